@@ -7,7 +7,7 @@
 use super::super::bhist::files::{self, Damage, Only, Range};
 use super::super::bhist::lines::concerns;
 use super::listing::{Listing, operand};
-use lsf::batch::query::jobs::past_rows;
+use lsf::batch::past_jobs::past_rows;
 use lsf::cli::site::Site;
 use lsf::conf::load::load_lenient;
 use lsf::lang::jobname::JobName;

@@ -2,15 +2,25 @@
 //! rig alone; the tests stand by subject in the files named below.
 
 use super::*;
+use crate::batch::state::change::Applied;
 use crate::batch::state::names::{HostId, Id};
+use crate::batch::step::RECORDS_PER_TURN;
+use crate::conf::ClusterConf;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::lang::depend::DepValue;
 use crate::model::JobKey;
+use crate::model::event::{Event, Record};
+use crate::model::job::SpoolRef;
 use crate::model::job::{End, JobSpec, Usage, opt2};
 use crate::model::reason::err;
+use crate::model::{ByteStr, JobRef, Now};
+use crate::proto::Daemon;
+use crate::proto::Msg;
+use crate::proto::Refusal;
 use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::Endpoint;
+use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
 
 mod back;

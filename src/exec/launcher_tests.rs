@@ -489,7 +489,7 @@ fn a_line_of_the_journal_that_is_there_twice_changes_nothing() {
 /// Each request of permissions.txt in each role: who may not ask is hung up on, whatever it is.
 #[test]
 fn the_launcher_hears_root_and_the_primary_administrator_alone() {
-    let rows = crate::batch::admin::permissions::rows();
+    let rows = crate::batch::site::permissions::rows();
     let mut asked = 0;
     for (name, want) in rows.iter().filter(|r| r.0.starts_with("Launch.")) {
         let key = job(1).key;

@@ -94,7 +94,7 @@ fn asked(out: &[Effect]) -> Vec<&'static str> {
 #[test]
 fn the_matrix_of_message_and_role() {
     let rows =
-        include_str!("../batch/admin/permissions.txt").lines().filter(|l| l.starts_with("Res."));
+        include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(rows.len(), 7);
     let message = |name: &str| match name {

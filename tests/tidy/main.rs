@@ -32,19 +32,23 @@ const FLOORS: &[(&str, u32)] = &[
     ("cli", 6),
 ];
 
-/// The rooms of mbatchd (src/batch), lowest first. A file takes from its own room and from rooms
-/// below it; the highest ones take from each other and from `src/batch/*.rs`, too.
+/// The rooms of mbatchd (src/batch), and the files beside them, with their heights. A file takes
+/// from its own room and from lower ones.
 const ROOMS: &[(&str, u32)] = &[
     ("state", 0),
     ("site", 1),
     ("cluster", 2),
     ("usage", 2),
     ("sched", 3),
-    ("query", ROOMS_HIGHEST),
-    ("admin", ROOMS_HIGHEST),
-    ("lifecycle", ROOMS_HIGHEST),
+    ("soft_state", 4),
+    ("step.rs", 4),
+    ("mbatchd.rs", 5),
+    ("query", 6),
+    ("past_jobs.rs", 8),
+    ("lifecycle", 7),
+    ("admin", 8),
+    ("mod.rs", 9),
 ];
-const ROOMS_HIGHEST: u32 = 4;
 
 /// Floors in which nothing may know a clock, a file, a socket or the environment.
 const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res"];

@@ -1,5 +1,5 @@
 //! Every message by which a command does something, and every command, has a row in the table of
-//! who may do what (src/batch/admin/permissions.txt).
+//! who may do what (src/batch/site/permissions.txt).
 
 use std::collections::BTreeSet;
 
@@ -94,7 +94,7 @@ fn commands() -> BTreeSet<String> {
 
 #[test]
 fn every_verb_has_a_row_in_the_table_of_who_may() {
-    let table = read("src/batch/admin/permissions.txt");
+    let table = read("src/batch/site/permissions.txt");
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|l| !l.starts_with('#'))

@@ -5,7 +5,8 @@
 //!
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
-use crate::batch::admin::permissions::{Action, Caller};
+use crate::batch::site::permissions::{Action, Caller};
+use crate::batch::soft_state::diagnose::Asked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
@@ -21,21 +22,6 @@ const MAX_MINUTES: u64 = 366 * 24 * 60;
 /// Beginning of the usual file's name.
 const FILE: &str = "query_info";
 
-/// What badmin has asked for; it stands above ENABLE_DIAGNOSE, and ends with this mbatchd.
-#[derive(Debug, Default)]
-pub struct Diagnose {
-    asked: Option<Asked>,
-}
-
-#[derive(Debug)]
-struct Asked {
-    on: bool,
-    /// The usual one where it is empty.
-    file: String,
-    /// Not after this instant, microseconds of the monotonic clock.
-    until: Option<u64>,
-}
-
 impl Mbatchd {
     /// badmin diagnose: `query` begins (`on`) or ends it; `job` asks only whether the caller may
     /// see why jobs of others wait.
@@ -47,7 +33,7 @@ impl Mbatchd {
         file: &str,
         minutes: u64,
     ) -> Result<Vec<AdminLine>, Refusal> {
-        self.check(who, Action::Logging, "", "")?;
+        self.site.check(who, Action::Logging, "", "")?;
         let bad = file.contains(char::is_control) || file.ends_with('/');
         match what {
             "job" => {}

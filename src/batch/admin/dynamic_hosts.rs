@@ -5,17 +5,13 @@
 //! Only hosts that have joined by themselves are added, and only those that were added are taken
 //! away: what the files say is changed in the files.
 
-use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::site::Site;
-use crate::batch::state::AddedHosts;
+use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::{Mbatchd, StepContext};
-use crate::conf::ClusterConf;
 use crate::model::event::Event;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::AdminLine;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 /// Most hosts that are added to groups.
 const MAX_ADDED: usize = 65_536;
@@ -25,39 +21,7 @@ const IS_MEMBER: (i32, &str) = (232, "Host is already member of group");
 const NOT_DYNAMIC: (i32, &str) = (233, "Host is not a dynamic host");
 const NOT_ADDED: (i32, &str) = (234, "Host was not added with badmin hghostadd");
 
-/// Puts the hosts into their groups; a group that is no more is passed over.
-pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
-    let hosts = &mut conf.batch.hosts;
-    let groups = hosts.groups.iter_mut().map(|g| (&g.name, &mut g.members));
-    let units = hosts.units.iter_mut().map(|u| (&u.name, &mut u.members));
-    for (name, members) in groups.chain(units) {
-        for host in added.get(name).into_iter().flatten() {
-            if !members.contains(host) {
-                members.push(host.clone());
-            }
-        }
-    }
-}
-
 impl Mbatchd {
-    /// Another policy holds from now on.
-    pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
-        put(&mut conf, &self.state.group_hosts);
-        self.site = Rc::new(Site::new(conf, &mut self.state.names));
-        self.net_reconfigured(cx);
-        self.rebuild_by_units();
-        self.windows.renew();
-    }
-
-    /// After the log was read: the policy with the hosts that it adds.
-    pub(crate) fn group_hosts_read(&mut self) {
-        if !self.state.group_hosts.is_empty() {
-            let mut conf = self.site.conf.clone();
-            put(&mut conf, &self.state.group_hosts);
-            self.site = Rc::new(Site::new(conf, &mut self.state.names));
-        }
-    }
-
     /// Adds hosts to a group, or takes them away. True in the answer: the files are to be read
     /// again, as what is taken away may be in them.
     pub(crate) fn group_ctrl(
@@ -69,8 +33,8 @@ impl Mbatchd {
         hosts: &[String],
         comment: &str,
     ) -> Result<(Vec<AdminLine>, bool), Refusal> {
-        self.check(who, Action::HostCtrl, "", "")?;
-        crate::batch::admin::requests::check_comment(comment)?;
+        self.site.check(who, Action::HostCtrl, "", "")?;
+        crate::batch::admin::comment::check_comment(comment)?;
         let batch = &self.site.conf.batch.hosts;
         if !batch.groups.iter().any(|g| g.name == group)
             && !batch.units.iter().any(|u| u.name == group)

@@ -1,6 +1,7 @@
 //! badmin's requests: hosts, queues, reconfiguration, shutdown.
 
-use crate::batch::admin::permissions::{Action, Caller};
+use crate::batch::admin::comment::check_comment;
+use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Ctrl, Event};
 use crate::model::reason::err;
@@ -8,9 +9,6 @@ use crate::proto::Refusal;
 use crate::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
 use crate::proto::machine::{ConnId, Effect};
 use std::collections::BTreeSet;
-
-/// Longest comment of -C, bytes (LSF's own limit).
-const MAX_COMMENT: usize = 512;
 
 fn line(about: &str, code: i32) -> AdminLine {
     AdminLine { about: about.to_string(), code, text: String::new() }
@@ -54,7 +52,7 @@ impl Mbatchd {
                     Err(r) => Err(r),
                 }
             }
-            AdminOp::Reconfig { .. } => match self.check(who, Action::Reconfig, "", "") {
+            AdminOp::Reconfig { .. } => match self.site.check(who, Action::Reconfig, "", "") {
                 Ok(()) => {
                     cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));
                     self.reconfig.push(conn);
@@ -63,7 +61,7 @@ impl Mbatchd {
                 }
                 Err(r) => Err(r),
             },
-            AdminOp::Shutdown { comment } => match self.check(who, Action::Shutdown, "", "") {
+            AdminOp::Shutdown { comment } => match self.site.check(who, Action::Shutdown, "", "") {
                 Ok(()) => {
                     self.shutdown(cx, conn, &comment);
                     return;
@@ -95,7 +93,7 @@ impl Mbatchd {
         hosts: &[String],
         (comment, lock): (&str, &str),
     ) -> Result<Vec<AdminLine>, Refusal> {
-        self.check(who, Action::HostCtrl, "", "")?;
+        self.site.check(who, Action::HostCtrl, "", "")?;
         check_comment(comment)?;
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if lock.len() > MAX_LOCK_ID || !lock.chars().all(plain) {
@@ -172,7 +170,7 @@ impl Mbatchd {
         for queue in names {
             if self.site.find_queue(&queue).is_none() {
                 lines.push(line(&queue, err::BAD_QUEUE));
-            } else if self.check(who, Action::QueueCtrl, "", &queue).is_err() {
+            } else if self.site.check(who, Action::QueueCtrl, "", &queue).is_err() {
                 lines.push(line(&queue, err::PERMISSION));
             } else {
                 lines.push(line(&queue, 0));
@@ -184,15 +182,5 @@ impl Mbatchd {
         self.eligible_all();
         self.sched.changed();
         Ok(lines)
-    }
-}
-
-pub(crate) fn check_comment(comment: &str) -> Result<(), Refusal> {
-    match comment.len() > MAX_COMMENT || comment.chars().any(char::is_control) {
-        true => Err(Refusal::text(
-            err::BAD_ARG,
-            format!("the comment may have {MAX_COMMENT} bytes and no control characters"),
-        )),
-        false => Ok(()),
     }
 }

@@ -1,25 +1,14 @@
 //! badmin showstatus, showconf and the verbs that have daemons log more: what this mbatchd is
 //! and has seen.
 
-use crate::batch::admin::permissions::{Action, Caller};
 use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::reason::{err, pend, pend_text};
 use crate::proto::client::AdminLine;
 use crate::proto::machine::Effect;
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Logging, Msg, Refusal};
-
-/// Soft state for showstatus.
-#[derive(Debug, Default)]
-pub struct Status {
-    pub pid: u32,
-    /// Seconds since the epoch; 0 never.
-    pub started: i64,
-    pub reconfigured: i64,
-    /// Most clients, servers, CPUs, cores and slots seen.
-    peak: [u64; 5],
-}
 
 /// The slots of a host without a limit.
 const UNLIMITED: u64 = u64::MAX;
@@ -128,7 +117,7 @@ impl Mbatchd {
         hosts: &[String],
         set: Logging,
     ) -> Result<Vec<AdminLine>, Refusal> {
-        self.check(who, Action::Logging, "", "")?;
+        self.site.check(who, Action::Logging, "", "")?;
         if hosts.is_empty() {
             cx.out.push(Effect::Logging(set));
             return Ok(vec![row(&self.me, "")]);

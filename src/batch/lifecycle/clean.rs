@@ -5,7 +5,7 @@
 //! is that of the work done since the last one, whatever is in memory, it also waits until the log
 //! has about as many records more as would be carried over.
 
-use crate::batch::lifecycle::works::{Count, UNIT};
+use crate::batch::soft_state::works::{Count, UNIT};
 use crate::batch::state::{Body, Elem, ElemState, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -22,29 +22,6 @@ const CARRIED_FREELY: u64 = 4000;
 /// Bytes in the spool file that is written of which no job has any use: with so many the log is
 /// switched, however few jobs have finished.
 const SPOOL_GONE: u64 = 256 << 20;
-
-#[derive(Debug, Default)]
-pub struct Keep {
-    timer: Option<u64>,
-    pub(crate) switching: bool,
-    last_switch: Option<u64>,
-    not_before: u64,
-    /// Records written since the last switch, or since the state was read.
-    written: u64,
-    /// About so many were carried over by it, or are in the log that was recovered.
-    carried: u64,
-}
-
-impl Keep {
-    pub fn deadline(&self) -> Option<u64> {
-        self.timer
-    }
-
-    /// A record goes to the log.
-    pub fn wrote(&mut self) {
-        self.written += 1;
-    }
-}
 
 impl Mbatchd {
     pub(crate) fn housekeep(&mut self, cx: &mut StepContext) {

@@ -1,19 +1,15 @@
 //! bkill, bstop, bresume, and what they share with bswitch, btop, bbot and brequeue
 //! (`lifecycle::switch_requeue`): which jobs are meant, who may, and what happens to each.
 
-use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::state::{Elem, ElemState, Job, Phase};
+use crate::batch::site::permissions::{Action, Caller};
+use crate::batch::state::{Elem, ElemState, ElementView, Phase};
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::jobname::{self, JobIdSpec, JobName};
 use crate::model::event::{Event, JobSignal, JobStatus};
-use crate::model::job::{JobSpec, stat};
+use crate::model::job::stat;
 use crate::model::reason::{err, pend, susp, term};
 use crate::model::{JobKey, JobRef};
-use crate::proto::Refusal;
-use crate::proto::client::{Control, IdSel, JobSelect, MAX_REASON, Requeue, Verb, Which};
-use crate::proto::machine::ConnId;
+use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
-use std::collections::BTreeSet;
 
 /// What is asked of a job: by whom, and whether that is not its owner.
 pub(crate) struct Asked<'a> {
@@ -48,92 +44,6 @@ fn never(at: JobRef) -> JobKey {
 }
 
 impl Mbatchd {
-    pub(crate) fn control(
-        &mut self,
-        cx: &mut StepContext,
-        conn: ConnId,
-        who: &Caller,
-        mut c: Control,
-    ) {
-        // -r is not everybody's: from others it is a kill as any other
-        let for_admins = c.verb == Verb::Remove && self.site.params().force_kill_by_admins;
-        if for_admins && !self.site.is_admin(&who.user) {
-            c.verb = Verb::Kill;
-        }
-        if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
-            return cx.refuse(conn, r);
-        }
-        if c.reason.chars().count() > MAX_REASON {
-            return cx.refuse(conn, Refusal::new(err::BAD_ARG));
-        }
-        if let Verb::Switch { queue } = &c.verb
-            && self.site.find_queue(queue).is_none()
-        {
-            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
-        }
-        self.begin_control(cx, conn, who, c);
-    }
-
-    /// Names that do not exist are refused, not taken for "nothing matched".
-    pub(crate) fn check_select(&self, s: &JobSelect) -> Result<(), Refusal> {
-        if !s.queue.is_empty() && self.site.find_queue(&s.queue).is_none() {
-            return Err(Refusal::about(err::BAD_QUEUE, &s.queue));
-        }
-        if !s.host.is_empty() && self.site.expand_host(&s.host).is_empty() {
-            return Err(Refusal::about(err::BAD_HOST, &s.host));
-        }
-        let group = s.given.iter().find(|(option, _)| option == "G").map(|(_, name)| name);
-        if let Some(name) = group.filter(|name| !self.knows_user_group(name)) {
-            return Err(Refusal::about(err::BAD_USER_GROUP, name));
-        }
-        Ok(())
-    }
-
-    /// A group of lsb.users, or one that a job was submitted with.
-    fn knows_user_group(&self, name: &str) -> bool {
-        self.site.conf.batch.users.groups.iter().any(|g| g.name == name)
-            || self.state.given_groups.contains(name)
-    }
-
-    /// The filters that concern a whole job: user, queue, name, project.
-    pub(crate) fn selects(&self, who: &Caller, s: &JobSelect, job: &Job) -> bool {
-        let user: &str = self.state.names.user(job.user);
-        let user_fits = match s.user.as_str() {
-            "" => user == who.user,
-            "all" => true,
-            u => user == u || self.in_user_group(u, user, job.gid),
-        };
-        user_fits
-            && (s.name.is_empty() || name_fits(&s.name, job))
-            && (0..=job.parts().len() as u32).any(|part| self.part_fits(s, job, part))
-    }
-
-    /// The filters in which the elements of an array may differ.
-    fn part_fits(&self, s: &JobSelect, job: &Job, part: u32) -> bool {
-        let spec = job.spec_of(part);
-        (s.queue.is_empty() || **self.state.names.queue(job.queue_of(part)) == *s.queue)
-            && (s.project.is_empty() || spec.project == s.project)
-            && s.given.iter().all(|(option, value)| given_fits(option, value, spec))
-    }
-
-    /// The parts of an array that the filters let through; `None`: all of it.
-    pub(crate) fn selected_parts(&self, s: &JobSelect, job: &Job) -> Option<Vec<u32>> {
-        let all = job.parts().len() as u32;
-        let fit: Vec<u32> = (0..=all).filter(|part| self.part_fits(s, job, *part)).collect();
-        (fit.len() as u32 <= all).then_some(fit)
-    }
-
-    fn in_user_group(&self, group: &str, user: &str, gid: u32) -> bool {
-        let groups = &self.site.conf.batch.users.groups;
-        groups.iter().any(|g| g.name == group && self.site.user_in(&g.members, user, Some(gid)))
-    }
-
-    /// Is or was an element on one of these hosts?
-    pub(crate) fn on_host(&self, job: &Job, idx: u32, hosts: &BTreeSet<String>) -> bool {
-        let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
-        run.hosts.iter().any(|h| hosts.contains(&**self.state.names.host(h.0)))
-    }
-
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
     pub(crate) fn clean_bulk(&mut self, cx: &mut StepContext, c: &Control, id: u32) {
         let Some(t) =
@@ -147,29 +57,9 @@ impl Mbatchd {
         }
     }
 
-    /// May the caller control what an operand means, in whatever queues it is?
-    pub(crate) fn may_control(&self, who: &Caller, job: &Job, sel: &IdSel) -> bool {
-        let owner = self.state.names.user(job.user);
-        let may = |part: u32| {
-            let queue = self.state.names.queue(job.queue_of(part));
-            self.check(who, Action::ControlJob, owner, queue).is_ok()
-        };
-        // what is asked is looked for in the part, never the part gone through
-        let within =
-            |p: &crate::batch::state::ElementGroup, &(a, b, step): &(u32, u32, u32)| match step {
-                0 | 1 => a <= b && p.elems.range(a..=b).next().is_some(),
-                step => (a..=b).step_by(step as usize).any(|idx| p.elems.contains(&idx)),
-            };
-        let meant = |p: &crate::batch::state::ElementGroup| match sel.elems.is_empty() {
-            true => !p.elems.is_empty(),
-            false => sel.elems.iter().any(|range| within(p, range)),
-        };
-        may(0) && job.parts().iter().zip(1..).all(|(p, part)| !meant(p) || may(part))
-    }
-
     /// An administrator lets a job go whose history is incomplete.
     pub(crate) fn release(&mut self, cx: &mut StepContext, who: &Caller, at: JobRef) -> i32 {
-        if self.check(who, Action::ReleaseDamaged, "", "").is_err() {
+        if self.site.check(who, Action::ReleaseDamaged, "", "").is_err() {
             return err::PERMISSION;
         }
         self.emit(cx, Event::Release { at, uid: who.uid, user: who.user.clone() });
@@ -359,101 +249,46 @@ impl Mbatchd {
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    pub(crate) fn act_on(&mut self, cx: &mut StepContext, key: JobKey, act: Act) {
-        let Some(i) = self.state.running(key).and_then(|r| self.first_host(r)) else { return };
-        self.act(cx, key, i, act);
-    }
-}
-
-/// Is an element in one of these states?
-pub(crate) fn stands(states: Which, job: &Job, idx: u32) -> bool {
-    job.view(idx).is_some_and(|v| crate::batch::query::jobs::wanted(states, v.stat(), true))
-}
-
-/// Is an element in a state that brequeue is to take?
-pub(crate) fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
-    let run = which.run || !(which.done || which.exit || which.pend);
-    job.view(idx).is_some_and(|v| match v.stat() {
-        stat::PEND | stat::PSUSP => which.pend,
-        stat::DONE => which.done,
-        stat::EXIT => which.exit,
-        _ => run,
-    })
-}
-
-/// Every index that ranges name.
-pub(crate) fn elements(ranges: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> + '_ {
-    ranges.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
-}
-
-/// -G, -Jd, -g, -app, -sla and -Lp against a job.
-fn given_fits(option: &str, value: &str, spec: &JobSpec) -> bool {
-    match option {
-        "G" => spec.user_group == value,
-        "Jd" => jobname::name_fits(value, &spec.description),
-        "g" => spec.given("g").trim_end_matches('/') == value.trim_end_matches('/'),
-        _ => spec.given(option) == value,
-    }
-}
-
-/// -J against a job: `name`, `*name*`, `name[index]`.
-pub(crate) fn name_fits(pattern: &str, job: &Job) -> bool {
-    let base = pattern.split('[').next().unwrap_or(pattern);
-    let name = &job.name.name;
-    let plain = |text: &str| jobname::name_fits(base, text);
-    let elems = name_elements(pattern);
-    if !elems.is_empty() && !job.is_array() {
-        return false;
-    }
-    plain(name) || (name.is_empty() && plain(&job.spec.command.lossy()))
-}
-
-/// The element list in a -J pattern, if it has one.
-pub(crate) fn name_elements(pattern: &str) -> Vec<(u32, u32, u32)> {
-    match JobName::parse(pattern) {
-        Ok(JobName { array: Some(a), .. }) => {
-            a.list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1))).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// A job operand in the form of the wire.
-pub fn id_sel(spec: &JobIdSpec) -> Option<IdSel> {
-    match spec {
-        JobIdSpec::All => None,
-        JobIdSpec::Job(id) => Some(IdSel { job: *id as u32, elems: Vec::new() }),
-        JobIdSpec::Elements(id, list) => Some(IdSel {
-            job: *id as u32,
-            elems: list.ranges.iter().map(|r| (r.start, r.last(), r.step.max(1))).collect(),
-        }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn further_filters() {
-        let spec = JobSpec {
-            user_group: "chip".into(),
-            description: "a nightly run".into(),
-            extra: vec![("app".into(), "sim".into()), ("g".into(), "/a/b".into())],
-            ..JobSpec::default()
+    /// One job or element goes back to the queue: at once when it is over, else after its end.
+    pub(crate) fn requeue_one(
+        &mut self,
+        cx: &mut StepContext,
+        a: &Asked,
+        which: Requeue,
+        at: JobRef,
+    ) -> i32 {
+        let by_admin = a.by_admin;
+        let Some(view) = self.state.job(at.job).and_then(|j| j.view(at.idx)) else {
+            return err::NO_JOB;
         };
-        for (option, value, fits) in [
-            ("G", "chip", true),
-            ("G", "other", false),
-            ("Jd", "*nightly*", true),
-            ("Jd", "nightly", false),
-            ("app", "sim", true),
-            ("app", "si", false),
-            ("sla", "gold", false),
-            ("g", "/a/b/", true),
-            ("g", "/a", false),
-        ] {
-            assert_eq!(given_fits(option, value, &spec), fits, "{option} {value}");
+        let run = which.run || !(which.done || which.exit || which.pend);
+        let stop = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
+        let held = if which.hold { stop } else { 0 };
+        match view {
+            ElementView::Untouched(_) => err::NOT_STARTED,
+            ElementView::Own(e) => match &e.state {
+                ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
+                ElemState::Pend(_) => err::NOT_STARTED,
+                ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
+                    self.requeue_asked(cx, at, held, &a.c.request);
+                    0
+                }
+                ElemState::End(_) => err::JOB_FINISH,
+                ElemState::Run(r) if r.requeue.is_some() => err::REQUEUED,
+                ElemState::Run(_) if !run => err::JOB_STARTED,
+                ElemState::Run(r) => {
+                    let key = r.key;
+                    let signal = match (which.hold, by_admin) {
+                        (false, _) => "REQUEUE_PEND",
+                        (true, false) => "REQUEUE_PSUSP_USER",
+                        (true, true) => "REQUEUE_PSUSP_ADMIN",
+                    };
+                    self.signal_event(cx, a, at, signal, key);
+                    let info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
+                    self.act_on(cx, key, Act::Terminate { exit_info: info });
+                    0
+                }
+            },
         }
     }
 }

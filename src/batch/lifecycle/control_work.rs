@@ -5,21 +5,21 @@
 //! Invariant: what the request has done before its first answer was lost (`state::retries`) is
 //! not done again where that would be another deed, and is answered as done.
 
-use crate::batch::admin::permissions::Caller;
 use crate::batch::lifecycle::control::Asked;
-use crate::batch::lifecycle::reposition::{Moved, PlaceScan};
-use crate::batch::lifecycle::works::{UNIT, UNIT_LOOKS, Work};
-use crate::batch::state::retries::Done;
+use crate::batch::lifecycle::reposition::Moved;
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::control_work::{ControlWork, OneJob, Source};
+use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::works::{UNIT, UNIT_LOOKS, Work};
+use crate::batch::state::Job;
 use crate::batch::state::space::log_bytes;
-use crate::batch::state::{Body, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
-use crate::model::event::ElementRange;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;
-use crate::proto::caps::{MAX_ACTED, MAX_OUTCOMES, OUTCOMES_PIECE};
-use crate::proto::client::{ClientMsg, Control, IdSel, Outcome, Verb};
+use crate::proto::caps::{MAX_OUTCOMES, OUTCOMES_PIECE};
+use crate::proto::client::{ClientMsg, Control, IdSel, MAX_REASON, Outcome, Verb};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
 
@@ -27,111 +27,6 @@ use std::collections::BTreeSet;
 const UNITS_AT_ONCE: usize = 2;
 /// A client that takes pieces hears at least so often that its request is under way, microseconds.
 const WORD_US: u64 = 2 * US;
-
-/// The jobs that are meant.
-enum Source {
-    /// The operands, from this one on.
-    Named(usize),
-    /// Every job that the filters let through, from this ID on.
-    All { from: u32 },
-    /// The newest of them alone: those found so far, by their order.
-    Newest { from: u32, found: Vec<(u64, u32)> },
-    /// These, the last first.
-    Chosen(Vec<u32>),
-    /// No further one.
-    Over,
-}
-
-/// The elements that are gone through: of a whole job by their place in its list, or of ranges.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cursor {
-    range: usize,
-    next: u32,
-}
-
-impl Cursor {
-    /// The next element that `sel` names; of a whole job those in memory.
-    pub fn next(&mut self, job: &Job, sel: &IdSel, looks: &mut usize) -> Option<u32> {
-        if sel.elems.is_empty() {
-            return self.next_of_all(job, looks);
-        }
-        while let Some(&(first, last, step)) = sel.elems.get(self.range) {
-            let idx = self.next.max(first);
-            if idx > last || self.next == u32::MAX {
-                (self.range, self.next) = (self.range + 1, 0);
-                continue;
-            }
-            self.next = idx.saturating_add(step.max(1));
-            return Some(idx);
-        }
-        None
-    }
-
-    fn next_of_all(&mut self, job: &Job, looks: &mut usize) -> Option<u32> {
-        let Body::Array(a) = &job.body else {
-            self.next += 1;
-            return (self.next == 1).then_some(0);
-        };
-        while self.next < job.tally.total && *looks > 0 {
-            let idx = a.index(self.next);
-            self.next += 1;
-            *looks -= 1;
-            if job.view(idx).is_some() {
-                return Some(idx);
-            }
-        }
-        None
-    }
-
-    /// Is there nothing left?
-    pub fn over(&self, job: &Job, sel: &IdSel) -> bool {
-        match (sel.elems.is_empty(), &job.body) {
-            (false, _) => self.clone().next(job, sel, &mut 0).is_none(),
-            (true, Body::Single(_)) => self.next > 0,
-            (true, Body::Array(_)) => self.next >= job.tally.total,
-        }
-    }
-}
-
-/// The job under way.
-struct OneJob {
-    sel: IdSel,
-    cursor: Cursor,
-    /// The elements that -J names; none: all.
-    named: Vec<ElementRange>,
-    /// Filters that concern elements are applied first: the elements they leave so far, and
-    /// whether those are all.
-    sift: Option<(Vec<ElementRange>, bool)>,
-    /// Of a whole job, which is told of once: what is told.
-    best: i32,
-    by_admin: bool,
-}
-
-/// The request under way.
-pub struct ControlWork {
-    pub conn: Option<ConnId>,
-    pub who: Caller,
-    pub c: Control,
-    /// Job IDs and ranges that it holds.
-    pub weight: usize,
-    /// The client has to take what it was told.
-    pub waits: bool,
-    /// The outcomes of the same request, asked for earlier.
-    before: Option<Done>,
-    source: Source,
-    /// Jobs submitted from then on are not meant.
-    until: u64,
-    hosts: Option<BTreeSet<String>>,
-    job: Option<OneJob>,
-    outcomes: Vec<Outcome>,
-    acted: u64,
-    /// Bytes that it has written, [`log_bytes`].
-    written: u64,
-    /// Of btop and bbot: the places among which jobs are moved.
-    pub(crate) scan: Option<PlaceScan>,
-    /// When the client was last told something.
-    said: u64,
-}
 
 impl Mbatchd {
     /// Begins a request that has passed its checks, and does it where that takes no time.
@@ -321,7 +216,7 @@ impl Mbatchd {
 
     /// A job that the filters have let through, with the elements that they mean.
     fn chosen_job(&self, w: &ControlWork, id: u32) -> Option<OneJob> {
-        let named = crate::batch::lifecycle::control::name_elements(&w.c.select.name);
+        let named = crate::batch::query::selection::name_elements(&w.c.select.name);
         let parted = self.state.job(id).is_some_and(|j| !j.parts().is_empty());
         let sift = parted || !named.is_empty() || self.sifts(&w.c);
         let one = self.one_job(w, IdSel { job: id, elems: Vec::new() }, sift)?;
@@ -426,8 +321,7 @@ impl Mbatchd {
     /// Why nothing is done of a job.
     fn refused_at_once(&self, w: &ControlWork, job: &Job, sel: &IdSel) -> Option<Outcome> {
         // who names an element does not mean a job that has none
-        let first =
-            crate::batch::lifecycle::control::elements(&sel.elems).next().filter(|i| *i != 0);
+        let first = crate::batch::query::selection::elements(&sel.elems).next().filter(|i| *i != 0);
         if let Some(idx) = first.filter(|_| !job.is_array()) {
             return Some(Outcome::new(JobRef { job: sel.job, idx }, err::NO_JOB));
         }
@@ -547,7 +441,7 @@ impl Mbatchd {
     /// The filters that concern elements.
     fn element_fits(&self, w: &ControlWork, job: &Job, idx: u32, named: bool) -> bool {
         let states = w.c.select.states;
-        if !states.unset() && !crate::batch::lifecycle::control::stands(states, job, idx) {
+        if !states.unset() && !crate::batch::query::selection::stands(states, job, idx) {
             return false;
         }
         if named {
@@ -556,26 +450,34 @@ impl Mbatchd {
         let there = |hosts: &BTreeSet<String>| self.on_host(job, idx, hosts);
         w.hosts.as_ref().is_none_or(there)
             && match w.c.verb {
-                Verb::Requeue(which) => crate::batch::lifecycle::control::requeues(which, job, idx),
+                Verb::Requeue(which) => crate::batch::query::selection::requeues(which, job, idx),
                 _ => true,
             }
     }
-}
 
-impl ControlWork {
-    /// Whether the request has done as much as one may.
-    fn beyond(&self, most: u64) -> Option<Refusal> {
-        let what = match () {
-            () if self.acted >= MAX_ACTED => format!("at most {MAX_ACTED} are"),
-            () if self.written > most => {
-                format!(
-                    "the log takes {most} bytes of a request and no more; ask for the rest again"
-                )
-            }
-            () => return None,
-        };
-        let done = self.acted;
-        let text = format!("the request was carried out for {done} jobs and elements: {what}");
-        Some(Refusal::text(err::BAD_ARG, text))
+    pub(crate) fn control(
+        &mut self,
+        cx: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        mut c: Control,
+    ) {
+        // -r is not everybody's: from others it is a kill as any other
+        let for_admins = c.verb == Verb::Remove && self.site.params().force_kill_by_admins;
+        if for_admins && !self.site.is_admin(&who.user) {
+            c.verb = Verb::Kill;
+        }
+        if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
+            return cx.refuse(conn, r);
+        }
+        if c.reason.chars().count() > MAX_REASON {
+            return cx.refuse(conn, Refusal::new(err::BAD_ARG));
+        }
+        if let Verb::Switch { queue } = &c.verb
+            && self.site.find_queue(queue).is_none()
+        {
+            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
+        }
+        self.begin_control(cx, conn, who, c);
     }
 }

@@ -2,21 +2,10 @@
 //! The conditions themselves are in `usage::dependencies`.
 
 use crate::batch::usage::dependencies::SETTLED_AT_ONCE;
-use crate::batch::usage::group_watch::Facts;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::time::US;
 
 impl Mbatchd {
-    /// The facts that conditions are about, as of now.
-    pub(crate) fn facts(&self) -> Facts<'_> {
-        self.deps.facts(&self.state)
-    }
-
-    /// Begins to watch the condition of a new (or recovered) job.
-    pub(crate) fn watch_depend(&mut self, id: u32) {
-        self.deps.watch(&self.state, id);
-    }
-
     /// One unit of looking at the elements of arrays.
     pub(crate) fn sweep_unit(&mut self, cx: &mut StepContext) {
         if let Some(id) = self.deps.sweep_unit(&self.state) {

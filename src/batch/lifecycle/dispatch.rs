@@ -2,25 +2,10 @@
 
 use crate::batch::sched::{DUE_PER_TURN, Decision, Fuel};
 use crate::batch::{Mbatchd, StepContext};
+use crate::model::JobKey;
 use crate::model::event::{Event, JobStart};
-use crate::model::{JobKey, JobRef};
 
 impl Mbatchd {
-    /// Looks again whether a job is ready, after anything about it has changed.
-    pub(crate) fn refresh(&mut self, id: u32) {
-        self.refresh_at(JobRef { job: id, idx: 0 });
-    }
-
-    /// The same, where one element has changed; idx 0 of an array: all of it.
-    pub(crate) fn refresh_at(&mut self, at: JobRef) {
-        let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
-        if self.state.job(at.job).is_some_and(|job| waits(&job.tally)) {
-            self.eligible_touched(at.job);
-        }
-        let (sched, view) = self.sched_and_view();
-        sched.refresh(&view, at);
-    }
-
     /// Runs a pass if one is due.
     pub(crate) fn schedule_due(&mut self, cx: &mut StepContext) {
         // what is due is due when all jobs were looked at
@@ -73,26 +58,12 @@ impl Mbatchd {
         }
         self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
     }
-
-    /// Puts a job with a start time ahead on the timer.
-    pub(crate) fn watch_begin(&mut self, id: u32) {
-        let (sched, view) = self.sched_and_view();
-        if sched.watch_begin(&view, id) {
-            self.refresh(id);
-        }
-    }
-
-    /// Its start time is about to be another one.
-    pub(crate) fn unwatch_begin(&mut self, id: u32) {
-        let (sched, view) = self.sched_and_view();
-        sched.unwatch_begin(&view, id);
-    }
 }
 
 #[cfg(test)]
 impl Mbatchd {
     /// Why a job finds no host.
     pub fn reasons_of(&self, job: u32) -> std::rc::Rc<crate::batch::sched::Reasons> {
-        self.sched.reasons(&self.view(), JobRef { job, idx: 0 }, 0)
+        self.sched.reasons(&self.view(), crate::model::JobRef { job, idx: 0 }, 0)
     }
 }

@@ -7,7 +7,8 @@
 //! begins anew. Of a host that knows a started attempt no second start is ordered, and an attempt
 //! that its host does not know has an unknown end, unless its start was never confirmed.
 
-use crate::batch::lifecycle::works::UNIT;
+use crate::batch::soft_state::missing_attempts::Missing;
+use crate::batch::soft_state::works::UNIT;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase as RunPhase, Run};
 use crate::batch::{Mbatchd, StepContext};
@@ -18,16 +19,6 @@ use crate::proto::caps::MAX_INVENTORY;
 use crate::proto::machine::{ConnId, Effect};
 use crate::proto::sbd::{Phase, Post, TaskState};
 use std::collections::HashSet;
-
-/// The attempts that a host has not named in its inventory although they were started there.
-#[derive(Debug)]
-pub struct Missing {
-    /// The connection that the inventory came over.
-    pub conn: ConnId,
-    keys: Vec<JobKey>,
-    /// The attempts that it has named.
-    told: HashSet<JobKey>,
-}
 
 impl Mbatchd {
     /// One piece of what a host knows of.

@@ -262,7 +262,7 @@ impl Mbatchd {
             }
             self.overload.look = true;
             self.unreached.look |= self.links.hosts.values().any(|h| h.lost.is_some());
-            self.note_peak();
+
             cx.say(log::Level::Trace, "loads taken over");
         }
     }
@@ -285,13 +285,5 @@ impl Mbatchd {
             self.links.told_alone = Some(hosts);
             cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }
-    }
-
-    /// A number for an order to act, larger than any before, across restarts; and before it the
-    /// short one that an older sbatchd goes by.
-    pub(crate) fn next_act(&mut self) -> (u32, u64) {
-        self.links.acts += 1;
-        let short = ((self.epoch & 0xffff) << 16) | (self.links.acts & 0xffff);
-        (short as u32, (self.epoch << 32) | self.links.acts)
     }
 }

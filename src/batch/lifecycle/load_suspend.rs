@@ -15,8 +15,7 @@ use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
-use crate::model::event::{Event, JobSignal, SIGNAL_BY_LOAD};
-use crate::model::idmap::IdMap;
+use crate::model::event::SIGNAL_BY_LOAD;
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
@@ -27,30 +26,6 @@ const PG: usize = 4;
 const IT: usize = 7;
 /// Seconds in a minute of `it`.
 const MINUTE: f64 = 60.0;
-
-/// When hosts are looked at; soft state.
-#[derive(Debug)]
-pub struct Overload {
-    /// Loads have changed.
-    pub look: bool,
-    /// Jobs are suspended for load, or were when it was looked last.
-    some: bool,
-    /// By host: not before this instant again.
-    rest: IdMap<HostId, u64>,
-    timer: Option<u64>,
-}
-
-impl Default for Overload {
-    fn default() -> Self {
-        Overload { look: true, some: true, rest: IdMap::default(), timer: None }
-    }
-}
-
-impl Overload {
-    pub fn deadline(&self) -> Option<u64> {
-        self.timer
-    }
-}
 
 /// A job on a host, as it is chosen from.
 struct Candidate {
@@ -167,16 +142,6 @@ impl Mbatchd {
             self.resume_job(cx, c.key);
         }
         best.is_some()
-    }
-
-    /// Ends a job that TERMINATE_WHEN does not let be suspended.
-    pub(crate) fn end_for(&mut self, cx: &mut StepContext, key: JobKey, signal: &str, why: u32) {
-        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
-        let (at, run_count) = (key.job_ref(), key.attempt);
-        let signal = signal.to_owned();
-        let s = JobSignal { at, user, signal, run_count, by_admin: true, ..JobSignal::default() };
-        self.emit(cx, Event::JobSignal(Box::new(s)));
-        self.act_on(cx, key, Act::Terminate { exit_info: why });
     }
 
     /// Does a condition on the load, as it is measured, hold on a host?

@@ -7,16 +7,16 @@
 //! is started. Of an array only elements that have not started are affected, and its list of
 //! indices stays; elements that are named become a part of their own (`state::element_groups`).
 
-use crate::batch::admin::permissions::Caller;
-use crate::batch::lifecycle::control_work::Cursor;
-use crate::batch::lifecycle::submit::{
-    Checked, bad_requirement, check_group, check_texts, check_times,
-};
-use crate::batch::lifecycle::switch_requeue::{Meant, PARTS_PER_UNIT, waits};
-use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT_LOOKS, Work};
+use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, waits};
+use crate::batch::lifecycle::submit::{bad_requirement, check_group, check_texts, check_times};
+use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
+use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::modify_work::{MODIFIED_AT_ONCE, ModifyWork};
+use crate::batch::soft_state::works::{UNIT_LOOKS, Work};
+use crate::batch::state::Job;
 use crate::batch::state::space::{log_bytes, spec_bytes};
-use crate::batch::state::{ElemState, Job};
+use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
@@ -28,7 +28,6 @@ use crate::proto::Refusal;
 use crate::proto::caps::MAX_MODIFY_BYTES;
 use crate::proto::client::{ClientMsg, Modify, Outcome};
 use crate::proto::machine::ConnId;
-use crate::proto::sbd::Act;
 
 /// What can be changed of a job that runs.
 const WHILE_RUNNING: [SpecField; 7] = [
@@ -40,54 +39,6 @@ const WHILE_RUNNING: [SpecField; 7] = [
     SpecField::ErrFile,
     SpecField::Rerun,
 ];
-
-/// Elements that are modified in one unit.
-const MODIFIED_AT_ONCE: u64 = 256;
-
-/// A bmod of many elements under way.
-pub struct ModifyWork {
-    pub conn: Option<ConnId>,
-    pub who: Caller,
-    pub m: Modify,
-    cursor: Cursor,
-    /// The elements named were looked at: those that wait, those that are started, and one that
-    /// is over.
-    sorted: bool,
-    waiting: Vec<u32>,
-    started: Vec<u32>,
-    over: Option<u32>,
-    /// The last element that was modified.
-    done: Option<u32>,
-    /// Of a whole array: the next part to be changed; 0: nothing was.
-    part: u32,
-    /// Others have put elements into parts meanwhile, which may have been passed: all are gone
-    /// through once more.
-    again: bool,
-    /// Nothing that is changed waits.
-    running: bool,
-    /// Bytes that were written, [`log_bytes`].
-    written: u64,
-}
-
-impl ModifyWork {
-    /// The elements that are changed next, and whether there are more: those that wait; where none
-    /// does, those that are started; else what is said of one that is over is said of all.
-    fn next_elements(&mut self) -> (Vec<u32>, bool) {
-        let all = if self.waiting.is_empty() { &mut self.started } else { &mut self.waiting };
-        let most = all.len().min(MODIFIED_AT_ONCE as usize);
-        let mut some: Vec<u32> = all.drain(..most).collect();
-        let more = !all.is_empty();
-        if some.is_empty() {
-            some.extend(self.over.take());
-        }
-        (some, more)
-    }
-
-    /// Another request put elements of this job into parts.
-    pub fn note_parted(&mut self, job: u32) {
-        self.again |= self.part > 0 && self.m.id.job == job;
-    }
-}
 
 impl Mbatchd {
     pub(crate) fn modify(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, m: Modify) {
@@ -540,20 +491,6 @@ impl Mbatchd {
         Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.site.names)
             .map(|req| req.0.to_string())
             .map_err(|_| Refusal::new(err::BAD_RESREQ))
-    }
-
-    /// The hosts of a changed job's started elements hear of its limits.
-    pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
-        self.act_on_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
-    }
-
-    /// What an element reserves is another amount, and its host hears of its limits.
-    pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
-        self.reserve.refresh(&self.state, &self.site, at);
-        let Some(job) = self.state.job(at.job) else { return };
-        let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
-        let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
-        self.act_on(cx, key, Act::Limits(limits));
     }
 
     /// Who submitted a job, as one who submits.

@@ -9,49 +9,16 @@
 //! differs.
 
 use crate::batch::state::{Body, Elem, ElemState, Job};
-use crate::batch::{Mbatchd, RECORDS_PER_TURN, StepContext};
+use crate::batch::step::RECORDS_PER_TURN;
+use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
 use crate::model::event::Event;
-use std::collections::BTreeSet;
 
 /// Jobs that one turn looks at.
 const LOOKS_PER_TURN: usize = 4096;
 
-/// Jobs to be looked at; soft state.
-#[derive(Debug, Default)]
-pub struct Eligible {
-    todo: BTreeSet<u32>,
-    /// All jobs from this one on are to be looked at as well.
-    from: Option<u32>,
-}
-
-impl Eligible {
-    /// Is something left to do?
-    pub fn left(&self) -> bool {
-        !self.todo.is_empty() || self.from.is_some()
-    }
-}
-
 impl Mbatchd {
-    fn tracks(&self) -> bool {
-        self.site.params().track_eligible
-    }
-
-    /// Something about a job has changed.
-    pub(crate) fn eligible_touched(&mut self, id: u32) {
-        if self.tracks() {
-            self.eligible.todo.insert(id);
-        }
-    }
-
-    /// Something about queues has changed.
-    pub(crate) fn eligible_all(&mut self) {
-        if self.tracks() {
-            self.eligible.from = Some(0);
-        }
-    }
-
     /// The next job to be looked at.
     fn next_eligible(&mut self) -> Option<u32> {
         if let Some(id) = self.eligible.todo.pop_first() {
@@ -133,10 +100,5 @@ impl Mbatchd {
             || self.state.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
             || self.view().queue_shut(queue);
         !out
-    }
-
-    /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
-    pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
-        self.tracks().then(|| self.state.waited_of(at).until(t))
     }
 }

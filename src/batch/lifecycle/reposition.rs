@@ -12,8 +12,9 @@
 //! Invariant: one request looks at a time (`Works::begin_scan`). What it has found
 //! is kept for the further jobs of that request: memory and time are those of one look.
 
-use crate::batch::admin::permissions::Caller;
-use crate::batch::lifecycle::switch_requeue::{Meant, named, waits};
+use crate::batch::lifecycle::meant_elements::{Meant, named, waits};
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::place_scan::{PlaceScan, Placed};
 use crate::batch::state::Job;
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::{Mbatchd, StepContext};
@@ -21,78 +22,11 @@ use crate::model::JobRef;
 use crate::model::event::{Event, QueuePosition};
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 /// The part of the room between two places that a moved job leaves to later moves: one in so many.
 const ROOM: u64 = 1024;
-
-/// A pending job, or a part of one, at its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Placed {
-    spot: QueuePosition,
-    job: u32,
-    part: u32,
-}
-
-/// The places of what waits in one queue with one priority.
-#[derive(Debug)]
-pub struct PlaceScan {
-    alike: (QueueId, u32),
-    /// Jobs are moved among those of this user; none: among all.
-    user: Option<UserId>,
-    /// The next job to be looked at; `None`: all were.
-    next: Option<u32>,
-    all: BTreeSet<Placed>,
-    /// The jobs of the user.
-    own: BTreeSet<Placed>,
-    /// Where jobs were found, by job; and since they have changed.
-    found: Vec<Placed>,
-    again: BTreeMap<u32, Vec<Placed>>,
-}
-
-impl PlaceScan {
-    fn new(alike: (QueueId, u32), user: Option<UserId>) -> PlaceScan {
-        let (all, own, found, again) = Default::default();
-        PlaceScan { alike, user, next: Some(0), all, own, found, again }
-    }
-
-    fn put(&mut self, user: UserId, placed: Placed) {
-        self.all.insert(placed);
-        if self.user == Some(user) {
-            self.own.insert(placed);
-        }
-    }
-
-    fn remove(&mut self, placed: &Placed) {
-        self.all.remove(placed);
-        self.own.remove(placed);
-    }
-
-    /// Takes a job out that is about to be looked at again.
-    fn forget(&mut self, job: u32) {
-        let from = self.found.partition_point(|p| p.job < job);
-        let to = self.found.partition_point(|p| p.job <= job);
-        let again = self.again.remove(&job).unwrap_or_default();
-        let old: Vec<Placed> = self.found[from..to].iter().copied().chain(again).collect();
-        old.iter().for_each(|placed| self.remove(placed));
-    }
-
-    /// Forgets some of what was found; whether nothing is left.
-    pub fn take_apart(&mut self, some: usize) -> bool {
-        for _ in 0..some {
-            self.all.pop_last();
-            self.own.pop_last();
-            self.again.pop_last();
-        }
-        self.all.is_empty() && self.own.is_empty() && self.again.is_empty()
-    }
-
-    /// The jobs among which one is moved.
-    fn rivals(&self) -> &BTreeSet<Placed> {
-        if self.user.is_some() { &self.own } else { &self.all }
-    }
-}
 
 /// A move that may be made.
 struct Move {
@@ -188,7 +122,7 @@ impl Mbatchd {
         if job.tally.pend + job.tally.psusp == 0 || meant.is_empty() {
             let all_over = not.first().map(|n| n.1);
             let over = job.tally.unfinished() == 0;
-            let count = crate::batch::lifecycle::control::elements(&sel.elems).count();
+            let count = crate::batch::query::selection::elements(&sel.elems).count();
             return Err(match all_over {
                 Some(code) if meant.is_empty() && not.len() == count => code,
                 _ if over => err::JOB_FINISH,
@@ -198,7 +132,7 @@ impl Mbatchd {
         self.room_for_parts(job, sel, meant.len())?;
         let part = meant[0].part;
         let queue = job.queue_of(part);
-        let roles = self.roles(who, "", self.state.names.queue(queue));
+        let roles = self.site.roles(who, "", self.state.names.queue(queue));
         let all = roles.admin || roles.root || roles.queue_admin;
         if !all && self.site.params().job_position_control_by_admin {
             return Err(err::PERMISSION);

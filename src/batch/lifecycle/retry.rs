@@ -4,6 +4,7 @@
 //! is not there, a host without resources) is tried after growing pauses, [`START_TRIES`] times;
 //! then the job is held and its user gets a mail.
 
+use crate::batch::lifecycle::requeue::pause;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobStatus, Retry};
@@ -17,18 +18,10 @@ pub const START_TRIES: u32 = 10;
 /// Pause after the first of them before another host is asked, seconds; it doubles each time. The
 /// same host is asked again after twice the pause.
 pub const RETRY_FIRST: u64 = 5;
-/// Longest pause, seconds.
-pub const RETRY_MOST: u64 = 600;
 /// Longest pause before a host is asked again whether a pre-execution command succeeds, seconds.
 const PRE_EXEC_MOST: u64 = 60;
 /// Longest words of a host that are kept of a start that failed, bytes.
 const NOTE_MAX: usize = 1024;
-
-/// A pause that doubles: `n` counts from 1.
-pub fn pause(first: u64, n: u32) -> u64 {
-    let factor = 1u64.checked_shl(n.saturating_sub(1)).unwrap_or(u64::MAX);
-    first.max(1).saturating_mul(factor).min(RETRY_MOST)
-}
 
 impl Mbatchd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
@@ -96,17 +89,5 @@ impl Mbatchd {
              last reason:\n\n{}\n\nbresume {at} has it tried again, bkill {at} removes it.\n",
             cut(note, NOTE_MAX)
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_doubles_up_to_the_longest() {
-        let all: Vec<u64> = (1..=9).map(|n| pause(RETRY_FIRST, n)).collect();
-        assert_eq!(all, [5, 10, 20, 40, 80, 160, 320, 600, 600]);
-        assert_eq!((pause(1, 0), pause(0, 1), pause(3, u32::MAX)), (1, 1, RETRY_MOST));
     }
 }

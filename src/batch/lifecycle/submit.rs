@@ -1,13 +1,14 @@
 //! Submissions: every check, in LSF's words, before anything changes; then one JOB_NEW.
 
-use crate::batch::admin::permissions::Caller;
 use crate::batch::sched::split_host_word;
 use crate::batch::site::Queue;
+use crate::batch::site::permissions::Caller;
 use crate::batch::state::Request;
-use crate::batch::state::apply::EXTRA_DEPEND;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
 use crate::batch::state::started_elements::Slots;
+use crate::batch::step::Checked;
+use crate::batch::usage::dependencies::too_many;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Interactive;
 use crate::lang::depend::{DepExpr, ResolveError};
@@ -23,8 +24,6 @@ use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-pub(crate) type Checked<T> = Result<T, Refusal>;
 
 impl Mbatchd {
     pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
@@ -77,7 +76,7 @@ impl Mbatchd {
         }
         let kept = self.kept_env(who, &s)?;
         let mut spec = s.spec;
-        spec.extra.retain(|(key, _)| key != EXTRA_DEPEND);
+        spec.extra.retain(|(key, _)| key != crate::model::job::extra::RESOLVED);
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
         check_group(&spec)?;
@@ -421,7 +420,7 @@ impl Mbatchd {
         who: &Caller,
         name: &JobName,
     ) -> Checked<()> {
-        spec.extra.retain(|(k, _)| k != EXTRA_DEPEND);
+        spec.extra.retain(|(k, _)| k != crate::model::job::extra::RESOLVED);
         if spec.depend.trim().is_empty() {
             return Ok(());
         }
@@ -449,7 +448,7 @@ impl Mbatchd {
             return Err(too_many(&spec.depend));
         }
         spec.options |= opt::DEPEND_COND;
-        spec.extra.push((EXTRA_DEPEND.to_string(), resolved.to_string()));
+        spec.extra.push((crate::model::job::extra::RESOLVED.to_string(), resolved.to_string()));
         Ok(())
     }
 }
@@ -457,12 +456,6 @@ impl Mbatchd {
 /// A resource requirement that cannot be read: which name or sign, and where.
 pub(crate) fn bad_requirement(text: &str, e: &ResReqError) -> Refusal {
     Refusal::about(err::BAD_RESREQ, e.place(text))
-}
-
-/// A name in a dependency condition stands for too many jobs.
-pub(crate) fn too_many(about: &str) -> Refusal {
-    let text = format!("Dependency condition <{about}> names too many jobs; give job IDs instead");
-    Refusal::text(err::BAD_ARG, text)
 }
 
 /// Names without control characters, texts and blobs within their limits.

@@ -16,12 +16,12 @@
 use crate::batch::cluster::hosts::{Link, PING_SECS};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Left};
-use crate::batch::{Mbatchd, RECORDS_PER_TURN, StepContext};
-use crate::model::event::JobStatus;
-use crate::model::job::{opt, stat};
+use crate::batch::step::RECORDS_PER_TURN;
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::job::opt;
 use crate::model::time::US;
-use crate::model::{JobKey, JobRef, event::Event};
-use std::collections::{BTreeSet, HashSet};
+use crate::model::{JobKey, JobRef};
+use std::collections::HashSet;
 
 impl Mbatchd {
     /// For how long a host is out of reach before its jobs are UNKWN, microseconds.
@@ -121,45 +121,6 @@ impl Mbatchd {
         job.is_some_and(|j| j.spec_at(at.idx).options & opt::RERUNNABLE != 0)
     }
 
-    pub(crate) fn unknown_event(&mut self, cx: &mut StepContext, key: JobKey) {
-        let status = JobStatus {
-            at: key.job_ref(),
-            status: stat::UNKWN,
-            attempt: key.attempt,
-            ..JobStatus::default()
-        };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
-    }
-
-    /// The host of an attempt that was UNKWN has spoken of it.
-    pub(crate) fn known_again(&mut self, cx: &mut StepContext, key: JobKey) {
-        let Some(run) = self.state.running(key).filter(|r| r.unknown) else { return };
-        let status = JobStatus {
-            at: key.job_ref(),
-            status: run.phase.stat(),
-            reason: run.phase.reason(),
-            attempt: key.attempt,
-            ..JobStatus::default()
-        };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
-    }
-
-    /// A started job ends without its host's word.
-    pub(crate) fn end_unasked(&mut self, cx: &mut StepContext, key: JobKey, info: u32, done: bool) {
-        let at = key.job_ref();
-        let end = JobStatus {
-            at,
-            status: if done { stat::DONE } else { stat::EXIT },
-            end_time: cx.now.secs(),
-            exit_info: info,
-            attempt: key.attempt,
-            unknown_end: true,
-            ..JobStatus::default()
-        };
-        self.emit(cx, Event::JobStatus(Box::new(end)));
-        self.account(cx, at);
-    }
-
     // ---- attempts left behind ----
 
     /// A host says that an attempt left behind there still runs: it holds its slots until it is
@@ -189,14 +150,6 @@ impl Mbatchd {
         self.unreached.gone.extend(over);
     }
 
-    /// May an attempt left behind be taken for over?
-    fn is_over(&self, left: &Left) -> bool {
-        if self.unreached.gone.contains(&left.key) {
-            return true;
-        }
-        self.links.hosts.get(left.host).is_none_or(|host| host.given_up)
-    }
-
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
         let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
@@ -204,34 +157,6 @@ impl Mbatchd {
             |l: &Left| !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
         !self.state.left.is_empty()
             && !self.state.left.range(all).all(|(_, all)| all.iter().all(over))
-    }
-
-    /// Looks again at every job that has left an attempt behind.
-    pub(crate) fn look_left(&mut self) {
-        let st = &self.state.left;
-        let known =
-            |k: &JobKey| st.get(&k.job_ref()).is_some_and(|a| a.iter().any(|l| l.key == *k));
-        self.unreached.gone.retain(known);
-        let all: BTreeSet<JobRef> = st.keys().chain(&self.unreached.barred).copied().collect();
-        all.into_iter().for_each(|at| self.look_left_of(at));
-    }
-
-    /// Has a pending element that has left attempts behind wait for them, or no longer.
-    pub(crate) fn look_left_of(&mut self, at: JobRef) {
-        if self.state.left.is_empty() && self.unreached.barred.is_empty() {
-            return;
-        }
-        let pends = matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
-        let left = self.state.left.get(&at);
-        let bar = pends && left.is_some_and(|all| !all.iter().all(|l| self.is_over(l)));
-        let changed = match bar {
-            true => self.unreached.barred.insert(at),
-            false => self.unreached.barred.remove(&at),
-        };
-        if changed {
-            self.refresh_at(at);
-            self.sched.note_change();
-        }
     }
 }
 

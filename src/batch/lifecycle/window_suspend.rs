@@ -8,20 +8,15 @@
 //! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
-use crate::batch::lifecycle::works::{ElementDeed, Left, UNIT, WindowWork};
-use crate::batch::site::Queue;
+use crate::batch::soft_state::works::{UNIT, WindowWork};
 use crate::batch::state::names::HostMap;
-use crate::batch::state::{ElemState, Phase, Run};
+use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::window::Windows;
-use crate::model::event::SIGNAL_BY_WINDOW;
-use crate::model::event::{Event, JobSignal, SIGNAL_FOR_WINDOW};
-use crate::model::job::{extra, stat};
-use crate::model::reason::{susp, term};
-use crate::model::{JobKey, JobRef, signals};
+use crate::model::JobRef;
+use crate::model::reason::susp;
 use crate::proto::machine::Effect;
-use crate::proto::sbd::Act;
 use jiff::tz::TimeZone;
 
 /// Longest time between two looks, seconds: clocks may be set, and zones changed.
@@ -32,17 +27,6 @@ impl Mbatchd {
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.windows.zone = zone;
         self
-    }
-
-    /// Are the run windows of an element's queue closed?
-    pub(crate) fn run_shut(&self, at: JobRef) -> bool {
-        self.queue_of(at).and_then(|i| self.windows.queues.get(i)).is_some_and(|q| q.0)
-    }
-
-    /// A job's queue, as the policy has it.
-    pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
-        let job = self.state.job(at.job)?;
-        self.site.queue_position(job.queue_at(at.idx))
     }
 
     /// Looks at the windows when one may have opened or closed.
@@ -134,88 +118,6 @@ impl Mbatchd {
             true => self.shut_job(cx, key),
             false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
             false => {}
-        }
-    }
-
-    /// A job, or these elements of it, are in another queue than before: what has been started
-    /// is as the windows and the thresholds of that queue want it.
-    pub(crate) fn queue_changed(&mut self, cx: &mut StepContext, id: u32, elems: &[u32]) {
-        let left = match elems {
-            [] | [0] => Left::Started(0),
-            named => Left::These(named.iter().rev().copied().collect()),
-        };
-        self.act_on_elements(cx, id, left, ElementDeed::KeepRunWindow);
-        self.overload.look = true;
-    }
-
-    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
-    /// that the host has not confirmed yet follows when it does.
-    pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
-        let Some(run) = self.state.running(key) else { return };
-        let runs = match run.phase {
-            Phase::Running => true,
-            Phase::Ssusp(why) => why != susp::WINDOW,
-            Phase::Starting | Phase::Ususp(_) => false,
-        };
-        // where the host cannot be asked, it follows when it can
-        if !runs || run.unknown || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
-            return;
-        }
-        if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
-            return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
-        }
-        let word = self.state.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
-        if let Some(number) = word.and_then(signals::number) {
-            return self.window_signal(cx, key, number);
-        }
-        self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
-        self.order_for_window(cx, key, None, Act::Suspend);
-    }
-
-    /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
-    /// time the windows close.
-    fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
-        let Some(run) = self.state.running(key).filter(|r| r.phase == Phase::Running) else {
-            return;
-        };
-        let (sent, now) = (run.window_signal, cx.now.secs());
-        let queue = self.queue_of(key.job_ref()).map(|q| &self.site.queues[q]);
-        let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
-        if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
-            return;
-        }
-        let name = signals::name(number).map_or(number.to_string(), str::to_string);
-        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
-        let s = JobSignal {
-            at: key.job_ref(),
-            user,
-            signal: format!("{SIGNAL_FOR_WINDOW}{name}"),
-            run_count: key.attempt,
-            by_admin: true,
-            ..JobSignal::default()
-        };
-        self.emit(cx, Event::JobSignal(Box::new(s)));
-        self.act_on(cx, key, Act::Signal { number });
-    }
-
-    pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
-        if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
-            self.order_for_window(cx, key, Some(0), Act::Resume);
-        }
-    }
-
-    fn order_for_window(
-        &mut self,
-        cx: &mut StepContext,
-        key: JobKey,
-        asked: Option<u32>,
-        act: Act,
-    ) {
-        let Some(run) = self.state.running_mut(key) else { return };
-        run.soft.asked = asked;
-        let host = self.state.running(key).and_then(|r: &Run| self.first_host(r));
-        if let Some(i) = host {
-            self.act(cx, key, i, act);
         }
     }
 }

@@ -267,7 +267,7 @@ impl Shown<'_> {
     fn extra(&self, out: &mut Vec<u8>) {
         use crate::model::job::extra::USER_LIMITS;
         let own = [
-            crate::batch::state::apply::EXTRA_DEPEND,
+            crate::model::job::extra::RESOLVED,
             crate::batch::site::limits::EXTRA_FILLED,
             USER_LIMITS,
         ];

@@ -2,23 +2,21 @@
 //! listings delays nobody. What is listed is found step by step, each sorted by itself; rows are
 //! taken from the sorted steps in order, so that nothing is ever sorted as a whole.
 
-use crate::batch::admin::permissions::Caller;
-use crate::batch::lifecycle::control_work::Cursor;
+use crate::batch::query::selection::wanted;
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::listings::{Finding, Listing, Order};
 use crate::batch::state::names::{Id, QueueId};
 use crate::batch::state::{ElemState, ElementView, Job};
-use crate::batch::{Mbatchd, Recovered, StepContext};
-use crate::conf::ClusterConf;
+use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
-use crate::model::event::{QueuePosition, Record};
-use crate::model::idmap::IdMap;
-use crate::model::job::stat;
+use crate::model::event::QueuePosition;
 use crate::model::reason::err;
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, Col, IdSel, JobQuery, Which};
+use crate::proto::client::{ClientMsg, IdSel, JobQuery};
 use crate::proto::machine::ConnId;
 use serde_json::value::RawValue;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -30,137 +28,6 @@ pub const FIND_STEP: usize = 8192;
 pub const MAX_LISTINGS: usize = 4096;
 /// Rows, job IDs and ranges that all listings under way hold together.
 pub const MAX_HELD: usize = 8_000_000;
-
-/// The jobs found before rows are sent: all jobs are gone through in steps, by ID.
-#[derive(Debug)]
-struct Finding {
-    q: JobQuery,
-    who: Caller,
-    /// The jobs that are named, with their elements; `None`: all.
-    ids: Option<BTreeMap<u32, IdSel>>,
-    from: u32,
-    /// The job under way, as far as its elements were looked at.
-    job: Option<(IdSel, Cursor)>,
-    named: Vec<(u32, u32, u32)>,
-    hosts: Option<BTreeSet<String>>,
-    /// The queue of the job before, and its rank.
-    ranked: Option<(QueueId, i64)>,
-}
-
-/// The jobs that one step found, sorted; the first is taken next.
-type Run = std::vec::IntoIter<(Order, JobRef)>;
-
-#[derive(Debug)]
-struct Listing {
-    /// Until all is found.
-    finding: Option<Finding>,
-    runs: Vec<Run>,
-    /// The first row of each step.
-    heads: BinaryHeap<Reverse<(Order, JobRef, usize)>>,
-    /// The row that was taken last.
-    last: Option<JobRef>,
-    cols: Vec<Col>,
-    arrays: bool,
-    /// Rows, IDs and ranges that it holds.
-    held: usize,
-}
-
-#[derive(Debug, Default)]
-pub struct Listings {
-    open: IdMap<ConnId, Listing>,
-    /// By all.
-    held: usize,
-}
-
-impl Listings {
-    pub fn close(&mut self, conn: ConnId) {
-        self.take(conn);
-    }
-
-    fn take(&mut self, conn: ConnId) -> Option<Listing> {
-        let l = self.open.remove(&conn)?;
-        self.held -= l.held;
-        Some(l)
-    }
-
-    fn put(&mut self, conn: ConnId, l: Listing) {
-        self.held += l.held;
-        self.open.insert(conn, l);
-    }
-}
-
-impl Listing {
-    fn next(&mut self) -> Option<JobRef> {
-        loop {
-            let Reverse((_, at, run)) = self.heads.pop()?;
-            self.push_head(run);
-            self.held = self.held.saturating_sub(1);
-            // an element that was named twice
-            if self.last.replace(at) != Some(at) {
-                return Some(at);
-            }
-        }
-    }
-
-    fn push_head(&mut self, run: usize) {
-        match self.runs[run].next() {
-            Some((order, at)) => self.heads.push(Reverse((order, at, run))),
-            // its memory is given back
-            None => self.runs[run] = Vec::new().into_iter(),
-        }
-    }
-
-    /// Takes what a step found, sorted.
-    fn add(&mut self, found: Vec<(Order, JobRef)>) {
-        self.held += found.len();
-        self.runs.push(found.into_iter());
-        self.push_head(self.runs.len() - 1);
-    }
-}
-
-/// Rows of finished jobs that only the log knows any more, as one slice: what mbatchd answered
-/// while it still had them. `records` are those of the jobs, without their cleaning.
-pub fn past_rows(
-    conf: ClusterConf,
-    me: &str,
-    records: Vec<Record>,
-    q: &JobQuery,
-    now: i64,
-) -> String {
-    let mbd = Mbatchd::new(conf, me, Recovered { records, ..Recovered::default() });
-    let nobody = String::new;
-    let who = Caller { uid: 0, gid: 0, user: nobody(), host: nobody() };
-    let mut listing = mbd.new_listing(&who, q.clone());
-    while !mbd.find_on(&mut listing) {}
-    let mut out = vec![b'['];
-    while let Some(at) = listing.next() {
-        if out.len() > 1 {
-            out.push(b',');
-        }
-        mbd.write_row(&mut out, at, &q.cols, q.arrays, now);
-    }
-    out.push(b']');
-    String::from_utf8(out).unwrap_or_else(|_| "[]".to_string())
-}
-
-/// Does a state belong to what was asked?
-pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
-    let finished = st & (stat::DONE | stat::EXIT) != 0;
-    let none = !(w.all || w.done || w.pend || w.run || w.susp);
-    if w.all || (none && by_id) {
-        return true;
-    }
-    if none {
-        return !finished;
-    }
-    (w.done && finished)
-        || (w.pend && st & (stat::PEND | stat::PSUSP) != 0)
-        || (w.run && st & (stat::RUN | stat::UNKWN) != 0)
-        || (w.susp && st & (stat::SSUSP | stat::USUSP | stat::PSUSP) != 0)
-}
-
-/// What rows are sorted by: kind, then host, queue or end, priority, place, element.
-type Order = (u8, i64, u32, QueuePosition, u32);
 
 impl Mbatchd {
     pub(crate) fn list_jobs(
@@ -182,7 +49,7 @@ impl Mbatchd {
         self.next_slice(cx, conn);
     }
 
-    fn new_listing(&self, who: &Caller, q: JobQuery) -> Listing {
+    pub(crate) fn new_listing(&self, who: &Caller, q: JobQuery) -> Listing {
         let s = &q.select;
         let held = s.ids.iter().map(|id| 1 + id.elems.len()).sum();
         let ids = (!s.ids.is_empty()).then(|| {
@@ -200,7 +67,7 @@ impl Mbatchd {
             all
         });
         let (cols, arrays) = (q.cols.clone(), q.arrays);
-        let named = crate::batch::lifecycle::control::name_elements(&s.name);
+        let named = crate::batch::query::selection::name_elements(&s.name);
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
         let (who, from, job, ranked) = (who.clone(), 0, None, None);
         let mut q = q;
@@ -215,7 +82,7 @@ impl Mbatchd {
     }
 
     /// Finds on; whether all is found.
-    fn find_on(&self, l: &mut Listing) -> bool {
+    pub(crate) fn find_on(&self, l: &mut Listing) -> bool {
         let Some(f) = &mut l.finding else { return true };
         let mut looks = FIND_STEP;
         let mut found = Vec::new();

@@ -4,6 +4,8 @@ pub mod job_columns;
 pub mod job_exceptions;
 pub mod jobs;
 pub mod queues_hosts;
+pub mod selection;
+pub mod start_order;
 pub mod submission;
 pub mod users_groups;
 pub mod wait;

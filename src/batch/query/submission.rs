@@ -1,9 +1,9 @@
 //! bpeek: where the output of a started job is. The command reads it as its caller.
 //! bjobs -env and -script: what is kept of a submission.
 
-use crate::batch::admin::permissions::{Action, Caller};
-use crate::batch::lifecycle::submit::Checked;
+use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::state::{ElemState, ElementView};
+use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
@@ -50,7 +50,7 @@ impl Mbatchd {
             return Err(no_job());
         }
         let (owner, queue) = (self.state.names.user(job.user), self.state.names.queue(job.queue));
-        self.check(who, Action::SeeSubmission, owner, queue)?;
+        self.site.check(who, Action::SeeSubmission, owner, queue)?;
         Ok(if script { job.script } else { job.env })
     }
 
@@ -64,7 +64,12 @@ impl Mbatchd {
         };
         let job = self.state.job(at.job).ok_or_else(no_job)?;
         let owner = self.state.names.user(job.user);
-        self.check(who, Action::PeekJob, owner, self.state.names.queue(job.queue_at(at.idx)))?;
+        self.site.check(
+            who,
+            Action::PeekJob,
+            owner,
+            self.state.names.queue(job.queue_at(at.idx)),
+        )?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             ElementView::Untouched(_) => return Err(Refusal::new(err::NOT_STARTED)),
             ElementView::Own(e) => match &e.state {

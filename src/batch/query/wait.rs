@@ -1,57 +1,19 @@
 //! bwait and bsub -K: requests that are answered when a condition becomes true, can never be, or
 //! the time is over. Nothing polls: a change of a named job looks at the condition again.
 
-use crate::batch::admin::permissions::Caller;
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::waits::Waiter;
 use crate::batch::state::ElemState;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
-use crate::model::idmap::IdMap;
 use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Wait, Waited};
 use crate::proto::machine::ConnId;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Waits at a time.
 pub const MAX_WAITS: usize = 100_000;
-
-#[derive(Debug)]
-struct Waiter {
-    expr: Resolved,
-    until: Option<u64>,
-}
-
-#[derive(Debug, Default)]
-pub struct Waits {
-    by_conn: IdMap<ConnId, Waiter>,
-    /// Named job -> connections.
-    named: IdMap<u32, BTreeSet<ConnId>>,
-    timers: BTreeMap<(u64, ConnId), ()>,
-}
-
-impl Waits {
-    pub fn deadline(&self) -> Option<u64> {
-        self.timers.keys().next().map(|(t, _)| *t)
-    }
-    pub fn close(&mut self, conn: ConnId) {
-        let Some(w) = self.by_conn.remove(&conn) else { return };
-        for id in w.expr.job_ids() {
-            if let Some(set) = self.named.get_mut(&(id as u32)) {
-                set.remove(&conn);
-                if set.is_empty() {
-                    self.named.remove(&(id as u32));
-                }
-            }
-        }
-        if let Some(t) = w.until {
-            self.timers.remove(&(t, conn));
-        }
-    }
-    pub fn is_named(&self, job: u32) -> bool {
-        self.named.contains_key(&job)
-    }
-}
 
 impl Mbatchd {
     pub(crate) fn wait(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
@@ -64,7 +26,7 @@ impl Mbatchd {
                 let recorded = false;
                 let last = self.site.params().job_dep_last_sub;
                 if !self.state.names_within(&who.user, &e, recorded, last) {
-                    return Err(crate::batch::lifecycle::submit::too_many(&w.expr));
+                    return Err(crate::batch::usage::dependencies::too_many(&w.expr));
                 }
                 let finder = crate::batch::usage::dependencies::Finder {
                     state: &self.state,
@@ -76,7 +38,7 @@ impl Mbatchd {
                     ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
                     ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
                     ResolveError::TooMany(about) => {
-                        crate::batch::lifecycle::submit::too_many(&about)
+                        crate::batch::usage::dependencies::too_many(&about)
                     }
                 })
             });

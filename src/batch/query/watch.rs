@@ -4,37 +4,16 @@
 //! Invariant: a watcher is told once and then not again until it asks for the next time, so that
 //! at most one word waits for each, however slow it is; a change between the two is remembered.
 
-use crate::batch::admin::permissions::Caller;
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::watches::Watcher;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, JobSelect, Waited};
 use crate::proto::machine::ConnId;
-use std::collections::BTreeMap;
 
 /// Connections that watch at a time.
 pub const MAX_WATCHES: usize = 1024;
-
-#[derive(Debug)]
-struct Watcher {
-    who: Caller,
-    select: JobSelect,
-    /// It waits to be told.
-    asks: bool,
-    /// Something changed since it was told.
-    changed: bool,
-}
-
-#[derive(Debug, Default)]
-pub struct Watches {
-    by_conn: BTreeMap<ConnId, Watcher>,
-}
-
-impl Watches {
-    pub fn close(&mut self, conn: ConnId) {
-        self.by_conn.remove(&conn);
-    }
-}
 
 impl Mbatchd {
     /// Asks for the next change; what changed since the last answer counts.

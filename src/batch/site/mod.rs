@@ -3,11 +3,12 @@
 //! changed in between.
 
 pub mod limits;
+pub mod permissions;
 pub mod requirements;
 pub mod rules;
 
 use crate::batch::site::requirements::{Names, Req};
-use crate::batch::site::rules::{Counter, HostRows, Rules};
+use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -170,7 +171,11 @@ impl Site {
             p.queue_positions[queue.id.index()] = Some(position);
         }
         p.queues = queues;
-        let rules = Rules::compile(&p.queues, &p.conf.batch.users.users, &host_rows);
+        let rules = Rules::compile(
+            p.queues.iter().map(|q| (q.id, &q.conf)),
+            &p.conf.batch.users.users,
+            &host_rows,
+        );
         p.use_rules(rules);
         p.stops = p.any_stop();
         p
@@ -308,6 +313,12 @@ impl Site {
     pub fn default_queues(&self) -> Vec<String> {
         let named = &self.params().default_queue;
         if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
+    }
+
+    /// The rules that a consumer is subject to, whose user has this name.
+    pub fn consumer_rules(&self, consumer: Consumer, user: &str) -> ConsumerRules {
+        let row = self.user_row_position(user);
+        self.rules.of_consumer(consumer, row, |words| self.user_in(words, user, None))
     }
 
     /// The row of lsb.users for a user.

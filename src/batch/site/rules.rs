@@ -10,7 +10,6 @@ mod compile;
 
 pub use compile::HostRows;
 
-use crate::batch::site::Site;
 use crate::batch::state::names::{
     ApplicationId, HostId, HostMap, HostSet, Id, LicenseProjectId, ProjectId, QueueId, UserId,
 };
@@ -19,6 +18,10 @@ use crate::conf::types::UserTerm;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
+
+/// Limits of lsb.hosts.
+const MXJ: &str = "MXJ";
+const JL_U: &str = "JL/U";
 
 /// The members of one dimension (users, hosts, ...) that a rule is about.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -363,8 +366,8 @@ impl Rules {
                         rules.cells += u32::from(cell.is_some());
                         of_host.all.push(HostRule { rule: id, cell });
                         match rule.name {
-                            compile::MXJ => of_host.slots = cell.map(|cell| (rule.amount, cell)),
-                            compile::JL_U => of_host.slots_of_each_user = Some(rule.amount),
+                            MXJ => of_host.slots = cell.map(|cell| (rule.amount, cell)),
+                            JL_U => of_host.slots_of_each_user = Some(rule.amount),
                             _ => {}
                         }
                     }
@@ -421,17 +424,21 @@ impl Rules {
         self.by_host.get(host)?.slots_of_each_user
     }
 
-    /// The rules of a consumer. It takes as long as there are rules; whoever needs them often keeps
+    /// The rules of a consumer, whose user has this row of lsb.users. It takes as long as there are rules; whoever needs them often keeps
     /// them.
-    pub fn of_consumer(&self, site: &Site, consumer: Consumer, user: &str) -> ConsumerRules {
-        let row = site.user_row_position(user);
+    pub(super) fn of_consumer(
+        &self,
+        consumer: Consumer,
+        row: Option<usize>,
+        user_in: impl Fn(&[UserTerm]) -> bool,
+    ) -> ConsumerRules {
         let of_queue = self.by_queue.get(&consumer.queue);
         let of_row = row.and_then(|row| self.by_row.get(&row));
         let near = [of_queue, of_row].into_iter().flatten().chain([&self.others]);
         let mut found = ConsumerRules { consumer, ..ConsumerRules::default() };
         for id in near.flatten().copied() {
             let rule = self.get(id);
-            if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
+            if !rule.concerns(&consumer, row, &user_in) {
                 continue;
             }
             let counter = || Counter { rule: id, member: rule.member(&consumer, HostId::MAX) };

@@ -3,14 +3,14 @@
 //! already) is reported and changes nothing, so that a foreign or damaged log still yields all it
 //! holds.
 
-use crate::batch::state::change::{Applied, Change, ChangeKind, Held, Stage};
+use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::counts::{owner, tally};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
-use crate::model::job::{opt, stat};
+use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
@@ -20,9 +20,6 @@ use std::rc::Rc;
 const REMAINS: usize = 1000;
 /// Names of user groups remembered that jobs were submitted with.
 const MAX_GIVEN_GROUPS: usize = 100_000;
-
-/// Key of [`crate::model::job::JobSpec::extra`] under which a resolved dependency is logged.
-pub const EXTRA_DEPEND: &str = crate::model::job::extra::RESOLVED;
 
 impl State {
     pub fn apply(&mut self, rec: &Record) -> Applied {
@@ -130,7 +127,7 @@ impl State {
         let queue = self.names.queues.id(&new.spec.queue);
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
             .then_some(crate::model::reason::pend::USER_STOP);
-        let depend = new.spec.extra.iter().find(|(k, _)| k == EXTRA_DEPEND);
+        let depend = new.spec.extra.iter().find(|(k, _)| k == crate::model::job::extra::RESOLVED);
         let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok());
         let depend = depend.map(|d| Rc::new(self.bind(user, d)));
         let mut job = Job {
@@ -210,58 +207,6 @@ impl State {
         job.body = Body::Array(Box::new(a));
     }
 
-    /// Puts a new state in an element's place and keeps every counter right.
-    pub(crate) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Applied {
-        let Some(job) = self.jobs.get_mut(&at.job) else {
-            return Applied::Rejected("no such job");
-        };
-        let part = job.part_no(at.idx);
-        let (queue, user, slots) = owner(job, part);
-        let alone = job.spec_of(part).options & opt::EXCLUSIVE != 0;
-        let submit_time = job.submit_time;
-        if let Body::Array(a) = &mut job.body
-            && !a.own.contains_key(&at.idx)
-        {
-            let Some(pos) = a.pos(at.idx) else { return Applied::Rejected("no such element") };
-            if !a.fresh.take(pos) {
-                return Applied::Rejected("the element has left memory");
-            }
-            a.touch(at.idx, submit_time);
-        }
-        let Some(e) = job.elem_mut(at.idx) else { return Applied::Rejected("no such element") };
-        // The element is taken out for the change, so that job and counters can be borrowed.
-        let hole = Elem { attempts: 0, part: 0, state: ElemState::Pend(Pend::default()) };
-        let mut e = std::mem::replace(e, hole);
-        self.counts.elem(queue, user, slots, at, &e, false);
-        tally(&mut job.tally, &e, false);
-        job.note(at.idx, &e, false);
-        if let Body::Array(a) = &job.body {
-            a.keep_given(&mut e);
-        }
-        let before = Stage::of(&e);
-        let held = match &e.state {
-            ElemState::Run(run) => Some(Held { user, queue, hosts: run.hosts.clone() }),
-            _ => None,
-        };
-        make(&mut e);
-        let kind = ChangeKind::Element { before, after: Stage::of(&e), held };
-        match &e.state {
-            ElemState::Run(_) if alone => {
-                self.alone.insert(at);
-            }
-            _ => {
-                self.alone.remove(&at);
-            }
-        }
-        self.counts.elem(queue, user, slots, at, &e, true);
-        tally(&mut job.tally, &e, true);
-        job.note(at.idx, &e, true);
-        if let Some(place) = job.elem_mut(at.idx) {
-            *place = e;
-        }
-        Applied::Job(Change { at, regrouped: false, kind })
-    }
-
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
         let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.hosts.id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
@@ -299,19 +244,6 @@ impl State {
                 soft: Box::default(),
             }));
         })
-    }
-
-    fn with_run(&mut self, at: JobRef, f: impl FnOnce(&mut Run)) -> Applied {
-        let Some(elem) = self.jobs.get_mut(&at.job).and_then(|j| j.elem_mut(at.idx)) else {
-            return Applied::Rejected("no such job");
-        };
-        match &mut elem.state {
-            ElemState::Run(r) => {
-                f(r);
-                Applied::noted(at)
-            }
-            _ => Applied::Rejected("the job is not started"),
-        }
     }
 
     fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Applied {
@@ -514,30 +446,6 @@ impl State {
             self.posts.remove(&key);
         }
         did
-    }
-
-    /// Keeps in mind what a job leaves behind on a host that cannot be asked.
-    pub(crate) fn leave(&mut self, at: JobRef) {
-        let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
-        let Some(&(host, slots)) = run.hosts.first() else { return };
-        let left = Left { key: run.key, host, slots };
-        self.left.entry(at).or_default().push(left);
-    }
-
-    fn forget_left(&mut self, job: u32) {
-        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        let gone: Vec<JobRef> = self.left.range(all).map(|(at, _)| *at).collect();
-        gone.iter().for_each(|at| drop(self.left.remove(at)));
-    }
-
-    /// Forgets what runs after the attempts of these elements.
-    pub(crate) fn forget_posts(&mut self, first: JobRef, last: JobRef) {
-        let key = |at: JobRef, attempt| JobKey { job: at.job, idx: at.idx, attempt };
-        let range = key(first, 0)..=key(last, u32::MAX);
-        let gone: Vec<JobKey> = self.posts.range(range).copied().collect();
-        for key in gone {
-            self.posts.remove(&key);
-        }
     }
 
     fn clean(&mut self, at: JobRef) -> Applied {

@@ -10,6 +10,7 @@ pub mod change;
 pub mod counts;
 pub mod element;
 pub mod element_groups;
+pub mod elements;
 pub mod ineligible;
 pub mod job;
 pub mod last_actions;

@@ -1,7 +1,7 @@
 //! Queues and hosts whose control records the log lost.
 
 use super::*;
-use crate::batch::lifecycle::lost_controls::LostControl;
+use crate::batch::soft_state::lost_controls::LostControl;
 use crate::model::event::name_mark;
 
 fn started(controls: Vec<LostControl>) -> Rig {

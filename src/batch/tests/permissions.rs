@@ -141,7 +141,7 @@ fn of_others(name: &str) -> bool {
 
 #[test]
 fn the_whole_matrix_of_message_and_role() {
-    let rows = crate::batch::admin::permissions::rows();
+    let rows = crate::batch::site::permissions::rows();
     let mine = rows.iter().filter(|(name, _)| *name != "none" && !of_others(name));
     assert!(mine.clone().count() > 15);
     for (name, want) in mine {

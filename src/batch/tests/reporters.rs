@@ -79,7 +79,7 @@ fn let_through(r: &Rig, key: JobKey, out: &[Effect]) -> bool {
 
 #[test]
 fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
-    let rows = crate::batch::admin::permissions::rows();
+    let rows = crate::batch::site::permissions::rows();
     let mut n = 0;
     for (name, want) in rows.iter().filter_map(|(n, w)| Some((n.strip_prefix("Sbd.")?, w))) {
         for (role, want) in ROLES.into_iter().zip(want) {

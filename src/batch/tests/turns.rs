@@ -479,7 +479,7 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
         let id = r.mbd.state.names.queues.find(queue).unwrap();
         let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
         let consumer = Consumer::new(id, user);
-        let rules = r.mbd.site.rules.of_consumer(&r.mbd.site, consumer, "ann").host;
+        let rules = r.mbd.site.consumer_rules(consumer, "ann").host;
         let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
         let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
         (r.mbd.state.counts.queue[&id].run, on_host)

@@ -435,6 +435,6 @@ fn conditions_and_filters_take_an_unkwn_job_for_a_started_one() {
     assert_eq!((r.shown(waits), r.shown(not)), ("RUN".into(), "PEND".into()));
     let which = |run, done| Which { run, done, ..Which::default() };
     let st = r.mbd.state.elem(at(id)).unwrap().stat();
-    assert!(crate::batch::query::jobs::wanted(which(true, false), st, false));
-    assert!(!crate::batch::query::jobs::wanted(which(false, true), st, false));
+    assert!(crate::batch::query::selection::wanted(which(true, false), st, false));
+    assert!(!crate::batch::query::selection::wanted(which(false, true), st, false));
 }

@@ -2,7 +2,7 @@
 //! crash between two units leaves. Bounds of a request and of a user.
 
 use super::*;
-use crate::batch::lifecycle::works::{MAX_WORKS, UNIT};
+use crate::batch::soft_state::works::{MAX_WORKS, UNIT};
 use crate::proto::caps::{MAX_ELEMENTS, OUTCOMES_PIECE};
 
 fn large() -> ClusterConf {

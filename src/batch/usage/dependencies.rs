@@ -10,6 +10,8 @@ use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job::stat;
+use crate::model::reason::err;
+use crate::proto::Refusal;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Soft state about conditions.
@@ -492,4 +494,10 @@ impl Deps {
         self.sweep(state, id, each, from);
         Some(id)
     }
+}
+
+/// A name in a dependency condition stands for too many jobs.
+pub(crate) fn too_many(about: &str) -> Refusal {
+    let text = format!("Dependency condition <{about}> names too many jobs; give job IDs instead");
+    Refusal::text(err::BAD_ARG, text)
 }

@@ -11,7 +11,7 @@ use crate::batch::site::rules::{
     Consumer, ConsumerRules, Counter, HostRule, Member, Rule, RuleId, What,
 };
 use crate::batch::state::change::{Change, ChangeKind, Stage};
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::Share;
 use crate::batch::state::{ElemState, State};
 use crate::model::idmap::IdMap;
@@ -100,7 +100,7 @@ impl LimitsLedger {
             return known.clone();
         }
         let user = state.names.user(consumer.user);
-        let ConsumerRules { user, host, .. } = site.rules.of_consumer(site, consumer, user);
+        let ConsumerRules { user, host, .. } = site.consumer_rules(consumer, user);
         let mut known = self.consumers.borrow_mut();
         let mut number = |counter: Counter| {
             let next = site.rules.cells() + known.numbers.len();
@@ -265,11 +265,31 @@ impl LimitsLedger {
         counter: Counter,
         (before, n): (u64, u64),
     ) {
-        let shown = audit::shown(state, site, counter);
+        let shown = shown(state, site, counter);
         let text = format!("{shown}: {n} given back of {before}: please report this bug");
         debug_assert!(false, "{text}");
         self.fault.get_or_insert(text);
     }
+}
+
+/// A counter as messages show it: the parameter, where it stands, and who has it.
+fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> String {
+    let rule = site.rules.get(rule);
+    let mut text = rule.name.to_owned();
+    // a host without a row in lsb.hosts has limits all the same
+    if !rule.pos.file.is_empty() {
+        text += &format!(" of {}", rule.pos);
+    }
+    if member.user != UserId::MAX {
+        text += &format!(", user {}", state.names.user(member.user));
+    }
+    if member.queue != QueueId::MAX {
+        text += &format!(", queue {}", state.names.queue(member.queue));
+    }
+    if member.host != HostId::MAX {
+        text += &format!(", host {}", state.names.host(member.host));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! behind the damage says how it stands.
 
 use super::super::checksums::Entry;
-use crate::batch::lifecycle::lost_controls::LostControl;
+use crate::batch::soft_state::lost_controls::LostControl;
 use crate::model::event::{Ctrl, Event, name_mark};
 
 /// A record that damage took.

@@ -5,7 +5,7 @@ use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::*;
-use crate::batch::lifecycle::lost_controls::LostControl;
+use crate::batch::soft_state::lost_controls::LostControl;
 use crate::model::event::Ctrl;
 
 /// A small generator (xorshift64*).

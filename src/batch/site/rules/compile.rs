@@ -1,16 +1,11 @@
 //! Compiles the limits of lsb.queues, lsb.users and lsb.hosts to rules.
 
-use super::{Amount, Hosts, Members, Rule, Rules, Scope, Set, Users, What};
-use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, HostSet};
+use super::{Amount, Hosts, JL_U, MXJ, Members, Rule, Rules, Scope, Set, Users, What};
+use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::conf::Pos;
-use crate::conf::types::{HostPolicy, Mxj, UserPolicy};
+use crate::conf::types::{HostPolicy, Mxj, QueueConf, UserPolicy};
 use crate::model::reason::pend;
 use std::collections::HashMap;
-
-/// Limits of lsb.hosts.
-pub(super) const MXJ: &str = "MXJ";
-pub(super) const JL_U: &str = "JL/U";
 
 /// A row of section Host of lsb.hosts, or the defaults of hosts without one, and the hosts to which
 /// it applies.
@@ -45,10 +40,14 @@ impl HostRows {
 
 impl Rules {
     /// The rules of a configuration, in the order in which they name their reasons.
-    pub fn compile(queues: &[Queue], users: &[UserPolicy], hosts: &HostRows) -> Rules {
+    pub fn compile<'a>(
+        queues: impl Iterator<Item = (QueueId, &'a QueueConf)>,
+        users: &[UserPolicy],
+        hosts: &HostRows,
+    ) -> Rules {
         let mut all: Vec<Rule> = Vec::new();
         hosts.rows.iter().for_each(|row| of_hosts(row, &mut all));
-        queues.iter().for_each(|queue| of_queue(queue, &mut all));
+        queues.for_each(|(id, conf)| of_queue(id, conf, &mut all));
         let rows = users.iter().enumerate();
         rows.for_each(|(position, row)| of_user(position, row, &mut all));
         Rules::new(all)
@@ -85,10 +84,9 @@ fn of_hosts(row: &HostRow, all: &mut Vec<Rule>) {
 }
 
 /// QJOB_LIMIT, UJOB_LIMIT, HJOB_LIMIT and PJOB_LIMIT.
-fn of_queue(queue: &Queue, all: &mut Vec<Rule>) {
-    let conf = &queue.conf;
+fn of_queue(id: QueueId, conf: &QueueConf, all: &mut Vec<Rule>) {
     let mut add = |name, limit: Option<Amount>, users, hosts, reason| {
-        let queues = Members::Shared(Set::These([queue.id].into()));
+        let queues = Members::Shared(Set::These([id].into()));
         let scope = Scope { users, queues, hosts, ..Scope::default() };
         all.extend(limit.map(|amount| rule(name, scope, amount, reason, &conf.pos)));
     };

@@ -1,6 +1,7 @@
 //! Which rules a configuration gives, whom they concern, and by what they divide their amount.
 
 use super::*;
+use crate::batch::site::Site;
 use crate::batch::state::names::{Id, Names};
 use crate::batch::tests::cluster::cluster;
 use crate::model::reason::pend;
@@ -19,7 +20,7 @@ fn limited() -> (Site, Names) {
 
 fn rules_of(site: &Site, names: &mut Names, queue: &str, user: &str) -> ConsumerRules {
     let consumer = Consumer::new(names.queues.find(queue).unwrap(), names.users.id(user));
-    site.rules.of_consumer(site, consumer, user)
+    site.consumer_rules(consumer, user)
 }
 
 /// A rule in a few words.

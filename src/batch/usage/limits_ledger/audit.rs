@@ -1,34 +1,14 @@
 //! Counts the ledger of limits anew from the started elements, in the plainest way (each element
 //! against each rule of the configuration), and compares.
 
-use super::LimitsLedger;
+use super::{LimitsLedger, shown};
 use crate::batch::site::Site;
 use crate::batch::site::rules::{Consumer, Counter, What};
-use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::names::UserId;
 use crate::batch::state::{ElemState, Job, State};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A counter as messages show it: the parameter, where it stands, and who has it.
-pub(super) fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> String {
-    let rule = site.rules.get(rule);
-    let mut text = rule.name.to_owned();
-    // a host without a row in lsb.hosts has limits all the same
-    if !rule.pos.file.is_empty() {
-        text += &format!(" of {}", rule.pos);
-    }
-    if member.user != UserId::MAX {
-        text += &format!(", user {}", state.names.user(member.user));
-    }
-    if member.queue != QueueId::MAX {
-        text += &format!(", queue {}", state.names.queue(member.queue));
-    }
-    if member.host != HostId::MAX {
-        text += &format!(", host {}", state.names.host(member.host));
-    }
-    text
-}
 
 impl LimitsLedger {
     /// All counters that are not zero.

@@ -22,7 +22,7 @@ fn counters(c: &Cluster) -> Vec<String> {
         .counters(site)
         .iter()
         .map(|(counter, n)| {
-            let shown = audit::shown(state, site, *counter);
+            let shown = shown(state, site, *counter);
             let (name, of) = shown.split_once(" of ").unwrap();
             let member = of.split_once(", ").map_or("all", |(_, member)| member);
             format!("{name} {member}: {n}")

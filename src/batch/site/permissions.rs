@@ -1,7 +1,7 @@
-//! The permissions: the one table of verb x role. Its answer for each message and command is
-//! in permissions.txt, which the tests hold it against.
+//! The permissions: the one table of verb x role. Its answer for each message and command is in
+//! permissions.txt, which the tests hold it against.
 
-use crate::batch::Mbatchd;
+use crate::batch::site::Site;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 
@@ -60,14 +60,14 @@ pub fn allowed(action: Action, r: Roles) -> bool {
     }
 }
 
-impl Mbatchd {
+impl Site {
     /// The roles of a caller towards a job's owner and queue (empty: none).
     pub(crate) fn roles(&self, who: &Caller, owner: &str, queue: &str) -> Roles {
         Roles {
             owner: !owner.is_empty() && owner == who.user,
-            admin: self.site.is_admin(&who.user),
-            root: who.uid == 0 && self.site.root_user(),
-            queue_admin: !queue.is_empty() && self.site.is_queue_admin(queue, &who.user, who.gid),
+            admin: self.is_admin(&who.user),
+            root: who.uid == 0 && self.root_user(),
+            queue_admin: !queue.is_empty() && self.is_queue_admin(queue, &who.user, who.gid),
         }
     }
 

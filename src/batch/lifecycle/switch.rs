@@ -3,52 +3,17 @@
 //!
 //! Of an array all of it changes, or the elements named (`state::element_groups`).
 
-use crate::batch::admin::permissions::Caller;
-use crate::batch::lifecycle::control::Asked;
-use crate::batch::lifecycle::works::UNIT;
-use crate::batch::state::{ElemState, ElementView, Job};
+use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named, waits};
+use crate::batch::site::permissions::Caller;
+use crate::batch::soft_state::works::UNIT;
+use crate::batch::state::Job;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobModify};
-use crate::model::job::stat;
-use crate::model::reason::{err, pend, term};
-use crate::proto::client::{IdSel, Outcome, Requeue};
-use crate::proto::sbd::Act;
-use std::collections::BTreeMap;
-
-/// Parts that are changed in one unit of work: all of them are looked at for each.
-pub(crate) const PARTS_PER_UNIT: usize = 4;
-
-/// Parts of an array, at most: each is looked at whenever one of its elements changes.
-const MAX_PARTS: usize = 1000;
-
-/// The elements of a part that a request means; no element: all of the part.
-pub(crate) struct Meant {
-    pub part: u32,
-    pub elems: Vec<u32>,
-}
+use crate::model::reason::err;
+use crate::proto::client::{IdSel, Outcome};
 
 impl Mbatchd {
-    /// What an operand means of a job, part by part, without what is over; beside it what cannot
-    /// be meant, with the reason.
-    pub(crate) fn meant(&self, job: &Job, sel: &IdSel) -> (Vec<Meant>, Vec<(u32, i32)>) {
-        if sel.elems.is_empty() {
-            let parts = job.parts().iter().zip(1..).filter(|(p, _)| p.pend + p.started > 0);
-            let all = [0].into_iter().chain(parts.map(|(_, part)| part));
-            return (all.map(|part| Meant { part, elems: Vec::new() }).collect(), Vec::new());
-        }
-        let mut by_part: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        let mut not = Vec::new();
-        for idx in crate::batch::lifecycle::control::elements(&sel.elems) {
-            match job.view(idx) {
-                None => not.push((idx, err::NO_JOB)),
-                Some(v) if over(v.stat()) => not.push((idx, err::JOB_FINISH)),
-                Some(_) => by_part.entry(job.part_no(idx)).or_default().push(idx),
-            }
-        }
-        (by_part.into_iter().map(|(part, elems)| Meant { part, elems }).collect(), not)
-    }
-
     /// Switches a job, or the elements named; the caller may control it.
     pub(crate) fn switch(
         &mut self,
@@ -163,82 +128,4 @@ impl Mbatchd {
         }
         false
     }
-
-    /// An array has a bounded number of parts.
-    pub(crate) fn room_for_parts(&self, job: &Job, sel: &IdSel, more: usize) -> Result<(), i32> {
-        let used = job.parts().iter().filter(|p| !p.elems.is_empty()).count();
-        let full = !sel.elems.is_empty() && used + more > MAX_PARTS;
-        if full { Err(err::ELEMENT) } else { Ok(()) }
-    }
-
-    /// One job or element goes back to the queue: at once when it is over, else after its end.
-    pub(crate) fn requeue_one(
-        &mut self,
-        cx: &mut StepContext,
-        a: &Asked,
-        which: Requeue,
-        at: JobRef,
-    ) -> i32 {
-        let by_admin = a.by_admin;
-        let Some(view) = self.state.job(at.job).and_then(|j| j.view(at.idx)) else {
-            return err::NO_JOB;
-        };
-        let run = which.run || !(which.done || which.exit || which.pend);
-        let stop = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
-        let held = if which.hold { stop } else { 0 };
-        match view {
-            ElementView::Untouched(_) => err::NOT_STARTED,
-            ElementView::Own(e) => match &e.state {
-                ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
-                ElemState::Pend(_) => err::NOT_STARTED,
-                ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
-                    self.requeue_asked(cx, at, held, &a.c.request);
-                    0
-                }
-                ElemState::End(_) => err::JOB_FINISH,
-                ElemState::Run(r) if r.requeue.is_some() => err::REQUEUED,
-                ElemState::Run(_) if !run => err::JOB_STARTED,
-                ElemState::Run(r) => {
-                    let key = r.key;
-                    let signal = match (which.hold, by_admin) {
-                        (false, _) => "REQUEUE_PEND",
-                        (true, false) => "REQUEUE_PSUSP_USER",
-                        (true, true) => "REQUEUE_PSUSP_ADMIN",
-                    };
-                    self.signal_event(cx, a, at, signal, key);
-                    let info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
-                    self.act_on(cx, key, Act::Terminate { exit_info: info });
-                    0
-                }
-            },
-        }
-    }
-}
-
-impl Job {
-    /// The change of a whole part, to nothing yet; part 0: of the job.
-    pub(crate) fn change_of(&self, part: u32) -> JobModify {
-        let one = self.part(part).and_then(|p| p.elems.first());
-        let elems = one.map(|idx| (*idx, *idx, 1)).into_iter().collect();
-        JobModify { job: self.id, elems, alike: part != 0, ..JobModify::default() }
-    }
-}
-
-/// Has it finished?
-fn over(st: u32) -> bool {
-    st & (stat::DONE | stat::EXIT) != 0
-}
-
-pub(crate) fn waits(st: u32) -> bool {
-    st & (stat::PEND | stat::PSUSP) != 0
-}
-
-/// The elements meant, in order; 0 for the whole job.
-pub(crate) fn named(sel: &IdSel, meant: &[Meant]) -> Vec<u32> {
-    if sel.elems.is_empty() {
-        return vec![0];
-    }
-    let mut all: Vec<u32> = meant.iter().flat_map(|m| m.elems.iter().copied()).collect();
-    all.sort_unstable();
-    all
 }

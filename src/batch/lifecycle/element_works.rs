@@ -1,0 +1,86 @@
+//! Changes of very many elements of a job (end of orphans, run windows, limits): some at once, the
+//! rest unit by unit.
+
+use crate::batch::soft_state::works::{ElementDeed, ElementWork, Left, UNIT, UNIT_LOOKS};
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::JobRef;
+use crate::proto::client::IdSel;
+
+impl Mbatchd {
+    /// One unit of the changes of very many elements.
+    pub(crate) fn elements_unit(&mut self, cx: &mut StepContext) -> Option<()> {
+        let work = self.works.elements.pop_front()?;
+        let (job, these) = (work.job, matches!(work.left, Left::These(_)));
+        let ends = matches!(work.deed, ElementDeed::EndOrphans { .. });
+        if let Some(left) = self.some_elements(cx, work) {
+            self.works.elements.push_back(left);
+        } else if ends {
+            self.works.ending.remove(&job);
+            // those that became orphans meanwhile; of a whole array all were looked at
+            if these {
+                self.end_orphans(cx, job);
+            }
+        }
+        Some(())
+    }
+
+    /// Does what is to be done to some more elements; gives the work back unless it is whole.
+    pub(crate) fn some_elements(
+        &mut self,
+        cx: &mut StepContext,
+        mut work: ElementWork,
+    ) -> Option<ElementWork> {
+        let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
+        for _ in 0..UNIT {
+            let job = self.state.job(work.job)?;
+            let idx = match &mut work.left {
+                Left::These(left) => left.pop()?,
+                Left::All(cursor) => match cursor.next(job, &whole, &mut looks) {
+                    Some(idx) => idx,
+                    None if cursor.over(job, &whole) => return None,
+                    None => break,
+                },
+                Left::Started(from) => {
+                    let idx = job.started_from(*from)?;
+                    *from = idx.saturating_add(1);
+                    idx
+                }
+            };
+            let at = JobRef { job: work.job, idx };
+            match work.deed {
+                ElementDeed::EndOrphans { at_once } => self.end_orphan(cx, at, at_once),
+                ElementDeed::KeepRunWindow => self.keep_run_window(cx, at),
+                ElementDeed::TellLimits => self.tell_limits_of(cx, at),
+            }
+        }
+        Some(work)
+    }
+
+    /// Does something to these elements of a job, the first of them at once.
+    pub(crate) fn act_on_elements(
+        &mut self,
+        cx: &mut StepContext,
+        job: u32,
+        left: Left,
+        deed: ElementDeed,
+    ) {
+        let left = self.some_elements(cx, ElementWork { job, left, deed });
+        left.into_iter().for_each(|work| self.works.put_elements(work));
+    }
+
+    /// A job, or these elements of it, are in another queue than before: what has been started
+    /// is as the windows and the thresholds of that queue want it.
+    pub(crate) fn queue_changed(&mut self, cx: &mut StepContext, id: u32, elems: &[u32]) {
+        let left = match elems {
+            [] | [0] => Left::Started(0),
+            named => Left::These(named.iter().rev().copied().collect()),
+        };
+        self.act_on_elements(cx, id, left, ElementDeed::KeepRunWindow);
+        self.overload.look = true;
+    }
+
+    /// The hosts of a changed job's started elements hear of its limits.
+    pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
+        self.act_on_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
+    }
+}

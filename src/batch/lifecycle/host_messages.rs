@@ -1,0 +1,35 @@
+//! The messages of a sbatchd, each to the file that deals with it.
+
+use crate::batch::lifecycle::report_standing::Standing;
+use crate::batch::{Mbatchd, StepContext};
+use crate::proto::machine::ConnId;
+use crate::proto::sbd::SbdMsg;
+
+impl Mbatchd {
+    pub(crate) fn take_sbatchd_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
+        let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
+        if self.log_failed.is_some() {
+            return;
+        }
+        match msg {
+            SbdMsg::Inventory { boot_id, tasks, more } => {
+                self.inventory_piece(cx, (i, conn), boot_id, &tasks, more);
+            }
+            SbdMsg::State(t) => self.task_state(cx, i, &t),
+            SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
+            SbdMsg::Usage { key, usage, pids, groups, .. } => {
+                let now = cx.now.secs();
+                if self.standing(i, key) == Standing::Foreign {
+                    self.refuse_report(cx, i, "usage", key.job_ref());
+                } else if let Some(run) = self.state.running_mut(key) {
+                    run.soft.usage = usage;
+                    run.soft.usage_time = now;
+                    run.soft.pids = pids;
+                    run.soft.groups = groups;
+                    self.reserve.used(&self.state, key.job_ref());
+                }
+            }
+            _ => self.refuse(cx, i, "an order, which hosts do not give"),
+        }
+    }
+}

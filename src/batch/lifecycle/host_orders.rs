@@ -1,0 +1,56 @@
+//! Orders to hosts: start, signal, suspend, resume, terminate, new limits. An order leaves after
+//! the events it rests on are durable; one that is lost is made good by the host's next inventory.
+
+use crate::batch::cluster::hosts::Link;
+use crate::batch::state::ElemState;
+use crate::batch::state::names::HostId;
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::{JobKey, JobRef};
+use crate::proto::Msg;
+use crate::proto::machine::Effect;
+use crate::proto::sbd::{Act, SbdMsg};
+
+impl Mbatchd {
+    /// An order to a host, after what it rests on is durable. A host without a link hears of it
+    /// when it is back: the inventory settles everything.
+    pub(crate) fn order(&mut self, cx: &mut StepContext, i: HostId, msg: SbdMsg) {
+        if let Link::Up { conn } | Link::Greeted { conn } = self.links.hosts[i].link {
+            cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
+        }
+    }
+
+    pub(crate) fn act(&mut self, cx: &mut StepContext, key: JobKey, i: HostId, act: Act) {
+        let (seq, order) = self.next_act();
+        self.order(cx, i, SbdMsg::Act { key, seq, order, act });
+    }
+
+    pub(crate) fn send_start(&mut self, cx: &mut StepContext, key: JobKey) {
+        let Some(order) = self.start_order(key) else { return };
+        let first = self.state.running(key).and_then(|run| self.first_host(run));
+        if let Some(host) = first {
+            self.order(cx, host, SbdMsg::Start(Box::new(order)));
+        }
+    }
+
+    pub(crate) fn act_on(&mut self, cx: &mut StepContext, key: JobKey, act: Act) {
+        let Some(i) = self.state.running(key).and_then(|r| self.first_host(r)) else { return };
+        self.act(cx, key, i, act);
+    }
+
+    /// A number for an order to act, larger than any before, across restarts; and before it the
+    /// short one that an older sbatchd goes by.
+    pub(crate) fn next_act(&mut self) -> (u32, u64) {
+        self.links.acts += 1;
+        let short = ((self.epoch & 0xffff) << 16) | (self.links.acts & 0xffff);
+        (short as u32, (self.epoch << 32) | self.links.acts)
+    }
+
+    /// What an element reserves is another amount, and its host hears of its limits.
+    pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
+        self.reserve.refresh(&self.state, &self.site, at);
+        let Some(job) = self.state.job(at.job) else { return };
+        let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
+        let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
+        self.act_on(cx, key, Act::Limits(limits));
+    }
+}

@@ -1,0 +1,146 @@
+//! Reconfiguration: a new site takes the place of the old one, and every job is looked at again,
+//! unit by unit, while others are served. None is dispatched before all were.
+
+use crate::batch::cluster::unreached::Unreached;
+use crate::batch::site::Site;
+use crate::batch::soft_state::overload::Overload;
+use crate::batch::soft_state::works::UNIT_LOOKS;
+use crate::batch::state::AddedHosts;
+use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::{Mbatchd, StepContext};
+use crate::conf::{ClusterConf, Diag, Member};
+use crate::proto::client::ClientMsg;
+use std::rc::Rc;
+
+/// Puts the hosts into their groups; a group that is no more is passed over.
+pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
+    let hosts = &mut conf.batch.hosts;
+    let groups = hosts.groups.iter_mut().map(|g| (&g.name, &mut g.members));
+    let units = hosts.units.iter_mut().map(|u| (&u.name, &mut u.members));
+    for (name, members) in groups.chain(units) {
+        for host in added.get(name).into_iter().flatten() {
+            if !members.contains(host) {
+                members.push(host.clone());
+            }
+        }
+    }
+}
+
+impl Mbatchd {
+    /// The same after a reconfiguration, while others are served: jobs are looked at unit by
+    /// unit, and none is dispatched before all were.
+    pub(crate) fn rebuild_by_units(&mut self) {
+        self.sched = self.sched.anew();
+        self.deps = std::mem::take(&mut self.deps).anew();
+        self.works.drop_scans();
+        self.sched
+            .expect(self.state.counts.pending_jobs().min(self.state.jobs.len() as u64) as usize);
+        self.overload = Overload::default();
+        self.unreached = Unreached::default();
+        self.look_left();
+        self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.limits.recount(&self.state, &self.site);
+        self.works.refill = Some(0);
+        self.sched.changed();
+    }
+
+    pub(crate) fn config(
+        &mut self,
+        cx: &mut StepContext,
+        conf: Option<ClusterConf>,
+        diags: Vec<Diag>,
+    ) {
+        if let Some(mut conf) = conf {
+            conf.unix.keep_answers(&self.site.conf.unix);
+            let sampling =
+                crate::batch::soft_state::perfmon::differ(self.site.params(), &conf.batch.params);
+            self.take_policy(cx, conf);
+            if sampling {
+                self.perfmon.reset(cx.now, self.site.params());
+            }
+            self.status.reconfigured = cx.now.secs();
+            cx.say(log::Level::Info, "reconfigured");
+        } else {
+            cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");
+        }
+        self.reconfig_diags = diags;
+        // one that is taken is whole once all jobs were looked at
+        if self.works.refill.is_none() {
+            self.answer_reconfig(cx);
+        }
+    }
+
+    pub(crate) fn answer_reconfig(&mut self, cx: &mut StepContext) {
+        use crate::proto::client::AdminLine;
+        let diags = std::mem::take(&mut self.reconfig_diags);
+        let failed = crate::conf::has_errors(&diags);
+        let lines: Vec<AdminLine> = diags
+            .iter()
+            .map(|d| AdminLine {
+                about: String::new(),
+                code: i32::from(d.severity == crate::conf::Severity::Error),
+                text: d.to_string(),
+            })
+            .collect();
+        for conn in std::mem::take(&mut self.reconfig) {
+            if failed {
+                let code = crate::model::reason::err::BAD_ARG;
+                let mut lines = lines.clone();
+                let text = "Reconfiguration aborted.".to_string();
+                lines.push(AdminLine { about: String::new(), code, text });
+                cx.reply(conn, ClientMsg::AdminDone { lines });
+            } else {
+                cx.reply_durable(conn, ClientMsg::AdminDone { lines: lines.clone() });
+            }
+        }
+    }
+
+    /// The policy that holds, with the hosts that have joined by themselves; None: it has them.
+    pub fn with_members(&self, all: &[Member]) -> Option<ClusterConf> {
+        let mut conf = self.site.conf.clone();
+        conf.base.set_members(all, &self.me).then_some(conf)
+    }
+
+    /// Another policy holds from now on.
+    pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
+        put(&mut conf, &self.state.group_hosts);
+        self.site = Rc::new(Site::new(conf, &mut self.state.names));
+        self.net_reconfigured(cx);
+        self.rebuild_by_units();
+        self.windows.renew();
+    }
+
+    /// After the log was read: the policy with the hosts that it adds.
+    pub(crate) fn group_hosts_read(&mut self) {
+        if !self.state.group_hosts.is_empty() {
+            let mut conf = self.site.conf.clone();
+            put(&mut conf, &self.state.group_hosts);
+            self.site = Rc::new(Site::new(conf, &mut self.state.names));
+        }
+    }
+
+    /// One unit of looking at jobs after a reconfiguration.
+    pub(crate) fn refill_unit(&mut self, cx: &mut StepContext) {
+        let Some(from) = self.works.refill else { return };
+        let some: Vec<u32> = self.state.jobs.range(from..).map(|j| *j.0).take(UNIT_LOOKS).collect();
+        let waits =
+            |id: &u32| self.state.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
+        let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
+        for id in pending {
+            self.watch_depend(id);
+            if let Some(job) = self.state.job(id) {
+                self.sched.begins_of(job);
+            }
+            self.refresh(id);
+            self.end_orphans(cx, id);
+        }
+        self.works.refill = match some.len() < UNIT_LOOKS {
+            true => None,
+            false => some.last().and_then(|id| id.checked_add(1)),
+        };
+        if self.works.refill.is_none() {
+            self.sched.changed();
+            self.answer_reconfig(cx);
+        }
+    }
+}

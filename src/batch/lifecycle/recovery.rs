@@ -1,0 +1,169 @@
+//! The machine from what recovery found in the log: at the start, and when records could not be
+//! written. Whatever is not in the state is rebuilt from it.
+
+use crate::batch::cluster::hosts::Links;
+use crate::batch::cluster::unreached::Unreached;
+use crate::batch::mbatchd::{Mbatchd, SpoolEnd};
+use crate::batch::sched::Sched;
+use crate::batch::site::Site;
+use crate::batch::soft_state::diagnose::Diagnose;
+use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::listings::Listings;
+use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::overload::Overload;
+use crate::batch::soft_state::perfmon::Perfmon;
+use crate::batch::soft_state::retention::Keep;
+use crate::batch::soft_state::status::Status;
+use crate::batch::soft_state::waits::Waits;
+use crate::batch::soft_state::watches::Watches;
+use crate::batch::soft_state::works::Works;
+use crate::batch::state::State;
+use crate::batch::step::StepContext;
+use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::usage::windows::ClosedByWindows;
+use crate::conf::ClusterConf;
+use crate::model::JobRef;
+use crate::model::event::{Event, Record};
+use crate::model::idmap::IdMap;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What recovery found in the log.
+#[derive(Debug, Default)]
+pub struct Recovered {
+    pub records: Vec<Record>,
+    /// Jobs whose records were lost, with the words for the log.
+    pub damaged: Vec<(JobRef, String)>,
+    /// Control records that were lost.
+    pub controls: Vec<LostControl>,
+    /// IDs seen in any log.
+    pub seen_ids: Vec<u32>,
+    /// This run's number: larger than any before.
+    pub epoch: u64,
+    /// Number and length of the newest spool file.
+    pub spool: u32,
+    pub spool_end: u64,
+}
+
+impl Mbatchd {
+    /// A machine for the host `me` with what recovery found.
+    pub fn new(conf: ClusterConf, me: &str, found: Recovered) -> Self {
+        let mut state = State { next_job: 1, ..State::default() };
+        let site = Rc::new(Site::new(conf, &mut state.names));
+        let mut mbd = Mbatchd {
+            links: Links::new(&site),
+            site,
+            state,
+            me: me.to_string(),
+            epoch: 0,
+            spool: SpoolEnd::default(),
+            envs: HashMap::new(),
+            damaged: Vec::new(),
+            lost_controls: Vec::new(),
+            root_jobs: false,
+            started: false,
+            log_failed: None,
+            peers: IdMap::default(),
+            broken: IdMap::default(),
+            sched: Sched::default(),
+            deps: Deps::default(),
+            waits: Waits::default(),
+            watches: Watches::default(),
+            listings: Listings::default(),
+            works: Works::default(),
+            keep: Keep::default(),
+            windows: ClosedByWindows::default(),
+            overload: Overload::default(),
+            reserve: Reserve::default(),
+            limits: LimitsLedger::default(),
+            status: Status::default(),
+            unreached: Unreached::default(),
+            eligible: Eligible::default(),
+            perfmon: Perfmon::default(),
+            diagnose: Diagnose::default(),
+            reconfig: Vec::new(),
+            reconfig_diags: Vec::new(),
+        };
+        mbd.reload(found);
+        mbd
+    }
+
+    /// Puts the state back to what the log holds: at start, and when records could not be
+    /// written. Soft state is rebuilt.
+    pub fn reload(&mut self, found: Recovered) {
+        // ids go on to mean what they do in the policy and in tables of hosts
+        let names = std::mem::take(&mut self.state.names);
+        self.state = State { next_job: 1, names, ..State::default() };
+        // each goes as its job comes, so that its memory is used again
+        for rec in found.records {
+            self.state.recover(&rec);
+        }
+        let known = &self.state.jobs;
+        self.state.reserved =
+            found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
+        self.damaged = found.damaged;
+        self.lost_controls = found.controls;
+        self.epoch = found.epoch;
+        self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
+        self.envs.clear();
+        self.note_carried();
+        self.group_hosts_read();
+        self.rebuild();
+    }
+
+    /// Soft state from the state and the policy.
+    pub(crate) fn rebuild(&mut self) {
+        self.works.refill = None;
+        self.sched = self.sched.anew();
+        self.deps = Deps::default();
+        // there may be very many jobs: few wait for others, and those that ended wait for nothing
+        let (mut waiting, mut pending) = (Vec::new(), Vec::new());
+        for job in self.state.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
+            pending.push(job.id);
+            waiting.extend(job.depend.as_ref().map(|_| job.id));
+        }
+        waiting.into_iter().for_each(|id| self.watch_depend(id));
+        let (sched, view) = self.sched_and_view();
+        sched.begins_rebuilt(&view);
+        self.sched.expect(pending.len());
+        pending.into_iter().for_each(|id| self.refresh(id));
+        self.overload = Overload::default();
+        self.unreached = Unreached::default();
+        self.look_left();
+        self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.limits.recount(&self.state, &self.site);
+        self.sched.changed();
+    }
+
+    pub(crate) fn start(&mut self, cx: &mut StepContext) {
+        self.started = true;
+        self.status.started = cx.now.secs();
+        self.perfmon.reset(cx.now, self.site.params());
+        let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
+        self.emit(cx, Event::LoadIndex { names });
+        // that forgets the hosts that jobs were not to go to
+        let tried: Vec<JobRef> = self.state.tries.keys().copied().collect();
+        self.emit(cx, self.start_event());
+        tried.into_iter().for_each(|at| self.refresh_at(at));
+        self.hold_damaged(cx);
+        self.end_all_orphans(cx);
+        self.net_start(cx);
+    }
+
+    /// Marks the jobs whose history is incomplete. After a reload they are those that the log
+    /// does not mark yet: the marks of the start may be among what could not be written.
+    pub(crate) fn hold_damaged(&mut self, cx: &mut StepContext) {
+        self.close_lost(cx);
+        for (at, why) in std::mem::take(&mut self.damaged) {
+            if self.state.jobs.contains_key(&at.job) {
+                cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
+                self.emit(cx, Event::Hold { at, why });
+            } else {
+                cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
+                self.state.reserved.insert(at.job);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The suspension of one started element for the run windows of its queue, its resumption, and its
+//! end in the place of a suspension (TERMINATE_WHEN). The suspension is logged before the host is
+//! told: whatever the host says later is compared with that.
+
+use crate::batch::site::Queue;
+use crate::batch::state::{Phase, Run};
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::event::{Event, JobSignal, SIGNAL_BY_WINDOW, SIGNAL_FOR_WINDOW};
+use crate::model::job::{extra, stat};
+use crate::model::reason::{susp, term};
+use crate::model::{JobKey, JobRef, signals};
+use crate::proto::sbd::Act;
+
+impl Mbatchd {
+    /// Are the run windows of an element's queue closed?
+    pub(crate) fn run_shut(&self, at: JobRef) -> bool {
+        self.queue_of(at).and_then(|i| self.windows.queues.get(i)).is_some_and(|q| q.0)
+    }
+
+    /// A job's queue, as the policy has it.
+    pub(crate) fn queue_of(&self, at: JobRef) -> Option<usize> {
+        let job = self.state.job(at.job)?;
+        self.site.queue_position(job.queue_at(at.idx))
+    }
+
+    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
+    /// that the host has not confirmed yet follows when it does.
+    pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
+        let Some(run) = self.state.running(key) else { return };
+        let runs = match run.phase {
+            Phase::Running => true,
+            Phase::Ssusp(why) => why != susp::WINDOW,
+            Phase::Starting | Phase::Ususp(_) => false,
+        };
+        // where the host cannot be asked, it follows when it can
+        if !runs || run.unknown || run.killed.is_some() || run.soft.asked.is_some_and(|a| a != 0) {
+            return;
+        }
+        if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
+            return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
+        }
+        let word = self.state.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
+        if let Some(number) = word.and_then(signals::number) {
+            return self.window_signal(cx, key, number);
+        }
+        self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
+        self.order_for_window(cx, key, None, Act::Suspend);
+    }
+
+    /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
+    /// time the windows close.
+    pub(crate) fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
+        let Some(run) = self.state.running(key).filter(|r| r.phase == Phase::Running) else {
+            return;
+        };
+        let (sent, now) = (run.window_signal, cx.now.secs());
+        let queue = self.queue_of(key.job_ref()).map(|q| &self.site.queues[q]);
+        let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
+        if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
+            return;
+        }
+        let name = signals::name(number).map_or(number.to_string(), str::to_string);
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let s = JobSignal {
+            at: key.job_ref(),
+            user,
+            signal: format!("{SIGNAL_FOR_WINDOW}{name}"),
+            run_count: key.attempt,
+            by_admin: true,
+            ..JobSignal::default()
+        };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
+        self.act_on(cx, key, Act::Signal { number });
+    }
+
+    pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
+        if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
+            self.order_for_window(cx, key, Some(0), Act::Resume);
+        }
+    }
+
+    pub(crate) fn order_for_window(
+        &mut self,
+        cx: &mut StepContext,
+        key: JobKey,
+        asked: Option<u32>,
+        act: Act,
+    ) {
+        let Some(run) = self.state.running_mut(key) else { return };
+        run.soft.asked = asked;
+        let host = self.state.running(key).and_then(|r: &Run| self.first_host(r));
+        if let Some(i) = host {
+            self.act(cx, key, i, act);
+        }
+    }
+
+    /// Ends a job that TERMINATE_WHEN does not let be suspended.
+    pub(crate) fn end_for(&mut self, cx: &mut StepContext, key: JobKey, signal: &str, why: u32) {
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let (at, run_count) = (key.job_ref(), key.attempt);
+        let signal = signal.to_owned();
+        let s = JobSignal { at, user, signal, run_count, by_admin: true, ..JobSignal::default() };
+        self.emit(cx, Event::JobSignal(Box::new(s)));
+        self.act_on(cx, key, Act::Terminate { exit_info: why });
+    }
+}

@@ -1,0 +1,305 @@
+//! The object mbatchd: its parts, and [`Mbatchd::emit`], the only way to change the state. An event
+//! is applied and appended, and [`Mbatchd::follow`] has all that is derived from the state follow.
+//! Here is no decision about jobs: those are in `lifecycle` and `sched`.
+
+use crate::batch::StepContext;
+use crate::batch::cluster::hosts::Links;
+use crate::batch::cluster::unreached::Unreached;
+use crate::batch::sched::Sched;
+use crate::batch::sched::view::View;
+use crate::batch::site::Site;
+use crate::batch::soft_state::diagnose::Diagnose;
+use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::listings::Listings;
+use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::overload::Overload;
+use crate::batch::soft_state::perfmon::Perfmon;
+use crate::batch::soft_state::retention::Keep;
+use crate::batch::soft_state::status::Status;
+use crate::batch::soft_state::waits::Waits;
+use crate::batch::soft_state::watches::Watches;
+use crate::batch::soft_state::works::Works;
+use crate::batch::state::change::{Applied, Change, ChangeKind};
+use crate::batch::state::names::HostId;
+use crate::batch::state::{ElemState, Left, Run, State};
+use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::group_watch::Facts;
+use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::usage::windows::ClosedByWindows;
+use crate::conf::Diag;
+use crate::model::event::{Event, Record};
+use crate::model::idmap::IdMap;
+use crate::model::job::SpoolRef;
+use crate::model::{ByteStr, JobKey, JobRef};
+use crate::proto::client::env_hash;
+use crate::proto::machine::{ConnId, Effect, Peer};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Where the next spooled bytes go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SpoolEnd {
+    pub(crate) spool: u32,
+    pub(crate) at: u64,
+}
+
+/// The machine.
+pub struct Mbatchd {
+    pub(crate) site: Rc<Site>,
+    pub(crate) state: State,
+    /// This host, in the cluster's spelling.
+    pub(crate) me: String,
+    pub(crate) epoch: u64,
+    pub(crate) spool: SpoolEnd,
+    /// Environments spooled in this spool file, by uid and [`env_hash`].
+    pub(crate) envs: HashMap<(u32, String), SpoolRef>,
+    /// Jobs to hold because the log lost part of their history.
+    pub(crate) damaged: Vec<(JobRef, String)>,
+    /// Queues and hosts to close because the log lost their control records.
+    pub(crate) lost_controls: Vec<LostControl>,
+    /// Root may submit (lsf.sudoers; launchers check again).
+    pub(crate) root_jobs: bool,
+    pub(crate) started: bool,
+    /// The log cannot be written: nothing is accepted or dispatched, with the reason.
+    pub(crate) log_failed: Option<String>,
+    pub(crate) peers: IdMap<ConnId, Peer>,
+    /// Of connections: the chain of submissions of which one was refused.
+    pub(crate) broken: IdMap<ConnId, u32>,
+    pub(crate) links: Links,
+    pub(crate) sched: Sched,
+    pub(crate) deps: Deps,
+    pub(crate) waits: Waits,
+    pub(crate) watches: Watches,
+    pub(crate) listings: Listings,
+    pub(crate) works: Works,
+    pub(crate) keep: Keep,
+    pub(crate) windows: ClosedByWindows,
+    pub(crate) overload: Overload,
+    pub(crate) reserve: Reserve,
+    pub(crate) limits: LimitsLedger,
+    pub(crate) status: Status,
+    pub(crate) unreached: Unreached,
+    pub(crate) eligible: Eligible,
+    pub(crate) perfmon: Perfmon,
+    pub(crate) diagnose: Diagnose,
+    /// Who asked for the reconfiguration under way.
+    pub(crate) reconfig: Vec<ConnId>,
+    /// The errors of a reconfiguration, answered when it is whole.
+    pub(crate) reconfig_diags: Vec<Diag>,
+}
+
+/// Environments remembered for sharing; beyond it the table starts anew.
+pub(crate) const MAX_ENVS: usize = 32_768;
+
+/// The view of a machine; a macro, as a function would borrow the scheduler too.
+macro_rules! view_of {
+    ($mbatchd:expr) => {
+        View {
+            now: $mbatchd.sched.now,
+            state: &$mbatchd.state,
+            site: &$mbatchd.site,
+            hosts: &$mbatchd.links.hosts,
+            reserve: &$mbatchd.reserve,
+            limits: &$mbatchd.limits,
+            windows: &$mbatchd.windows,
+            depends: &$mbatchd.deps,
+            unreached: &$mbatchd.unreached,
+        }
+    };
+}
+
+impl Mbatchd {
+    /// The parts below the scheduler, for reading.
+    pub(crate) fn view(&self) -> View<'_> {
+        view_of!(self)
+    }
+
+    /// The scheduler, and what it reads.
+    pub(crate) fn sched_and_view(&mut self) -> (&mut Sched, View<'_>) {
+        let view = view_of!(self);
+        (&mut self.sched, view)
+    }
+
+    /// Changes the state by one event and has it logged.
+    pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
+        let rec = Record { time: cx.now.secs(), event };
+        match self.state.apply(&rec) {
+            Applied::Job(change) => {
+                self.follow(&change);
+                if let Some(why) = self.limits.take_fault() {
+                    cx.say(log::Level::Error, why);
+                }
+            }
+            Applied::Nothing => {}
+            Applied::Rejected(why) => {
+                cx.say(log::Level::Error, format!("an event does not fit: {why}"));
+                return;
+            }
+        }
+        self.keep.wrote();
+        cx.out.push(Effect::Append(Box::new(rec)));
+    }
+
+    /// Has all that is derived from the state follow a change of a job. The only place that does.
+    pub(crate) fn follow(&mut self, change: &Change) {
+        let at = change.at;
+        self.works.note_changed(at.job);
+        if change.regrouped {
+            self.works.note_parted(at.job);
+        }
+        self.deps.touched(&self.state, at);
+        self.look_left_of(at);
+        self.refresh_at(at);
+        self.reserve.refresh(&self.state, &self.site, at);
+        self.limits.follow(&self.state, &self.site, change);
+        self.perfmon.follow(change);
+        match &change.kind {
+            // a submission makes room for nobody
+            ChangeKind::Submitted { .. } => self.sched.needed = true,
+            ChangeKind::Modified { .. } => self.sched.changed(),
+            ChangeKind::Element { held: Some(held), .. } => {
+                self.sched.slots_released(held.user);
+                held.hosts.iter().for_each(|host| self.sched.host_changed(host.0));
+            }
+            _ => self.sched.note_change(),
+        }
+    }
+
+    /// Where exact bytes will lie; asks for them to be spooled.
+    pub(crate) fn spool(&mut self, cx: &mut StepContext, data: ByteStr) -> SpoolRef {
+        let len = data.len() as u32;
+        let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };
+        self.spool.at += u64::from(len);
+        cx.out.push(Effect::Spool { at, data });
+        at
+    }
+
+    /// The place of an environment: stored once for a user as long as the spool file lasts.
+    pub(crate) fn spool_env(&mut self, cx: &mut StepContext, uid: u32, env: ByteStr) -> SpoolRef {
+        let key = (uid, env_hash(&env));
+        if let Some(at) = self.envs.get(&key) {
+            return *at;
+        }
+        if self.envs.len() >= MAX_ENVS {
+            self.envs.clear();
+        }
+        let at = self.spool(cx, env);
+        self.envs.insert(key, at);
+        at
+    }
+
+    /// The place of an environment that this user stored before.
+    pub(crate) fn env_kept(&self, uid: u32, hash: &str) -> Option<SpoolRef> {
+        self.envs.get(&(uid, hash.to_string())).copied()
+    }
+
+    pub(crate) fn start_event(&self) -> Event {
+        let (hosts, queues) = (self.site.hosts.len() as u32, self.site.queues.len() as u32);
+        let (master, cluster) = (self.me.clone(), self.site.conf.base.name.clone());
+        Event::MbdStart { master, cluster, hosts, queues }
+    }
+
+    /// Looks again whether a job is ready, after anything about it has changed.
+    pub(crate) fn refresh(&mut self, id: u32) {
+        self.refresh_at(JobRef { job: id, idx: 0 });
+    }
+
+    /// The same, where one element has changed; idx 0 of an array: all of it.
+    pub(crate) fn refresh_at(&mut self, at: JobRef) {
+        let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
+        if self.state.job(at.job).is_some_and(|job| waits(&job.tally)) {
+            self.eligible_touched(at.job);
+        }
+        let (sched, view) = self.sched_and_view();
+        sched.refresh(&view, at);
+    }
+
+    /// Puts a job with a start time ahead on the timer.
+    pub(crate) fn watch_begin(&mut self, id: u32) {
+        let (sched, view) = self.sched_and_view();
+        if sched.watch_begin(&view, id) {
+            self.refresh(id);
+        }
+    }
+
+    /// Its start time is about to be another one.
+    pub(crate) fn unwatch_begin(&mut self, id: u32) {
+        let (sched, view) = self.sched_and_view();
+        sched.unwatch_begin(&view, id);
+    }
+
+    /// Begins to watch the condition of a new (or recovered) job.
+    pub(crate) fn watch_depend(&mut self, id: u32) {
+        self.deps.watch(&self.state, id);
+    }
+
+    /// The facts that conditions are about, as of now.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        self.deps.facts(&self.state)
+    }
+
+    /// Looks again at every job that has left an attempt behind.
+    pub(crate) fn look_left(&mut self) {
+        let st = &self.state.left;
+        let known =
+            |k: &JobKey| st.get(&k.job_ref()).is_some_and(|a| a.iter().any(|l| l.key == *k));
+        self.unreached.gone.retain(known);
+        let all: BTreeSet<JobRef> = st.keys().chain(&self.unreached.barred).copied().collect();
+        all.into_iter().for_each(|at| self.look_left_of(at));
+    }
+
+    /// Has a pending element that has left attempts behind wait for them, or no longer.
+    pub(crate) fn look_left_of(&mut self, at: JobRef) {
+        if self.state.left.is_empty() && self.unreached.barred.is_empty() {
+            return;
+        }
+        let pends = matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
+        let left = self.state.left.get(&at);
+        let bar = pends && left.is_some_and(|all| !all.iter().all(|l| self.is_over(l)));
+        let changed = match bar {
+            true => self.unreached.barred.insert(at),
+            false => self.unreached.barred.remove(&at),
+        };
+        if changed {
+            self.refresh_at(at);
+            self.sched.note_change();
+        }
+    }
+
+    /// May an attempt left behind be taken for over?
+    pub(crate) fn is_over(&self, left: &Left) -> bool {
+        if self.unreached.gone.contains(&left.key) {
+            return true;
+        }
+        self.links.hosts.get(left.host).is_none_or(|host| host.given_up)
+    }
+
+    pub(crate) fn tracks(&self) -> bool {
+        self.site.params().track_eligible
+    }
+
+    /// Something about a job has changed.
+    pub(crate) fn eligible_touched(&mut self, id: u32) {
+        if self.tracks() {
+            self.eligible.todo.insert(id);
+        }
+    }
+
+    /// Something about queues has changed.
+    pub(crate) fn eligible_all(&mut self) {
+        if self.tracks() {
+            self.eligible.from = Some(0);
+        }
+    }
+
+    /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
+    pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
+        self.tracks().then(|| self.state.waited_of(at).until(t))
+    }
+
+    /// The host that holds a started attempt, where the cluster still has it.
+    pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
+        run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts.contains(*host))
+    }
+}

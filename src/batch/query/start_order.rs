@@ -1,0 +1,144 @@
+//! The order to start an attempt, as its first host gets it: read from the job, its queue and the
+//! parameters. Run and CPU limits are normalised to the speed of that host.
+
+use crate::batch::Mbatchd;
+use crate::batch::site::Queue;
+use crate::batch::state::Run;
+use crate::batch::state::names::HostId;
+use crate::model::job::{JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2};
+use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::StartJob;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+impl Mbatchd {
+    pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
+        let run = self.state.running(key)?;
+        let job = self.state.job(key.job)?;
+        let name = |s: HostId| self.state.names.host(s).clone();
+        let spec = job.spec_at(key.idx);
+        let requirement = job.effective_requirement(job.elem(key.idx)?)?;
+        let queue = self.site.queue(job.queue_at(key.idx));
+        // Elements may have been given a command in its place.
+        let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
+        let (end, step) = match &job.name.array {
+            Some(a) => (a.list.max(), a.list.ranges.first().map_or(1, |r| r.step.max(1))),
+            None => (0, 0),
+        };
+        Some(StartJob {
+            key,
+            boot: run.boot.clone(),
+            uid: job.uid,
+            gid: job.gid,
+            user: self.state.names.user(job.user).clone(),
+            submit_time: job.submit_time,
+            start_time: run.start_time,
+            spec: self.with_exit_codes(spec, queue),
+            env: job.env,
+            script: if scripted { job.script } else { SpoolRef::default() },
+            hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
+            ranks: self.ranks(spec),
+            cluster: self.site.cluster.clone(),
+            nice: queue.map_or(0, |q| q.conf.nice),
+            limits: self.host_limits(job, run),
+            eff_res_req: requirement.clone(),
+            index_end: end,
+            index_step: step,
+            name: job.display_name(key.idx),
+            pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
+            post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
+            rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
+            include_post: self.site.params().job_include_postproc,
+            post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
+            last_requeue: self.requeued_enough(key.job_ref(), queue),
+        })
+    }
+
+    /// The hosts of -hostfile in the order of its lines, where they come back to one that was
+    /// left; elsewhere that is the order of the hosts of the job.
+    pub(crate) fn ranks(&self, spec: &JobSpec) -> Vec<(String, u32)> {
+        let lines = host_slots(spec.given(extra::HOST_SLOTS)).unwrap_or_default();
+        if lines.is_empty() {
+            return Vec::new();
+        }
+        let mut all: Vec<(String, u32)> = Vec::new();
+        for (host, slots) in lines {
+            let name = self.site.canonical(host).unwrap_or(host);
+            match all.last_mut() {
+                Some(last) if last.0 == name => last.1 = last.1.saturating_add(slots),
+                _ => all.push((name.to_string(), slots)),
+            }
+        }
+        let hosts: HashSet<&str> = all.iter().map(|h| h.0.as_str()).collect();
+        if hosts.len() == all.len() { Vec::new() } else { all }
+    }
+
+    /// The job's limits with run and CPU limit normalised to the speed of its first host.
+    pub(crate) fn host_limits(&self, job: &crate::batch::state::Job, run: &Run) -> Limits {
+        let part = job.part_no(run.key.idx);
+        let mut l = job.spec_of(part).limits.clone();
+        if l.run.is_none() && l.cpu.is_none() {
+            return l;
+        }
+        let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
+        let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
+        if !self.site.params().abs_runlimit {
+            l.run = l.run.map(norm);
+        }
+        l.cpu = l.cpu.map(norm);
+        l
+    }
+
+    /// CPU factor of what a time limit was given for: the host or model named, the default one,
+    /// else the submission host.
+    pub(crate) fn limit_factor(&self, job: &crate::batch::state::Job, part: u32) -> f64 {
+        let own = job.spec_of(part);
+        let queue = self.site.queue(job.queue_of(part));
+        let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
+        let by_cluster = self.site.params().default_host_spec.as_deref();
+        let spec = match own.limit_spec.as_str() {
+            "" => by_queue.or(by_cluster).unwrap_or(&own.from_host),
+            s => s,
+        };
+        let host = self.site.canonical(spec).and_then(|h| self.site.host_id(h));
+        let model = || {
+            let models = &self.site.conf.base.shared.models;
+            models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
+        };
+        host.map(|i| self.links.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
+    }
+
+    /// A parameter of the queue, else of lsb.params, as written.
+    pub(crate) fn param<'a>(&'a self, queue: Option<&'a Queue>, name: &str) -> Option<&'a str> {
+        let own = queue.and_then(|q| q.conf.raw.get(name));
+        let all = || self.site.params().raw.get(name);
+        own.or_else(all).map(|v| v.text.trim())
+    }
+
+    /// The submission as a host is told it: with the exit values of its queue where it has none
+    /// of its own.
+    pub(crate) fn with_exit_codes(
+        &self,
+        spec: &Arc<JobSpec>,
+        queue: Option<&Queue>,
+    ) -> Arc<JobSpec> {
+        let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
+        let mut spec = spec.clone();
+        if let Some(codes) = of_queue.filter(|_| spec.given(extra::REQUEUE).is_empty()) {
+            let own = Arc::make_mut(&mut spec);
+            own.extra.push((extra::REQUEUE.to_string(), codes.to_string()));
+        }
+        spec
+    }
+
+    /// How often a job of the queue goes back to it by its exit value.
+    pub(crate) fn most_requeues(&self, queue: Option<&Queue>) -> u32 {
+        self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX)
+    }
+
+    /// If it goes back by its exit value this time, is it held?
+    pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
+        let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
+        before >= self.most_requeues(queue)
+    }
+}

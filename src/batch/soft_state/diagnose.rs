@@ -1,0 +1,16 @@
+//! Whether queries are noted in a file, as badmin diagnose asked last.
+
+/// What badmin has asked for; it stands above ENABLE_DIAGNOSE, and ends with this mbatchd.
+#[derive(Debug, Default)]
+pub struct Diagnose {
+    pub(crate) asked: Option<Asked>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) on: bool,
+    /// The usual one where it is empty.
+    pub(crate) file: String,
+    /// Not after this instant, microseconds of the monotonic clock.
+    pub(crate) until: Option<u64>,
+}

@@ -1,0 +1,20 @@
+//! What mbatchd keeps in memory alone: requests under way, open listings and waits, timers,
+//! metrics. A restart begins without it, and rebuilds from the state what is due. Here are the
+//! values and what they can do by themselves; the rooms above act on them.
+
+pub mod control_work;
+pub mod cursor;
+pub mod diagnose;
+pub mod eligible;
+pub mod listings;
+pub mod lost_controls;
+pub mod missing_attempts;
+pub mod modify_work;
+pub mod overload;
+pub mod perfmon;
+pub mod place_scan;
+pub mod retention;
+pub mod status;
+pub mod waits;
+pub mod watches;
+pub mod works;

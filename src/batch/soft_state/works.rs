@@ -1,0 +1,314 @@
+//! Work that takes longer than one turn may, as it waits for its next unit, and the bounds on how
+//! much of it there may be. `lifecycle::works` does the units.
+
+use crate::batch::soft_state::control_work::ControlWork;
+use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::missing_attempts::Missing;
+use crate::batch::soft_state::modify_work::ModifyWork;
+use crate::batch::soft_state::place_scan::PlaceScan;
+use crate::batch::state::names::HostId;
+use crate::model::JobRef;
+use crate::model::reason::err;
+use crate::proto::Refusal;
+use crate::proto::caps::MAX_LOG_BYTES;
+use crate::proto::machine::ConnId;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Pieces of work of all users at a time.
+pub const MAX_WORKS: usize = 256;
+
+/// Pieces of work of one user at a time.
+pub const MAX_WORKS_OF_USER: usize = 16;
+
+/// Job IDs and ranges that all pieces of work hold together.
+pub const MAX_WEIGHT: usize = 2_000_000;
+
+/// Elements that are acted on in one unit.
+pub const UNIT: usize = 32;
+
+/// Jobs and elements that are looked at in one unit.
+pub const UNIT_LOOKS: usize = 1024;
+
+/// The change made to each of very many elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementDeed {
+    /// The element ends, since its condition can never hold; with `at_once` only where it was
+    /// submitted so (-ti).
+    EndOrphans { at_once: bool },
+    /// The element is suspended or resumed as the run windows of its queue want it.
+    KeepRunWindow,
+    /// Its host hears of its limits.
+    TellLimits,
+}
+
+/// The elements that are left.
+#[derive(Debug)]
+pub enum Left {
+    /// In descending order.
+    These(Vec<u32>),
+    /// All in memory, from there on.
+    All(Cursor),
+    /// Those that are started, from this index on.
+    Started(u32),
+}
+
+/// The run windows of queues have opened or closed: hosts whose jobs are still to be suspended or
+/// resumed, and the first such job of the last of them.
+#[derive(Debug, Default)]
+pub struct WindowWork {
+    pub hosts: Vec<HostId>,
+    pub from: JobRef,
+}
+
+/// Something that is done to very many elements of a job.
+#[derive(Debug)]
+pub struct ElementWork {
+    pub job: u32,
+    pub left: Left,
+    pub deed: ElementDeed,
+}
+
+pub enum Work {
+    Control(Box<ControlWork>),
+    Modify(Box<ModifyWork>),
+}
+
+/// The count of records before a switch of the log.
+#[derive(Debug)]
+pub struct Count {
+    pub(crate) from: u32,
+    pub carried: u64,
+    pub oldest: u32,
+}
+
+/// All work under way.
+#[derive(Default)]
+pub struct Works {
+    pub(crate) queue: VecDeque<Work>,
+    pub(crate) weight: usize,
+    /// Changes of very many elements, at most one piece of a kind for a job: nobody waits for
+    /// them, so that they are none of the pieces that are counted.
+    pub(crate) elements: VecDeque<ElementWork>,
+    /// What hosts have not named in their inventories.
+    pub(crate) missing: VecDeque<Missing>,
+    /// Jobs whose orphans are on their way to their end.
+    pub(crate) ending: BTreeSet<u32>,
+    /// The next job to be looked at after a reconfiguration.
+    pub refill: Option<u32>,
+    /// Finished jobs are to be taken out of memory.
+    pub cleaning: bool,
+    /// Before a switch of the log.
+    pub count: Option<Count>,
+    /// Of the run windows that opened or closed last.
+    pub windows: WindowWork,
+    /// Whose turn it is.
+    pub(crate) turn: usize,
+    /// Looks at the places of pending jobs that are over, to be taken apart.
+    pub old_scans: Vec<PlaceScan>,
+    /// While a request looks at the places of pending jobs: the jobs that have changed since.
+    pub(crate) changed: Option<BTreeSet<u32>>,
+    /// In place of [`MAX_LOG_BYTES`].
+    #[cfg(test)]
+    pub log_bytes: Option<u64>,
+}
+
+impl Work {
+    pub(crate) fn conn(&self) -> Option<ConnId> {
+        match self {
+            Work::Control(c) => c.conn,
+            Work::Modify(m) => m.conn,
+        }
+    }
+    pub(crate) fn uid(&self) -> u32 {
+        match self {
+            Work::Control(c) => c.who.uid,
+            Work::Modify(m) => m.who.uid,
+        }
+    }
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Work::Control(c) => c.weight,
+            Work::Modify(m) => 1 + m.m.id.elems.len(),
+        }
+    }
+    /// Does it look at the places of pending jobs?
+    pub(crate) fn scans(&self) -> bool {
+        matches!(self, Work::Control(c) if c.scan.is_some())
+    }
+    /// The client has not yet taken what it was told.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self, Work::Control(c) if c.waits)
+    }
+}
+
+impl Works {
+    /// Bytes that one request may write.
+    pub fn log_most(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(most) = self.log_bytes {
+            return most;
+        }
+        MAX_LOG_BYTES
+    }
+
+    pub fn put(&mut self, work: Work) {
+        self.weight += work.weight();
+        self.queue.push_back(work);
+    }
+
+    pub fn put_elements(&mut self, work: ElementWork) {
+        if matches!(work.deed, ElementDeed::EndOrphans { .. }) {
+            if self.ending.insert(work.job) {
+                self.elements.push_back(work);
+            }
+            return;
+        }
+        let like = |w: &&mut ElementWork| (w.job, w.deed) == (work.job, work.deed);
+        match (self.elements.iter_mut().find(like).map(|w| &mut w.left), work.left) {
+            (Some(Left::These(left)), Left::These(more)) => {
+                left.extend(more);
+                left.sort_unstable_by(|a, b| b.cmp(a));
+                left.dedup();
+            }
+            // all that is started, from the first on again
+            (Some(left @ Left::Started(_)), Left::These(_)) => *left = Left::Started(0),
+            (Some(left), all) => *left = all,
+            (None, left) => self.elements.push_back(ElementWork { left, ..work }),
+        }
+    }
+
+    /// Beside those of other hosts; a host has one at most.
+    pub fn put_missing(&mut self, work: Missing) {
+        self.missing.push_back(work);
+    }
+
+    pub fn next_missing(&mut self) -> Option<Missing> {
+        self.missing.pop_front()
+    }
+
+    /// The host tells anew what it knows of.
+    pub fn drop_missing(&mut self, conn: ConnId) {
+        self.missing.retain(|m| m.conn != conn);
+    }
+
+    /// Is there room for one more of this user on this connection?
+    pub fn room(&self, conn: ConnId, uid: u32, weight: usize) -> Result<(), Refusal> {
+        // nearly always
+        if self.queue.is_empty() {
+            return Ok(());
+        }
+        let of_user = self.queue.iter().filter(|w| w.uid() == uid).count();
+        let busy = self.queue.iter().any(|w| w.conn() == Some(conn));
+        let full = self.queue.len() >= MAX_WORKS || self.weight + weight > MAX_WEIGHT;
+        if busy || full || of_user >= MAX_WORKS_OF_USER {
+            return Err(Refusal::new(err::BUSY));
+        }
+        Ok(())
+    }
+
+    /// Takes away the work of a request that is asked for again.
+    pub fn forget_request(&mut self, uid: u32, request: &str) {
+        if request.is_empty() || self.queue.is_empty() {
+            return;
+        }
+        let same =
+            |w: &Work| matches!(w, Work::Control(c) if c.who.uid == uid && c.c.request == request);
+        self.queue.retain(|w| !same(w));
+        if !self.queue.iter().any(Work::scans) {
+            self.changed = None;
+        }
+        self.weight = self.queue.iter().map(Work::weight).sum();
+    }
+
+    /// Begins a look at the places of pending jobs; false: another request has one under way.
+    pub fn begin_scan(&mut self) -> bool {
+        let free = !self.queue.iter().any(Work::scans);
+        if free {
+            self.changed = Some(BTreeSet::new());
+        }
+        free
+    }
+
+    /// A request is over.
+    pub fn end_scan(&mut self, work: &mut ControlWork) {
+        if let Some(scan) = work.scan.take() {
+            self.changed = None;
+            self.old_scans.push(scan);
+        }
+    }
+
+    /// The places of all jobs may be other ones: looks begin anew.
+    pub fn drop_scans(&mut self) {
+        self.changed = None;
+        for work in &mut self.queue {
+            if let Work::Control(c) = work {
+                self.old_scans.extend(c.scan.take());
+            }
+        }
+    }
+
+    /// A job has changed.
+    pub fn note_changed(&mut self, job: u32) {
+        if let Some(changed) = &mut self.changed {
+            changed.insert(job);
+        }
+    }
+
+    /// Elements of a job were put into parts.
+    pub fn note_parted(&mut self, job: u32) {
+        for work in &mut self.queue {
+            if let Work::Modify(m) = work {
+                m.note_parted(job);
+            }
+        }
+    }
+
+    /// The jobs that have changed since this was asked last.
+    pub fn take_changed(&mut self) -> BTreeSet<u32> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The client is gone: what it asked for is done all the same.
+    pub fn close(&mut self, conn: ConnId) {
+        for work in self.queue.iter_mut().filter(|w| w.conn() == Some(conn)) {
+            match work {
+                Work::Control(c) => (c.conn, c.waits) = (None, false),
+                Work::Modify(m) => m.conn = None,
+            }
+        }
+    }
+
+    /// The client has taken what it was told.
+    pub fn drained(&mut self, conn: ConnId) {
+        for work in self.queue.iter_mut().filter(|w| w.conn() == Some(conn)) {
+            if let Work::Control(c) = work {
+                c.waits = false;
+            }
+        }
+    }
+
+    /// Are orphans of a job on their way to their end?
+    pub fn ends(&self, job: u32) -> bool {
+        self.ending.contains(&job)
+    }
+
+    /// Nothing of it can be done: who waits for it.
+    pub fn give_up(&mut self) -> Vec<ConnId> {
+        let conns = self.queue.iter().filter_map(Work::conn).collect();
+        *self = Works { refill: self.refill, ..Works::default() };
+        conns
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Work> {
+        let at = self.queue.iter().position(|w| !w.waits())?;
+        let work = self.queue.remove(at)?;
+        self.weight = self.weight.saturating_sub(work.weight());
+        Some(work)
+    }
+}
+
+impl Count {
+    pub fn begin(spool: u32) -> Count {
+        Count { from: 0, carried: 0, oldest: spool }
+    }
+}

@@ -1,0 +1,98 @@
+//! The change of one element: its stage is replaced, and every counter of its job, queue, user and
+//! hosts follows.
+
+use crate::batch::state::change::{Applied, Change, ChangeKind, Held, Stage};
+use crate::batch::state::counts::{owner, tally};
+use crate::batch::state::*;
+use crate::model::job::opt;
+
+impl State {
+    /// Puts a new state in an element's place and keeps every counter right.
+    pub(crate) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Applied {
+        let Some(job) = self.jobs.get_mut(&at.job) else {
+            return Applied::Rejected("no such job");
+        };
+        let part = job.part_no(at.idx);
+        let (queue, user, slots) = owner(job, part);
+        let alone = job.spec_of(part).options & opt::EXCLUSIVE != 0;
+        let submit_time = job.submit_time;
+        if let Body::Array(a) = &mut job.body
+            && !a.own.contains_key(&at.idx)
+        {
+            let Some(pos) = a.pos(at.idx) else { return Applied::Rejected("no such element") };
+            if !a.fresh.take(pos) {
+                return Applied::Rejected("the element has left memory");
+            }
+            a.touch(at.idx, submit_time);
+        }
+        let Some(e) = job.elem_mut(at.idx) else { return Applied::Rejected("no such element") };
+        // The element is taken out for the change, so that job and counters can be borrowed.
+        let hole = Elem { attempts: 0, part: 0, state: ElemState::Pend(Pend::default()) };
+        let mut e = std::mem::replace(e, hole);
+        self.counts.elem(queue, user, slots, at, &e, false);
+        tally(&mut job.tally, &e, false);
+        job.note(at.idx, &e, false);
+        if let Body::Array(a) = &job.body {
+            a.keep_given(&mut e);
+        }
+        let before = Stage::of(&e);
+        let held = match &e.state {
+            ElemState::Run(run) => Some(Held { user, queue, hosts: run.hosts.clone() }),
+            _ => None,
+        };
+        make(&mut e);
+        let kind = ChangeKind::Element { before, after: Stage::of(&e), held };
+        match &e.state {
+            ElemState::Run(_) if alone => {
+                self.alone.insert(at);
+            }
+            _ => {
+                self.alone.remove(&at);
+            }
+        }
+        self.counts.elem(queue, user, slots, at, &e, true);
+        tally(&mut job.tally, &e, true);
+        job.note(at.idx, &e, true);
+        if let Some(place) = job.elem_mut(at.idx) {
+            *place = e;
+        }
+        Applied::Job(Change { at, regrouped: false, kind })
+    }
+
+    pub(super) fn with_run(&mut self, at: JobRef, f: impl FnOnce(&mut Run)) -> Applied {
+        let Some(elem) = self.jobs.get_mut(&at.job).and_then(|j| j.elem_mut(at.idx)) else {
+            return Applied::Rejected("no such job");
+        };
+        match &mut elem.state {
+            ElemState::Run(r) => {
+                f(r);
+                Applied::noted(at)
+            }
+            _ => Applied::Rejected("the job is not started"),
+        }
+    }
+
+    /// Keeps in mind what a job leaves behind on a host that cannot be asked.
+    pub(crate) fn leave(&mut self, at: JobRef) {
+        let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
+        let Some(&(host, slots)) = run.hosts.first() else { return };
+        let left = Left { key: run.key, host, slots };
+        self.left.entry(at).or_default().push(left);
+    }
+
+    pub(super) fn forget_left(&mut self, job: u32) {
+        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
+        let gone: Vec<JobRef> = self.left.range(all).map(|(at, _)| *at).collect();
+        gone.iter().for_each(|at| drop(self.left.remove(at)));
+    }
+
+    /// Forgets what runs after the attempts of these elements.
+    pub(crate) fn forget_posts(&mut self, first: JobRef, last: JobRef) {
+        let key = |at: JobRef, attempt| JobKey { job: at.job, idx: at.idx, attempt };
+        let range = key(first, 0)..=key(last, u32::MAX);
+        let gone: Vec<JobKey> = self.posts.range(range).copied().collect();
+        for key in gone {
+            self.posts.remove(&key);
+        }
+    }
+}

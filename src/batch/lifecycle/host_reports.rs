@@ -8,7 +8,6 @@
 //! `lifecycle::report_standing` says which host may report of which job;
 //! `lifecycle::unreached_hosts` says what becomes of jobs whose host says nothing.
 
-use crate::batch::lifecycle::load_suspend::by_load;
 use crate::batch::lifecycle::report_standing::Standing;
 use crate::batch::state::Phase as RunPhase;
 use crate::batch::state::names::HostId;
@@ -69,7 +68,7 @@ impl Mbatchd {
                 if starting && want == 0 {
                     // nothing else was asked for
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
-                    || (by_load(phase) && asked.is_none() && killed.is_none())
+                    || (phase.suspended_by_load() && asked.is_none() && killed.is_none())
                 {
                     self.act(cx, t.key, i, Act::Suspend);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
@@ -124,7 +123,7 @@ impl Mbatchd {
         asked: Option<u32>,
     ) {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
-        let loaded = by_load(phase) && asked.is_none();
+        let loaded = phase.suspended_by_load() && asked.is_none();
         if loaded || (windowed && self.run_shut(key.job_ref())) {
             // As it should be.
         } else if windowed || asked == Some(0) {

@@ -53,15 +53,15 @@ impl Mbatchd {
         self.overload.some = false;
         let ids: Vec<HostId> = self.links.hosts.ids().collect();
         for i in ids {
-            let jobs = self.stirred_on(i);
-            self.overload.some |= jobs.iter().any(|c| by_load(c.phase));
+            let Some(here) = self.state.counts.host.get(&i) else { continue };
+            self.overload.some |= !here.suspended_by_load.is_empty();
             let rest = self.overload.rest.get(&i).copied().unwrap_or(0);
             if rest > now {
-                if !jobs.is_empty() {
+                if here.slots.started() > 0 {
                     let timer = self.overload.timer.map_or(rest, |t| t.min(rest));
                     self.overload.timer = Some(timer);
                 }
-            } else if self.host_by_load(cx, i, jobs) {
+            } else if self.host_by_load(cx, i) {
                 let rest = cx.now.after(self.site.params().sbd_sleep_time.max(1));
                 self.overload.rest.insert(i, rest);
                 self.overload.timer.get_or_insert(rest);
@@ -70,78 +70,124 @@ impl Mbatchd {
         }
     }
 
-    /// What runs on a host or was suspended there for its load.
-    fn stirred_on(&self, i: HostId) -> Vec<Candidate> {
-        let jobs = self.state.counts.host.get(&i).map(|h| &h.jobs);
-        let one = |at: &JobRef| {
-            let ElemState::Run(run) = &self.state.elem(*at)?.state else { return None };
-            let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
-            if busy || !(run.phase == Phase::Running || by_load(run.phase)) {
-                return None;
-            }
-            let queue = self.queue_of(*at)?;
-            let priority = self.site.queues[queue].conf.priority;
-            let (key, start, phase) = (run.key, run.start_time, run.phase);
-            Some(Candidate { key, queue, priority, start, phase })
-        };
-        jobs.map_or(Vec::new(), |jobs| jobs.iter().filter_map(one).collect())
-    }
-
-    /// Acts on one job of a host at most; says whether it did.
-    fn host_by_load(&mut self, cx: &mut StepContext, i: HostId, jobs: Vec<Candidate>) -> bool {
-        let site = self.site.clone();
-        let host = &site.hosts[i];
-        let running = jobs.iter().filter(|c| c.phase == Phase::Running).count();
-        let stop = |m: &Mbatchd, c: &Candidate| {
-            let q = &site.queues[c.queue];
-            let over = m.stop_over(i, &q.bounds, &q.external);
-            let over = over.or_else(|| m.stop_over(i, &host.bounds, &host.external));
-            let cond = || q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r));
-            let over = over.or_else(|| cond().then_some(susp::STOP_COND));
-            over.filter(|_| running > 1 || m.in_use(i))
-        };
-        let mut worst: Option<(&Candidate, u32)> = None;
-        for c in jobs.iter().filter(|c| c.phase == Phase::Running) {
-            let Some(why) = stop(self, c) else { continue };
-            let before = |w: &Candidate| (c.priority, w.start) < (w.priority, c.start);
-            if worst.as_ref().is_none_or(|(w, _)| before(w)) {
-                worst = Some((c, why));
-            }
-        }
-        if let Some((c, why)) = worst {
-            if site.queues[c.queue].end_by_load {
-                self.end_for(cx, c.key, SIGNAL_BY_LOAD, term::LOAD);
+    /// Acts on one job of a host at most; says whether it did. Jobs are gone through only where the
+    /// load suspends or resumes those of a queue: a host may have very many.
+    fn host_by_load(&mut self, cx: &mut StepContext, i: HostId) -> bool {
+        if let Some((job, why)) = self.first_to_suspend(i) {
+            if self.site.queues[job.queue].end_by_load {
+                self.end_for(cx, job.key, SIGNAL_BY_LOAD, term::LOAD);
                 return true;
             }
-            let at = c.key.job_ref();
-            self.phase_event(cx, at, c.key.attempt, stat::SSUSP, why);
-            self.act(cx, c.key, i, Act::Suspend);
+            let at = job.key.job_ref();
+            self.phase_event(cx, at, job.key.attempt, stat::SSUSP, why);
+            self.act(cx, job.key, i, Act::Suspend);
             return true;
         }
-        let stays =
-            |m: &Mbatchd, q: &Queue| q.resume_cond.as_ref().is_some_and(|r| !m.cond_holds(i, r));
-        let fits = |m: &Mbatchd, c: &&Candidate| {
-            let q = &site.queues[c.queue];
-            m.view().load_over(i, &q.bounds).is_none()
-                && m.view().load_over(i, &host.bounds).is_none()
-                && m.view().external_over(i, &q.external).is_none()
-                && m.view().external_over(i, &host.external).is_none()
-                && m.stop_over(i, &q.bounds, &q.external).is_none()
-                && m.stop_over(i, &host.bounds, &host.external).is_none()
-                && !q.stop_cond.as_ref().is_some_and(|r| m.cond_holds(i, r))
-                && !m.run_shut(c.key.job_ref())
-        };
-        let held = jobs.iter().filter(|c| by_load(c.phase)).filter(|c| fits(self, c));
-        let (stay, held): (Vec<_>, Vec<_>) = held.partition(|c| stays(self, &site.queues[c.queue]));
-        for c in stay.into_iter().filter(|c| c.phase != Phase::Ssusp(susp::RESUME_COND)) {
-            let at = c.key.job_ref();
-            self.phase_event(cx, at, c.key.attempt, stat::SSUSP, susp::RESUME_COND);
+        let (stay, held): (Vec<_>, Vec<_>) = self.resumable_jobs(i).into_iter().partition(|job| {
+            let resume = self.site.queues[job.queue].resume_cond.as_ref();
+            resume.is_some_and(|cond| !self.cond_holds(i, cond))
+        });
+        for job in stay.iter().filter(|job| job.phase != Phase::Ssusp(susp::RESUME_COND)) {
+            let at = job.key.job_ref();
+            self.phase_event(cx, at, job.key.attempt, stat::SSUSP, susp::RESUME_COND);
         }
-        let best = held.into_iter().max_by_key(|c| (c.priority, std::cmp::Reverse(c.start)));
-        if let Some(c) = best {
-            self.resume_job(cx, c.key);
+        let best = held.into_iter().max_by_key(|job| (job.priority, std::cmp::Reverse(job.start)));
+        if let Some(job) = &best {
+            self.resume_job(cx, job.key);
         }
         best.is_some()
+    }
+
+    /// The running job of a host that its load suspends first, and why.
+    fn first_to_suspend(&self, i: HostId) -> Option<(Candidate, u32)> {
+        let over = self.overloaded_queues(i);
+        if over.is_empty() {
+            return None;
+        }
+        let here = self.state.counts.host.get(&i)?;
+        let running = || here.jobs.iter().filter_map(|at| self.running_job(*at));
+        if !self.in_use(i) && running().nth(1).is_none() {
+            return None;
+        }
+        let stops = |job: Candidate| {
+            let why = over.iter().find(|(queue, _)| *queue == job.queue)?.1;
+            Some((job, why))
+        };
+        // of equal ones the first
+        let last = |worst: (Candidate, u32), next: (Candidate, u32)| {
+            let key = |job: &Candidate| (std::cmp::Reverse(job.priority), job.start);
+            if key(&next.0) > key(&worst.0) { next } else { worst }
+        };
+        running().filter_map(stops).reduce(last)
+    }
+
+    /// The queues whose jobs the load of a host suspends, by position, with the reason; queues
+    /// without a started job are left out.
+    fn overloaded_queues(&self, i: HostId) -> Vec<(usize, u32)> {
+        let host = &self.site.hosts[i];
+        let of_host = self.stop_over(i, &host.bounds, &host.external);
+        let over = |(position, queue): (usize, &Queue)| {
+            if !(of_host.is_some() || queue.stops()) || !self.has_started(queue) {
+                return None;
+            }
+            let over = self.stop_over(i, &queue.bounds, &queue.external).or(of_host);
+            let cond = || queue.stop_cond.as_ref().is_some_and(|cond| self.cond_holds(i, cond));
+            Some((position, over.or_else(|| cond().then_some(susp::STOP_COND))?))
+        };
+        self.site.queues.iter().enumerate().filter_map(over).collect()
+    }
+
+    /// The jobs of a host that were suspended for its load, which suspends them no longer.
+    fn resumable_jobs(&self, i: HostId) -> Vec<Candidate> {
+        let suspended = self.state.counts.host.get(&i).map(|here| &here.suspended_by_load);
+        let Some(suspended) = suspended.filter(|all| !all.is_empty()) else { return Vec::new() };
+        let queues = self.site.queues.iter().enumerate();
+        let fit = queues.filter(|(_, queue)| self.has_started(queue) && self.fits(i, queue));
+        let fit: Vec<usize> = fit.map(|(position, _)| position).collect();
+        if fit.is_empty() {
+            return Vec::new();
+        }
+        let resumable = |at: &JobRef| {
+            let job = self.candidate(*at, Phase::suspended_by_load)?;
+            (fit.contains(&job.queue) && !self.run_shut(*at)).then_some(job)
+        };
+        suspended.iter().filter_map(resumable).collect()
+    }
+
+    /// Are there started jobs of a queue?
+    fn has_started(&self, queue: &Queue) -> bool {
+        self.state.counts.queue.get(&queue.id).is_some_and(|slots| slots.started() > 0)
+    }
+
+    /// Is the load of a host within all thresholds for jobs of a queue?
+    fn fits(&self, i: HostId, queue: &Queue) -> bool {
+        let (view, host) = (self.view(), &self.site.hosts[i]);
+        view.load_over(i, &queue.bounds).is_none()
+            && view.load_over(i, &host.bounds).is_none()
+            && view.external_over(i, &queue.external).is_none()
+            && view.external_over(i, &host.external).is_none()
+            && self.stop_over(i, &queue.bounds, &queue.external).is_none()
+            && self.stop_over(i, &host.bounds, &host.external).is_none()
+            && !queue.stop_cond.as_ref().is_some_and(|cond| self.cond_holds(i, cond))
+    }
+
+    fn running_job(&self, at: JobRef) -> Option<Candidate> {
+        self.candidate(at, |phase| phase == Phase::Running)
+    }
+
+    /// A started job in a phase of these, of which nothing else is asked.
+    fn candidate(&self, at: JobRef, among: impl Fn(Phase) -> bool) -> Option<Candidate> {
+        #[cfg(test)]
+        self.overload.looks.set(self.overload.looks.get() + 1);
+        let ElemState::Run(run) = &self.state.elem(at)?.state else { return None };
+        let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
+        if busy || !among(run.phase) {
+            return None;
+        }
+        let queue = self.queue_of(at)?;
+        let priority = self.site.queues[queue].conf.priority;
+        let (key, start, phase) = (run.key, run.start_time, run.phase);
+        Some(Candidate { key, queue, priority, start, phase })
     }
 
     /// Does a condition on the load, as it is measured, hold on a host?
@@ -189,9 +235,4 @@ impl Mbatchd {
         });
         over.then_some(susp::LOAD_EXTERNAL)
     }
-}
-
-/// Is it suspended for load?
-pub fn by_load(phase: Phase) -> bool {
-    matches!(phase, Phase::Ssusp(why) if (susp::LOAD..=susp::RESUME_COND).contains(&why))
 }

@@ -64,6 +64,19 @@ pub struct Queue {
     pub end_by_window: bool,
 }
 
+impl Queue {
+    /// Are there thresholds or a condition by which the load of a host suspends its jobs?
+    pub fn stops(&self) -> bool {
+        self.stop_cond.is_some() || any_stop(&self.bounds, &self.external)
+    }
+}
+
+/// Is there a loadStop among thresholds?
+fn any_stop(bounds: &Bounds, external: &External) -> bool {
+    bounds.iter().any(|bound| bound.1.is_some())
+        || external.iter().any(|bound| bound.stop.is_some())
+}
+
 /// A compiled batch server host.
 #[derive(Debug)]
 pub struct HostPol {
@@ -189,11 +202,8 @@ impl Site {
     }
 
     fn any_stop(&self) -> bool {
-        let of = |b: &Bounds, e: &External| {
-            b.iter().any(|b| b.1.is_some()) || e.iter().any(|b| b.stop.is_some())
-        };
-        self.queues.iter().any(|q| q.stop_cond.is_some() || of(&q.bounds, &q.external))
-            || self.hosts.values().any(|h| of(&h.bounds, &h.external))
+        self.queues.iter().any(Queue::stops)
+            || self.hosts.values().any(|host| any_stop(&host.bounds, &host.external))
     }
 
     fn compiled(&self, q: &QueueConf, id: QueueId) -> Queue {

@@ -13,6 +13,9 @@ pub struct Overload {
     /// By host: not before this instant again.
     pub(crate) rest: IdMap<HostId, u64>,
     pub(crate) timer: Option<u64>,
+    /// How often a job was looked at.
+    #[cfg(test)]
+    pub looks: std::cell::Cell<usize>,
 }
 
 impl Overload {
@@ -23,6 +26,13 @@ impl Overload {
 
 impl Default for Overload {
     fn default() -> Self {
-        Overload { look: true, some: true, rest: IdMap::default(), timer: None }
+        Overload {
+            look: true,
+            some: true,
+            rest: IdMap::default(),
+            timer: None,
+            #[cfg(test)]
+            looks: Default::default(),
+        }
     }
 }

@@ -16,6 +16,25 @@ use std::collections::BTreeSet;
 pub struct HostSlots {
     pub slots: Slots,
     pub jobs: BTreeSet<JobRef>,
+    /// Of these the elements that are suspended for load.
+    pub suspended_by_load: BTreeSet<JobRef>,
+}
+
+impl HostSlots {
+    /// Adds or takes away an element that has so many slots here.
+    fn note(&mut self, at: JobRef, phase: Phase, slots: u64, up: bool) {
+        started(&mut self.slots, phase, slots, up);
+        match up {
+            true => self.jobs.insert(at),
+            false => self.jobs.remove(&at),
+        };
+        if phase.suspended_by_load() {
+            match up {
+                true => self.suspended_by_load.insert(at),
+                false => self.suspended_by_load.remove(&at),
+            };
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -123,13 +142,7 @@ impl Counts {
                 bump_map(&mut self.queue_user, (queue, user), n, up);
                 for &(host, k) in &run.hosts {
                     let k = u64::from(k);
-                    let h = self.host.entry(host).or_default();
-                    started(&mut h.slots, phase, k, up);
-                    if up {
-                        h.jobs.insert(at);
-                    } else {
-                        h.jobs.remove(&at);
-                    }
+                    self.host.entry(host).or_default().note(at, phase, k, up);
                 }
             }
         }

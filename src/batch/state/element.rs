@@ -4,6 +4,7 @@ use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
 use crate::model::job::{Usage, stat};
+use crate::model::reason::susp;
 use crate::proto::sbd::Post;
 use std::mem::take;
 use std::sync::Arc;
@@ -131,6 +132,10 @@ impl Phase {
             Phase::Starting | Phase::Running => 0,
             Phase::Ssusp(why) | Phase::Ususp(why) => why,
         }
+    }
+    /// Is it suspended for the load of its host?
+    pub fn suspended_by_load(self) -> bool {
+        matches!(self, Phase::Ssusp(why) if (susp::LOAD..=susp::RESUME_COND).contains(&why))
     }
 }
 

@@ -178,6 +178,30 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
 }
 
 #[test]
+fn jobs_of_a_host_are_looked_at_only_while_a_threshold_is_crossed_or_one_may_resume() {
+    let mut c = queues("tok = 4/2").up();
+    c.loads("mem=1000 it=0 tok=5");
+    let jobs: Vec<JobRef> = (0..3).map(|_| c.submit("ann", "-q normal -m h1")).collect();
+    let looks = |c: &Cluster| c.looks_for_load();
+    let before = looks(&c);
+    // within all thresholds, and between loadSched and loadStop
+    ["tok=5", "tok=3", "mem=900"].iter().for_each(|load| c.loads(load));
+    assert_eq!((looks(&c) - before, c.orders()), (0, vec![]));
+    c.loads("tok=1");
+    assert!(looks(&c) - before >= jobs.len());
+    let suspended = jobs[0];
+    assert_eq!(c.orders(), [(suspended, Act::Suspend)]);
+    // a suspended job that may not go on yet is not looked at; nor are the others once it may
+    c.loads("tok=3");
+    c.advance(20);
+    let before = looks(&c);
+    c.loads("tok=3");
+    assert_eq!(looks(&c) - before, 0);
+    c.loads("tok=5");
+    assert_eq!((looks(&c) - before, c.orders()), (1, vec![(suspended, Act::Resume)]));
+}
+
+#[test]
 fn hosts_suspend_by_their_own_thresholds_no_faster_than_the_load_follows() {
     let hosts = "Begin Host\nHOST_NAME MXJ mem\ndefault 9 -/500\nEnd Host\n";
     let mut c = sharing().lsb_hosts(hosts).up();

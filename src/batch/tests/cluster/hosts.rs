@@ -203,6 +203,11 @@ impl Cluster {
         self.tell(Input::Msg { conn, msg });
     }
 
+    /// How often a started job was looked at because of the load of its host.
+    pub fn looks_for_load(&self) -> usize {
+        self.machine.overload.looks.get()
+    }
+
     /// LIM reports these values of a host, such as `mem=100 r1m=2 tok=5`; others stay. An index
     /// that is not built in is an external one; `status=N` sets the bits of the host's status.
     pub fn load(&mut self, host: &str, values: &str) {

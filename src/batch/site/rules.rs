@@ -424,9 +424,9 @@ impl Rules {
         self.by_host.get(host)?.slots_of_each_user
     }
 
-    /// The rules of a consumer, whose user has this row of lsb.users; `user_in` says whether the user
-    /// is one of those named. It takes as long as there are rules: whoever needs them often keeps
-    /// them.
+    /// The rules of a consumer, whose user has this row of lsb.users; `user_in` says whether the
+    /// user is one of those named. It takes as long as there are rules: whoever needs them often
+    /// keeps them.
     pub(super) fn of_consumer(
         &self,
         consumer: Consumer,

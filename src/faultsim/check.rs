@@ -145,7 +145,7 @@ impl Check {
         }
     }
 
-    /// What mbatchd has reserved is what the started jobs reserve.
+    /// The reservations of mbatchd are those of the started jobs.
     pub fn reserved(&mut self, mbd: &Mbatchd) {
         if let Err(why) = mbd.reserve_audit() {
             self.fail(format!("the reservations are not those of the jobs: {why}"));

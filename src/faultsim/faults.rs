@@ -2,11 +2,16 @@
 //! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant,
 //! then everything heals.
 
-use super::world::{Ev, World};
+use super::event::SimEvent;
+use super::host_death::SURELY_SECS;
+use super::world::World;
+use crate::model::time::US;
 use crate::proto::Daemon;
 
 /// Seconds until a crashed launcher is started again by whoever supervises it.
 const LAUNCHER_BACK: u64 = 1;
+/// Share of deaths and cuts that last for so long.
+const LONG: f64 = 0.35;
 
 impl World {
     /// Plans the first fault.
@@ -17,7 +22,7 @@ impl World {
         let after = (self.rng.exp(self.scale.fault_every) * 1e6) as u64;
         let at = self.now_us + after.max(1000);
         if at < self.scale.fault_secs * 1_000_000 {
-            self.push(at, Ev::Fault);
+            self.push(at, SimEvent::Fault);
         }
     }
 
@@ -59,7 +64,7 @@ impl World {
     fn power_later(&mut self, chance: f64) {
         if self.rng.chance(chance) {
             let at = self.now_us + 100_000 + self.rng.below(3_000_000);
-            self.push(at, Ev::Power { host: self.log.host });
+            self.push(at, SimEvent::Power { host: self.log.host });
         }
     }
 
@@ -68,7 +73,7 @@ impl World {
             self.kill_proc(p, false);
             let boot = self.hosts[host].os.boot;
             let at = self.now_us + LAUNCHER_BACK * 1_000_000;
-            self.push(at, Ev::Boot { host, boot });
+            self.push(at, SimEvent::Boot { host, boot });
         }
     }
 
@@ -99,9 +104,68 @@ impl World {
                 self.log.full = true;
                 faults.bytes_left = Some(self.rng.below(4096));
                 let until = self.now_us + 500_000 + self.rng.below(5_000_000);
-                self.push(until, Ev::DiskBack);
+                self.push(until, SimEvent::DiskBack);
             }
         }
         self.log.disk.set_faults(faults);
+    }
+
+    /// Loses power; what is below /run may outlive it, and the host may be away for long.
+    pub(super) fn host_dies(&mut self, host: usize) {
+        let journal = self.hosts[host].os.journal.clone();
+        let back = self.crash_host(host);
+        if self.rng.chance(0.5) {
+            self.hosts[host].os.journal = journal;
+        }
+        if self.rng.chance(LONG) {
+            let boot = self.hosts[host].os.boot;
+            self.hosts[host].dead_until = back + self.long();
+            self.push(self.hosts[host].dead_until, SimEvent::Boot { host, boot });
+        }
+    }
+
+    /// A host loses power, all that it knew with it; when it is back.
+    pub(super) fn crash_host(&mut self, host: usize) -> u64 {
+        self.host_away(host);
+        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
+            if let Some(p) = self.find(host, daemon) {
+                self.kill_proc(p, false);
+            }
+        }
+        if host == self.log.host {
+            self.log.power_cut(&mut self.rng);
+        }
+        for key in self.hosts[host].os.reboot() {
+            self.check.ended(host, key, None);
+        }
+        let boot = self.hosts[host].os.boot;
+        let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
+        self.hosts[host].dead_until = at;
+        self.push(at, SimEvent::Boot { host, boot });
+        at
+    }
+
+    /// Nothing gets in or out of a host for a while.
+    pub(super) fn host_cut_off(&mut self, host: usize) {
+        let mut until = self.now_us + US + self.rng.below(20 * US);
+        if self.rng.chance(LONG) {
+            until += self.long();
+        }
+        self.hosts[host].isolated = true;
+        self.host_away(host);
+        let until = until.max(self.hosts[host].isolated_until);
+        self.hosts[host].isolated_until = until;
+        self.push(until, SimEvent::Rejoin { host });
+    }
+
+    fn long(&mut self) -> u64 {
+        (SURELY_SECS + self.rng.below(200)) * US
+    }
+
+    pub(super) fn rejoin(&mut self, host: usize) {
+        if self.now_us >= self.hosts[host].isolated_until {
+            self.host_back(host);
+            self.hosts[host].isolated = false;
+        }
     }
 }

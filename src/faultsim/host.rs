@@ -1,10 +1,10 @@
 //! Carries out the requests of machines to the operating system of a simulated host: processes
 //! begin, stop, end and are found; the journal is kept. State is in `os`, time in `world`.
 
+use super::event::SimEvent;
 use super::os::{self, SimTask};
-use super::world::{Ev, World};
-use crate::proto::Daemon;
-use crate::proto::launch::{OsEffect, OsInput, Ready, Session, Setup, Step, TaskId, What};
+use super::world::World;
+use crate::proto::launch::{OsEffect, OsInput, Session, Step, TaskId, What};
 use crate::proto::machine::Input;
 use std::collections::VecDeque;
 
@@ -85,48 +85,10 @@ impl World {
         t.waiting = false;
         t.since = now;
         let (end, gen_) = (now + delay + t.left, t.gen_);
-        self.push(now + delay, Ev::TaskReady { host, boot, pid });
-        self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
+        self.push(now + delay, SimEvent::TaskReady { host, boot, pid });
+        self.push(end, SimEvent::TaskEnd { host, boot, pid, gen_ });
         if id.step == Step::Job {
             self.check.started(host, id.key, self.scale.slots);
-        }
-    }
-
-    pub(super) fn task_ready(&mut self, host: usize, boot: u64, pid: u32) {
-        if self.hosts[host].os.boot != boot {
-            return;
-        }
-        let Some(t) = self.hosts[host].os.tasks.get(&pid) else { return };
-        let (id, parent) = (t.id, t.parent);
-        let Some(l) = self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == parent)
-        else {
-            return;
-        };
-        let ready =
-            Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
-        let setup = Setup::Ready(Box::new(ready));
-        self.step(l, Input::Os(OsInput::Setup { id, setup, ended: false }));
-    }
-
-    pub(super) fn task_end(&mut self, host: usize, boot: u64, pid: u32, gen_: u64) {
-        let now = self.now_us;
-        if self.hosts[host].os.boot != boot {
-            return;
-        }
-        let known =
-            self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
-        if !known {
-            return;
-        }
-        let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
-        if t.id.step == Step::Job && !t.waiting {
-            self.check.ended(host, t.id.key, Some(t.status));
-        }
-        if let Some(l) =
-            self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
-        {
-            let usage = os::usage(now.saturating_sub(t.since));
-            self.step(l, Input::Os(OsInput::Exited { pid, status: t.status, usage }));
         }
     }
 
@@ -155,7 +117,7 @@ impl World {
                     t.since = now;
                     t.gen_ += 1;
                     let (end, gen_) = (now + t.left, t.gen_);
-                    self.push(end, Ev::TaskEnd { host, boot, pid, gen_ });
+                    self.push(end, SimEvent::TaskEnd { host, boot, pid, gen_ });
                 }
             }
             _ => {
@@ -163,7 +125,7 @@ impl World {
                 t.stopped = false;
                 t.status = signal;
                 let gen_ = t.gen_;
-                self.push(now + 100, Ev::TaskEnd { host, boot, pid, gen_ });
+                self.push(now + 100, SimEvent::TaskEnd { host, boot, pid, gen_ });
             }
         }
     }

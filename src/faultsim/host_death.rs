@@ -6,99 +6,24 @@
 //! or it is given up; an attempt that was given up is believed alive again once its host has said
 //! so. An attempt may be given up only when its host has not been heard of for MAX_SBD_FAIL tries.
 
-use super::world::{Ev, Mach, World};
+use super::world::{DaemonMachine, World};
 use crate::batch::state::{ElemState, ElementView};
+use crate::model::JobKey;
 use crate::model::event::Event;
 use crate::model::job::{extra, opt};
 use crate::model::time::US;
-use crate::model::{JobKey, JobRef};
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::machine::{ConnId, Input};
 use crate::proto::sbd::{Phase, SbdMsg, TaskState};
-use std::collections::HashMap;
 
 /// Seconds without a word after which a host may be given up: three tries of 20 seconds.
 const TRIES_SECS: u64 = 60;
 /// Seconds after which one that is away has been given up for certain: the tries, LIM's own
 /// (105 seconds), and some more.
-const SURELY_SECS: u64 = 240;
-/// Share of deaths and cuts that last for so long.
-const LONG: f64 = 0.35;
-
-/// The state of hosts seen from outside the machines.
-#[derive(Debug, Default)]
-pub(super) struct Deaths {
-    /// When an mbatchd last had a word of the host's sbatchd, by host.
-    heard: HashMap<usize, u64>,
-    /// Since when a host is cut off or without power.
-    away: HashMap<usize, u64>,
-    /// The present attempt of each element, with its first host.
-    last: HashMap<JobRef, (JobKey, usize)>,
-    /// Since when this mbatchd, its host and its log have been well.
-    well: u64,
-}
+pub(super) const SURELY_SECS: u64 = 240;
 
 impl World {
-    /// Loses power; what is below /run may outlive it, and the host may be away for long.
-    pub(super) fn host_dies(&mut self, host: usize) {
-        let journal = self.hosts[host].os.journal.clone();
-        let back = self.crash_host(host);
-        if self.rng.chance(0.5) {
-            self.hosts[host].os.journal = journal;
-        }
-        if self.rng.chance(LONG) {
-            let boot = self.hosts[host].os.boot;
-            self.hosts[host].dead_until = back + self.long();
-            self.push(self.hosts[host].dead_until, Ev::Boot { host, boot });
-        }
-    }
-
-    /// A host loses power, all that it knew with it; when it is back.
-    pub(super) fn crash_host(&mut self, host: usize) -> u64 {
-        self.host_away(host);
-        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
-            if let Some(p) = self.find(host, daemon) {
-                self.kill_proc(p, false);
-            }
-        }
-        if host == self.log.host {
-            self.log.power_cut(&mut self.rng);
-        }
-        for key in self.hosts[host].os.reboot() {
-            self.check.ended(host, key, None);
-        }
-        let boot = self.hosts[host].os.boot;
-        let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
-        self.hosts[host].dead_until = at;
-        self.push(at, Ev::Boot { host, boot });
-        at
-    }
-
-    /// Nothing gets in or out of a host for a while.
-    pub(super) fn host_cut_off(&mut self, host: usize) {
-        let mut until = self.now_us + US + self.rng.below(20 * US);
-        if self.rng.chance(LONG) {
-            until += self.long();
-        }
-        self.hosts[host].isolated = true;
-        self.host_away(host);
-        let until = until.max(self.hosts[host].isolated_until);
-        self.hosts[host].isolated_until = until;
-        self.push(until, Ev::Rejoin { host });
-    }
-
-    fn long(&mut self) -> u64 {
-        (SURELY_SECS + self.rng.below(200)) * US
-    }
-
-    pub(super) fn rejoin(&mut self, host: usize) {
-        if self.now_us >= self.hosts[host].isolated_until {
-            self.host_back(host);
-            self.hosts[host].isolated = false;
-        }
-    }
-
     pub(super) fn host_away(&mut self, host: usize) {
         self.deaths.away.entry(host).or_insert(self.now_us);
         if host == self.log.host {
@@ -127,7 +52,8 @@ impl World {
 
     /// A host has been away for so long that no job may be RUN there, and no rerunnable one at all.
     fn given_up(&mut self, host: usize) {
-        let Some(Some(Mach::Mbd(mbd))) = self.mbd_proc().map(|p| &self.procs[p].mach) else {
+        let Some(Some(DaemonMachine::Mbd(mbd))) = self.mbd_proc().map(|p| &self.procs[p].mach)
+        else {
             return;
         };
         let name = &self.hosts[host].name;

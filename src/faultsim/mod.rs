@@ -5,37 +5,54 @@
 //! Real are every machine, every message and record as a typed value, the event log with its
 //! recovery. Simulated are clocks, connections, datagrams, processes and the disk.
 //!
+//! Each file takes from files above it in this table.
+//!
 //! | file | what |
 //! |---|---|
-//! | run | a run event by event |
-//! | world | events, hosts, daemons |
-//! | net | connections, datagrams |
-//! | os, host | processes and journal of a host |
-//! | log | the event log of mbatchd on a disk with faults |
-//! | client | submitters that retry |
-//! | verbs | bmod, bswitch, btop, brequeue, bkill and others that change jobs |
-//! | requests | answers that are lost, requests that arrive twice |
-//! | same | the state that a recovery finds is the one before |
-//! | faults | what goes wrong, and when |
-//! | host_death | hosts that die or are cut off, and what must hold of their jobs |
-//! | check | what must hold |
+//! | rng, scale | random numbers; the size of a run |
+//! | conn, event | a connection and its ends; the events of a run |
+//! | os | processes and journal of a host |
 //! | limits | the limits of queues, users and hosts; mbatchd's counters |
-//! | rng, scale | random numbers; how large a run is |
+//! | verbs, client | bmod, bswitch and other verbs that change jobs; submitters |
+//! | same | the state that a recovery finds is the one before |
+//! | check | conditions that must hold |
+//! | log | the event log of mbatchd on a disk with faults |
+//! | world | the state of a run |
+//! | net | messages and datagrams leave |
+//! | host_death | the hosts that may be given up, and conditions for their jobs |
+//! | log_files | the log is opened, written and closed |
+//! | processes | daemons start and are killed |
+//! | host | system calls of a launcher |
+//! | turn | one input of a machine and its effects |
+//! | log_thread | turns of the log's thread |
+//! | requests | answers that are lost, requests that arrive twice |
+//! | submitters | connections and requests of submitters |
+//! | arrivals | messages and ends of tasks arrive |
+//! | faults | the faults and their times |
+//! | run | a run event by event |
 
+mod arrivals;
 mod check;
 mod client;
+mod conn;
+mod event;
 mod faults;
 mod host;
 mod host_death;
 mod limits;
 mod log;
+mod log_files;
+mod log_thread;
 mod net;
 mod os;
+mod processes;
 mod requests;
 mod rng;
 mod run;
 mod same;
 mod scale;
+mod submitters;
+mod turn;
 mod verbs;
 mod world;
 

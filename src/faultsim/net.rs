@@ -5,32 +5,13 @@
 //! connections stall and break, and new ones fail. Messages that mbatchd holds until its
 //! records are durable wait as in the real runner.
 
-use super::world::{Ev, World};
+use super::conn::{Conn, ConnEnd};
+use super::event::SimEvent;
+use super::world::World;
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::held_replies::Held;
-use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
-
-/// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Proc { proc_: usize, born: u64, local: ConnId },
-    Client { client: usize, dials: u64 },
-}
-
-#[derive(Debug)]
-pub(super) struct Conn {
-    a: End,
-    b: End,
-    /// Last delivery in each direction: order is kept.
-    last: [u64; 2],
-    /// On one host: never isolated.
-    local: bool,
-    /// Messages that mbatchd's end holds.
-    held: Held,
-    /// The connection closes when they have gone.
-    closing: bool,
-}
+use crate::proto::machine::{ConnId, Input};
 
 impl World {
     pub(super) fn datagram(&mut self, p: usize, to: &str, msg: Msg) {
@@ -47,62 +28,15 @@ impl World {
         }
     }
 
-    pub(super) fn latency(&mut self) -> u64 {
-        50 + self.rng.below(if self.rng.clone().chance(0.02) { 200_000 } else { 500 })
-    }
-
-    pub(super) fn dial(&mut self, p: usize, born: u64, local: ConnId, to: Endpoint) {
-        if self.procs[p].born != born {
-            return;
-        }
-        let from = self.procs[p].host;
-        let (host, daemon) = match &to {
-            Endpoint::Launcher => (Some(from), Daemon::Launcher),
-            Endpoint::Tcp { host, daemon } => {
-                (self.hosts.iter().position(|h| h.name == *host), *daemon)
-            }
-        };
-        let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
-        let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
-        let Some((h, q)) = target else {
-            let why = "refused".to_string();
-            let refused = host.is_some_and(|h| !cut(h));
-            return self.step(p, Input::ConnectFailed { conn: local, why, refused });
-        };
-        let remote = self.incoming();
-        let me = self.procs[p].daemon;
-        let (to_q, to_p) = match to {
-            Endpoint::Launcher => {
-                (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
-            }
-            Endpoint::Tcp { .. } => (
-                Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
-                Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
-            ),
-        };
-        let a = End::Proc { proc_: p, born, local };
-        let b = End::Proc { proc_: q, born: self.procs[q].born, local: remote };
-        self.connect(a, b, h == from);
-        self.step(q, Input::Opened { conn: remote, peer: to_q });
-        if self.procs[p].born == born {
-            self.step(p, Input::Opened { conn: local, peer: to_p });
-        }
-    }
-
-    pub(super) fn incoming(&mut self) -> ConnId {
-        self.next_incoming += 1;
-        self.next_incoming
-    }
-
-    pub(super) fn connect(&mut self, a: End, b: End, local: bool) -> u64 {
+    pub(super) fn connect(&mut self, a: ConnEnd, b: ConnEnd, local: bool) -> u64 {
         let id = self.next_conn;
         self.next_conn += 1;
         for end in [a, b] {
             match end {
-                End::Proc { proc_, local, .. } => {
+                ConnEnd::Proc { proc_, local, .. } => {
                     self.procs[proc_].conns.insert(local, id);
                 }
-                End::Client { client, .. } => self.clients[client].conn = Some(id),
+                ConnEnd::Client { client, .. } => self.clients[client].conn = Some(id),
             }
         }
         self.conns
@@ -176,7 +110,7 @@ impl World {
         let from_a = self
             .conns
             .get(&id)
-            .is_some_and(|c| matches!(c.a, End::Proc { proc_, .. } if proc_ == p));
+            .is_some_and(|c| matches!(c.a, ConnEnd::Proc { proc_, .. } if proc_ == p));
         self.transmit(id, from_a, msg);
     }
 
@@ -185,44 +119,16 @@ impl World {
         let Some(c) = self.conns.get_mut(&id) else { return };
         let at = (self.now_us + after).max(c.last[usize::from(from_a)] + 1);
         c.last[usize::from(from_a)] = at;
-        self.push(at, Ev::Arrive { conn: id, from_a, msg: Box::new(msg) });
+        self.push(at, SimEvent::Arrive { conn: id, from_a, msg: Box::new(msg) });
     }
 
     /// The process at the other end of a connection.
     pub(super) fn peer_of(&self, p: usize, local: ConnId) -> Option<usize> {
         let c = self.conns.get(self.procs[p].conns.get(&local)?)?;
         [c.a, c.b].into_iter().find_map(|end| match end {
-            End::Proc { proc_, .. } if proc_ != p => Some(proc_),
+            ConnEnd::Proc { proc_, .. } if proc_ != p => Some(proc_),
             _ => None,
         })
-    }
-
-    fn host_of(&self, end: End) -> usize {
-        match end {
-            End::Proc { proc_, .. } => self.procs[proc_].host,
-            End::Client { client, .. } => self.clients[client].host,
-        }
-    }
-
-    pub(super) fn arrive(&mut self, id: u64, from_a: bool, msg: Msg) {
-        let Some(c) = self.conns.get(&id) else { return };
-        let (from, to) = if from_a { (c.a, c.b) } else { (c.b, c.a) };
-        let (local, closing) = (c.local, c.closing);
-        let cut = !local
-            && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
-        if cut {
-            // a message that cannot be delivered breaks the connection in the end
-            return self.cut(id);
-        }
-        match to {
-            End::Proc { proc_, born, local } => {
-                let open = self.procs[proc_].conns.get(&local) == Some(&id) && !closing;
-                if self.procs[proc_].born == born && open {
-                    self.receive(proc_, from, local, msg);
-                }
-            }
-            End::Client { client, dials } => self.client_msg(client, dials, msg),
-        }
     }
 
     /// Both ends hear of it.
@@ -230,39 +136,16 @@ impl World {
         let Some(c) = self.conns.remove(&id) else { return };
         for end in [c.a, c.b] {
             let at = self.now_us + self.latency();
-            self.push(at, Ev::Closed { end });
+            self.push(at, SimEvent::Closed { end });
         }
     }
 
     /// One end closes: what it sent before still arrives, then the other end hears of it.
     fn close_by(&mut self, id: u64, p: usize) {
         let Some(c) = self.conns.get(&id) else { return };
-        let by_a = matches!(c.a, End::Proc { proc_, .. } if proc_ == p);
+        let by_a = matches!(c.a, ConnEnd::Proc { proc_, .. } if proc_ == p);
         let other = if by_a { c.b } else { c.a };
         let at = (self.now_us + 100).max(c.last[usize::from(by_a)] + 1);
-        self.push(at, Ev::Closed { end: other });
-    }
-
-    pub(super) fn end_closed(&mut self, end: End) {
-        match end {
-            End::Proc { proc_, born, local } => {
-                if self.procs[proc_].born == born
-                    && let Some(id) = self.procs[proc_].conns.remove(&local)
-                {
-                    // one that it closed itself it does not hear of
-                    if self.conns.remove(&id).is_none_or(|c| !c.closing) {
-                        self.step(proc_, Input::Closed { conn: local });
-                    }
-                }
-            }
-            End::Client { client, dials } => {
-                if self.clients[client].dials == dials {
-                    if let Some(id) = self.clients[client].conn.take() {
-                        self.conns.remove(&id);
-                    }
-                    self.redial(client);
-                }
-            }
-        }
+        self.push(at, SimEvent::Closed { end: other });
     }
 }

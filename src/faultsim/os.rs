@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct SimTask {
     pub id: TaskId,
     pub ticks: u64,
-    /// Which launcher is its parent; another one only finds it gone.
+    /// The launcher that is its parent; another one only finds it gone.
     pub parent: u64,
     /// Waiting for `Go`.
     pub waiting: bool,

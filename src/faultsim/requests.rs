@@ -5,9 +5,10 @@
 //! A request that arrives twice, with nothing in between, changes nothing the second time.
 //! [`super::same`] checks that the next mbatchd knows what was changed.
 
-use super::net::End;
+use super::conn::ConnEnd;
+use super::event::SimEvent;
 use super::verbs::{Change, changed_jobs};
-use super::world::{Ev, Mach, World};
+use super::world::{DaemonMachine, World};
 use crate::batch::state::ElemState;
 use crate::model::time::US;
 use crate::proto::Msg;
@@ -50,9 +51,9 @@ impl World {
 
     /// A message reaches a daemon. The request of a submitter may arrive twice, as it does where
     /// an answer was lost: the second one changes nothing.
-    pub(super) fn receive(&mut self, p: usize, from: End, local: ConnId, msg: Msg) {
+    pub(super) fn receive(&mut self, p: usize, from: ConnEnd, local: ConnId, msg: Msg) {
         let jobs = changed_jobs(&msg);
-        let End::Client { client, .. } = from else {
+        let ConnEnd::Client { client, .. } = from else {
             return self.step(p, Input::Msg { conn: local, msg });
         };
         self.clients[client].answers.push_back(true);
@@ -64,13 +65,13 @@ impl World {
         self.step(p, Input::Msg { conn: local, msg: msg.clone() });
         let about = |w: &World| match &w.procs[p].mach {
             // each bmod spools the submission that it makes
-            Some(Mach::Mbd(m)) => {
+            Some(DaemonMachine::Mbd(m)) => {
                 jobs.iter().map(|job| m.state.about(*job, whole)).collect::<Vec<String>>()
             }
             _ => Vec::new(),
         };
         // a request under way is given up for the second, which alone is answered
-        let under_way = matches!(&self.procs[p].mach, Some(Mach::Mbd(m)) if m.has_work());
+        let under_way = matches!(&self.procs[p].mach, Some(DaemonMachine::Mbd(m)) if m.has_work());
         if self.procs[p].born != born || under_way {
             return;
         }
@@ -125,7 +126,7 @@ impl World {
         // what was asked for may not become durable
         self.log.shut = closed(self) || self.mbd().is_some_and(|_| !self.log.quiet());
         if self.log.shut {
-            self.push(self.now_us + US, Ev::Reopen);
+            self.push(self.now_us + US, SimEvent::Reopen);
         }
     }
 }

@@ -3,8 +3,9 @@
 
 use super::check::Failure;
 use super::client::Client;
+use super::event::SimEvent;
 use super::scale::Stats;
-use super::world::{Ev, Mach, World};
+use super::world::{DaemonMachine, World};
 use crate::batch::Mbatchd;
 use crate::model::time::US;
 use crate::proto::machine::Input;
@@ -45,7 +46,7 @@ impl World {
             }
         }
         let unknown_ends = match self.mbd_proc().map(|p| &self.procs[p].mach) {
-            Some(Some(Mach::Mbd(m))) => self.check.finish(m),
+            Some(Some(DaemonMachine::Mbd(m))) => self.check.finish(m),
             _ => return Err(self.failure("mbatchd is down at the end".to_string())),
         };
         self.check_log();
@@ -79,9 +80,29 @@ impl World {
     }
 
     fn audit(&mut self) {
-        if let Some(Some(Mach::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
+        if let Some(Some(DaemonMachine::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
             self.check.reserved(m);
             self.check.recounted(m);
+        }
+    }
+
+    /// Once all is over, the last of the log: what a mbatchd finds that starts after the power
+    /// went must be what the one before knew, and lsb.acct has each end once.
+    pub(super) fn check_log(&mut self) {
+        self.log.full = false;
+        self.wake_master();
+        self.log.drop_process();
+        if self.rng.chance(0.5) {
+            self.hosts[self.log.host].os.reboot();
+            self.log.power_cut(&mut self.rng);
+        }
+        match self.open_log(self.log.host) {
+            Ok(mbd) => {
+                self.check.finish(&mbd);
+                let acct = self.log.disk.get(crate::log::ACCT).unwrap_or_default();
+                self.check.accounted(&acct);
+            }
+            Err(e) => self.fatal = Some(format!("the log cannot be opened: {e}")),
         }
     }
 
@@ -97,35 +118,35 @@ impl World {
             && self.check.nothing_left()
     }
 
-    fn handle(&mut self, ev: Ev) {
+    fn handle(&mut self, ev: SimEvent) {
         match ev {
-            Ev::Input { proc_, born, input } => {
+            SimEvent::Input { proc_, born, input } => {
                 if self.procs[proc_].born == born {
                     self.step(proc_, *input);
                 }
             }
-            Ev::Tick { proc_, gen_ } => {
+            SimEvent::Tick { proc_, gen_ } => {
                 if self.procs[proc_].tick_gen == gen_ {
                     self.procs[proc_].tick_at = None;
                     self.step(proc_, Input::Tick);
                 }
             }
-            Ev::Arrive { conn, from_a, msg } => self.arrive(conn, from_a, *msg),
-            Ev::Dial { proc_, born, local, to } => self.dial(proc_, born, local, to),
-            Ev::Closed { end } => self.end_closed(end),
-            Ev::LogTurn { gen_ } => self.log_turn(gen_),
-            Ev::LogTold { born, notice } => self.log_told(born, notice),
-            Ev::TaskEnd { host, boot, pid, gen_ } => self.task_end(host, boot, pid, gen_),
-            Ev::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
-            Ev::Boot { host, boot } => self.boot(host, boot),
-            Ev::ClientDial { client, dials } => self.client_dial(client, dials),
-            Ev::Ask { client, dials } => self.ask_next(client, dials),
-            Ev::Fault => self.fault(),
-            Ev::Power { host } => drop(self.crash_host(host)),
-            Ev::Rejoin { host } => self.rejoin(host),
-            Ev::DiskBack => self.disk_back(),
-            Ev::Wake => self.wake_master(),
-            Ev::Reopen => self.reopen(),
+            SimEvent::Arrive { conn, from_a, msg } => self.arrive(conn, from_a, *msg),
+            SimEvent::Dial { proc_, born, local, to } => self.dial(proc_, born, local, to),
+            SimEvent::Closed { end } => self.end_closed(end),
+            SimEvent::LogTurn { gen_ } => self.log_turn(gen_),
+            SimEvent::LogTold { born, notice } => self.log_told(born, notice),
+            SimEvent::TaskEnd { host, boot, pid, gen_ } => self.task_end(host, boot, pid, gen_),
+            SimEvent::TaskReady { host, boot, pid } => self.task_ready(host, boot, pid),
+            SimEvent::Boot { host, boot } => self.boot(host, boot),
+            SimEvent::ClientDial { client, dials } => self.client_dial(client, dials),
+            SimEvent::Ask { client, dials } => self.ask_next(client, dials),
+            SimEvent::Fault => self.fault(),
+            SimEvent::Power { host } => drop(self.crash_host(host)),
+            SimEvent::Rejoin { host } => self.rejoin(host),
+            SimEvent::DiskBack => self.disk_back(),
+            SimEvent::Wake => self.wake_master(),
+            SimEvent::Reopen => self.reopen(),
         }
     }
 }

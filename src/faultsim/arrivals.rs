@@ -1,0 +1,139 @@
+//! Arrivals at daemons and submitters: connections are opened, messages come, connections end; and
+//! at the launcher: a task's process is ready or has ended.
+
+use super::conn::ConnEnd;
+use super::os;
+use super::world::World;
+use crate::proto::Daemon;
+use crate::proto::Msg;
+use crate::proto::launch::{OsInput, Ready, Setup, Step};
+use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
+
+impl World {
+    pub(super) fn dial(&mut self, p: usize, born: u64, local: ConnId, to: Endpoint) {
+        if self.procs[p].born != born {
+            return;
+        }
+        let from = self.procs[p].host;
+        let (host, daemon) = match &to {
+            Endpoint::Launcher => (Some(from), Daemon::Launcher),
+            Endpoint::Tcp { host, daemon } => {
+                (self.hosts.iter().position(|h| h.name == *host), *daemon)
+            }
+        };
+        let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
+        let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
+        let Some((h, q)) = target else {
+            let why = "refused".to_string();
+            let refused = host.is_some_and(|h| !cut(h));
+            return self.step(p, Input::ConnectFailed { conn: local, why, refused });
+        };
+        let remote = self.incoming();
+        let me = self.procs[p].daemon;
+        let (to_q, to_p) = match to {
+            Endpoint::Launcher => {
+                (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
+            }
+            Endpoint::Tcp { .. } => (
+                Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
+                Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
+            ),
+        };
+        let a = ConnEnd::Proc { proc_: p, born, local };
+        let b = ConnEnd::Proc { proc_: q, born: self.procs[q].born, local: remote };
+        self.connect(a, b, h == from);
+        self.step(q, Input::Opened { conn: remote, peer: to_q });
+        if self.procs[p].born == born {
+            self.step(p, Input::Opened { conn: local, peer: to_p });
+        }
+    }
+
+    pub(super) fn arrive(&mut self, id: u64, from_a: bool, msg: Msg) {
+        let Some(c) = self.conns.get(&id) else { return };
+        let (from, to) = if from_a { (c.a, c.b) } else { (c.b, c.a) };
+        let (local, closing) = (c.local, c.closing);
+        let cut = !local
+            && (self.hosts[self.host_of(c.a)].isolated || self.hosts[self.host_of(c.b)].isolated);
+        if cut {
+            // a message that cannot be delivered breaks the connection in the end
+            return self.cut(id);
+        }
+        match to {
+            ConnEnd::Proc { proc_, born, local } => {
+                let open = self.procs[proc_].conns.get(&local) == Some(&id) && !closing;
+                if self.procs[proc_].born == born && open {
+                    self.receive(proc_, from, local, msg);
+                }
+            }
+            ConnEnd::Client { client, dials } => self.client_msg(client, dials, msg),
+        }
+    }
+
+    fn host_of(&self, end: ConnEnd) -> usize {
+        match end {
+            ConnEnd::Proc { proc_, .. } => self.procs[proc_].host,
+            ConnEnd::Client { client, .. } => self.clients[client].host,
+        }
+    }
+
+    pub(super) fn end_closed(&mut self, end: ConnEnd) {
+        match end {
+            ConnEnd::Proc { proc_, born, local } => {
+                if self.procs[proc_].born == born
+                    && let Some(id) = self.procs[proc_].conns.remove(&local)
+                {
+                    // one that it closed itself it does not hear of
+                    if self.conns.remove(&id).is_none_or(|c| !c.closing) {
+                        self.step(proc_, Input::Closed { conn: local });
+                    }
+                }
+            }
+            ConnEnd::Client { client, dials } => {
+                if self.clients[client].dials == dials {
+                    if let Some(id) = self.clients[client].conn.take() {
+                        self.conns.remove(&id);
+                    }
+                    self.redial(client);
+                }
+            }
+        }
+    }
+
+    pub(super) fn task_ready(&mut self, host: usize, boot: u64, pid: u32) {
+        if self.hosts[host].os.boot != boot {
+            return;
+        }
+        let Some(t) = self.hosts[host].os.tasks.get(&pid) else { return };
+        let (id, parent) = (t.id, t.parent);
+        let Some(l) = self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == parent)
+        else {
+            return;
+        };
+        let ready =
+            Ready { user: "u".into(), cwd: "/".into(), home: "/".into(), ..Ready::default() };
+        let setup = Setup::Ready(Box::new(ready));
+        self.step(l, Input::Os(OsInput::Setup { id, setup, ended: false }));
+    }
+
+    pub(super) fn task_end(&mut self, host: usize, boot: u64, pid: u32, gen_: u64) {
+        let now = self.now_us;
+        if self.hosts[host].os.boot != boot {
+            return;
+        }
+        let known =
+            self.hosts[host].os.tasks.get(&pid).is_some_and(|t| t.gen_ == gen_ && !t.stopped);
+        if !known {
+            return;
+        }
+        let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
+        if t.id.step == Step::Job && !t.waiting {
+            self.check.ended(host, t.id.key, Some(t.status));
+        }
+        if let Some(l) =
+            self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)
+        {
+            let usage = os::usage(now.saturating_sub(t.since));
+            self.step(l, Input::Os(OsInput::Exited { pid, status: t.status, usage }));
+        }
+    }
+}

@@ -8,9 +8,10 @@ use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
 use crate::model::event::Finish;
 use crate::model::reason::term;
+use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
-use crate::proto::client::{ClientMsg, Verb};
+use crate::proto::client::{ClientMsg, Modify, Verb};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
@@ -52,14 +53,16 @@ pub struct Check {
     pub hurt: BTreeSet<u32>,
     /// Jobs that wait at the end for slots that a held job keeps; they are not asked for either.
     behind_held: BTreeSet<u32>,
-    /// The job whose end a job waits for.
-    pub waits_for: HashMap<u32, u32>,
+    /// The jobs whose ends a job may wait for.
+    pub waits_for: HashMap<u32, Vec<u32>>,
     /// Jobs that somebody wanted to end.
     killed: BTreeSet<u32>,
     /// Jobs that may run again: somebody wanted it, or their exit values say so.
     pub requeued: BTreeSet<u32>,
     /// Jobs that run again when their host is lost.
     pub rerunnable: BTreeSet<u32>,
+    /// The same, and jobs that bmod may have made so.
+    pub may_rerun: BTreeSet<u32>,
     /// Attempts that were given up: they may still run.
     pub forsaken: BTreeSet<JobKey>,
     /// The projects that a changed job or element may have.
@@ -100,12 +103,27 @@ impl Check {
         {
             self.killed.extend(c.select.ids.iter().map(|id| id.job));
         }
+        if let Msg::Client(ClientMsg::Modify(m)) = msg {
+            self.asked_to_modify(m);
+        }
         let Some((at, project)) = project else { return };
         let size = self.sizes.get(&at.job).copied().unwrap_or(1);
         let all = if size == 1 { 0..=0 } else { 1..=size };
         for idx in all.filter(|idx| at.idx == 0 || at.idx == *idx) {
             let may = self.projects.entry(JobRef { job: at.job, idx });
             may.or_insert_with(|| vec!["default".into()]).push(project.clone());
+        }
+    }
+
+    fn asked_to_modify(&mut self, m: &Modify) {
+        let job = m.id.job;
+        if m.fields.contains(&SpecField::Rerun) {
+            self.rerunnable.remove(&job);
+            self.may_rerun.insert(job);
+        }
+        let named = m.spec.depend.strip_prefix("ended(").and_then(|d| d.strip_suffix(')'));
+        if let Some(before) = named.and_then(|id| id.parse().ok()) {
+            self.waits_for.entry(job).or_default().push(before);
         }
     }
 
@@ -164,7 +182,7 @@ impl Check {
         // what ran before, or where that was given up
         let before = &list[..list.len() - 1];
         let runs = |k: &JobKey| self.running.values().any(|on| on.contains(k));
-        let rerun = self.rerunnable.contains(&key.job);
+        let rerun = self.may_rerun.contains(&key.job);
         let over = |k: &JobKey| !runs(k) || rerun && self.forsaken.contains(k);
         let again = (rerun || self.requeued.contains(&key.job)) && before.iter().all(over);
         if !before.is_empty() && !again {
@@ -220,14 +238,17 @@ impl Check {
         self.excused(job) || (waits && self.hurt.iter().any(keeps))
     }
 
-    /// Is this job held, or waits it for one that is?
+    /// Is this job held, or may it wait for one that is?
     fn excused(&self, job: u32) -> bool {
-        let mut job = Some(job);
-        while let Some(j) = job {
-            if self.hurt.contains(&j) || self.behind_held.contains(&j) {
+        let mut jobs = vec![job];
+        let mut seen = BTreeSet::new();
+        while let Some(job) = jobs.pop() {
+            if self.hurt.contains(&job) || self.behind_held.contains(&job) {
                 return true;
             }
-            job = self.waits_for.get(&j).copied();
+            if seen.insert(job) {
+                jobs.extend(self.waits_for.get(&job).into_iter().flatten());
+            }
         }
         false
     }

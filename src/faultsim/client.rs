@@ -2,11 +2,11 @@
 //! submission under the same request id until it is answered. In between they change jobs that they
 //! have submitted ([`super::verbs`]).
 
-use super::limits::{WIDEST, any_queue};
+use super::change::{Change, Submitted};
+use super::limits::{any_queue, shape};
 use super::rng::Rng;
-use super::verbs::Change;
 use crate::model::ByteStr;
-use crate::model::job::{JobSpec, extra, opt};
+use crate::model::job::{JobSpec, extra, opt, opt2};
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, IdSel, Submit, env_hash};
 use crate::proto::machine::ConnId;
@@ -25,28 +25,13 @@ pub struct Wish {
 const BY_EXIT: f64 = 0.1;
 /// Attempts that end so, at most: fewer than there are hosts, so that EXCLUDE() leaves one.
 const BY_EXIT_ATTEMPTS: u64 = 2;
+/// Share of jobs that are submitted held (-H) and resumed at the end.
+const HELD: f64 = 0.15;
 /// Share of jobs that run for minutes.
 const LONG_OF_FEW: f64 = 0.08;
 const LONG_OF_MANY: f64 = 0.01;
 /// Requirements of jobs, by turns. Of these indices a host has enough whatever is reserved.
 const RESERVE: [&str; 3] = ["", "rusage[r1m=0.5:duration=1:decay=1,ut=0.1/task]", "rusage[pg=2]"];
-
-/// Share of jobs on several slots.
-const PARALLEL: f64 = 0.3;
-
-/// How many slots a job asks for, at least and at most, and how they are to be spread.
-fn wide(pairs: bool, rng: &mut Rng) -> (u32, u32, &'static str) {
-    if !rng.chance(PARALLEL) {
-        return (1, 1, "");
-    }
-    let most = 2 + rng.below(u64::from(WIDEST) - 1) as u32;
-    let least = if rng.chance(0.3) { 1 } else { most };
-    match rng.below(3) {
-        0 => (least, most, " span[ptile=1]"),
-        1 if pairs => (2, 2, " span[hosts=1]"),
-        _ => (least, most, ""),
-    }
-}
 
 /// A submitter.
 #[derive(Debug)]
@@ -64,8 +49,7 @@ pub struct Client {
     pub last: Option<u32>,
     /// The master has said that it keeps the environment.
     pub env_kept: bool,
-    /// Submitted jobs, with the number of their elements.
-    pub jobs: Vec<(u32, u32)>,
+    pub jobs: Vec<Submitted>,
     /// Requested and not answered.
     pub change: Option<Change>,
     /// Jobs that may be stopped or held and are to be resumed at the end.
@@ -98,7 +82,7 @@ impl Client {
             let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
             let mut command = format!("work {ms} {code}");
             let mut extra = Vec::new();
-            let (least, most, span) = wide(pairs, rng);
+            let (least, most, span) = shape(pairs, rng);
             // where hosts are excluded, one is left
             if most == 1 && rng.chance(BY_EXIT) {
                 command = format!("work {ms} 99 {}", 1 + rng.below(BY_EXIT_ATTEMPTS));
@@ -113,6 +97,7 @@ impl Client {
                 min_slots: least,
                 max_slots: most,
                 options: if rng.chance(0.4) { opt::RERUNNABLE } else { 0 },
+                options2: if rng.chance(HELD) { opt2::HOLD } else { 0 },
                 res_req: format!("{}{span}", RESERVE[wishes.len() % RESERVE.len()]),
                 depend: if rng.chance(0.15) { "ended(last)".into() } else { String::new() },
                 ..JobSpec::default()

@@ -3,8 +3,8 @@
 //! At each start that mbatchd decides: the slots of all attempts that it takes for started, this
 //! one included, exceed no limit to which the start is subject. These are MXJ and JL/U of each of
 //! its hosts, HJOB_LIMIT and PJOB_LIMIT of its queue and JL/P of its user there, QJOB_LIMIT and
-//! UJOB_LIMIT of its queue, and MAX_JOBS of its user. The job gets as many slots as it asks for,
-//! spread as span[] says.
+//! UJOB_LIMIT of its queue, and MAX_JOBS of its user. No array has more started elements than its
+//! limit (%N). The job gets as many slots as it asks for, spread as span[] says.
 //!
 //! Taken for started is an attempt from the decision to start it until mbatchd knows its end or
 //! gives it up: also while it is suspended, while its host cannot be reached, and before the host
@@ -31,7 +31,11 @@ use std::hash::Hash;
 /// Processors of each simulated host.
 pub(super) const CPUS: u32 = 8;
 /// The most slots that a job asks for.
-pub(super) const WIDEST: u32 = 3;
+const WIDEST: u32 = 3;
+/// Share of jobs on several slots.
+const PARALLEL: f64 = 0.3;
+/// The highest priority that a user gives to a job, MAX_USER_PRIORITY.
+pub(super) const MAX_PRIORITY: u32 = 100;
 /// Users, each of whom submits jobs: `user0`, `user1`, ...
 pub(super) const USERS: usize = 4;
 /// Queues with their priorities.
@@ -47,6 +51,20 @@ pub(super) fn has_pairs(conf: &BatchConf) -> bool {
     !conf.queues.iter().any(one)
         && conf.hosts.hosts.iter().all(|h| h.jl_u != Some(1))
         && conf.users.users.iter().all(|u| u.jl_p.is_none_or(|p| p >= 0.2))
+}
+
+/// How many slots a job asks for, at least and at most, and how they are to be spread.
+pub(super) fn shape(pairs: bool, rng: &mut Rng) -> (u32, u32, &'static str) {
+    if !rng.chance(PARALLEL) {
+        return (1, 1, "");
+    }
+    let most = 2 + rng.below(u64::from(WIDEST) - 1) as u32;
+    let least = if rng.chance(0.3) { 1 } else { most };
+    match rng.below(3) {
+        0 => (least, most, " span[ptile=1]"),
+        1 if pairs => (2, 2, " span[hosts=1]"),
+        _ => (least, most, ""),
+    }
 }
 
 /// The name of a queue.
@@ -72,6 +90,7 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
     };
     let least = if rng.chance(ONE_A_HOST) { 1 } else { 2 };
     let narrow = |rng: &mut Rng| rng.chance(LIMITED).then(|| least + rng.below(2) as u32);
+    conf.params.max_user_priority = Some(MAX_PRIORITY);
     for (name, priority) in QUEUES {
         conf.queues.push(QueueConf {
             name: name.into(),
@@ -104,10 +123,13 @@ struct Used {
     queue: BTreeMap<QueueId, u64>,
     queue_user: BTreeMap<(QueueId, UserId), u64>,
     user: BTreeMap<UserId, u64>,
+    /// Started elements, by job.
+    job: BTreeMap<u32, u64>,
 }
 
 impl Used {
     fn add(&mut self, run: &Run, queue: QueueId, user: UserId) {
+        *self.job.entry(run.key.job).or_default() += 1;
         for &(host, slots) in &run.hosts {
             let slots = u64::from(slots);
             *self.host.entry(host).or_default() += slots;
@@ -187,6 +209,9 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
     let user_row = conf.users.users.iter().find(|u| *u.name == **user_name);
     let of_user = user_row.and_then(|u| u.max_jobs).map(u64::from);
     within("MAX_JOBS", of_user, used.user.get(&user), key)?;
+    let array = state.job(key.job).and_then(|job| job.name.array.as_ref());
+    let elements = array.and_then(|array| array.limit).map(u64::from);
+    within("the limit of the array", elements, used.job.get(&key.job), key)?;
     for &(host, _) in &run.hosts {
         let name = state.names.host(host);
         let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);

@@ -13,7 +13,8 @@
 //! | conn, event | a connection and its ends; the events of a run |
 //! | os | processes and journal of a host |
 //! | limits | the limits of queues, users and hosts; mbatchd's counters |
-//! | verbs, client | bmod, bswitch and other verbs that change jobs; submitters |
+//! | change, modify, verbs | requests that change jobs: bmod; bswitch, bkill and others |
+//! | client | submitters |
 //! | same | the state that a recovery finds is the one before |
 //! | check | conditions that must hold |
 //! | log | the event log of mbatchd on a disk with faults |
@@ -32,6 +33,7 @@
 //! | run | a run event by event |
 
 mod arrivals;
+mod change;
 mod check;
 mod client;
 mod conn;
@@ -43,6 +45,7 @@ mod limits;
 mod log;
 mod log_files;
 mod log_thread;
+mod modify;
 mod net;
 mod os;
 mod processes;

@@ -5,9 +5,9 @@
 //! A request that arrives twice, with nothing in between, changes nothing the second time.
 //! [`super::same`] checks that the next mbatchd knows what was changed.
 
+use super::change::{Change, changed_jobs};
 use super::conn::ConnEnd;
 use super::event::SimEvent;
-use super::verbs::{Change, changed_jobs};
 use super::world::{DaemonMachine, World};
 use crate::batch::state::ElemState;
 use crate::model::time::US;

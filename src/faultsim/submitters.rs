@@ -1,13 +1,15 @@
 //! Submitters in the world: their connections, requests and the answers to them.
 
+use super::change::{Site, Submitted};
 use super::client::Client;
 use super::conn::ConnEnd;
 use super::event::SimEvent;
+use super::limits;
 use super::verbs;
 use super::world::World;
-use crate::model::job::opt;
+use crate::model::job::{extra, opt, opt2};
 use crate::model::reason::err;
-use crate::proto::client::ClientMsg;
+use crate::proto::client::{ClientMsg, IdSel};
 use crate::proto::machine::{Input, Peer};
 use crate::proto::{Msg, Refusal};
 
@@ -78,15 +80,20 @@ impl World {
         let w = &self.clients[client].wishes[self.clients[client].next];
         let (request, size) = (w.request.clone(), w.size);
         let waits = !w.spec.depend.is_empty();
+        let by_exit = !w.spec.given(extra::REQUEUE).is_empty();
         if w.spec.options & opt::RERUNNABLE != 0 {
             self.check.rerunnable.insert(job);
+            self.check.may_rerun.insert(job);
+        }
+        if w.spec.options2 & opt2::HOLD != 0 {
+            self.clients[client].stopped.push(IdSel { job, elems: Vec::new() });
         }
         self.check.acknowledged(&request, job, size);
         if let Some(before) = self.clients[client].last.filter(|_| waits) {
-            self.check.waits_for.insert(job, before);
+            self.check.waits_for.entry(job).or_default().push(before);
         }
         self.clients[client].last = last;
-        self.clients[client].jobs.push((job, size));
+        self.clients[client].jobs.push(Submitted { job, size, by_exit });
         self.clients[client].next += 1;
         self.plan_change(client);
         self.ask_later(client);
@@ -99,10 +106,10 @@ impl World {
 
     fn plan_change(&mut self, client: usize) {
         if self.rng.chance(CHANGES) {
-            let change = {
-                let Client { jobs, stopped, .. } = &mut self.clients[client];
-                verbs::random_change(jobs, stopped, &mut self.rng)
-            };
+            let pairs = limits::has_pairs(&self.conf.batch);
+            let site = Site { pairs, hosts: self.scale.hosts, now: self.now().secs() };
+            let Client { jobs, stopped, .. } = &mut self.clients[client];
+            let change = verbs::random_change(jobs, stopped, site, &mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));
             self.clients[client].change = change;
         }

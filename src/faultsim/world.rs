@@ -141,6 +141,9 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
         c.base.cluster.hosts.push(HostDef { name, server: true, ..HostDef::default() });
     }
     limits::configure(&mut c.batch, scale, rng);
+    if rng.chance(0.5) {
+        c.base.lsf.set("LSB_MOD_ALL_JOBS", "Y");
+    }
     c.batch.params.default_queue = vec!["normal".into()];
     c.batch.params.job_accept_interval = 0;
     // In some runs finished jobs leave memory, and with them what they have in the spool.

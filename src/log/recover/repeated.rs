@@ -4,7 +4,10 @@
 //! Two records of one text may both be true, where they are of one second and of a kind that can
 //! happen again (killed, put back, killed again). A record was doubled where its event happens once
 //! in an attempt, where it is older than the record before it, or where it stands behind such a
-//! line.
+//! line; and among lines with entries, where every true record has one.
+//!
+//! The lines behind the last entry are the newest ones, whose entries a loss of power took: an
+//! equal pair among them is true.
 
 use super::super::checksums::Entry;
 use crate::model::event::{Event, Record};
@@ -17,8 +20,9 @@ pub(super) const RECENT: usize = 4096;
 /// The records read so far.
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
-    /// Length and CRC-32 of the record before.
+    /// Length and CRC-32 of the record before, and whether an entry covers it.
     last: (u32, u32),
+    covered: bool,
     /// The record before was a repetition; and the one before that.
     was: bool,
     before: bool,
@@ -29,21 +33,31 @@ pub(super) struct Repeats {
 impl Repeats {
     /// A record that an entry covers.
     pub(super) fn told(&mut self, entry: Entry) {
-        self.last = (entry.len, entry.crc);
+        (self.last, self.covered) = ((entry.len, entry.crc), true);
     }
 
-    /// Is a record without entry one of those before it once more? `entries`: those of the log.
+    /// Is a record without entry one of those before it once more? `entries`: those of the log;
+    /// `tail`: the record lies behind all of them.
     pub(super) fn again(
         &mut self,
         entry: Entry,
         record: &Record,
         entries: &[Entry],
         newest: i64,
+        tail: bool,
     ) -> bool {
         let key = (entry.len, entry.crc);
         self.before = self.was;
-        let same = std::mem::replace(&mut self.last, key) == key;
-        self.was = same || self.known(key, (entry.at, record), entries, newest);
+        let equal = std::mem::replace(&mut self.last, key) == key;
+        let covered = std::mem::replace(&mut self.covered, false);
+        let may_be_true = tail && !self.before && record.time == newest && !once(&record.event);
+        if equal && may_be_true {
+            // behind the last entry either may be so: the record is passed over, for its event
+            // changes nothing the second time, and the next ones are not doubted for it
+            self.was = false;
+            return covered;
+        }
+        self.was = equal || self.known(key, (entry.at, record), entries, newest);
         self.was
     }
 

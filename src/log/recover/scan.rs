@@ -283,7 +283,8 @@ impl Scan {
     ) -> Result<(), RecoverError> {
         let moved = walker.moved().is_some();
         let entry = Entry::of(s.at, line, &record.event);
-        if self.repeats.again(entry, &record, walker.entries(), self.newest) {
+        let tail = s.at >= self.covered;
+        if self.repeats.again(entry, &record, walker.entries(), self.newest, tail) {
             let (from, to) = s.file;
             let text = format!("{EVENTS}: bytes {from}-{} repeat a record: ignored", to - 1);
             self.warn(text);

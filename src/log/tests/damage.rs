@@ -230,3 +230,33 @@ fn after_a_loss_of_power_the_rest_of_a_torn_commit_is_cut_and_put_aside() {
     commit(&mut store, &batch(&[new(8)])).unwrap();
     assert_eq!(look(&disk, BOOT).recovered.records, [all(), vec![new(8)]].concat());
 }
+
+/// A job is killed twice within a second: the two records have one text, and both are true.
+#[test]
+fn equal_records_whose_checksums_are_lost_with_power_cost_no_record_behind_them() {
+    let of = |event| Record { time: 5000, event };
+    let phase = |bits| {
+        let s = JobStatus { at: at(1), status: bits, attempt: 1, ..JobStatus::default() };
+        of(Event::JobStatus(Box::new(s)))
+    };
+    let kill = JobSignal { at: at(1), signal: "KILL".into(), ..JobSignal::default() };
+    let kill = || of(Event::JobSignal(Box::new(kill.clone())));
+    let later = [phase(stat::SSUSP), kill(), kill(), phase(stat::RUN)];
+    let disk = ran();
+    let before = disk.get(EVENTS_SUM).unwrap().len();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&later)).unwrap();
+    drop(store);
+    for (entries, boot) in (0..=4).flat_map(|n| [(n, BOOT), (n, "boot-2")]) {
+        let disk = disk.fork();
+        disk.damage(EVENTS_SUM, |bytes| bytes.truncate(before + entries * ENTRY));
+        let found = look(&disk, boot);
+        let mut got = found.recovered.records.clone();
+        if entries == 2 {
+            // the second one may as well be a copy of the first
+            got.insert(all().len() + 2, kill());
+        }
+        assert!(got == [&all()[..], &later].concat(), "{entries} {boot}: {got:#?}");
+        assert!(jobs_of(&found).is_empty(), "{entries} {boot}");
+    }
+}

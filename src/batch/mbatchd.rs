@@ -83,7 +83,7 @@ pub struct Mbatchd {
     pub(crate) eligible: Eligible,
     pub(crate) perfmon: Perfmon,
     pub(crate) diagnose: Diagnose,
-    /// Who asked for the reconfiguration under way.
+    /// Connections that asked for the reconfiguration under way.
     pub(crate) reconfig: Vec<ConnId>,
     /// The errors of a reconfiguration, answered when it is whole.
     pub(crate) reconfig_diags: Vec<Diag>,
@@ -205,7 +205,7 @@ impl Mbatchd {
         self.refresh_at(JobRef { job: id, idx: 0 });
     }
 
-    /// The same, where one element has changed; idx 0 of an array: all of it.
+    /// Looks again whether one element is ready; idx 0 of an array: all of them.
     pub(crate) fn refresh_at(&mut self, at: JobRef) {
         let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
         if self.state.job(at.job).is_some_and(|job| waits(&job.tally)) {
@@ -223,7 +223,7 @@ impl Mbatchd {
         }
     }
 
-    /// Its start time is about to be another one.
+    /// Takes the start time of a job off the timer, before it becomes another one.
     pub(crate) fn unwatch_begin(&mut self, id: u32) {
         let (sched, view) = self.sched_and_view();
         sched.unwatch_begin(&view, id);

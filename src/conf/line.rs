@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A logical line with the origin of each of its pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its text, without comment and line ends.
+    /// The text of the line, without comment and line ends.
     pub text: String,
     /// Byte offset in `text` from which text stands at a position.
     origin: Vec<(usize, Pos)>,

@@ -135,7 +135,7 @@ impl ShellControl {
     pub fn set_hosts(&mut self, hosts: Hosts) {
         self.hosts = Some(hosts);
     }
-    /// The same, where members of the cluster come and go besides.
+    /// A new table of host names and addresses of a cluster whose members come and go.
     pub fn set_table(&mut self, table: HostTable) {
         self.hosts = Some(Arc::new(table.clone()));
         self.table = Some(table);

@@ -61,7 +61,7 @@ pub struct Check {
     pub requeued: BTreeSet<u32>,
     /// Jobs that run again when their host is lost.
     pub rerunnable: BTreeSet<u32>,
-    /// The same, and jobs that bmod may have made so.
+    /// Jobs that run again when their host is lost, with those that bmod may have made so.
     pub may_rerun: BTreeSet<u32>,
     /// Attempts that were given up: they may still run.
     pub forsaken: BTreeSet<JobKey>,

@@ -23,7 +23,8 @@ use crate::proto::{Msg, launch::OsInput};
 
 /// How many operations on the disk a crash may come after the thread's turn began.
 const CRASH_OPS: u64 = 12;
-/// The same for the start, which mends and may complete a switch.
+/// How many operations on the disk a crash may come after the start of the log began, which mends
+/// the log and may complete a switch.
 const START_OPS: u64 = 24;
 /// Microseconds of a turn of the log's thread: the shortest, and what a seed may add.
 const TURN: (u64, u64) = (100, 3000);

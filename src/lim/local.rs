@@ -24,7 +24,7 @@ impl Local {
         (self.res_seen, self.res_at) = (now, now + 2 * US);
     }
 
-    /// Its bits of the status.
+    /// The bits of the status.
     pub fn status(&self, now: u64) -> u32 {
         let lock = if self.lock.is_some_and(|until| now < until) { status::LOCK_U } else { 0 };
         let gone = now.saturating_sub(self.res_seen) > self.res_active.max(RES_ACTIVE_MIN * US);

@@ -22,7 +22,7 @@ pub(super) struct Known {
     pub(super) heard: Option<u64>,
     /// Since when it is away, as far as this LIM has seen; the beginning at least.
     pub(super) gone: Option<u64>,
-    /// Its copies of the configuration beside ours.
+    /// The peer's copies of the configuration beside ours.
     pub(super) differ: copies::Differences,
     /// By the master's administrator.
     pub(super) locked: bool,
@@ -108,7 +108,7 @@ impl Lim {
         lim
     }
 
-    /// The same with run windows in this zone.
+    /// Sets the time zone of run windows.
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.zone = zone;
         self

@@ -540,7 +540,7 @@ fn eexec_of_a_task_runs_as_the_user_that_root_names() {
     assert_eq!((meta.mode() & 0o777, meta.uid()), (0o600, 0));
 }
 
-/// The same for jobs, when they begin and when they have ended.
+/// The eexec of a job runs when the job begins and when it has ended.
 #[test]
 fn eexec_of_a_job_runs_as_the_user_that_root_names() {
     if !Site::possible("eexec_of_a_job_runs_as_the_user_that_root_names") {

@@ -198,7 +198,7 @@ fn job_groups(rig: &Rig) {
     assert!(String::from_utf8_lossy(&log).contains("\"/risk/a\""));
 }
 
-/// What a command said under the configuration whose esubs are the site's own.
+/// The output of a command under the configuration whose esubs are the site's own.
 fn with_site(rig: &Rig, applet: &str, args: &[&str]) -> (i32, String, String) {
     let mut c = rig.cmd(applet);
     c.env("LSF_ENVDIR", rig.path("envdir")).args(args);

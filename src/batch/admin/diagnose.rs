@@ -6,7 +6,7 @@
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
 use crate::batch::site::permissions::{Action, Caller};
-use crate::batch::soft_state::diagnose::Asked;
+use crate::batch::soft_state::diagnose::QueryLogging;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
@@ -40,7 +40,7 @@ impl Mbatchd {
             "query" if !bad && minutes <= MAX_MINUTES => {
                 let until = (on && minutes > 0).then(|| now.after(minutes * 60));
                 let file = file.to_string();
-                self.diagnose.asked = Some(Asked { on, file, until });
+                self.diagnose.asked = Some(QueryLogging { on, file, until });
             }
             _ => return Err(Refusal::new(err::BAD_ARG)),
         }
@@ -49,7 +49,7 @@ impl Mbatchd {
 
     /// The file that queries are noted in now.
     fn query_log(&mut self, now: Now) -> Option<String> {
-        let late = |a: &Asked| a.until.is_some_and(|until| until <= now.mono_us);
+        let late = |a: &QueryLogging| a.until.is_some_and(|until| until <= now.mono_us);
         if self.diagnose.asked.as_ref().is_some_and(late) {
             self.diagnose.asked = None;
         }

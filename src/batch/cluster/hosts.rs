@@ -71,7 +71,7 @@ pub struct HostRt {
     pub told: Option<HashSet<JobKey>>,
     pub(crate) last_heard: u64,
     pub(crate) next_ping: u64,
-    /// Its entry in [`Links::due`].
+    /// The host's entry in [`Links::due`].
     pub(crate) due: Option<u64>,
 }
 

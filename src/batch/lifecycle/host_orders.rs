@@ -45,7 +45,7 @@ impl Mbatchd {
         (short as u32, (self.epoch << 32) | self.links.acts)
     }
 
-    /// What an element reserves is another amount, and its host hears of its limits.
+    /// Notes the changed reservation of an element, and tells its host the limits.
     pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
         self.reserve.refresh(&self.state, &self.site, at);
         let Some(job) = self.state.job(at.job) else { return };

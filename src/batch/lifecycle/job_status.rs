@@ -36,7 +36,7 @@ impl Mbatchd {
         self.end_unstarted(cx, at, info, false);
     }
 
-    /// The same, with what it is from then on.
+    /// Ends a job that never ran, as DONE or EXIT.
     pub(crate) fn end_unstarted(
         &mut self,
         cx: &mut StepContext,

@@ -50,8 +50,8 @@ impl Job {
 }
 
 impl Mbatchd {
-    /// What an operand means of a job, part by part, without what is over; beside it what cannot
-    /// be meant, with the reason.
+    /// The elements of a job that an operand names, part by part, without those that are over;
+    /// beside them the parts that cannot be named, with the reason.
     pub(crate) fn meant(&self, job: &Job, sel: &IdSel) -> (Vec<Meant>, Vec<(u32, i32)>) {
         if sel.elems.is_empty() {
             let parts = job.parts().iter().zip(1..).filter(|(p, _)| p.pend + p.started > 0);

@@ -27,8 +27,8 @@ pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
 }
 
 impl Mbatchd {
-    /// The same after a reconfiguration, while others are served: jobs are looked at unit by
-    /// unit, and none is dispatched before all were.
+    /// Rebuilds the scheduler after a reconfiguration while requests are served: it looks at jobs
+    /// unit by unit and dispatches none before it has seen all.
     pub(crate) fn rebuild_by_units(&mut self) {
         self.sched = self.sched.anew();
         self.deps = std::mem::take(&mut self.deps).anew();

@@ -30,7 +30,7 @@ use crate::model::idmap::IdMap;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What recovery found in the log.
+/// The findings of recovery in the log.
 #[derive(Debug, Default)]
 pub struct Recovered {
     pub records: Vec<Record>,

@@ -102,13 +102,13 @@ impl Mbatchd {
         self.requeue(cx, at, held, false);
     }
 
-    /// Its condition is watched again where that had ended with its start. Hosts that it is not to
-    /// go to (EXCLUDE()) stay so.
+    /// Requeues an element. Its dependency condition is watched again if the start ended that.
+    /// Hosts that the element avoids (EXCLUDE()) stay avoided.
     pub(crate) fn requeue(&mut self, cx: &mut StepContext, at: JobRef, held: u32, uncounted: bool) {
         self.requeue_for(cx, at, (held, uncounted), String::new());
     }
 
-    /// The same for a request of this id.
+    /// Sends an element back to its queue for the request of this id.
     pub(crate) fn requeue_asked(
         &mut self,
         cx: &mut StepContext,

@@ -99,8 +99,8 @@ impl Mbatchd {
         Ok(())
     }
 
-    /// What the queue gives, to which a whole array was switched: to its parts from `next` on;
-    /// whether all have it. One part takes as much work as several elements.
+    /// Gives the requirement of the queue to which a whole array was switched to its parts from
+    /// `next` on; returns whether all have it. One part takes as much work as several elements.
     pub(crate) fn fit_parts(
         &mut self,
         cx: &mut StepContext,

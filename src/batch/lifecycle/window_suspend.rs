@@ -23,7 +23,7 @@ use jiff::tz::TimeZone;
 const LOOK_SECS: u64 = 600;
 
 impl Mbatchd {
-    /// The same with windows in this zone.
+    /// Sets the time zone of windows.
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
         self.windows.zone = zone;
         self

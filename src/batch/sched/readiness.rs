@@ -118,7 +118,7 @@ impl Sched {
         ahead
     }
 
-    /// Its start time is about to be another one.
+    /// Takes the start time of a job off the timer, before it becomes another one.
     pub(crate) fn unwatch_begin(&mut self, view: &View, id: u32) {
         if let Some(job) = view.state.jobs.get(&id) {
             for begin in begins(job) {

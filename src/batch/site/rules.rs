@@ -202,7 +202,7 @@ pub struct Counter {
     pub member: Member,
 }
 
-/// Which of its dimensions a rule needs to be known, the last one first.
+/// The last dimension of a job that a rule needs to be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Queue,

@@ -1,13 +1,13 @@
 //! Whether queries are noted in a file, as badmin diagnose asked last.
 
-/// What badmin has asked for; it stands above ENABLE_DIAGNOSE, and ends with this mbatchd.
+/// The last request of badmin; it stands above ENABLE_DIAGNOSE, and ends with this mbatchd.
 #[derive(Debug, Default)]
 pub struct Diagnose {
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<QueryLogging>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct QueryLogging {
     pub(crate) on: bool,
     /// The usual one where it is empty.
     pub(crate) file: String,

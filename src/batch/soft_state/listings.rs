@@ -53,7 +53,7 @@ pub struct Listings {
     pub(crate) held: usize,
 }
 
-/// What rows are sorted by: kind, then host, queue or end, priority, place, element.
+/// The key that sorts rows: kind, then host, queue or end, priority, place, element.
 pub(crate) type Order = (u8, i64, u32, QueuePosition, u32);
 
 impl Listings {

@@ -14,7 +14,7 @@ pub struct LostControl {
     /// States that later records tell: of a queue (else a host), whether it is active (else open),
     /// whose.
     pub known: BTreeSet<(bool, bool, String)>,
-    /// Which bytes are damaged.
+    /// The damaged bytes, in words.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! What mbatchd keeps in memory alone: requests under way, open listings and waits, timers,
+//! State that mbatchd keeps in memory alone: requests under way, open listings and waits, timers,
 //! metrics. A restart begins without it, and rebuilds from the state what is due. Here are the
 //! values and what they can do by themselves; the rooms above act on them.
 

@@ -6,7 +6,7 @@ use crate::conf::types::BatchParams;
 use crate::model::Now;
 use crate::proto::client::ClientMsg;
 
-/// What is counted, in the order in which it is shown.
+/// The metrics, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     Queries,

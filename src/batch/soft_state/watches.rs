@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Watcher {
     pub(crate) who: Caller,
     pub(crate) select: JobSelect,
-    /// It waits to be told.
+    /// The client waits to be told.
     pub(crate) asks: bool,
     /// Something changed since it was told.
     pub(crate) changed: bool,

@@ -37,7 +37,7 @@ pub enum ElementDeed {
     EndOrphans { at_once: bool },
     /// The element is suspended or resumed as the run windows of its queue want it.
     KeepRunWindow,
-    /// Its host hears of its limits.
+    /// The host of the element hears of its limits.
     TellLimits,
 }
 
@@ -48,7 +48,7 @@ pub enum Left {
     These(Vec<u32>),
     /// All in memory, from there on.
     All(Cursor),
-    /// Those that are started, from this index on.
+    /// The started elements, from this index on.
     Started(u32),
 }
 
@@ -89,7 +89,7 @@ pub struct Works {
     /// Changes of very many elements, at most one piece of a kind for a job: nobody waits for
     /// them, so that they are none of the pieces that are counted.
     pub(crate) elements: VecDeque<ElementWork>,
-    /// What hosts have not named in their inventories.
+    /// Attempts that hosts have not named in their inventories.
     pub(crate) missing: VecDeque<Missing>,
     /// Jobs whose orphans are on their way to their end.
     pub(crate) ending: BTreeSet<u32>,
@@ -101,7 +101,7 @@ pub struct Works {
     pub count: Option<Count>,
     /// Of the run windows that opened or closed last.
     pub windows: WindowWork,
-    /// Whose turn it is.
+    /// The kind of work whose turn it is.
     pub(crate) turn: usize,
     /// Looks at the places of pending jobs that are over, to be taken apart.
     pub old_scans: Vec<PlaceScan>,

@@ -29,7 +29,7 @@ pub struct Array {
     pub waiting: BTreeSet<u32>,
     /// How many have ended without success, by their exit status.
     pub exits: BTreeMap<Option<i32>, u32>,
-    /// What some of those were changed to; an element names its part by number, from 1.
+    /// The groups of changed elements; an element names its group by number, from 1.
     pub parts: Vec<ElementGroup>,
 }
 
@@ -37,9 +37,9 @@ pub struct Array {
 #[derive(Debug)]
 pub struct ElementGroup {
     pub look: ElementSpec,
-    /// Those in memory.
+    /// The elements in memory.
     pub elems: BTreeSet<u32>,
-    /// Those of them that are pending and not held.
+    /// The elements that are pending and not held.
     pub waiting: BTreeSet<u32>,
     /// How many of them are pending, held ones too.
     pub pend: u32,

@@ -100,7 +100,7 @@ pub struct Switched {
     pub to: QueueId,
     /// The slots that they have in all.
     pub all: Share,
-    /// The same by host.
+    /// The slots that they have on each host.
     pub hosts: IdMap<HostId, Share>,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Elem {
     /// Starts so far.
     pub attempts: u32,
-    /// Its part of the array, from 1; 0: as the job is.
+    /// The element group of the array, from 1; 0: as the job is.
     pub part: u32,
     pub state: ElemState,
 }
@@ -41,10 +41,10 @@ pub struct Run {
     pub start_time: i64,
     pub hosts: Vec<(HostId, u32)>,
     pub host_factor: f64,
-    /// Its own effective requirement; all of its part may have been given another one since
+    /// The effective requirement of the element; its whole part may have got another one since
     /// ([`Job::effective_requirement`]).
     pub own_requirement: Arc<str>,
-    /// How often its part was given one before.
+    /// How many requirements its part had got when the element started.
     pub times_given: u32,
     /// Boot id of the first host the order was made for.
     pub boot: Arc<str>,
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-/// What the host last told; nothing is decided by it.
+/// The last words of the host; nothing is decided by them.
 #[derive(Debug, Clone, Default)]
 pub struct Soft {
     pub usage: Usage,
@@ -102,7 +102,7 @@ pub struct Exec {
     pub user: String,
     pub cwd: String,
     pub home: String,
-    /// What could not be done as asked; empty none.
+    /// Notes on parts of the request that could not be done; empty: none.
     pub note: String,
 }
 
@@ -194,7 +194,7 @@ impl Elem {
             ElemState::Pend(_) => None,
         }
     }
-    /// What it used, as far as that is known.
+    /// Resources used, as far as they are known.
     pub fn usage(&self) -> Option<Usage> {
         match &self.state {
             ElemState::Run(r) => (r.soft.usage_time > 0).then_some(r.soft.usage),
@@ -214,7 +214,7 @@ impl Elem {
     }
 }
 
-/// What can be said of one element without having one: untouched elements share a view.
+/// The view of one element; untouched elements share one.
 pub enum ElementView<'a> {
     /// Never touched: pending since submission, or held since then for this pending reason.
     Untouched(Option<u32>),

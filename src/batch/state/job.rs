@@ -121,7 +121,7 @@ impl Job {
         }
         self.name.to_string()
     }
-    /// What part of the array an element belongs to.
+    /// The element group that an element belongs to.
     pub fn part_no(&self, idx: u32) -> u32 {
         self.elem(idx).map_or(0, |e| e.part)
     }

@@ -62,7 +62,7 @@ pub struct StartedElements {
     pub slots: Slots,
     /// How many they are.
     pub jobs: u64,
-    /// The same by host, of hosts where that is any.
+    /// The slots they hold on each host; a host without any is left out.
     pub hosts: IdMap<HostId, Share>,
     /// The effective resource requirement that a change gave to all of them.
     given: Option<Arc<str>>,

@@ -1,5 +1,5 @@
-//! What started jobs hold under each limit: a counter for each rule ([`crate::batch::site::rules`])
-//! and each member that has the rule's amount for itself.
+//! Counters of the amount that started jobs hold under each limit: one for each rule
+//! ([`crate::batch::site::rules`]) and each member that has the rule's amount for itself.
 //!
 //! Invariants: a counter is what the started elements in the scope of its rule hold; a start or an
 //! end touches the counters of its own rules only.

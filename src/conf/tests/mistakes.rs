@@ -1,4 +1,4 @@
-//! What ckconfig says of one mistake in the example site.
+//! Messages of ckconfig about one mistake in the example site.
 
 use super::*;
 

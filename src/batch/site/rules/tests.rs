@@ -1,4 +1,4 @@
-//! Which rules a configuration gives, whom they concern, and by what they divide their amount.
+//! Rules of a configuration: whom they concern, and by what they divide their amount.
 
 use super::*;
 use crate::batch::site::Site;

@@ -11,7 +11,7 @@ use crate::proto::machine::Input;
 use std::rc::Rc;
 
 impl Cluster {
-    /// What is counted under each limit, and the parts that it is counted by.
+    /// The counters of limits.
     pub fn limits(&self) -> (&LimitsLedger, &State, &site::Site) {
         (&self.machine.limits, &self.machine.state, &self.machine.site)
     }

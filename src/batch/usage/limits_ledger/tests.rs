@@ -1,4 +1,4 @@
-//! What jobs that start, end and change count under their limits.
+//! Counters of limits as jobs start, end and change.
 
 use super::*;
 use crate::batch::site::rules::{Amount, Hosts, Members, Rules, Scope, Users};

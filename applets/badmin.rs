@@ -27,7 +27,7 @@ struct Command {
     run: fn(&mut Ctx) -> Result<i32, Exit>,
     /// One line for the usage.
     line: &'static str,
-    /// Its own usage.
+    /// The usage of the command alone.
     usage: &'static str,
 }
 

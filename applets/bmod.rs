@@ -1,6 +1,6 @@
-//! bmod: changes pending jobs (bmod(1)). Its options are those of bsub, each with a form that
-//! resets it (`-Jn`), and `-Z` for the command; they are read and checked by bsub's own code. Which
-//! can be changed is the table of [`SpecField`].
+//! bmod: changes pending jobs (bmod(1)). The options are those of bsub, each with a form that
+//! resets it (`-Jn`), and `-Z` for the command; the code of bsub reads and checks them. The table
+//! of [`SpecField`] lists the fields that can be changed.
 
 use super::bsub::esub;
 use super::bsub::opts::BsubOpts;

@@ -1,4 +1,4 @@
-//! bresume: resumes suspended jobs, and releases held ones (bresume(1)). Its options are those of
+//! bresume: resumes suspended jobs, and releases held ones (bresume(1)). The options are those of
 //! [`control::stop_or_resume`].
 
 use super::control;

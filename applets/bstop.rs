@@ -1,4 +1,4 @@
-//! bstop: suspends jobs (bstop(1)). Its options are those of [`control::stop_or_resume`].
+//! bstop: suspends jobs (bstop(1)). The options are those of [`control::stop_or_resume`].
 
 use super::control;
 use lsf::cli::ctx::Ctx;

@@ -114,7 +114,7 @@ pub fn run(ctx: &mut Ctx, verb: Verb, select: JobSelect) -> i32 {
     act(ctx, Control::of(verb, select))
 }
 
-/// The same, with its options.
+/// Like [`run`], for a request with further options.
 pub fn act(ctx: &mut Ctx, control: Control) -> i32 {
     let (name, user) = (control.select.name.clone(), control.select.user.clone());
     let (verb, bulk) = (control.verb.clone(), control.bulk);

@@ -7,7 +7,7 @@ use lsf::daemon::{boot::Boot, boot_error::BootError};
 use lsf::errln;
 use lsf::proto::Daemon;
 
-/// A daemon of this host; started by the launcher. Its manual page says what it does.
+/// A daemon of this host; started by the launcher. See the manual page of the daemon.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
     /// the directory of lsf.conf

@@ -118,7 +118,7 @@ pub fn lsfrestart(ctx: &mut Ctx) -> i32 {
     all(ctx, "Restart the daemons on", Verb::Restart)
 }
 
-/// The same on every server host; without -f somebody who is there is asked.
+/// Applies the verb on every server host; without -f a user at a terminal is asked first.
 fn all(ctx: &mut Ctx, words: &str, verb: Verb) -> i32 {
     let options = ctx.words();
     match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {

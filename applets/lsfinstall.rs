@@ -10,8 +10,8 @@ use lsf::sys::users::{User, Users};
 use lsf::{errln, outln};
 use std::time::Duration;
 
-/// Write the tree of a new site: directories, configuration, binary, key. What is there already
-/// is never overwritten.
+/// Write the tree of a new site: directories, configuration, binary, key. Files that exist are
+/// never overwritten.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
     /// what to make the site from

@@ -1,9 +1,9 @@
 //! lsmake: the site's GNU make, whose recipes run on other hosts. See lsmake(1).
 //!
 //! make is given a shell of ours ([`shell`], a link in a directory of this run), which takes a free
-//! slot (a locked file) and runs its line at the slot's host through res. What calls make again
-//! runs here, so that it shares the job server. Which target a line belongs to, and what that
-//! needs, make itself tells in variables that it expands for each.
+//! slot (a locked file) and runs its line at the slot's host through res. A line that calls make
+//! again runs here, so that it shares the job server. Variables that make expands for each line
+//! name its target and the prerequisites of that.
 
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim::Cluster;

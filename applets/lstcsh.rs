@@ -2,8 +2,8 @@
 //!
 //! tcsh starts with a home of ours for as long as it reads its start files: ours reads the user's
 //! and then makes an alias of each command of PATH that is neither tcsh's own nor an alias of the
-//! user's. The alias calls this program again, which finds out whether the command is eligible,
-//! and becomes it, here or through RES. What lsmode says is kept in the environment.
+//! user's. The alias calls this program again, which finds out whether the command is eligible, and
+//! becomes it, here or through RES. The setting of lsmode is kept in the environment.
 
 use super::lsrun::{self, Call};
 use super::{lsmake, lstasks};

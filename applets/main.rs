@@ -1,5 +1,5 @@
-//! The one binary: dispatches on the name it was called by, or on its first word
-//! (`lsf APPLET ...`).
+//! The only binary: dispatches on the name it was called by, or on its first word (`lsf APPLET
+//! ...`).
 //!
 //! Invariants: [`APPLETS`] is the only list of applets (`--list`, `--install` and tests/tidy
 //! read it); an applet is a module with `run(&mut Ctx) -> i32`; only this file exits.

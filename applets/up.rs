@@ -17,8 +17,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Start a personal cluster, made first where there is none: every daemon and job is you. What
-/// it writes are ordinary LSF files; change them as you like.
+/// Start a personal cluster, made first where there is none: every daemon and job is you. The
+/// configuration consists of ordinary LSF files; change them as you like.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
     /// directory of the cluster; ~/.lsf by default

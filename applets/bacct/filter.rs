@@ -1,11 +1,11 @@
-//! Which jobs of lsb.acct are wanted.
+//! The jobs of lsb.acct that bacct counts.
 
 use lsf::lang::interval::Interval;
 use lsf::log::codec::{Brief, Late};
 use lsf::model::JobRef;
 use lsf::proto::client::IdSel;
 
-/// Which jobs are wanted. Empty lists do not restrict.
+/// The conditions that a job must meet. An empty list is no condition.
 #[derive(Debug, Default)]
 pub struct Filter {
     pub ids: Vec<IdSel>,

@@ -145,7 +145,7 @@ fn right(out: &mut String, label: &str, value: &str) {
     let _ = writeln!(out, "      {label}{value:>room$}");
 }
 
-/// Which jobs are accounted for.
+/// The heading: the jobs that are accounted for.
 pub fn head(out: &mut String, f: &Filter, clock: &Clock) {
     out.push_str("Accounting information about jobs that are: \n");
     list(out, "submitted by users", "submitted by all users.", &f.users);

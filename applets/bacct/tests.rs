@@ -252,7 +252,7 @@ fn selections_by_what_stands_far_behind() {
     }
 }
 
-/// What a call prints over a file with FOREIGN in it: stdout, stderr.
+/// The output of a call on a file that contains FOREIGN: stdout, stderr.
 fn over_foreign(words: &[&str]) -> (String, String) {
     let mut call = call(words).unwrap();
     call.factor = call.norm.as_deref().map(|n| n.parse().unwrap());

@@ -160,8 +160,8 @@ fn user_known(name: &str) -> Option<bool> {
     Some(false)
 }
 
-/// A warning for each user of USERS in lsb.queues whom neither lsb.users nor the system knows. It
-/// ends at the first name that is not answered for in time.
+/// A warning for each user of USERS in lsb.queues whom neither lsb.users nor the system knows. The
+/// look-ups end at the first name for which no answer comes in time.
 fn unknown_users(conf: &ClusterConf, known: impl Fn(&str) -> Option<bool>) -> Vec<Diag> {
     let group = |name: &str| conf.batch.users.groups.iter().any(|g| g.name == name);
     let mut asked: BTreeMap<&str, bool> = BTreeMap::new();

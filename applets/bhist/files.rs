@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Whatever the buffer's size, a line is handed out whole and once.
+    /// A line is handed out whole and once, at every size of the buffer.
     #[test]
     fn lines_that_reach_over_the_end_of_the_buffer() {
         let text = b"# head\nfirst line\n\n  \nsecond\nthird, longer than most\nopen";

@@ -58,7 +58,7 @@ impl State {
     }
 }
 
-/// Which jobs are wanted. Empty fields do not restrict.
+/// The conditions that a job must meet. An empty field is no condition.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub ids: Vec<IdSel>,
@@ -184,7 +184,7 @@ pub struct Elem {
     pub end: i64,
     /// When it was dispatched.
     pub starts: Vec<i64>,
-    /// Where it was last dispatched to.
+    /// The hosts of the last dispatch, with the slots on each.
     pub hosts: Vec<(String, u32)>,
     host_factor: f64,
     /// A daemon of this product started the job and recorded more about its usage.

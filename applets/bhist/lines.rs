@@ -170,7 +170,7 @@ pub fn completed(e: &Event) -> Option<String> {
     Some(format!("Completed <{}>; {name}: {text};", if done { "done" } else { "exit" }))
 }
 
-/// Which events beside those of jobs.
+/// The kinds of events to list besides events of jobs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct What {
     pub queues: bool,

@@ -318,7 +318,7 @@ fn a_job_carried_into_a_newer_log_is_counted_once() {
     assert_eq!(all[0].2.times(T + 999), [0, 0, 108, 3, 0, 0]);
 }
 
-/// What a call prints over a log of its own: stdout, stderr, exit code.
+/// The output of a call on a log of its own: stdout, stderr, exit code.
 fn call(words: &[&str]) -> (String, String, i32) {
     call_over(words, &[("lsb.events", &log())], b"garbage\n", &show())
 }
@@ -426,7 +426,7 @@ fn on_host(after: i64, op: Ctrl, message: &str) -> Record {
     rec(after, Event::HostCtrl { op, host, uid: 1, user, message, lock: String::new() })
 }
 
-/// What happens around a job.
+/// Records of queues, hosts and mbatchd around the records of a job.
 fn around() -> Vec<Record> {
     let (master, cluster) = ("vm".to_string(), "volclava".to_string());
     let mut log = vec![

@@ -1,4 +1,4 @@
-//! The one-line-a-host tables: default and -w.
+//! The tables with one line for each host: default and -w.
 
 use lsf::cli::columns::count;
 use lsf::cli::long_format::push_clean;

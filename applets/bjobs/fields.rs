@@ -529,7 +529,7 @@ fn finish(o: &mut String, r: &Row, s: &Show, form: fn(&Clock, &mut String, i64))
     }
 }
 
-/// The same without the year.
+/// Like [`finish`], without the year.
 pub fn finish_time(o: &mut String, r: &Row, s: &Show) {
     finish(o, r, s, Clock::short);
 }

@@ -52,7 +52,7 @@ impl Form {
     }
 }
 
-/// Which of the rows that come are shown.
+/// The conditions that a received row must meet to be shown.
 #[derive(Default)]
 pub struct RowFilter {
     /// -pe, -pi.
@@ -118,7 +118,7 @@ pub struct Listing {
     cols: Cols,
     select: JobSelect,
     which: Which,
-    /// Which of `select.ids` a row answered.
+    /// Whether a row came for each of `select.ids`.
     seen: Vec<bool>,
     /// Places in `select.ids` by job.
     wanted: HashMap<u32, Vec<usize>>,

@@ -288,7 +288,7 @@ impl Opts {
         (self.pending() || self.susp) && !(self.all || self.done || self.run)
     }
 
-    /// Which reasons, of what is told of several levels the most.
+    /// The level of the pending reasons; the highest of several that are given.
     fn level(&self, site: &ListingParams) -> u8 {
         match () {
             _ if self.p3 => 3,

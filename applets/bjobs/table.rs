@@ -1,4 +1,4 @@
-//! The one-line-a-job tables: default and -w, -p and -s with reasons, -W, -A, -sum.
+//! The tables with one line for each job: default and -w, -p and -s with reasons, -W, -A, -sum.
 
 use super::fields::{self, LEFT_COLS};
 use super::reasons;
@@ -8,7 +8,7 @@ use lsf::cli::long_format::push_clean;
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
-/// Which table.
+/// The kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Default and -w.

@@ -430,12 +430,12 @@ fn elements_start_by_index() {
     assert!(got.contains("Fri Nov 20 09:30:18: [3] started on <hosta>;\n"), "{got}");
 }
 
-/// What -N names.
+/// The factor that an operand of -N names.
 fn factor(spec: &str) -> Result<f64, String> {
     spec.parse().map_err(|_| format!("{spec}: Bad host specification"))
 }
 
-/// What a call prints for these jobs: stdout, stderr and the exit code.
+/// The output of a call for these jobs: stdout, stderr and the exit code.
 pub fn call(words: &[&str], site: &[(&str, &str)], jobs: &[Value]) -> (String, String, i32) {
     let args: Vec<OsString> = words.iter().map(OsString::from).collect();
     let get = |name: &str| site.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string());

@@ -64,8 +64,8 @@ fn follow(ctx: &mut Ctx, site: &Site, plan: MakeListing) -> Result<Listing, Clie
     }
 }
 
-/// As long as one connection lasts. It is asked for changes before it is asked for the jobs, so
-/// that none is missed between the two.
+/// Watches over one connection until it ends. Changes are requested before the jobs, so that no
+/// change is missed between the two requests.
 fn connected(
     ctx: &mut Ctx,
     client: &mut Client,

@@ -1,7 +1,7 @@
 //! esub: programs of the site that look at a submission before it is sent, and may change or refuse
-//! it (bsub(1) ESUB). They are `esub` and `esub.NAME` of LSF_SERVERDIR: the general one, those of
-//! LSB_ESUB_METHOD, then those of -a, each once. After the submission `epsub` and `epsub.NAME` hear
-//! of the answer.
+//! it (bsub(1) ESUB). The programs are `esub` and `esub.NAME` of LSF_SERVERDIR: the general one,
+//! those of LSB_ESUB_METHOD, then those of -a, each once. After the submission `epsub` and
+//! `epsub.NAME` hear of the answer.
 //!
 //! Invariants: they run as the caller, with what was asked for in the file that
 //! LSB_SUB_PARM_FILE names; what they change they write to LSB_SUB_MODIFY_FILE and

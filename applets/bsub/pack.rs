@@ -1,11 +1,11 @@
 //! bsub -pack: a file of submissions, one line each, options and command (bsub(1)).
 //!
-//! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that
-//! is lost is made again, and what was not answered is sent again: its request id keeps it from
-//! being made twice. Nothing behind the first mistake is submitted, unless lsf.conf says
+//! All go over one connection, LSB_MAX_PACK_JOBS of them on the way at once. A connection that is
+//! lost is made again, and what was not answered is sent again: its request id keeps it from being
+//! made twice. Nothing behind the first mistake is submitted, unless lsf.conf says
 //! LSB_PACK_SKIP_ERROR=Y: what is on the way already is of one chain, of which mbatchd takes
-//! nothing behind the first that it refuses. What it refuses for now is sent again, and what was
-//! behind it.
+//! nothing behind the first that it refuses. A submission that mbatchd refuses for now is sent
+//! again, and so are those behind it.
 
 use super::again::{self, Again};
 use super::answer::answer;
@@ -63,7 +63,7 @@ impl Sent {
         Some(*submit)
     }
 
-    /// Whether it is about this environment.
+    /// Whether the submission carries this environment.
     fn carries(&self, (env, hash): &(Rc<ByteStr>, String)) -> bool {
         match &self.msg {
             Msg::Client(ClientMsg::Submit(s)) if s.env_hash.is_empty() => s.env == **env,

@@ -1,8 +1,8 @@
 //! Job scripts: the `#BSUB` lines in them and the text shown as the job's command.
 //!
-//! A directive begins in the first column: `#BSUB` followed by a blank or by `-`. Its words
-//! are split as a shell would, quotes of both kinds removed; an unquoted `#` at the start of a
-//! word begins a comment. Scripts are bytes; only directive lines must be UTF-8.
+//! A directive begins in the first column: `#BSUB` followed by a blank or by `-`. The words of a
+//! directive are split as a shell would, quotes of both kinds removed; an unquoted `#` at the start
+//! of a word begins a comment. Scripts are bytes; only directive lines must be UTF-8.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,7 +17,7 @@ const MAX_SHOWN: usize = 4000;
 pub struct Directive {
     /// Line of the script, from 1.
     pub line: usize,
-    /// Its words.
+    /// The words of the directive.
     pub words: Vec<OsString>,
 }
 

@@ -121,8 +121,8 @@ fn runnable(meta: &std::fs::Metadata) -> bool {
     meta.permissions().mode() & 0o111 != 0
 }
 
-/// The script with the words after its name as its arguments. They are set in a line after the
-/// first one, which only a POSIX shell understands.
+/// The script with the words behind its name set as arguments: by a line `set -- ...` behind the
+/// first one. Only a POSIX shell understands that line.
 fn with_arguments(script: Vec<u8>, arguments: &[&[u8]]) -> Result<Vec<u8>, Rejection> {
     if arguments.is_empty() {
         return Ok(script);

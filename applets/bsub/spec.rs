@@ -27,7 +27,7 @@ pub struct Facts {
     pub zone: TimeZone,
     /// LSF_UNIT_FOR_LIMITS.
     pub unit: SizeUnit,
-    /// The same for sizes in requirement strings, in MB.
+    /// The unit of sizes in requirement strings, in MB.
     pub requirement_unit_mb: f64,
     /// LSB_DEFAULTQUEUE; empty none.
     pub default_queue: String,
@@ -342,7 +342,7 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// A signal by its name, or a command. What cannot but be meant as a signal is no command.
+/// A signal by its name, or a command. A word that looks like a signal and is none is refused.
 fn warn_action(text: &str) -> Result<String, Rejection> {
     if let Some(number) = signals::number(text) {
         return Ok(signals::name(number).map_or(number.to_string(), str::to_string));

@@ -1,5 +1,5 @@
-//! What a submission takes along of the place where it is made: a copy of the input file (-is),
-//! the limits of the shell (-ul).
+//! The parts of a submission that come from the place where it is made: a copy of the input file
+//! (-is), the limits of the shell (-ul).
 //!
 //! The copy lies in JOB_SPOOL_DIR of lsb.params, else in ~/.lsbatch; it is removed after the job.
 

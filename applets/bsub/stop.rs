@@ -13,7 +13,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// The same for a submission that was refused before it reached mbatchd.
+    /// The reason as a rejection, for a submission that did not reach mbatchd.
     pub fn rejection(self) -> Result<Rejection, Exit> {
         match self {
             Stop::Exit(exit) => Err(exit),

@@ -42,7 +42,7 @@ struct JobEnd {
     code: Option<i32>,
 }
 
-/// Which of the messages are wanted.
+/// The messages that bsub shows.
 pub struct Voice {
     /// BSUB_QUIET is not set.
     pub dispatch: bool,

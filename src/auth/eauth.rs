@@ -7,8 +7,8 @@
 //! `shake` instead wherever the site has no eauth of its own.
 //!
 //! [`Server`] is a site's own `eauth -s`, a child or one of eauthd's, that is kept, asked one thing
-//! at a time, and started again when it dies or is slow. It blocks: it runs on a thread of its own.
-//! See eauth(8).
+//! at a time, and started again when it dies or is slow. Asking it blocks, so it runs on a thread
+//! of its own. See eauth(8).
 
 use super::KeyRing;
 use super::eauth_aux::{self, EauthAux, MAX_STATUS};
@@ -39,7 +39,7 @@ pub const SAID: u8 = b'#';
 /// Id of LSF_EAUTH_KEY in a credential; no key of a key file can have it.
 const OWN: &str = "=";
 
-/// Who a credential speaks for, for whom, since when.
+/// The contents of a credential: the client, the server it is meant for, the time.
 struct Said<'a> {
     key: &'a str,
     claims: &'a Claims,
@@ -66,7 +66,7 @@ impl Said<'_> {
     }
 }
 
-/// What `eauth -c` prints: `LSF1:KEY:UID:GID:USER:HOST:TO:TIME:NONCE:MAC`.
+/// The output of `eauth -c`: `LSF1:KEY:UID:GID:USER:HOST:TO:TIME:NONCE:MAC`.
 pub fn make(
     ring: &KeyRing,
     own: Option<&MacKey>,
@@ -86,7 +86,7 @@ pub fn make(
     Ok(format!("LSF1:{key}:{uid}:{gid}:{user}:{host}:{to}:{time}:{}:{mac}", hex(nonce)))
 }
 
-/// What remembers which credentials were used here.
+/// Judges credentials, and remembers those that were used on this host.
 #[derive(Default)]
 pub struct Judge {
     seen: Vec<(i64, [u8; 32])>,
@@ -228,7 +228,7 @@ impl Server {
         Server { ways, server, running: None }
     }
 
-    /// Whether it believes the client, and what LSF_EAUTH_AUX_STATUS says of that.
+    /// Asks the site's eauth: whether it believes the client, and its text in LSF_EAUTH_AUX_STATUS.
     pub fn ask(
         &mut self,
         question: &Question<'_>,
@@ -241,7 +241,7 @@ impl Server {
                 Err(why) => {
                     self.running = None;
                     log::warn!("{} -s: {why}", self.ways.eauth.display());
-                    // One that has died since the last question is started again, once.
+                    // An eauth that has died since the last question is started again, once.
                     if fresh || Instant::now() >= until {
                         return Err(format!("eauth -s: {why}"));
                     }

@@ -204,7 +204,7 @@ fn what_is_beside_a_question_is_there_before_it_and_gone_after() {
     assert_eq!(ask_with(&mut server, "x", b"other", LONG), said(false, ""), "words of another");
     assert_eq!(ask_with(&mut server, "x", b"token", LONG), said(true, "fine?"));
     assert_eq!(log().lines().count(), 1, "one process answered all");
-    // One that dies takes its directory along.
+    // The directory of an eauth that dies is removed.
     assert!(ask_with(&mut server, "x", b"die", LONG).is_err());
     assert!(!data.parent().unwrap().exists());
     assert_eq!(ask_with(&mut server, "x", b"token", LONG), said(true, "fine?"));

@@ -1,7 +1,7 @@
 //! The asking side of RFC 1413: whose is the other end of this connection?
 //!
-//! What it trusts: that nobody but root of the client's host answers on the port, and nobody
-//! between. Blocks, up to [`WAIT`]: it runs on a thread of its own.
+//! The answer is trusted: nobody but root of the client's host may answer on the port, and nobody
+//! may stand between. Blocks, up to [`WAIT`]: it runs on a thread of its own.
 
 use crate::net::sock;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

@@ -1,7 +1,7 @@
 //! The cluster key: several keys by id, the first signs.
 //!
-//! The file holds lines `ID HEXKEY`; blank lines and those that begin with `#` do not count.
-//! It is refused unless it is a regular file of the daemon's own uid with mode 0600 (0400 does
+//! The file holds lines `ID HEXKEY`; blank lines and those that begin with `#` do not count. The
+//! file is refused unless it is a regular file of the daemon's own uid with mode 0600 (0400 does
 //! too). Key bytes are never printed: errors name file, host and line.
 
 use crate::proto::frame::MacKey;

@@ -484,7 +484,8 @@ impl Gate<'_> {
         }
     }
 
-    /// Where hosts.equiv is to decide, whether it lets this user in. It says nothing of root.
+    /// Refuses a user whom hosts.equiv does not let in, where LSF_USE_HOSTEQUIV makes it decide.
+    /// The file never lets root in.
     fn equivalent(&self, claims: &Claims, daemon: Daemon) -> Result<(), AuthError> {
         let asked = matches!(daemon, Daemon::Mbatchd | Daemon::Res) && claims.who == Who::User;
         let Some(equiv) = self.ways.equiv.as_deref().filter(|_| asked) else { return Ok(()) };

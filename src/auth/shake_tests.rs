@@ -188,7 +188,7 @@ fn keys_rotate_and_foreign_keys_are_refused() {
     let unknown = || AuthError::UnknownKey { place: String::new() };
     assert_eq!(admit(&gate(&new), &hello, "127.0.0.2", &bytes), Err(unknown()));
     assert!(sign_as_daemon(&new, &greet(&gate(&old), 1), Daemon::Lim, "hosta", 1).is_err());
-    // The same id, another key.
+    // A ring with the same id and another key.
     let foreign = ring(&format!("k1 {K2}"));
     let hello = greet(&gate(&foreign), 1);
     let (claims, key) = granted(&old, &hello);

@@ -1,4 +1,4 @@
-//! What tests of those who believe others share.
+//! Shared parts of the tests of authentication: a fixed table of hosts.
 
 use super::HostLookup;
 use std::net::IpAddr;

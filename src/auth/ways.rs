@@ -1,4 +1,4 @@
-//! Which ways a site has for a user to prove who he is: LSF_AUTH of lsf.conf.
+//! The ways in which a user can prove who he is at this site: LSF_AUTH of lsf.conf.
 //!
 //! Invariants: daemons prove themselves by the cluster key, always; a way that lsf.conf does not
 //! name is refused by the server and not taken by the client, whatever the other side says; a word

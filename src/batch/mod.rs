@@ -1,9 +1,9 @@
 //! mbatchd as a pure, event-sourced state machine.
 //!
 //! `Mbatchd::step` decides; every change goes through [`Mbatchd::emit`], which applies the event to
-//! the [`state::State`] and asks for it to be appended. What is acknowledged leaves with
-//! `SendDurable`. Beside the event-sourced state there is soft state only: links to hosts, load,
-//! readiness of pending jobs, open listings and waits. It is rebuilt from the state at any time.
+//! the [`state::State`] and asks for it to be appended. Acknowledgements leave with `SendDurable`.
+//! Beside the event-sourced state there is soft state only: links to hosts, load, readiness of
+//! pending jobs, open listings and waits. Soft state can be rebuilt from the state at any time.
 //!
 //! | room | what lives there |
 //! |---|---|
@@ -153,7 +153,7 @@ impl Mbatchd {
         for conn in self.works.give_up() {
             cx.refuse(conn, Refusal::new(crate::model::reason::err::LOG_FULL));
         }
-        // What hosts were told or asked since the last durable record is void: start afresh.
+        // Messages to hosts since the last durable record are void: all links begin anew.
         self.net_drop_all(cx);
     }
 }

@@ -318,7 +318,7 @@ impl Rig {
         }
     }
 
-    /// What a host was ordered to do with running jobs.
+    /// The orders about running jobs that a host got.
     fn acts(&mut self) -> Vec<Act> {
         let mut acts = Vec::new();
         self.sent.retain(|(_, m)| match m {
@@ -383,7 +383,7 @@ impl Rig {
         self.mbd.reasons_of(job).first().map_or(0, |r| r.0)
     }
 
-    /// Its state, with why it is suspended.
+    /// The phase of a job, with the reason of a suspension.
     fn phase(&self, job: u32) -> state::Phase {
         self.mbd.state.job(job).unwrap().elem(0).unwrap().run().unwrap().phase
     }

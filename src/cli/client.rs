@@ -78,8 +78,8 @@ fn request_id() -> Result<String, ClientError> {
 /// The outcomes of a control request, and why it ended before its end, if it did.
 pub type Controlled = (Vec<Outcome>, Option<ClientError>);
 
-/// Has mbatchd act on jobs. Its answer may come in pieces. A lost connection is made again and
-/// the request repeated under the same id, so that the answer tells what the first one would have.
+/// Has mbatchd act on jobs. The answer may come in pieces. A lost connection is made again and the
+/// request repeated under the same id, so that the answer tells what the first one would have.
 ///
 /// # Errors
 /// Where nothing is known to have been done.

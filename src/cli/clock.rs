@@ -35,7 +35,7 @@ impl Clock {
         Clock { zone, last: RefCell::new((i64::MIN, String::new())), year: false }
     }
 
-    /// The same, whose long form tells the year or does not.
+    /// This clock with or without the year in its long form.
     pub fn with_year(self, year: bool) -> Self {
         Clock { year, ..self }
     }

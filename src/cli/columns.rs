@@ -4,7 +4,7 @@
 //! Implements bjobs(1) -o: without widths fields are parted by one separator, without padding and
 //! without a blank at the line's end; an empty value is `-` in text and `""` in JSON; field names
 //! know no case. A command brings its own table of fields ([`Fields`]) and writes values; this
-//! module lays them out. What a terminal could take for a command is shown `?`.
+//! module lays them out. Characters that a terminal could take for a command are shown as `?`.
 
 use super::long_format::{has_control, push_clean};
 use std::fmt;

@@ -305,7 +305,7 @@ pub fn thresholds(out: &mut String, of: &[(Option<f64>, Option<f64>)]) {
     }
 }
 
-/// The same of external indices, each (name, `sched/stop`); nothing where there are none.
+/// The thresholds of external indices, each (name, `sched/stop`); nothing where there are none.
 pub fn external_thresholds(out: &mut String, of: &[(String, String)]) {
     if of.is_empty() {
         return;

@@ -1,12 +1,12 @@
 //! LSF_AUTH=setuid: the helper that has a port below 1024, and its caller.
 //!
-//! The helper is a copy of this program that belongs to root with the setuid bit, made by
-//! `lsf --install --setuid DIR` and by nothing else. Called so, the program is this helper and
-//! no other applet, whatever name it is called by. It takes a privileged port and drops root at
-//! once; only then does it look at anything else. It tells the server its own real uid and
-//! carries bytes to and fro from then on; the socket never leaves it, because whoever holds a
-//! socket that is bound to such a port can connect it elsewhere and say anything. (A process that
-//! was setuid can neither be traced nor robbed of a descriptor by its user.)
+//! The helper is a copy of this program that belongs to root with the setuid bit, made by `lsf
+//! --install --setuid DIR` and by nothing else. Called so, the program is this helper and no other
+//! applet, whatever name it is called by. The helper takes a privileged port and drops root at
+//! once; only then does it look at anything else. Then it tells the server its own real uid and
+//! carries bytes to and fro; the socket never leaves it, because whoever holds a socket that is
+//! bound to such a port can connect it elsewhere and say anything. (A process that was setuid can
+//! neither be traced nor robbed of a descriptor by its user.)
 
 use super::client::{ClientError, lost};
 use super::prove;

@@ -155,7 +155,7 @@ const MAX_MASTERS: usize = 3;
 
 /// The part of lsf.conf that a personal cluster alone has.
 const PERSONAL: &str = include_str!("templates/personal");
-/// The same place for a site.
+/// The part of lsf.conf that a site has instead.
 const SITE: &str = include_str!("templates/site");
 
 /// The hosts of a personal cluster are near each other: a master that has gone without a word

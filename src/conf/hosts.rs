@@ -17,7 +17,7 @@ pub struct HostEntry {
     pub name: String,
     /// Other names, in the order of the files.
     pub aliases: Vec<String>,
-    /// Its addresses, in the order of the files; the first is the one to connect to.
+    /// The addresses, in the order of the files; the first is the one to connect to.
     pub addrs: Vec<IpAddr>,
 }
 
@@ -73,7 +73,7 @@ impl HostTable {
         self.entries.push(HostEntry { name: name.to_owned(), ..HostEntry::default() });
     }
 
-    /// The same without these hosts.
+    /// This table without the named hosts.
     pub fn without(&self, names: &[&str]) -> HostTable {
         let mut table = HostTable { domains: self.domains.clone(), ..HostTable::default() };
         for entry in self.entries.iter().filter(|e| !names.contains(&e.name.as_str())) {

@@ -1,8 +1,8 @@
 //! The lexer of the sectioned files (lsf.shared, lsf.cluster.NAME, lsb.*).
 //!
-//! Cuts a file, and what it includes, into sections of logical lines: comments gone,
-//! continuations joined, every character still knowing its file, line and column. What a line
-//! means (`KEYWORD = value` or a row of columns) is [`super::section`]'s business.
+//! Cuts a file, and what it includes, into sections of logical lines: comments gone, continuations
+//! joined, every character still knowing its file, line and column. The meaning of a line (`KEYWORD
+//! = value` or a row of columns) is the business of [`super::section`].
 //!
 //! Invariants: no input makes it panic or grow without bound; nothing is dropped without a
 //! diagnostic except comments, blank lines and the branches of `#if`. See lsf.shared(5).
@@ -30,16 +30,16 @@ const MAX_SHOWN: usize = 60;
 /// A section: what stands between `Begin Name` and `End Name`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// Its name as written.
+    /// The name of the section as written.
     pub name: String,
     /// Where the name stands.
     pub pos: Pos,
-    /// Its lines, none of them blank.
+    /// The lines of the section, none of them blank.
     pub lines: Vec<Line>,
 }
 
 impl Section {
-    /// Whether it has this name, in any case.
+    /// Whether the section has this name; case is ignored.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -271,7 +271,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Does the condition of an `#if` or `#elif` hold? Its mistakes are told wherever it stands.
+    /// Does the condition of an `#if` or `#elif` hold? Its mistakes are reported in skipped
+    /// branches too.
     fn holds(&mut self, what: &str, text: &str, at: &Pos) -> bool {
         if !self.timed {
             let text = format!("<{}> acts in the lsb.* files alone: read as false", shown(what));

@@ -16,7 +16,7 @@ use super::{
     lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_users, lsf_cluster, lsf_shared, unix,
 };
 
-/// The same files with branches that are to be read.
+/// Files, read at a given moment: the moment selects the branches of `#if`.
 struct Forced<'a> {
     files: &'a dyn Files,
     moment: Moment,

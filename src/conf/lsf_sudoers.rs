@@ -1,8 +1,8 @@
 //! lsf.sudoers: what root alone may decide, `NAME=VALUE` lines.
 //!
 //! The file holds a secret (LSF_EAUTH_KEY): no diagnostic quotes a value, nothing is included from
-//! elsewhere, and the value cannot be printed. Who may have written it is checked where it is
-//! opened, in `sys::sudoers`. See lsf.sudoers(5).
+//! elsewhere, and the value cannot be printed. Owner and mode are checked where the file is opened,
+//! in `sys::sudoers`. See lsf.sudoers(5).
 
 use super::diag::{Diags, Pos};
 use super::lexer::shown;

@@ -42,7 +42,8 @@ impl Member {
         None
     }
 
-    /// Its row of lsf.cluster, if it had one. What lsf.shared does not know is left out.
+    /// The row of lsf.cluster that this host would have. Words that lsf.shared does not define are
+    /// left out.
     pub fn def(&self, shared: &Shared) -> HostDef {
         let mut def =
             HostDef { name: self.name.clone(), server: true, dynamic: true, ..HostDef::default() };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct MapFiles {
     files: BTreeMap<String, Vec<u8>>,
-    /// What time it is, UTC.
+    /// The time, UTC.
     pub at: Option<i64>,
 }
 

@@ -33,7 +33,7 @@ fn told(diags: &[Diag]) -> Vec<String> {
     diags.iter().map(|d| format!("{}: {d}", d.severity.word())).collect()
 }
 
-/// What is said of the example site after one edit, paths cut off.
+/// The diagnostics of the example site after one edit, paths cut off.
 fn said(file: &str, from: &str, to: &str) -> Vec<String> {
     let mut files = site();
     let path = if file.starts_with("lsb.") {
@@ -400,7 +400,7 @@ fn severities_order_and_errors_survive_a_flood() {
     assert!(diags.len() <= super::diag::MAX_DIAGS);
 }
 
-/// Which file to spoil, and with what.
+/// A file to spoil, a place in it, and the bytes to put there.
 fn spoiled() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
     let piece = prop_oneof![
         Just(b"(".to_vec()),

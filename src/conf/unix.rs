@@ -126,7 +126,7 @@ mod tests {
         let asked = ["hw".to_owned(), "staff".to_owned()];
         groups.answered(&asked, vec![group("hw", "zoe"), group("foreign", "zoe")]);
         assert_eq!(groups.of("zoe", None), ["hw"]);
-        // They hold over a reconfiguration until they are asked again.
+        // The answers hold over a reconfiguration until the groups are looked up again.
         let mut next = read(&MapFiles::default(), &conf());
         next.keep_answers(&groups);
         assert_eq!(next.of("zoe", None), ["hw"]);

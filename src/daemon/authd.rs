@@ -1,9 +1,9 @@
 //! authd: signs credentials for local callers, nothing else.
 //!
-//! It listens on a Unix socket that every user may connect to and never touches the network. Who
-//! asks comes from SO_PEERCRED, the name from passwd (then `getent`, in a thread of its own so
-//! that a slow name service delays nobody else); the question only says for which server.
-//! A personal cluster's authd serves its own uid alone. SIGHUP reads the key file again.
+//! authd listens on a Unix socket that every user may connect to and never touches the network. The
+//! uid of the caller comes from SO_PEERCRED, the name from passwd (then `getent`, in a thread of
+//! its own so that a slow name service delays nobody else); the question only says for which
+//! server. A personal cluster's authd serves its own uid alone. SIGHUP reads the key file again.
 //!
 //! For `eauth -c` it makes credentials of the documented kind, for `eauth -s` (that is, for its
 //! own uid and root alone) it judges them: so that LSF_EAUTH_KEY of lsf.sudoers, which root's

@@ -60,8 +60,8 @@ impl Boot {
 
     /// Gets everything ready, with the directory of lsf.conf given by an option. Signals are taken
     /// as by a program started by hand; those that must not end the daemon wait for its loop. The
-    /// launcher has no key: it never speaks to the network. It alone can be root where others write
-    /// the configuration, and has it read by one of them then.
+    /// launcher has no key: it never speaks to the network. The launcher alone can be root where
+    /// others write the configuration; then it has one of them read it.
     pub fn from_dir(daemon: Daemon, envdir: Option<&str>) -> Result<Boot, BootError> {
         let wait = if daemon == Daemon::Launcher { &LAUNCHER_SIGNALS[..] } else { &[libc::SIGHUP] };
         raw::begin_signals(wait)

@@ -1,6 +1,6 @@
-//! The delegate: opens for a process of root's what others can exchange. It runs as the user who
-//! could exchange it, so that no path is followed with root's rights: configuration files cross
-//! as bytes, a log file as a descriptor.
+//! The delegate: opens files that others can exchange, for a process of root's. The delegate runs
+//! as the user who could exchange the file, so that no path is followed with root's rights:
+//! configuration files cross as bytes, a log file as a descriptor.
 //!
 //! Root's side names paths over a socket pair; the other side, a hidden applet that the starter
 //! becomes, opens them. Root's side believes nothing but the kernel: lengths are compared with
@@ -71,7 +71,7 @@ enum Ask {
     Exists = b'e' as isize,
     /// A log file to append to, made where it is missing.
     Log = b'l' as isize,
-    /// The same, after what was there was renamed to `.old`.
+    /// A new log file, after the existing one was renamed to `.old`.
     LogAnew = b'n' as isize,
 }
 
@@ -295,7 +295,8 @@ fn head(kind: u8, len: usize) -> [u8; HEAD] {
     head
 }
 
-/// Opens the log. One that is not ours, as a root's of an earlier version, is put aside.
+/// Opens the log. A log file of another owner (root's, from an earlier version) is renamed to
+/// `.old`.
 fn log_file(path: &Path, anew: bool) -> io::Result<File> {
     let aside = || {
         let mut old = path.as_os_str().to_owned();

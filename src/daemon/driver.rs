@@ -33,7 +33,8 @@ pub trait DaemonDriver {
     fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut ShellControl) {
         let _ = (m, token, ctl);
     }
-    /// May the machine do some of its long work now? What it writes must not outgrow memory.
+    /// May the machine do some of its long work now? Unsynced output of such work must not outgrow
+    /// memory.
     fn takes_work(&self) -> bool {
         true
     }

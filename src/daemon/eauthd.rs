@@ -1,12 +1,12 @@
 //! eauthd: has a site's `eauth -s` run as LSF_EAUTH_USER of lsf.sudoers, where there is one.
 //!
 //! The daemons that ask are the primary administrator's and cannot become another user; the
-//! launcher can. It starts this as that user, with a listener as standard input that root and the
-//! administrator alone can reach. Each connection is one `eauth -s` of its own: the first line
-//! names the daemon (LSF_EAUTH_SERVER). Questions and answers go through as they are; a line of
-//! auxiliary data before a question goes into the file of LSF_EAUTH_AUX_DATA instead, and before an
-//! answer goes what LSF_EAUTH_AUX_STATUS has to say. What hangs up has its eauth killed. See
-//! eauth(8).
+//! launcher can. The launcher starts eauthd as that user, with a listener as standard input that
+//! root and the administrator alone can reach. Each connection is one `eauth -s` of its own: the
+//! first line names the daemon (LSF_EAUTH_SERVER). Questions and answers go through as they are; a
+//! line of auxiliary data before a question goes into the file of LSF_EAUTH_AUX_DATA instead, and
+//! before an answer goes what LSF_EAUTH_AUX_STATUS has to say. When a daemon hangs up, its eauth is
+//! killed. See eauth(8).
 
 use crate::auth::Ways;
 use crate::auth::eauth;
@@ -79,7 +79,7 @@ fn relay(ways: &Ways, mut sock: UnixStream) -> io::Result<()> {
     let said = beside.clone();
     let answers = std::thread::spawn(move || {
         let _ = answer(&said, &mut from, &mut back);
-        // Its eauth has ended: this ends the other direction too.
+        // The eauth of this connection has ended: this ends the other direction too.
         let _ = back.shutdown(Shutdown::Both);
     });
     let asked = question(&beside, &mut BufReader::new(&mut sock), &mut to);
@@ -112,7 +112,8 @@ fn question(beside: &EauthAux, from: &mut dyn BufRead, to: &mut dyn Write) -> io
     }
 }
 
-/// All answers, each behind what is said about it. What is no answer is the daemon's to judge.
+/// Passes all answers on, each behind its LSF_EAUTH_AUX_STATUS. The daemon judges malformed
+/// answers.
 fn answer(beside: &EauthAux, from: &mut dyn Read, to: &mut dyn Write) -> io::Result<()> {
     let mut chunk = [0; 4096];
     loop {

@@ -1,9 +1,9 @@
 //! eexecd: has a site's eexec run as LSF_EEXEC_USER of lsf.sudoers, where there is one.
 //!
-//! Starters are their job's user when eexec is due and cannot become another one; the launcher
-//! can. It starts this as that user, with a listener as standard input that root alone can reach:
-//! a starter connects while it is still root and asks later. Each connection is one eexec, whose
-//! end is the answer; what hangs up before has its eexec killed.
+//! Starters are their job's user when eexec is due and cannot become another one; the launcher can.
+//! The launcher starts eexecd as that user, with a listener as standard input that root alone can
+//! reach: a starter connects while it is still root and asks later. Each connection is one eexec,
+//! whose end is the answer; when a starter hangs up before that, its eexec is killed.
 //!
 //! Invariants: the program is LSF_SERVERDIR/eexec and nobody's but root's, this user's or the
 //! owner's of lsf.conf; of the environment of a task only LSB_* and LS_* reach it, so that no user
@@ -73,8 +73,8 @@ struct Asked {
 // ---- the starter's side ----
 
 /// Runs the site's eexec, with what esub printed, and waits for its end: over `link` as another
-/// user, else as ourselves, in `cwd` where that is given. Whether there is one. That it cannot be
-/// run counts only where another user was to run it.
+/// user, else as ourselves, in `cwd` where that is given. Returns whether there is an eexec.
+/// Failing to run it is an error only where another user was to run it.
 pub fn run_for(
     link: Option<UnixStream>,
     user: &User,
@@ -254,7 +254,7 @@ fn run_beside(mut child: Child, data: &ByteStr, sock: &mut UnixStream) -> io::Re
     child.wait().map(|_| ())
 }
 
-/// Whether it has ended; it is not reaped.
+/// Whether the process has ended; it is not reaped.
 fn waitid_now(pid: Pid) -> rustix::io::Result<bool> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     waitid(WaitId::Pid(pid), how).map(|status| status.is_some())

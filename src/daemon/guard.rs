@@ -157,8 +157,8 @@ fn marked(dir: OwnedFd) -> io::Result<OwnedFd> {
     Ok(dir)
 }
 
-/// Makes a directory of the administrator's within one of root's. What is there already is never
-/// given away.
+/// Makes a directory of the administrator's within one of root's. An existing directory never
+/// changes its owner.
 fn given(dir: &OwnedFd, name: &str, admin: &User) -> io::Result<()> {
     let mut made = mkdirat(dir, name, Mode::RWXU);
     if matches!(made, Err(rustix::io::Errno::EXIST)) {

@@ -1,6 +1,6 @@
-//! Messages of long work that wait for a sync. They all leave in one turn, once the sync has ended;
-//! so long work pauses for it when they are many. Messages of requests are not counted: a stream of
-//! requests would keep long work from getting on.
+//! Messages of long work that wait for a sync. All these messages leave in one turn, once the sync
+//! has ended; so long work pauses for the sync when they are many. Messages of requests are not
+//! counted: a stream of requests would keep long work from getting on.
 
 use crate::net::limits::HELD_BEFORE_WORK;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The suffix of the name of the job file.
 pub const EXT: &str = ".hostfile";
-/// The same of the file of ranks.
+/// The suffix of the name of the rank file.
 pub const RANK_EXT: &str = ".rankfile";
 
 /// `h1 2 h2 4`, as LSB_MCPU_HOSTS has it.

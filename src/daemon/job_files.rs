@@ -71,7 +71,7 @@ impl Store {
         Ok(dir.join(format!("{}{ext}", self.base)))
     }
 
-    /// The same below /tmp, for when the home has no room.
+    /// The path of a file of this job below /tmp, for a home without room.
     pub(super) fn file_below_tmp(&self, ext: &str) -> io::Result<PathBuf> {
         let [_, dir] = self.dirs();
         self.own(&dir, true)?;

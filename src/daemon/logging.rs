@@ -59,7 +59,7 @@ pub fn verbose(level: u8) {
     });
 }
 
-/// Which turns are timed: see [`Logging`].
+/// The turns whose time is logged, as a level: see [`Logging`].
 static TIMING: AtomicU8 = AtomicU8::new(0);
 /// The file to log to instead of the usual one, empty for that; taken by the next line.
 static ASIDE: Mutex<Option<String>> = Mutex::new(None);
@@ -80,8 +80,9 @@ pub fn set(set: &Logging) {
     }
 }
 
-/// Appends to a file beside the log; what cannot be written is lost, and said. It never waits:
-/// in a directory that others may write to somebody may have put a fifo there.
+/// Appends to a file beside the log; text that cannot be written is lost, and the log says so.
+/// Opening never waits: where others may write to the directory, somebody may have put a fifo
+/// there.
 pub fn note(file: &str, text: &str) {
     let opened = files::append(Path::new(file), NOTE_MODE);
     let wrote = opened.and_then(|mut f| f.write_all(text.as_bytes()));

@@ -1,8 +1,8 @@
 //! mbatchd for real: its machine, its log thread, its configuration.
 //!
 //! Invariant: one sync makes durable whatever was appended while the last one ran, and nothing that
-//! acknowledges leaves before. What cannot be written is void: the machine's state is put back to
-//! what the log holds. A doubtful sync, a lost lock or another owner ends the process. See
+//! acknowledges leaves before. Records that cannot be written are void: the machine's state is put
+//! back to what the log holds. A doubtful sync, a lost lock or another owner ends the process. See
 //! mbatchd(8).
 //!
 //! In a personal cluster two files beside conf/ serve the tests: `crash.at` (`POINT:N`, read and
@@ -169,8 +169,8 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 }
 
 impl MbatchdDriver {
-    /// Reads the configuration on a thread: its files may lie on a slow file system. One that is
-    /// asked for meanwhile is read behind it.
+    /// Reads the configuration on a thread: its files may lie on a slow file system. A request that
+    /// comes meanwhile causes another reading behind this one.
     fn load_config(&mut self, ctl: &mut ShellControl) {
         let (envdir, remote) = (self.envdir.clone(), ctl.remote());
         let shared = self.shared.clone();

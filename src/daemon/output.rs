@@ -117,7 +117,7 @@ fn place(job: &JobPlan, dir: &Path, one: &Asked) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Opens an output file. What a link leads to must be the user's own, whatever its mode.
+/// Opens an output file. The target of a link must be the user's own, whatever its mode.
 fn target(path: &Path, how: OFlags) -> io::Result<(OwnedFd, bool)> {
     match open(path, how | OFlags::NOFOLLOW, 0o666) {
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
@@ -140,7 +140,8 @@ fn direct(path: PathBuf, over: bool) -> io::Result<Opened> {
     Ok(Opened { fd, path, buffer: PathBuf::new() })
 }
 
-/// A file that is written at the end. That it can be is looked at before the job runs.
+/// An output file that is written at the end of the job. Write permission is checked before the job
+/// runs.
 fn buffered(path: PathBuf, one: &Asked, store: &Store) -> io::Result<Opened> {
     match target(&path, WRITE.difference(OFlags::CREATE)) {
         Ok((_, false)) => return direct(path, one.over),

@@ -26,7 +26,7 @@ pub struct KeptPorts {
     sockets: BTreeMap<Daemon, (Held, u32)>,
 }
 
-/// The same across exec: daemon, descriptors, pid.
+/// The sockets as they are handed across exec: daemon, descriptors, pid.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Handed(Vec<(Daemon, Vec<i32>, u32)>);
 

@@ -37,7 +37,7 @@ const TOKEN: usize = 32;
 const WAITING: usize = 64;
 /// Where lsf.acct goes without LSF_RES_ACCTDIR.
 const ACCT_DIR: &str = "/tmp";
-/// Its permission bits.
+/// The permission bits of lsf.acct.HOST.
 const ACCT_MODE: u32 = 0o644;
 
 /// Tokens: the listener, starters that wait, and four for each task.
@@ -293,7 +293,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Appends a record. It never waits: below /tmp somebody may have put something else there.
+    /// Appends a record. Opening never waits: below /tmp somebody may have put a fifo in its place.
     fn account(&mut self, account: &Account) {
         let mut line = Vec::new();
         put_task(&mut line, account);

@@ -32,12 +32,12 @@
 //! - `Effect::Close` is not answered by `Input::Closed`; every other end of a connection is.
 //! - `Input::Drained` comes once the output of a connection is below a low-water mark after it
 //!   was told a `Rows` with `more`, or after it had gone over the high-water mark.
-//! - What the machine has to do that takes longer than a turn may it does in small units
-//!   (`Machine::work`), for a share of each turn, as long as `DaemonDriver::takes_work`.
+//! - Work that takes longer than a turn may last is done in small units (`Machine::work`), for a
+//!   share of each turn, as long as `DaemonDriver::takes_work`.
 //! - `Exit` with code 0, and `ShellControl::exit(0)`, first let the log be written and the answers
 //!   that wait for it leave, for [`LAST_SYNC`] at most; nothing is read meanwhile.
 //! - SIGTERM and SIGINT call `DaemonDriver::terminate` (default: exit 0), SIGHUP reopens the log,
-//!   reads the key file again and calls `DaemonDriver::hangup`. They are read from a signalfd:
+//!   reads the key file again and calls `DaemonDriver::hangup`. Signals are read from a signalfd:
 //!   threads must be started after [`run`] has begun (in `DaemonDriver::start`), so that they
 //!   inherit the blocked mask; children do not where `sys::child` starts them.
 

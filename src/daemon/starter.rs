@@ -1,15 +1,15 @@
 //! The starter: a hidden applet that sets one task up and becomes it.
 //!
-//! The zygote is executed once for many tasks and does nothing but copy itself for
-//! each, so that every starter begins with the memory of a process that has read nothing, at a
-//! fraction of what an exec costs. The copies are the launcher's children, not the zygote's. What
-//! is lost is that two starters' addresses differ; the jobs' do.
+//! The zygote is executed once for many tasks and does nothing but copy itself for each, so that
+//! every starter begins with the memory of a process that has read nothing, at a fraction of what
+//! an exec costs. The copies are the launcher's children, not the zygote's. All starters have the
+//! same memory addresses, then; jobs do not.
 //!
-//! Descriptor 0 is a socket to the launcher, 1 the plan. It does nothing before the launcher's
-//! byte has come (its journal is written) and ends where that never comes. It has no environment
-//! to begin with; a set*id call is believed only when read back; everything that concerns a file
-//! is done after it has become the user, by [`super::prepare`]. What came of the setup is told
-//! through the socket, which exec closes.
+//! Descriptor 0 is a socket to the launcher, 1 the plan. The starter waits for the launcher's byte
+//! (the journal is written then) and ends where that never comes. The environment is empty at the
+//! beginning; a set*id call is believed only when read back; everything that concerns a file is
+//! done as the user, by [`super::prepare`]. The socket, which exec closes, carries the result of
+//! the setup.
 //!
 //! Invariants: from any step that fails it exits without having run anything of the job's; the plan
 //! is closed before any path of the user's is opened.

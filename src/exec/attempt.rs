@@ -261,7 +261,7 @@ impl Attempt {
         Some((action, lead))
     }
 
-    /// Which limit in time has passed.
+    /// The time limit that has passed, if one has.
     pub fn overdue(&self, now: Now) -> Option<Cause> {
         let o = &self.note.order;
         if o.limits.run.is_some_and(|limit| self.run_secs(now.secs()) >= limit as i64) {
@@ -421,7 +421,7 @@ impl Attempt {
         };
     }
 
-    /// Whether it is not over before what runs after it is.
+    /// Whether the attempt ends only when its post-execution commands have ended.
     pub fn includes_post(&self) -> bool {
         self.note.mark.include_post && self.post != Post::None
     }
@@ -507,7 +507,7 @@ impl Attempt {
         }
     }
 
-    /// How it ended, where it ran.
+    /// The end of the attempt, if its job ran: how, the TERM_ number, when.
     pub fn end(&self) -> Option<(End, u32, i64)> {
         match self.outcome {
             Some((Phase::Ended { end, exit_info }, time)) => Some((end, exit_info, time)),

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 /// Longest pause; it doubles up to here while the daemon does not stay up, microseconds.
 pub const RESTART_MOST: u64 = 10 * US;
-/// The same in a personal cluster, whose user sits before it.
+/// Longest pause in a personal cluster, whose user waits at the terminal, microseconds.
 pub const RESTART_MOST_OWN: u64 = US / 2;
 /// A daemon that stayed up this long starts again after the first pause, microseconds.
 pub const STEADY: u64 = US;
@@ -39,7 +39,7 @@ const SIGTERM: i32 = 15;
 /// The configuration of the launcher at its start.
 #[derive(Clone, Debug, Default)]
 pub struct LauncherConf {
-    /// Its own uid.
+    /// The uid of the launcher.
     pub uid: u32,
     /// Every task is our own uid.
     pub personal: bool,
@@ -89,7 +89,7 @@ impl Launcher {
         Launcher::with(conf, state)
     }
 
-    /// The same launcher after it replaced itself; `None` where the state is of a version that
+    /// The launcher after it replaced itself; `None` where the saved state is of a version that
     /// cannot be read.
     pub fn resume(conf: LauncherConf, saved: Saved) -> Option<Self> {
         let mut state = LauncherState::new(&conf.daemons);

@@ -520,7 +520,7 @@ fn the_launcher_hears_root_and_the_primary_administrator_alone() {
     assert_eq!(asked, 40);
 }
 
-/// Who is told to end, who starts.
+/// The pids that are told to end, and the daemons that start.
 fn moved(out: &[Effect]) -> (Vec<u32>, Vec<Daemon>) {
     let (mut ended, mut started) = (Vec::new(), Vec::new());
     for e in out {

@@ -11,8 +11,8 @@ use std::fmt::Write;
 /// LSB_HOSTS is left out where it would be longer, bytes.
 pub const LSB_HOSTS_MAX: usize = 4096;
 
-/// Variables of the submitter that never reach the job: they speak of another session, host or
-/// job. What [`job_env`] sets itself is taken out besides.
+/// Variables of the submitter that never reach the job: they speak of another session, host or job.
+/// The variables that [`job_env`] sets are dropped too.
 const DROPPED: [&[u8]; 26] = [
     EEXEC_DATA.as_bytes(),
     b"HOME",

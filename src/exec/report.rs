@@ -60,7 +60,7 @@ pub struct Report<'a> {
     pub run_limit: Option<u64>,
     /// Name of the file that has the error output, where it is apart; empty none.
     pub err_file: String,
-    /// The same of the output.
+    /// Name of the file that has the output; empty none.
     pub out_file: String,
     pub place: ReportPlace<'a>,
 }

@@ -1,6 +1,5 @@
 //! The simulated runner: the real machines of a whole cluster in one process, in virtual time, with
-//! a seeded network, disk and process faults. The same seed gives the same run, so a failure
-//! replays.
+//! a seeded network, disk and process faults. Equal seeds give equal runs, so a failure replays.
 //!
 //! Real are every machine, every message and record as a typed value, the event log with its
 //! recovery. Simulated are clocks, connections, datagrams, processes and the disk.

@@ -1,9 +1,9 @@
 //! Time intervals of bhist and bacct: `t0,t1`, `t0,`, `,t1`, `t` (bhist(1)).
 //!
-//! A time is `[[year/]month/]day`, `month/`, each with `/hour:minute` or `/hour:` behind it, a
-//! time of day alone, `/day`, `.` (now), `.-n` (n days ago) or `.-n/` (n months ago). What is left
-//! out is taken from the present. A time stands for all of its year, month, day, hour or minute:
-//! an interval reaches from the beginning of the first to the end of the second.
+//! A time is `[[year/]month/]day`, `month/`, each with `/hour:minute` or `/hour:` behind it, a time
+//! of day alone, `/day`, `.` (now), `.-n` (n days ago) or `.-n/` (n months ago). Omitted parts are
+//! those of the present. A time stands for all of its year, month, day, hour or minute: an interval
+//! reaches from the beginning of the first to the end of the second.
 
 use super::civil::instant;
 use jiff::civil::{Date, DateTime, Time};

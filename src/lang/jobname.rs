@@ -1,7 +1,7 @@
 //! Job names with array lists (`-J "name[1-9:2,20]%3"`) and job-ID operands (`123[4]`, `0`).
 //!
-//! A list is kept as ranges and never expanded, so `[1-1000000]` costs what `[1]` costs. What
-//! cannot be a list is refused, never shortened to something that can.
+//! A list is kept as ranges and never expanded, so `[1-1000000]` costs what `[1]` costs. A
+//! malformed list is refused, never shortened to a valid one.
 
 use super::scan::Scan;
 use std::fmt;

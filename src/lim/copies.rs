@@ -64,9 +64,9 @@ impl Differences {
         &self.told
     }
 
-    /// Compares; gives those that are new to be told and those that are no more. What differs
-    /// is told once it has been so for `grace` microseconds. A host that tells of no copies
-    /// differs in none.
+    /// Compares the copies; returns the differences to be reported for the first time and those
+    /// that are gone. A difference is reported once it has lasted `grace` microseconds. A host that
+    /// sends no list of copies has no difference.
     pub fn compare(
         &mut self,
         ours: &Copies,

@@ -83,7 +83,7 @@ pub struct Election {
     candidates: Vec<String>,
     /// This host's number among them; none while it stands back.
     rank: Option<usize>,
-    /// The same at all times.
+    /// This host's number among them, also while it stands back.
     own: Option<usize>,
     /// The host stands back until then at most.
     away: Option<u64>,
@@ -91,9 +91,9 @@ pub struct Election {
     master: usize,
     /// The host has sent a message.
     known: bool,
-    /// Its last announcement, or the beginning of the search.
+    /// The time of the master's last announcement, or of the beginning of the search.
     heard: u64,
-    /// Since when its host refuses connections.
+    /// Since when the master's host refuses connections.
     refused: Option<u64>,
     link: Link,
     next_conn: ConnId,
@@ -131,7 +131,7 @@ impl Election {
         Election { candidates, rules, next_conn: 1, ..Election::default() }
     }
 
-    /// The same as `host` sees it; what `old` knew of the master still holds.
+    /// This election as `host` sees it, with what `old` knew of the master.
     pub fn on(mut self, host: &str, old: &Election, out: &mut Vec<Effect>) -> Self {
         self.own = self.candidates.iter().position(|c| c == host);
         self.away = old.away;

@@ -1,4 +1,4 @@
-//! Which hosts start elims for what, and whose values count: the table of the elim document.
+//! The hosts that start elims for a resource, and the reporters whose values count.
 
 use super::*;
 use crate::conf::{BaseConf, ResourceMapping};
@@ -59,7 +59,7 @@ fn started(base: &BaseConf, host: &str) -> (Lim, Vec<Effect>) {
     (lim, out)
 }
 
-/// What melim was last told to run for.
+/// The resources that melim was last told to report, and whether this host is the master.
 fn melim(out: &[Effect]) -> Option<(String, bool)> {
     out.iter().rev().find_map(|e| match e {
         Effect::Melim { resources, master } => Some((resources.join(" "), *master)),
@@ -106,7 +106,7 @@ fn taken_over(lim: &mut Lim, from: u64) -> (u64, Vec<Effect>) {
     panic!("{} does not take over", lim.host)
 }
 
-/// What the master's announcements have each host report.
+/// The resources that the master's announcements have a host report.
 fn wanted(out: &[Effect], host: &str) -> Option<String> {
     out.iter().rev().find_map(|e| match e {
         Effect::Datagram { to, msg: Msg::Lim(LimMsg::Announce { report, .. }) } if to == host => {

@@ -96,7 +96,7 @@ pub fn shared_rows(base: &BaseConf) -> Vec<SharedRow> {
     rows
 }
 
-/// Which host's elims report an instance of a dynamic resource.
+/// The host whose elims report an instance of a dynamic resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reporter {
     /// `[default]`: every host its own.

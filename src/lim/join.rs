@@ -1,13 +1,13 @@
 //! Hosts that lsf.cluster does not name and that join by themselves (dynamic hosts).
 //!
-//! Such a host asks the candidates, after LSF_DYNAMIC_HOST_WAIT_TIME without a word of the master.
-//! The master lets it in when its address, which is that of the packet, is in
+//! A dynamic host asks the candidates, after LSF_DYNAMIC_HOST_WAIT_TIME without a word of the
+//! master. The master lets it in when its address, which is that of the packet, is in
 //! LSF_HOST_ADDR_RANGE, and answers with an announcement; else it says why not. Members are kept
 //! beside the event log, where the next master and the other daemons find them, until they were
 //! away for LSF_DYNAMIC_HOST_TIMEOUT.
 //!
-//! Invariant: who is let in holds the cluster key (the datagram was signed with it), and takes
-//! neither name nor address of another host. See lsf.conf(5).
+//! Invariant: a host that is let in holds the cluster key (the datagram was signed with it), and
+//! takes neither name nor address of another host. See lsf.conf(5).
 
 use super::state::{Lim, say};
 use crate::conf::Member;

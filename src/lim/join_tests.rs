@@ -1,4 +1,4 @@
-//! Who is let into the cluster, what becomes of it, and when it is out again.
+//! Dynamic hosts: which are let into the cluster, their share in it, and their removal.
 
 use super::*;
 use crate::conf::address_range::AddrRanges;

@@ -2,10 +2,10 @@
 //!
 //! Every LIM measures its host each [`SAMPLE_SECS`] (or EXINTERVAL, where that is shorter), shows
 //! each index anew at the index's own interval and sends a beat to the master each EXINTERVAL. The
-//! master keeps the newest reading of every host, asks one that is silent for
-//! HOST_INACTIVITY_LIMIT x EXINTERVAL, takes it as unavailable after RETRY_LIMIT x EXINTERVAL more,
-//! and pushes what changed to its subscribers. A LIM that is not master knows its own host only
-//! and points elsewhere for the rest. Who is master is decided in [`super::election`].
+//! master keeps the newest reading of every host, asks one that is silent for HOST_INACTIVITY_LIMIT
+//! x EXINTERVAL, takes it as unavailable after RETRY_LIMIT x EXINTERVAL more, and pushes what
+//! changed to its subscribers. A LIM that is not master knows its own host only and points
+//! elsewhere for the rest. The election of the master is in [`super::election`].
 //!
 //! Invariants: a reading is kept under the name of its authenticated sender, never under the one it
 //! claims; facts come from this LIM's own configuration, only what was measured from the sender.

@@ -105,8 +105,9 @@ impl Lim {
         Msg::Lim(LimMsg::Done)
     }
 
-    /// The hosts of exclusive jobs, as mbatchd of this host tells them to the master. They stay
-    /// locked while there is no mbatchd, for the jobs go on meanwhile; the next one tells anew.
+    /// The hosts of exclusive jobs, as mbatchd of this host tells them to the master. The hosts
+    /// stay locked while there is no mbatchd, because the jobs go on; the next mbatchd sends a new
+    /// list.
     pub(super) fn exclusive(&mut self, conn: ConnId, hosts: &[String], out: &mut Vec<Effect>) {
         let ours = matches!(self.peers.get(&conn),
             Some(Peer::Daemon { daemon: Daemon::Mbatchd, host }) if *host == self.host);

@@ -183,7 +183,8 @@ pub(super) fn value_in<'a>(load: &'a HostLoad, name: &str) -> Option<&'a str> {
     load.external.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
 }
 
-/// Is this RUNWINDOW open? One that cannot be read is (the reader has said so).
+/// Is this RUNWINDOW open? A malformed one counts as open; reading the configuration has reported
+/// it.
 fn window_open(text: &str, now: Now, zone: &TimeZone) -> bool {
     text.is_empty() || Windows::parse(text).map_or(true, |w| w.open_at(now.secs(), zone))
 }

@@ -95,7 +95,7 @@ pub fn missing(
     Ok(Missing { finishes: lacking, end, synced })
 }
 
-/// Finishes that are looked for, and how often: those of a job that never ran are alike.
+/// The finishes that are looked for, with their number: those of a job that never ran are equal.
 #[derive(Default)]
 struct Wanted(HashMap<Key, u32>);
 
@@ -104,7 +104,7 @@ impl Wanted {
         *self.0.entry(key).or_default() += 1;
     }
 
-    /// Whether it was among them; once less then.
+    /// Takes one finish of this key out; returns whether there was one.
     fn take(&mut self, key: &Key) -> bool {
         let Some(n) = self.0.get_mut(key) else { return false };
         *n -= 1;

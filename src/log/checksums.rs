@@ -8,8 +8,8 @@
 //! u32, CRC-32 of the record with its newline u32, job u32, element u32, kind u32, CRC-32 of the
 //! entry so far u32.
 //!
-//! Each entry stands alone: a damaged one only uncovers its own record. Entries lie in the order
-//! of their places. What no entry covers is read as another LSF's log.
+//! Each entry stands alone: a damaged one only uncovers its own record. Entries lie in the order of
+//! their places. The part that no entry covers is read like the log of another LSF.
 
 use super::codec::name_of;
 use super::disk::{Disk, FileId, read_full};
@@ -30,7 +30,7 @@ pub const ACCT_MARK: u64 = 256;
 pub struct Entry {
     /// Byte offset of the record in lsb.events.
     pub at: u64,
-    /// Its length with the newline, bytes.
+    /// Length of the record with its newline, bytes.
     pub len: u32,
     pub crc: u32,
     /// The job it concerns; job 0 none, and with it the element is that of a control record's

@@ -100,7 +100,7 @@ pub fn read_small(disk: &mut dyn Disk, name: &str, cap: usize) -> io::Result<Opt
     Ok(Some(buf))
 }
 
-/// Writes a whole small file and makes its bytes durable. Its name is made durable by the caller.
+/// Writes a whole small file and makes its bytes durable. The caller makes its name durable.
 pub fn write_small(disk: &mut dyn Disk, name: &str, mode: u32, bytes: &[u8]) -> io::Result<()> {
     let file = disk.open(name, Some(mode))?;
     let done = disk

@@ -1,13 +1,13 @@
 //! Taking the log over from a run that may still be writing it: one that was stopped between the
 //! look at the owner file and its write, whose host was cut off, whose pages another system writes
-//! back late. Its lock may be gone; its open files are not.
+//! back late. The lock of that run may be gone; its open files are not.
 //!
 //! The log is taken in three steps, each durable before the next:
 //!
-//! 1. The owner file is claimed. A run looks at it once more between its sync and its reply, so
-//!    that nothing it acknowledged is synced later than this.
-//! 2. What it was about to rename is removed: such files have the run's word in their names. A run
-//!    that makes one later finds itself disowned before it renames.
+//! 1. The owner file is claimed. A run reads the owner file once more between its sync and its
+//!    reply, so that nothing it acknowledged is synced later than this.
+//! 2. Files that the earlier run was about to rename are removed: their names contain its word. A
+//!    run that makes one later finds itself disowned before it renames.
 //! 3. The files that are written by place get a new file under the same name: whatever the earlier
 //!    run still writes or cuts goes to a file without a name. The spool is continued in a new file
 //!    that is made exclusively.

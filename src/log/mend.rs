@@ -32,7 +32,7 @@ const MAX_KEPT: u32 = 1000;
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     pub at: u64,
-    /// Its entry; the place in it is not used.
+    /// The checksum entry of the line; the place in the entry is not used.
     pub entry: Entry,
 }
 

@@ -44,7 +44,7 @@ pub mod writer;
 
 /// The event log.
 pub const EVENTS: &str = "lsb.events";
-/// Its checksums.
+/// The checksums of the event log.
 pub const EVENTS_SUM: &str = "lsb.events.sum";
 /// The accounting file.
 pub const ACCT: &str = "lsb.acct";

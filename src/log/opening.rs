@@ -39,7 +39,7 @@ pub(super) fn rewrite<D: Disk>(disk: &mut D, tail: Tail, from: u64) -> io::Resul
     Ok(())
 }
 
-/// The same for what records have in the spool, which is synced before they are.
+/// Writes the records' pieces in the spool once more. The spool is synced before the records are.
 pub(super) fn rewrite_spooled<D: Disk>(disk: &mut D, plan: &RecoveryPlan) -> Result<(), Fail> {
     let places = &plan.spooled;
     let mut numbers: Vec<u32> = places.iter().filter(|at| at.len > 0).map(|at| at.spool).collect();

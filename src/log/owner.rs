@@ -37,7 +37,7 @@ pub struct Owner {
     pub epoch: u64,
     /// A word that no other run has.
     pub run: String,
-    /// Its process, as the runner knows it again on the same boot.
+    /// The process of the run, in a form by which it can be recognised during the same boot.
     pub process: String,
 }
 
@@ -132,7 +132,7 @@ pub enum LockError {
     },
     /// Locks do not work on this file system.
     NoLocks(io::Error),
-    /// They are granted to everybody.
+    /// Locks are granted to everybody on this file system.
     FakeLocks,
     Io(io::Error),
 }

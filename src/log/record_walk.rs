@@ -46,8 +46,7 @@ impl RecordWalker {
         self.look_from = place;
     }
 
-    /// What was found of records that do not lie where they were written; `None`: every one that
-    /// is whole does.
+    /// The records that do not lie where they were written; `None`: every whole record lies there.
     pub fn moved(&self) -> Option<&Moved> {
         self.moved.as_ref()
     }

@@ -1,5 +1,5 @@
-//! Recovery: takes over the log, reads all of it and reports the result. It writes nothing except
-//! the ownership of this run (`fence`) and the end of a switch that was interrupted;
+//! Recovery: takes over the log, reads all of it and reports the result. Recovery writes nothing
+//! except the ownership of this run (`fence`) and the end of a switch that was interrupted;
 //! [`RecoveryPlan`] lists the repairs that `Store::open` must make.
 //!
 //! - A torn tail is cut and reported: what a crash left of a commit that was never acknowledged.

@@ -40,7 +40,7 @@ pub enum Crash {
     /// The machine lost power: a prefix of the unsynced writes to each file survives, the last
     /// of it torn.
     Power(u64),
-    /// The same, but the last write survives in any of its blocks, the others zeroed.
+    /// The machine lost power; of the last write any blocks survive, the others are zeroed.
     PowerTorn(u64),
 }
 

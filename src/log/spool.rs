@@ -32,8 +32,8 @@ pub fn sum_name(number: u32) -> String {
     format!("{INFO}/{PREFIX}{number}.sum")
 }
 
-/// Those of these places in one spool file whose bytes are not what was written there. What has
-/// no checksum entry is not judged.
+/// The places, of those given in one spool file, whose bytes are not the ones that were written.
+/// Places without a checksum entry are not judged.
 pub fn damaged(
     disk: &mut dyn Disk,
     number: u32,

@@ -162,8 +162,8 @@ impl<D: Disk> Store<D> {
         Ok(store)
     }
 
-    /// Begins anew from a log that is not the last one. What tells that goes last: a start that is
-    /// interrupted here asks the administrator again.
+    /// Begins anew from a log that is not the last one. The signs of that are removed last: a start
+    /// that is interrupted here asks the administrator again.
     fn begin_from(&mut self, base: &Base) -> Result<(), Fail> {
         let mut batch = Batch::default();
         base.records.iter().for_each(|record| batch.append(record));
@@ -485,7 +485,7 @@ impl<D: Disk> Store<D> {
         Ok(spool)
     }
 
-    /// Makes a spool file. One that is there already is another run's.
+    /// Makes a spool file. An existing file of the name belongs to another run.
     fn new_spool(&mut self, number: u32) -> Result<Tail, Fail> {
         let name = spool::name(number);
         match self.files.disk.create_new(&name, PRIVATE) {

@@ -61,8 +61,8 @@ pub(super) fn same(disk: &mut dyn Disk, a: &str, b: &str) -> io::Result<bool> {
     named
 }
 
-/// Does the checksum file of this new log cover what is lsb.events now? Its head is written when
-/// all of it is; its first and last entry are looked at.
+/// Does the checksum file of this new log cover the present lsb.events? A head means that the
+/// checksum file is complete; then its first and last entry are compared.
 fn is_sum_of(disk: &mut dyn Disk, name: &str) -> io::Result<bool> {
     let sums = checksums::read(disk, &sum_of(name))?;
     if sums.head.is_none() || !exists(disk, EVENTS)? {

@@ -1,7 +1,7 @@
 //! The thread of the real mbatchd that writes the log, so that no sync ever stops the loop.
 //!
-//! What it does is in `writer`; what happened is told through a callback on this thread
-//! ([`WriterNotice`]). After [`WriterNotice::Fatal`] the thread does nothing more.
+//! The work is done in `writer`; a callback on this thread reports its results ([`WriterNotice`]).
+//! After [`WriterNotice::Fatal`] the thread does nothing more.
 //!
 //! For tests on a personal cluster (`testing`), [`CRASH_AT`] kills the process at the N-th commit
 //! at a named point, and [`FAULT_FILE`] makes writes fail while a file exists.
@@ -109,8 +109,8 @@ impl LogHandle {
         Ok(LogHandle { orders, thread: Some(thread) })
     }
 
-    /// The same for a log that cannot be taken over yet, for `why`: there is no space. Orders fail
-    /// until `open`, which is tried again and again, succeeds ([`WriterNotice::Opened`]).
+    /// Starts the thread for a log that cannot be taken over yet: there is no space (`why`). Orders
+    /// fail until `open`, which is tried again and again, succeeds ([`WriterNotice::Opened`]).
     pub fn start_waiting<D: Disk + 'static>(
         open: Box<dyn FnMut() -> Result<Store<D>, String> + Send>,
         why: String,

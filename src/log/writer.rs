@@ -46,7 +46,7 @@ pub enum WriterNotice {
 
 /// A command to the writer.
 pub enum Command {
-    /// Make it durable. Its ticket must be larger than any before.
+    /// Make the batch durable. Its ticket must be larger than any before.
     Batch(Box<Batch>),
     /// Switch lsb.events, behind what was ordered before.
     Switch(Box<SwitchOrder>),

@@ -55,8 +55,8 @@ pub fn cut(text: &str, most: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// What the text of the log has in place of a character that could end a record for some reader
-/// or act on a terminal; `None`: the character itself.
+/// The byte that the log has in place of a character that could end a record for some reader or act
+/// on a terminal; `None`: the character itself.
 pub fn log_substitute(c: char) -> Option<u8> {
     match c {
         '\n' | '\u{85}' | '\u{2028}' | '\u{2029}' => Some(b';'),

@@ -1,6 +1,6 @@
-//! Maps by numbers of our own: job IDs, symbols, connections. Nobody outside chooses enough of
-//! them to make buckets collide, so they need not be hashed by a keyed function, which is several
-//! times slower. What users name is hashed by the standard one.
+//! Maps by numbers of our own: job IDs, symbols, connections. Nobody outside chooses enough of them
+//! to make buckets collide, so they need not be hashed by a keyed function, which is several times
+//! slower. Names that users choose are hashed by the standard function.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

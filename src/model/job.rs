@@ -212,8 +212,9 @@ pub struct JobSpec {
     pub extra: Vec<(String, String)>,
 }
 
-/// What esub printed for eexec, in base64: it travels and lies with the environment of the
-/// submission, which is its owner's alone, and is taken out of it on the way to the job.
+/// The variable with the output of esub for eexec, in base64. The variable is part of the
+/// environment of the submission, which is its owner's alone, and is taken out before the job
+/// starts.
 pub const EEXEC_DATA: &str = "LSB_EEXEC_DATA";
 
 /// Keys of [`JobSpec::extra`].

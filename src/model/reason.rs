@@ -54,11 +54,11 @@ pub mod pend {
     pub const SBD_REFUSED: u32 = 1608;
     /// First of the load threshold codes; the index number is added.
     pub const LOAD: u32 = 2001;
-    /// The same for external indices.
+    /// The load threshold code of external indices.
     pub const LOAD_EXTERNAL: u32 = 2012;
     /// First of the reservation codes; the index number is added.
     pub const RESERVE: u32 = 2601;
-    /// The same for external indices and other resources.
+    /// The reservation code of external indices and other resources.
     pub const RESERVE_EXTERNAL: u32 = 2612;
     /// Ours: held because the log lost part of the job's history.
     pub const DAMAGED: u32 = 9001;
@@ -168,7 +168,7 @@ pub mod susp {
     pub const WINDOW: u32 = 4;
     /// First of those by load; the index number is added.
     pub const LOAD: u32 = 20;
-    /// The same for external indices.
+    /// The code of external indices.
     pub const LOAD_EXTERNAL: u32 = 31;
     /// Queue's conditions on the load; the last of those by load.
     pub const STOP_COND: u32 = 32;

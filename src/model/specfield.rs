@@ -1,5 +1,5 @@
 //! The parts of a submission that bmod changes: one table of the option, what histories call it,
-//! and what is copied from one submission to another. What has no row here cannot be changed.
+//! and what is copied from one submission to another. A field without a row here cannot be changed.
 
 use super::job::{JobSpec, extra, opt, opt2};
 use serde::{Deserialize, Serialize};

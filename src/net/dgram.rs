@@ -51,12 +51,13 @@ struct KeyOnly {
 /// The signing and replay state of a daemon's datagrams.
 #[derive(Default)]
 pub struct Seal {
-    /// When our numbers began, and the last of them.
+    /// The beginning of our numbers, and the last number sent.
     start: u64,
     last_sent: u64,
-    /// The same of what was taken last, by host.
+    /// Beginning and last number of the datagrams taken from each host.
     last_taken: HashMap<String, (u64, u64)>,
-    /// The same of those that ask to be let in: any name that one who has the key may think of.
+    /// Beginning and last number for hosts that ask to be let in; a holder of the key can invent
+    /// any number of names.
     strangers: HashMap<String, (u64, u64)>,
     keys: HashMap<String, MacKey>,
 }

@@ -83,7 +83,7 @@ impl Held {
         address(self.guard.as_fd())
     }
 
-    /// The same sockets for a daemon that is to serve.
+    /// Copies of the sockets for a daemon that is to serve.
     pub fn copies(&self) -> io::Result<Copies> {
         if let Some(fd) = &self.datagrams {
             connect_unspec(fd)?;

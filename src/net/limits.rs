@@ -36,11 +36,11 @@ pub const CHUNK: usize = 256 << 10;
 pub const READ_BUDGET: usize = 256 << 10;
 /// Reading of one turn ends after so long, microseconds; the rest is read in the next.
 pub const READ_TURN_US: u64 = 6_000;
-/// Long work takes so much of one turn where nobody says anything, microseconds.
+/// Long work takes so much of one turn where nobody sends a message, microseconds.
 pub const WORK_TURN_US: u64 = 8_000;
-/// The same while somebody does.
+/// Long work takes so much of one turn while somebody sends messages, microseconds.
 pub const WORK_SHARE_US: u64 = 5_000;
-/// Messages of long work that wait for a sync before it pauses for that.
+/// Number of messages waiting for a sync at which long work pauses until the sync has ended.
 pub const HELD_BEFORE_WORK: usize = 512;
 /// Connections accepted in one turn.
 pub const ACCEPT_BUDGET: usize = 64;

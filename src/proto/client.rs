@@ -130,7 +130,7 @@ pub fn env_hash(env: &ByteStr) -> String {
     text
 }
 
-/// Which jobs a command means. Empty fields do not restrict.
+/// The jobs that a command means. An empty field is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobSelect {
@@ -207,7 +207,7 @@ pub enum Verb {
     Requeue(Requeue),
 }
 
-/// Which jobs brequeue takes, and what becomes of them.
+/// The states in which brequeue takes jobs, and whether they are held afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requeue {
@@ -309,7 +309,7 @@ impl Outcome {
     }
 }
 
-/// Which states bjobs wants.
+/// The states that bjobs asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Which {
@@ -457,8 +457,8 @@ pub enum Col {
     CpuPeakSecs,
     /// `done`, `err`: the commands after a job, where it has some and they have ended
     Post,
-    /// What was last asked for with bkill, bstop and bresume: [[host, reason] * 3], both empty
-    /// where it was not, the reason also where none was given
+    /// the last requests of bkill, bstop and bresume: [[host, reason] * 3]; both empty where there
+    /// was none, the reason also where none was given
     Issued,
     /// seconds pending without being eligible; null while that is not tracked
     IneligibleTime,

@@ -13,9 +13,9 @@
 //! 36   n    body: JSON; in a stream frame a port (1 byte) and raw bytes
 //! ```
 //!
-//! The MAC is HMAC-SHA256 under the connection's session key, cut to 16 bytes, over bytes 0 to
-//! 19, one byte for the direction, and the body. It is checked, in constant time, before the
-//! body is parsed; so is the sequence number, which makes a replayed frame fail.
+//! The MAC is HMAC-SHA256 under the connection's session key, cut to 16 bytes, over bytes 0 to 19,
+//! one byte for the direction, and the body. The MAC is checked, in constant time, before the body
+//! is parsed; so is the sequence number, which makes a replayed frame fail.
 //!
 //! Invariants: a length is held against the cap of the connection's phase before anything is
 //! reserved for it, and the buffer grows with what has arrived, never with what was announced.
@@ -36,12 +36,12 @@ const COVERED: usize = 20;
 pub const MAC_LEN: usize = 16;
 /// Largest body between daemons, bytes.
 pub const MAX_FRAME: usize = 8 << 20;
-/// Largest body from a user, bytes. What it holds fits into a frame between daemons, even where
-/// it has to travel there in base64.
+/// Largest body from a user, bytes. Its contents fit into a frame between daemons, even in base64.
 pub const MAX_FRAME_USER: usize = 4 << 20;
 /// Largest body before authentication, and to authd, bytes.
 pub const MAX_FRAME_EARLY: usize = 16 << 10;
-/// The same at daemons of a site with an eauth of its own: room for auxiliary data as well, bytes.
+/// Largest body before authentication at a site with an eauth of its own, bytes: there is room for
+/// auxiliary data.
 pub const MAX_FRAME_EAUTH: usize = 112 << 10;
 /// Largest body of a datagram, bytes (IPv4 leaves 65,507 for all).
 pub const MAX_DATAGRAM: usize = 60 << 10;
@@ -213,7 +213,7 @@ impl fmt::Debug for MacKey {
     }
 }
 
-/// Which end of a connection this is.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Client,
@@ -283,8 +283,8 @@ fn clip(words: &str) -> String {
     words.chars().take(120).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The first frame of `bytes` and its length; `None` while it is incomplete. What is wrong is
-/// told as soon as it can be seen.
+/// The first frame of `bytes` and its length; `None` while it is incomplete. An error is returned
+/// as soon as the bytes that show it are there.
 fn split(bytes: &[u8], cap: usize) -> Result<Option<(Raw<'_>, usize)>, FrameError> {
     let seen = bytes.len().min(MAGIC.len());
     if bytes[..seen] != MAGIC[..seen] {
@@ -465,8 +465,8 @@ impl Session {
         Session { version, key: Some(MacKey::new(&key.0)), side, sent: 0, received: 0 }
     }
 
-    /// An unsigned one, for Unix sockets alone. Its ends agree on no version, and while a host
-    /// is upgraded they differ.
+    /// An unsigned one, for Unix sockets alone. The ends do not agree on a version, and while a
+    /// host is upgraded their versions differ.
     pub fn local() -> Self {
         let (version, side) = (super::PROTO_LOW, Side::Client);
         Session { version, key: None, side, sent: 0, received: 0 }

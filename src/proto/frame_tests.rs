@@ -18,7 +18,7 @@ fn ping(session: &mut Session, n: u64) -> Vec<u8> {
     out
 }
 
-/// What the server makes of these bytes, as one stream.
+/// The messages that the server reads from these bytes, as one stream.
 fn hear(server: &mut Session, bytes: &[u8]) -> Result<Vec<u64>, FrameError> {
     let mut dec = Decoder::new(MAX_FRAME);
     let mut got = Vec::new();
@@ -219,7 +219,7 @@ fn keys_are_never_printed() {
     assert!(!text.contains("ab") && !text.contains("171"), "{text}");
 }
 
-/// What a newer peer may say beyond what we know.
+/// Messages of a newer peer that this version does not know.
 #[test]
 fn what_is_to_come_is_passed_over_or_named() {
     let (k, side) = (key(7), Side::Server);

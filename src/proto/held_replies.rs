@@ -8,7 +8,7 @@ use super::{Msg, Refusal};
 use crate::model::reason::err;
 use std::collections::VecDeque;
 
-/// Which appends belong together, and how far the log is durable.
+/// The tickets: which appends are synced together, and how far the log is durable.
 #[derive(Debug)]
 pub struct Tickets {
     current: u64,
@@ -113,8 +113,8 @@ impl Held {
         self.0.pop_front().map(|w| w.msg)
     }
 
-    /// What is sent when the tickets fail: a command is told so, what only waited behind goes
-    /// all the same, the rest is dropped.
+    /// The messages to send when the tickets fail: commands get an error, messages that only waited
+    /// behind others leave unchanged, the rest is dropped.
     pub fn void(&mut self) -> impl Iterator<Item = Msg> + use<> {
         std::mem::take(&mut self.0).into_iter().filter_map(|w| match (w.durable, w.msg) {
             (false, msg) => Some(msg),

@@ -5,10 +5,10 @@
 //! and removes the job file as the user. A start of a known task changes nothing and is answered
 //! with its state. Ends wait in the launcher until `Forget`.
 //!
-//! What the launcher (and, for `Sample`, sbatchd) wants of the operating system is an
-//! [`OsEffect`]; what comes back is an [`OsInput`]. Both are complete: a simulated host needs
-//! nothing else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before
-//! any other input. Start ticks are never 0.
+//! A request of the launcher (and, for `Sample`, of sbatchd) to the operating system is an
+//! [`OsEffect`]; the answer is an [`OsInput`]. Both are complete: a simulated host needs nothing
+//! else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before any other
+//! input. Start ticks are never 0.
 
 use super::daemon::Daemon;
 use crate::model::job::{End, Limits, Usage};
@@ -67,9 +67,9 @@ impl std::fmt::Display for TaskId {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LaunchMsg {
     // sbatchd -> launcher
-    /// First message of a connection; answered by `Tasks`, after which every change of a task
-    /// is told by `Task`: res hears of its own, sbatchd of all others. That a job runs may be told
-    /// together with its end.
+    /// First message of a connection; answered by `Tasks`, after which every change of a task is
+    /// told by `Task`: res hears of its own, sbatchd of all others. The start and the end of a job
+    /// may be told together.
     Hello,
     /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
     Start { id: TaskId, plan: Box<Plan>, note: String },
@@ -180,7 +180,7 @@ pub struct Ready {
     /// The output while the job runs, which goes to `out` at the end; empty: it is there at once.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub buffer: ByteStr,
-    /// The same of the error output, with where it goes.
+    /// The error output while the job runs; it goes to `err` at the end.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub err_buffer: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
@@ -242,7 +242,7 @@ impl Hook {
     }
 }
 
-/// Whose it is, which decides where it runs and what its failure means.
+/// The owner of a hook, which decides where it runs and what its failure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HookOf {
     /// In /tmp, with a plain PATH.
@@ -379,7 +379,7 @@ pub struct FinishPlan {
     /// `append_to` is emptied first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub over: bool,
-    /// The same of the error output.
+    /// The error output, which is appended to `err` and removed then.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub err_buffer: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
@@ -530,7 +530,7 @@ pub enum OsInput {
     Setup {
         id: TaskId,
         setup: Setup,
-        /// Its end follows at once: one message tells both.
+        /// The end of the task follows at once: one message tells both.
         ended: bool,
     },
     DaemonUp {

@@ -243,7 +243,7 @@ pub enum LimMsg {
     Verbose {
         level: u8,
     },
-    /// The same with all that can be asked for. Answered by `Done`.
+    /// The log level, the timing of turns and the file of LIM's log. Answered by `Done`.
     Logging(Logging),
     /// Ask for what LIM has from lsf.conf.
     Config,

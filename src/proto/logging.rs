@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Logging {
     /// 0 as lsf.conf says, 1 debugging, 2 all.
     pub level: Option<u8>,
-    /// Which turns are told with the time that they took: 0 none, 1 those of 0.1 s and more, each
+    /// Level of timing: the turns whose time is logged. 0 none, 1 those of 0.1 s and more, each
     /// further level those ten times shorter, 5 all.
     pub timing: Option<u8>,
     /// The file is named FILE.DAEMON.log.HOST, in LSF_LOGDIR unless FILE has a directory; empty:

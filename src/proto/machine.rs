@@ -115,8 +115,8 @@ pub enum Input {
     Switched {
         ok: bool,
     },
-    /// What the answer to [`Effect::Recall`] is, and at the start what was kept of this host
-    /// alone; empty where there is nothing (lim).
+    /// The answer to [`Effect::Recall`], and at the start the text kept for this host alone; empty
+    /// where there is none (lim).
     Kept {
         what: Keep,
         text: String,
@@ -227,7 +227,7 @@ pub enum Effect {
         to: String,
         msg: Msg,
     },
-    /// The same to an address that no host of the cluster has (lim).
+    /// Send an unacknowledged datagram to an address that no host of the cluster has (lim).
     Reply {
         addr: IpAddr,
         to: String,

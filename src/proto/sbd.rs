@@ -27,7 +27,7 @@ pub enum SbdMsg {
     /// Act on a started attempt. `order` grows, over restarts too; an old one is ignored.
     Act {
         key: JobKey,
-        /// The same for an sbatchd that does not know `order`; it begins again after 65,536.
+        /// The order's number for an sbatchd that does not know `order`; begins again after 65,536.
         seq: u32,
         #[serde(default, skip_serializing_if = "is_zero")]
         order: u64,
@@ -102,7 +102,8 @@ pub struct StartJob {
     pub script: SpoolRef,
     /// First execution host first.
     pub hosts: Vec<(Arc<str>, u32)>,
-    /// The same slots in the order of -hostfile, where it comes back to a host; none: as `hosts`.
+    /// The slots in the order of -hostfile, where that names a host again after others; none: as
+    /// `hosts`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
     pub cluster: Arc<str>,
@@ -129,8 +130,8 @@ pub struct StartJob {
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub post_timeout: u64,
-    /// Where its exit value sends it back to the queue, it runs no more by itself: what is mailed
-    /// about it is mailed then.
+    /// An exit value that requeues the job leaves it held this time: so the mail about it is sent
+    /// at the end of this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub last_requeue: bool,
 }
@@ -170,7 +171,7 @@ pub struct TaskState {
     pub exec_home: String,
     /// Words to show: why the cwd is not the one asked for, why output went elsewhere ...
     pub note: String,
-    /// Where it is over: what of its report, output or file transfers did not go as it should.
+    /// After the end: the failures of its report, output or file transfers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub after: String,
     pub usage: Usage,
@@ -203,7 +204,7 @@ pub enum Phase {
     Starting,
     Running,
     Suspended,
-    /// Never ran: pending reason code. It will never run under this attempt.
+    /// The attempt did not run and never will; `reason` is the pending reason code.
     Failed {
         reason: u32,
     },

@@ -3,12 +3,12 @@
 /// Lowest protocol version this build reads and writes.
 pub const PROTO_LOW: u16 = 1;
 
-/// Highest protocol version this build speaks. What is said before both ends have agreed, and
-/// what is never agreed on (datagrams, Unix sockets), is of [`PROTO_LOW`].
+/// Highest protocol version this build speaks. Messages before the ends have agreed on a version,
+/// datagrams and messages on Unix sockets are of [`PROTO_LOW`].
 pub const PROTO_HIGH: u16 = 1;
 
-/// What [`high`] tells, in figures. Tests make a file of the next version of one of this by
-/// changing them; who can do that to a file in use has no need to.
+/// The result of [`high`], as a digit at the end. Tests change this digit in a copy of the binary
+/// to get one of the next version.
 static SPOKEN: [u8; 20] = *b"lsf protocol up to 1";
 
 /// [`PROTO_HIGH`] as the file that runs has it.

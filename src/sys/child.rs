@@ -25,7 +25,7 @@ pub enum Io {
     Null,
     /// A pipe whose other end is ours.
     Pipe,
-    /// The same as our own.
+    /// A copy of our own descriptor.
     Ours,
 }
 

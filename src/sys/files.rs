@@ -171,7 +171,7 @@ pub fn own(meta: &Metadata, uid: u32) -> io::Result<()> {
 /// A path followed part by part.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Followed {
-    /// Where it leads, without links; where parts are missing, the last directory that is there.
+    /// The end of the path, without links; where parts are missing, the last existing directory.
     pub path: PathBuf,
     /// The parts that are not there.
     pub missing: Vec<OsString>,
@@ -245,7 +245,7 @@ fn writable(meta: &Metadata) -> bool {
 }
 
 /// Why this process must not run a program that lsf.conf leads to: it is root's, and others than
-/// root could exchange the program. What is not there is no reason.
+/// root could exchange the program. A missing file is no reason.
 pub fn unsafe_program(path: &Path) -> Option<String> {
     if super::euid() != 0 {
         return None;

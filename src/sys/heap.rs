@@ -32,7 +32,7 @@ const KEPT: u32 = 64;
 /// has them: a million jobs lie on 500 such pages instead of 200,000 others, each of which costs a
 /// fault at first and a search in tables at every visit that is not near the one before.
 const LARGE: usize = 32 << 20;
-/// Such a step.
+/// Bytes of a large step.
 const STEP: usize = 8 << 20;
 /// A block of so many bytes is a mapping of its own.
 const OWN: usize = 4 << 20;
@@ -248,8 +248,8 @@ unsafe impl GlobalAlloc for Heap {
                 (size, 16)
             }
             None if own(&layout) => {
-                // SAFETY: it is a mapping of this size, and nobody uses it any more. One that the
-                // system does not take back stays: there is nobody to tell.
+                // SAFETY: it is a mapping of this size, and nobody uses it any more. A failure of
+                // munmap cannot be reported here; the mapping stays then.
                 let _ = unsafe { munmap(block.cast(), layout.size()) };
                 return;
             }

@@ -1,6 +1,6 @@
 //! Copying and comparing of bytes for the static file: memcpy, memmove, memcmp and bcmp by the
-//! names under which compiled code calls them. Those of musl go byte by byte where a copy runs
-//! backwards or a comparison runs at all, and start a microcoded loop for each copy of a few
+//! names under which compiled code calls them. The functions of musl go byte by byte where a copy
+//! runs backwards or a comparison runs at all, and start a microcoded loop for each copy of a few
 //! bytes, which was a quarter of mbatchd's time. glibc's are good, and so are musl's on other
 //! processors: there this file is only compiled for its tests.
 //!
@@ -105,10 +105,10 @@ unsafe fn copy(d: *mut u8, s: *const u8, n: usize) {
 /// As for [`copy`]; `n` is more than [`TURN`].
 #[inline(never)]
 unsafe fn long(d: *mut u8, s: *const u8, n: usize) {
-    // SAFETY: every turn lies within the `n` bytes, and so do the stretches of TURN bytes at
-    // their ends. What a turn reads was not yet written: forwards when the target lies before
-    // the source or behind its end, else backwards; the last (or first) TURN bytes are read
-    // before the loop, since it may write over them.
+    // SAFETY: every turn lies within the `n` bytes, and so do the stretches of TURN bytes at their
+    // ends. Bytes that a turn reads were not yet written: forwards when the target lies before the
+    // source or behind its end, else backwards; the last (or first) TURN bytes are read before the
+    // loop, since it may write over them.
     unsafe {
         if (d as usize).wrapping_sub(s as usize) >= n {
             let tail = load4(s.add(n - TURN));

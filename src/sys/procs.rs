@@ -49,8 +49,8 @@ impl Proc {
         (!matches!(s.state, 'Z' | 'X')).then_some(Proc { pid, ticks: s.ticks })
     }
 
-    /// A child just made. One that has ended already has no start any more, and nobody else gets
-    /// its pid before it is reaped.
+    /// A child just made. A child that has ended has no start time any more, and no other process
+    /// gets its pid before it is reaped.
     pub fn child(pid: u32) -> Proc {
         Proc::of(pid).unwrap_or(Proc { pid, ticks: 1 })
     }
@@ -104,8 +104,8 @@ pub fn children(pid: u32) -> Vec<Proc> {
     living(|s| s.parent == pid)
 }
 
-/// Its living children, and those in the session that it leads (they may have lost their
-/// parent).
+/// The living children of a process, and the members of the session that it leads (they may have
+/// lost their parent).
 pub fn below(pid: u32) -> Vec<Proc> {
     living(|s| s.parent == pid || s.session == pid)
 }

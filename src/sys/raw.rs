@@ -298,8 +298,8 @@ pub fn begin_signals(blocked: &[i32]) -> io::Result<()> {
 /// Only for a process of one thread: what others hold locked would stay so in the copy.
 pub fn fork_beside() -> io::Result<u32> {
     let how = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
-    // SAFETY: like fork(2), without memory or stack of its own; numbers only. What the C library
-    // remembers of the thread's number is wrong in the copy, which starts no thread.
+    // SAFETY: like fork(2), without memory or stack of its own; numbers only. The thread ID that
+    // the C library remembers is wrong in the copy, which starts no thread.
     let pid = unsafe { libc::syscall(libc::SYS_clone, how, 0, 0, 0, 0) };
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid as u32) }
 }
@@ -312,9 +312,10 @@ pub fn unblock_signals() -> io::Result<()> {
     if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
 }
 
-/// Has a child put itself before the terminal that is its standard input, so that not one key
-/// reaches somebody else, and take signals again, before it becomes its program. Whoever starts
-/// it has all of them blocked: the kernel would stop who is not yet before the terminal.
+/// Makes a child the foreground process group of the terminal that is its standard input, before it
+/// becomes its program, so that no key reaches another process; then it unblocks all signals. The
+/// caller must have blocked them: the kernel would stop a process that is not in the foreground
+/// yet.
 pub fn in_front(command: &mut std::process::Command) {
     use std::os::unix::process::CommandExt;
     let front = || {

@@ -21,8 +21,8 @@ pub struct Site {
     /// Directory of lsf.conf.
     pub envdir: String,
     pub lsf: LsfConf,
-    /// This host as far as lsf.conf tells: the name by which the daemons here are found. It is
-    /// canonical where `shared_machine`; else authd knows the canonical one.
+    /// This host as far as lsf.conf tells: the name by which the daemons here are found. The name
+    /// is canonical where `shared_machine`; else authd knows the canonical one.
     pub host: String,
     /// Several hosts live on this machine (LSF_ALLOW_LOCAL_HOST=Y): sockets lie below a directory
     /// of the host's name and connections leave from the host's own address.

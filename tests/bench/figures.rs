@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(5);
 /// Longest time of one step.
 const STEP: Duration = Duration::from_secs(60);
 
-/// What a figure is held against.
+/// The machine's own figures, which the others are compared with.
 pub struct Machine {
     pub spawn: Figure,
     pub shells: Figure,
@@ -132,7 +132,7 @@ impl Memory {
     }
 }
 
-/// What all daemons cost while nothing happens, % of one processor.
+/// Processor time of all idle daemons, % of one processor.
 fn idle(rig: &Rig, table: &mut Table) {
     // the last answers are out, the log is synced
     std::thread::sleep(Duration::from_secs(2));

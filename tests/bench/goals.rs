@@ -1,4 +1,4 @@
-//! What each line must reach, and whether it did.
+//! The goal of each line, and whether it was reached.
 //!
 //! The goals were set on a machine whose own limits are known. Another machine's processes may
 //! start at a third of that speed, so a goal that a limit bounds is also given as its share of
@@ -17,7 +17,7 @@ struct Goal {
 
 /// Spawn and wait of /bin/true, ms.
 const SPAWN: Option<f64> = Some(0.237);
-/// The same from several shells at once, a second.
+/// Spawns of /bin/true from several shells at once, a second.
 const SHELLS: Option<f64> = Some(6_900.0);
 /// Round trips over 64 connections, a second.
 const TRIPS: Option<f64> = Some(323_000.0);
@@ -68,7 +68,7 @@ pub fn text(table: &Table) -> String {
     if out.is_empty() { out } else { format!("{:<52}{:>12}\n{out}", "goals", "goal") }
 }
 
-/// What became of a goal.
+/// The words for a goal: reached, reached by its share, or missed.
 fn verdict(row: &Row, goal: &Goal) -> String {
     let more = row.figure.unit.more_is_better();
     let reaches = |is: f64, wanted: f64| if more { is >= wanted } else { is <= wanted };

@@ -1,4 +1,4 @@
-//! What the machine itself can do, measured in the same run as the figures.
+//! The limits of the machine itself, measured in the same run as the figures.
 
 use super::table::{Figure, Unit, ms};
 use super::{RUNS, shells};

@@ -1,8 +1,8 @@
-//! `make bench`: what the system does beside what the machine itself can do, measured in the same
-//! run. Prints one table and writes `bench.json` into the target directory. It makes clusters of
-//! its own, ends by itself within fourteen minutes, and takes everything away again, also when it
-//! is interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make bench-long`
-//! and `make bench-compare` are `long` and `compare`.
+//! `make bench`: the figures of the system beside the limits of the machine, measured in the same
+//! run. Prints one table and writes `bench.json` into the target directory. The program makes
+//! clusters of its own, ends by itself within fourteen minutes, and takes everything away again,
+//! also when it is interrupted. `LSF_BENCH` names the groups to be measured, all by default. `make
+//! bench-long` and `make bench-compare` are `long` and `compare`.
 
 mod accounts;
 mod compare;

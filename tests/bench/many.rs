@@ -1,5 +1,5 @@
-//! What only shows among many pending jobs: whether rates hold, memory, restart, a storm of
-//! queries. Jobs that stay pending are in a queue of their own that is not active.
+//! Figures with many pending jobs: whether rates hold, memory, restart, a storm of queries. Jobs
+//! that stay pending are in a queue of their own that is not active.
 
 use super::figures::{self, Machine, Memory};
 use super::kept;
@@ -142,7 +142,7 @@ impl Rates {
         Figure::new(name, Unit::PerSec, self.jobs.clone())
     }
 
-    /// What is left of the rates of another time.
+    /// These rates as a share of earlier ones.
     fn left(&self, table: &mut Table, of: &Rates, what: &str) {
         let share = |now: &[f64], then: &[f64]| {
             let then = median(then)?;

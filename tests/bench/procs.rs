@@ -1,4 +1,4 @@
-//! What processes cost, from /proc.
+//! Time and memory of processes, from /proc.
 
 use std::fs;
 

@@ -33,8 +33,8 @@ fn taken(sock: &mut UnixStream, session: &mut Session, to: &mut dyn FnMut(&mut S
     }
 }
 
-/// The same bytes through a socket pair, each frame signed at one end and verified at the other;
-/// `back`: and the same way back, as through cat.
+/// The bytes through a socket pair, each frame signed at one end and verified at the other; `back`:
+/// and back again, as through cat.
 fn pair(name: &str, back: bool) -> Figure {
     let one = || {
         let (mut near, mut far) = UnixStream::pair().ok()?;

@@ -1,10 +1,10 @@
-//! What was measured, as a table for people and as JSON for programs.
+//! The figures, as a table for people and as JSON for programs.
 
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What a number counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Milliseconds; less is better.

@@ -1,5 +1,5 @@
-//! Hosts without a file system in common: each has its own copy of everything, the key alone is
-//! the same. What differs between the copies is told with file and host.
+//! Hosts without a file system in common: each has its own copy of everything, the key alone is the
+//! same. Differences between the copies are reported with file and host.
 
 use super::install::{HOSTS, installed};
 use super::nodes::Nodes;

@@ -39,7 +39,7 @@ fn counted(text: &str, what: &str) -> u64 {
     line.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// What vmstat counts, as LIM would take it in.
+/// The figures of vmstat, in the form of LIM's sample.
 fn vmstat() -> Option<LoadSample> {
     let all = tool(&["vmstat", "-s"])?;
     let ticks = |names: &[&str]| names.iter().map(|n| counted(&all, n)).sum::<u64>();
@@ -363,7 +363,7 @@ fn locks(rig: &Rig) {
     );
 }
 
-/// What daemons log is changed while they run, on other hosts too.
+/// The logging of daemons is changed while they run, on other hosts too.
 fn logging(rig: &Rig) {
     let done = |applet: &str, args: &[&str], host: &str| {
         let said = rig.run(applet, args);

@@ -1,5 +1,5 @@
-//! What the beats of 5,000 hosts cost the LIM of the master: a real one, with a socket for each
-//! of the others here, at the default interval.
+//! The costs of the beats of 5,000 hosts to the LIM of the master: a real one, with a socket for
+//! each of the others here, at the default interval.
 
 use crate::rig::{Rig, binary, skipped, wait_for};
 use lsf::auth::KeyRing;
@@ -19,7 +19,7 @@ const HOSTS: usize = 5000;
 const INTERVAL: u64 = 15;
 /// Seconds measured.
 const MEASURED: u64 = INTERVAL;
-/// What a minute may cost, in CPU seconds, and the memory, in MB.
+/// Limits of the CPU seconds of a minute, and of the memory, in MB.
 const CPU_A_MINUTE: f64 = 3.0;
 const MEMORY: u64 = 50;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A job that burns two seconds of CPU, makes a file, then exits with the code given.
 fn burner(code: u32) -> String {
-    // Its own clock of CPU time is read, so that a busy machine changes nothing.
+    // The job reads its own CPU time, so that a busy machine changes nothing.
     format!(
         "python3 -c 'import time,sys\nwhile time.process_time()<2: pass\n\
          open(\"burnt{code}\",\"w\")\nsys.exit({code})'"

@@ -14,7 +14,7 @@ impl Drop for Launcher {
     }
 }
 
-/// What a host of its own would start at boot.
+/// Starts the launcher of a dynamic host, as the host would at boot.
 fn boot(rig: &Rig, host: &str) -> Launcher {
     let mut c = Command::new(crate::rig::binary());
     rig.dress(&mut c);

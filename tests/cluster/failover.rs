@@ -97,7 +97,8 @@ fn the_next_candidate_takes_over_and_hands_back() {
     a_master_that_vanishes(&rig);
 }
 
-/// Its host neither answers nor refuses: the kernel takes connections, no daemon does anything.
+/// The master's host neither answers nor refuses: the kernel takes connections, the daemons are
+/// stopped.
 fn a_master_that_vanishes(rig: &Rig) {
     let of_host1: Vec<u32> = ["launcher", "lim", "sbatchd", "mbatchd", "res", "authd"]
         .into_iter()

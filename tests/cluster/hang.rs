@@ -1,5 +1,5 @@
-//! Daemons that hang: stopped, or before a file system that does not answer. They are ended, their
-//! successors serve, and jobs know nothing of it.
+//! Daemons that hang: stopped, or before a file system that does not answer. Such daemons are
+//! ended, their successors serve, and jobs are not affected.
 
 use crate::rig::{Rig, Said, alive, job_id, kill, skipped, wait_for};
 use std::path::{Path, PathBuf};

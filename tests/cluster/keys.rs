@@ -1,5 +1,5 @@
-//! The cluster key on real processes: rotated under load, missing, readable by others, different
-//! on two hosts; a host that has authd and nothing else. What is wrong is told with file and host.
+//! The cluster key on real processes: rotated under load, missing, readable by others, different on
+//! two hosts; a host that has authd and nothing else. Errors name file and host.
 
 use crate::rig::{Rig, alive, binary, kill, wait_for};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -180,7 +180,7 @@ fn the_key_is_rotated_under_load_and_nobody_notices() {
                     5
                 }));
             }
-            // What connects anew does so with the keys as they are now.
+            // New connections use the keys as they are now.
             let sbatchd = rig.pid("sbatchd", "host2").unwrap();
             kill(sbatchd, 9);
             wait_for("another sbatchd", || {
@@ -233,7 +233,7 @@ fn a_client_host_has_authd_and_nothing_else() {
         false => format!("{l}\n"),
     };
     rig.write("conf/lsf.conf", &conf.lines().map(masters).collect::<String>());
-    // It has never been anything else.
+    // The host has no leftovers of its time with other daemons.
     std::fs::remove_dir_all(rig.path("run/host2")).unwrap();
     rig.start();
     rig.ready();

@@ -1,5 +1,5 @@
-//! What the manual pages of lsb.queues, lsb.hosts, lsb.users and lsb.params say of slots and
-//! limits, tried on a running cluster.
+//! Slots and limits as in the manual pages of lsb.queues, lsb.hosts, lsb.users and lsb.params, on a
+//! running cluster.
 
 use super::rig::{Rig, Said, job_id, wait_for};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Hosts as they are apart from each other, for tests that root alone can run: each has its own
 //! name, address, processes, /etc and /run, in namespaces of the test's own, and `rsh HOST LINE`
-//! runs a line of root's on another. They share the disk below the test's directory.
+//! runs a line of root's on another. The hosts share the disk below the test's directory.
 
 use super::rig::{Said, program, skipped, wait_for};
 use super::site::{PROJ, USERS};

@@ -1,4 +1,4 @@
-//! What runs after jobs, and the hosts of a file of the user's, as users see them.
+//! Post-execution and host files (-hostfile), as users see them.
 
 use super::rig::{Rig, Said, wait_for};
 

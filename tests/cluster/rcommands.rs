@@ -246,7 +246,7 @@ fn lsmake_runs_recipes_on_other_hosts() {
     assert_eq!(left.filter(own).count(), 0, "directories of runs are left");
 }
 
-/// What each option of lsmake does.
+/// The effect of each option of lsmake.
 fn lsmake_options(rig: &Rig) {
     let meet = "touch m.$@; until [ -e m.p1 -a -e m.p2 ]; do sleep 0.05; done";
     let file = format!(

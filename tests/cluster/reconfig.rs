@@ -157,7 +157,7 @@ fn crontab_command(rig: &Rig, name: &str) -> String {
     )
 }
 
-/// What cron does with it: a bare environment, no terminal.
+/// Runs a script as cron does: a bare environment, no terminal.
 fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
     Command::new("/bin/sh")
         .args(["-c", &crontab_command(rig, name)])

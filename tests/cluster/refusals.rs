@@ -1,6 +1,6 @@
-//! What bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume refuse where several
-//! users, closed queues and thresholds are needed for it: standard error, exit code, nothing on
-//! standard output, nothing logged.
+//! Refusals of bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume that need
+//! several users, closed queues or thresholds: standard error, exit code, nothing on standard
+//! output, nothing logged.
 
 use super::site::{ADMIN, Site};
 

@@ -22,7 +22,7 @@ pub fn binary() -> PathBuf {
     }
 }
 
-/// What a command printed, and how it ended.
+/// The output and the exit code of a command.
 #[derive(Clone, Debug)]
 pub struct Said {
     pub code: i32,
@@ -147,8 +147,8 @@ impl Rig {
         last
     }
 
-    /// Pids of a daemon, by host; found by LSF_ENVDIR in its environment. What a daemon forks has
-    /// the daemon's words until exec: of two the parent is meant.
+    /// Pids of a daemon, by host; found by LSF_ENVDIR in its environment. A child of a daemon has
+    /// the same command line until exec: of two, the parent is meant.
     pub fn pids(&self, daemon: &str) -> BTreeMap<String, u32> {
         let mut found: Vec<(String, u32, u32)> = Vec::new();
         let env_want = format!("LSF_ENVDIR={}", self.path("conf").display());

@@ -1,5 +1,6 @@
 //! File systems as sites share them: one that lets root do nothing, one whose server of locks is
-//! away. What cannot work is refused with words, what can goes on by itself.
+//! away. Operations that cannot work are refused with words; after a failure of the server the
+//! others go on by themselves.
 
 use super::install::installed;
 use super::nodes::Nodes;
@@ -8,7 +9,7 @@ use super::site::{ADMIN, uid};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What keeps root out.
+/// The means by which root is kept out.
 #[derive(Clone, Copy, PartialEq)]
 enum Denied {
     /// A mount of the administrator's own, which the kernel keeps for that user.

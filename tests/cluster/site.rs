@@ -24,7 +24,7 @@ pub struct Site {
     hosts: usize,
     /// The name service reads extrausers/passwd and group too.
     pub extrausers: bool,
-    /// What stands in the place of a file of the system's: the file here, its path there.
+    /// Files that replace files of the system: the file here, its path there.
     pub instead: Vec<(String, String)>,
     /// Shell lines before a launcher is started, by the shell that becomes it.
     pub prelude: String,

@@ -1,6 +1,5 @@
-//! What mbatchd asks of the kernel for 1,000 submissions over 64 connections: no file, no sync
-//! and no process for each job, by strace's count. Skipped where strace is not installed or may
-//! not look.
+//! The system calls of mbatchd for 1,000 submissions over 64 connections: no file, no sync and no
+//! process for each job, by strace's count. Skipped where strace is not installed or may not look.
 
 #[path = "../bench/kept.rs"]
 #[allow(dead_code)]

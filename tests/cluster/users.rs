@@ -135,7 +135,7 @@ fn scripts_environments_and_spools_are_private() {
     assert_eq!(site.end_of(job), "EXIT");
 }
 
-/// What a launcher says that must not start.
+/// The words of a launcher that must refuse to start.
 fn refusal(site: &Site) -> String {
     let out = site.launcher("host1").output().unwrap();
     assert!(!out.status.success());

@@ -4,7 +4,7 @@
 use crate::rig::{Rig, Said, program, wait_for};
 use std::process::{Child, Stdio};
 
-/// What LSF says before another try.
+/// The messages of LSF before another try.
 const WORDS: [&str; 3] = [
     "LSF is down. Please wait ...",
     "Cannot connect to LSF. Please wait ...",

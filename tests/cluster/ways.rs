@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 const ID: &str = "lsrun -m host2 id -u";
 /// A uid that only host1 knows, by a name that host2 knows as another's.
 const STRANGER: u32 = 70_004;
-/// What makes the ident server hang up instead of answering.
+/// This reply makes the ident server hang up instead of answering.
 const HANG_UP: &str = "-";
 
 fn up(name: &str, prepare: &dyn Fn(&Site) -> String) -> Site {

@@ -61,7 +61,7 @@ fn terminal() -> (std::fs::File, std::fs::File) {
 }
 
 /// Runs bacct with a terminal for its errors; `shown` gets what that shows, and the child, until
-/// the child is gone. What it wrote to stdout, and how it ended.
+/// the child is gone. Returns its stdout and its exit status.
 fn on_a_terminal(
     path: &std::path::Path,
     mut shown: impl FnMut(&str, &std::process::Child),

@@ -1,5 +1,5 @@
-//! What bsub makes run beside a job: pre- and post-execution commands of the job and its queue, a
-//! login shell, file transfers, esubs; hosts held alone; job groups; files of submissions. On a
+//! Commands that bsub runs beside a job: pre- and post-execution commands of the job and its queue,
+//! a login shell, file transfers, esubs; hosts held alone; job groups; files of submissions. On a
 //! cluster of its own, since its queues and lsf.conf are other ones.
 
 use crate::rig::{Rig, job_id, program, wait_for};

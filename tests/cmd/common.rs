@@ -16,11 +16,11 @@ const HOSTS: usize = 2;
 pub enum Site {
     /// A personal cluster of our own.
     Own(Rig),
-    /// Whatever is on PATH.
+    /// The commands on PATH.
     Path,
 }
 
-/// What a command printed, and how it ended.
+/// The output and the exit code of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub code: i32,

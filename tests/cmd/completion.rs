@@ -25,7 +25,8 @@ fn shell(dir: &Path, words: &[&str]) -> Said {
     program(words).current_dir(dir).env("TERM", "vt100").output().unwrap().into()
 }
 
-/// What is offered for each applet, one line an applet: its name, then the options.
+/// Compares the offered words with the options: one line for each applet, its name, then its
+/// options.
 fn compare(offered: &str) {
     let mut seen = 0;
     for line in offered.lines() {

@@ -1,5 +1,5 @@
-//! Fields of -o of real jobs in each state: a table of job, field and value. That every field has
-//! a row for hand-made jobs of each state is seen to in applets/bjobs/field_tests.rs.
+//! Fields of -o of real jobs in each state: a table of job, field and value.
+//! applets/bjobs/field_tests.rs checks that every field has a row for hand-made jobs of each state.
 
 use crate::common::*;
 use serde_json::Value;
@@ -80,7 +80,7 @@ const NEVER: &[&str] = &[
     "gpfsio",
 ];
 
-/// What a job that has not been started has none of.
+/// Fields that are empty before a job has been started.
 const BEFORE: &[(&str, &str)] = &[
     ("exec_host", "-"),
     ("first_host", "-"),

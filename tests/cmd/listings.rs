@@ -1,5 +1,5 @@
-//! What the commands that list have in common: refusals, formats of lsf.conf, readers that go
-//! away and devices that are full.
+//! Common features of the listing commands: refusals, formats of lsf.conf, readers that go away and
+//! devices that are full.
 
 use crate::common::*;
 use std::process::Stdio;
@@ -178,7 +178,7 @@ fn every_form_answers() {
     ok("bkill", &[&id, &free]);
 }
 
-/// What is asked for that a single cluster has none of: said on stderr, and no failure.
+/// A listing of things that the cluster does not have ends with a message on stderr.
 #[test]
 fn what_there_is_none_of() {
     for (command, words, why, code) in [

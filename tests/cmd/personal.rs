@@ -257,7 +257,7 @@ fn a_broken_configuration_is_told_before_anything_starts() {
     assert_eq!(lsf(&word("up", &rig.dir)).code, 0);
 }
 
-/// One that cannot be made leaves nothing behind, and what was there as it was.
+/// A failed `lsf up` leaves nothing behind, and existing files unchanged.
 #[test]
 fn a_cluster_that_cannot_be_made_leaves_nothing() {
     use std::os::unix::ffi::OsStrExt;

@@ -1,6 +1,6 @@
-//! What bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume refuse: the words they
-//! were given, standard error, exit code 255, nothing on standard output, nothing logged (bsub(1),
-//! bmod(1), bkill(1)).
+//! Refusals of bsub, bmod, bswitch, btop, bbot, brequeue, bkill, bstop and bresume: the words of
+//! the command line, standard error, exit code 255, nothing on standard output, nothing logged
+//! (bsub(1), bmod(1), bkill(1)).
 
 use crate::common::*;
 

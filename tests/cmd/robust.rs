@@ -12,7 +12,7 @@ fn applets() -> Vec<String> {
     String::from_utf8(out).unwrap().lines().map(str::to_string).collect()
 }
 
-/// Those that only show something, on a cluster where there is something to show.
+/// The commands that only show something, on a cluster where there is something to show.
 const SHOW: &[&str] = &[
     "bjobs -a",
     "bjobs -a -l",

@@ -37,7 +37,7 @@ pub fn skip(name: &str, why: &str) {
 
 pub struct Rig {
     pub dir: PathBuf,
-    /// Whose cluster it is.
+    /// The owner of the cluster.
     pub uid: u32,
     pub user: String,
     pub home: String,
@@ -102,8 +102,8 @@ impl Rig {
         self.child.id()
     }
 
-    /// Connects anew; what the launcher knows is the answer. One that is replaced meanwhile hangs
-    /// up: its successor is asked.
+    /// Connects anew; returns the tasks that the launcher knows. A launcher that is replaced
+    /// meanwhile hangs up; then its successor is asked.
     pub fn connect(&mut self) -> Vec<lsf::proto::launch::TaskInfo> {
         let end = Instant::now() + PATIENCE;
         loop {

@@ -1,4 +1,4 @@
-//! What a job finds when it begins, and what is left after its end.
+//! The environment of a job at its beginning, and the remains after its end.
 
 use crate::rig::{NOBODY, Rig, is_root, skip};
 use lsf::model::job::{End, Limits};

@@ -1,6 +1,6 @@
-//! What is fuzzed: each function takes any bytes, must come back soon, must not panic, and holds
-//! what it read against what it writes. Used by the fuzzer (`make fuzz`) and, with the corpus, by
-//! an ordinary test.
+//! The targets of the fuzzer: each function takes any bytes, must come back soon, must not panic,
+//! and checks that a value it has read is read back from its own text. Used by the fuzzer (`make
+//! fuzz`) and, with the corpus, by an ordinary test.
 
 use lsf::conf::{Files, load};
 use lsf::lang::depend::{DepExpr, Resolved};

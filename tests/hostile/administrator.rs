@@ -50,8 +50,8 @@ fn ended(child: &Child) -> bool {
     waitid(WaitId::Pid(pid), how).unwrap().is_some()
 }
 
-/// Starts root's launcher and waits until it has refused or its authd serves, then stops it. Its
-/// words, and whether it came up.
+/// Starts root's launcher and waits until it has refused or its authd serves, then stops it.
+/// Returns its messages, and whether it came up.
 fn launch(site: &Site) -> (String, bool) {
     launch_as(site, site.launcher("host1"))
 }

@@ -89,7 +89,7 @@ impl Drop for Ended<'_> {
     }
 }
 
-/// The same client's p99 when nothing else goes on.
+/// The p99 of the good client when nothing else goes on.
 fn quiet(w: &World) -> Duration {
     let done = AtomicBool::new(false);
     std::thread::scope(|s| {
@@ -107,7 +107,7 @@ fn with_witness(w: &World, attack: impl FnOnce()) {
     with_witness_within(w, 2 << 20, attack);
 }
 
-/// The same, where the attack itself may hold so much memory.
+/// Runs the attack with a good client beside it; the attack itself may hold `room` bytes.
 fn with_witness_within(w: &World, room: usize, attack: impl FnOnce()) {
     let done = AtomicBool::new(false);
     w.client().call(&Msg::Client(ClientMsg::Params), &mut std::io::sink()).unwrap();
@@ -184,7 +184,7 @@ fn silent_slow_and_endless_before_authentication() {
     });
 }
 
-/// What an authenticated peer may send wrongly; each is given the state of a good session.
+/// A wrong message of an authenticated peer, made from the state of a good session.
 type Late = (&'static str, fn(&mut RawClient) -> Vec<u8>);
 
 const LATE: [Late; 10] = [
@@ -343,7 +343,7 @@ fn without_descriptors_it_waits_and_goes_on() {
         std::thread::sleep(Duration::from_millis(1000));
         let used = cpu_time() - cpu;
         assert!(used < Duration::from_millis(150), "it spins: {used:?} of a second");
-        // Who is connected is served; who is new waits.
+        // Connected clients are served; new ones wait.
         kept.call(&ask, &mut std::io::sink()).unwrap();
         drop(child.stdin.take());
         child.wait().unwrap();

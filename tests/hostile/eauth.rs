@@ -46,12 +46,12 @@ fn site(script: &str) -> World {
     })
 }
 
-/// What the daemon says to data of an eauth under these claims.
+/// The daemon's answer to data of an eauth under these claims.
 fn by_hand(w: &World, host: &str, user: &str, uid: u32, data: &str) -> i32 {
     by_hand_with(w, host, user, uid, data, b"")
 }
 
-/// The same with auxiliary data.
+/// The daemon's answer to data of an eauth with auxiliary data.
 fn by_hand_with(w: &World, host: &str, user: &str, uid: u32, data: &str, aux: &[u8]) -> i32 {
     let mut raw = w.greeted_from(Some((w.addr(host), 0).into()));
     let (user, host) = (user.into(), host.into());
@@ -152,7 +152,7 @@ fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
     std::thread::scope(|s| {
         let slow = s.spawn(|| (Instant::now(), by_hand(&w, "host1", "root", uid, "hang")));
         std::thread::sleep(Duration::from_millis(200));
-        // Who waits behind it is refused in time, and has nothing started.
+        // Requests behind the hanging one are refused in time, and start nothing.
         let behind: Vec<_> =
             (0..12).map(|_| s.spawn(|| by_hand(&w, "host1", "root", uid, "hang"))).collect();
         // Daemons are served meanwhile.
@@ -264,7 +264,7 @@ fn our_eauth_speaks_as_documented() {
     assert_eq!(ask(0, "root", &here, &credential(&w, "host2"), "\n"), '0', "for another host");
     let cut = credential(&w, "host1");
     assert_eq!(ask(0, "root", &here, &cut[..cut.len() - 2], "\n"), '0', "cut short");
-    // What would be another question to authd.
+    // Credentials that authd could take for another kind of question.
     assert_eq!(ask(0, "root", &here, "", "\n"), '0');
     assert_eq!(ask(0, "root", &here, "-c", "\n"), '0');
     assert_eq!(ask(0, "root", &here, &credential(&w, "host1"), "\n"), '1', "it goes on");
@@ -320,7 +320,7 @@ fn handed_over_by(fd: i32) {
     assert!(three.map_or(true, |link| link != key), "it is still open");
 }
 
-/// Who is no daemon has nothing judged: not even his own credential, which stays good.
+/// authd judges nothing for users: not even a user's own credential, which stays good.
 #[test]
 fn authd_judges_for_the_daemons_alone() {
     if !Site::possible("authd_judges_for_the_daemons_alone") {

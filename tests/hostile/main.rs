@@ -16,7 +16,7 @@
 //! | files in shared directories | shared_directories::*, sys::files, bpeek | `files::append`, `files::regular_of` |
 //! | output path | cluster::outputs | `task::output` |
 //! | traversal | rows::names_are_no_paths | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |
-//! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. That of the mail program is a second fence: it shows where the first is gone too |
+//! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. Clearing the environment of the mail program is a second fence: its test is red only where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_are, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |

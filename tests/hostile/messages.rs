@@ -51,7 +51,7 @@ impl Target<'_> {
         text.split(' ').next().unwrap().parse::<u64>().unwrap() / 1_000_000
     }
 
-    /// Holds what a message costs in memory and time against the bounds.
+    /// Holds the costs of a message in memory and time against the bounds.
     pub(super) fn measured<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
         let busy = self.busy();
         let said = self.grows(what, send);
@@ -61,7 +61,8 @@ impl Target<'_> {
         said
     }
 
-    /// The same in memory alone, of what takes several turns.
+    /// Holds the costs of a message in memory alone against the bound; its work takes several
+    /// turns.
     pub(super) fn grows<T>(&self, what: &str, send: impl FnOnce() -> T) -> T {
         std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5").unwrap();
         let before = self.memory("VmRSS");

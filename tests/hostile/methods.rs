@@ -83,7 +83,7 @@ fn open(raw: &RawClient, way: &str) -> (Auth, SessionKey) {
     (auth, key)
 }
 
-/// What a daemon answers to each way taken by hand, signed where `signed`.
+/// The daemon's answers to each way, sent by hand, signed where `signed`.
 fn each_way(w: &World, user: &str, signed: bool) -> Vec<i32> {
     let mut codes = Vec::new();
     for way in ["", "key", "eauth", "ident", "setuid", "none", "rot13"] {
@@ -300,10 +300,10 @@ fn a_privileged_port_of_a_cluster_host_is_believed_where_the_site_says_so() {
     let nobody = dial_as(&w, NOBODY);
     assert!(nobody.contains("uid: 65534,") && nobody.contains("\"nobody\""), "{nobody}");
     assert!(dial(&w.site).contains("uid: 0,"));
-    // The same words from an ordinary port.
+    // The claims of root from an ordinary port.
     assert_eq!(each_way(&w, "root", true), [17; 7]);
     assert_eq!(each_way(&w, "root", false), [17; 7]);
-    // It speaks for users: no daemon, and no other host, comes in by it.
+    // A privileged port proves users alone: no daemon and no other host comes in by it.
     let by_port = |port: u16, change: &dyn Fn(&mut shake::Claims)| {
         let mut raw = w.greeted_from(Some(SocketAddr::new(w.addr("host1"), port)));
         change(&mut raw.claims);
@@ -337,7 +337,7 @@ fn the_helper_is_nothing_but_the_helper() {
     for name in ["lsf", "bsub", "launcher", "starter", "lsf-port"] {
         assert_eq!(run(name, &["-V"]), "lsf-port: wrong arguments\n", "called as {name}");
     }
-    // What is not a server of ours hears nothing from a privileged port.
+    // A server of another protocol receives nothing from a privileged port.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
     let heard = std::thread::spawn(move || {

@@ -129,7 +129,7 @@ fn a_job_whose_identity_cannot_be_had_does_not_start() {
     assert_eq!(site.end_of(job), "DONE");
 }
 
-/// What a user's environment says reaches the job and nothing else.
+/// A user's environment reaches the job and nothing else.
 #[test]
 fn an_environment_reaches_the_job_alone() {
     if !Site::possible("an_environment_reaches_the_job_alone") {

@@ -1,4 +1,4 @@
-//! What a well-behaved peer gets: its identity, its listings, outgoing connections.
+//! The service to a well-behaved peer: its identity, its listings, outgoing connections.
 
 use super::world::{World, alone, resident, spawn};
 use lsf::auth::shake::{AuthError, session_key};

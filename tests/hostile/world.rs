@@ -43,7 +43,7 @@ pub struct World {
     daemon: Option<JoinHandle<Result<i32, shell::ShellError>>>,
 }
 
-/// What a test turns and reads.
+/// The settings and counters of the test daemon.
 #[derive(Default)]
 pub struct Knobs {
     /// Milliseconds that a sync takes.
@@ -115,7 +115,7 @@ impl World {
     fn start_authd(&self) {
         let (path, ring) = (self.site.authd_socket(), self.ring.clone());
         let mut authd = Authd::new(&path, ring, "host1", self.only_uid).unwrap();
-        // It lives as long as the test program.
+        // This authd lives as long as the test program.
         std::thread::spawn(move || authd.run(&mut || Err("no".into())));
     }
 
@@ -197,7 +197,7 @@ impl World {
         self.greeted_from(None)
     }
 
-    /// The same from another address.
+    /// A connection from `from` that has heard the Hello and said nothing.
     pub fn greeted_from(&self, from: Option<SocketAddr>) -> RawClient {
         let own = SocketAddr::new(self.addr("host1"), 0);
         let mut sock = self.tcp_at(from.unwrap_or(own));

@@ -25,10 +25,10 @@ struct Writer {
 #[derive(Default)]
 pub struct FileServer {
     disk: SimDisk,
-    /// Whose lock it is, and when the server heard of that host last.
+    /// The host that holds the lock, and when the server heard of that host last.
     lock: Option<(usize, u64)>,
     writers: BTreeMap<usize, Writer>,
-    /// What was acknowledged: epoch and number, in the order of time.
+    /// The acknowledged commits: epoch and number, in the order of time.
     done: Vec<(u64, u32)>,
     /// Locks taken, runs that found their log taken over, most that believed to have it.
     pub moves: usize,
@@ -48,8 +48,8 @@ fn params(host: usize, now: u64) -> Params {
 }
 
 impl FileServer {
-    /// What the sbatchds do now: `wants` are the hosts that are told to be master, `reach`
-    /// those that the server hears.
+    /// Starts and ends mbatchds: `wants` are the hosts that are told to be master, `reach` tells
+    /// whether the server hears a host.
     pub fn turn(&mut self, now: u64, wants: &[usize], reach: &dyn Fn(usize) -> bool) {
         // a process that ends gives the lock back, if the server hears of it
         let lock = self.lock.map(|(host, _)| host);

@@ -35,7 +35,7 @@ enum Ev {
         host: usize,
         born: u64,
     },
-    /// Its power is back, its LIM starts.
+    /// The power of the host is back, its LIM starts.
     Start {
         host: usize,
     },
@@ -47,17 +47,18 @@ enum Ev {
 
 struct Host {
     lim: Option<Lim>,
-    /// Which run of its LIM; events of older ones are void.
+    /// The number of the LIM's run; events of older runs are void.
     born: u64,
     power: bool,
     part: u64,
-    /// Its clock is `num / 1000` times the true one, and so much ahead.
+    /// The host's clock runs `num / 1000` times as fast as the true one.
     num: u64,
+    /// The clock is so much ahead of the true one, microseconds.
     ahead: u64,
     /// Connections by our number: the other host, its number.
     conns: BTreeMap<ConnId, (usize, u64, ConnId)>,
     next: ConnId,
-    /// What sbatchd heard last.
+    /// The master that sbatchd heard of last.
     master: String,
     ticks: Option<u64>,
 }
@@ -305,8 +306,8 @@ impl World {
         }
     }
 
-    /// What the sbatchds do: who is told to be master has mbatchd run; it writes if it gets the
-    /// lock. The file server is in the first part of the network.
+    /// The sbatchds' part: a host that is told to be master runs mbatchd, which writes if it gets
+    /// the lock. The file server is in the first part of the network.
     fn mbatchds(&mut self) {
         let World { hosts, files, now, .. } = self;
         let wants = |h: &usize| hosts[*h].power && hosts[*h].master == name(*h);

@@ -36,7 +36,7 @@ impl Fake {
         Fake { dir }
     }
 
-    /// What tests/run prints, and its exit code.
+    /// The output of tests/run, and its exit code.
     fn run(&self, sim: &str, build: &str) -> (String, i32) {
         let path = format!("{}:{}", self.dir.display(), std::env::var("PATH").unwrap());
         let mut c = Command::new("bash");

@@ -9,6 +9,7 @@ mod imports;
 mod man;
 mod sizes;
 mod verbs;
+mod words;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

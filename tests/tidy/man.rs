@@ -98,7 +98,7 @@ fn every_parameter_is_told_as_it_acts() {
     report("parameters", found);
 }
 
-/// What a command prints, on both streams.
+/// The output of a command, on both streams.
 pub fn said(binary: &Path, args: &[&str]) -> String {
     let mut command = Command::new(binary);
     let out = command.args(args).stdin(Stdio::null()).output().unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-/// What a daemon sends back: nobody asks for anything with it.
+/// The answers of daemons; these messages ask for nothing.
 const ANSWERS: &[&str] = &[
     "Submitted",
     "Controlled",

@@ -1,6 +1,6 @@
-//! badmin hghostadd and hghostdel: dynamic hosts that are members of host groups and compute
-//! units beside those that lsb.hosts names. They are kept by the event log (LSF_GROUP_HOST), so
-//! that they survive a restart; lsb.hosts is never written.
+//! badmin hghostadd and hghostdel: dynamic hosts that are members of host groups and compute units
+//! beside those that lsb.hosts names. The event log keeps them (LSF_GROUP_HOST), so that they
+//! survive a restart; lsb.hosts is never written.
 //!
 //! Only hosts that have joined by themselves are added, and only those that were added are taken
 //! away: what the files say is changed in the files.

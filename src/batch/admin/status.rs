@@ -47,7 +47,7 @@ impl Mbatchd {
         }
     }
 
-    /// What badmin shows: `status`, or `conf`.
+    /// The lines for badmin: `what` is `status` or `conf`.
     pub(crate) fn show(&mut self, what: &str) -> Result<Vec<AdminLine>, Refusal> {
         match what {
             "status" => Ok(self.status_rows()),

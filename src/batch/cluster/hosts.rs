@@ -170,7 +170,7 @@ impl Links {
         }
     }
 
-    /// The same of all hosts.
+    /// Notes the due times of all hosts anew.
     pub fn note_all_due(&mut self) {
         self.due.clear();
         self.hosts.iter_mut().for_each(|(_, h)| h.due = None);

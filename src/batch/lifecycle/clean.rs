@@ -50,7 +50,8 @@ impl Mbatchd {
         self.works.refill.is_some() || self.deps.is_named(id) || self.waits.is_named(id)
     }
 
-    /// Takes some finished jobs out of memory. One that a pending job or a wait still names stays.
+    /// Takes some finished jobs out of memory. A job that a pending job or a wait still names
+    /// stays.
     pub(crate) fn clean_unit(&mut self, cx: &mut StepContext) {
         let now = cx.now.secs();
         let period = self.site.params().clean_period as i64;
@@ -121,7 +122,7 @@ impl Mbatchd {
         self.keep.carried = self.state.each_job().map(records_of).sum();
     }
 
-    /// The oldest spool file that a job needs. What it gets from now on lies in a newer one.
+    /// The oldest spool file that a job needs. Later additions of the job are in newer files.
     pub(crate) fn oldest_of(&self, job: &Job) -> Option<u32> {
         let changed = self.state.changed.get(&job.id).into_iter().flatten().copied();
         let used = [job.env, job.script, job.exact].into_iter().chain(changed);

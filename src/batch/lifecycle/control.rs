@@ -11,7 +11,7 @@ use crate::model::{JobKey, JobRef};
 use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
 
-/// What is asked of a job: by whom, and whether that is not its owner.
+/// A request to control a job, its sender, and whether the sender is not the owner.
 pub(crate) struct Asked<'a> {
     pub who: &'a Caller,
     pub c: &'a Control,
@@ -19,7 +19,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The TERM_ number of what bkill ends.
+    /// The TERM_ number of a job that bkill ends.
     fn killed(&self) -> u32 {
         match (self.c.bulk && self.c.verb == Verb::Kill, self.by_admin) {
             (true, _) => term::BUCKET_KILL,
@@ -143,8 +143,8 @@ impl Mbatchd {
         self.end_unstarted(cx, at, a.killed(), a.as_done());
     }
 
-    /// What waits is held. Who is not the owner takes it from him to resume it, also where he has
-    /// stopped it himself.
+    /// Holds a pending element. After a stop by an administrator the owner cannot resume it, even
+    /// if he had stopped it himself before.
     fn stop_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, held: Option<u32>) {
         let why = if a.by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
         if held.is_none() || (a.by_admin && held != Some(why)) {

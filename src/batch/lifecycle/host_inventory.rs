@@ -59,7 +59,8 @@ impl Mbatchd {
         }
     }
 
-    /// What was started on a host, or runs there after its job, and is none of what it has told.
+    /// The attempts that the state has on a host, running or in post-execution, and that the host
+    /// did not report.
     fn missing(&self, host: HostId, told: &HashSet<JobKey>) -> Vec<JobKey> {
         let is = |run: &&Run| run.hosts.first().map(|h| h.0) == Some(host);
         let posts = self.state.posts.iter().filter(|key| {

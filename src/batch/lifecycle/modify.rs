@@ -2,8 +2,8 @@
 //! it has, what its queue gave is taken back, and the whole passes the checks of a new submission
 //! by its owner; then one JOB_MODIFY2 records all of it.
 //!
-//! What runs is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few things: its
-//! hosts hear of its limits, what its rusage asks for is reserved, the rest is for the next time it
+//! A started job is not changed, unless lsf.conf says LSB_MOD_ALL_JOBS=Y, and then in few fields:
+//! its hosts hear of the new limits, the new rusage is reserved, the rest is for the next time it
 //! is started. Of an array only elements that have not started are affected, and its list of
 //! indices stays; elements that are named become a part of their own (`state::element_groups`).
 
@@ -29,7 +29,7 @@ use crate::proto::caps::MAX_MODIFY_BYTES;
 use crate::proto::client::{ClientMsg, Modify, Outcome};
 use crate::proto::machine::ConnId;
 
-/// What can be changed of a job that runs.
+/// The fields that can be changed of a started job.
 const WHILE_RUNNING: [SpecField; 7] = [
     SpecField::ResReq,
     SpecField::CpuLimit,
@@ -347,7 +347,7 @@ impl Mbatchd {
         (script, env)
     }
 
-    /// What the request means of a job, and whether that has been started.
+    /// The parts of a job that the request means, and whether any of them has been started.
     fn changeable(&self, job: &Job, m: &Modify) -> Checked<(Vec<Meant>, bool)> {
         let refuse = |code| Err(Refusal::new(code));
         if !m.id.elems.is_empty() && !job.is_array() {
@@ -464,8 +464,8 @@ impl Mbatchd {
         Ok(spec)
     }
 
-    /// What a started job asked for, with the rusage of `new` in place of its own: nothing else
-    /// of it changes any more.
+    /// The requirement of a started job with the rusage of `new` in place of its own. The other
+    /// sections cannot be changed any more.
     fn other_rusage(&self, old: &str, new: &JobSpec) -> Checked<String> {
         let parse = |text: &str| match text.is_empty() {
             true => Ok(ResReq::default()),
@@ -493,7 +493,7 @@ impl Mbatchd {
             .map_err(|_| Refusal::new(err::BAD_RESREQ))
     }
 
-    /// Who submitted a job, as one who submits.
+    /// The submitter of a job, as a caller.
     pub(crate) fn owner(&self, id: u32) -> Checked<Caller> {
         let job = self.state.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
         Ok(Caller {

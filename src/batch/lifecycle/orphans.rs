@@ -1,5 +1,5 @@
-//! Orphans: pending jobs whose dependency condition can never hold. They end at once (bsub -ti), or
-//! after ORPHAN_JOB_TERM_GRACE_PERIOD.
+//! Orphans: pending jobs whose dependency condition can never hold. Orphans end at once (bsub -ti),
+//! or after ORPHAN_JOB_TERM_GRACE_PERIOD.
 
 use crate::batch::soft_state::cursor::Cursor;
 use crate::batch::soft_state::works::{ElementDeed, ElementWork, Left, UNIT};

@@ -1,5 +1,5 @@
 //! The machine from what recovery found in the log: at the start, and when records could not be
-//! written. Whatever is not in the state is rebuilt from it.
+//! written. Everything outside the state is rebuilt from the state.
 
 use crate::batch::cluster::hosts::Links;
 use crate::batch::cluster::unreached::Unreached;

@@ -1,4 +1,4 @@
-//! Which host may report on which attempt.
+//! The host that may report on an attempt.
 //!
 //! An attempt is spoken for by the first of its hosts alone: its state, its end, its post-execution
 //! and what it uses. That host alone is given its environment and script, too. The word of another

@@ -9,8 +9,8 @@
 //!
 //! Places found are kept in order, so that none is looked for among all of them at the end.
 //!
-//! Invariant: one request looks at a time (`Works::begin_scan`). What it has found
-//! is kept for the further jobs of that request: memory and time are those of one look.
+//! Invariant: one request looks at a time (`Works::begin_scan`). Places that were found are kept
+//! for the further jobs of that request: memory and time are those of one look.
 
 use crate::batch::lifecycle::meant_elements::{Meant, named, waits};
 use crate::batch::site::permissions::Caller;

@@ -102,7 +102,7 @@ impl Mbatchd {
         self.requeue(cx, at, held, false);
     }
 
-    /// Requeues an element. Its dependency condition is watched again if the start ended that.
+    /// Requeues an element. The dependency condition is watched again if the start ended that.
     /// Hosts that the element avoids (EXCLUDE()) stay avoided.
     pub(crate) fn requeue(&mut self, cx: &mut StepContext, at: JobRef, held: u32, uncounted: bool) {
         self.requeue_for(cx, at, (held, uncounted), String::new());

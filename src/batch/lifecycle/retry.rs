@@ -15,8 +15,8 @@ use crate::proto::sbd::{SbdMsg, TaskState};
 
 /// Starts of an element that fail in a row before it is held.
 pub const START_TRIES: u32 = 10;
-/// Pause after the first of them before another host is asked, seconds; it doubles each time. The
-/// same host is asked again after twice the pause.
+/// Pause after the first failed start before another host is tried, seconds; it doubles each time.
+/// A host whose start failed is tried again after twice the pause.
 pub const RETRY_FIRST: u64 = 5;
 /// Longest pause before a host is asked again whether a pre-execution command succeeds, seconds.
 const PRE_EXEC_MOST: u64 = 60;

@@ -130,8 +130,9 @@ impl Mbatchd {
         Ok(job)
     }
 
-    /// Where the environment lies that a submission names by its hash. Whoever knows the hash of
-    /// another user's environment gets nothing by it.
+    /// The place in the spool of the environment that a submission names by its hash. Only
+    /// environments of the submitter himself are looked up: knowing another user's hash is of no
+    /// use.
     fn kept_env(&self, who: &Caller, s: &Submit) -> Checked<Option<SpoolRef>> {
         if s.env_hash.is_empty() {
             return Ok(None);
@@ -157,7 +158,7 @@ impl Mbatchd {
         }
     }
 
-    /// What a job must have for this queue, and what the queue gives to it.
+    /// Checks a submission against its queue, and fills in the queue's defaults.
     pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
         crate::batch::site::limits::unfill(spec);
         self.host_file(spec, queue)?;
@@ -328,8 +329,8 @@ impl Mbatchd {
         if usable { Ok(()) } else { Err(Refusal::new(err::QUEUE_HOST)) }
     }
 
-    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster, of the user and of groups of users. What is
-    /// more than one even where nothing is pending is refused for good; else bsub may ask again.
+    /// MAX_PEND_JOBS and MAX_PEND_SLOTS of the cluster, of the user and of groups of users. A
+    /// submission that exceeds a limit by itself is refused for good; else bsub may try again.
     fn check_pending(&self, spec: &JobSpec, who: &Caller, name: &JobName) -> Checked<()> {
         let p = self.site.params();
         let more = name.array.as_ref().map_or(1, |a| a.len());
@@ -391,7 +392,7 @@ impl Mbatchd {
         Ok(())
     }
 
-    /// What all members of a user group have together.
+    /// The slots of all members of a user group together.
     fn slots_of_group(&self, group: &str) -> Slots {
         let mut sum = Slots::default();
         for (user, slots) in &self.state.counts.user {

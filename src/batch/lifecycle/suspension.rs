@@ -23,8 +23,8 @@ impl Mbatchd {
         self.site.queue_position(job.queue_at(at.idx))
     }
 
-    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. One
-    /// that the host has not confirmed yet follows when it does.
+    /// Suspends a job for its queue's run windows, unless somebody else has or is about to. A job
+    /// whose start the host has not confirmed is suspended when it has.
     pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
         let Some(run) = self.state.running(key) else { return };
         let runs = match run.phase {

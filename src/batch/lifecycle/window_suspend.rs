@@ -1,11 +1,11 @@
 //! Time windows: DISPATCH_WINDOW of queues and hosts hold dispatch back, RUN_WINDOW of queues also
-//! suspends what runs when it closes and lets it go on when it opens.
+//! suspends running jobs when it closes and resumes them when it opens.
 //!
-//! The same edges are those of `#if time(...)`: there the configuration is read again.
+//! The edges of `#if time(...)` are handled here too: the configuration is read again there.
 //!
-//! Windows are evaluated at their edges, never while scheduling. That a job is suspended for a
-//! window is logged before the host is told; whatever the host says later is compared with that,
-//! so that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
+//! Windows are evaluated at their edges, never while scheduling. The suspension of a job for a
+//! window is logged before the host is told; later reports of the host are compared with that, so
+//! that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
 use crate::batch::soft_state::works::{UNIT, WindowWork};

@@ -263,7 +263,7 @@ impl Shown<'_> {
         self.run().and_then(|r| r.exec.as_deref()).map_or("", |e| f(e))
     }
 
-    /// What is kept of further options, without what mbatchd keeps there for itself.
+    /// The further options of the submission, without mbatchd's own entries.
     fn extra(&self, out: &mut Vec<u8>) {
         use crate::model::job::extra::USER_LIMITS;
         let own = [
@@ -284,7 +284,7 @@ impl Shown<'_> {
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
     }
 
-    /// What was asked for last: host and reason of each.
+    /// Host and reason of the last kill, suspend and resume.
     fn issued(&self) -> [(&str, &str); 3] {
         let st = &self.mbd.state;
         ControlAction::ALL.map(|deed| {
@@ -340,7 +340,7 @@ impl Shown<'_> {
         json(out, &rows);
     }
 
-    /// The same of external indices.
+    /// The tighter thresholds of external indices.
     fn external_thresholds(&self, out: &mut Vec<u8>) {
         let host = self.run().and_then(|r| self.mbd.first_host(r));
         let of_host = host.map_or(&[][..], |i| &self.mbd.site.hosts[i].external);
@@ -395,7 +395,7 @@ impl Shown<'_> {
         self.mbd.state.tries.get(&self.at)
     }
 
-    /// What keeps this job, wherever there may be room.
+    /// The pending reason that belongs to the job itself and not to hosts, queue or limits.
     fn own_reason(&self) -> Option<u32> {
         use crate::lang::depend::DepValue;
         if self.mbd.log_failed.is_some() {

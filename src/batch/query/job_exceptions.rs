@@ -8,7 +8,7 @@ use crate::model::job::{except, stat};
 const IDLE_AFTER: f64 = 20.0 * 60.0;
 
 impl Mbatchd {
-    /// What is exceptional of a started element until now or its end: [`except`] bits.
+    /// The exceptions of a started element until now or its end: [`except`] bits.
     pub(crate) fn exceptions(&self, job: &Job, part: u32, elem: &Elem, now: i64) -> u32 {
         let queue = self.site.queue(job.queue_of(part));
         let (Some(queue), Some(_)) = (queue, elem.run()) else { return 0 };

@@ -1,6 +1,6 @@
-//! bjobs: which jobs, in which order, and their rows in bounded slices, so that a storm of
-//! listings delays nobody. What is listed is found step by step, each sorted by itself; rows are
-//! taken from the sorted steps in order, so that nothing is ever sorted as a whole.
+//! bjobs: which jobs, in which order, and their rows in bounded slices, so that a storm of listings
+//! delays nobody. The jobs are found step by step, each step sorted by itself; rows are taken from
+//! the sorted steps in order, so that nothing is ever sorted as a whole.
 
 use crate::batch::query::selection::wanted;
 use crate::batch::site::permissions::Caller;

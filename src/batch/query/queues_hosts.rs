@@ -222,7 +222,7 @@ impl Mbatchd {
         put("JOB_DEP_LAST_SUB", on(p.job_dep_last_sub));
         put("JOB_INCLUDE_POSTPROC", on(p.job_include_postproc));
         put("JOB_POSITION_CONTROL_BY_ADMIN", on(p.job_position_control_by_admin));
-        // What else the file holds, as written.
+        // The other parameters of the file, as written.
         for (name, value) in &p.raw {
             if values.iter().all(|(n, _)| n != name) {
                 values.push((name.clone(), value.text.clone()));

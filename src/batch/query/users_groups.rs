@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_DEPTH: usize = 32;
 
 impl Mbatchd {
-    /// Those of lsb.users and those who have jobs; the row `default` first.
+    /// The users of lsb.users and those who have jobs; the row `default` first.
     pub(crate) fn list_users(&mut self, cx: &mut StepContext, conn: ConnId, names: &[String]) {
         let users = &self.site.conf.batch.users;
         let mut known: BTreeSet<&str> = BTreeSet::new();
@@ -118,8 +118,8 @@ impl Mbatchd {
         cx.reply(conn, ClientMsg::GroupRows { rows });
     }
 
-    /// The shares of a queue with what is held by started jobs; what was used before is not kept.
-    /// Who has started jobs and no share of his own has that of `default`.
+    /// The shares of a queue with what is held by started jobs; what was used before is not kept. A
+    /// user with started jobs and no share of his own has that of `default`.
     pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
         let sym = self.state.names.queues.find(queue);
         let held = self.state.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Lone {
     /// The part of its array.
     pub part: u32,
-    /// Its place in a class; none: it waits for an instant.
+    /// The element's place in a class; none: it waits for an instant.
     pub entry: Option<Entry>,
     /// When what keeps it changes by itself, microseconds of the monotonic clock.
     pub next: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct Lones {
     pub asked: Cell<usize>,
 }
 
-/// Such elements of a part of an array.
+/// The lone elements of a part of an array.
 #[derive(Debug, Default)]
 struct OfPart {
     count: u32,

@@ -12,9 +12,9 @@
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //!
 //! A pass costs what has changed: a class that found no host is held against a host again only
-//! after that host, the class or a limit has changed. It runs at the end of a turn in which
-//! something changed, or when a timer says so. Its work in one turn is bounded by [`PASS_FUEL`];
-//! what is left over follows in the next turn.
+//! after that host, the class or a limit has changed. A pass runs at the end of a turn in which
+//! something changed, or when a timer says so. The work in one turn is bounded by [`PASS_FUEL`];
+//! the rest follows in the next turn.
 
 mod class_key;
 mod classes;
@@ -101,7 +101,7 @@ impl Sched {
         timers.into_iter().chain([self.lone.deadline()]).flatten().min()
     }
 
-    /// The same with nothing known; changes are counted on.
+    /// A scheduler with nothing known; it goes on counting changes.
     pub(crate) fn anew(&self) -> Sched {
         let policies = self.policies.clone();
         Sched { changes: self.changes, now: self.now, policies, ..Sched::default() }

@@ -186,7 +186,7 @@ impl DispatchOrder {
         }
     }
 
-    /// Are all classes of a queue unseen? They count as seen from now on.
+    /// Are all classes of a queue unseen? All of them count as seen from now on.
     pub fn take_stale_queue(&mut self, queue: QueueId) -> bool {
         self.queues.get_mut(&queue).is_some_and(|of_queue| std::mem::take(&mut of_queue.stale))
     }
@@ -200,7 +200,7 @@ impl DispatchOrder {
         self.stale_in.entry(user).or_default().insert(queue);
     }
 
-    /// Are all classes of a user unseen? They count as seen from now on.
+    /// Are all classes of a user unseen? All of them count as seen from now on.
     pub fn take_stale_user(&mut self, queue: QueueId, user: UserId) -> bool {
         if let Some(queues) = self.stale_in.get_mut(&user) {
             queues.remove(&queue);

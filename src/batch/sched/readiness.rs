@@ -1,4 +1,4 @@
-//! Which pending jobs are ready, and when a job with a start time becomes so.
+//! The ready ones among the pending jobs, and when a job with a start time becomes ready.
 //!
 //! Each job, and each part of an array, has an [`Entry`] that says what class it is in, at what
 //! place, and whether it is ready. Entries are looked at again when something about their job has

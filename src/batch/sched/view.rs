@@ -1,5 +1,5 @@
-//! What the scheduler and the queries read: the state, the configuration and what hosts said, none
-//! of which they may change.
+//! Read access of the scheduler and the queries: to the state, the configuration and the reports of
+//! hosts.
 
 use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
@@ -173,7 +173,7 @@ impl<'a> View<'a> {
         self.snapshot_of(i, self.host_status(i), self.host_used(i))
     }
 
-    /// The same, where its status and the slots in use are known.
+    /// The host as a requirement sees it, where its status and the slots in use are known.
     pub fn snapshot_of(&self, i: HostId, status: HostStatus, used: u64) -> HostSnapshot<'a> {
         let used = used as f64;
         let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);

@@ -2,8 +2,8 @@
 //!
 //! A walk takes up what has changed since the one before it: classes that are unseen are held
 //! against all open hosts, the others against the open hosts among those that have changed. Where
-//! no host has changed it comes to unseen classes alone, and it ends when no host is open. What
-//! changes while it goes on is taken up by the next walk.
+//! no host has changed it comes to unseen classes alone, and it ends when no host is open. Changes
+//! during a walk are taken up by the next one.
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};

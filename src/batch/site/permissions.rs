@@ -1,11 +1,11 @@
-//! The permissions: the one table of verb x role. Its answer for each message and command is in
-//! permissions.txt, which the tests hold it against.
+//! The permissions: the one table of verb x role. The answer for each message and command is in
+//! permissions.txt; a test compares the two.
 
 use crate::batch::site::Site;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 
-/// Who asks, as authenticated.
+/// The authenticated sender of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     pub uid: u32,
@@ -14,7 +14,7 @@ pub struct Caller {
     pub host: String,
 }
 
-/// What is asked.
+/// The kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Submit,
@@ -31,13 +31,13 @@ pub enum Action {
     QueueCtrl,
     Reconfig,
     Shutdown,
-    /// What daemons log.
+    /// Change the logging of daemons.
     Logging,
     /// Sampling of metrics.
     Perfmon,
 }
 
-/// What the caller is in regard to the object.
+/// The roles of the caller towards the object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Roles {
     pub owner: bool,

@@ -425,8 +425,8 @@ impl Rules {
     }
 
     /// The rules of a consumer, whose user has this row of lsb.users; `user_in` says whether the
-    /// user is one of those named. It takes as long as there are rules: whoever needs them often
-    /// keeps them.
+    /// user is one of those named. The time grows with the number of rules: callers that need them
+    /// often keep them.
     pub(super) fn of_consumer(
         &self,
         consumer: Consumer,

@@ -1,5 +1,5 @@
 //! The places of the pending jobs among which btop or bbot moves one, as far as they were looked
-//! at. They are kept in order, so that none is looked for among all of them at the end.
+//! at. The places are kept in order, so that none is looked for among all of them at the end.
 
 use crate::batch::state::names::{QueueId, UserId};
 use crate::model::event::QueuePosition;

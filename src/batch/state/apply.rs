@@ -1,7 +1,7 @@
 //! `apply(state, record)`: the only function that changes the state. Recovery is this function over
-//! the log. It never fails: a record that does not fit (a job that is gone, a start of what runs
-//! already) is reported and changes nothing, so that a foreign or damaged log still yields all it
-//! holds.
+//! the log. `apply` never fails: a record that does not fit (a job that is gone, a start of what
+//! runs already) is reported and changes nothing, so that a foreign or damaged log still yields all
+//! it holds.
 
 use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::counts::{owner, tally};

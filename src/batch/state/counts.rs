@@ -219,7 +219,7 @@ pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
     }
 }
 
-/// Who uses slots for a part of a job, and how many an element takes at least.
+/// The queue and user whose counts a part of a job belongs to, and the least slots of an element.
 pub fn owner(job: &Job, part: u32) -> (QueueId, UserId, u32) {
     (job.queue_of(part), job.user, job.spec_of(part).min_slots.max(1))
 }

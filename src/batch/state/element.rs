@@ -150,7 +150,7 @@ pub struct End {
     pub unknown: bool,
     pub cpu: f64,
     pub usage: Option<Usage>,
-    /// Where it ran, if it did.
+    /// The run that ended, if there was one.
     pub run: Option<Box<Run>>,
     /// The commands after it.
     pub post: Post,

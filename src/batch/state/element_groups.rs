@@ -1,6 +1,6 @@
-//! What bmod, bswitch, btop and bbot change: a whole job, or elements of an array. Elements that
-//! were changed alike form a part (`array::ElementGroup`); the rest is as the job is. Like
-//! everything that changes the state this is only reached through `apply`.
+//! The changes of bmod, bswitch, btop and bbot: to a whole job, or to elements of an array.
+//! Elements that were changed alike form a part (`array::ElementGroup`); the rest is as the job is.
+//! Like everything that changes the state this is only reached through `apply`.
 
 use crate::batch::state::change::{Applied, Change, ChangeKind, Switched};
 use crate::batch::state::counts::{Counts, owner};
@@ -431,7 +431,7 @@ fn put_in_part(
     a.own.insert(idx, e);
 }
 
-/// What is not in a part becomes of this submission.
+/// The elements outside of any part get this submission.
 fn modify_job(job: &mut Job, m: &JobModify, queue: QueueId) {
     job.queue = queue;
     job.spec = Arc::new(m.spec.clone());

@@ -1,5 +1,5 @@
-//! What was last asked for with bkill, bstop and bresume: on which host, and why. Jobs and elements
-//! to which nothing was done have no place here; what was done to one goes with it (JOB_CLEAN).
+//! The last kill, suspend and resume of each job: host and reason. Jobs and elements without any
+//! have no entry; the entry of a job goes with the job (JOB_CLEAN).
 
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
@@ -17,7 +17,7 @@ impl ControlAction {
     pub const ALL: [ControlAction; 3] =
         [ControlAction::Kill, ControlAction::Suspend, ControlAction::Resume];
 
-    /// What a signal of JOB_SIGNAL does; `None`: something else.
+    /// The action of a signal of JOB_SIGNAL; `None`: none of these.
     pub fn of(signal: &str) -> Option<ControlAction> {
         Some(match signal {
             "KILL" | "DELETEJOB" => ControlAction::Kill,

@@ -89,9 +89,9 @@ pub struct State {
     pub reserved: BTreeSet<u32>,
     /// Jobs that btop or bbot gave another place in the order of dispatch.
     pub moved: BTreeMap<u32, QueuePosition>,
-    /// Where the spool holds what jobs were changed to.
+    /// The places in the spool of the submissions that jobs were changed to.
     pub changed: BTreeMap<u32, Vec<SpoolRef>>,
-    /// What jobs ran, and where, before bmod first changed that.
+    /// Command, script and environment of jobs before bmod first changed them.
     pub first: BTreeMap<u32, First>,
     /// Failed starts and requeues of elements that have not ended.
     pub tries: BTreeMap<JobRef, Tries>,
@@ -103,7 +103,7 @@ pub struct State {
     pub left: BTreeMap<JobRef, Vec<Left>>,
     /// Ended attempts after which commands still run.
     pub posts: BTreeSet<JobKey>,
-    /// What was last asked for, where and why.
+    /// The last kill, suspend and resume of each job.
     pub issued: LastActions,
     /// Started elements that have their hosts to themselves (bsub -x).
     pub alone: BTreeSet<JobRef>,
@@ -164,13 +164,13 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     pub key: JobKey,
-    /// Its first host.
+    /// The first host of the attempt.
     pub host: HostId,
     /// Slots that it holds there for as long as it runs.
     pub slots: u32,
 }
 
-/// What a job was submitted with, where it has something else by now.
+/// The first command, script and environment of a job that bmod has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct First {
     pub command: ByteStr,
@@ -180,7 +180,7 @@ pub struct First {
     pub env: SpoolRef,
 }
 
-/// What QUEUE_CTRL last said.
+/// The last QUEUE_CTRL of a queue.
 #[derive(Clone, Debug, Default)]
 pub struct QueueCtl {
     pub closed: bool,
@@ -190,7 +190,7 @@ pub struct QueueCtl {
     pub time: i64,
 }
 
-/// What HOST_CTRL last said.
+/// The last HOST_CTRL of a host.
 #[derive(Clone, Debug, Default)]
 pub struct HostCtl {
     /// Without a lock ID.
@@ -273,8 +273,8 @@ impl State {
         self.free_in(next, max).or_else(|| self.free_in(1, next))
     }
 
-    /// The first such ID from one to another. It goes along the known ones: a look-up of each would
-    /// take long where nearly all are known.
+    /// The first free ID from `first` to `last`. The known IDs are walked in order: a look-up of
+    /// each would take long where nearly all are known.
     fn free_in(&self, first: u32, last: u32) -> Option<u32> {
         let mut jobs = self.jobs.range(first..=last).map(|j| *j.0).peekable();
         let mut reserved = self.reserved.range(first..=last).copied().peekable();

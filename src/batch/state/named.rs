@@ -163,8 +163,8 @@ impl State {
         found
     }
 
-    /// The one of these jobs that was submitted last. IDs ascend up to the next one, and those
-    /// behind it are from before they began again.
+    /// The last submitted of the user's jobs of this name. IDs ascend up to `next_job`; larger ones
+    /// are from before the IDs began again at 1.
     pub fn last_named(&self, user: UserId, name: &str, prefix: bool) -> Option<&Job> {
         let next = self.next_job;
         let last = |(first, last): (u32, u32)| match next.checked_sub(1) {

@@ -110,9 +110,9 @@ fn class_bytes(s: &JobSpec) -> u64 {
 
 /// Bytes of a record of no text.
 const RECORD: u64 = 160;
-/// The same of one that has what a job used.
+/// Bytes of a record with the usage of a job, without text.
 const RECORD_USED: u64 = 320;
-/// The same of a record of lsb.acct.
+/// Bytes of a record of lsb.acct, without text.
 const RECORD_ACCT: u64 = 448;
 
 /// About how many bytes these effects write to lsb.events, lsb.acct and the spool.

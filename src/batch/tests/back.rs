@@ -17,7 +17,7 @@ fn params() -> Params {
 }
 
 impl Rig {
-    /// Its records, on a disk.
+    /// The records of the rig's log, on a disk.
     fn disk(&self) -> SimDisk {
         let disk = SimDisk::new();
         let mut batch = Batch::default();

@@ -255,7 +255,7 @@ fn a_pending_job_is_changed() {
         (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
     };
     assert_eq!(seen(&r.mbd), ("new".into(), "b".into(), "high".into(), 2));
-    // What was not named stays.
+    // Fields that were not named stay.
     assert_eq!(r.mbd.state.job(id).unwrap().spec.project, "default");
     assert_eq!(seen(&r.restarted()).2, "high");
     // The condition it waited for is gone.
@@ -306,13 +306,14 @@ fn what_a_queue_gave_goes_with_it() {
     assert_eq!(limits(&r, id), (None, Some(1000), true));
     assert_eq!(r.does(USER, to("normal"), id).code, 0);
     assert_eq!(limits(&r, id), (Some(600), None, false));
-    // What is asked for in the place of what a queue gave stays too.
+    // A value that the user asked for in place of the queue's default stays too.
     assert_eq!(r.does(USER, to("high"), id).code, 0);
     let mut own = JobSpec::default();
     own.limits.rss = Some(1200);
     assert_eq!(r.modify(USER, id, &[SpecField::MemLimit], own), 0);
     assert_eq!(limits(&r, id), (None, Some(1200), true));
-    // What was asked for stays; what exceeds a maximum keeps the job where it is.
+    // A requested limit stays; a limit above the maximum of the new queue keeps the job in its
+    // queue.
     let mut asked = spec("b");
     asked.limits.run = Some(60);
     asked.limits.rss = Some(5000);

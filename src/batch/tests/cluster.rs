@@ -96,7 +96,7 @@ impl Cluster {
         cluster
     }
 
-    /// The same with one more policy, behind those of the product.
+    /// A cluster with one more policy, behind those of the product.
     pub(crate) fn with_policy(
         mut self,
         policy: Box<dyn crate::batch::sched::policy::Policy>,
@@ -315,7 +315,7 @@ impl Cluster {
         self.try_modify(user, at, fields, options).unwrap_or_else(|refusal| refusal.code)
     }
 
-    /// The same with the refusal.
+    /// Changes jobs; returns the exit code or the refusal.
     pub fn try_modify(
         &mut self,
         user: &str,
@@ -371,7 +371,7 @@ impl Cluster {
         self.machine.reserve.holder(at).is_some()
     }
 
-    /// What a job uses, as its host would tell it, without mbatchd being told.
+    /// Sets the memory use of a job as its host would report it, without a report to mbatchd.
     pub fn uses_untold(&mut self, at: JobRef, mem: u64) -> Result<(), String> {
         let (_, key) = self.attempt(at);
         let run = self.machine.state.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
@@ -394,7 +394,7 @@ impl Cluster {
         Cluster::with(site, conf, Vec::new(), self.found(), self.now)
     }
 
-    /// The same with other configuration files.
+    /// Restarts mbatchd with other configuration files.
     pub fn restart_with(&mut self, site: Site) {
         self.site = site;
         self.restart();
@@ -497,17 +497,17 @@ impl Cluster {
         orders.iter().map(|order| JobRef { job: order.key.job, idx: order.key.idx }).collect()
     }
 
-    /// The same as the orders that hosts got.
+    /// The start orders that hosts got since this was asked last.
     pub fn start_orders(&mut self) -> Vec<StartJob> {
         std::mem::take(&mut self.started)
     }
 
-    /// What hosts were asked to mail to the owners of jobs since this was asked last.
+    /// The mails to owners of jobs that hosts were asked to send since this was asked last.
     pub fn mails(&mut self) -> Vec<String> {
         std::mem::take(&mut self.mails)
     }
 
-    /// What went to lsb.acct since this was asked last.
+    /// The records of lsb.acct since this was asked last.
     pub fn accounted(&mut self) -> Vec<Finish> {
         std::mem::take(&mut self.accounted)
     }
@@ -517,7 +517,7 @@ impl Cluster {
         self.log.iter().filter(|record| kind(&record.event)).count()
     }
 
-    /// What hosts were ordered to do with running jobs since this was asked last, in order.
+    /// The orders about running jobs since this was asked last, in order.
     pub fn orders(&mut self) -> Vec<(JobRef, Act)> {
         std::mem::take(&mut self.orders)
     }

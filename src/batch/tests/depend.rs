@@ -34,7 +34,8 @@ fn elements_are_looked_at_when_theirs_change() {
     let name = |n: &str| format!("{n}[1-{N}]");
     let first = r.submit(spec("x")).unwrap();
     r.submit(JobSpec { name: name("a"), ..spec("x") }).unwrap();
-    // What says the same of all is looked at too, but is no reason to look at all.
+    // Conditions that are the same for all elements are evaluated too, but are no reason to
+    // evaluate all elements.
     let depend = format!("done(a[*]) && numdone(a, >= 0) && done({first})");
     let b = r.submit(JobSpec { name: name("b"), depend, ..spec("y") }).unwrap();
     let (conn, key) = r.starts_of(first)[0];

@@ -1,5 +1,5 @@
-//! Which job starts next, and where: slots, priorities, limits of arrays. What waits for other jobs
-//! is in depend.rs, what waits for a time of day in windows.rs.
+//! Dispatch: the next job and its host, by slots, priorities, limits of arrays. Waiting for other
+//! jobs is in depend.rs, waiting for a time of day in windows.rs.
 
 use super::cluster::{cluster, element};
 use crate::model::reason::pend;

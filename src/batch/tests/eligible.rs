@@ -3,7 +3,8 @@
 use super::cluster::{Cluster, Site, cluster, element};
 use super::*;
 
-/// What a job waits for besides room is told in the second it begins and ends. There is no room.
+/// A full cluster that tracks ineligible pending time: its beginning and end are recorded in the
+/// second in which they happen.
 fn tracking() -> Site {
     let full = "Begin Host\nHOST_NAME MXJ\ndefault 0\nEnd Host\n";
     with_room().lsb_hosts(full)

@@ -49,7 +49,8 @@ impl Rig {
         self.cut_off(conn, i)
     }
 
-    /// The same, also before the host has told all.
+    /// The given link to a host is cut, even before the host has reported all its attempts, and
+    /// made again.
     fn cut_off(&mut self, conn: ConnId, i: HostId) -> ConnId {
         self.step(Input::Closed { conn });
         self.linked_again(i)

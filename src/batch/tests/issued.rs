@@ -1,4 +1,5 @@
-//! What bkill, bstop and bresume were told: reasons, hosts, and how what they end is recorded.
+//! bkill, bstop and bresume: the recorded reasons and hosts, and the records of the jobs that they
+//! end.
 
 use super::*;
 use crate::batch::state::last_actions::ControlAction;

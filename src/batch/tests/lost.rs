@@ -15,7 +15,7 @@ fn lost(queue: bool, name: &str) -> LostControl {
     LostControl { queues: queue, hosts: !queue, mark, why: "bytes 1-2".into(), ..<_>::default() }
 }
 
-/// What is closed, and what is inactive.
+/// The closed and inactive queues, and the closed hosts.
 fn shut(r: &Rig) -> String {
     let mut out = Vec::new();
     for queue in ["high", "normal"] {

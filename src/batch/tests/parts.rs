@@ -64,7 +64,7 @@ fn elements_become_of_another_submission() {
         assert_eq!(count(m, "normal"), (9, 11, 4));
         assert_eq!(job.tally.pend, 9);
     }
-    // What nobody named stays one record: the untouched ones have no element of their own.
+    // Elements that nobody named stay in one record: they have no element of their own.
     let state::Body::Array(a) = &r.mbd.state.job(id).unwrap().body else { panic!() };
     assert_eq!((a.fresh.left(), a.parts.len()), (6, 3));
     // The whole array: those that differ too, in what is asked for.
@@ -113,7 +113,7 @@ fn what_cannot_be_changed_of_elements() {
     r.report(conn, key, done());
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], to()), err::JOB_FINISH);
     assert!(r.mbd.state.job(id).unwrap().parts().is_empty());
-    // Those of a range that can be changed are.
+    // Of a range, the elements that can be changed are changed.
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 4)]), &[Project], to()), 0);
     let job = r.mbd.state.job(id).unwrap();
     let changed = |idx: &u32| job.spec_at(*idx).project == "p";

@@ -1,4 +1,4 @@
-//! What runs after jobs: its end is recorded apart from the job's, and others may wait for it.
+//! Post-execution: its end is recorded apart from the job's, and other jobs may wait for it.
 
 use super::*;
 use crate::model::job::opt2;

@@ -1,4 +1,4 @@
-//! What holds in every cluster whatever happens in it: no host over its slots, no limit exceeded,
+//! Properties that hold in every cluster at all times: no host over its slots, no limit exceeded,
 //! exclusive jobs alone on their hosts, a reason for every job that waits. Clusters, users and what
 //! they do are random.
 

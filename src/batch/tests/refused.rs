@@ -1,5 +1,5 @@
-//! What is not done: orders of those who may not give them, submissions that are wrong. The whole
-//! matrix of verbs and roles is in permissions.rs.
+//! Refusals: orders of users without permission, wrong submissions. The whole matrix of verbs and
+//! roles is in permissions.rs.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! Who may report on what: each message of a sbatchd, sent by the first host of an attempt, by
-//! another host of its job, by a host that has nothing of it, over a connection that mbatchd has
-//! not made, and by a user; the rows are those of permissions.txt.
+//! Permission to report on an attempt: each message of a sbatchd, sent by the first host of an
+//! attempt, by another host of its job, by a host that has nothing of it, over a connection that
+//! mbatchd has not made, and by a user; the rows are those of permissions.txt.
 
 use super::*;
 use crate::model::job::{SpoolRef, extra};

@@ -1,4 +1,4 @@
-//! What goes back to the queue by itself, what is given up.
+//! Jobs that mbatchd requeues by itself, and jobs that are given up.
 
 use super::cluster::{Cluster, Site, cluster, element};
 use super::*;
@@ -78,7 +78,7 @@ impl Rig {
         found.unwrap()
     }
 
-    /// What was ordered of an attempt.
+    /// The orders about an attempt that a host got.
     fn ordered(&self, on: ConnId, of: JobKey) -> Vec<Act> {
         let act = |(c, m): &(ConnId, Msg)| match m {
             Msg::Sbd(SbdMsg::Act { key, act, .. }) if *key == of && *c == on => Some(act.clone()),
@@ -242,7 +242,7 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     assert!(started.contains(&id), "{started:?}");
 }
 
-/// What happens to its host is not what MAX_JOB_REQUEUE bounds.
+/// MAX_JOB_REQUEUE does not bound reruns after the loss of a host.
 #[test]
 fn a_rerun_after_a_lost_host_is_no_requeue() {
     let mut c = conf();
@@ -475,7 +475,7 @@ fn a_stop_that_was_lost_is_ordered_once_the_job_runs() {
     }
 }
 
-/// What was acknowledged of a running job and lost is ordered again.
+/// An acknowledged stop or resume of a running job is ordered again if the order was lost.
 #[test]
 fn a_stop_or_resume_of_a_running_job_that_was_lost_is_ordered_again() {
     for restart in [false, true] {

@@ -17,7 +17,7 @@ fn sharing() -> Site {
     maps.into_iter().fold(site, Site::resource_map).param("SBD_SLEEP_TIME = 15")
 }
 
-/// The same with these lines in both of its queues.
+/// [`sharing`] with these lines in both of its queues.
 fn queues(lines: &str) -> Site {
     let of = |priority: u32| format!("PRIORITY = {priority}; {lines}");
     sharing().queue("high", &of(40)).queue("normal", &of(30))
@@ -32,7 +32,7 @@ fn external(c: &mut Cluster, host: &str) -> Vec<(String, String)> {
     c.host(host).load.unwrap().external
 }
 
-/// What jobs have reserved of a host's memory, and what is shown to be left of it.
+/// The reserved memory of a host, and its available memory as bhosts shows it.
 fn memory(c: &mut Cluster, host: &str) -> (f64, f64) {
     let row = c.host(host);
     (row.reserved[MEM], f64::from(row.load.unwrap().index[MEM]))

@@ -22,13 +22,13 @@ fn started(site: Site) -> Cluster {
     c
 }
 
-/// What is reserved of a host's memory, and what is shown to be left of it.
+/// The reserved memory of a host, and its available memory as bhosts shows it.
 fn memory(c: &mut Cluster, host: &str) -> (f64, f64) {
     let row = c.host(host);
     (row.reserved[MEM], f64::from(row.load.unwrap().index[MEM]))
 }
 
-/// What is reserved of the site's resources.
+/// The reserved amounts of the site's own resources.
 fn own(c: &mut Cluster, host: &str) -> String {
     let pairs = c.host(host).reserved_external;
     pairs.iter().map(|(name, amount)| format!("{name}={amount} ")).collect()
@@ -315,7 +315,7 @@ fn audit_of_reservations_that_are_not_current_names_the_host_and_the_resource() 
     assert_eq!(memory(&mut c, "h2"), (100.0, 9900.0));
 }
 
-/// What happens to random jobs.
+/// An event in the life of random jobs.
 #[derive(Clone, Debug)]
 enum Happening {
     Submit { slots: u32, requirement: usize },

@@ -1,4 +1,4 @@
-//! What cannot be started: whom that concerns, when it is tried again, when no longer.
+//! Failed starts: the hosts and users concerned, the time of the next try, the last try.
 
 use super::cluster::{Cluster, Site, cluster, element, elements};
 use super::*;
@@ -22,14 +22,14 @@ fn takes_back() -> Site {
     cluster().hosts(2, 2).queue("normal", "PRIORITY = 30; REQUEUE_EXIT_VALUES = 5")
 }
 
-/// What the first reason of a waiting job says beyond its code.
+/// The text of the first reason of a waiting job beyond its code.
 fn note(c: &mut Cluster, at: JobRef) -> String {
     let code = c.reason(at);
     c.reason_about(at, code).unwrap_or_default()
 }
 
 impl Rig {
-    /// What the job's element is said to wait for: codes with the number of hosts.
+    /// The pending reasons of an element: codes with the number of hosts.
     pub fn why_at(&self, at: JobRef) -> Vec<(u32, usize)> {
         self.mbd.sched.reasons(&self.mbd.view(), at, 0).iter().map(|r| (r.0, r.1.len())).collect()
     }

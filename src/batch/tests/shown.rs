@@ -1,4 +1,4 @@
-//! What listings are told of jobs: priorities, thresholds.
+//! Columns of jobs in listings: priorities, thresholds.
 
 use super::*;
 use crate::conf::types::{ResourceDef, ResourceKind, Threshold};

@@ -359,7 +359,7 @@ fn whole(job: u32, fields: Vec<SpecField>, spec: JobSpec) -> ClientMsg {
     ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
 }
 
-/// What the log brings back is what was known.
+/// A restart from the log gives the same state.
 fn same_after_restart(r: &Rig) {
     let again = r.restarted();
     assert_eq!(again.state.differences(&r.mbd.state, &Default::default()), Vec::<String>::new());

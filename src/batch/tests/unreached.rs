@@ -30,7 +30,7 @@ impl Rig {
         self.mbd.first_host(run).unwrap()
     }
 
-    /// What LIM says of a host.
+    /// LIM reports a host up or unavailable.
     pub(super) fn lim_says(&mut self, i: HostId, up: bool) {
         let load = self.mbd.links.hosts[i].load.as_mut().unwrap();
         load.status = if up { 0 } else { status::UNAVAIL };
@@ -178,7 +178,7 @@ fn a_job_that_is_suspended_or_not_confirmed_is_as_it_was_when_its_host_is_back()
     assert_eq!(r.phase(id), state::Phase::Running);
 }
 
-/// What is asked for while the host cannot be asked stays open, and shows it as UNKWN.
+/// A request for a job on an unreachable host stays open, and the job is shown as UNKWN.
 #[test]
 fn a_stop_of_an_unkwn_job_reaches_it_when_its_host_is_back() {
     let mut r = Rig::new();

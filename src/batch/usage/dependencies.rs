@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Deps {
     /// Named job -> jobs whose condition names it.
     waiters: IdMap<u32, BTreeSet<u32>>,
-    /// The same of conditions on all jobs of a name.
+    /// The conditions on all jobs of a name, by the group of these jobs.
     pub(crate) groups: GroupWatch,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
     values: IdMap<u32, DepValue>,
@@ -95,7 +95,7 @@ struct Pace {
     /// When the turn began, and how many it has looked at.
     began: u64,
     looked: u32,
-    /// It looked at its share, and some were left.
+    /// The turn used up its share, and conditions were left.
     full: bool,
 }
 
@@ -142,14 +142,14 @@ impl Deps {
     pub fn value(&self, job: u32) -> DepValue {
         self.values.get(&job).copied().unwrap_or(DepValue::True)
     }
-    /// Those that wait by themselves for what can never be.
+    /// The elements whose condition can never hold, where each element has a value of its own.
     pub fn never_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
         self.elements.get(&job).map(|each| &each.never)
     }
     pub fn ready_elements(&self, job: u32) -> Option<&BTreeSet<u32>> {
         self.elements.get(&job).map(|each| &each.ready)
     }
-    /// What was found of an array with `pend` pending elements, `_looked` of them evaluated.
+    /// Keeps the values of an array with `pend` pending elements, `_looked` of them evaluated.
     fn keep(&mut self, job: u32, pend: u32, each: Each, _looked: usize) {
         let value = match (each.ready.is_empty(), each.never.len() < pend as usize) {
             (false, _) => DepValue::True,
@@ -203,7 +203,7 @@ impl Deps {
             None => self.value(at.job) == DepValue::Never,
         }
     }
-    /// The same with nothing known but the orphans, which go on waiting.
+    /// Forgets everything but the orphans, which go on waiting.
     pub fn anew(self) -> Deps {
         Deps { orphans: self.orphans, ..Deps::default() }
     }
@@ -258,7 +258,7 @@ pub struct Finder<'a> {
     /// A name stands for the job submitted last alone (JOB_DEP_LAST_SUB=1).
     pub last: bool,
     pub user: &'a str,
-    /// It is recorded: names that stand for many jobs stay names.
+    /// The condition is to be recorded: names that stand for many jobs stay names.
     pub recorded: bool,
 }
 
@@ -324,7 +324,7 @@ impl Deps {
         self.evaluate(state, id);
     }
 
-    /// Its condition is about to be another one.
+    /// Forgets the condition of a job that is about to get another one.
     pub(crate) fn unwatch(&mut self, state: &State, id: u32) {
         let dep = state.job(id).and_then(|j| j.depend.clone());
         self.forget_condition(id, dep.as_deref());

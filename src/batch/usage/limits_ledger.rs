@@ -34,7 +34,7 @@ pub struct LimitsLedger {
 }
 
 /// The rules that the jobs of a consumer are subject to, as [`ConsumerRules`], with the numbers of
-/// their counters. They hold until the ledger is counted anew.
+/// their counters. The numbers hold until the ledger is counted anew.
 #[derive(Debug)]
 pub struct ConsumerLimits {
     pub consumer: Consumer,

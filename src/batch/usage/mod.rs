@@ -1,6 +1,6 @@
 //! Derived values that are kept current as the state changes: reservations, slots under each limit,
-//! dependency conditions, closed time windows. They are never logged, and can be counted anew at
-//! any time.
+//! dependency conditions, closed time windows. Derived values are never logged, and can be counted
+//! anew at any time.
 
 pub mod dependencies;
 pub mod group_watch;

@@ -40,8 +40,8 @@ impl Reserve {
         }
     }
 
-    /// An element uses another amount of memory. What its host measures shows that when its load is
-    /// heard of next, and only then it is no longer taken away.
+    /// An element uses another amount of memory. The next load of its host shows the new amount;
+    /// until then the difference stays subtracted.
     pub(crate) fn used(&mut self, state: &State, at: JobRef) {
         let used = |e: &Elem| e.run().map(|run| run.soft.usage.mem_kb);
         if let Some(used) = state.elem(at).and_then(used) {

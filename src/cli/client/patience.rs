@@ -17,7 +17,7 @@ const BASE_RECV_TIMEOUT: u64 = 20;
 /// Pauses between tries: the first ones short, because a master that restarts is soon back.
 const PAUSES_MS: [u64; 6] = if cfg!(test) { [1; 6] } else { [100, 200, 500, 1000, 2000, 5000] };
 /// Connections in a row that are made and then lost: a master that restarts refuses some in
-/// between. One that hangs up each time does not read what it is sent.
+/// between. A peer that hangs up so often does not read the request.
 pub const LOST_IN_A_ROW: u32 = 12;
 
 /// How long to wait and how often to try.
@@ -43,7 +43,7 @@ impl Patience {
         }
     }
 
-    /// The same towards LIM and res: LSF_API_CONNTIMEOUT, LSF_API_RECVTIMEOUT; one try.
+    /// The patience with LIM and res: LSF_API_CONNTIMEOUT, LSF_API_RECVTIMEOUT; one try.
     pub fn base(site: &Site) -> Patience {
         let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
         Patience {

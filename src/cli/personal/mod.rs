@@ -30,7 +30,7 @@ pub struct PersonalDir {
 }
 
 impl PersonalDir {
-    /// `--dir`, else ~/.lsf. It need not exist.
+    /// `--dir`, else ~/.lsf. The directory need not exist.
     pub fn find(dir: Option<&str>) -> Result<PersonalDir, String> {
         let given = match (dir, std::env::var_os("HOME")) {
             (Some(dir), _) => PathBuf::from(dir),
@@ -51,7 +51,7 @@ impl PersonalDir {
         self.conf().join("profile.lsf")
     }
 
-    /// Is there a cluster here? Its directory must be the caller's.
+    /// Is there a cluster here? The directory must belong to the caller.
     pub fn exists(&self) -> Result<bool, String> {
         match fs::metadata(&self.top) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(false),

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 /// One known name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Its documented spelling.
+    /// The documented spelling.
     pub name: &'static str,
     /// Whether the cluster acts on it; otherwise it earns a notice.
     pub acted: bool,
@@ -25,10 +25,10 @@ pub struct NameTable {
     pub file: &'static str,
     /// The section; empty for lsf.conf.
     pub section: &'static str,
-    /// Its names, in alphabetical order, one behind the other: with an address for each of 784
-    /// texts every command would begin by filling them in.
+    /// The names, in alphabetical order, joined into one text: a table with the address of each of
+    /// 784 texts would have to be relocated at the start of every command.
     pub(super) text: &'static str,
-    /// Where each name ends in it, with [`ACTED`].
+    /// The end of each name in `text`, with [`ACTED`].
     pub(super) ends: &'static [u16],
     #[cfg(test)]
     pub(super) rows: &'static [Name],
@@ -152,7 +152,7 @@ impl NameTable {
         }
     }
 
-    /// Its names, in alphabetical order.
+    /// The names of the table, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = Name> {
         (0..self.ends.len()).filter_map(|row| self.row(row))
     }

@@ -66,7 +66,7 @@ pub struct HostPolicy {
     pub exit_rate: Option<u32>,
     /// Columns that nothing acts on, as written.
     pub not_acted_on: Vec<(String, String)>,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 
@@ -81,7 +81,7 @@ pub struct HostGroup {
     pub condense: bool,
     /// GROUP_ADMIN.
     pub admins: Vec<String>,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 

@@ -1,5 +1,5 @@
-//! lsb.params: what holds for the whole batch system, with the documented defaults. What a queue
-//! may set for itself stands in queues.rs too. See lsb.params(5).
+//! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
+//! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
 use super::RawParams;
 

@@ -160,7 +160,7 @@ pub struct QueueConf {
     pub eligible_limit: Option<u64>,
     /// Every parameter as written.
     pub raw: RawParams,
-    /// Where its section begins.
+    /// The beginning of the queue's section in the file.
     pub pos: Pos,
 }
 

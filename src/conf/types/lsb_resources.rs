@@ -14,8 +14,8 @@ pub struct BatchResources {
 pub struct ResourceSection {
     /// Section name in its documented spelling.
     pub kind: String,
-    /// Its parameters: of the section, or of one row of its table.
+    /// The parameters of the section, or of one row of its table.
     pub params: RawParams,
-    /// Where it begins.
+    /// The beginning of the section in the file.
     pub pos: Pos,
 }

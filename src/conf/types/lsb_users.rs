@@ -24,7 +24,7 @@ pub struct UserGroup {
     pub admins: Vec<String>,
     /// USER_SHARES, as written.
     pub shares: String,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 
@@ -43,7 +43,7 @@ pub struct UserPolicy {
     pub max_pend_jobs: Option<u64>,
     /// MAX_PEND_SLOTS.
     pub max_pend_slots: Option<u64>,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 

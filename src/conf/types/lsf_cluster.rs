@@ -42,7 +42,7 @@ pub struct HostDef {
     pub ndisks: Option<u32>,
     /// The host is dynamic.
     pub dynamic: bool,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 
@@ -66,7 +66,7 @@ pub struct ResourceMapping {
     pub resource: String,
     /// One instance per bracket.
     pub instances: Vec<ResourceInstance>,
-    /// Where its row stands.
+    /// The place of the row in the file.
     pub pos: Pos,
 }
 

@@ -7,6 +7,6 @@ use core::net::IpAddr;
 pub struct Member {
     pub name: String,
     pub addr: IpAddr,
-    /// Its LSF_LOCAL_RESOURCES.
+    /// LSF_LOCAL_RESOURCES of the host.
     pub resources: String,
 }

@@ -1,8 +1,8 @@
 //! sbatchd as a pure machine: the batch agent of one host.
 //!
-//! mbatchd connects to it; it connects to the launcher and to the local LIM. It keeps no file:
-//! every attempt's start order and the little that changes ([`Mark`]) lie with the launcher as
-//! the task's note, so an sbatchd that starts again goes on where the last one stopped.
+//! mbatchd connects to it; it connects to the launcher and to the local LIM. sbatchd keeps no file:
+//! every attempt's start order and the little that changes ([`Mark`]) lie with the launcher as the
+//! task's note, so an sbatchd that starts again goes on where the last one stopped.
 //!
 //! Invariants: nothing is told to mbatchd before the launcher has listed its tasks; an end is
 //! told again after every reconnection until `Forget`; a start or an order seen before changes

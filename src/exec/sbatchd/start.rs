@@ -229,7 +229,8 @@ impl Sbatchd {
     }
 
     /// The attempt that asked for these bytes is forgotten: mbatchd may have refused them, since it
-    /// had given the attempt up. They are asked for again where another attempt waits for them.
+    /// had given the attempt up. The bytes are requested again where another attempt waits for
+    /// them.
     fn need_again(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
         let waits = |j: &Attempt| {
             matches!(j.stage, Stage::Blobs | Stage::Finishing)

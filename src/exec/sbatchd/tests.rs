@@ -37,7 +37,7 @@ struct Rig {
     journal: Vec<Journal>,
     procs: BTreeMap<u32, Proc>,
     next_pid: u32,
-    /// What the next processes are like.
+    /// The next processes are copies of this one.
     template: Proc,
     /// Told to mbatchd since last looked at.
     told: Vec<SbdMsg>,
@@ -46,7 +46,7 @@ struct Rig {
     runs_mbatchd: bool,
     linked: bool,
     setup: Option<Setup>,
-    /// What comes after jobs goes on until it is ended by hand.
+    /// Post-execution commands go on until they are ended by hand.
     slow: bool,
     /// Jobs end before it is told that they run.
     short: bool,
@@ -82,7 +82,7 @@ fn launcher_conf() -> launcher::LauncherConf {
 
 /// Pid of the daemon that the launcher is told to run.
 const MBATCHD: u32 = 99;
-/// The same of sbatchd itself.
+/// The pid of sbatchd itself.
 const OTHER: u32 = 98;
 
 fn key(n: u32) -> JobKey {

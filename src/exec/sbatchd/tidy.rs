@@ -2,8 +2,8 @@
 //! files of hosts that they shared, and output without a file of its own that has become old.
 //!
 //! Invariant: no job of the user is launched while that goes on, so that nothing of a job is
-//! removed that has just been made. It is ended after [`TIDY_MOST`]: a directory that does not
-//! answer, or a user who stops it, holds up no job for longer.
+//! removed that has just been made. The clean-up is ended after [`TIDY_MOST`]: a directory that
+//! does not answer, or a user who stops it, holds up no job for longer.
 
 use super::agent::*;
 use super::tidy_table::{Due, TIDY_PAUSE};

@@ -18,7 +18,7 @@ pub enum DepState {
     Done,
     /// EXIT with the code the shell would show (128 + signal); None when the end is unknown.
     Exit(Option<i32>),
-    /// No longer in memory. It has ended; how is not known.
+    /// The job is no longer in memory: it has ended in an unknown way.
     Gone,
 }
 
@@ -37,11 +37,11 @@ pub enum PostState {
 /// The facts of one job or element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepFacts {
-    /// Its state.
+    /// The state of the job.
     pub state: DepState,
-    /// Whether it ever ran: tells an EXIT from a kill while pending.
+    /// Whether the job ever ran: tells an EXIT from a kill while pending.
     pub started: bool,
-    /// Its post-execution command.
+    /// The state of the job's post-execution command.
     pub post: PostState,
 }
 
@@ -154,8 +154,8 @@ impl Resolved {
 }
 
 impl Resolved {
-    /// What the parts that say the same of every element say now (not those with `[*]`), a byte
-    /// each: as long as it stays, a change of a named element concerns one element alone.
+    /// The values of the parts that are the same for every element (those without `[*]`), a byte
+    /// each. While they stay, a change of a named element concerns one element alone.
     pub fn shared(&self, jobs: &dyn JobLookup) -> Vec<u8> {
         let mut out = Vec::new();
         shared(&self.expr, jobs, &mut out);
@@ -274,7 +274,7 @@ fn post(wanted: u32, other: u32, c: &DepCounts) -> Truth {
 
 fn counted(of: CountOf, test: Option<(CmpOp, u32)>, c: &DepCounts) -> Truth {
     let open = c.open();
-    // What the count is now, and the least and the most it can still become.
+    // The count now, and its least and greatest value from now on.
     let (now, low, high) = match of {
         CountOf::Done => (c.done, c.done, c.done + open),
         CountOf::Ended => {

@@ -163,7 +163,7 @@ impl Func {
     }
 }
 
-/// Which elements of an array a reference means.
+/// The elements of an array that a reference means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DepIndex {
     /// The job, or every element of the array.

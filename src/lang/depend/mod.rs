@@ -7,8 +7,8 @@
 //! them: [`Resolved::bind`]); [`Resolved::eval`] answers with [`DepValue`] from facts that the
 //! caller looks up.
 //!
-//! Inside, a value is a truth plus whether it can still change. That makes `!` right without
-//! special cases: the negation of what can never be true is true for ever.
+//! Inside, a value is a truth plus whether it can still change. So `!` needs no special cases: the
+//! negation of what can never be true is true for ever.
 
 mod eval;
 mod expr;

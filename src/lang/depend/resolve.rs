@@ -9,9 +9,9 @@ use std::rc::Rc;
 /// The answer of the resolver about one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedJob<'a> {
-    /// Its ID.
+    /// The ID of the job.
     pub id: u64,
-    /// Its array, if it is one.
+    /// The array, if the job is one.
     pub array: Option<&'a ArraySpec>,
 }
 
@@ -43,7 +43,7 @@ pub struct IdRef {
 /// the same ones share them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its own, among all groups of a process.
+    /// Number of the group; unique within a process.
     pub number: u32,
     pub name: String,
     /// `name*`.
@@ -76,8 +76,9 @@ impl fmt::Display for Ref {
     }
 }
 
-/// A dependency condition by job IDs, and by names where these stand for many jobs. Its text
-/// parses back to itself; what the names stand for follows from where it is recorded.
+/// A dependency condition by job IDs, and by names where these stand for many jobs. The text parses
+/// back to the same condition; the place of its record in the log decides which jobs the names
+/// stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     pub(super) expr: Expr<Ref>,
@@ -274,8 +275,8 @@ fn same_size(other: Option<&ArraySpec>, own: Option<&ArraySpec>) -> bool {
 
 type Condition<'f, T, U, E> = &'f mut dyn FnMut(&Func, &T) -> Result<Expr<U>, E>;
 
-/// Rebuilds an expression, condition by condition. What a condition becomes is kept together by
-/// the tree itself, so `!a` of two jobs named a is `!(a1 && a2)`.
+/// Rebuilds an expression, condition by condition. The parts that replace a condition form one
+/// subtree, so `!a` of two jobs named a is `!(a1 && a2)`.
 fn map<T, U, E>(expr: &Expr<T>, f: Condition<'_, T, U, E>) -> Result<Expr<U>, E> {
     let mut all =
         |parts: &[Expr<T>]| parts.iter().map(|p| map(p, f)).collect::<Result<Vec<_>, E>>();

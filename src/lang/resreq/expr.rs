@@ -49,7 +49,7 @@ impl BinOp {
         }
     }
 
-    /// Whether it compares.
+    /// Whether the operator is a comparison.
     pub(super) fn compares(self) -> bool {
         matches!(self.level(), 3 | 4)
     }

@@ -105,7 +105,7 @@ impl ResReq {
         self.each(&|s| s.with_defaults(hosts_asked))
     }
 
-    /// The same shape with every simple requirement passed through `f`.
+    /// This requirement with each simple requirement in it passed through `f`.
     fn each(self, f: &dyn Fn(Simple) -> Simple) -> ResReq {
         match self {
             ResReq::Simple(s) => ResReq::Simple(Box::new(f(*s))),

@@ -21,9 +21,9 @@ pub struct Select {
 /// One requirement without alternatives or parts. Every section may be missing.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Simple {
-    /// Which hosts are candidates.
+    /// The condition on candidate hosts.
     pub select: Option<Select>,
-    /// How candidates are sorted.
+    /// The sort order of candidate hosts.
     pub order: Option<Order>,
     /// The reserved amounts.
     pub rusage: Option<Rusage>,
@@ -45,7 +45,7 @@ impl Simple {
 }
 
 impl Simple {
-    /// Whether it speaks of a resource, in what it chooses by or reserves.
+    /// Whether the select or rusage section mentions a resource.
     pub fn asks(&self, res: &str) -> bool {
         let chosen = self.select.as_ref().is_some_and(|s| s.expr.mentions(&|n, _| n == res));
         let rusage = self.rusage.iter().flat_map(|r| r.alternatives.iter().flatten());
@@ -109,7 +109,7 @@ impl ResReq {
 }
 
 impl ResReq {
-    /// Its sections and forms that are kept and that nothing acts on, each once.
+    /// The sections and forms of the requirement that are kept and have no effect, each once.
     pub fn not_acted_on(&self) -> Vec<&'static str> {
         let mut found = Vec::new();
         match self {

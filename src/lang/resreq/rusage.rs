@@ -33,7 +33,7 @@ pub struct RusagePhase {
     pub amount: f64,
     /// For how many seconds; None until the job ends.
     pub duration: Option<u64>,
-    /// Whether it shrinks linearly to nothing over its duration.
+    /// Whether the amount shrinks linearly to nothing over the duration.
     pub decay: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct RusagePhase {
 pub struct RusageTerm {
     /// The resource's real name.
     pub res: String,
-    /// Its number, where the table of names has numbers.
+    /// The resource's number, where the table of names has numbers.
     pub number: Option<u32>,
     /// The unit to which the amount applies.
     pub per: Per,

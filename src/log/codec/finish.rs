@@ -132,8 +132,8 @@ fn put_pairs(out: &mut Vec<u8>, fin: &Finish) {
     tail.end(out);
 }
 
-/// Reads a JOB_FINISH line of any version, with or without its newline. What JOB_FINISH does not
-/// tell of the submission (limits but the run limit, home, umask ...) stays empty.
+/// Reads a JOB_FINISH line of any version, with or without its newline. Parts of the submission
+/// that JOB_FINISH does not have (limits but the run limit, home, umask ...) stay empty.
 pub fn read_finish(line: &[u8]) -> Result<Finish, RecordError> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     // never written: what a loss of power left of a line, though the rest could be read

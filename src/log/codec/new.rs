@@ -335,8 +335,8 @@ pub(super) fn get_place(value: &[u8]) -> SpoolRef {
     }
 }
 
-/// What another LSF's record means: cwd is taken from the home directory on, options2 has other
-/// bits, environment and script are not here.
+/// Converts the fields of another LSF's record: cwd is relative to the home directory, options2 has
+/// other bits, environment and script are missing.
 fn set_foreign(new: &mut JobNew, s: &mut JobSpec, lsb2: u32) {
     new.gid = NO_GID;
     for (ours, theirs) in OPT2 {

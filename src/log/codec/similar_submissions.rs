@@ -33,9 +33,9 @@ enum Gap {
 /// The record that others are held against.
 #[derive(Debug, Default)]
 pub struct SimilarSubmissions {
-    /// Its line, without the newline.
+    /// The line of the record, without the newline.
     line: Vec<u8>,
-    /// Where the gaps are in it, ascending.
+    /// The places of the gaps in the line, ascending.
     gaps: Vec<(Gap, Range<usize>)>,
     new: JobNew,
 }

@@ -339,7 +339,7 @@ fn a_change_of_more_ranges_than_an_operand_may_have_is_read_back() {
     }
 }
 
-/// What [`SimilarSubmissions`] reads is what is read without it, whatever is changed in the line.
+/// [`SimilarSubmissions`] reads every changed line as the plain reader does.
 #[test]
 fn records_like_the_one_before_read_the_same() {
     let place = |at| SpoolRef { spool: 3, at, len: 4096 };

@@ -9,8 +9,8 @@ use crate::model::job::Usage;
 pub(super) const NO_USAGE: &[u8] =
     b" -1.000000 -1.000000 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1";
 
-/// The 19 usage fields, in the order of lsb.acct(5). What was not measured is 0 or, where LSF
-/// writes it so on this system, -1.
+/// The 19 usage fields, in the order of lsb.acct(5). A field that was not measured is 0 or, where
+/// LSF writes -1 on this system, -1.
 pub(super) fn put_usage(out: &mut Vec<u8>, u: &Usage) {
     put_us(out, u.utime_us);
     put_us(out, u.stime_us);

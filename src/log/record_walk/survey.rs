@@ -180,8 +180,8 @@ impl Moved {
         Ok(any.then_some(moved))
     }
 
-    /// The ranges of the file in which no record lies at its place. Those that do get theirs,
-    /// the others are wanted.
+    /// The ranges of the file in which no record lies at its place. Records at their places are
+    /// noted, the others are added to `wanted`.
     fn holes(
         &mut self,
         lines: &mut Lines,

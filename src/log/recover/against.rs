@@ -1,9 +1,9 @@
 //! The log held against what lies beside it. A log that is gone, or an older copy that was put
 //! back, reads well by itself; that it is not the last one shows in the owner file, the mark of the
-//! last run, the ends in lsb.acct and the pieces in the spool. What contradicts it ends the start
-//! with words, until the administrator says that it goes on from there (`badmin acceptlog`). Then
-//! jobs that are not over are held, numbers go on beyond all that is known, and what was closed
-//! stays closed where an old log tells it.
+//! last run, the ends in lsb.acct and the pieces in the spool. A contradiction ends the start with
+//! words, until the administrator says that it goes on from there (`badmin acceptlog`). Then jobs
+//! that are not over are held, numbers go on beyond all that is known, and what was closed stays
+//! closed where an old log tells it.
 //!
 //! Damage that the checksums name is none of this: the rest of the log is the last one.
 
@@ -113,8 +113,8 @@ pub(super) fn contradictions(
     Ok(out)
 }
 
-/// The same of a log without a record: a first start has nothing beside it that tells of any. A
-/// switched log has LSF_SWITCHED at least.
+/// Contradictions to a log without a record. A first start has no other file that tells of records;
+/// a switched log has LSF_SWITCHED at least.
 fn without_records(
     disk: &mut dyn Disk,
     scan: &Scan,

@@ -35,9 +35,9 @@ pub struct Found {
 pub struct RecoveryPlan {
     /// Length of lsb.events to keep.
     pub end: u64,
-    /// The bytes behind it up to there are cut.
+    /// The bytes from `end` up to this place are cut.
     pub cut: Option<u64>,
-    /// They may hold whole records: keep a copy.
+    /// The cut bytes may hold whole records: keep a copy.
     pub save_cut: bool,
     /// The head line must be written: the log is new, or it is damaged.
     pub write_head: bool,

@@ -21,9 +21,9 @@ use std::sync::Arc;
 /// A range of lsb.events that is no record any more.
 #[derive(Debug)]
 pub(super) struct Damage {
-    /// Where it ended when it was written.
+    /// The end of the range in the file as it was written.
     pub(super) to: u64,
-    /// The bytes in the file as it is.
+    /// The range in the file as it is now.
     pub(super) file: (u64, u64),
     pub(super) why: String,
     pub(super) lost: Vec<Entry>,
@@ -44,9 +44,9 @@ pub(super) struct Track {
     pub(super) array: bool,
     /// The job has ended, and may be put back to its queue.
     pub(super) over: bool,
-    /// Which of the records is its JOB_NEW, or the first where that is lost.
+    /// The number of its JOB_NEW among the records, or of its first record where that is lost.
     pub(super) new: usize,
-    /// Place of that.
+    /// The place of that record in the file.
     pub(super) new_at: u64,
 }
 

@@ -8,7 +8,7 @@ use super::super::switch::SwitchOrder;
 use super::super::{ACCT, EVENTS_SUM, owner::OWNER};
 use super::*;
 
-/// What is put back: the log and its checksums.
+/// The files that a test puts back: the log and its checksums.
 fn snapshot(disk: &SimDisk) -> [Vec<u8>; 2] {
     [EVENTS, EVENTS_SUM].map(|name| disk.get(name).unwrap())
 }

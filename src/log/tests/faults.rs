@@ -341,8 +341,8 @@ fn accounting_put_aside_is_not_written_again() {
     assert_eq!(accounted(&disk), [1, 3, 4, 6]);
 }
 
-/// One that was killed while it waited, put back and killed again ended twice, and so it is
-/// accounted for, whatever of that was lost.
+/// A job that was killed while it waited, requeued and killed again ended twice. lsb.acct has both
+/// ends, whichever record was lost.
 #[test]
 fn each_end_of_a_job_that_never_ran_is_accounted_for() {
     let end = |time: i64| {

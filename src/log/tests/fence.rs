@@ -97,7 +97,7 @@ fn elsewhere() -> Params {
     Params { host: "host2".into(), ended: false, ..params("boot-of-host2") }
 }
 
-/// The same where lsb.acct is taken for a large one.
+/// Parameters of [`elsewhere`] with which every lsb.acct counts as a large one.
 fn elsewhere_large() -> Params {
     Params { max_acct_at_start: 0, ..elsewhere() }
 }
@@ -119,8 +119,8 @@ fn order(live: Vec<u32>, spool: u32) -> SwitchOrder {
     SwitchOrder { live, head: vec![Record { time: 5000, event }], spool, oldest_spool: 1 }
 }
 
-/// Submissions of one run: commits, a switch between them, more commits. What is acknowledged goes
-/// to `acked`; it ends at the first error.
+/// Submissions of one run: commits, a switch between them, more commits. Acknowledged submissions
+/// go to `acked`; the run ends at the first error.
 fn first_run<D: Disk>(
     mut disk: impl FnMut() -> D,
     acked: &Mutex<Vec<Record>>,

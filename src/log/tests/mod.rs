@@ -46,7 +46,7 @@ fn open(disk: &SimDisk, boot: &str) -> (Found, Store<SimDisk>) {
     (found, Store::open(disk.clone(), plan).unwrap())
 }
 
-/// What recovery finds, nothing mended.
+/// The result of recovery on a copy of the disk, with nothing mended.
 fn look(disk: &SimDisk, boot: &str) -> Found {
     recover(&mut disk.fork(), &params(boot)).unwrap()
 }

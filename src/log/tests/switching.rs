@@ -18,8 +18,8 @@ fn kept() -> Vec<Record> {
     vec![carried(), new(2), start(2), new(5)]
 }
 
-/// Runs the script, then a switch with commits between its slices. What was acknowledged later
-/// and the one under way at the end; whether the switch was completed.
+/// Runs the script, then a switch with commits between its slices. Returns the records acknowledged
+/// later, those under way at the end, and whether the switch was completed.
 fn run(disk: &SimDisk) -> (Vec<Record>, Vec<Record>, bool) {
     let mut later = Vec::new();
     let (_, mut store) = open(disk, BOOT);

@@ -152,7 +152,7 @@ fn an_idle_run_whose_log_was_taken_over_ends() {
     log.stop();
 }
 
-/// What is no regular file where the log has one.
+/// Puts a file of another kind in the place of a regular file of the log.
 fn plant(kind: &str, path: &Path) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     match kind {

@@ -1,5 +1,6 @@
-//! Who comes in: accepting, making room among those who have not proved who they are, having them
-//! looked into, counting a user's connections. What a connection says afterwards is not known here.
+//! New connections: accepting them, making room among those that are not authenticated, having
+//! their credentials judged, counting a user's connections. Messages after that are handled
+//! elsewhere.
 
 use super::super::conn::{Conn, ConnPhase, Gone};
 use super::super::limits::*;

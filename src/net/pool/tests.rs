@@ -127,7 +127,7 @@ impl Client {
         self.ask_often(1);
     }
 
-    /// The same question so often, all in one piece.
+    /// Sends one question so many times, in one piece.
     fn ask_often(&mut self, times: usize) {
         let mut out = Vec::new();
         let msg = Msg::Client(ClientMsg::Jobs(Box::default()));

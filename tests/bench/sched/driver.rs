@@ -1,7 +1,7 @@
-//! mbatchd's machine as a value, driven by what reaches it from outside alone: configuration,
-//! submissions, reports of hosts, ends of jobs, time. What the scheduler decided is read from the
-//! start orders it sends. Nothing here knows how the machine is built, so that the same program
-//! measures another one.
+//! mbatchd's machine as a value, driven by input from outside alone: configuration, submissions,
+//! reports of hosts, ends of jobs, time. The decisions of the scheduler are read from the start
+//! orders it sends. Nothing here knows how the machine is built, so that the same program measures
+//! another one.
 
 use super::site::{self, SLOTS, Size};
 use lsf::batch::{Mbatchd, Recovered};
@@ -29,7 +29,7 @@ pub struct Started {
 pub struct Scheduler {
     machine: Mbatchd,
     now: Now,
-    /// What the machine wants done, to be looked through.
+    /// The effects of the last step.
     effects: Vec<Effect>,
     dialled: Vec<(ConnId, Endpoint)>,
     pinged: Vec<ConnId>,

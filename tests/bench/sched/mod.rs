@@ -2,10 +2,10 @@
 //! log, network, daemons or clocks: a cluster of 10,000 hosts whose slots are all taken, with
 //! 1,000,000 pending jobs, and one of 100 hosts with 1,000.
 //!
-//! It is a part of this program, not a program of its own, because table, goals, `bench.json` and
-//! their comparison are here, and because only the library is compiled with it. Each size runs in a
-//! process of its own: memory is that process's, and a step that takes for ever ends with it. A
-//! measurement that reaches its time says what was reached by then.
+//! The group is a part of this program, not a program of its own, because table, goals,
+//! `bench.json` and their comparison are here, and because only the library is compiled with it.
+//! Each size runs in a process of its own: memory is that process's, and a step that takes for ever
+//! ends with it. A measurement that reaches its time says what was reached by then.
 
 mod driver;
 mod site;
@@ -44,7 +44,7 @@ const SINGLES: usize = 50;
 /// Name in the environment of the size that a process measures.
 pub const CHILD: &str = "LSF_BENCH_SCHED";
 
-/// What is measured of each size: word, the words of its line, unit.
+/// The figures of each size: word, the words of its line, unit.
 const LINES: [(&str, &str, Unit); 10] = [
     ("up", "configuration to all hosts ok", Unit::Ms),
     ("submit", "time to submit them", Unit::Ms),
@@ -96,7 +96,7 @@ fn of_size(name: &str, table: &mut Table) -> Vec<(String, f64)> {
     all
 }
 
-/// What the process of a size says: a word and a value a line; notes go to the terminal.
+/// The output of the process of a size: a word and a value a line; notes go to the terminal.
 fn child(name: &str) -> Vec<(String, f64)> {
     let mut command = Command::new("/proc/self/exe");
     command.args(["sched_child", "--ignored", "--nocapture", "--exact"]).env(CHILD, name);

@@ -129,7 +129,8 @@ impl Size {
         self.pending.div_ceil(CAMPAIGN)
     }
 
-    /// Who submits a campaign, and what; campaigns of one user are not one after the other.
+    /// The user and the submission of a campaign; campaigns of one user are not one after the
+    /// other.
     pub fn campaign(&self, number: usize) -> (usize, JobSpec) {
         let number = number * 7919 % self.campaigns();
         let (user, turn) = (number % self.users, number / self.users);

@@ -35,7 +35,7 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The same and one more.
+    /// The registry and one more policy.
     #[cfg(test)]
     pub fn with(policy: Box<dyn Policy>) -> Policies {
         let mut all = registry();

@@ -228,7 +228,7 @@ impl Cluster {
         self.report_loads();
     }
 
-    /// The same for all hosts, in one report.
+    /// Reports the load values of all hosts, in one message of LIM.
     pub fn loads(&mut self, values: &str) {
         let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
         let lim = self.lim.take();

@@ -101,7 +101,7 @@ impl Site {
         Cluster::start(self)
     }
 
-    /// What the files say; a mistake in them is one of the test.
+    /// The configuration as read from the files; a mistake in them is a mistake of the test.
     pub fn read(&self) -> ClusterConf {
         let mut files = MapFiles::one(&format!("{ENVDIR}/lsf.conf"), self.lsf_conf_text());
         files.at = Some(super::START_SECS);

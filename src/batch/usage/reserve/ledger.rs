@@ -2,9 +2,9 @@
 //! instance of a resource that hosts share.
 //!
 //! Invariants: the sums are current whenever they are read, and they are what the holders reserve
-//! at that second, to the billionth. What an element adds is worked out from its [`Holder`] alone,
-//! so that the same is taken away again when it changes or ends. An element touches the rows of its
-//! hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
+//! at that second, to the billionth. The amounts of an element are worked out from its [`Holder`]
+//! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
+//! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
 use crate::batch::state::names::{HostId, Id, ResourceId};
 use crate::lang::resreq::RusageTerm;
@@ -239,7 +239,7 @@ pub struct Reserve {
     used: BTreeSet<(HostId, JobRef)>,
     /// Requirements by their text.
     requirements: HashMap<Arc<str>, Rc<Requirement>>,
-    /// Those of the hosts by id, and behind them those of instances that hosts share.
+    /// The rows of the hosts by id, and behind them those of instances that hosts share.
     rows: Vec<Row>,
     /// Rows of which something may be given back, not taken yet.
     freed: Vec<usize>,

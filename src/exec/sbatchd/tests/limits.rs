@@ -1,5 +1,5 @@
-//! What sampling sees: use that is told, limits that end a job, warnings that come before.
-//! Orders from mbatchd are in orders.rs.
+//! Results of sampling: reported usage, limits that end a job, warnings before that. Orders from
+//! mbatchd are in orders.rs.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! What mbatchd orders: who may, starting, ending, and what comes of a job that cannot begin.
-//! Whose order comes after a crash is in restarts.rs; what ends a job by itself in limits.rs.
+//! Orders of mbatchd: who may give them, starting, ending, and jobs that cannot begin. Orders after
+//! a crash are in restarts.rs; limits that end a job are in limits.rs.
 
 use super::*;
 use std::sync::Arc;
@@ -342,7 +342,7 @@ fn the_user_of_a_job_that_is_held_before_it_ran_gets_a_mail() {
     assert!(r.journal.iter().any(|j| matches!(j, Journal::Forget { key: k } if *k == key(1))));
 }
 
-/// What it wrote is mailed with its last run: its end, or the one after which it is held.
+/// The output is mailed with the last run: at the job's end, or after the run that leaves it held.
 #[test]
 fn runs_after_which_a_job_goes_back_to_its_queue_are_not_mailed_one_by_one() {
     for (last, status, want) in [(false, 3, 0), (true, 3, 1), (false, 4, 1), (false, 0, 1)] {

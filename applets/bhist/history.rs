@@ -429,7 +429,7 @@ impl History {
         match &rec.event {
             Event::JobStart(s) => e.start(rec.time, s),
             Event::JobStatus(s) => e.status(rec.time, s),
-            Event::JobRequeue { held: 0, .. } => e.enter(rec.time, State::Pend),
+            Event::JobRequeue { held: None, .. } => e.enter(rec.time, State::Pend),
             Event::JobRequeue { .. } => e.enter(rec.time, State::Psusp),
             _ => {}
         }

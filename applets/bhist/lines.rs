@@ -5,7 +5,7 @@ use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::event::SIGNAL_FOR_WINDOW;
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
 use lsf::model::job::stat;
-use lsf::model::reason::{pend, pend_text, susp_text, term_text};
+use lsf::model::reason::{PendReason, susp_text, term_text};
 use lsf::model::specfield::SpecField;
 use lsf::model::{ByteStr, JobRef};
 use std::fmt::Write;
@@ -44,7 +44,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         Event::JobStatus(s) => status(&mut t, s)?,
         Event::JobSignal(s) => signal(&mut t, s),
         Event::JobRequeue { exit: Some(value), .. } => {
-            let _ = write!(t, "Pending: {};(exit code {value})", pend_text(pend::REQUEUED));
+            let _ = write!(t, "Pending: {};(exit code {value})", PendReason::Requeued.text());
         }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
@@ -129,7 +129,7 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
     let _ = match s.status {
         stat::PEND | stat::PSUSP if s.reason == 0 => write!(t, "Pending;"),
         stat::PEND | stat::PSUSP => {
-            let _ = write!(t, "Pending: {}", pend_text(s.reason));
+            let _ = write!(t, "Pending: {}", PendReason::of_number(s.reason).text());
             let note = s.retry.as_ref().map_or("", |retry| &retry.note);
             if !note.is_empty() {
                 t.push_str(": ");

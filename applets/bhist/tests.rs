@@ -534,7 +534,7 @@ fn a_job_of_ten_years_ago() {
 #[test]
 fn a_requeue_tells_the_exit_value_and_a_failed_start_what_its_host_said() {
     let passed = Vec::new();
-    let (held, uncounted, until) = (0, false, T + 20);
+    let (held, uncounted, until) = (None, false, T + 20);
     let at = at(1, 0);
     let back = Event::JobRequeue {
         at,

@@ -4,14 +4,14 @@
 use super::show::{Show, is_pending};
 use lsf::cli::job_rows::{Cell, Row};
 use lsf::cli::long_format::push_clean;
-use lsf::model::reason::{pend, pend_text, susp_text};
+use lsf::model::reason::{PendReason, susp_text};
 use lsf::proto::client::Col;
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A pending reason.
 struct Reason<'r> {
-    code: u32,
+    why: PendReason,
     /// Hosts that it concerns; 0: the job as a whole.
     hosts: i64,
     names: Vec<Cow<'r, str>>,
@@ -23,25 +23,25 @@ impl Reason<'_> {
     /// Does it say that the hosts are out of the question, rather than taken for now?
     fn elsewhere(&self) -> bool {
         matches!(
-            self.code,
-            pend::RES_REQ
-                | pend::QUEUE_RES_REQ
-                | pend::NOT_QUEUE_HOST
-                | pend::NOT_ASKED_HOST
-                | pend::NO_USER
-                | pend::HOST_CLOSED
-                | pend::HOST_LOCKED
-                | pend::HOST_WINDOW
-                | pend::LOAD_UNAVAIL
-                | pend::LIM_UNREACH
-                | pend::SBD_UNREACH
+            self.why,
+            PendReason::Requirement
+                | PendReason::QueueRequirement
+                | PendReason::NotQueueHost
+                | PendReason::NotAskedHost
+                | PendReason::NoUser
+                | PendReason::HostClosed
+                | PendReason::HostLocked
+                | PendReason::HostWindow
+                | PendReason::LoadUnavailable
+                | PendReason::LimUnreachable
+                | PendReason::SbatchdUnreachable
         )
     }
 
     /// The text alone; it names a resource that is no built-in one.
     fn text(&self) -> Cow<'static, str> {
         let Some((before, after)) = self.about_resource() else {
-            return pend_text(self.code).into();
+            return self.why.text().into();
         };
         let mut text = String::from(before);
         push_clean(&mut text, &self.detail);
@@ -51,12 +51,12 @@ impl Reason<'_> {
 
     /// The words around the name of the resource that the reason is about.
     fn about_resource(&self) -> Option<(&'static str, &'static str)> {
-        match self.code {
+        match self.why {
             _ if self.detail.is_empty() => None,
-            pend::RESERVE_EXTERNAL => {
+            PendReason::ReserveExternal(_) => {
                 Some(("Job's requirements for reserving resource (", ") not satisfied"))
             }
-            pend::LOAD_EXTERNAL => Some(("External load index (", ") is beyond threshold")),
+            PendReason::LoadExternal(_) => Some(("External load index (", ") is beyond threshold")),
             _ => None,
         }
     }
@@ -84,11 +84,11 @@ impl Reason<'_> {
 fn pending<'r>(r: &Row<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
     r.list(Col::PendReasons).iter().filter_map(|reason| {
         let parts = reason.list();
-        let code = u32::try_from(parts.first()?.int()?).ok()?;
+        let number = u32::try_from(parts.first()?.int()?).ok()?;
         let hosts = parts.get(1).and_then(Cell::int).unwrap_or(0);
         let names = parts.get(2).map_or(Vec::new(), |n| n.list().iter().map(Cell::text).collect());
         let detail = parts.get(3).map_or(Cow::Borrowed(""), Cell::text);
-        Some(Reason { code, hosts, names, detail })
+        Some(Reason { why: PendReason::of_number(number), hosts, names, detail })
     })
 }
 

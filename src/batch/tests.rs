@@ -12,6 +12,7 @@ use crate::model::JobKey;
 use crate::model::event::{Event, Record};
 use crate::model::job::SpoolRef;
 use crate::model::job::{End, JobSpec, Usage, opt2};
+use crate::model::reason::PendReason;
 use crate::model::reason::err;
 use crate::model::{ByteStr, JobRef, Now};
 use crate::proto::Daemon;
@@ -379,8 +380,8 @@ impl Rig {
         self.ask(USER, ClientMsg::Control(Box::new(Control::of(verb, select))));
     }
 
-    fn reason(&self, job: u32) -> u32 {
-        self.mbd.reasons_of(job).first().map_or(0, |r| r.0)
+    fn reason(&self, job: u32) -> PendReason {
+        self.mbd.reasons_of(job).first().map_or(PendReason::New, |r| r.0)
     }
 
     /// The phase of a job, with the reason of a suspension.

@@ -4,6 +4,7 @@
 
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
+use super::reason::PendReason;
 use super::specfield::SpecField;
 use std::sync::Arc;
 
@@ -214,8 +215,8 @@ pub enum Event {
     /// A started or finished job goes back to the queue.
     JobRequeue {
         at: JobRef,
-        /// Our tail: it waits suspended, for this pending reason; 0: it does not.
-        held: u32,
+        /// Our tail: it waits suspended, for this pending reason.
+        held: Option<PendReason>,
         /// Our tail: it went back for its host's sake, which MAX_JOB_REQUEUE does not bound.
         uncounted: bool,
         /// Our tail: hosts that it is not to be started on any more (EXCLUDE()).

@@ -4,7 +4,7 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::{Mbatchd, StepContext};
-use crate::model::reason::{err, pend, pend_text};
+use crate::model::reason::{PendReason, err};
 use crate::proto::client::AdminLine;
 use crate::proto::machine::Effect;
 use crate::proto::sbd::SbdMsg;
@@ -136,7 +136,7 @@ impl Mbatchd {
                         lines.push(row(&host, ""));
                     }
                     None => {
-                        let why = pend_text(pend::SBD_UNREACH);
+                        let why = PendReason::SbatchdUnreachable.text();
                         lines.push(AdminLine { code: err::CONN_REFUSED, ..row(&host, why) });
                     }
                 }

@@ -6,7 +6,7 @@ use crate::batch::state::{Elem, ElemState, ElementView, Phase};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::stat;
-use crate::model::reason::{err, pend, susp, term};
+use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
@@ -123,13 +123,13 @@ impl Mbatchd {
             (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, status),
             (Verb::Resume, None) => {
                 let locked =
-                    held == Some(pend::ADMIN_STOP) && !self.site.params().enable_user_resume;
+                    held == Some(PendReason::AdminStop) && !self.site.params().enable_user_resume;
                 if locked && !a.by_admin && !self.site.is_admin(&a.who.user) {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
                     self.signal_event(cx, a, at, "CONT", never(at));
-                    self.pend_event(cx, at, stat::PEND, pend::RESUMED);
+                    self.pend_event(cx, at, stat::PEND, PendReason::Resumed);
                 }
             }
             (Verb::Resume, Some(key)) => return self.resume_running(cx, a, at, key),
@@ -145,8 +145,14 @@ impl Mbatchd {
 
     /// Holds a pending element. After a stop by an administrator the owner cannot resume it, even
     /// if he had stopped it himself before.
-    fn stop_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, held: Option<u32>) {
-        let why = if a.by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
+    fn stop_pending(
+        &mut self,
+        cx: &mut StepContext,
+        a: &Asked,
+        at: JobRef,
+        held: Option<PendReason>,
+    ) {
+        let why = if a.by_admin { PendReason::AdminStop } else { PendReason::UserStop };
         if held.is_none() || (a.by_admin && held != Some(why)) {
             self.signal_event(cx, a, at, "STOP", never(at));
             self.pend_event(cx, at, stat::PSUSP, why);
@@ -244,8 +250,8 @@ impl Mbatchd {
         self.emit(cx, Event::JobSignal(Box::new(s)));
     }
 
-    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, status: u32, reason: u32) {
-        let s = JobStatus { at, status, reason, ..JobStatus::default() };
+    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, status: u32, why: PendReason) {
+        let s = JobStatus { at, status, reason: why.number(), ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
@@ -262,12 +268,12 @@ impl Mbatchd {
             return err::NO_JOB;
         };
         let run = which.run || !(which.done || which.exit || which.pend);
-        let stop = if by_admin { pend::ADMIN_STOP } else { pend::USER_STOP };
-        let held = if which.hold { stop } else { 0 };
+        let stop = if by_admin { PendReason::AdminStop } else { PendReason::UserStop };
+        let held = which.hold.then_some(stop);
         match view {
             ElementView::Untouched(_) => err::NOT_STARTED,
             ElementView::Own(e) => match &e.state {
-                ElemState::Pend(p) if p.reason == pend::REQUEUED => err::REQUEUED,
+                ElemState::Pend(p) if p.reason == Some(PendReason::Requeued) => err::REQUEUED,
                 ElemState::Pend(_) => err::NOT_STARTED,
                 ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
                     self.requeue_asked(cx, at, held, &a.c.request);

@@ -162,7 +162,7 @@ impl Mbatchd {
         }
         if restarted && killed.is_none() && self.rerunnable(at) {
             cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            return self.requeue(cx, at, 0, true);
+            return self.requeue(cx, at, None, true);
         }
         if killed.is_none() && info == 0 && self.requeued_by_exit(cx, t, end) {
             return;

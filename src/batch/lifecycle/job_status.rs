@@ -6,6 +6,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Finish, JobStatus};
 use crate::model::job::stat;
+use crate::model::reason::PendReason;
 use crate::model::{JobKey, JobRef};
 use crate::proto::machine::Effect;
 
@@ -27,7 +28,7 @@ impl Mbatchd {
     }
 
     /// The requests about a started attempt: see `state::Run`.
-    pub(crate) fn killed(&self, key: JobKey) -> (Option<u32>, Option<u32>, bool) {
+    pub(crate) fn killed(&self, key: JobKey) -> (Option<u32>, Option<Option<PendReason>>, bool) {
         self.state.running(key).map_or((None, None, false), |r| (r.killed, r.requeue, r.as_done))
     }
 

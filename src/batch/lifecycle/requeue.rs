@@ -10,7 +10,7 @@ use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus};
 use crate::model::job::{End, exit_code, extra, stat};
-use crate::model::reason::{pend, term};
+use crate::model::reason::{PendReason, term};
 use crate::proto::sbd::TaskState;
 
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
@@ -52,7 +52,7 @@ impl Mbatchd {
             return false;
         }
         let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
-        let held = if before >= self.most_requeues(queue) { pend::REQUEUE_LIMIT } else { 0 };
+        let held = (before >= self.most_requeues(queue)).then_some(PendReason::RequeueLimit);
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let started = run.start_time;
         let mut passed = self.passed(at);
@@ -94,17 +94,33 @@ impl Mbatchd {
             return self.exit_unstarted(cx, at, term::PRE_EXEC_FAIL);
         }
         let status = stat::PSUSP;
-        let s = JobStatus { at, status, reason: pend::PREEXEC_LIMIT, ..JobStatus::default() };
+        let s = JobStatus {
+            at,
+            status,
+            reason: PendReason::PreExecLimit.number(),
+            ..JobStatus::default()
+        };
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 
-    pub(crate) fn back_to_queue(&mut self, cx: &mut StepContext, at: JobRef, held: u32) {
+    pub(crate) fn back_to_queue(
+        &mut self,
+        cx: &mut StepContext,
+        at: JobRef,
+        held: Option<PendReason>,
+    ) {
         self.requeue(cx, at, held, false);
     }
 
     /// Requeues an element. The dependency condition is watched again if the start ended that.
     /// Hosts that the element avoids (EXCLUDE()) stay avoided.
-    pub(crate) fn requeue(&mut self, cx: &mut StepContext, at: JobRef, held: u32, uncounted: bool) {
+    pub(crate) fn requeue(
+        &mut self,
+        cx: &mut StepContext,
+        at: JobRef,
+        held: Option<PendReason>,
+        uncounted: bool,
+    ) {
         self.requeue_for(cx, at, (held, uncounted), String::new());
     }
 
@@ -113,7 +129,7 @@ impl Mbatchd {
         &mut self,
         cx: &mut StepContext,
         at: JobRef,
-        held: u32,
+        held: Option<PendReason>,
         request: &str,
     ) {
         self.requeue_for(cx, at, (held, false), request.to_string());
@@ -123,7 +139,7 @@ impl Mbatchd {
         &mut self,
         cx: &mut StepContext,
         at: JobRef,
-        (held, uncounted): (u32, bool),
+        (held, uncounted): (Option<PendReason>, bool),
         request: String,
     ) {
         let passed = self.passed(at);

@@ -9,7 +9,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobStatus, Retry};
 use crate::model::job::stat;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::model::{JobRef, cut};
 use crate::proto::sbd::{SbdMsg, TaskState};
 
@@ -42,10 +42,13 @@ impl Mbatchd {
         } else if let Some(info) = killed {
             self.end_unstarted(cx, at, info, as_done);
         } else {
-            let reason = if reason == 0 { pend::EXEC_INIT } else { reason };
-            let pre_exec = matches!(reason, pend::PRE_EXEC | pend::QUEUE_PRE_EXEC);
+            let reason = match reason {
+                0 => PendReason::ExecInit,
+                number => PendReason::of_number(number),
+            };
+            let pre_exec = matches!(reason, PendReason::PreExec | PendReason::QueuePreExec);
             let retry = Some(Box::new(self.retry_of(cx, at, host, t, pre_exec)));
-            let (status, attempt) = (stat::PEND, t.key.attempt);
+            let (status, attempt, reason) = (stat::PEND, t.key.attempt, reason.number());
             let s = JobStatus { at, status, reason, attempt, retry, ..JobStatus::default() };
             self.emit(cx, Event::JobStatus(Box::new(s)));
             match pre_exec {
@@ -81,7 +84,7 @@ impl Mbatchd {
         if self.state.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }
-        let (status, reason) = (stat::PSUSP, pend::START_LIMIT);
+        let (status, reason) = (stat::PSUSP, PendReason::StartLimit.number());
         let s = JobStatus { at, status, reason, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(s)));
         format!(

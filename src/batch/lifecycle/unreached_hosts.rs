@@ -102,7 +102,7 @@ impl Mbatchd {
             *budget = budget.saturating_sub(1);
             match (requeue, killed) {
                 (Some(held), _) => self.requeue(cx, at, held, true),
-                (None, None) => self.requeue(cx, at, 0, true),
+                (None, None) => self.requeue(cx, at, None, true),
                 (None, Some(why)) => self.end_unasked(cx, key, why, as_done),
             }
             rerun += 1;

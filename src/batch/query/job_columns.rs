@@ -6,7 +6,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::job::{except, stat};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::proto::client::Col;
 use crate::proto::sbd::Post;
 
@@ -16,7 +16,7 @@ struct Shown<'a> {
     job: &'a Job,
     elem: Option<&'a Elem>,
     /// The pending reason for which the element is held.
-    held: Option<u32>,
+    held: Option<PendReason>,
     /// Of the array it belongs to.
     part: u32,
     at: JobRef,
@@ -370,7 +370,7 @@ impl Shown<'_> {
             return;
         }
         if let Some(code) = self.own_reason() {
-            let limits = [pend::START_LIMIT, pend::PREEXEC_LIMIT];
+            let limits = [PendReason::StartLimit, PendReason::PreExecLimit];
             let tries = self.tries().filter(|_| limits.contains(&code));
             let note = tries.map_or("", |tries| &tries.note);
             json(out, &[Reason::new(code, 0, Vec::new(), note)]);
@@ -384,8 +384,8 @@ impl Shown<'_> {
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
             let names = hosts.iter().filter_map(|host| self.mbd.links.hosts.get(*host));
-            let (code, about) = self.mbd.site.reason_told(*reason);
-            Reason::new(code, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
+            let about = self.mbd.site.resource_told(*reason);
+            Reason::new(*reason, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));
         json(out, &rows);
     }
@@ -396,22 +396,22 @@ impl Shown<'_> {
     }
 
     /// The pending reason that belongs to the job itself and not to hosts, queue or limits.
-    fn own_reason(&self) -> Option<u32> {
+    fn own_reason(&self) -> Option<PendReason> {
         use crate::lang::depend::DepValue;
         if self.mbd.log_failed.is_some() {
-            return Some(pend::LOG_FULL);
+            return Some(PendReason::LogFull);
         }
         if self.job.damaged {
-            return Some(pend::DAMAGED);
+            return Some(PendReason::Damaged);
         }
         if self.held.is_some() {
             return self.held;
         }
         if self.mbd.unreached.bars(self.at) {
-            return Some(pend::ZOMBIE);
+            return Some(PendReason::Zombie);
         }
         if self.spec().begin_time > self.now {
-            return Some(pend::START_TIME);
+            return Some(PendReason::StartTime);
         }
         if self.job.depend.is_some() {
             let ready = self.mbd.deps.ready_elements(self.job.id);
@@ -422,17 +422,17 @@ impl Shown<'_> {
             };
             match value {
                 DepValue::True => {}
-                DepValue::False => return Some(pend::DEPEND),
-                DepValue::Never => return Some(pend::DEPEND_NEVER),
+                DepValue::False => return Some(PendReason::Dependency),
+                DepValue::Never => return Some(PendReason::DependencyNever),
             }
         }
-        self.job.at_limit().then_some(pend::ARRAY_LIMIT)
+        self.job.at_limit().then_some(PendReason::ArrayLimit)
     }
 
-    fn last_reason(&self) -> u32 {
+    fn last_reason(&self) -> PendReason {
         match self.elem.map(|e| &e.state) {
-            Some(ElemState::Pend(p)) if p.reason != 0 => p.reason,
-            _ => pend::NEW,
+            Some(ElemState::Pend(p)) => p.reason.unwrap_or(PendReason::New),
+            _ => PendReason::New,
         }
     }
 }
@@ -447,7 +447,8 @@ enum Reason<'a> {
 }
 
 impl<'a> Reason<'a> {
-    fn new(code: u32, hosts: usize, names: Vec<&'a str>, detail: &'a str) -> Self {
+    fn new(reason: PendReason, hosts: usize, names: Vec<&'a str>, detail: &'a str) -> Self {
+        let code = reason.number();
         match detail {
             "" => Reason::Plain(code, hosts, names),
             _ => Reason::Told(code, hosts, names, detail),

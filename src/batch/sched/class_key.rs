@@ -1,6 +1,7 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::model::reason::PendReason;
 
 /// Bytes of host words, host files and requirements that cost as much as a look at a host.
 const BYTES_PER_LOOK: usize = 32;
@@ -20,7 +21,7 @@ pub(crate) struct ClassKey {
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub fixed: String,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
-    pub barred: Vec<(HostId, u32)>,
+    pub barred: Vec<(HostId, PendReason)>,
 }
 
 impl ClassKey {

@@ -8,6 +8,7 @@ use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, extra, opt};
+use crate::model::reason::PendReason;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -183,7 +184,7 @@ impl Classes {
         &mut self,
         (queue, user): (QueueId, UserId),
         spec: &Arc<JobSpec>,
-        barred: &[(HostId, u32)],
+        barred: &[(HostId, PendReason)],
     ) -> u32 {
         if let Some((of, who, like, c)) = &self.recent
             && barred.is_empty()

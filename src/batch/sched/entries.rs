@@ -6,6 +6,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::requirements::Req;
 use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
+use crate::model::reason::PendReason;
 use std::rc::Rc;
 
 impl Sched {
@@ -33,7 +34,7 @@ impl Sched {
         view: &View,
         id: u32,
         part: u32,
-        barred: &[(HostId, u32)],
+        barred: &[(HostId, PendReason)],
     ) -> u32 {
         let job = &view.state.jobs[&id];
         let of = (job.queue_of(part), job.user);

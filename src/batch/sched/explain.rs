@@ -8,6 +8,7 @@ use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
+use crate::model::reason::PendReason;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -83,7 +84,7 @@ impl Sched {
 
 /// Why each host does not do; none: there are hosts for a job.
 fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
-    let mut all: BTreeMap<u32, Vec<HostId>> = BTreeMap::new();
+    let mut all: BTreeMap<PendReason, Vec<HostId>> = BTreeMap::new();
     let mut free: Vec<(HostId, u32)> = Vec::new();
     for host in look.view.hosts.ids() {
         match policies.host(look, host) {

@@ -11,7 +11,7 @@ use crate::batch::sched::dispatch_key::Entry;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Bar, Tries};
 use crate::model::JobRef;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -135,9 +135,9 @@ pub(super) fn bars(tries: &Tries, now: Option<i64>) -> impl Iterator<Item = &Bar
 }
 
 /// Hosts that an element is kept from, ascending, each with why.
-pub(super) fn barred(tries: &Tries, now: Option<i64>) -> Vec<(HostId, u32)> {
-    let passed = tries.passed.iter().map(|host| (*host, pend::EXCLUDED));
+pub(super) fn barred(tries: &Tries, now: Option<i64>) -> Vec<(HostId, PendReason)> {
+    let passed = tries.passed.iter().map(|host| (*host, PendReason::Excluded));
     let bars = bars(tries, now).map(|bar| (bar.host, bar.why));
-    let all: BTreeMap<HostId, u32> = bars.chain(passed).collect();
+    let all: BTreeMap<HostId, PendReason> = bars.chain(passed).collect();
     all.into_iter().collect()
 }

@@ -10,14 +10,14 @@ use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::job::host_slots;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Why a class found no place: codes, each with the hosts that it holds for; no host: all.
-pub(crate) type Reasons = Vec<(u32, Vec<HostId>)>;
+/// Why a class found no place: reasons, each with the hosts that it holds for; no host: all.
+pub(crate) type Reasons = Vec<(PendReason, Vec<HostId>)>;
 
 /// The requirement and the hosts that a class asks for, compiled.
 #[derive(Clone, Debug)]
@@ -174,7 +174,7 @@ impl<'a> HostMatch<'a> {
     }
 
     /// The preference of a host: the larger goes first. None: queue or job do not name the host.
-    pub fn preference(&self, host: HostId) -> Result<u32, u32> {
+    pub fn preference(&self, host: HostId) -> Result<u32, PendReason> {
         let of_queue = match &self.queue.hosts {
             None => Some(0),
             Some(set) => set.get(&host).copied(),
@@ -184,8 +184,8 @@ impl<'a> HostMatch<'a> {
             Some(set) => set.get(&host).copied(),
         };
         match (of_queue, of_job) {
-            (None, _) => Err(pend::NOT_QUEUE_HOST),
-            (_, None) => Err(pend::NOT_ASKED_HOST),
+            (None, _) => Err(PendReason::NotQueueHost),
+            (_, None) => Err(PendReason::NotAskedHost),
             (Some(queue), Some(job)) => Ok(queue + job),
         }
     }
@@ -263,11 +263,11 @@ impl<'a> HostMatch<'a> {
     }
 
     /// Why hosts that have slots do not do.
-    pub fn too_few(&self, free: &[(HostId, u32)]) -> u32 {
+    pub fn too_few(&self, free: &[(HostId, u32)]) -> PendReason {
         match self.simple.and_then(|s| s.span.as_ref()) {
-            _ if !free.iter().any(|f| self.begins(f.0)) => pend::FIRST_HOST,
-            Some(_) => pend::SPAN,
-            None => pend::NOT_ENOUGH_SLOTS,
+            _ if !free.iter().any(|f| self.begins(f.0)) => PendReason::FirstHost,
+            Some(_) => PendReason::Span,
+            None => PendReason::NotEnoughSlots,
         }
     }
 }

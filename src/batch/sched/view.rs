@@ -16,7 +16,7 @@ use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
 use crate::model::Now;
 use crate::model::job::JobSpec;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::proto::lim::{INDEX_NAMES, increasing, status};
 use std::rc::Rc;
 
@@ -94,30 +94,34 @@ impl<'a> View<'a> {
     }
 
     /// The reason for which thresholds of a host or queue keep jobs from a host.
-    pub fn load_reason(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
-        let built_in = self.load_over(i, bounds).map(|k| pend::LOAD + k as u32);
+    pub fn load_reason(
+        &self,
+        i: HostId,
+        bounds: &Bounds,
+        external: &External,
+    ) -> Option<PendReason> {
+        let built_in = self.load_over(i, bounds).map(|k| PendReason::Load(k as u8));
         let own = || self.external_over(i, external);
-        built_in.or_else(|| own().map(|b| self.site.reason_about(pend::LOAD_EXTERNAL, b.id)))
+        built_in.or_else(|| own().map(|b| PendReason::LoadExternal(b.id.of_reason())))
     }
 
     /// The reason for which a busy host takes no job: the thresholds of lsb.hosts, else those of
     /// lsf.cluster, which LIM knows.
-    pub fn busy_reason(&self, i: HostId) -> u32 {
+    pub fn busy_reason(&self, i: HostId) -> PendReason {
         let host = &self.site.hosts[i];
         let by_lim = || {
             let load = self.hosts[i].load.as_ref().filter(|l| l.over != 0);
             let (load, k) = load.map(|l| (l, l.over.trailing_zeros() as usize))?;
             Some(match k.checked_sub(INDEX_NAMES.len()) {
-                None => pend::LOAD + k as u32,
+                None => PendReason::Load(k as u8),
                 Some(at) => {
                     let id = self.site.names.id(&load.external.get(at)?.0);
-                    let about = |id| self.site.reason_about(pend::LOAD_EXTERNAL, id);
-                    id.map_or(pend::LOAD_EXTERNAL, about)
+                    PendReason::LoadExternal(id.and_then(ResourceId::of_reason))
                 }
             })
         };
         let by_hosts = self.load_reason(i, &host.bounds, &host.external);
-        by_hosts.or_else(by_lim).unwrap_or(pend::LOAD_EXTERNAL)
+        by_hosts.or_else(by_lim).unwrap_or(PendReason::LoadExternal(None))
     }
 
     /// Does an exclusive job (bsub -x) run there?
@@ -130,14 +134,14 @@ impl<'a> View<'a> {
     }
 
     /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
-    pub fn lock_reason(&self, i: HostId) -> u32 {
+    pub fn lock_reason(&self, i: HostId) -> PendReason {
         let lim = self.hosts[i].load.as_ref().map_or(0, |l| l.status);
         if lim & status::LOCK_U != 0 {
-            pend::HOST_LOCKED
+            PendReason::HostLocked
         } else if lim & status::LOCK_M != 0 {
-            pend::HOST_LOCKED_MASTER
+            PendReason::HostLockedMaster
         } else {
-            pend::HOST_LOCKED_WINDOW
+            PendReason::HostLockedWindow
         }
     }
 
@@ -201,11 +205,11 @@ impl<'a> View<'a> {
     }
 
     /// Why a queue starts no jobs at all now, if so.
-    pub fn queue_closed(&self, queue: &Queue) -> Option<u32> {
+    pub fn queue_closed(&self, queue: &Queue) -> Option<PendReason> {
         if self.state.queue_ctl.get(&queue.id).is_some_and(|c| c.inactive) {
-            return Some(pend::QUEUE_INACT);
+            return Some(PendReason::QueueInactive);
         }
-        self.queue_shut(queue.id).then_some(pend::QUEUE_WINDOW)
+        self.queue_shut(queue.id).then_some(PendReason::QueueWindow)
     }
 
     /// The priority of a job among those of its queue (bsub -sp); larger goes first.

@@ -16,14 +16,12 @@ use crate::conf::types::{
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::resreq::{Per, RusageTerm};
 use crate::lang::window::Windows;
+use crate::model::reason::PendReason;
 use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Bits of a reason below the number of the resource that it is about.
-const RESOURCE_SHIFT: u32 = 16;
 
 /// sched and stop of the 11 built-in indices.
 pub type Bounds = [(Option<f64>, Option<f64>); 11];
@@ -382,17 +380,10 @@ impl Site {
         }
     }
 
-    /// A reason of this code with the number of the site's resource that it is about.
-    pub fn reason_about(&self, code: u32, id: ResourceId) -> u32 {
-        let n = id.site_position().and_then(|n| u32::try_from(n + 1).ok());
-        n.map_or(code, |n| code | n << RESOURCE_SHIFT)
-    }
-
-    /// A reason of the scheduler as it is told: its code, and the resource that it is about.
-    pub fn reason_told(&self, reason: u32) -> (u32, &str) {
-        let (code, n) = (reason & ((1 << RESOURCE_SHIFT) - 1), reason >> RESOURCE_SHIFT);
-        let resource = (n as usize).checked_sub(1);
+    /// The name of the resource that a pending reason is about; none: empty.
+    pub fn resource_told(&self, reason: PendReason) -> &str {
         let all = &self.conf.base.shared.resources;
-        (code, resource.and_then(|n| all.get(n)).map_or("", |r| &r.name))
+        let resource = reason.resource().and_then(|about| all.get(about.0 as usize));
+        resource.map_or("", |resource| &resource.name)
     }
 }

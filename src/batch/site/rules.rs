@@ -16,6 +16,7 @@ use crate::batch::state::names::{
 use crate::conf::Pos;
 use crate::conf::types::UserTerm;
 use crate::model::idmap::IdMap;
+use crate::model::reason::PendReason;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
@@ -128,7 +129,7 @@ pub struct Rule {
     pub what: What,
     pub amount: Amount,
     /// The pending reason where too little is left ([`crate::model::reason::pend`]).
-    pub reason: u32,
+    pub reason: PendReason,
     /// Attempts that were given up with their host, and may still run there, count as well.
     pub with_given_up: bool,
     /// The parameter's section or row.

@@ -11,7 +11,7 @@ use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;
-use crate::model::reason::{susp, term};
+use crate::model::reason::{PendReason, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
 use std::rc::Rc;
@@ -126,7 +126,7 @@ impl State {
         let user = self.names.users.id(&new.user);
         let queue = self.names.queues.id(&new.spec.queue);
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
-            .then_some(crate::model::reason::pend::USER_STOP);
+            .then_some(PendReason::UserStop);
         let depend = new.spec.extra.iter().find(|(k, _)| k == crate::model::job::extra::RESOLVED);
         let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok());
         let depend = depend.map(|d| Rc::new(self.bind(user, d)));
@@ -147,7 +147,7 @@ impl State {
             body: Body::Single(Elem {
                 attempts: 0,
                 part: 0,
-                state: ElemState::Pend(Pend { since: new.submit_time, held, reason: 0 }),
+                state: ElemState::Pend(Pend { since: new.submit_time, held, reason: None }),
             }),
             tally: Tally::default(),
             damaged: false,
@@ -195,7 +195,7 @@ impl State {
         &mut self,
         job: &mut Job,
         spec: crate::lang::jobname::ArraySpec,
-        held: Option<u32>,
+        held: Option<PendReason>,
     ) {
         let n = spec.len() as u32;
         let (own, started, waiting, exits) = Default::default();
@@ -275,7 +275,6 @@ impl State {
     }
 
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Applied {
-        use crate::model::reason::pend;
         let (at, by_admin) = (s.at, s.by_admin);
         if s.signal.starts_with(crate::model::event::SIGNAL_FOR_WINDOW) {
             return match self.elem(at) {
@@ -293,9 +292,9 @@ impl State {
             self.issued.note(at, deed, host, &s.reason);
         }
         let requeue = match s.signal.as_str() {
-            "REQUEUE_PEND" => Some(0),
-            "REQUEUE_PSUSP_USER" => Some(pend::USER_STOP),
-            "REQUEUE_PSUSP_ADMIN" => Some(pend::ADMIN_STOP),
+            "REQUEUE_PEND" => Some(None),
+            "REQUEUE_PSUSP_USER" => Some(Some(PendReason::UserStop)),
+            "REQUEUE_PSUSP_ADMIN" => Some(Some(PendReason::AdminStop)),
             _ => None,
         };
         if requeue.is_some() {
@@ -356,11 +355,13 @@ impl State {
                         ElemState::Pend(p) => p.since,
                         _ => t,
                     };
-                    e.state = ElemState::Pend(Pend { since, held: None, reason: s.reason });
+                    let reason = (s.reason != 0).then(|| PendReason::of_number(s.reason));
+                    e.state = ElemState::Pend(Pend { since, held: None, reason });
                 })
             }
             stat::PSUSP => self.set(s.at, |e| {
-                e.state = ElemState::Pend(Pend { since: t, held: Some(s.reason), reason: 0 });
+                let held = Some(PendReason::of_number(s.reason));
+                e.state = ElemState::Pend(Pend { since: t, held, reason: None });
             }),
             stat::RUN | stat::SSUSP | stat::USUSP => self.set(s.at, |e| {
                 if let ElemState::Run(r) = &mut e.state {

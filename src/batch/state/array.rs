@@ -8,6 +8,7 @@ use crate::batch::state::untouched::Untouched;
 use crate::lang::jobname::ArraySpec;
 use crate::model::event::QueuePosition;
 use crate::model::job::JobSpec;
+use crate::model::reason::PendReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub struct Array {
     /// Elements nothing has happened to yet.
     pub fresh: Untouched,
     /// These were submitted to be held (bsub -H), for this pending reason.
-    pub held: Option<u32>,
+    pub held: Option<PendReason>,
     /// All others that are still in memory.
     pub own: BTreeMap<u32, Elem>,
     /// Of those the started ones.
@@ -97,7 +98,7 @@ impl Array {
     }
     /// An element that something is about to happen to, as it was until now.
     pub fn untouched(&self, submit_time: i64) -> Elem {
-        let pend = Pend { since: submit_time, held: self.held, reason: 0 };
+        let pend = Pend { since: submit_time, held: self.held, reason: None };
         Elem { attempts: 0, part: 0, state: ElemState::Pend(pend) }
     }
     pub fn fresh_indices(&self) -> impl Iterator<Item = u32> + '_ {

@@ -4,7 +4,7 @@ use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
 use crate::model::job::{Usage, stat};
-use crate::model::reason::susp;
+use crate::model::reason::{PendReason, susp};
 use crate::proto::sbd::Post;
 use std::mem::take;
 use std::sync::Arc;
@@ -26,12 +26,14 @@ pub enum ElemState {
     End(Box<End>),
 }
 
-/// Waiting. `held`: PSUSP, with the reason code; `reason`: what last sent it back (0: nothing).
+/// Waiting.
 #[derive(Clone, Debug, Default)]
 pub struct Pend {
     pub since: i64,
-    pub held: Option<u32>,
-    pub reason: u32,
+    /// PSUSP, for this reason.
+    pub held: Option<PendReason>,
+    /// What last sent it back.
+    pub reason: Option<PendReason>,
 }
 
 /// Started: on hosts, whatever else.
@@ -58,8 +60,8 @@ pub struct Run {
     pub killed: Option<u32>,
     /// Then it is DONE, however it ends (bkill -d).
     pub as_done: bool,
-    /// After its end it goes back to the queue: 0, or to be held for this pending reason.
-    pub requeue: Option<u32>,
+    /// After its end it goes back to the queue, to wait or to be held for a pending reason.
+    pub requeue: Option<Option<PendReason>>,
     /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
     pub window_signal: i64,
     /// When it was last suspended, and for how long before.
@@ -217,7 +219,7 @@ impl Elem {
 /// The view of one element; untouched elements share one.
 pub enum ElementView<'a> {
     /// Never touched: pending since submission, or held since then for this pending reason.
-    Untouched(Option<u32>),
+    Untouched(Option<PendReason>),
     Own(&'a Elem),
 }
 
@@ -230,7 +232,7 @@ impl ElementView<'_> {
         }
     }
     /// The pending reason for which it is held.
-    pub fn held(&self) -> Option<u32> {
+    pub fn held(&self) -> Option<PendReason> {
         match self {
             ElementView::Untouched(held) => *held,
             ElementView::Own(Elem { state: ElemState::Pend(p), .. }) => p.held,
@@ -267,8 +269,7 @@ pub struct Bar {
     /// Seconds since the epoch.
     pub from: i64,
     pub until: i64,
-    /// Pending reason.
-    pub why: u32,
+    pub why: PendReason,
 }
 
 impl Bar {

@@ -4,6 +4,7 @@
 //! Ids belong to one process: the log and the wire hold names.
 
 use crate::lang::resreq::HOST_NUMBERS;
+use crate::model::reason::SiteResource;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,9 +61,10 @@ impl ResourceId {
     pub fn of_site(position: usize) -> ResourceId {
         ResourceId::from_index(BUILT_IN + position)
     }
-    /// The position in lsf.shared.
-    pub fn site_position(self) -> Option<usize> {
-        self.index().checked_sub(BUILT_IN)
+    /// The resource as a pending reason tells it; none: it is built in.
+    pub fn of_reason(self) -> Option<SiteResource> {
+        let position = self.index().checked_sub(BUILT_IN)?;
+        u32::try_from(position).ok().map(SiteResource)
     }
 }
 

@@ -8,18 +8,19 @@ use crate::batch::state::{Bar, Elem, ElemState, Pend, State, Tries};
 use crate::model::JobRef;
 use crate::model::event::{JobStatus, Retry};
 use crate::model::job::stat;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 impl State {
     /// Pending again, or still: a start has failed, or somebody resumed it and has it begin anew.
     pub(crate) fn note_pending(&mut self, t: i64, s: &JobStatus) {
-        if s.reason == pend::RESUMED {
+        let reason = PendReason::of_number(s.reason);
+        if reason == PendReason::Resumed {
             return self.tried(s.at, |tries| {
                 tries.begin_anew();
                 tries.requeues = 0;
             });
         }
-        let pre_exec = matches!(s.reason, pend::PRE_EXEC | pend::QUEUE_PRE_EXEC);
+        let pre_exec = matches!(reason, PendReason::PreExec | PendReason::QueuePreExec);
         if !pre_exec && s.retry.is_none() {
             return;
         }
@@ -33,7 +34,7 @@ impl State {
         let Retry { host_until, until, note, .. } = retry;
         (tries.wait, tries.note) = ((t, until), note);
         tries.bars.retain(|bar| bar.holds(t) && Some(bar.host) != host);
-        let bar = |host| Bar { host, from: t, until: host_until, why: s.reason };
+        let bar = |host| Bar { host, from: t, until: host_until, why: reason };
         tries.bars.extend(host.map(bar));
     }
 
@@ -81,7 +82,7 @@ impl State {
         &mut self,
         t: i64,
         at: JobRef,
-        held: u32,
+        held: Option<PendReason>,
         uncounted: bool,
         passed: &[String],
         until: i64,
@@ -108,8 +109,7 @@ impl State {
         // what still runs after it says nothing of its next run
         self.forget_posts(at, at);
         self.set(at, |e| {
-            let held = (held != 0).then_some(held);
-            e.state = ElemState::Pend(Pend { since: t, held, reason: pend::REQUEUED });
+            e.state = ElemState::Pend(Pend { since: t, held, reason: Some(PendReason::Requeued) });
         })
     }
 }

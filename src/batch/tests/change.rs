@@ -3,6 +3,7 @@
 use super::*;
 use crate::conf::types::{Limit, TimeLimit};
 use crate::model::job::{Limits, SpoolRef, extra};
+use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 
 fn order(m: &Mbatchd, jobs: &[u32]) -> Vec<u32> {
@@ -184,7 +185,10 @@ fn a_job_runs_again_after_brequeue() {
     assert_eq!(acts(&r), 1);
     // A restart in between does not forget what is to become of it.
     let run = r.restarted();
-    assert_eq!(run.state.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue, Some(0));
+    assert_eq!(
+        run.state.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue,
+        Some(None)
+    );
     r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 10 });
     assert!(r.acct.is_empty());
     let (conn, again) = r.starts()[0];
@@ -446,10 +450,14 @@ fn an_exclusive_job_has_its_host_alone() {
 #[test]
 fn a_locked_host_says_by_whom() {
     for (bits, why, words) in [
-        (status::LOCK_U, 1302, "Host is locked by LSF administrator"),
-        (status::LOCK_M, 1327, "Host is locked by master LIM"),
-        (status::LOCK_W, 9010, "Host is locked by its run windows"),
-        (status::LOCK_W | status::LOCK_U, 1302, "Host is locked by LSF administrator"),
+        (status::LOCK_U, PendReason::HostLocked, "Host is locked by LSF administrator"),
+        (status::LOCK_M, PendReason::HostLockedMaster, "Host is locked by master LIM"),
+        (status::LOCK_W, PendReason::HostLockedWindow, "Host is locked by its run windows"),
+        (
+            status::LOCK_W | status::LOCK_U,
+            PendReason::HostLocked,
+            "Host is locked by LSF administrator",
+        ),
     ] {
         let mut r = Rig::new();
         r.lock_shown("h1", bits);
@@ -457,7 +465,7 @@ fn a_locked_host_says_by_whom() {
         assert!(r.starts().is_empty());
         let reasons = r.mbd.reasons_of(job);
         assert!(reasons.iter().any(|r| r.0 == why), "{reasons:?}");
-        assert_eq!(crate::model::reason::pend_text(why), words);
+        assert_eq!(why.text(), words);
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::batch::sched::{
     BYTES_PER_HOST, CLASSES_KEPT, CLASSES_PER_TURN, DUE_PER_TURN, LOOKS_PER_USER,
 };
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 fn asking(n: usize) -> JobSpec {
     JobSpec { res_req: format!("select[ncpus<{n}]"), ..spec("x") }
@@ -228,14 +228,14 @@ fn class_beyond_the_first_of_its_user_has_the_reasons_of_the_first() {
     let mut c = cluster().hosts(2, 2).up();
     let jobs = many_that_wait(&mut c, "ann");
     c.advance(60);
-    let codes = |c: &mut Cluster, at: JobRef| -> Vec<u32> {
+    let codes = |c: &mut Cluster, at: JobRef| -> Vec<PendReason> {
         c.reasons(at).into_iter().map(|reason| reason.0).collect()
     };
-    assert_eq!(codes(&mut c, jobs[0]), [pend::RES_REQ]);
-    assert_eq!(codes(&mut c, jobs[MANY - 1]), [pend::RES_REQ]);
+    assert_eq!(codes(&mut c, jobs[0]), [PendReason::Requirement]);
+    assert_eq!(codes(&mut c, jobs[MANY - 1]), [PendReason::Requirement]);
     // the queue's own reason comes before
     c.badmin("qinact normal");
-    assert_eq!(codes(&mut c, jobs[MANY - 1]), [pend::QUEUE_INACT]);
+    assert_eq!(codes(&mut c, jobs[MANY - 1]), [PendReason::QueueInactive]);
 }
 
 #[test]
@@ -384,7 +384,7 @@ fn job_of_a_queue_with_a_pause_of_its_own_starts_when_that_is_over() {
     let waits = c.submit("ann", "-q slow");
     c.advance(10);
     assert_eq!(c.started(), []);
-    assert_eq!(c.reasons(waits)[0].0, pend::JUST_STARTED);
+    assert_eq!(c.reasons(waits)[0].0, PendReason::JustStarted);
     c.advance(120);
     assert_eq!(c.started(), [waits]);
 }

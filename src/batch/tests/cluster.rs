@@ -22,6 +22,7 @@ pub use site::{Site, cluster};
 
 use super::*;
 use crate::model::event::Finish;
+use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use crate::proto::sbd::StartJob;
 use hosts::TestHost;
@@ -457,32 +458,34 @@ impl Cluster {
         hosts.into_iter().flat_map(|(host, slots)| vec![host; slots]).collect()
     }
 
-    /// Why it waits: the codes, with the hosts they hold for (none: all).
-    pub fn reasons(&mut self, at: JobRef) -> Vec<(u32, Vec<String>)> {
+    /// Why it waits: the reasons, with the hosts they hold for (none: all).
+    pub fn reasons(&mut self, at: JobRef) -> Vec<(PendReason, Vec<String>)> {
         let reasons = self.column(at, Col::PendReasons);
         let hosts = |reason: &serde_json::Value| {
             let names = reason[2].as_array().into_iter().flatten();
             names.filter_map(|name| name.as_str().map(str::to_owned)).collect()
         };
-        let code = |reason: &serde_json::Value| reason[0].as_u64().unwrap_or(0) as u32;
-        reasons.as_array().into_iter().flatten().map(|r| (code(r), hosts(r))).collect()
+        let number = |reason: &serde_json::Value| reason[0].as_u64().unwrap_or(0) as u32;
+        let told = |r| (PendReason::of_number(number(r)), hosts(r));
+        reasons.as_array().into_iter().flatten().map(told).collect()
     }
 
     /// Is this one of the reasons for which it waits?
-    pub fn waits_for(&mut self, at: JobRef, code: u32) -> bool {
-        self.reasons(at).iter().any(|reason| reason.0 == code)
+    pub fn waits_for(&mut self, at: JobRef, why: PendReason) -> bool {
+        self.reasons(at).iter().any(|reason| reason.0 == why)
     }
 
-    /// The first reason for which it waits; 0 none.
-    pub fn reason(&mut self, at: JobRef) -> u32 {
-        self.reasons(at).first().map_or(0, |reason| reason.0)
+    /// The first reason for which it waits.
+    pub fn reason(&mut self, at: JobRef) -> PendReason {
+        let first = self.reasons(at).first().map(|reason| reason.0);
+        first.unwrap_or_else(|| panic!("{at} does not wait"))
     }
 
     /// The words that go with a reason: the name of a resource, why a start failed.
-    pub fn reason_about(&mut self, at: JobRef, code: u32) -> Option<String> {
+    pub fn reason_about(&mut self, at: JobRef, why: PendReason) -> Option<String> {
         let reasons = self.column(at, Col::PendReasons);
         let mut all = reasons.as_array().into_iter().flatten();
-        let reason = all.find(|reason| reason[0] == code)?;
+        let reason = all.find(|reason| reason[0] == why.number())?;
         Some(reason[3].as_str()?.to_owned())
     }
 

@@ -2,7 +2,7 @@
 //! jobs is in depend.rs, waiting for a time of day in windows.rs.
 
 use super::cluster::{cluster, element};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[test]
 fn freed_slot_goes_to_the_queue_of_higher_priority() {
@@ -27,7 +27,7 @@ fn first_host_asked_for_is_the_first_execution_host() {
     // h2 is full, and what is free of h1 does not do
     let none = c.submit("ann", "-m 'h1 h2!'");
     assert_eq!(c.running_on(none), [""; 0]);
-    assert_eq!(c.reason(none), pend::FIRST_HOST);
+    assert_eq!(c.reason(none), PendReason::FirstHost);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn job_beyond_a_user_limit_of_its_queue_starts_when_another_ends() {
     let job = c.submit("ann", "-q night -n 2 -R 'span[hosts=1] rusage[mem=100]'");
     assert_eq!(c.running_on(job), ["h1", "h1"]);
     let next = c.submit("ann", "-q night");
-    assert_eq!(c.reason(next), pend::QUEUE_USER_JOB_LIMIT);
+    assert_eq!(c.reason(next), PendReason::QueueUserJobLimit);
     c.advance(60);
     c.end(job, 0);
     assert_eq!(c.state(next), "RUN");

@@ -3,7 +3,7 @@
 
 use super::cluster::{Cluster, Site, cluster, element};
 use super::{JobRef, Verb};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 /// Status bits of LIM: busy, locked by its administrator, unavailable.
 const BUSY: &str = "status=1";
@@ -35,7 +35,7 @@ fn lsb_hosts(columns: &str, rows: &str) -> String {
     format!("Begin Host\nHOST_NAME {columns}\n{rows}\nEnd Host\n")
 }
 
-fn only_reason(c: &mut Cluster, at: JobRef) -> u32 {
+fn only_reason(c: &mut Cluster, at: JobRef) -> PendReason {
     let reasons = c.reasons(at);
     assert_eq!(reasons.len(), 1, "{reasons:?}");
     reasons[0].0
@@ -91,14 +91,17 @@ fn job_that_finds_no_host_lets_others_of_its_queue_go() {
     let mut c = cluster().hosts(1, 2).up();
     let large = c.submit("ann", "-n 3");
     let small = c.submit("ann", "");
-    assert_eq!((c.started(), only_reason(&mut c, large)), (vec![small], pend::NOT_ENOUGH_SLOTS));
+    assert_eq!(
+        (c.started(), only_reason(&mut c, large)),
+        (vec![small], PendReason::NotEnoughSlots)
+    );
 }
 
 // ---- limits ----
 
 /// A second job of ann waits for this reason while the first runs, a job of bob starts or waits
 /// likewise, and what waits starts when the first has ended.
-fn limited(site: Site, options: [&str; 3], reason: u32, bob_starts: bool) {
+fn limited(site: Site, options: [&str; 3], reason: PendReason, bob_starts: bool) {
     let mut c = site.up();
     let [first, second, other] = [("ann", options[0]), ("ann", options[1]), ("bob", options[2])]
         .map(|(u, o)| c.submit(u, o));
@@ -116,7 +119,7 @@ fn queue(lines: &str) -> Site {
 #[test]
 fn queue_at_its_slot_limit_starts_nobody() {
     let site = queue("QJOB_LIMIT = 2");
-    limited(site, ["-n 2", "", ""], pend::QUEUE_JOB_LIMIT, false);
+    limited(site, ["-n 2", "", ""], PendReason::QueueJobLimit, false);
 }
 
 /// A job that a queue's limit holds back starts when a job of another user has left the queue's
@@ -125,7 +128,7 @@ fn queue_frees_slots_elsewhere(others: &str, waiting: &str) {
     let mut c = queue("QJOB_LIMIT = 3").up();
     let other = c.submit("bob", others);
     let held = c.submit("ann", waiting);
-    assert!(c.waits_for(held, pend::QUEUE_JOB_LIMIT), "{:?}", c.reasons(held));
+    assert!(c.waits_for(held, PendReason::QueueJobLimit), "{:?}", c.reasons(held));
     c.lose("h2");
     assert_eq!(c.started(), [other]);
     assert_eq!(c.control("bob", Verb::Remove, other), [0]);
@@ -145,37 +148,42 @@ fn queue_at_its_slot_limit_starts_a_job_once_another_user_has_left_it() {
 #[test]
 fn user_at_the_limit_of_a_queue_waits_and_others_start() {
     let site = queue("UJOB_LIMIT = 2");
-    limited(site, ["-n 2", "", ""], pend::QUEUE_USER_JOB_LIMIT, true);
+    limited(site, ["-n 2", "", ""], PendReason::QueueUserJobLimit, true);
 }
 
 #[test]
 fn host_at_the_limit_of_a_queue_takes_nobody_of_it() {
     let site = queue("HJOB_LIMIT = 1");
-    limited(site, ["-m h1", "-m h1", "-m h1"], pend::QUEUE_PER_HOST, false);
+    limited(site, ["-m h1", "-m h1", "-m h1"], PendReason::QueueHostLimit, false);
 }
 
 #[test]
 fn host_at_the_limit_of_a_queue_for_each_processor_takes_nobody_of_it() {
     // four processors
     let site = queue("PJOB_LIMIT = 0.5");
-    limited(site, ["-n 2 -m h1", "-m h1", "-m h1"], pend::QUEUE_PER_CPU, false);
+    limited(site, ["-n 2 -m h1", "-m h1", "-m h1"], PendReason::QueueCpuLimit, false);
 }
 
 #[test]
 fn host_at_its_slots_takes_nobody() {
-    limited(cluster().hosts(2, 1), ["-m h1", "-m h1", "-m h2"], pend::HOST_FULL, true);
+    limited(cluster().hosts(2, 1), ["-m h1", "-m h1", "-m h2"], PendReason::HostFull, true);
 }
 
 #[test]
 fn user_at_the_limit_of_a_host_waits_and_others_start() {
     let site = cluster().hosts(1, 4).lsb_hosts(&lsb_hosts("MXJ JL/U", "h1 4 1"));
-    limited(site, ["", "", ""], pend::HOST_USER, true);
+    limited(site, ["", "", ""], PendReason::HostUserLimit, true);
 }
 
 #[test]
 fn user_at_max_jobs_waits_and_others_start() {
     let users = "Begin User\nUSER_NAME MAX_JOBS JL/P\nann 2 -\nEnd User\n";
-    limited(cluster().hosts(2, 4).lsb_users(users), ["-n 2", "", ""], pend::USER_JOB_LIMIT, true);
+    limited(
+        cluster().hosts(2, 4).lsb_users(users),
+        ["-n 2", "", ""],
+        PendReason::UserJobLimit,
+        true,
+    );
 }
 
 #[test]
@@ -195,7 +203,7 @@ fn user_whose_group_becomes_known_has_the_limit_of_the_group_from_then_on() {
     assert_eq!(c.started(), jobs[..2]);
     c.name_service_knows("chip", "ann");
     c.end(jobs[0], 0);
-    assert!(c.waits_for(jobs[2], pend::USER_JOB_LIMIT), "{:?}", c.reasons(jobs[2]));
+    assert!(c.waits_for(jobs[2], PendReason::UserJobLimit), "{:?}", c.reasons(jobs[2]));
     c.end(jobs[1], 0);
     assert_eq!(c.started(), [jobs[2]]);
 }
@@ -210,13 +218,13 @@ fn user_at_the_limit_of_slots_per_processor_of_a_host_waits_and_others_start() {
         let users = format!("{groups}Begin User\nUSER_NAME MAX_JOBS JL/P\n{rows}\nEnd User\n");
         let site = || cluster().hosts(2, 4).lsb_users(&users);
         let options = ["-n 2 -m h1", "-m h1", "-m h1"];
-        limited(site(), options, pend::USER_PER_CPU, true);
+        limited(site(), options, PendReason::UserCpuLimit, true);
         // on another host there are as many
         let mut c = site().up();
         let wide = c.submit("ann", "-n 5");
         let narrow = c.submit("ann", "-n 4");
         assert_eq!(c.running_on(narrow), ["h1", "h1", "h2", "h2"], "{given}");
-        assert!(c.waits_for(wide, pend::USER_PER_CPU), "{:?}", c.reasons(wide));
+        assert!(c.waits_for(wide, PendReason::UserCpuLimit), "{:?}", c.reasons(wide));
     }
 }
 
@@ -236,7 +244,7 @@ fn array_at_its_limit_starts_no_more_elements_and_says_so() {
     let mut c = cluster().hosts(2, 4).up();
     let array = c.submit("ann", "-J 'a[1-3]%1'");
     let [first, second] = [1, 2].map(|idx| element(array, idx));
-    assert_eq!((c.started(), c.reason(second)), (vec![first], pend::ARRAY_LIMIT));
+    assert_eq!((c.started(), c.reason(second)), (vec![first], PendReason::ArrayLimit));
     c.end(first, 0);
     assert_eq!(c.started(), [second]);
 }
@@ -248,7 +256,7 @@ fn queue_that_is_inactive_starts_nobody_until_it_is_active() {
     let mut c = cluster().hosts(1, 1).up();
     c.badmin("qinact normal");
     let job = c.submit("ann", "");
-    assert_eq!((c.started(), only_reason(&mut c, job)), (vec![], pend::QUEUE_INACT));
+    assert_eq!((c.started(), only_reason(&mut c, job)), (vec![], PendReason::QueueInactive));
     c.badmin("qact normal");
     assert_eq!(c.started(), [job]);
 }
@@ -258,7 +266,7 @@ fn queue_outside_its_dispatch_window_starts_nobody_until_it_opens() {
     // it is 22:13:20
     let mut c = queue("DISPATCH_WINDOW = 22:15-23:00").up();
     let job = c.submit("ann", "");
-    assert_eq!(only_reason(&mut c, job), pend::QUEUE_WINDOW);
+    assert_eq!(only_reason(&mut c, job), PendReason::QueueWindow);
     c.advance(99);
     assert_eq!(c.started(), []);
     c.advance(1);
@@ -270,13 +278,18 @@ fn host_outside_its_dispatch_window_takes_nobody_until_it_opens() {
     let hosts = lsb_hosts("MXJ DISPATCH_WINDOW", "h1 4 (22:15-23:00)");
     let mut c = cluster().hosts(1, 4).lsb_hosts(&hosts).up();
     let job = c.submit("ann", "");
-    assert_eq!((c.started(), only_reason(&mut c, job)), (vec![], pend::HOST_WINDOW));
+    assert_eq!((c.started(), only_reason(&mut c, job)), (vec![], PendReason::HostWindow));
     c.advance(100);
     assert_eq!(c.started(), [job]);
 }
 
 /// A job waits for this reason while something holds of its host, and starts when it does not.
-fn kept_by(begins: impl Fn(&mut Cluster), ends: impl Fn(&mut Cluster), site: Site, reason: u32) {
+fn kept_by(
+    begins: impl Fn(&mut Cluster),
+    ends: impl Fn(&mut Cluster),
+    site: Site,
+    reason: PendReason,
+) {
     let mut c = site.up();
     begins(&mut c);
     let job = c.submit("ann", "");
@@ -290,15 +303,15 @@ fn host_that_is_closed_takes_nobody_until_it_is_open() {
     let site = cluster().hosts(1, 4);
     let (close, open) =
         (|c: &mut Cluster| c.badmin("hclose h1"), |c: &mut Cluster| c.badmin("hopen h1"));
-    kept_by(close, open, site, pend::HOST_CLOSED);
+    kept_by(close, open, site, PendReason::HostClosed);
 }
 
 #[test]
 fn host_that_is_locked_busy_or_away_takes_nobody_until_it_is_well() {
     for (status, reason) in [
-        (LOCKED, pend::HOST_LOCKED),
-        (BUSY, pend::LOAD_EXTERNAL),
-        (UNAVAILABLE, pend::LOAD_UNAVAIL),
+        (LOCKED, PendReason::HostLocked),
+        (BUSY, PendReason::LoadExternal(None)),
+        (UNAVAILABLE, PendReason::LoadUnavailable),
     ] {
         let site = cluster().hosts(1, 4);
         kept_by(|c| c.load("h1", status), |c| c.load("h1", "status=0"), site, reason);
@@ -312,7 +325,7 @@ fn host_beyond_load_sched_takes_nobody_until_its_load_falls() {
         [("r1m = 2/-", "r1m=3", "r1m=1", 1), ("mem = 500/-", "mem=400", "mem=600", 10)]
     {
         let site = cluster().hosts(1, 4).queue("normal", &format!("PRIORITY = 30; {line}"));
-        kept_by(|c| c.load("h1", beyond), |c| c.load("h1", within), site, pend::LOAD + index);
+        kept_by(|c| c.load("h1", beyond), |c| c.load("h1", within), site, PendReason::Load(index));
     }
 }
 
@@ -328,7 +341,7 @@ fn host_that_has_just_taken_a_job_waits_for_the_accept_interval() {
         };
         // one each; the third waits for either
         assert_eq!(c.started(), jobs[..2], "{together}");
-        assert_eq!(only_reason(&mut c, jobs[2]), pend::JUST_STARTED);
+        assert_eq!(only_reason(&mut c, jobs[2]), PendReason::JustStarted);
         c.advance(9);
         assert_eq!(c.started(), []);
         c.advance(1);
@@ -342,11 +355,11 @@ fn exclusive_job_waits_for_an_empty_host_and_keeps_it() {
     let mut c = site.up();
     let first = c.submit("ann", "");
     let alone = c.submit("ann", "-x");
-    assert_eq!((c.started(), only_reason(&mut c, alone)), (vec![first], pend::EXCLUSIVE));
+    assert_eq!((c.started(), only_reason(&mut c, alone)), (vec![first], PendReason::Exclusive));
     c.end(first, 0);
     assert_eq!(c.started(), [alone]);
     let beside = c.submit("bob", "");
-    assert_eq!((c.started(), only_reason(&mut c, beside)), (vec![], pend::EXCLUSIVE_JOB));
+    assert_eq!((c.started(), only_reason(&mut c, beside)), (vec![], PendReason::ExclusiveJob));
     c.end(alone, 0);
     assert_eq!(c.started(), [beside]);
 }
@@ -363,7 +376,7 @@ fn requirement_that_one_host_meets_goes_there_and_that_no_host_meets_waits() {
     let waits = c.submit("ann", "-R 'select[mem>10000]'");
     assert_eq!(c.running_on(fits), ["h2"]);
     let all = ["h1", "h2", "h3"].map(str::to_owned).to_vec();
-    assert_eq!(c.reasons(waits), [(pend::RES_REQ, all)]);
+    assert_eq!(c.reasons(waits), [(PendReason::Requirement, all)]);
     c.load("h3", "mem=20000");
     assert_eq!(c.running_on(waits), ["h3"]);
 }
@@ -373,7 +386,7 @@ fn host_that_was_not_asked_for_is_not_taken() {
     let mut c = cluster().hosts(2, 1).up();
     let jobs = [c.submit("ann", "-m h2"), c.submit("ann", "-m h2")];
     assert_eq!(c.running_on(jobs[0]), ["h2"]);
-    assert!(c.waits_for(jobs[1], pend::HOST_FULL));
+    assert!(c.waits_for(jobs[1], PendReason::HostFull));
 }
 
 #[test]
@@ -381,7 +394,7 @@ fn host_that_the_queue_does_not_name_is_not_taken() {
     let mut c = cluster().hosts(2, 1).queue("normal", "PRIORITY = 30; HOSTS = h2").up();
     let jobs = [c.submit("ann", ""), c.submit("ann", "")];
     assert_eq!(c.running_on(jobs[0]), ["h2"]);
-    assert!(c.waits_for(jobs[1], pend::HOST_FULL));
+    assert!(c.waits_for(jobs[1], PendReason::HostFull));
 }
 
 #[test]
@@ -415,7 +428,7 @@ fn slots_are_spread_over_hosts_as_span_asks() {
         let job = c.submit("ann", &options);
         assert_eq!(c.running_on(job), want.map_or(vec![], |hosts| hosts.to_vec()), "{options}");
         if want.is_none() {
-            assert_eq!(only_reason(&mut c, job), pend::SPAN);
+            assert_eq!(only_reason(&mut c, job), PendReason::Span);
         }
     }
 }
@@ -447,7 +460,7 @@ fn memory_that_a_job_reserves_keeps_others_away_until_it_ends() {
     let second = c.submit("ann", "-R 'rusage[mem=600]'");
     let small = c.submit("ann", "-R 'rusage[mem=300]'");
     assert_eq!(c.started(), [first, small]);
-    assert!(c.waits_for(second, pend::RESERVE + 10), "{:?}", c.reasons(second));
+    assert!(c.waits_for(second, PendReason::Reserve(10)), "{:?}", c.reasons(second));
     c.end(first, 0);
     assert_eq!(c.started(), [second]);
 }
@@ -458,7 +471,7 @@ fn memory_that_a_job_reserves_keeps_others_away_until_it_ends() {
 fn job_with_a_start_time_waits_for_it() {
     let mut c = cluster().hosts(1, 1).up();
     let job = c.submit("ann", "-b 60");
-    assert_eq!(c.reason(job), pend::START_TIME);
+    assert_eq!(c.reason(job), PendReason::StartTime);
     c.advance(59);
     assert_eq!(c.started(), []);
     c.advance(1);
@@ -472,9 +485,9 @@ fn job_that_depends_on_another_waits_for_it_or_for_ever() {
     let good = c.submit("ann", &format!("-w 'done({first})'"));
     let bad = c.submit("ann", &format!("-w 'exit({first})'"));
     c.started();
-    assert_eq!([c.reason(good), c.reason(bad)], [pend::DEPEND; 2]);
+    assert_eq!([c.reason(good), c.reason(bad)], [PendReason::Dependency; 2]);
     c.end(first, 0);
-    assert_eq!((c.started(), c.reason(bad)), (vec![good], pend::DEPEND_NEVER));
+    assert_eq!((c.started(), c.reason(bad)), (vec![good], PendReason::DependencyNever));
 }
 
 #[test]
@@ -484,7 +497,7 @@ fn job_that_is_stopped_while_pending_waits_until_it_is_resumed() {
     c.stop("ann", job);
     c.end(running, 0);
     let why = (c.state(job), c.reason(job));
-    assert_eq!((c.started(), why), (vec![], ("PSUSP".into(), pend::USER_STOP)));
+    assert_eq!((c.started(), why), (vec![], ("PSUSP".into(), PendReason::UserStop)));
     c.resume("ann", job);
     assert_eq!(c.started(), [job]);
 }

@@ -4,7 +4,7 @@
 
 use super::cluster::{Cluster, Site, cluster};
 use super::{Col, JobRef};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -299,7 +299,8 @@ proptest! {
                 prop_assert_eq!(shared.count(), 0, "{:?} is not alone", alone);
             }
             for job in jobs.iter().filter(|job| job.state == "PEND") {
-                let told = !job.reasons.is_empty() && !job.reasons.contains(&u64::from(pend::NEW));
+                let new = u64::from(PendReason::New.number());
+                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
                 prop_assert!(told, "{:?} has no reason", job);
                 every_host_has_a_reason(&mut c, &rules, job.at);
             }

@@ -5,7 +5,7 @@ use super::*;
 use crate::conf::types::{RawParam, RawParams};
 use crate::model::event::Finish;
 use crate::model::job::extra;
-use crate::model::reason::{pend, term};
+use crate::model::reason::{PendReason, term};
 use crate::model::specfield::SpecField;
 use serde_json::json;
 
@@ -87,7 +87,7 @@ impl Rig {
         self.sent.iter().filter_map(act).collect()
     }
 
-    pub fn held(&self, job: u32) -> Option<u32> {
+    pub fn held(&self, job: u32) -> Option<PendReason> {
         match &self.mbd.state.elem(at(job))?.state {
             state::ElemState::Pend(p) => p.held,
             _ => None,
@@ -195,7 +195,7 @@ fn job_at_its_requeue_limit_is_held_and_a_restart_counts_on() {
     assert_eq!((c.started(), c.state(job)), (vec![job], "RUN".into()));
     c.restart();
     c.end(job, 6);
-    assert_eq!((c.state(job), c.reason(job)), ("PSUSP".into(), pend::REQUEUE_LIMIT));
+    assert_eq!((c.state(job), c.reason(job)), ("PSUSP".into(), PendReason::RequeueLimit));
     c.resume("ann", job);
     c.end(job, 6);
     c.advance(1);
@@ -221,7 +221,7 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     // it was on all of them
     r.later(120);
     assert!(r.starts().is_empty());
-    assert_eq!(r.why_at(at(id)), [(pend::EXCLUDED, 2)]);
+    assert_eq!(r.why_at(at(id)), [(PendReason::Excluded, 2)]);
     // its likes go on, and know nothing of it
     let like = r.submit(with(extra::REQUEUE, "EXCLUDE(20)")).unwrap();
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [like]);
@@ -269,7 +269,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
     assert_eq!(r.held(id), None);
     r.later(1);
     r.runs(exit(5));
-    assert_eq!(r.held(id), Some(pend::REQUEUE_LIMIT));
+    assert_eq!(r.held(id), Some(PendReason::RequeueLimit));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
         let id = r.submit(spec("x")).unwrap();
         for n in 0..3 {
             assert_eq!(r.stat(id, 0), "RUN", "{action} {n}");
-            r.runs(Phase::Failed { reason: pend::PRE_EXEC });
+            r.runs(Phase::Failed { reason: PendReason::PreExec.number() });
             r.later(61);
         }
         assert_eq!(r.stat(id, 0), want);
@@ -292,9 +292,9 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
             assert_eq!(r.acct[0].exit_info, term::PRE_EXEC_FAIL);
             continue;
         }
-        assert_eq!(r.held(id), Some(pend::PREEXEC_LIMIT));
+        assert_eq!(r.held(id), Some(PendReason::PreExecLimit));
         assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-        r.runs(Phase::Failed { reason: pend::PRE_EXEC });
+        r.runs(Phase::Failed { reason: PendReason::PreExec.number() });
         assert_ne!(r.stat(id, 0), "PSUSP");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::cluster::{Cluster, Site, cluster};
 use super::{Act, Col, JobRef};
-use crate::model::reason::{err, pend, susp, term};
+use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::specfield::SpecField::ResReq;
 
 /// Where MEM stands among the built-in load indices.
@@ -23,7 +23,7 @@ fn queues(lines: &str) -> Site {
     sharing().queue("high", &of(40)).queue("normal", &of(30))
 }
 
-fn codes(c: &mut Cluster, at: JobRef) -> Vec<u32> {
+fn codes(c: &mut Cluster, at: JobRef) -> Vec<PendReason> {
     c.reasons(at).into_iter().map(|reason| reason.0).collect()
 }
 
@@ -76,8 +76,8 @@ fn resource_that_hosts_share_is_reserved_once_and_on_all_of_them() {
     let one = c.submit("ann", "-m h1 -R 'rusage[lic=2]'");
     let two = c.submit("ann", "-m h2 -R 'rusage[lic=2]'");
     assert_eq!(c.started(), [one]);
-    assert!(c.reasons(two).contains(&(pend::RESERVE_EXTERNAL, vec!["h2".into()])));
-    assert_eq!(c.reason_about(two, pend::RESERVE_EXTERNAL).as_deref(), Some("lic"));
+    assert!(c.reasons(two).contains(&(PendReason::ReserveExternal(None), vec!["h2".into()])));
+    assert_eq!(c.reason_about(two, PendReason::ReserveExternal(None)).as_deref(), Some("lic"));
     for host in ["h1", "h2"] {
         let row = c.host(host);
         assert_eq!(row.reserved_external, pairs(&[("lic", "2.0")]));
@@ -102,7 +102,7 @@ fn measured_values_are_reserved_by_host_or_by_what_is_shared() {
     let same = c.submit("ann", "-m h1 -R 'rusage[scr=6]'");
     let other = c.submit("ann", "-m h2 -R 'rusage[tok=3]'");
     assert_eq!(c.started(), [first, own]);
-    assert!(c.waits_for(same, pend::RESERVE_EXTERNAL));
+    assert!(c.waits_for(same, PendReason::ReserveExternal(None)));
     assert_eq!(external(&mut c, "h1"), pairs(&[("tok", "2"), ("scr", "4")]));
     // a stopped job gives back what RELEASE says
     c.stop("ann", first);
@@ -116,7 +116,7 @@ fn memory_is_reserved_until_it_is_used_or_the_time_is_over() {
     let first = c.submit("ann", "-m h1 -R 'rusage[mem=600:duration=1]'");
     let second = c.submit("ann", "-m h1 -R 'rusage[mem=600]'");
     assert_eq!(c.started(), [first]);
-    assert!(c.waits_for(second, pend::RESERVE + MEM as u32));
+    assert!(c.waits_for(second, PendReason::Reserve(MEM as u8)));
     assert_eq!(memory(&mut c, "h1"), (600.0, 400.0));
     // memory in use is in the measured value already
     c.uses(first, 500);
@@ -156,8 +156,8 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
     c.loads("tok=3");
     let waits = c.submit("ann", "-m h1");
     assert_eq!(c.orders(), []);
-    assert!(c.reasons(waits).contains(&(pend::LOAD_EXTERNAL, vec!["h1".into()])));
-    assert_eq!(c.reason_about(waits, pend::LOAD_EXTERNAL).as_deref(), Some("tok"));
+    assert!(c.reasons(waits).contains(&(PendReason::LoadExternal(None), vec!["h1".into()])));
+    assert_eq!(c.reason_about(waits, PendReason::LoadExternal(None)).as_deref(), Some("tok"));
     // beyond loadStop the lower queue's goes first; the other one is alone then, and goes on where
     // nobody sits at the host
     c.loads("it=5 tok=1");
@@ -334,7 +334,7 @@ fn first_alternative_that_fits_is_reserved() {
         assert!(text.contains(want), "{text}");
     }
     assert_eq!(c.state(jobs[3]), "PEND");
-    assert!(codes(&mut c, jobs[3]).contains(&pend::RESERVE_EXTERNAL));
+    assert!(codes(&mut c, jobs[3]).contains(&PendReason::ReserveExternal(None)));
     for host in ["h1", "h2"] {
         assert_eq!(external(&mut c, host), pairs(&[("tok", "4"), ("scr", "4")]));
     }
@@ -390,7 +390,7 @@ fn host_with_an_exclusive_resource_takes_only_jobs_that_ask_for_it() {
     let asks = c.submit("ann", "-R 'select[big]'");
     assert_eq!((c.running_on(plain), c.running_on(other)), (vec![], vec![]));
     assert_eq!(c.running_on(asks), ["h1"]);
-    assert!(c.waits_for(plain, pend::RES_REQ));
+    assert!(c.waits_for(plain, PendReason::Requirement));
     let free = c.submit("ann", "");
     assert_eq!(c.running_on(free), ["h2"]);
 }

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Site, cluster, element, elements};
 use super::*;
 use crate::batch::lifecycle::retry::START_TRIES;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 
 /// One host with one slot, that does nothing by itself.
@@ -24,19 +24,19 @@ fn takes_back() -> Site {
 
 /// The text of the first reason of a waiting job beyond its code.
 fn note(c: &mut Cluster, at: JobRef) -> String {
-    let code = c.reason(at);
-    c.reason_about(at, code).unwrap_or_default()
+    let why = c.reason(at);
+    c.reason_about(at, why).unwrap_or_default()
 }
 
 impl Rig {
-    /// The pending reasons of an element: codes with the number of hosts.
-    pub fn why_at(&self, at: JobRef) -> Vec<(u32, usize)> {
+    /// The pending reasons of an element: each with the number of hosts.
+    pub fn why_at(&self, at: JobRef) -> Vec<(PendReason, usize)> {
         self.mbd.sched.reasons(&self.mbd.view(), at, 0).iter().map(|r| (r.0, r.1.len())).collect()
     }
 
     /// A start that its host could not make.
-    fn fails(&mut self, conn: ConnId, key: JobKey, reason: u32, note: &str) {
-        let phase = Phase::Failed { reason };
+    fn fails(&mut self, conn: ConnId, key: JobKey, why: PendReason, note: &str) {
+        let phase = Phase::Failed { reason: why.number() };
         let t = TaskState { key, phase, note: note.into(), ..TaskState::default() };
         self.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
     }
@@ -46,16 +46,18 @@ const MISSING: &str = "input file </root/in>: Permission denied";
 
 #[test]
 fn job_that_cannot_start_holds_back_none_of_its_likes() {
-    for reason in [pend::JOB_OPEN_FILES, pend::JOB_ENV, pend::EXEC_INIT, pend::PRE_EXEC] {
+    for reason in
+        [PendReason::JobOpenFiles, PendReason::JobEnv, PendReason::ExecInit, PendReason::PreExec]
+    {
         let mut c = silent(one_host());
         let bad = c.submit("ann", "");
         let like = c.submit("ann", "");
         assert_eq!(c.started(), [bad]);
         c.start_fails(bad, reason, MISSING);
-        assert_eq!(c.started(), [like], "{reason}");
+        assert_eq!(c.started(), [like], "{reason:?}");
         // nor are those that wait told its reason
         let third = c.submit("ann", "");
-        assert_eq!(c.reasons(third), [(pend::HOST_FULL, vec!["h1".into()])]);
+        assert_eq!(c.reasons(third), [(PendReason::HostFull, vec!["h1".into()])]);
         assert!(note(&mut c, bad).contains(MISSING), "{}", note(&mut c, bad));
         assert_eq!(note(&mut c, third), "");
     }
@@ -78,7 +80,7 @@ fn element_that_cannot_start_holds_back_none_of_its_array() {
             let at = element(array, idx);
             assert_eq!(c.started(), [at], "{parts}");
             if idx % 2 == 1 {
-                c.start_fails(at, pend::JOB_OPEN_FILES, MISSING);
+                c.start_fails(at, PendReason::JobOpenFiles, MISSING);
             } else {
                 c.runs(at);
                 c.end(at, 0);
@@ -107,7 +109,7 @@ fn start_that_failed_is_tried_on_another_host_first() {
     let mut r = Rig::of(c);
     let id = r.submit(spec("x")).unwrap();
     let (first, key) = r.starts()[0];
-    r.fails(first, key, pend::EXEC_INIT, "Too many open files");
+    r.fails(first, key, PendReason::ExecInit, "Too many open files");
     assert!(r.starts().is_empty());
     r.later(4);
     assert!(r.starts().is_empty());
@@ -139,7 +141,7 @@ fn job_that_never_starts_is_held_with_a_mail_after_growing_pauses() {
         pauses.push(waited);
         assert_eq!(attempt, n);
         assert_eq!(c.mails(), [""; 0]);
-        c.start_fails(job, pend::JOB_OPEN_FILES, MISSING);
+        c.start_fails(job, PendReason::JobOpenFiles, MISSING);
         if n == 4 {
             // a restart of mbatchd in between counts on, and waits on
             c.restart();
@@ -147,7 +149,7 @@ fn job_that_never_starts_is_held_with_a_mail_after_growing_pauses() {
         }
     }
     assert_eq!(pauses, [0, 10, 20, 40, 80, 160, 320, 600, 600, 600]);
-    assert_eq!((c.state(job), c.reason(job)), ("PSUSP".into(), pend::START_LIMIT));
+    assert_eq!((c.state(job), c.reason(job)), ("PSUSP".into(), PendReason::StartLimit));
     let mails = c.mails();
     assert_eq!(mails.len(), 1, "{mails:?}");
     assert!(mails[0].contains(MISSING) && mails[0].contains(&format!("bresume {job}")));
@@ -155,7 +157,7 @@ fn job_that_never_starts_is_held_with_a_mail_after_growing_pauses() {
     // who resumes it has it tried as often again
     c.resume("ann", job);
     assert_eq!(c.started(), [job]);
-    c.start_fails(job, pend::JOB_OPEN_FILES, MISSING);
+    c.start_fails(job, PendReason::JobOpenFiles, MISSING);
     assert_eq!(c.state(job), "PEND");
 }
 
@@ -163,7 +165,7 @@ fn job_that_never_starts_is_held_with_a_mail_after_growing_pauses() {
 fn restart_within_a_pause_waits_for_the_rest_of_it() {
     let mut c = silent(one_host());
     let job = c.submit("ann", "");
-    c.start_fails(job, pend::JOB_OPEN_FILES, MISSING);
+    c.start_fails(job, PendReason::JobOpenFiles, MISSING);
     c.advance(6);
     c.started();
     c.restart();
@@ -178,7 +180,7 @@ fn restart_within_a_pause_waits_for_the_rest_of_it() {
 fn job_that_cannot_start_is_tried_at_once_when_it_is_changed() {
     let mut c = silent(one_host());
     let job = c.submit("ann", "");
-    c.start_fails(job, pend::JOB_OPEN_FILES, MISSING);
+    c.start_fails(job, PendReason::JobOpenFiles, MISSING);
     c.started();
     assert_eq!(c.modify("ann", job, &[SpecField::InFile], "-i /tmp/in"), 0);
     assert_eq!(c.started(), [job]);
@@ -188,7 +190,7 @@ fn job_that_cannot_start_is_tried_at_once_when_it_is_changed() {
 fn clock_that_is_put_back_does_not_keep_a_job_waiting() {
     let mut c = silent(one_host());
     let job = c.submit("ann", "");
-    c.start_fails(job, pend::JOB_OPEN_FILES, MISSING);
+    c.start_fails(job, PendReason::JobOpenFiles, MISSING);
     c.started();
     c.clock_back(86_400);
     c.advance(11);
@@ -203,7 +205,7 @@ fn pre_execution_command_that_fails_is_asked_again_at_a_steady_pace() {
     for n in 1..=2 * START_TRIES {
         let orders = c.start_orders();
         assert_eq!(orders.iter().map(|o| o.key.attempt).collect::<Vec<_>>(), [n]);
-        c.start_fails(job, pend::PRE_EXEC, "pre-execution command: exit status 1");
+        c.start_fails(job, PendReason::PreExec, "pre-execution command: exit status 1");
         c.advance(9);
         assert_eq!(c.started(), []);
         c.advance(1);
@@ -275,7 +277,7 @@ fn elements_whose_start_fails_are_not_all_looked_at_for_each_of_them() {
         let mut failed = 0;
         while failed < N {
             for (conn, key) in r.starts() {
-                r.fails(conn, key, pend::JOB_OPEN_FILES, MISSING);
+                r.fails(conn, key, PendReason::JobOpenFiles, MISSING);
                 failed += 1;
             }
         }

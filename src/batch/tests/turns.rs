@@ -5,7 +5,7 @@ use super::*;
 use crate::batch::site::rules::{Consumer, Counter};
 use crate::model::event::JobStatus;
 use crate::model::job::{extra, stat};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -574,8 +574,12 @@ fn elements_behind_very_many_that_wait_by_themselves_are_found_without_a_walk() 
     assert_eq!(went, (5 + WAIT..4 + WAIT + NEXT).collect::<Vec<u32>>());
     // one of those that could not be started is let go
     let first = JobRef { job, idx: 7 };
-    let resumed =
-        JobStatus { at: first, status: stat::PEND, reason: pend::RESUMED, ..Default::default() };
+    let resumed = JobStatus {
+        at: first,
+        status: stat::PEND,
+        reason: PendReason::Resumed.number(),
+        ..Default::default()
+    };
     r.mbd.emit(
         &mut StepContext { now: r.now, out: &mut Vec::new() },
         Event::JobStatus(Box::new(resumed)),

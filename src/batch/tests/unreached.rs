@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::model::job::{opt, stat};
-use crate::model::reason::{pend, susp, term};
+use crate::model::reason::{PendReason, susp, term};
 use crate::proto::lim::status;
 
 fn rerunnable() -> JobSpec {
@@ -291,7 +291,7 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         assert_eq!(i, super::host(0));
         r.out(61);
         r.lim_says(i, false);
-        assert_eq!((r.shown(id).as_str(), r.reason(id)), ("PEND", pend::HOST_FULL));
+        assert_eq!((r.shown(id).as_str(), r.reason(id)), ("PEND", PendReason::HostFull));
         let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
         r.lim_says(i, true);
         assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn run_windows_suspend_and_resume() {
-    use crate::model::reason::{pend, susp};
+    use crate::model::reason::{PendReason, susp};
     let mut c = conf();
     c.batch.queues[0].run_window = SHUT_SOON.into();
     let mut r = Rig::of(c.clone());
@@ -26,7 +26,7 @@ fn run_windows_suspend_and_resume() {
     r.report(starts[2].0, starts[2].1, Phase::Running);
     assert_eq!((r.acts(), r.stat(late, 0)), (vec![Act::Suspend], "SSUSP"));
     let waits = r.submit(spec("w")).unwrap();
-    assert_eq!((r.starts().len(), r.reason(waits)), (0, pend::QUEUE_WINDOW));
+    assert_eq!((r.starts().len(), r.reason(waits)), (0, PendReason::QueueWindow));
     // A user's bresume ends the user's stop, not the window's.
     r.control(Verb::Resume, stopped);
     assert_eq!((r.acts(), r.phase(stopped)), (vec![], state::Phase::Ssusp(susp::WINDOW)));
@@ -75,7 +75,7 @@ fn hosts_are_brought_in_line_with_run_windows() {
 
 #[test]
 fn dispatch_windows_hold_dispatch_alone() {
-    use crate::model::reason::pend;
+    use crate::model::reason::PendReason;
     let mut c = conf();
     c.batch.queues[0].dispatch_window = SHUT_SOON.into();
     let row = HostPolicy {
@@ -92,14 +92,14 @@ fn dispatch_windows_hold_dispatch_alone() {
     r.pass(40);
     assert_eq!((r.acts(), r.stat(id, 0), r.queue_row().window_closed), (vec![], "RUN", true));
     let waits = r.submit(spec("y")).unwrap();
-    assert_eq!((r.starts().len(), r.reason(waits)), (0, pend::QUEUE_WINDOW));
+    assert_eq!((r.starts().len(), r.reason(waits)), (0, PendReason::QueueWindow));
     let on = |host: &str, queue: &str| JobSpec {
         hosts: vec![host.into()],
         queue: queue.into(),
         ..spec("z")
     };
     let no = r.submit(on("h2", "high")).unwrap();
-    assert!(r.mbd.reasons_of(no).iter().any(|w| w.0 == pend::HOST_WINDOW));
+    assert!(r.mbd.reasons_of(no).iter().any(|w| w.0 == PendReason::HostWindow));
     assert_eq!(r.mbd.view().host_status(super::host(1)).text(), "closed_Wind");
     r.submit(on("h1", "high")).unwrap();
     assert_eq!(r.starts().len(), 1);

@@ -38,7 +38,7 @@ impl Sbatchd {
             // it died before it could report: killed, unless something else is wrong
             None if !killed && ended.end != End::Unknown => {
                 job.ready.note = "the job's starter died".into();
-                return self.failed(now, key, pend::EXEC_INIT, out);
+                return self.failed(now, key, PendReason::ExecInit, out);
             }
             _ => {}
         }
@@ -63,9 +63,9 @@ impl Sbatchd {
     }
 
     /// The job never ran.
-    pub(super) fn failed(&mut self, now: Now, key: JobKey, reason: u32, out: &mut Vec<Effect>) {
+    pub(super) fn failed(&mut self, now: Now, key: JobKey, why: PendReason, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        job.outcome = Some((Phase::Failed { reason }, now.secs()));
+        job.outcome = Some((Phase::Failed { reason: why.number() }, now.secs()));
         let note = &job.ready.note;
         say(out, log::Level::Warn, format!("{key} did not start: {note}"));
         self.finished(now, key, out);
@@ -288,17 +288,17 @@ pub(super) fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<
 }
 
 /// The pending reason of a setup that failed.
-fn stage_reason(at: launch::Stage) -> u32 {
+fn stage_reason(at: launch::Stage) -> PendReason {
     use launch::Stage as S;
     match at {
-        S::User => pend::NO_USER,
-        S::JobFile => pend::JOB_FILE,
-        S::Cwd => pend::JOB_PATHS,
-        S::Input | S::Output => pend::JOB_OPEN_FILES,
-        S::Plan | S::Limits | S::Finish => pend::EXEC_INIT,
-        S::Shell => pend::JOB_ENV,
-        S::PreExec | S::PreAbort => pend::PRE_EXEC,
-        S::QueuePreExec => pend::QUEUE_PRE_EXEC,
+        S::User => PendReason::NoUser,
+        S::JobFile => PendReason::JobFile,
+        S::Cwd => PendReason::JobPaths,
+        S::Input | S::Output => PendReason::JobOpenFiles,
+        S::Plan | S::Limits | S::Finish => PendReason::ExecInit,
+        S::Shell => PendReason::JobEnv,
+        S::PreExec | S::PreAbort => PendReason::PreExec,
+        S::QueuePreExec => PendReason::QueuePreExec,
     }
 }
 

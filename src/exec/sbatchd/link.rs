@@ -162,7 +162,7 @@ impl Sbatchd {
         match (id.step, job.stage) {
             (Step::Job, Stage::Launching) => {
                 job.ready.note = why;
-                self.failed(now, id.key, pend::EXEC_INIT, out);
+                self.failed(now, id.key, PendReason::ExecInit, out);
             }
             (Step::Finish, Stage::Finishing) => {
                 self.posted(id.key, End::Unknown, out);

@@ -26,7 +26,7 @@ use crate::exec::plan;
 use crate::exec::report::{self, Report};
 use crate::lang::resreq;
 use crate::model::job::{End, SpoolRef, opt, opt2};
-use crate::model::reason::{err, pend, term};
+use crate::model::reason::{PendReason, err, term};
 use crate::model::{ByteStr, JobKey, Now, time::US};
 use crate::proto::launch::{
     self, Ended, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, Session, Setup, Step,

@@ -21,7 +21,8 @@ impl Sbatchd {
         }
         if full {
             job.ready.note = format!("{ATTEMPTS_MAX} attempts are known on this host already");
-            job.outcome = Some((Phase::Failed { reason: pend::SBD_REFUSED }, now.secs()));
+            let reason = PendReason::SbatchdRefused.number();
+            job.outcome = Some((Phase::Failed { reason }, now.secs()));
             job.stage = Stage::Over;
             return self.tell_task(job.state(), out);
         }

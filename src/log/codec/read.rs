@@ -11,6 +11,7 @@ use super::{modify, new};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
 use crate::model::job::stat;
+use crate::model::reason::PendReason;
 
 /// Reads a line, with or without its newline.
 pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
@@ -218,11 +219,14 @@ fn seconds(n: u64) -> i64 {
 }
 
 fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
-    let (mut held, mut uncounted, mut passed) = (0, false, Vec::new());
+    let (mut held, mut uncounted, mut passed) = (None, false, Vec::new());
     let (mut until, mut exit, mut request) = (0, None, String::new());
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
-            b"lsf.held" => held = one_number(&value),
+            b"lsf.held" => {
+                let number = Some(one_number(&value)).filter(|number| *number != 0);
+                held = number.map(PendReason::of_number);
+            }
             b"lsf.uncounted" => uncounted = one_number(&value) != 0,
             b"lsf.passed" => {
                 let text = String::from_utf8_lossy(&value);

@@ -32,8 +32,8 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobRequeue { at, held, uncounted, passed, until, exit, request } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
-            if *held != 0 {
-                tail.nums(out, "lsf.held", b' ', &[u64::from(*held)]);
+            if let Some(held) = held {
+                tail.nums(out, "lsf.held", b' ', &[u64::from(held.number())]);
             }
             if *uncounted {
                 tail.nums(out, "lsf.uncounted", b' ', &[1]);

@@ -3,7 +3,7 @@
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::state::names::HostId;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::model::time::US;
 
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) struct AcceptInterval;
 
 impl Policy for AcceptInterval {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        rests_until(class, host.id).map_or(Room::ANY, |_| Room::none(pend::JUST_STARTED))
+        rests_until(class, host.id).map_or(Room::ANY, |_| Room::none(PendReason::JustStarted))
     }
 }
 

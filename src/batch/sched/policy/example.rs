@@ -2,7 +2,7 @@
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct NoXHosts;
@@ -11,7 +11,7 @@ impl Policy for NoXHosts {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let name = &host.snapshot.def.name;
         match class.queue.conf.name == "night" && name.starts_with('x') {
-            true => Room::none(pend::NOT_QUEUE_HOST),
+            true => Room::none(PendReason::NotQueueHost),
             false => Room::ANY,
         }
     }
@@ -28,7 +28,7 @@ mod tests {
         let mut c = site.up().with_policy(Box::new(NoXHosts));
         let [first, second] = [c.submit("ann", "-q night"), c.submit("ann", "-q night")];
         assert_eq!(c.started(), [first]);
-        let reasons = [(pend::HOST_FULL, "h1"), (pend::NOT_QUEUE_HOST, "x1")];
+        let reasons = [(PendReason::HostFull, "h1"), (PendReason::NotQueueHost, "x1")];
         assert_eq!(c.reasons(second), reasons.map(|(code, host)| (code, vec![host.to_string()])));
         let of_day = c.submit("ann", "");
         assert_eq!(c.running_on(of_day), ["x1"]);

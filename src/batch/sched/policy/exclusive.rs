@@ -3,7 +3,7 @@
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Exclusive;
@@ -11,7 +11,7 @@ pub(super) struct Exclusive;
 impl Policy for Exclusive {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         match class.kind.exclusive && host.used > 0 {
-            true => Room::none(pend::EXCLUSIVE),
+            true => Room::none(PendReason::Exclusive),
             false => Room::ANY,
         }
     }

@@ -3,7 +3,7 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct HostStatusPolicy;
@@ -12,13 +12,13 @@ impl Policy for HostStatusPolicy {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         Room::none(match host.status {
             HostStatus::Ok => return Room::ANY,
-            HostStatus::Unavail => pend::LOAD_UNAVAIL,
-            HostStatus::Unreach => pend::SBD_UNREACH,
-            HostStatus::ClosedAdm => pend::HOST_CLOSED,
+            HostStatus::Unavail => PendReason::LoadUnavailable,
+            HostStatus::Unreach => PendReason::SbatchdUnreachable,
+            HostStatus::ClosedAdm => PendReason::HostClosed,
             HostStatus::ClosedLock => class.view.lock_reason(host.id),
-            HostStatus::ClosedWind => pend::HOST_WINDOW,
-            HostStatus::ClosedExcl => pend::EXCLUSIVE_JOB,
-            HostStatus::ClosedFull => pend::HOST_FULL,
+            HostStatus::ClosedWind => PendReason::HostWindow,
+            HostStatus::ClosedExcl => PendReason::ExclusiveJob,
+            HostStatus::ClosedFull => PendReason::HostFull,
             HostStatus::ClosedBusy => class.view.busy_reason(host.id),
         })
     }

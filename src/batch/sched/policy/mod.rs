@@ -23,25 +23,25 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::model::reason::PendReason;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
 pub(crate) use registry::Policies;
 
-/// Slots that there are for jobs, and the pending reason where these are too few
-/// ([`crate::model::reason::pend`]).
+/// Slots that there are for jobs, and the pending reason where these are too few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub slots: u64,
-    pub reason: u32,
+    pub reason: PendReason,
 }
 
 impl Room {
-    /// As many slots as anybody may ask for.
-    pub const ANY: Room = Room { slots: u64::MAX, reason: 0 };
+    /// As many slots as anybody may ask for: the reason is never told.
+    pub const ANY: Room = Room { slots: u64::MAX, reason: PendReason::New };
 
     /// No slot, for this reason.
-    pub fn none(reason: u32) -> Room {
+    pub fn none(reason: PendReason) -> Room {
         Room { slots: 0, reason }
     }
 

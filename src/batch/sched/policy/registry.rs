@@ -8,6 +8,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::model::reason::PendReason;
 use std::rc::Rc;
 
 /// Every policy, in the order in which they name their reasons.
@@ -55,7 +56,7 @@ impl Policies {
     }
 
     /// Slots for a job of a class on a host now; the reason where there are none.
-    pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, u32> {
+    pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, PendReason> {
         class.preference(host)?;
         if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
             return Err(bar.1);

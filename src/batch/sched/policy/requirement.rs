@@ -3,7 +3,7 @@
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Requirement;
@@ -17,12 +17,16 @@ impl Policy for Requirement {
         {
             let of_queue = class.queue.req.as_ref().and_then(|r| r.0.first());
             let queue_fails = of_queue.is_some_and(|s| !s.selects(snapshot, &context));
-            return Room::none(if queue_fails { pend::QUEUE_RES_REQ } else { pend::RES_REQ });
+            return Room::none(if queue_fails {
+                PendReason::QueueRequirement
+            } else {
+                PendReason::Requirement
+            });
         }
         let asks = |name: &str| class.simple.is_some_and(|s| s.asks(name));
         let mut exclusive = snapshot.def.resources.iter().filter(|r| r.exclusive && !r.absent);
         match exclusive.any(|r| !asks(&r.name)) {
-            true => Room::none(pend::RES_REQ),
+            true => Room::none(PendReason::Requirement),
             false => Room::ANY,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Reservation;
@@ -25,8 +25,8 @@ impl Policy for Reservation {
                 true => 0,
             };
             if slots < room.slots {
-                let own = || site.reason_about(pend::RESERVE_EXTERNAL, id);
-                let reason = id.load_index().map_or_else(own, |k| pend::RESERVE + k as u32);
+                let own = || PendReason::ReserveExternal(id.of_reason());
+                let reason = id.load_index().map_or_else(own, |k| PendReason::Reserve(k as u8));
                 room = Room { slots, reason };
             }
         }

@@ -4,7 +4,7 @@ use super::{Amount, Hosts, JL_U, MXJ, Members, Rule, Rules, Scope, Set, Users, W
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::conf::Pos;
 use crate::conf::types::{HostPolicy, Mxj, QueueConf, UserPolicy};
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use std::collections::HashMap;
 
 /// A row of section Host of lsb.hosts, or the defaults of hosts without one, and the hosts to which
@@ -54,7 +54,7 @@ impl Rules {
     }
 }
 
-fn rule(name: &'static str, scope: Scope, amount: Amount, reason: u32, pos: &Pos) -> Rule {
+fn rule(name: &'static str, scope: Scope, amount: Amount, reason: PendReason, pos: &Pos) -> Rule {
     let (what, with_given_up, pos) = (What::Slots, false, pos.clone());
     Rule { name, scope, what, amount, reason, with_given_up, pos }
 }
@@ -73,13 +73,13 @@ fn of_hosts(row: &HostRow, all: &mut Vec<Rule>) {
     };
     if let Some(amount) = slots {
         let scope = Scope { hosts: hosts(), ..Scope::default() };
-        let rule = rule(MXJ, scope, amount, pend::HOST_FULL, &row.pos);
+        let rule = rule(MXJ, scope, amount, PendReason::HostFull, &row.pos);
         all.push(Rule { with_given_up: true, ..rule });
     }
     if let Some(n) = row.jl_u {
         let users = Members::Each(Users::Any);
         let scope = Scope { users, hosts: hosts(), ..Scope::default() };
-        all.push(rule(JL_U, scope, fixed(n), pend::HOST_USER, &row.pos));
+        all.push(rule(JL_U, scope, fixed(n), PendReason::HostUserLimit, &row.pos));
     }
 }
 
@@ -93,13 +93,13 @@ fn of_queue(id: QueueId, conf: &QueueConf, all: &mut Vec<Rule>) {
     let (each_user, each_host) = (Members::Each(Users::Any), || Members::Each(Hosts::Any));
     let all_hosts = || Members::All;
     let in_all = conf.qjob_limit.map(fixed);
-    add("QJOB_LIMIT", in_all, Members::All, all_hosts(), pend::QUEUE_JOB_LIMIT);
+    add("QJOB_LIMIT", in_all, Members::All, all_hosts(), PendReason::QueueJobLimit);
     let of_user = conf.ujob_limit.map(fixed);
-    add("UJOB_LIMIT", of_user, each_user, all_hosts(), pend::QUEUE_USER_JOB_LIMIT);
+    add("UJOB_LIMIT", of_user, each_user, all_hosts(), PendReason::QueueUserJobLimit);
     let of_host = conf.hjob_limit.map(fixed);
-    add("HJOB_LIMIT", of_host, Members::All, each_host(), pend::QUEUE_PER_HOST);
+    add("HJOB_LIMIT", of_host, Members::All, each_host(), PendReason::QueueHostLimit);
     let of_processor = conf.pjob_limit.map(Amount::PerProcessor);
-    add("PJOB_LIMIT", of_processor, Members::All, each_host(), pend::QUEUE_PER_CPU);
+    add("PJOB_LIMIT", of_processor, Members::All, each_host(), PendReason::QueueCpuLimit);
 }
 
 /// MAX_JOBS and JL/P.
@@ -107,12 +107,12 @@ fn of_user(position: usize, row: &UserPolicy, all: &mut Vec<Rule>) {
     let users = || Members::Each(Users::Row(position));
     if let Some(n) = row.max_jobs {
         let scope = Scope { users: users(), ..Scope::default() };
-        all.push(rule("MAX_JOBS", scope, fixed(n), pend::USER_JOB_LIMIT, &row.pos));
+        all.push(rule("MAX_JOBS", scope, fixed(n), PendReason::UserJobLimit, &row.pos));
     }
     if let Some(n) = row.jl_p {
         let hosts = Members::Each(Hosts::Any);
         let scope = Scope { users: users(), hosts, ..Scope::default() };
         let amount = Amount::PerProcessor(n);
-        all.push(rule("JL/P", scope, amount, pend::USER_PER_CPU, &row.pos));
+        all.push(rule("JL/P", scope, amount, PendReason::UserCpuLimit, &row.pos));
     }
 }

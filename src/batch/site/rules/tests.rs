@@ -4,7 +4,7 @@ use super::*;
 use crate::batch::site::Site;
 use crate::batch::state::names::{Id, Names};
 use crate::batch::tests::cluster::cluster;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 
 /// The site of files with every limit, and the names that it knows.
 fn limited() -> (Site, Names) {
@@ -24,7 +24,7 @@ fn rules_of(site: &Site, names: &mut Names, queue: &str, user: &str) -> Consumer
 }
 
 /// A rule in a few words.
-fn told(rule: &Rule) -> (&'static str, Amount, u32) {
+fn told(rule: &Rule) -> (&'static str, Amount, PendReason) {
     (rule.name, rule.amount, rule.reason)
 }
 
@@ -41,12 +41,12 @@ fn limits_of_a_queue_become_rules_at_its_section() {
         .collect();
     let fixed = Amount::Fixed;
     let want = [
-        ("QJOB_LIMIT", fixed(9), pend::QUEUE_JOB_LIMIT),
-        ("UJOB_LIMIT", fixed(8), pend::QUEUE_USER_JOB_LIMIT),
-        ("MAX_JOBS", fixed(6), pend::USER_JOB_LIMIT),
-        ("HJOB_LIMIT", fixed(7), pend::QUEUE_PER_HOST),
-        ("PJOB_LIMIT", Amount::PerProcessor(1.5), pend::QUEUE_PER_CPU),
-        ("JL/P", Amount::PerProcessor(0.5), pend::USER_PER_CPU),
+        ("QJOB_LIMIT", fixed(9), PendReason::QueueJobLimit),
+        ("UJOB_LIMIT", fixed(8), PendReason::QueueUserJobLimit),
+        ("MAX_JOBS", fixed(6), PendReason::UserJobLimit),
+        ("HJOB_LIMIT", fixed(7), PendReason::QueueHostLimit),
+        ("PJOB_LIMIT", Amount::PerProcessor(1.5), PendReason::QueueCpuLimit),
+        ("JL/P", Amount::PerProcessor(0.5), PendReason::UserCpuLimit),
     ];
     assert_eq!(all.iter().map(|rule| told(rule)).collect::<Vec<_>>(), want);
     let at = |rule: &Rule| (rule.pos.file.rsplit('/').next().unwrap().to_owned(), rule.pos.line);
@@ -67,7 +67,7 @@ fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
     let on = |name: &str| -> Vec<_> {
         site.rules.on_host(host(name)).iter().map(|own| told(site.rules.get(own.rule))).collect()
     };
-    let (slots, each_user) = (("MXJ", pend::HOST_FULL), ("JL/U", pend::HOST_USER));
+    let (slots, each_user) = (("MXJ", PendReason::HostFull), ("JL/U", PendReason::HostUserLimit));
     let of = |(name, reason), amount| (name, amount, reason);
     assert_eq!(on("h1"), [of(slots, Amount::Fixed(4)), of(each_user, Amount::Fixed(3))]);
     assert_eq!(on("h2"), [of(slots, Amount::PerProcessor(1.0))]);
@@ -100,7 +100,15 @@ fn id<I: Id>(n: usize) -> I {
 /// A rule of this scope.
 fn scoped(scope: Scope) -> Rule {
     let (name, what, amount) = ("Limit", What::Jobs, Amount::Fixed(1));
-    Rule { name, scope, what, amount, reason: 1, with_given_up: false, pos: Pos::default() }
+    Rule {
+        name,
+        scope,
+        what,
+        amount,
+        reason: PendReason::New,
+        with_given_up: false,
+        pos: Pos::default(),
+    }
 }
 
 #[test]

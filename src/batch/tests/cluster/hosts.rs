@@ -5,6 +5,7 @@ use crate::conf::types::ClusterConf;
 use crate::model::JobKey;
 use crate::model::JobRef;
 use crate::model::job::{End, Usage};
+use crate::model::reason::PendReason;
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg};
@@ -184,11 +185,14 @@ impl Cluster {
     }
 
     /// The host could not start the job: a pending reason, and the words for it.
-    pub fn start_fails(&mut self, at: JobRef, reason: u32, note: &str) {
+    pub fn start_fails(&mut self, at: JobRef, why: PendReason, note: &str) {
         let (host, key) = self.attempt(at);
         let Some(conn) = self.hosts[host].link else { return };
         let note = note.to_owned();
-        let failed = TaskState { note, ..task(key, Phase::Failed { reason }, self.now.secs()) };
+        let failed = TaskState {
+            note,
+            ..task(key, Phase::Failed { reason: why.number() }, self.now.secs())
+        };
         let msg = Msg::Sbd(SbdMsg::State(Box::new(failed)));
         self.tell(Input::Msg { conn, msg });
     }

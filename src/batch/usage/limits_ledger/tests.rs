@@ -5,7 +5,7 @@ use crate::batch::site::rules::{Amount, Hosts, Members, Rules, Scope, Users};
 use crate::batch::tests::cluster::{Cluster, Site as Files, cluster, element};
 use crate::conf::Pos;
 use crate::model::JobRef;
-use crate::model::reason::pend;
+use crate::model::reason::PendReason;
 use crate::proto::client::Verb;
 
 /// Two hosts of 8 slots, and a queue with each of its limits.
@@ -78,14 +78,14 @@ fn configuration_that_is_read_again_has_everything_counted_anew() {
     assert_eq!(counters(&c), ["MXJ host h1: 2", "UJOB_LIMIT user ann: 2"]);
     let [one, two] = [c.submit("ann", "-m h2"), c.submit("ann", "-m h2")];
     assert_eq!(c.running_on(one), ["h2"]);
-    assert!(c.waits_for(two, pend::QUEUE_USER_JOB_LIMIT), "{:?}", c.reasons(two));
+    assert!(c.waits_for(two, PendReason::QueueUserJobLimit), "{:?}", c.reasons(two));
 }
 
 /// A cluster with the rule that each user has so many jobs on the hosts.
 fn jobs_of_each_user(hosts: Members<Hosts>, most: u64) -> Cluster {
     let mut c = cluster().hosts(2, 8).up();
     let scope = Scope { users: Members::Each(Users::Any), hosts, ..Scope::default() };
-    let (what, amount, reason) = (What::Jobs, Amount::Fixed(most), pend::USER_JOB_LIMIT);
+    let (what, amount, reason) = (What::Jobs, Amount::Fixed(most), PendReason::UserJobLimit);
     let (name, pos) = ("Limit", Pos::default());
     let rule = Rule { name, scope, what, amount, reason, with_given_up: false, pos };
     c.use_rules(Rules::new(vec![rule]));
@@ -98,7 +98,7 @@ fn rule_about_jobs_counts_jobs_whatever_slots_they_have() {
     let jobs = ["-n 5", "-n 4", ""].map(|options| c.submit("ann", options));
     let other = c.submit("bob", "-n 2");
     assert_eq!(c.started(), [jobs[0], jobs[1], other]);
-    assert!(c.waits_for(jobs[2], pend::USER_JOB_LIMIT), "{:?}", c.reasons(jobs[2]));
+    assert!(c.waits_for(jobs[2], PendReason::UserJobLimit), "{:?}", c.reasons(jobs[2]));
     c.end(jobs[0], 0);
     assert_eq!(c.started(), [jobs[2]]);
 }
@@ -108,7 +108,7 @@ fn rule_about_jobs_on_each_host_leaves_other_hosts_alone() {
     let mut c = jobs_of_each_user(Members::Each(Hosts::Any), 1);
     let jobs = ["-n 2 -m h1", "-m h1", "-m h2"].map(|options| c.submit("ann", options));
     assert_eq!(c.started(), [jobs[0], jobs[2]]);
-    assert!(c.waits_for(jobs[1], pend::USER_JOB_LIMIT), "{:?}", c.reasons(jobs[1]));
+    assert!(c.waits_for(jobs[1], PendReason::UserJobLimit), "{:?}", c.reasons(jobs[1]));
 }
 
 #[test]

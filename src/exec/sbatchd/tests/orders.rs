@@ -263,13 +263,16 @@ fn setups_that_fail() {
         assert_eq!(s.note, "no");
         s.phase
     };
-    assert_eq!(fail(launch::Stage::User), Phase::Failed { reason: pend::NO_USER });
-    assert_eq!(fail(launch::Stage::Input), Phase::Failed { reason: pend::JOB_OPEN_FILES });
+    assert_eq!(fail(launch::Stage::User), Phase::Failed { reason: PendReason::NoUser.number() });
+    assert_eq!(
+        fail(launch::Stage::Input),
+        Phase::Failed { reason: PendReason::JobOpenFiles.number() }
+    );
     assert_eq!(fail(launch::Stage::Cwd), ended(2 << 8, term::CWD_NOTEXIST));
     // refused by the launcher
     let mut r = Rig::new();
     r.start(StartJob { uid: 10, ..order(1) });
-    assert_eq!(r.last(), Phase::Failed { reason: pend::EXEC_INIT });
+    assert_eq!(r.last(), Phase::Failed { reason: PendReason::ExecInit.number() });
     const { assert!(TASKS_MAX > ATTEMPTS_MAX) };
 }
 

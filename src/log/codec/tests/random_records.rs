@@ -1,6 +1,7 @@
 //! Random records: each is read back as it was written, and no text of a user forges one.
 
 use super::*;
+use crate::model::reason::PendReason;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -206,8 +207,10 @@ fn job_signal() -> impl Strategy<Value = Event> {
 
 fn job_requeue() -> impl Strategy<Value = Event> {
     let exit = option::of(any::<i32>());
-    (at(), any::<u32>(), any::<bool>(), slots(), any::<u32>(), exit, kept()).prop_map(
+    let held = option::of(1..=u32::MAX);
+    (at(), held, any::<bool>(), slots(), any::<u32>(), exit, kept()).prop_map(
         |(at, held, uncounted, on, until, exit, request)| {
+            let held = held.map(PendReason::of_number);
             let passed = on.into_iter().map(|h| h.0).collect();
             let until = i64::from(until);
             Event::JobRequeue { at, held, uncounted, passed, until, exit, request }

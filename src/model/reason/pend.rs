@@ -1,0 +1,264 @@
+//! The reasons for which a job is pending: LSF's numbers and texts.
+//!
+//! A number is a fact of LSF: logs and the wire carry it. Everything else has the enum.
+
+use std::cmp::Ordering;
+
+/// Built-in load indices: r15s, r1m, r15m, ut, pg, io, ls, it, tmp, swp, mem.
+const INDICES: u32 = 11;
+/// The number of the first reason by load; the position of the index is added.
+const LOAD: u32 = 2001;
+const LOAD_EXTERNAL: u32 = LOAD + INDICES;
+/// The number of the first reason by reservation, likewise.
+const RESERVE: u32 = 2601;
+const RESERVE_EXTERNAL: u32 = RESERVE + INDICES;
+
+/// A resource of the site: its position in lsf.shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteResource(pub u32);
+
+macro_rules! pending_reasons {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// Why a job is pending.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum PendReason {
+            $($(#[$doc])* $name,)*
+            /// The built-in load index of this position is beyond a threshold.
+            Load(u8),
+            /// An external load index is beyond a threshold; where known, which.
+            LoadExternal(Option<SiteResource>),
+            /// Too little is left to reserve of the built-in load index of this position.
+            Reserve(u8),
+            /// Too little is left to reserve of another resource; where known, which.
+            ReserveExternal(Option<SiteResource>),
+            /// A number of another LSF's log.
+            Other(u32),
+        }
+
+        impl PendReason {
+            /// The reason of a number; [`PendReason::Other`] where no reason has it.
+            pub fn of_number(number: u32) -> PendReason {
+                match number {
+                    $($number => PendReason::$name,)*
+                    LOAD..LOAD_EXTERNAL => PendReason::Load((number - LOAD) as u8),
+                    LOAD_EXTERNAL => PendReason::LoadExternal(None),
+                    RESERVE..RESERVE_EXTERNAL => PendReason::Reserve((number - RESERVE) as u8),
+                    RESERVE_EXTERNAL => PendReason::ReserveExternal(None),
+                    _ => PendReason::Other(number),
+                }
+            }
+
+            pub fn number(self) -> u32 {
+                match self {
+                    $(PendReason::$name => $number,)*
+                    PendReason::Load(index) => LOAD + u32::from(index),
+                    PendReason::LoadExternal(_) => LOAD_EXTERNAL,
+                    PendReason::Reserve(index) => RESERVE + u32::from(index),
+                    PendReason::ReserveExternal(_) => RESERVE_EXTERNAL,
+                    PendReason::Other(number) => number,
+                }
+            }
+
+            /// LSF's text, without the name of a resource of the site.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(PendReason::$name => $text,)*
+                    PendReason::Load(index) => at(&LOAD_TEXTS, index),
+                    PendReason::LoadExternal(_) => "An external load index is beyond threshold",
+                    PendReason::Reserve(index) => at(&RESERVE_TEXTS, index),
+                    PendReason::ReserveExternal(_) => {
+                        "Job's requirements for resource reservation not satisfied"
+                    }
+                    PendReason::Other(_) => UNKNOWN,
+                }
+            }
+
+            /// Every reason that has no data.
+            #[cfg(test)]
+            const PLAIN: &[PendReason] = &[$(PendReason::$name,)*];
+        }
+    };
+}
+
+pending_reasons! {
+    New = 1, "New job is waiting for scheduling";
+    StartTime = 2, "The job has a specified start time";
+    Dependency = 3, "Job dependency condition not satisfied";
+    DependencyNever = 4, "Dependency condition invalid or never satisfied";
+    PreExec = 6, "The job's pre-exec command exited with non-zero status";
+    JobFile = 7, "Unable to access job file";
+    JobEnv = 8, "Unable to set job's environment variables";
+    JobPaths = 9, "Unable to determine job's home/working directories";
+    JobOpenFiles = 10, "Unable to open job's I/O buffers";
+    ExecInit = 11, "Job execution initialization failed";
+    ArrayLimit = 38, "The job array has reached its running element limit";
+    PreExecLimit = 46, "The job has reached its pre-execution retry limit";
+    RequeueLimit = 47, "The job has reached its requeue limit";
+    QueueInactive = 301, "The queue is inactivated by the administrator";
+    QueueWindow = 302, "The queue is inactivated by its time windows";
+    QueueJobLimit = 303, "The queue has reached its job slot limit";
+    QueueUserJobLimit = 304, "User has reached the per-user job slot limit of the queue";
+    QueueUserParallelJob = 305, "Not enough per-user job slots of the queue for the parallel job";
+    QueuePreExec = 306, "The queue's pre-exec command exited with non-zero status";
+    Requeued = 311, "Requeued job is waiting for rescheduling";
+    Span = 312, "Not enough hosts to meet the job's spanning requirement";
+    QueueSpan = 313, "Not enough hosts to meet the queue's spanning requirement";
+    QueueParallelJob = 314, "The queue has not enough job slots for the parallel job";
+    UserJobLimit = 601, "The user has reached his/her job slot limit";
+    Resumed = 605, "Waiting for scheduling after resumed by administrator or user";
+    UserStop = 607, "Job was suspended by the user while pending";
+    AdminStop = 610, "The job was suspended by LSF admin or root while pending";
+    Requirement = 1001, "Job's resource requirements not satisfied";
+    Exclusive = 1002, "Job's requirement for exclusive execution not satisfied";
+    Zombie = 1007, "Cleaning up zombie job";
+    /// The text is spelt as LSF spells it.
+    FirstHost = 1011, "The specified first exection host is not eligible for this job at this time";
+    HostClosed = 1301, "Closed by LSF administrator";
+    HostLocked = 1302, "Host is locked by LSF administrator";
+    NotEnoughSlots = 1303, "Not enough job slot(s)";
+    HostWindow = 1304, "Dispatch windows closed";
+    HostFull = 1305, "Job slot limit reached";
+    QueueCpuLimit = 1306, "Queue's per-CPU job slot limit reached";
+    QueueHostLimit = 1307, "Queue's per-host job slot limit reached";
+    UserCpuLimit = 1308, "User's per-CPU job slot limit reached";
+    HostUserLimit = 1309, "Host's per-user job slot limit reached";
+    NotQueueHost = 1310, "Not usable to the queue";
+    NotAskedHost = 1311, "Not specified in job submission";
+    NoUser = 1313, "There is no such user account";
+    JustStarted = 1314, "Just started a job recently";
+    LoadUnavailable = 1315, "Load information unavailable";
+    LimUnreachable = 1316, "LIM is unreachable now";
+    QueueRequirement = 1318, "Queue's resource requirements not satisfied";
+    ExclusiveJob = 1322, "Running an exclusive job";
+    HostLockedMaster = 1327, "Host is locked by master LIM";
+    SbatchdUnreachable = 1601, "Unable to reach slave batch server";
+    SbatchdRefused = 1608, "Slave batch server failed to accept job";
+    /// Ours: held because the log lost part of the job's history.
+    Damaged = 9001, "The event log lost part of this job's history; held for the administrator";
+    /// Ours: the log cannot be written, nothing is dispatched.
+    LogFull = 9002, "The event log cannot be written; nothing is dispatched";
+    /// Ours: it could not be started too often in a row.
+    StartLimit = 9004, "The job has reached its start retry limit";
+    /// Ours: it has left the host with an exit value of EXCLUDE().
+    Excluded = 9005, "The job exited there with an exclusive requeue value (EXCLUDE)";
+    /// Ours: RUNWINDOW of lsf.cluster has closed the host.
+    HostLockedWindow = 9010, "Host is locked by its run windows";
+}
+
+const UNKNOWN: &str = "Unknown pending reason";
+
+const LOAD_TEXTS: [&str; INDICES as usize] = [
+    "The 15s effective CPU queue length (r15s) is beyond threshold",
+    "The 1 min effective CPU queue length (r1m) is beyond threshold",
+    "The 15 min effective CPU queue length (r15m) is beyond threshold",
+    "The CPU utilization (ut) is beyond threshold",
+    "The paging rate (pg) is beyond threshold",
+    "The disk IO rate (io) is beyond threshold",
+    "There are too many login users (ls)",
+    "The idle time (it) is not long enough",
+    "The available /tmp space (tmp) is low",
+    "The available swap space (swp) is low",
+    "The available memory (mem) is low",
+];
+
+const RESERVE_TEXTS: [&str; INDICES as usize] = [
+    "Job requirements for reserving resource (r15s) not satisfied",
+    "Job requirements for reserving resource (r1m) not satisfied",
+    "Job requirements for reserving resource (r15m) not satisfied",
+    "Job requirements for reserving resource (ut) not satisfied",
+    "Job requirements for reserving resource (pg) not satisfied",
+    "Job requirements for reserving resource (io) not satisfied",
+    "Job requirements for reserving resource (ls) not satisfied",
+    "Job requirements for reserving resource (it) not satisfied",
+    "Job requirements for reserving resource (tmp) not satisfied",
+    "Job requirements for reserving resource (swp) not satisfied",
+    "Job requirements for reserving resource (mem) not satisfied",
+];
+
+fn at(texts: &[&'static str], index: u8) -> &'static str {
+    texts.get(usize::from(index)).copied().unwrap_or(UNKNOWN)
+}
+
+impl PendReason {
+    /// The resource of the site that the reason is about.
+    pub fn resource(self) -> Option<SiteResource> {
+        match self {
+            PendReason::LoadExternal(resource) | PendReason::ReserveExternal(resource) => resource,
+            _ => None,
+        }
+    }
+}
+
+/// The order of a listing: by number; reasons about resources of the site come last.
+impl Ord for PendReason {
+    fn cmp(&self, other: &PendReason) -> Ordering {
+        let key = |reason: &PendReason| (reason.resource(), reason.number());
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for PendReason {
+    fn partial_cmp(&self, other: &PendReason) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_is_found_again_by_its_number() {
+        let data = (0..INDICES as u8).flat_map(|k| [PendReason::Load(k), PendReason::Reserve(k)]);
+        let more = [PendReason::LoadExternal(None), PendReason::ReserveExternal(None)];
+        let all = PendReason::PLAIN.iter().copied().chain(data).chain(more);
+        let mut numbers: Vec<u32> = Vec::new();
+        for reason in all.chain([PendReason::Other(5)]) {
+            assert_eq!(PendReason::of_number(reason.number()), reason);
+            numbers.push(reason.number());
+        }
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count, "a number stands for two reasons");
+    }
+
+    #[test]
+    fn reasons_about_resources_of_the_site_come_last() {
+        let resource = |n| Some(SiteResource(n));
+        let sorted = [
+            PendReason::New,
+            PendReason::HostFull,
+            PendReason::Load(10),
+            PendReason::ReserveExternal(None),
+            PendReason::LoadExternal(resource(0)),
+            PendReason::ReserveExternal(resource(0)),
+            PendReason::LoadExternal(resource(1)),
+        ];
+        assert!(sorted.is_sorted(), "{sorted:?}");
+    }
+
+    /// Numbers that clients, logs and the C interface of LSF have in common.
+    #[test]
+    fn numbers_and_texts_are_those_of_lsf() {
+        let known = [
+            (PendReason::New, 1, "New job is waiting for scheduling"),
+            (PendReason::ArrayLimit, 38, "The job array has reached its running element limit"),
+            (PendReason::QueueInactive, 301, "The queue is inactivated by the administrator"),
+            (PendReason::UserJobLimit, 601, "The user has reached his/her job slot limit"),
+            (PendReason::HostFull, 1305, "Job slot limit reached"),
+            (PendReason::Load(3), 2004, "The CPU utilization (ut) is beyond threshold"),
+            (PendReason::Load(10), 2011, "The available memory (mem) is low"),
+            (PendReason::LoadExternal(None), 2012, "An external load index is beyond threshold"),
+            (
+                PendReason::Reserve(10),
+                2611,
+                "Job requirements for reserving resource (mem) not satisfied",
+            ),
+            (PendReason::Other(5), 5, "Unknown pending reason"),
+        ];
+        for (reason, number, text) in known {
+            assert_eq!((reason.number(), reason.text()), (number, text));
+        }
+    }
+}

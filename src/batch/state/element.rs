@@ -32,7 +32,7 @@ pub struct Pend {
     pub since: i64,
     /// PSUSP, for this reason.
     pub held: Option<PendReason>,
-    /// What last sent it back.
+    /// The reason of its last return to the queue.
     pub reason: Option<PendReason>,
 }
 

@@ -137,9 +137,9 @@ pending_reasons! {
     Damaged = 9001, "The event log lost part of this job's history; held for the administrator";
     /// Ours: the log cannot be written, nothing is dispatched.
     LogFull = 9002, "The event log cannot be written; nothing is dispatched";
-    /// Ours: it could not be started too often in a row.
+    /// Ours: too many of its starts failed in a row.
     StartLimit = 9004, "The job has reached its start retry limit";
-    /// Ours: it has left the host with an exit value of EXCLUDE().
+    /// Ours: it exited on the host with a value of EXCLUDE().
     Excluded = 9005, "The job exited there with an exclusive requeue value (EXCLUDE)";
     /// Ours: RUNWINDOW of lsf.cluster has closed the host.
     HostLockedWindow = 9010, "Host is locked by its run windows";

@@ -14,7 +14,7 @@ use argh::{
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::cli::{job_ids, site};
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt2};
@@ -218,7 +218,7 @@ fn not_modified(why: Rejection) -> Exit {
 
 /// Shows the change to the site's programs, and takes over what they make of it.
 fn looked_at(
-    site: &Site,
+    site: &LocalSite,
     esubs: &str,
     spec: &mut JobSpec,
     fields: &mut Vec<SpecField>,

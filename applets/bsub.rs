@@ -37,7 +37,7 @@ use compose::compose;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::daemon::mail;
 use lsf::errln;
 use lsf::model::job::{extra, opt};
@@ -137,7 +137,7 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, St
 
 /// Sends the submission, again where it is beyond what may be pending now. A priority that the
 /// cluster has no use for is left out and said.
-fn send(ctx: &mut Ctx, site: &Site, submit: Submit) -> Result<(u32, String), Stop> {
+fn send(ctx: &mut Ctx, site: &LocalSite, submit: Submit) -> Result<(u32, String), Stop> {
     let mut msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
     let mut again = Again::of(site);
     loop {

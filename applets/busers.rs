@@ -11,7 +11,7 @@ use lsf::cli::{job_ids, site};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, UserInfo};
-use lsf::sys::users::Users;
+use lsf::sys::users::UserDatabase;
 use std::fmt::Write;
 
 /// Columns of the name, cut to them unless -w.
@@ -97,7 +97,7 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
     if all {
         names.clear();
     } else if names.is_empty() {
-        let me = Users::default().by_uid(lsf::sys::euid());
+        let me = UserDatabase::default().by_uid(lsf::sys::euid());
         names.extend(me.map(|u| u.name));
     }
     let rows = match client::ask(ctx, ClientMsg::Users { names }) {

@@ -4,7 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::lim::Cluster;
-use lsf::cli::personal::{PersonalDir, State, run};
+use lsf::cli::personal::{PersonalDir, RunningLaunchers, run};
 use lsf::cli::site;
 use lsf::{errln, outln};
 
@@ -36,7 +36,7 @@ fn down(ctx: &mut Ctx, dir: Option<&str>) -> Result<(), String> {
         return Err(format!("{}: no cluster here", place.top.display()));
     }
     let _lock = place.lock()?;
-    let mut state = State::read(&place)?;
+    let mut state = RunningLaunchers::read(&place)?;
     let mut hosts: Vec<String> = state.launchers.iter().map(|(h, _)| h.clone()).collect();
     if hosts.is_empty() {
         outln!(ctx, "{}: not running", place.top.display());

@@ -46,7 +46,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
 }
 
-fn ask(site: &site::Site, host: &str, eauth: &str) -> Result<Grant, String> {
+fn ask(site: &site::LocalSite, host: &str, eauth: &str) -> Result<Grant, String> {
     let (daemon, host, ways) = (Daemon::Mbatchd, host.to_owned(), String::new());
     let target = Target { daemon, host, nonce: Hex32([0; 32]), lo: 0, hi: 0, ways };
     let ask = Ask { target, keys: Vec::new(), eauth: eauth.to_owned() };
@@ -56,7 +56,7 @@ fn ask(site: &site::Site, host: &str, eauth: &str) -> Result<Grant, String> {
     }
 }
 
-fn client(site: &site::Site, host: &str, ctx: &mut Ctx) -> Result<(), String> {
+fn client(site: &site::LocalSite, host: &str, ctx: &mut Ctx) -> Result<(), String> {
     let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let known = base.as_ref().and_then(|b| b.hosts.canonical(host));
     let host = known.ok_or_else(|| format!("{}: No such host", host.escape_debug()))?;
@@ -67,7 +67,7 @@ fn client(site: &site::Site, host: &str, ctx: &mut Ctx) -> Result<(), String> {
 }
 
 /// Answers until its input ends.
-fn server(site: &site::Site, ctx: &mut Ctx) -> Result<(), String> {
+fn server(site: &site::LocalSite, ctx: &mut Ctx) -> Result<(), String> {
     let mut input = std::io::stdin().lock();
     while let Some((words, data)) = question(&mut input)? {
         let good = believed(site, &words, &data);
@@ -103,7 +103,7 @@ fn question(input: &mut impl BufRead) -> Result<Option<([String; 6], String)>, S
     Ok(Some((words, String::from_utf8_lossy(&data).into_owned())))
 }
 
-fn believed(site: &site::Site, words: &[String; 6], data: &str) -> Result<(), String> {
+fn believed(site: &site::LocalSite, words: &[String; 6], data: &str) -> Result<(), String> {
     let [uid, gid, user, addr, ..] = words;
     // Anything else would be another question to authd.
     if !data.starts_with("LSF1:") {

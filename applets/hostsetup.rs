@@ -4,13 +4,13 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::auth::KeyRing;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::hostcheck::{self, HostCheck};
-use lsf::cli::site::{self, Around, Site};
+use lsf::cli::site::{self, Around, LocalSite};
 use lsf::cli::{front, install, links};
 use lsf::conf::load::load_base_lenient;
 use lsf::conf::{BaseConf, Files, Severity};
 use lsf::daemon::delegate::conf_files;
 use lsf::sys::files;
-use lsf::sys::users::{User, Users};
+use lsf::sys::users::{User, UserDatabase};
 use lsf::sys::words;
 use lsf::{errln, outln};
 use std::ffi::OsString;
@@ -113,7 +113,7 @@ fn setup(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     put(ctx, o, &site, &exe)
 }
 
-fn read(files: &dyn Files, site: &Site) -> Result<BaseConf, String> {
+fn read(files: &dyn Files, site: &LocalSite) -> Result<BaseConf, String> {
     let (conf, diags) = load_base_lenient(files, &site.envdir, Some(&site.host));
     let wrong: Vec<String> =
         diags.iter().filter(|d| d.severity == Severity::Error).map(|d| d.to_string()).collect();
@@ -122,13 +122,13 @@ fn read(files: &dyn Files, site: &Site) -> Result<BaseConf, String> {
 
 fn admin(conf: &BaseConf) -> Result<User, String> {
     let name = conf.cluster.admins.first().map_or("", String::as_str);
-    Users::default().find_name(name, NAME_WAIT).ok_or_else(|| {
+    UserDatabase::default().find_name(name, NAME_WAIT).ok_or_else(|| {
         format!("the primary administrator <{name}> is not known on this host: make the account")
     })
 }
 
 /// Puts the key on this host, where that is asked for.
-fn bring_key(ctx: &mut Ctx, o: &Options, site: &Site, admin: &User) -> Result<(), String> {
+fn bring_key(ctx: &mut Ctx, o: &Options, site: &LocalSite, admin: &User) -> Result<(), String> {
     let path = site.lsf.key_file();
     // lsf.conf is the administrator's: it must not have root make a file that means something
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
@@ -167,7 +167,7 @@ fn bring_key(ctx: &mut Ctx, o: &Options, site: &Site, admin: &User) -> Result<()
 }
 
 /// Installs the service and, as asked, what starts it and what users source.
-fn put(ctx: &mut Ctx, o: &Options, site: &Site, exe: &Path) -> Result<(), String> {
+fn put(ctx: &mut Ctx, o: &Options, site: &LocalSite, exe: &Path) -> Result<(), String> {
     let yes = |v: &Option<String>| v.as_deref().is_some_and(|v| v.starts_with(['y', 'Y']));
     let root = PathBuf::from(o.destdir.as_deref().unwrap_or("/"));
     let dir = root.join(UNIT_DIR);

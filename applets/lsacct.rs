@@ -5,14 +5,14 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::conf::load::load_base_lenient;
 use lsf::lang::civil;
 use lsf::log::codec::read_task;
 use lsf::model::sort::sort_by_key;
 use lsf::proto::res::Account;
 use lsf::sys::files::{RealFiles, regular_of};
-use lsf::sys::users::{GETENT_WAIT, Users};
+use lsf::sys::users::{GETENT_WAIT, UserDatabase};
 use lsf::{errln, outln};
 use std::io::Read;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn show(ctx: &mut Ctx, o: &Options) -> Result<i32, String> {
         None => of_res(&site, &Path::new(dir).join(format!("lsf.acct.{}", site.host))),
     }?;
     let uid = rustix::process::getuid().as_raw();
-    let own = Users::default().find_uid(uid, GETENT_WAIT);
+    let own = UserDatabase::default().find_uid(uid, GETENT_WAIT);
     let own = own.map_or_else(|| uid.to_string(), |user| user.name);
     let users = words(o.users.as_deref().unwrap_or(&own));
     let users = if users.contains(&"all") { Vec::new() } else { users };
@@ -104,10 +104,10 @@ fn failed(path: &Path, e: &std::io::Error) -> String {
 
 /// The file of this host's res, which runs as the primary administrator: in a directory that
 /// others may write, what is another's is not believed, and nothing is waited for.
-fn of_res(site: &Site, path: &Path) -> Result<Vec<u8>, String> {
+fn of_res(site: &LocalSite, path: &Path) -> Result<Vec<u8>, String> {
     let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let admins = base.map(|base| base.cluster.admins).unwrap_or_default();
-    let mut users = Users::default();
+    let mut users = UserDatabase::default();
     let uids = admins.iter().filter_map(|name| users.find_name(name, GETENT_WAIT));
     let owners: Vec<u32> = uids.map(|user| user.uid).chain([0, lsf::sys::euid()]).collect();
     let mut text = Vec::new();

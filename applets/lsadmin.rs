@@ -4,7 +4,7 @@ use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
 use lsf::cli::lim::Cluster;
-use lsf::cli::startup::Verb;
+use lsf::cli::startup::DaemonAction;
 use lsf::cli::version;
 use lsf::conf::load::check_lsf;
 use lsf::conf::{Diag, Severity, summary_not_acted_on};
@@ -12,7 +12,7 @@ use lsf::proto::lim::{HostLoad, LimMsg};
 use lsf::proto::res::ResMsg;
 use lsf::proto::{Daemon, Msg};
 use lsf::sys::files::RealFiles;
-use lsf::sys::site::{self, Site};
+use lsf::sys::site::{self, LocalSite};
 use lsf::{errln, outln};
 
 /// The commands there are, with what `help` says.
@@ -80,12 +80,12 @@ fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
             errln!(ctx, "Usage: showconf lim [host_name ... | all]");
             FAIL
         }
-        "limrestart" => daemon(ctx, words, Verb::Restart, Daemon::Lim),
-        "limstartup" => daemon(ctx, words, Verb::Start, Daemon::Lim),
-        "limshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Lim),
-        "resrestart" => daemon(ctx, words, Verb::Restart, Daemon::Res),
-        "resstartup" => daemon(ctx, words, Verb::Start, Daemon::Res),
-        "resshutdown" => daemon(ctx, words, Verb::Stop, Daemon::Res),
+        "limrestart" => daemon(ctx, words, DaemonAction::Restart, Daemon::Lim),
+        "limstartup" => daemon(ctx, words, DaemonAction::Start, Daemon::Lim),
+        "limshutdown" => daemon(ctx, words, DaemonAction::Stop, Daemon::Lim),
+        "resrestart" => daemon(ctx, words, DaemonAction::Restart, Daemon::Res),
+        "resstartup" => daemon(ctx, words, DaemonAction::Start, Daemon::Res),
+        "resshutdown" => daemon(ctx, words, DaemonAction::Stop, Daemon::Res),
         "reslogon" | "reslogoff" => res_log(ctx, words).unwrap_or_else(|why| {
             errln!(ctx, "{}: {why}", words[0]);
             FAIL
@@ -100,11 +100,11 @@ fn command(ctx: &mut Ctx, words: &[String]) -> i32 {
     }
 }
 
-fn daemon(ctx: &mut Ctx, words: &[String], verb: Verb, daemon: Daemon) -> i32 {
+fn daemon(ctx: &mut Ctx, words: &[String], verb: DaemonAction, daemon: Daemon) -> i32 {
     ctx.args = words[1..].iter().map(Into::into).collect();
     let text = match verb {
-        Verb::Start => "Starting up",
-        Verb::Stop => "Shut down",
+        DaemonAction::Start => "Starting up",
+        DaemonAction::Stop => "Shut down",
         _ => "Restart",
     };
     let text = format!("{text} {} on", daemon.name().to_uppercase());
@@ -154,7 +154,7 @@ fn reconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
     let mut words = vec!["limrestart".to_owned()];
     words.extend(options.iter().filter(|o| *o == "-f").cloned());
     words.push("all".to_owned());
-    daemon(ctx, &words, Verb::Restart, Daemon::Lim)
+    daemon(ctx, &words, DaemonAction::Restart, Daemon::Lim)
 }
 
 /// Locks of this host or, through the master, of others.
@@ -296,7 +296,7 @@ fn ckconfig(ctx: &mut Ctx, options: &[String]) -> i32 {
 
 /// Copies of the configuration that differ, as the master LIM knows; none where it does not
 /// run, which does not keep anybody from checking files.
-fn copies(site: &Site) -> Vec<Diag> {
+fn copies(site: &LocalSite) -> Vec<Diag> {
     let cluster = Cluster::of(site.clone());
     let Ok(hosts) = cluster.and_then(|mut c| c.hosts(&[])) else { return Vec::new() };
     let of = |load: HostLoad| {

@@ -2,8 +2,8 @@
 //! hosts. See lsf_daemons(8), lsfstartup(8) and lsf.sudoers(5).
 
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::site::{self, Around, Site};
-use lsf::cli::startup::{self, Verb};
+use lsf::cli::site::{self, Around, LocalSite};
+use lsf::cli::startup::{self, DaemonAction};
 use lsf::cli::{daemons, links, version};
 use lsf::daemon::delegate::conf_files;
 use lsf::{errln, outln};
@@ -22,7 +22,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         words.remove(0);
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let verb = |w: &str| Verb::ALL.iter().find(|v| v.0 == w).map(|v| v.1);
+    let verb = |w: &str| DaemonAction::ALL.iter().find(|v| v.0 == w).map(|v| v.1);
     let done = match words.as_slice() {
         ["-V"] => {
             errln!(ctx, "{}", version::line());
@@ -63,17 +63,17 @@ fn wrong(ctx: &mut Ctx, words: &[&str]) {
     }
 }
 
-fn find(around: &Around) -> Result<Site, String> {
+fn find(around: &Around) -> Result<LocalSite, String> {
     site::find_with(&*conf_files(), around).map_err(|e| e.to_string())
 }
 
-fn act(around: &Around, verb: Option<Verb>, daemon: Option<&&str>) -> Result<i32, String> {
+fn act(around: &Around, verb: Option<DaemonAction>, daemon: Option<&&str>) -> Result<i32, String> {
     let site = find(around)?;
     let Some(verb) = verb else { return Ok(FAIL) };
     if needs_root(&site, verb, daemon.is_none()) {
         let mut sudo = Command::new("sudo");
         sudo.arg("-n").arg(links::own_binary()?.with_file_name("lsf_daemons"));
-        let words = Verb::ALL.iter().find(|v| v.1 == verb).map(|v| v.0);
+        let words = DaemonAction::ALL.iter().find(|v| v.1 == verb).map(|v| v.0);
         let e = sudo.arg("-d").arg(&site.envdir).args(words).args(daemon).exec();
         return Err(format!("only root can, and sudo: {}", lsf::sys::words(&e)));
     }
@@ -83,18 +83,18 @@ fn act(around: &Around, verb: Option<Verb>, daemon: Option<&&str>) -> Result<i32
 
 /// Whether only root can: the launcher's directory is not the caller's, and its socket not for
 /// the caller, or not enough.
-fn needs_root(site: &Site, verb: Verb, all: bool) -> bool {
+fn needs_root(site: &LocalSite, verb: DaemonAction, all: bool) -> bool {
     let (me, dir) = (lsf::sys::euid(), site.rundir());
     if me == 0 {
         return false;
     }
     let _ = std::fs::create_dir_all(&dir);
     let own = std::fs::metadata(&dir).is_ok_and(|m| m.uid() == me);
-    let anew = all && matches!(verb, Verb::Restart | Verb::Reload);
-    !own && (anew || daemons::Link::open(site).is_err())
+    let anew = all && matches!(verb, DaemonAction::Restart | DaemonAction::Reload);
+    !own && (anew || daemons::LauncherLink::open(site).is_err())
 }
 
-fn status(ctx: &mut Ctx, site: &Site) -> Result<i32, String> {
+fn status(ctx: &mut Ctx, site: &LocalSite) -> Result<i32, String> {
     let all = startup::status(site)?;
     outln!(ctx, "Show status of the LSF subsystem");
     for (name, pid) in &all {
@@ -107,19 +107,19 @@ fn status(ctx: &mut Ctx, site: &Site) -> Result<i32, String> {
 }
 
 pub fn lsfstartup(ctx: &mut Ctx) -> i32 {
-    all(ctx, "Starting up the daemons on", Verb::Start)
+    all(ctx, "Starting up the daemons on", DaemonAction::Start)
 }
 
 pub fn lsfshutdown(ctx: &mut Ctx) -> i32 {
-    all(ctx, "Shut down the daemons on", Verb::Stop)
+    all(ctx, "Shut down the daemons on", DaemonAction::Stop)
 }
 
 pub fn lsfrestart(ctx: &mut Ctx) -> i32 {
-    all(ctx, "Restart the daemons on", Verb::Restart)
+    all(ctx, "Restart the daemons on", DaemonAction::Restart)
 }
 
 /// Applies the verb on every server host; without -f a user at a terminal is asked first.
-fn all(ctx: &mut Ctx, words: &str, verb: Verb) -> i32 {
+fn all(ctx: &mut Ctx, words: &str, verb: DaemonAction) -> i32 {
     let options = ctx.words();
     match options.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["-V"] => {

@@ -6,7 +6,7 @@ use lsf::cli::{front, install};
 use lsf::conf::generate::SitePlan;
 use lsf::conf::{Diags, Severity};
 use lsf::sys::files::RealFiles;
-use lsf::sys::users::{User, Users};
+use lsf::sys::users::{User, UserDatabase};
 use lsf::{errln, outln};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn read(ctx: &mut Ctx, file: &str) -> Result<SitePlan, String> {
 
 /// The primary administrator, who or root must be the caller.
 fn whose(ctx: &mut Ctx, plan: &SitePlan) -> Result<User, String> {
-    let mut users = Users::default();
+    let mut users = UserDatabase::default();
     let mut primary = None;
     for name in &plan.admins {
         match users.find_name(name, NAME_WAIT) {

@@ -9,8 +9,8 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim::Cluster;
 use lsf::cli::links::own_binary;
 use lsf::cli::load;
-use lsf::cli::remote::{self, Ended, How, LSF_ERROR};
-use lsf::cli::site::Site;
+use lsf::cli::remote::{self, How, LSF_ERROR, WaitStatus};
+use lsf::cli::site::LocalSite;
 use lsf::cli::{place, site, version};
 use lsf::errln;
 use rustix::fs::{FlockOperation, flock};
@@ -346,7 +346,7 @@ struct Line {
     verbose: bool,
     tag: bool,
     delay: f64,
-    site: Site,
+    site: LocalSite,
 }
 
 /// The shell that make calls, as `lsmakesh -c LINE`.
@@ -396,7 +396,7 @@ pub fn shell(ctx: &mut Ctx) -> i32 {
 
 impl Line {
     /// Runs the line, and again while it fails and may: each pause is twice the one before.
-    fn tries(&self, ctx: &mut Ctx, retries: u32) -> Result<Ended, String> {
+    fn tries(&self, ctx: &mut Ctx, retries: u32) -> Result<WaitStatus, String> {
         let mut pause = if self.delay > 0.0 { self.delay } else { DELAY };
         let mut ended = self.once(ctx)?;
         for _ in 0..retries {
@@ -411,7 +411,7 @@ impl Line {
     }
 
     /// Runs the line at a host that answers.
-    fn once(&self, ctx: &mut Ctx) -> Result<Ended, String> {
+    fn once(&self, ctx: &mut Ctx) -> Result<WaitStatus, String> {
         let hosts = std::fs::read_to_string(self.dir.join("hosts")).unwrap_or_default();
         let hosts: Vec<&str> = hosts.lines().collect();
         let near = self.records().into_iter().max().map(|r| r.1).unwrap_or_default();

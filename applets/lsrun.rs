@@ -7,7 +7,7 @@ use lsf::cli::front;
 use lsf::cli::lim::Cluster;
 use lsf::cli::place::{self, TOO_FEW};
 use lsf::cli::remote::{self, How, LSF_ERROR};
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::cli::tasks::{self, Tasks};
 use lsf::errln;
 use std::ffi::{OsStr, OsString};
@@ -79,7 +79,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 
 /// One task to be run.
 pub struct Call<'a> {
-    pub site: Site,
+    pub site: LocalSite,
     pub argv: &'a [OsString],
     pub how: &'a How,
     /// Say the host.
@@ -170,7 +170,7 @@ impl Found {
 /// about, whatever is required. `command`: its requirement in the list of remote tasks counts
 /// where none is given.
 pub fn chosen(
-    site: &Site,
+    site: &LocalSite,
     hosts: Option<&str>,
     res_req: Option<&str>,
     command: Option<&OsStr>,

@@ -10,7 +10,7 @@ use super::{lsmake, lstasks};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::links::own_binary;
 use lsf::cli::remote::How;
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::cli::tasks::{Tasks, requirement};
 use lsf::cli::{client, remote, version};
 use lsf::conf::generate::shell_quoted;
@@ -143,7 +143,7 @@ enum At {
 }
 
 /// Takes `@`, `@local`, `@/req`, `@req` or `@host` from the end; hosts and `local` may be cut.
-fn at_of(site: &Site, words: &mut Vec<OsString>) -> At {
+fn at_of(site: &LocalSite, words: &mut Vec<OsString>) -> At {
     let Some(last) = words.last().and_then(|w| w.to_str()).map(str::to_owned) else {
         return At::Unsaid;
     };
@@ -170,7 +170,7 @@ fn at_of(site: &Site, words: &mut Vec<OsString>) -> At {
 }
 
 /// Whether this user may say `@` (LSF_SHELL_AT_USERS).
-fn may_say_at(site: &Site) -> bool {
+fn may_say_at(site: &LocalSite) -> bool {
     let users = site.lsf.list("LSF_SHELL_AT_USERS");
     let me = std::env::var("USER").unwrap_or_default();
     users.is_empty() || users.contains(&me.as_str())
@@ -229,7 +229,7 @@ fn eligible(lists: &Tasks, word: &std::ffi::OsStr, remote_mode: bool) -> bool {
 /// At the best host; here where none is to be had.
 fn elsewhere(
     ctx: &mut Ctx,
-    site: Site,
+    site: LocalSite,
     words: &[OsString],
     hosts: Option<String>,
     req: Option<String>,

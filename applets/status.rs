@@ -3,7 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::personal::{PersonalDir, State, create::PORT_NAMES};
+use lsf::cli::personal::{PersonalDir, RunningLaunchers, create::PORT_NAMES};
 use lsf::conf::BaseConf;
 use lsf::sys::procs::{self, Proc};
 use lsf::{errln, outln};
@@ -42,7 +42,7 @@ fn status(ctx: &mut Ctx, dir: Option<&str>) -> Result<bool, String> {
         return Err(format!("{}: no cluster here; `lsf up` makes one", place.top.display()));
     }
     let conf = place.read()?;
-    let state = State::read(&place)?;
+    let state = RunningLaunchers::read(&place)?;
     let hosts: Vec<_> = conf.named_hosts().collect();
     let up = hosts.iter().filter(|h| state.alive(&h.name).is_some()).count();
     let word = match up {
@@ -73,7 +73,7 @@ fn daemons(place: &PersonalDir) -> Vec<(Vec<u8>, String, Proc)> {
         .collect()
 }
 
-fn table(ctx: &mut Ctx, place: &PersonalDir, conf: &BaseConf, state: &State) {
+fn table(ctx: &mut Ctx, place: &PersonalDir, conf: &BaseConf, state: &RunningLaunchers) {
     let found = daemons(place);
     let heads: String = DAEMONS.iter().map(|d| format!(" {:>8}", d.to_uppercase())).collect();
     outln!(ctx, "{:<10} {:<15} {:>8}{heads}", "HOST_NAME", "ADDRESS", "LAUNCHER");

@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{Client, ClientError, Patience};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::personal::{PersonalDir, State, create, make_dir, run};
+use lsf::cli::personal::{PersonalDir, RunningLaunchers, create, make_dir, run};
 use lsf::cli::{front, site};
 use lsf::conf::{BaseConf, Severity, generate::MAX_PERSONAL_HOSTS};
 use lsf::proto::client::{ClientMsg, HostInfo, QueueInfo};
@@ -76,7 +76,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
             .inspect_err(|_| missing.remove())?;
     }
     let conf = place.read()?;
-    let mut state = State::read(&place)?;
+    let mut state = RunningLaunchers::read(&place)?;
     let hosts: Vec<String> = conf.named_hosts().map(|h| h.name.clone()).collect();
     if known && o.hosts.is_some_and(|n| n as usize != hosts.len()) {
         errln!(
@@ -190,7 +190,7 @@ fn ports(
     ctx: &mut Ctx,
     place: &PersonalDir,
     conf: &BaseConf,
-    state: &State,
+    state: &RunningLaunchers,
     fresh: bool,
 ) -> Result<(), String> {
     if !state.launchers.is_empty() {
@@ -227,7 +227,7 @@ fn ports(
 }
 
 /// Waits until bsub would be accepted, and then a while for the other hosts.
-fn wait_ready(ctx: &mut Ctx, place: &PersonalDir, state: &State) -> Result<(), String> {
+fn wait_ready(ctx: &mut Ctx, place: &PersonalDir, state: &RunningLaunchers) -> Result<(), String> {
     let began = Instant::now();
     loop {
         if let Some((host, _)) = state.launchers.iter().find(|(h, _)| state.alive(h).is_none()) {

@@ -257,7 +257,7 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
 }
 
 /// The hosts that the words of -m name; an unknown word is a host that was removed.
-fn hosts(site: Option<&site::Site>, words: &[String]) -> Vec<String> {
+fn hosts(site: Option<&site::LocalSite>, words: &[String]) -> Vec<String> {
     let conf = site.and_then(|s| load_lenient(&RealFiles, &s.envdir, Some(&s.host)).0);
     let mut found = Vec::new();
     for word in words {

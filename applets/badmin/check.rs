@@ -12,7 +12,7 @@ use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg};
 use lsf::sys::files::RealFiles;
-use lsf::sys::users::{Users, getent, is_name};
+use lsf::sys::users::{UserDatabase, getent, is_name};
 use lsf::{errln, outln};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,7 +146,7 @@ const LOOKUP_WAIT: Duration = Duration::from_secs(2);
 
 /// Does the system know a user or group of this name? None: it did not say in time.
 fn user_known(name: &str) -> Option<bool> {
-    if Users::default().by_name(name).is_some() {
+    if UserDatabase::default().by_name(name).is_some() {
         return Some(true);
     }
     if !is_name(name) {

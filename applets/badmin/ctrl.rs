@@ -7,7 +7,7 @@ use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::site;
-use lsf::cli::startup::{self, Verb};
+use lsf::cli::startup::{self, DaemonAction};
 use lsf::model::reason::{err, err_text};
 use lsf::proto::Daemon;
 use lsf::proto::client::{AdminLine, AdminOp, ClientMsg, QueueOp};
@@ -60,19 +60,19 @@ pub fn hghostdel(ctx: &mut Ctx) -> Result<i32, Exit> {
 }
 
 pub fn hrestart(ctx: &mut Ctx) -> Result<i32, Exit> {
-    Ok(daemon(ctx, "Restart slave batch daemon on", Verb::Restart, Daemon::Sbatchd))
+    Ok(daemon(ctx, "Restart slave batch daemon on", DaemonAction::Restart, Daemon::Sbatchd))
 }
 
 pub fn hshutdown(ctx: &mut Ctx) -> Result<i32, Exit> {
-    Ok(daemon(ctx, "Shut down slave batch daemon on", Verb::Stop, Daemon::Sbatchd))
+    Ok(daemon(ctx, "Shut down slave batch daemon on", DaemonAction::Stop, Daemon::Sbatchd))
 }
 
 pub fn hstartup(ctx: &mut Ctx) -> Result<i32, Exit> {
-    Ok(daemon(ctx, "Starting up slave batch daemon on", Verb::Start, Daemon::Sbatchd))
+    Ok(daemon(ctx, "Starting up slave batch daemon on", DaemonAction::Start, Daemon::Sbatchd))
 }
 
 /// Does it with a daemon of the hosts named; without -f somebody who is there is asked.
-pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
+pub fn daemon(ctx: &mut Ctx, words: &str, verb: DaemonAction, daemon: Daemon) -> i32 {
     let mut hosts = ctx.words();
     let options = hosts.iter().take_while(|w| ["-f", "-v"].contains(&w.as_str())).count();
     let sure = hosts.drain(..options).any(|w| w == "-f");
@@ -96,10 +96,10 @@ pub fn daemon(ctx: &mut Ctx, words: &str, verb: Verb, daemon: Daemon) -> i32 {
 }
 
 /// The question on a terminal about one host, or about all hosts.
-fn question(verb: Verb, daemon: Daemon, host: &str) -> String {
+fn question(verb: DaemonAction, daemon: Daemon, host: &str) -> String {
     let verb = match verb {
-        Verb::Start => "Start up",
-        Verb::Stop => "Shut down",
+        DaemonAction::Start => "Start up",
+        DaemonAction::Stop => "Shut down",
         _ => "Restart",
     };
     let (one, several) = match daemon {
@@ -261,10 +261,15 @@ mod tests {
     #[test]
     fn what_is_asked() {
         for (verb, daemon, host, want) in [
-            (Verb::Start, Daemon::Lim, "hosta", "Start up LIM on <hosta> ?"),
-            (Verb::Stop, Daemon::Res, "hosta", "Shut down RES on <hosta> ?"),
-            (Verb::Restart, Daemon::Sbatchd, "h", "Restart slave batch daemon on <h> ?"),
-            (Verb::Restart, Daemon::Lim, "all", "Do you really want to restart LIMs on all hosts?"),
+            (DaemonAction::Start, Daemon::Lim, "hosta", "Start up LIM on <hosta> ?"),
+            (DaemonAction::Stop, Daemon::Res, "hosta", "Shut down RES on <hosta> ?"),
+            (DaemonAction::Restart, Daemon::Sbatchd, "h", "Restart slave batch daemon on <h> ?"),
+            (
+                DaemonAction::Restart,
+                Daemon::Lim,
+                "all",
+                "Do you really want to restart LIMs on all hosts?",
+            ),
         ] {
             assert_eq!(question(verb, daemon, host), want);
         }

@@ -2,7 +2,7 @@
 //! (badmin(8)).
 
 use crate::bhist::files::{ALL, Damage, Range, each_record};
-use crate::bhist::lines::{What, system};
+use crate::bhist::lines::{EventKinds, system};
 use crate::bhist::log_dir;
 use crate::control::interval;
 use argh::{ArgsInfo, FromArgs};
@@ -29,22 +29,22 @@ struct Opts {
 }
 
 pub fn hist(ctx: &mut Ctx) -> Result<i32, Exit> {
-    show(ctx, What { queues: true, hosts: true, mbatchd: true, ..What::default() })
+    show(ctx, EventKinds { queues: true, hosts: true, mbatchd: true, ..EventKinds::default() })
 }
 
 pub fn qhist(ctx: &mut Ctx) -> Result<i32, Exit> {
-    show(ctx, What { queues: true, ..What::default() })
+    show(ctx, EventKinds { queues: true, ..EventKinds::default() })
 }
 
 pub fn hhist(ctx: &mut Ctx) -> Result<i32, Exit> {
-    show(ctx, What { hosts: true, ..What::default() })
+    show(ctx, EventKinds { hosts: true, ..EventKinds::default() })
 }
 
 pub fn mbdhist(ctx: &mut Ctx) -> Result<i32, Exit> {
-    show(ctx, What { mbatchd: true, ..What::default() })
+    show(ctx, EventKinds { mbatchd: true, ..EventKinds::default() })
 }
 
-fn show(ctx: &mut Ctx, what: What) -> Result<i32, Exit> {
+fn show(ctx: &mut Ctx, what: EventKinds) -> Result<i32, Exit> {
     let parsed = front::parse::<Opts>("badmin", &ctx.args)?;
     // what has no names takes none
     if let Some(word) = parsed.operands.first().filter(|_| what.mbatchd) {

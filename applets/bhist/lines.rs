@@ -172,7 +172,7 @@ pub fn completed(e: &Event) -> Option<String> {
 
 /// The kinds of events to list besides events of jobs.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct What {
+pub struct EventKinds {
     pub queues: bool,
     pub hosts: bool,
     pub mbatchd: bool,
@@ -186,7 +186,7 @@ const RECONFIGURED: i32 = 202;
 
 /// The sentence of an event of queues, hosts or mbatchd; `None` when it is not selected. Without
 /// `names`: of all queues and hosts.
-pub fn system(e: &Event, what: What, names: &[String]) -> Option<String> {
+pub fn system(e: &Event, what: EventKinds, names: &[String]) -> Option<String> {
     let wanted = |name: &String| names.is_empty() || names.contains(name);
     let mut t = String::new();
     match e {
@@ -257,7 +257,7 @@ mod tests {
     /// The documented sentences of `badmin hist` and `bhist -t`.
     #[test]
     fn sentences() {
-        let all = What { queues: true, hosts: true, mbatchd: true, switches: true };
+        let all = EventKinds { queues: true, hosts: true, mbatchd: true, switches: true };
         let queue = Event::QueueCtrl {
             op: Ctrl::Close,
             queue: "normal".into(),
@@ -268,7 +268,7 @@ mod tests {
         let words = "Queue <normal> closed by user or administrator <lsfadmin>. disk full";
         assert_eq!(system(&queue, all, &[]).as_deref(), Some(words));
         assert_eq!(system(&queue, all, &["night".into()]), None);
-        assert_eq!(system(&queue, What { hosts: true, ..What::default() }, &[]), None);
+        assert_eq!(system(&queue, EventKinds { hosts: true, ..EventKinds::default() }, &[]), None);
         let start =
             Event::MbdStart { master: "vm".into(), cluster: "c".into(), hosts: 1, queues: 5 };
         let words = "mbatchd started on host <vm>; cluster name <c>, 1 server hosts, 5 queues.";

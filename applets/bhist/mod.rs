@@ -14,12 +14,12 @@ use argh::{ArgsInfo, FromArgs};
 use files::{Damage, Only, Range, each_record, records};
 use history::{Filter, History, States};
 use jiff::tz::TimeZone;
-use lines::What;
+use lines::EventKinds;
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::{RULE, clean};
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::cli::{job_ids, lim};
 use lsf::conf::load::load_base_lenient;
 use lsf::errln;
@@ -27,7 +27,7 @@ use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::event::Record;
 use lsf::sys::files::RealFiles;
-use lsf::sys::users::Users;
+use lsf::sys::users::UserDatabase;
 use show::Show;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -191,11 +191,11 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 /// The caller's name, or its number where it has none.
 pub fn own_name() -> String {
     let uid = lsf::sys::euid();
-    Users::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
+    UserDatabase::default().find_uid(uid, NAME_WAIT).map_or_else(|| uid.to_string(), |u| u.name)
 }
 
 /// LSB_SHAREDIR/CLUSTER/logdir.
-pub fn log_dir(site: &Site) -> Result<String, String> {
+pub fn log_dir(site: &LocalSite) -> Result<String, String> {
     let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let base = base.ok_or("lsf.shared or lsf.cluster cannot be read")?;
     base.lsf.batch_logdir(&base.name).ok_or_else(|| "LSB_SHAREDIR not defined".to_string())
@@ -329,7 +329,7 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
 
 /// The events of mbatchd, the log, queues and hosts for -t.
 struct Around {
-    what: What,
+    what: EventKinds,
     names: Vec<String>,
     lines: Vec<(i64, String)>,
 }
@@ -338,9 +338,11 @@ impl Around {
     /// With a queue or hosts, of these; nothing where single jobs are asked for.
     fn of(f: &Filter, by_time: bool) -> Self {
         let what = match (f.queue.is_empty(), f.hosts.is_empty()) {
-            _ if !by_time || f.narrow() => What::default(),
-            (true, true) => What { queues: true, hosts: true, mbatchd: true, switches: true },
-            (queues, hosts) => What { queues: !queues, hosts: !hosts, ..What::default() },
+            _ if !by_time || f.narrow() => EventKinds::default(),
+            (true, true) => EventKinds { queues: true, hosts: true, mbatchd: true, switches: true },
+            (queues, hosts) => {
+                EventKinds { queues: !queues, hosts: !hosts, ..EventKinds::default() }
+            }
         };
         let mut names = f.hosts.clone();
         names.extend((!f.queue.is_empty()).then(|| f.queue.clone()));

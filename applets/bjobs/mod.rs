@@ -76,7 +76,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 /// Asks mbatchd and prints each slice as it comes.
-fn fetch(ctx: &mut Ctx, site: &site::Site, listing: &mut Listing) -> Result<(), ClientError> {
+fn fetch(ctx: &mut Ctx, site: &site::LocalSite, listing: &mut Listing) -> Result<(), ClientError> {
     if let Some(name) = listing.cluster() {
         let base = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host)).0;
         *name = base.map_or(String::new(), |b| b.name);

@@ -8,7 +8,7 @@ use super::super::bhist::files::{self, Damage, Only, Range};
 use super::super::bhist::lines::concerns;
 use super::listing::{Listing, operand};
 use lsf::batch::past_jobs::past_rows;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::conf::load::load_lenient;
 use lsf::lang::jobname::JobName;
 use lsf::log::codec::{read_brief, read_finish};
@@ -31,7 +31,7 @@ type Found = BTreeMap<u32, Vec<Record>>;
 
 /// Prints the jobs that the master did not know and the logs do; the notices about them, for
 /// stderr.
-pub fn fill(out: &mut dyn Write, site: &Site, listing: &mut Listing, now: i64) -> String {
+pub fn fill(out: &mut dyn Write, site: &LocalSite, listing: &mut Listing, now: i64) -> String {
     let gone = listing.unanswered();
     if gone.is_empty() {
         return String::new();

@@ -7,7 +7,7 @@ use super::listing::operand;
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::long_format::clean;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::errln;
 use lsf::model::job::EEXEC_DATA;
 use lsf::model::reason::err;
@@ -24,7 +24,7 @@ pub struct Wanted {
 }
 
 /// Asks for it and prints it.
-pub fn show(ctx: &mut Ctx, site: &Site, wanted: Wanted) -> i32 {
+pub fn show(ctx: &mut Ctx, site: &LocalSite, wanted: Wanted) -> i32 {
     let job = operand(&wanted.id);
     let ask = Msg::Client(ClientMsg::Stored { id: wanted.id, script: wanted.script });
     let words = match client::ask_at(site, &ask, ctx.err) {

@@ -12,7 +12,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::lim;
 use lsf::cli::long_format::clean;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::cli::wait_connection::{self, Losses, hear};
 use lsf::errln;
 use lsf::model::JobRef;
@@ -28,7 +28,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 type MakeListing<'a> = &'a dyn Fn() -> Result<Listing, ClientError>;
 
 /// All of bjobs --watch.
-pub fn run(ctx: &mut Ctx, params: &opts::ListingParams, site: Result<Site, ClientError>) -> i32 {
+pub fn run(
+    ctx: &mut Ctx,
+    params: &opts::ListingParams,
+    site: Result<LocalSite, ClientError>,
+) -> i32 {
     let args = std::mem::take(&mut ctx.args);
     let plan = || {
         let now = lsf::sys::now().secs();
@@ -50,7 +54,7 @@ pub fn run(ctx: &mut Ctx, params: &opts::ListingParams, site: Result<Site, Clien
 }
 
 /// Until it is over; the last listing.
-fn follow(ctx: &mut Ctx, site: &Site, plan: MakeListing) -> Result<Listing, ClientError> {
+fn follow(ctx: &mut Ctx, site: &LocalSite, plan: MakeListing) -> Result<Listing, ClientError> {
     let terminal = std::io::stdout().is_terminal();
     let mut screen = Screen { terminal, ..Screen::default() };
     let mut losses = Losses::default();

@@ -3,7 +3,7 @@
 
 use lsf::cli::client::{ClientError, Patience};
 use lsf::cli::ctx::Ctx;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::errln;
 use lsf::proto::Refusal;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Again {
 }
 
 impl Again {
-    pub fn of(site: &Site) -> Again {
+    pub fn of(site: &LocalSite) -> Again {
         Again { left: Patience::of(site).tries }
     }
 

@@ -51,7 +51,7 @@ fn working_directory() -> Result<Vec<u8>, Rejection> {
 /// The home directory that passwd knows, else HOME.
 pub fn home() -> Vec<u8> {
     let uid = lsf::sys::euid();
-    match lsf::sys::users::Users::default().by_uid(uid) {
+    match lsf::sys::users::UserDatabase::default().by_uid(uid) {
         Some(user) if user.home.starts_with('/') => user.home.into_bytes(),
         _ => std::env::var_os("HOME").map(OsStringExt::into_vec).unwrap_or_default(),
     }

@@ -10,7 +10,7 @@ use super::stop::Stop;
 use super::{esub, hostfile, resreq, spool};
 use jiff::tz::TimeZone;
 use lsf::cli::ctx::Ctx;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::errln;
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, extra, opt2};
@@ -19,7 +19,7 @@ use lsf::proto::client::Submit;
 /// The whole submission, as the site's esubs leave it.
 pub fn compose(
     ctx: &mut Ctx,
-    site: &Site,
+    site: &LocalSite,
     opts: &BsubOpts,
     facts: &Facts,
     source: Source,

@@ -8,7 +8,7 @@
 //! LSB_SUB_MODIFY_ENVFILE; the exit status LSB_SUB_ABORT_VALUE refuses the submission.
 
 use super::rejection::Rejection;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::lang::depend::DepExpr;
 use lsf::model::ByteStr;
 use lsf::model::bytes::b64_encode;
@@ -66,7 +66,7 @@ fn names(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 /// The programs that concern a submission; `kind` is `esub` or `epsub`.
-fn programs(site: &Site, kind: &str, asked: &str) -> Result<Vec<Program>, Rejection> {
+fn programs(site: &LocalSite, kind: &str, asked: &str) -> Result<Vec<Program>, Rejection> {
     let Some(dir) = site.lsf.serverdir().map(Path::new) else { return Ok(Vec::new()) };
     let method = std::env::var("LSB_ESUB_METHOD").ok();
     let method = method.or_else(|| site.lsf.get("LSB_ESUB_METHOD").map(str::to_string));
@@ -98,7 +98,7 @@ fn programs(site: &Site, kind: &str, asked: &str) -> Result<Vec<Program>, Reject
 
 /// Shows the submission to each program in turn; applies what they change.
 pub fn run(
-    site: &Site,
+    site: &LocalSite,
     caller: &str,
     asked: &str,
     spec: &mut JobSpec,
@@ -147,7 +147,7 @@ pub fn run(
 }
 
 /// Tells the programs that run after a submission what came of it.
-pub fn told(site: &Site, caller: &str, asked: &str, job: Option<(u32, &str)>, code: i32) {
+pub fn told(site: &LocalSite, caller: &str, asked: &str, job: Option<(u32, &str)>, code: i32) {
     let Ok(programs) = programs(site, "epsub", asked) else { return };
     for p in programs {
         let mut run = Command::new(&p.file);

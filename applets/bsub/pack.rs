@@ -20,7 +20,7 @@ use super::{command, script};
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::cli::site::Site;
+use lsf::cli::site::LocalSite;
 use lsf::model::ByteStr;
 use lsf::model::job::opt;
 use lsf::model::reason::err;
@@ -81,7 +81,7 @@ struct Tally {
 }
 
 struct Pack<'a> {
-    site: &'a Site,
+    site: &'a LocalSite,
     facts: Facts,
     tally: Tally,
     waiting: VecDeque<Sent>,
@@ -98,7 +98,7 @@ struct Pack<'a> {
     skip: bool,
 }
 
-pub fn run(ctx: &mut Ctx, site: &Site, file: &str) -> Result<i32, Stop> {
+pub fn run(ctx: &mut Ctx, site: &LocalSite, file: &str) -> Result<i32, Stop> {
     let fail = |e: std::io::Error| Rejection::new(format!("{file}: {}", lsf::sys::words(&e)));
     let mut text = String::new();
     let input = std::fs::File::open(file).map_err(fail)?;

@@ -98,7 +98,7 @@ fn directory(ctx: &mut Ctx) -> Result<PathBuf, Stop> {
         _ => Vec::new(),
     };
     let of_site = values.into_iter().find(|(name, _)| name == "JOB_SPOOL_DIR");
-    let user = lsf::sys::users::Users::default().by_uid(lsf::sys::euid());
+    let user = lsf::sys::users::UserDatabase::default().by_uid(lsf::sys::euid());
     let user = user.map(|u| u.name.clone()).unwrap_or_default();
     let dir = match of_site {
         Some((_, dir)) if !dir.is_empty() => PathBuf::from(dir.replace("%U", &user)),

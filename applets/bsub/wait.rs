@@ -6,7 +6,7 @@
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::job_rows::{Cols, each_row};
-use lsf::cli::site::{self, Site};
+use lsf::cli::site::{self, LocalSite};
 use lsf::cli::wait_connection;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::Msg;
@@ -56,7 +56,7 @@ pub struct Voice {
 
 impl Voice {
     /// As the environment and lsf.conf have it.
-    pub fn of(site: &Site) -> Voice {
+    pub fn of(site: &LocalSite) -> Voice {
         let set = |name: &str| std::env::var_os(name).is_some();
         let no = |v: String| matches!(v.trim(), "N" | "n" | "0" | "no" | "No" | "NO");
         Voice {
@@ -205,7 +205,11 @@ fn stages(job: u32, tell: &mut Teller) -> Result<JobEnd, ClientError> {
 
 /// The first execution hosts of a job or of its elements, and how they ended all together: with
 /// the first exit code that is not 0.
-fn look(site: &Site, job: u32, err: &mut dyn Write) -> Result<(Vec<String>, JobEnd), ClientError> {
+fn look(
+    site: &LocalSite,
+    job: u32,
+    err: &mut dyn Write,
+) -> Result<(Vec<String>, JobEnd), ClientError> {
     let cols = Cols::new(&[Col::ExecHosts, Col::ExitCode, Col::StartTime]);
     let select = JobSelect {
         ids: vec![IdSel { job, elems: Vec::new() }],

@@ -5,9 +5,9 @@
 
 use super::eauth::{self, Question, Server};
 use super::ident;
-use super::shake::{AuthError, Check, Claims};
+use super::shake::{AuthError, CallerCheck, Claims};
 use super::ways::{Way, Ways};
-use crate::sys::users::{GETENT_WAIT, Users};
+use crate::sys::users::{GETENT_WAIT, UserDatabase};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub const MAX_CHECKS: usize = 64;
 pub struct CheckOrder {
     /// The connection.
     pub conn: u64,
-    pub check: Check,
+    pub check: CallerCheck,
     pub claims: Claims,
     /// The caller's end.
     pub from: SocketAddr,
@@ -85,7 +85,7 @@ impl Checker {
 
 fn by_eauth(order: &CheckOrder, server: &mut Server) -> Result<u32, String> {
     let (claims, addr) = (&order.claims, order.from);
-    let Check { data, aux, .. } = &order.check;
+    let CallerCheck { data, aux, .. } = &order.check;
     let question = Question { claims, addr, data: &data.0, aux: &aux.0 };
     let until = order.since + eauth::WAIT;
     if Instant::now() >= until {
@@ -109,7 +109,7 @@ fn by_ident(order: &CheckOrder, port: u16) -> Result<u32, String> {
     if name != claims.user {
         return Err(format!("its host says {}", name.escape_debug()));
     }
-    let user = Users::default().find_name(&name, GETENT_WAIT);
+    let user = UserDatabase::default().find_name(&name, GETENT_WAIT);
     match user.ok_or_else(|| format!("no user {} here", name.escape_debug()))? {
         user if user.uid != claims.uid => Err(format!("{name} has uid {} here", user.uid)),
         user => Ok(user.gid),

@@ -25,7 +25,7 @@ use super::{HostLookup, KeyRing, eauth_aux};
 use crate::model::ByteStr;
 use crate::model::reason::err;
 use crate::proto::frame::{
-    FrameError, Head, Kind, MacKey, Raw, Session, SessionKey, Side, write_frame,
+    FrameError, FrameHead, Kind, MacKey, Raw, Session, SessionKey, Side, write_frame,
 };
 use crate::proto::{Daemon, PROTO_LOW, Peer, high};
 use serde::{Deserialize, Serialize};
@@ -147,7 +147,7 @@ impl Auth {
 
 /// The pending check of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct CallerCheck {
     pub way: Way,
     pub data: ByteStr,
     /// Auxiliary data of eauth.
@@ -400,7 +400,7 @@ impl Gate<'_> {
             ways: self.ways.words(),
         };
         // Ids and names are bounded far below the cap.
-        let _ = write_frame(out, Head::plain(Kind::Hello, PROTO_LOW), None, &hello);
+        let _ = write_frame(out, FrameHead::plain(Kind::Hello, PROTO_LOW), None, &hello);
         hello
     }
 
@@ -424,7 +424,7 @@ impl Gate<'_> {
         from: SocketAddr,
         raw: &Raw<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(Session, Peer, Option<Check>), AuthError> {
+    ) -> Result<(Session, Peer, Option<CallerCheck>), AuthError> {
         raw.expect(Kind::Auth)?;
         let auth: Auth = raw.parse()?;
         if auth.version < PROTO_LOW || auth.version > high() {
@@ -448,9 +448,9 @@ impl Gate<'_> {
                 return Err(AuthError::Unproved { way, why });
             }
             Way::Setuid => None,
-            Way::Ident => Some(Check { way, data, aux: ByteStr::default() }),
+            Way::Ident => Some(CallerCheck { way, data, aux: ByteStr::default() }),
             Way::Eauth => match eauth_aux::unpack(&aux) {
-                Ok(aux) => Some(Check { way, data, aux: aux.into() }),
+                Ok(aux) => Some(CallerCheck { way, data, aux: aux.into() }),
                 Err(why) => return Err(AuthError::Unproved { way, why }),
             },
         };
@@ -532,7 +532,7 @@ pub fn whom(raw: &Raw<'_>) -> String {
 
 /// The words of a refusal, for the client to have a number to show.
 pub fn deny(error: &AuthError, out: &mut Vec<u8>) {
-    let head = Head::plain(Kind::Deny, PROTO_LOW);
+    let head = FrameHead::plain(Kind::Deny, PROTO_LOW);
     let _ = write_frame(out, head, None, &Deny { code: error.code() });
 }
 

@@ -22,7 +22,7 @@ use crate::proto::client::*;
 use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::Endpoint;
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
-use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
+use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod back;
 mod change;
@@ -243,11 +243,11 @@ impl Rig {
         keys
     }
 
-    fn report(&mut self, conn: ConnId, key: JobKey, phase: Phase) {
+    fn report(&mut self, conn: ConnId, key: JobKey, phase: AttemptPhase) {
         self.report_used(conn, key, phase, Usage::default());
     }
 
-    fn report_used(&mut self, conn: ConnId, key: JobKey, phase: Phase, usage: Usage) {
+    fn report_used(&mut self, conn: ConnId, key: JobKey, phase: AttemptPhase, usage: Usage) {
         let time = self.now.secs();
         let t = TaskState { key, phase, pid: 7, time, usage, ..Default::default() };
         self.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
@@ -362,7 +362,7 @@ impl Rig {
     }
 
     /// The host that was lost is back, with this attempt.
-    fn meet(&mut self, key: JobKey, phase: Phase) -> ConnId {
+    fn meet(&mut self, key: JobKey, phase: AttemptPhase) -> ConnId {
         self.now.mono_us += 10_000_000;
         self.now.wall_us += 10_000_000;
         self.step(Input::Tick);
@@ -418,8 +418,8 @@ fn spec(cmd: &str) -> JobSpec {
     JobSpec { command: cmd.into(), min_slots: 1, max_slots: 1, ..Default::default() }
 }
 
-fn done() -> Phase {
-    Phase::Ended { end: End::Status(0), exit_info: 0 }
+fn done() -> AttemptPhase {
+    AttemptPhase::Ended { end: End::Status(0), exit_info: 0 }
 }
 
 /// The host at a position in the order of the configuration.

@@ -17,7 +17,7 @@ mod patience;
 mod talk;
 
 use super::ctx::Ctx;
-use super::site::Site;
+use super::site::LocalSite;
 use crate::proto::client::{ClientMsg, Control, Outcome};
 use crate::proto::{Daemon, Msg};
 use dial::{Call, candidates};
@@ -32,13 +32,13 @@ pub use talk::Client;
 pub(super) use talk::read_some;
 
 /// A connection to mbatchd on whichever candidate answers; tries again as [`Patience`] says.
-pub fn mbatchd(site: &Site, err: &mut dyn Write) -> Result<Client, ClientError> {
+pub fn mbatchd(site: &LocalSite, err: &mut dyn Write) -> Result<Client, ClientError> {
     mbatchd_with(site, Patience::of(site), err)
 }
 
 /// As [`mbatchd`], with another patience.
 pub fn mbatchd_with(
-    site: &Site,
+    site: &LocalSite,
     patience: Patience,
     err: &mut dyn Write,
 ) -> Result<Client, ClientError> {
@@ -57,7 +57,11 @@ pub fn ask(ctx: &mut Ctx, msg: ClientMsg) -> Result<ClientMsg, ClientError> {
 /// Asks mbatchd one thing that may be asked twice (a submission carries its own request id): a
 /// lost connection is made again and the question repeated. The connection is returned for what
 /// follows the answer.
-pub fn ask_at(site: &Site, msg: &Msg, err: &mut dyn Write) -> Result<(Client, Msg), ClientError> {
+pub fn ask_at(
+    site: &LocalSite,
+    msg: &Msg,
+    err: &mut dyn Write,
+) -> Result<(Client, Msg), ClientError> {
     let patience = Patience::of(site);
     persist(patience, site, err, |err| {
         let mut client = Client::dial(site, Daemon::Mbatchd, patience)?;
@@ -112,7 +116,7 @@ pub fn control(ctx: &mut Ctx, mut control: Control) -> Result<Controlled, Client
 
 /// A connection to a LIM: this host's, else one of LSF_SERVER_HOSTS, else a master candidate's.
 /// LSF_LIM_API_NTRIES tries, one by default; the words for its failure: `LIM is down; try later`.
-pub fn lim(site: &Site) -> Result<Client, ClientError> {
+pub fn lim(site: &LocalSite) -> Result<Client, ClientError> {
     let tries = std::env::var("LSF_LIM_API_NTRIES").ok();
     let tries = tries.as_deref().or(site.lsf.get("LSF_LIM_API_NTRIES"));
     let tries = tries.and_then(|v| v.trim().parse().ok()).unwrap_or(1);
@@ -122,16 +126,16 @@ pub fn lim(site: &Site) -> Result<Client, ClientError> {
 }
 
 /// A connection to the LIM of one host. One try.
-pub fn lim_of(site: &Site, host: &str) -> Result<Client, ClientError> {
+pub fn lim_of(site: &LocalSite, host: &str) -> Result<Client, ClientError> {
     at(site, Daemon::Lim, host)
 }
 
 /// A connection to the res of one host. One try.
-pub fn res_of(site: &Site, host: &str) -> Result<Client, ClientError> {
+pub fn res_of(site: &LocalSite, host: &str) -> Result<Client, ClientError> {
     at(site, Daemon::Res, host)
 }
 
-fn at(site: &Site, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
+fn at(site: &LocalSite, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
     let table = match site.lsf.master_list().is_empty() {
         true => candidates(site, daemon)?.1,
         false => site.addresses(&[host, &site.host]),

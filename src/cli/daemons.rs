@@ -6,7 +6,7 @@
 
 use super::links::own_binary;
 use super::personal::run::LOOK;
-use super::site::Site;
+use super::site::LocalSite;
 use crate::net::sock::{peer_cred, with_unix_path};
 use crate::proto::frame::{Decoder, MAX_FRAME, Session};
 use crate::proto::launch::LaunchMsg;
@@ -27,13 +27,13 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const MOVE_WAIT: Duration = Duration::from_secs(30);
 
 /// A connection to the launcher.
-pub struct Link {
+pub struct LauncherLink {
     sock: UnixStream,
     session: Session,
 }
 
 /// Whether a launcher of this host takes requests. A socket that is not ours to use is one.
-pub fn running(site: &Site) -> bool {
+pub fn running(site: &LocalSite) -> bool {
     let dial = |p: &std::path::Path| UnixStream::connect(p);
     match with_unix_path(&site.launcher_socket(), dial) {
         Ok(_) => true,
@@ -41,9 +41,9 @@ pub fn running(site: &Site) -> bool {
     }
 }
 
-impl Link {
+impl LauncherLink {
     /// Connects; an error says why not.
-    pub fn open(site: &Site) -> Result<Link, String> {
+    pub fn open(site: &LocalSite) -> Result<LauncherLink, String> {
         let path = site.launcher_socket();
         let fail = |e: std::io::Error| match e.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
@@ -53,7 +53,7 @@ impl Link {
         };
         let sock = with_unix_path(&path, |p| UnixStream::connect(p)).map_err(fail)?;
         sock.set_read_timeout(Some(ANSWER_WAIT)).map_err(fail)?;
-        Ok(Link { sock, session: Session::local() })
+        Ok(LauncherLink { sock, session: Session::local() })
     }
 
     fn send(&mut self, msg: LaunchMsg) -> Result<(), String> {
@@ -120,9 +120,9 @@ pub fn pid_of(up: &[(Daemon, u32)], daemon: Daemon) -> Option<u32> {
 }
 
 /// Starts this host's launcher, apart from the caller's session; false: it runs already.
-pub fn start(site: &Site) -> Result<bool, String> {
+pub fn start(site: &LocalSite) -> Result<bool, String> {
     if running(site) {
-        return Link::open(site).map(|_| false);
+        return LauncherLink::open(site).map(|_| false);
     }
     let exe = own_binary()?;
     let mut command = Command::new(&exe);
@@ -165,8 +165,8 @@ fn last_words(mut child: Child, ended: bool) -> String {
 }
 
 /// Has the launcher replace itself by the file it was started from, and waits until it answers.
-pub fn upgrade(site: &Site) -> Result<(), String> {
-    let mut link = Link::open(site)?;
+pub fn upgrade(site: &LocalSite) -> Result<(), String> {
+    let mut link = LauncherLink::open(site)?;
     link.daemons()?;
     let (uid, _, pid) = peer_cred(link.sock.as_fd()).map_err(|e| words(&e))?;
     let launcher = Proc::of(pid).ok_or("the launcher is gone")?;
@@ -183,15 +183,15 @@ pub fn upgrade(site: &Site) -> Result<(), String> {
         }
         std::thread::sleep(LOOK);
     }
-    Link::open(site)?.daemons().map(|_| ())
+    LauncherLink::open(site)?.daemons().map(|_| ())
 }
 
 /// Stops this host's daemons and its launcher; jobs go on. False: it did not run.
-pub fn stop(site: &Site) -> Result<bool, String> {
+pub fn stop(site: &LocalSite) -> Result<bool, String> {
     if !running(site) {
         return Ok(false);
     }
-    Link::open(site)?.send(LaunchMsg::Down { jobs: false })?;
+    LauncherLink::open(site)?.send(LaunchMsg::Down { jobs: false })?;
     let until = Instant::now() + MOVE_WAIT;
     while running(site) {
         if Instant::now() >= until {

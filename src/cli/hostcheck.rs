@@ -2,7 +2,7 @@
 //! one line that says what to do. See hostsetup(8).
 
 use super::personal::create::{PORT_NAMES, port_free};
-use super::site::Site;
+use super::site::LocalSite;
 use crate::auth::KeyRing;
 use crate::conf::BaseConf;
 use crate::daemon::guard;
@@ -20,7 +20,7 @@ const NAME_WAIT: Duration = Duration::from_secs(5);
 
 /// The subject of the checks.
 pub struct HostCheck<'a> {
-    pub site: &'a Site,
+    pub site: &'a LocalSite,
     pub conf: &'a BaseConf,
     pub admin: &'a User,
     /// The file the launcher is started from.

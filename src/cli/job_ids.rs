@@ -1,12 +1,12 @@
 //! Job operands of every command: `123`, `123[1-4,6]`, `0`, as the wire carries them.
 
 use super::long_format::clean;
-use super::site::Site;
+use super::site::LocalSite;
 use crate::conf::load::load_lenient;
 use crate::lang::jobname::{BadJobId, JobIdSpec};
 use crate::proto::client::IdSel;
 use crate::sys::files::RealFiles;
-use crate::sys::users::Users;
+use crate::sys::users::UserDatabase;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -66,8 +66,11 @@ const USER_WAIT: Duration = Duration::from_secs(5);
 
 /// Whether `-u` names nobody: no user of this host's name service, no user group of the cluster.
 /// Slow; for when nothing was found.
-pub fn nobody(site: &Site, user: &str) -> bool {
-    if user.is_empty() || user == "all" || Users::default().find_name(user, USER_WAIT).is_some() {
+pub fn nobody(site: &LocalSite, user: &str) -> bool {
+    if user.is_empty()
+        || user == "all"
+        || UserDatabase::default().find_name(user, USER_WAIT).is_some()
+    {
         return false;
     }
     let (conf, _) = load_lenient(&RealFiles, &site.envdir, Some(&site.host));

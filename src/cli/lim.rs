@@ -5,7 +5,7 @@
 
 use super::client::{self, Client, ClientError};
 use super::personal::stopped;
-use super::site::{self, Site};
+use super::site::{self, LocalSite};
 use crate::conf::{BaseConf, Shared, load};
 use crate::model::reason::err;
 use crate::proto::Msg;
@@ -27,7 +27,7 @@ pub const BAD_SPEC: &str = "Bad host specification";
 
 /// The cluster as its LIM tells it.
 pub struct Cluster {
-    site: Site,
+    site: LocalSite,
     lim: Client,
     name: String,
     master: String,
@@ -40,7 +40,7 @@ impl Cluster {
     }
 
     /// Asks the nearest LIM of this cluster.
-    pub fn of(site: Site) -> Result<Cluster, String> {
+    pub fn of(site: LocalSite) -> Result<Cluster, String> {
         let down = |e: ClientError| stopped(&site).unwrap_or_else(|| words(&e, LIM_DOWN));
         let mut lim = client::lim(&site).map_err(down)?;
         match ask(&mut lim, LimMsg::WhoIsMaster, LIM_DOWN)? {

@@ -3,7 +3,7 @@
 
 use crate::conf::{BaseConf, ResourceKind, Shared};
 use crate::lang::resreq::{
-    Builtins, HostView, Order, ResKind, ResNames, ResReq, SelectContext, Syntax,
+    Builtins, HostOrder, HostView, ResKind, ResNames, ResReq, SelectContext, Syntax,
 };
 use crate::model::sort;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, SharedRow, status};
@@ -169,13 +169,13 @@ pub fn shared_table(rows: &[SharedRow], names: &[String]) -> Result<String, Stri
 }
 
 /// A host as select and order see it.
-pub struct View<'a> {
+pub struct LoadView<'a> {
     pub load: &'a HostLoad,
     /// How run queues are counted.
     pub how: Queue,
 }
 
-impl View<'_> {
+impl LoadView<'_> {
     fn static_value(&self, name: &str) -> Option<&str> {
         let facts = self.load.facts.as_ref()?;
         let own = facts.resources.iter().find(|(n, _)| n == name).and_then(|(_, v)| v.as_deref());
@@ -188,7 +188,7 @@ impl View<'_> {
     }
 }
 
-impl HostView for View<'_> {
+impl HostView for LoadView<'_> {
     fn num(&self, name: &str) -> Option<f64> {
         if let Some(i) = INDEX_NAMES.iter().position(|n| *n == name) {
             return (!self.load.unavailable()).then(|| self.load.value(i, self.how));
@@ -260,7 +260,7 @@ pub fn choose_by(
 ) {
     let simple = req.first();
     if let (Some(cx), Some(simple)) = (cx, simple) {
-        hosts.retain(|h| simple.selects(&View { load: h, how: Queue::Normalised }, cx));
+        hosts.retain(|h| simple.selects(&LoadView { load: h, how: Queue::Normalised }, cx));
     }
     if sort {
         let order = simple.and_then(|s| s.order.clone()).unwrap_or_default();
@@ -269,11 +269,13 @@ pub fn choose_by(
 }
 
 /// Best first; hosts without news last.
-fn sort_by(hosts: &mut Vec<HostLoad>, order: &Order) {
-    let rank = |h: &HostLoad| order.rank(&View { load: h, how: Queue::Normalised });
+fn sort_by(hosts: &mut Vec<HostLoad>, order: &HostOrder) {
+    let rank = |h: &HostLoad| order.rank(&LoadView { load: h, how: Queue::Normalised });
     let mut keyed: Vec<(bool, Vec<f64>, HostLoad)> =
         hosts.drain(..).map(|h| (h.unavailable(), rank(&h), h)).collect();
-    sort::sort_by(&mut keyed, |a, b| a.0.cmp(&b.0).then_with(|| Order::compare_ranks(&a.1, &b.1)));
+    sort::sort_by(&mut keyed, |a, b| {
+        a.0.cmp(&b.0).then_with(|| HostOrder::compare_ranks(&a.1, &b.1))
+    });
     hosts.extend(keyed.into_iter().map(|(_, _, h)| h));
 }
 

@@ -10,7 +10,7 @@
 
 use super::client::{ClientError, lost};
 use super::prove;
-use super::site::Site;
+use super::site::LocalSite;
 use crate::auth::Way;
 use crate::auth::shake::{self, Auth, Hello};
 use crate::net::sock;
@@ -38,7 +38,7 @@ const PORTS: std::ops::RangeInclusive<u16> = 512..=1023;
 
 /// Starts the helper; what is read from the stream is what the server says.
 pub fn call(
-    site: &Site,
+    site: &LocalSite,
     to: SocketAddr,
     from: Option<IpAddr>,
     hello: &Hello,

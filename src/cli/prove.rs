@@ -6,7 +6,7 @@
 //! session key is made from what everyone on the way can read.
 
 use super::client::{ClientError, lost, read_some};
-use super::site::Site;
+use super::site::LocalSite;
 use crate::auth::eauth_aux::{self, EauthAux};
 use crate::auth::shake::{self, Ask, Auth, AuthError, Claims, Grant, Hello, Who};
 use crate::auth::{Way, Ways, eauth};
@@ -14,10 +14,12 @@ use crate::conf::load;
 use crate::model::ByteStr;
 use crate::net::sock;
 use crate::proto::PROTO_LOW;
-use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame};
+use crate::proto::frame::{
+    Decoder, FrameHead, Kind, MAX_FRAME_EARLY, Session, SessionKey, write_frame,
+};
 use crate::sys::child::{Given, Io};
 use crate::sys::files::{RealFiles, unsafe_program};
-use crate::sys::users::{self, Users};
+use crate::sys::users::{self, UserDatabase};
 use crate::sys::words;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -28,7 +30,7 @@ use std::time::Duration;
 const AUTHD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server's ways that are open here, in its order. The built-in credential always is.
-pub fn ways(site: &Site, hello: &Hello) -> Result<Vec<Way>, AuthError> {
+pub fn ways(site: &LocalSite, hello: &Hello) -> Result<Vec<Way>, AuthError> {
     if hello.ways.is_empty() {
         return Ok(vec![Way::Key]);
     }
@@ -48,7 +50,7 @@ pub fn ways(site: &Site, hello: &Hello) -> Result<Vec<Way>, AuthError> {
 
 /// Appends the client's first frame.
 pub fn prove(
-    site: &Site,
+    site: &LocalSite,
     hello: &Hello,
     version: u16,
     way: Way,
@@ -80,21 +82,21 @@ pub fn prove(
 pub fn open_claims(host: &str) -> Result<Claims, ClientError> {
     let uid = rustix::process::getuid().as_raw();
     let gid = rustix::process::getgid().as_raw();
-    let user = Users::default().find_uid(uid, users::GETENT_WAIT);
+    let user = UserDatabase::default().find_uid(uid, users::GETENT_WAIT);
     let why = || AuthError::NoGrant { why: format!("uid {uid} has no name on this host") };
     let user = user.ok_or_else(why)?.name;
     Ok(Claims { key: String::new(), who: Who::User, uid, gid, user, host: host.to_owned() })
 }
 
 /// This host as the cluster spells it.
-pub fn canonical(site: &Site) -> String {
+pub fn canonical(site: &LocalSite) -> String {
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let name = base.as_ref().and_then(|b| b.hosts.canonical(&site.host));
     name.unwrap_or(&site.host).to_owned()
 }
 
 /// The output of the site's own eauth for the server's host, and its auxiliary data.
-fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientError> {
+fn run_eauth(site: &LocalSite, hello: &Hello) -> Result<(ByteStr, String), ClientError> {
     let ways = Ways::of(&site.lsf);
     let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
     let cluster = base.map_or(String::new(), |b| b.name);
@@ -124,7 +126,7 @@ fn run_eauth(site: &Site, hello: &Hello) -> Result<(ByteStr, String), ClientErro
 }
 
 /// Asks this host's authd who we are and for the session key.
-fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
+fn credential(site: &LocalSite, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
     let (target, keys) = (hello.target(), hello.keys.clone());
     match ask_authd(site, &Ask { target, keys, eauth: String::new() })? {
         Grant::Yes { claims, session } => Ok((claims, SessionKey::new(session.0))),
@@ -134,13 +136,13 @@ fn credential(site: &Site, hello: &Hello) -> Result<(Claims, SessionKey), Client
 }
 
 /// Asks this host's authd one thing.
-pub fn ask_authd(site: &Site, ask: &Ask) -> Result<Grant, ClientError> {
+pub fn ask_authd(site: &LocalSite, ask: &Ask) -> Result<Grant, ClientError> {
     let path = site.authd_socket();
     let down = |e: io::Error| ClientError::Down(format!("{}: {}", path.display(), words(&e)));
     let mut sock = sock::with_unix_path(&path, |p| UnixStream::connect(p)).map_err(down)?;
     sock.set_read_timeout(Some(AUTHD_TIMEOUT)).map_err(down)?;
     let mut out = Vec::with_capacity(512);
-    write_frame(&mut out, Head::plain(Kind::Ask, PROTO_LOW), None, ask)?;
+    write_frame(&mut out, FrameHead::plain(Kind::Ask, PROTO_LOW), None, ask)?;
     sock.write_all(&out).map_err(|e| lost(&e))?;
     let mut dec = Decoder::new(MAX_FRAME_EARLY);
     let mut chunk = [0u8; 4096];

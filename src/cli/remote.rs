@@ -5,7 +5,7 @@
 //! the terminal has its own modes back whenever this process stops or ends.
 
 use super::client::{self, Client, ClientError};
-use super::site::Site;
+use super::site::LocalSite;
 use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
 use crate::proto::Msg;
@@ -57,10 +57,10 @@ pub struct How {
 }
 
 /// How a task ended: its raw wait status, where that is known.
-pub type Ended = Option<i32>;
+pub type WaitStatus = Option<i32>;
 
 /// The task that these words make here and now: environment, directory, limits and all.
-pub fn task(site: &Site, argv: &[OsString], how: &How) -> Result<RunTask, String> {
+pub fn task(site: &LocalSite, argv: &[OsString], how: &How) -> Result<RunTask, String> {
     let bytes = |s: OsString| ByteStr(s.into_vec());
     let mut env = Vec::new();
     for (name, value) in std::env::vars_os().filter(|(n, _)| n != "LSF_LOCAL_HOST") {
@@ -95,7 +95,7 @@ pub fn task(site: &Site, argv: &[OsString], how: &How) -> Result<RunTask, String
 }
 
 /// Becomes the task, here: for one that need not travel. Returns where that cannot be.
-pub fn here(site: &Site, argv: &[OsString]) -> (i32, String) {
+pub fn here(site: &LocalSite, argv: &[OsString]) -> (i32, String) {
     let argv = started(argv);
     let mut c = Command::new(&argv[0]);
     c.args(&argv[1..]).env("LSF_ENVDIR", &site.envdir);
@@ -108,7 +108,7 @@ pub fn here(site: &Site, argv: &[OsString]) -> (i32, String) {
 }
 
 /// Whether the site has a say in every task: its esub or eexec.
-pub fn has_programs(site: &Site) -> bool {
+pub fn has_programs(site: &LocalSite) -> bool {
     let dir = site.lsf.serverdir().map(Path::new);
     dir.is_some_and(|d| d.join("esub").is_file() || d.join("eexec").is_file())
 }
@@ -125,7 +125,7 @@ fn started(argv: &[OsString]) -> Vec<OsString> {
 }
 
 /// The output of the site's esub, for its eexec.
-fn esub(site: &Site, caller: &str) -> Result<Vec<u8>, String> {
+fn esub(site: &LocalSite, caller: &str) -> Result<Vec<u8>, String> {
     let Some(dir) = site.lsf.serverdir() else { return Ok(Vec::new()) };
     let path = Path::new(dir).join("esub");
     if !path.is_file() {
@@ -155,12 +155,16 @@ fn terminal() -> Pty {
 }
 
 /// Runs a task at a host and stays with it until it has ended.
-pub fn run(site: &Site, host: &str, task: RunTask) -> Result<Ended, ClientError> {
+pub fn run(site: &LocalSite, host: &str, task: RunTask) -> Result<WaitStatus, ClientError> {
     run_at(site, client::res_of(site, host)?, task)
 }
 
 /// As [`run`], over a connection to the host's res.
-pub fn run_at(site: &Site, mut client: Client, task: RunTask) -> Result<Ended, ClientError> {
+pub fn run_at(
+    site: &LocalSite,
+    mut client: Client,
+    task: RunTask,
+) -> Result<WaitStatus, ClientError> {
     let pty = task.pty.is_some();
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
     let heart = Heart::of(site);
@@ -177,7 +181,7 @@ struct Heart {
 }
 
 impl Heart {
-    fn of(site: &Site) -> Heart {
+    fn of(site: &LocalSite) -> Heart {
         let minutes = site.lsf.get("LSF_NIOS_RES_HEARTBEAT").and_then(|v| v.parse::<f64>().ok());
         let beat = minutes.filter(|m| *m > 0.0 && *m < MINUTES_MAX);
         Heart {
@@ -201,7 +205,7 @@ impl Heart {
 }
 
 /// Ends this process as the task has ended; returns where that is by an exit code.
-pub fn end(ended: Ended) -> i32 {
+pub fn end(ended: WaitStatus) -> i32 {
     let Some(status) = ended else { return LSF_ERROR };
     let number = status & 0x7f;
     if number == 0 {
@@ -315,7 +319,7 @@ struct Relay {
     /// The modes to go back to.
     modes: Option<Termios>,
     raw: bool,
-    ended: Option<Ended>,
+    ended: Option<WaitStatus>,
     chunk: Vec<u8>,
 }
 
@@ -372,7 +376,7 @@ impl Relay {
         let _ = self.client.send(&Msg::Data(Data { port: IN, bytes: Vec::new() }));
     }
 
-    fn run(mut self) -> Result<Ended, ClientError> {
+    fn run(mut self) -> Result<WaitStatus, ClientError> {
         self.messages()?;
         loop {
             if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty()))

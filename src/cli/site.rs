@@ -1,16 +1,16 @@
 //! Where commands find their cluster: see [`crate::sys::site`].
 
-pub use crate::sys::site::{Around, Site, SiteError, find, find_from, find_with};
+pub use crate::sys::site::{Around, LocalSite, SiteError, find, find_from, find_with};
 
 /// A parameter of commands: the environment's, else lsf.conf's. An empty value is none.
-pub fn param(site: Option<&Site>, name: &str) -> Option<String> {
+pub fn param(site: Option<&LocalSite>, name: &str) -> Option<String> {
     let own = std::env::var(name).ok();
     let value = own.or_else(|| Some(site?.lsf.get(name)?.to_string()));
     value.filter(|v| !v.trim().is_empty())
 }
 
 /// Whether a parameter of commands is switched on.
-pub fn yes(site: Option<&Site>, name: &str) -> bool {
+pub fn yes(site: Option<&LocalSite>, name: &str) -> bool {
     param(site, name).is_some_and(|v| means_yes(&v))
 }
 

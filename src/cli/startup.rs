@@ -5,9 +5,9 @@
 //! shell between. See lsadmin(8), badmin(8), lsfstartup(8) and lsf.sudoers(5).
 
 use super::ctx::{Ctx, FAIL};
-use super::daemons::{self, Link};
+use super::daemons::{self, LauncherLink};
 use super::links::own_binary;
-use super::site::{self, Around, Site};
+use super::site::{self, Around, LocalSite};
 use crate::conf::BaseConf;
 use crate::conf::load::load_base_lenient;
 use crate::daemon::delegate::conf_files;
@@ -28,7 +28,7 @@ const NAMED: [Daemon; 5] =
 
 /// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
+pub enum DaemonAction {
     Start,
     Stop,
     Restart,
@@ -36,16 +36,16 @@ pub enum Verb {
     Reload,
 }
 
-impl Verb {
-    pub const ALL: [(&'static str, Verb); 4] = [
-        ("start", Verb::Start),
-        ("stop", Verb::Stop),
-        ("restart", Verb::Restart),
-        ("reload", Verb::Reload),
+impl DaemonAction {
+    pub const ALL: [(&'static str, DaemonAction); 4] = [
+        ("start", DaemonAction::Start),
+        ("stop", DaemonAction::Stop),
+        ("restart", DaemonAction::Restart),
+        ("reload", DaemonAction::Reload),
     ];
 
     fn word(self) -> &'static str {
-        Verb::ALL.iter().find(|v| v.1 == self).map_or("", |v| v.0)
+        DaemonAction::ALL.iter().find(|v| v.1 == self).map_or("", |v| v.0)
     }
 }
 
@@ -55,25 +55,27 @@ pub fn named(name: &str) -> Option<Daemon> {
 }
 
 /// Does it on this host: with one daemon, or with the launcher and all.
-pub fn here(site: &Site, verb: Verb, daemon: Option<Daemon>) -> Result<(), String> {
+pub fn here(site: &LocalSite, verb: DaemonAction, daemon: Option<Daemon>) -> Result<(), String> {
     may(site)?;
     match (verb, daemon) {
-        (Verb::Start, None) => daemons::start(site).map(|_| ()),
-        (Verb::Stop, None) => daemons::stop(site).map(|_| ()),
-        (Verb::Restart, None) => daemons::stop(site).and_then(|_| daemons::start(site)).map(|_| ()),
-        (Verb::Reload, _) => reload(site),
+        (DaemonAction::Start, None) => daemons::start(site).map(|_| ()),
+        (DaemonAction::Stop, None) => daemons::stop(site).map(|_| ()),
+        (DaemonAction::Restart, None) => {
+            daemons::stop(site).and_then(|_| daemons::start(site)).map(|_| ())
+        }
+        (DaemonAction::Reload, _) => reload(site),
         // a launcher that starts, starts them all
-        (Verb::Start, Some(_)) if daemons::start(site)? => Ok(()),
-        (Verb::Start, Some(d)) => Link::open(site)?.set(d, true),
-        (Verb::Stop, Some(d)) => Link::open(site)?.set(d, false),
-        (Verb::Restart, Some(d)) => Link::open(site)?.restart(d),
+        (DaemonAction::Start, Some(_)) if daemons::start(site)? => Ok(()),
+        (DaemonAction::Start, Some(d)) => LauncherLink::open(site)?.set(d, true),
+        (DaemonAction::Stop, Some(d)) => LauncherLink::open(site)?.set(d, false),
+        (DaemonAction::Restart, Some(d)) => LauncherLink::open(site)?.restart(d),
     }
 }
 
 /// The launcher replaces itself, then its daemons are started anew; nothing is forgotten.
-fn reload(site: &Site) -> Result<(), String> {
+fn reload(site: &LocalSite) -> Result<(), String> {
     daemons::upgrade(site)?;
-    let mut link = Link::open(site)?;
+    let mut link = LauncherLink::open(site)?;
     for (daemon, _) in link.daemons()? {
         link.restart(daemon)?;
     }
@@ -82,7 +84,7 @@ fn reload(site: &Site) -> Result<(), String> {
 
 /// Whether the caller may. Root may; whom sudo made root, if root's own lsf.sudoers names them;
 /// of others the launcher's socket takes the primary administrator.
-fn may(site: &Site) -> Result<(), String> {
+fn may(site: &LocalSite) -> Result<(), String> {
     let caller = std::env::var("SUDO_USER").unwrap_or_default();
     if crate::sys::euid() != 0 || caller.is_empty() || caller == "root" {
         return Ok(());
@@ -102,7 +104,7 @@ fn may(site: &Site) -> Result<(), String> {
     Ok(())
 }
 
-fn base(site: &Site) -> Result<BaseConf, String> {
+fn base(site: &LocalSite) -> Result<BaseConf, String> {
     // sudo shows an administrator what root's process has read
     let (conf, diags) = load_base_lenient(&*conf_files(), &site.envdir, Some(&site.host));
     conf.ok_or_else(|| diags.first().map_or(String::new(), |d| d.to_string()))
@@ -113,7 +115,7 @@ fn base(site: &Site) -> Result<BaseConf, String> {
 pub fn there(
     ctx: &mut Ctx,
     words: &str,
-    (verb, daemon): (Verb, Option<Daemon>),
+    (verb, daemon): (DaemonAction, Option<Daemon>),
     hosts: &[String],
 ) -> i32 {
     let found = site::find_with(&*conf_files(), &Around::process());
@@ -145,8 +147,8 @@ pub fn there(
 fn each(
     ctx: &mut Ctx,
     words: &str,
-    (verb, daemon): (Verb, Option<Daemon>),
-    site: &Site,
+    (verb, daemon): (DaemonAction, Option<Daemon>),
+    site: &LocalSite,
     (own, hosts): (&str, &[String]),
 ) -> i32 {
     let mut code = 0;
@@ -157,7 +159,7 @@ fn each(
             .collect();
         for (host, child) in some.iter().zip(begun) {
             let done = match child {
-                None => here(&Site { host: host.clone(), ..site.clone() }, verb, daemon),
+                None => here(&LocalSite { host: host.clone(), ..site.clone() }, verb, daemon),
                 Some(child) => child.and_then(end),
             };
             match done {
@@ -173,7 +175,12 @@ fn each(
 }
 
 /// Begins it on another host, by LSF_RSH.
-fn begin(site: &Site, host: &str, verb: Verb, daemon: Option<Daemon>) -> Result<Child, String> {
+fn begin(
+    site: &LocalSite,
+    host: &str,
+    verb: DaemonAction,
+    daemon: Option<Daemon>,
+) -> Result<Child, String> {
     // root does not do as a file says that others can write
     let conf = Path::new(&site.lsf.path);
     let believed = crate::sys::euid() != 0 || guard::safe(conf).is_ok();
@@ -213,9 +220,9 @@ fn end(child: Child) -> Result<(), String> {
 }
 
 /// The daemons that this host's launcher has, and their pids; those that do not run have none.
-pub fn status(site: &Site) -> Result<Vec<(&'static str, Option<u32>)>, String> {
+pub fn status(site: &LocalSite) -> Result<Vec<(&'static str, Option<u32>)>, String> {
     let up = match daemons::running(site) {
-        true => Link::open(site)?.daemons()?,
+        true => LauncherLink::open(site)?.daemons()?,
         false => Vec::new(),
     };
     let conf = base(site)?;

@@ -3,7 +3,7 @@
 //! silent server is found by pings.
 
 use super::client::{self, Client, ClientError};
-use super::site::Site;
+use super::site::LocalSite;
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, Wait, Waited};
 use std::io::Write;
@@ -38,7 +38,7 @@ impl Losses {
 }
 
 /// Waits until the condition is true, can never be, or the time is over.
-pub fn until(site: &Site, wait: &Wait, err: &mut dyn Write) -> Result<Waited, ClientError> {
+pub fn until(site: &LocalSite, wait: &Wait, err: &mut dyn Write) -> Result<Waited, ClientError> {
     let end = (wait.timeout > 0).then(|| Instant::now() + Duration::from_secs(wait.timeout));
     let mut losses = Losses::default();
     loop {

@@ -4,10 +4,10 @@
 //! Invariant: nothing here runs with another's rights; the terminal is the user's own.
 
 use super::eexecd::{self, When};
-use super::step::{Step, at};
-use super::task::Task;
+use super::step::{SetupResult, at};
+use super::task::ReadyTask;
 use crate::net::sock::{send_fds, with_unix_path};
-use crate::proto::launch::{Attach, Stage};
+use crate::proto::launch::{Attach, SetupStage};
 use crate::proto::res::Rlim;
 use crate::sys::term;
 use crate::sys::users::User;
@@ -34,23 +34,28 @@ pub const LIMITS: [(u8, Resource); 8] = [
 type Env = Vec<(OsString, OsString)>;
 
 /// Makes the task's descriptors and hands the other ends to res.
-pub fn prepare(attach: &Attach, user: &User, env: Env, other: Option<UnixStream>) -> Step<Task> {
+pub fn prepare(
+    attach: &Attach,
+    user: &User,
+    env: Env,
+    other: Option<UnixStream>,
+) -> SetupResult<ReadyTask> {
     limit(&attach.rlimits);
-    let fail = |e: io::Error| at(Stage::Output, "terminal or pipes")(e);
+    let fail = |e: io::Error| at(SetupStage::Output, "terminal or pipes")(e);
     let (stdin, stdout, stderr, theirs) = match &attach.pty {
         Some(_) => terminal(attach).map_err(fail)?,
         None => pipes().map_err(|e| fail(e.into()))?,
     };
     let theirs: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
-    let control = hand_over(attach, &theirs).map_err(at(Stage::Output, "RES"))?;
+    let control = hand_over(attach, &theirs).map_err(at(SetupStage::Output, "RES"))?;
     let eexec = (&attach.eexec, &attach.eexec_data);
     eexecd::run_for(other, user, &env, eexec, When::Start, None)
-        .map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))?;
+        .map_err(at(SetupStage::PreExec, "eexec as LSF_EEXEC_USER"))?;
     let argv = attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
     let control = watched.then_some(control);
-    Ok(Task { stdin, stdout, stderr, argv, or_else: Vec::new(), arg0: None, env, control })
+    Ok(ReadyTask { stdin, stdout, stderr, argv, or_else: Vec::new(), arg0: None, env, control })
 }
 
 /// The caller's limits, as far as a user may have them here.

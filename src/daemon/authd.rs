@@ -17,10 +17,10 @@ use crate::auth::eauth::{self, Judge};
 use crate::auth::shake::{Ask, Grant, grant};
 use crate::auth::shake::{Claims, Hex32, Who};
 use crate::net::sock;
-use crate::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, MacKey, Raw, write_frame};
+use crate::proto::frame::{Decoder, FrameHead, Kind, MAX_FRAME_EARLY, MacKey, Raw, write_frame};
 use crate::proto::{Daemon, PROTO_LOW};
 use crate::sys::raw::SignalFd;
-use crate::sys::users::Users;
+use crate::sys::users::UserDatabase;
 use mio::net::{UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token};
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ pub struct Authd {
     listener: UnixListener,
     clients: HashMap<usize, Client>,
     next: usize,
-    users: Users,
+    users: UserDatabase,
     names: HashMap<u32, (Option<String>, Instant)>,
     lookups: usize,
     found: (Sender<UserName>, Receiver<UserName>),
@@ -154,7 +154,7 @@ impl Authd {
             listener,
             clients: HashMap::new(),
             next: 0,
-            users: Users::default(),
+            users: UserDatabase::default(),
             names: HashMap::new(),
             lookups: 0,
             found: std::sync::mpsc::channel(),
@@ -361,7 +361,7 @@ impl Authd {
         self.lookups += 1;
         let (tx, waker) = (self.found.0.clone(), self.waker.clone());
         std::thread::spawn(move || {
-            let name = Users::default().find_uid(uid, LOOKUP_WAIT).map(|u| u.name);
+            let name = UserDatabase::default().find_uid(uid, LOOKUP_WAIT).map(|u| u.name);
             // Where authd has ended, nobody listens.
             let _ = tx.send((uid, name));
             let _ = waker.wake();
@@ -394,7 +394,7 @@ impl Client {
     /// Answers; false where the caller does not take it.
     fn say(&mut self, answer: &Grant) -> bool {
         let mut out = Vec::with_capacity(512);
-        let head = Head::plain(Kind::Grant, PROTO_LOW);
+        let head = FrameHead::plain(Kind::Grant, PROTO_LOW);
         self.last = Instant::now();
         // A caller that does not read its answer does not get one.
         write_frame(&mut out, head, None, answer).is_ok() && self.sock.write_all(&out).is_ok()

@@ -14,11 +14,11 @@ use super::shell::{Ports, ShellConfig};
 use crate::auth::{HostLookup, KeyRing, Ways};
 use crate::conf::{BaseConf, Diag, Files, Severity, load};
 use crate::model::sort::sort_by_key;
-use crate::net::Hosts;
+use crate::net::SharedHosts;
 use crate::proto::Daemon;
 use crate::sys::files::RealFiles;
 use crate::sys::raw;
-use crate::sys::site::{self, Around, Site};
+use crate::sys::site::{self, Around, LocalSite};
 use crate::sys::users::User;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -30,14 +30,14 @@ const RESOLVE_ALL: Duration = Duration::from_secs(20);
 
 /// A daemon's surroundings.
 pub struct Boot {
-    pub site: Site,
+    pub site: LocalSite,
     pub conf: BaseConf,
     /// This host's canonical name.
     pub host: String,
     /// This host's own address.
     pub addr: Option<IpAddr>,
     pub ring: Option<Arc<KeyRing>>,
-    pub hosts: Hosts,
+    pub hosts: SharedHosts,
     pub log: LogHandle,
     /// Of a launcher of root's: whom its daemons run as, where that is not root.
     pub admin: Option<User>,
@@ -101,7 +101,7 @@ impl Boot {
         if ring.is_some() {
             no_core_file();
         }
-        let hosts: Hosts = Arc::new(conf.hosts.clone());
+        let hosts: SharedHosts = Arc::new(conf.hosts.clone());
         Ok(Boot { site, conf, host, addr, ring, hosts, log, admin })
     }
 
@@ -156,7 +156,7 @@ impl Boot {
 }
 
 /// Reads what every daemon goes by, as far as it can be read.
-fn read(files: &dyn Files, around: &Around) -> Result<(Site, BaseConf, Vec<Diag>), BootError> {
+fn read(files: &dyn Files, around: &Around) -> Result<(LocalSite, BaseConf, Vec<Diag>), BootError> {
     let site = site::find_with(files, around).map_err(|e| BootError(e.to_string()))?;
     let (conf, diags) = load::load_base_lenient(files, &site.envdir, Some(&site.host));
     let errors = diags.iter().filter(|d| d.severity == Severity::Error);
@@ -174,7 +174,7 @@ fn no_core_file() {
 }
 
 /// Loads the key of this site as the process's own uid.
-pub fn load_ring(site: &Site) -> Result<KeyRing, BootError> {
+pub fn load_ring(site: &LocalSite) -> Result<KeyRing, BootError> {
     KeyRing::load(site.lsf.key_file(), &site.host, crate::sys::euid())
         .map_err(|e| BootError(e.to_string()))
 }

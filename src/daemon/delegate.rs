@@ -15,7 +15,7 @@ use crate::conf::lexer::MAX_BYTES;
 use crate::conf::{Files, Moment};
 use crate::net::sock::{read_by, recv_fds, send_fds};
 use crate::sys::files::{self, RealFiles};
-use crate::sys::users::{User, Users};
+use crate::sys::users::{User, UserDatabase};
 use crate::sys::words;
 use rustix::fs::OFlags;
 use std::cell::{Cell, RefCell};
@@ -223,7 +223,7 @@ fn delegate_of(part: &Path, uid: u32) -> Result<Delegate, String> {
     if uid == 0 {
         return Err(format!("{part} is root's and can be changed by others than root"));
     }
-    let user = Users::default().find_uid(uid, USER_WAIT);
+    let user = UserDatabase::default().find_uid(uid, USER_WAIT);
     let user = user.ok_or_else(|| format!("{part} belongs to uid {uid}, who has no name here"))?;
     Delegate::of(&user.name).map_err(|e| format!("as {}: {}", user.name, words(&e)))
 }

@@ -4,7 +4,7 @@
 use crate::auth::shake::AuthError;
 use crate::conf::{HostTable, Member};
 use crate::model::Now;
-use crate::net::Hosts;
+use crate::net::SharedHosts;
 use crate::proto::held_replies::Tickets;
 use crate::proto::machine::{ConnId, OWN};
 use crate::proto::{Effect, Input, Machine, Msg};
@@ -102,7 +102,7 @@ pub struct ShellControl {
     pub(super) inputs: std::collections::VecDeque<Input>,
     pub(super) sends: Vec<(ConnId, Msg)>,
     pub(super) exit: Option<i32>,
-    pub(super) hosts: Option<Hosts>,
+    pub(super) hosts: Option<SharedHosts>,
     pub(super) table: Option<HostTable>,
     pub(super) tickets: Tickets,
     pub(super) remote: Remote,
@@ -133,7 +133,7 @@ impl ShellControl {
         self.exit.get_or_insert(code);
     }
     /// A new table of host names and addresses (after a reconfiguration).
-    pub fn set_hosts(&mut self, hosts: Hosts) {
+    pub fn set_hosts(&mut self, hosts: SharedHosts) {
         self.hosts = Some(hosts);
     }
     /// A new table of host names and addresses of a cluster whose members come and go.

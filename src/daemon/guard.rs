@@ -8,8 +8,8 @@ use super::boot_error::BootError;
 use crate::conf::BaseConf;
 use crate::conf::lsf_sudoers::LsfSudoers;
 use crate::proto::Daemon;
-use crate::sys::site::Site;
-use crate::sys::users::{User, Users};
+use crate::sys::site::LocalSite;
+use crate::sys::users::{User, UserDatabase};
 use crate::sys::{files, sudoers, words};
 use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, mkdirat, openat, unlinkat};
@@ -31,7 +31,7 @@ const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags
 pub const LOCK: &str = "launcher.lock";
 
 /// Whom the daemons run as; `None`: as the launcher itself.
-pub fn admin(site: &Site, conf: &BaseConf) -> Result<Option<User>, BootError> {
+pub fn admin(site: &LocalSite, conf: &BaseConf) -> Result<Option<User>, BootError> {
     if crate::sys::euid() != 0 {
         return Ok(None);
     }
@@ -46,7 +46,7 @@ pub fn admin(site: &Site, conf: &BaseConf) -> Result<Option<User>, BootError> {
     exe.map_err(|e| BootError(format!("root must not run this program: {}", words(&e))))?;
     let file = format!("lsf.cluster.{}", conf.name);
     let name = conf.cluster.admins.first().map_or("", String::as_str);
-    match Users::default().find_name(name, ADMIN_WAIT) {
+    match UserDatabase::default().find_name(name, ADMIN_WAIT) {
         Some(user) if user.uid != 0 => Ok(Some(user)),
         Some(_) => Err(BootError(format!("{file}: the primary administrator must not be root"))),
         None => Err(BootError(format!(
@@ -57,7 +57,7 @@ pub fn admin(site: &Site, conf: &BaseConf) -> Result<Option<User>, BootError> {
 
 /// Makes root's own directory for sockets and journals, and the one below it in which daemons of
 /// `admin` make theirs; gives its path without links.
-pub fn directories(site: &Site, admin: &User) -> Result<PathBuf, BootError> {
+pub fn directories(site: &LocalSite, admin: &User) -> Result<PathBuf, BootError> {
     let top = Path::new(site.lsf.rundir());
     let named = |path: &Path, e: io::Error| {
         BootError(format!("LSF_RUNDIR: {}: {}", path.display(), words(&e)))
@@ -201,7 +201,7 @@ pub fn users(sudoers: &LsfSudoers) -> BTreeMap<Daemon, String> {
         all.into_iter().filter_map(|(daemon, name)| Some((daemon, name, sudoers.get(name)?)));
     let look = |(daemon, name, user): (Daemon, &str, &str)| {
         let path = sudoers::PATH;
-        match Users::default().find_name(user, ADMIN_WAIT) {
+        match UserDatabase::default().find_name(user, ADMIN_WAIT) {
             Some(found) if found.uid != 0 => {}
             Some(_) => log::error!("{path}: {name}: <{user}> is root, which it must not be"),
             None => log::error!("{path}: {name}: user <{user}> is not known on this host"),

@@ -7,7 +7,7 @@
 use crate::conf::LsfConf;
 use crate::exec::life::{self, GIVE_SIGNS};
 use crate::model::time::US;
-use crate::net::local::Local;
+use crate::net::local::LocalConn;
 use crate::net::sock;
 use crate::proto::{Daemon, Msg};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct Heartbeat {
     every: u64,
     /// When the next is due, monotonic microseconds.
     pub at: u64,
-    link: Option<Local>,
+    link: Option<LocalConn>,
     /// How far the log was at the last look, where somebody waited for it.
     waited: Option<u64>,
 }
@@ -48,7 +48,7 @@ impl Heartbeat {
 
     fn give(&mut self) -> bool {
         if self.link.is_none() {
-            self.link = sock::dial_unix(&self.launcher).ok().map(Local::new);
+            self.link = sock::dial_unix(&self.launcher).ok().map(LocalConn::new);
         }
         let Some(link) = &mut self.link else { return false };
         let heard = link.read(&mut |_| {});

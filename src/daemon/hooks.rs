@@ -5,11 +5,11 @@
 //! that what kills the task kills it too.
 
 use super::eexecd::{self, When};
-use super::step::{Failed, Step, note};
-use super::task::Task;
+use super::step::{Failed, SetupResult, note};
+use super::task::ReadyTask;
 use crate::model::ByteStr;
 use crate::proto::launch::{
-    EXIT_PRE_ABORT, Eexec, FinishPlan, Hook, HookOf, JobPlan, Ready, Stage,
+    EXIT_PRE_ABORT, Eexec, FinishPlan, Hook, HookOf, JobPlan, Ready, SetupStage,
 };
 use crate::sys::users::User;
 use crate::sys::words;
@@ -32,11 +32,11 @@ type Env = [(OsString, OsString)];
 
 /// Runs what comes before the job. The job's own command shares the files of the job, that of
 /// the queue has none. A transfer that fails is a failure of pre-execution.
-pub fn before(job: &JobPlan, task: &Task) -> Step<()> {
+pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
     for hook in &job.pre {
         if hook.of == HookOf::Copy {
             let copied = transfer(hook, &task.env, None);
-            copied.map_err(|why| Failed(Stage::PreExec, why))?;
+            copied.map_err(|why| Failed(SetupStage::PreExec, why))?;
             continue;
         }
         let files = match hook.of {
@@ -44,8 +44,8 @@ pub fn before(job: &JobPlan, task: &Task) -> Step<()> {
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
         };
         let (whose, at) = match hook.of {
-            HookOf::Queue => ("the queue's pre-exec command", Stage::QueuePreExec),
-            _ => ("the pre-exec command", Stage::PreExec),
+            HookOf::Queue => ("the queue's pre-exec command", SetupStage::QueuePreExec),
+            _ => ("the pre-exec command", SetupStage::PreExec),
         };
         let ended = run(hook, &task.env, None, files);
         let how = match &ended {
@@ -54,7 +54,10 @@ pub fn before(job: &JobPlan, task: &Task) -> Step<()> {
             Err(e) => words(e),
         };
         let abort = ended.is_ok_and(|s| s.code() == Some(EXIT_PRE_ABORT));
-        return Err(Failed(if abort { Stage::PreAbort } else { at }, format!("{whose}: {how}")));
+        return Err(Failed(
+            if abort { SetupStage::PreAbort } else { at },
+            format!("{whose}: {how}"),
+        ));
     }
     Ok(())
 }
@@ -104,7 +107,7 @@ fn said_file() -> io::Result<File> {
 
 /// Runs what comes after the job, whatever fails; the exit status for it, in which eexec does not
 /// count, nor the removal of spooled input. `eexec`: where that is asked for as another user.
-pub fn after(plan: &FinishPlan, user: &User, eexec: Step<Option<UnixStream>>) -> i32 {
+pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStream>>) -> i32 {
     let env = environment(plan);
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
     if let (false, Ok(link)) = (plan.eexec.is_none(), eexec) {
@@ -164,13 +167,13 @@ fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
 pub fn under_login_shell(
     shell: &ByteStr,
     argv: Vec<OsString>,
-) -> Step<(Vec<OsString>, Option<OsString>)> {
+) -> SetupResult<(Vec<OsString>, Option<OsString>)> {
     if shell.is_empty() {
         return Ok((argv, None));
     }
     let path = Path::new(OsStr::from_bytes(&shell.0));
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(|e| {
-        Failed(Stage::Shell, format!("login shell <{}>: {}", path.display(), words(&e.into())))
+        Failed(SetupStage::Shell, format!("login shell <{}>: {}", path.display(), words(&e.into())))
     })?;
     let name = path.file_name().unwrap_or_default();
     // what the shell runs has to become the job, words and all

@@ -34,22 +34,22 @@ pub(super) fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd
 }
 
 /// Where job files and kept output lie: ~/.lsbatch, else /tmp/.lsbtmpUID.
-pub(super) struct Store {
+pub(super) struct JobFiles {
     home: PathBuf,
     uid: u32,
     base: String,
 }
 
-impl Store {
+impl JobFiles {
     pub(super) fn new(user: &User, job: &JobPlan) -> Self {
-        Store::of(user, (job.job, job.idx, job.submit_time), &job.tag)
+        JobFiles::of(user, (job.job, job.idx, job.submit_time), &job.tag)
     }
 
     /// Of a job by its number, its index and the time of its submission.
     pub(super) fn of(user: &User, (job, idx, submit_time): (u32, u32, i64), tag: &str) -> Self {
         let idx = if idx == 0 { String::new() } else { format!(".{idx}") };
         let base = format!("{submit_time}.{job}{idx}{tag}");
-        Store { home: PathBuf::from(&user.home), uid: user.uid, base }
+        JobFiles { home: PathBuf::from(&user.home), uid: user.uid, base }
     }
 
     /// The directories in which there may be files of the user's jobs.
@@ -161,7 +161,7 @@ mod tests {
             shell: String::new(),
         };
         let job = JobPlan { job: 7, idx: 2, submit_time: 99, ..JobPlan::default() };
-        let store = Store::new(&user, &job);
+        let store = JobFiles::new(&user, &job);
         assert_eq!(store.file(".out").unwrap(), dir.join(".lsbatch/99.7.2.out"));
         let link = dir.join("link");
         std::os::unix::fs::symlink(&dir, &link).unwrap();
@@ -169,7 +169,7 @@ mod tests {
         let loose = dir.join("loose");
         DirBuilder::new().mode(0o755).create(&loose).unwrap();
         assert!(store.own(&loose, false).is_ok() && store.own(&loose, true).is_err());
-        let other = Store { uid: store.uid + 1, ..store };
+        let other = JobFiles { uid: store.uid + 1, ..store };
         assert!(other.own(&loose, false).is_err());
         std::fs::remove_dir_all(&dir).unwrap();
     }

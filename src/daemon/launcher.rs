@@ -18,9 +18,9 @@ use super::{boot::Boot, boot_error::BootError, guard, handover};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::exec::launcher_state::Saved;
 use crate::model::time::US;
-use crate::net::local::{Local, would_block};
+use crate::net::local::{LocalConn, would_block};
 use crate::net::sock::{self, send_fds};
-use crate::proto::launch::{OsEffect, OsInput, Plan, Setup, Stage, Step, TaskId};
+use crate::proto::launch::{OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskStep};
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::files::{private, unlinked};
@@ -98,7 +98,7 @@ struct LauncherRuntime {
     zygote: Option<StdUnixStream>,
     /// The requests, in the order of their answers; empty between turns.
     asked: Vec<(TaskId, StdUnixStream)>,
-    conns: BTreeMap<ConnId, Local>,
+    conns: BTreeMap<ConnId, LocalConn>,
     ports: KeptPorts,
     next: ConnId,
     /// Until then nobody is accepted, for want of descriptors; monotonic microseconds.
@@ -362,7 +362,7 @@ impl LauncherRuntime {
                 log::warn!("{CONNS_MAX} connections already: one from pid {pid} is refused");
                 continue;
             }
-            self.conns.insert(self.next, Local::new(sock));
+            self.conns.insert(self.next, LocalConn::new(sock));
             let peer = Peer::Local { uid, pid };
             self.inputs.push_back(Input::Opened { conn: self.next, peer });
             self.next += 1;
@@ -429,7 +429,7 @@ impl LauncherRuntime {
                     // without its byte the starter does nothing but end
                     self.setups.remove(&id);
                     let why = format!("launcher.journal: {}", words(&e));
-                    let setup = Setup::Failed { at: Stage::Plan, why };
+                    let setup = Setup::Failed { at: SetupStage::Plan, why };
                     self.inputs.push_front(Input::Os(OsInput::Setup { id, setup, ended: false }));
                 } else if let Some(p) = self.setups.get_mut(&id)
                     && let Err(e) = p.sock.write_all(b"g")
@@ -502,7 +502,7 @@ impl LauncherRuntime {
             let error = match (read, i32::from_ne_bytes(answer)) {
                 (Ok(()), pid) if pid > 0 => {
                     let Proc { pid, ticks } = Proc::child(pid as u32);
-                    let hold = if id.step == Step::Job { SETUP_HOLD } else { 0 };
+                    let hold = if id.step == TaskStep::Job { SETUP_HOLD } else { 0 };
                     let due = crate::sys::now().mono_us + hold;
                     let sock = File::from(OwnedFd::from(sock));
                     self.setups.insert(id, Pending { pid, sock, got: Vec::new(), due });
@@ -580,7 +580,7 @@ impl LauncherRuntime {
             return;
         }
         let setup = serde_json::from_slice(&got).unwrap_or_else(|_| Setup::Failed {
-            at: Stage::Plan,
+            at: SetupStage::Plan,
             why: "its starter's report makes no sense".into(),
         });
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));

@@ -8,7 +8,7 @@ use super::members as follow;
 use super::shell;
 use crate::conf::{BaseConf, Files, Member, members};
 use crate::lim::{Lim, copies};
-use crate::proto::{Daemon, Effect, Input, Keep};
+use crate::proto::{Daemon, Effect, Input, LockRecord};
 use crate::sys::files::RealFiles;
 use crate::sys::load::Probe;
 use std::os::unix::fs::MetadataExt;
@@ -47,15 +47,15 @@ impl LimDriver {
     }
 
     /// Where something is kept: on this host, or where the next master finds it.
-    fn place(&self, what: Keep) -> Option<PathBuf> {
+    fn place(&self, what: LockRecord) -> Option<PathBuf> {
         let shared = || self.conf.lsf.batch_logdir(&self.conf.name).map(PathBuf::from);
         match what {
-            Keep::Lock => Some(self.rundir.join("lim.lock")),
-            Keep::Locks => Some(shared()?.join("lim.locks")),
+            LockRecord::Lock => Some(self.rundir.join("lim.lock")),
+            LockRecord::Locks => Some(shared()?.join("lim.locks")),
         }
     }
 
-    fn keep(&self, what: Keep, text: &str) {
+    fn keep(&self, what: LockRecord, text: &str) {
         let path = self.place(what);
         if let Some(path) = path.as_ref().filter(|_| text.is_empty()) {
             // what is not there need not go
@@ -71,7 +71,7 @@ impl LimDriver {
         }
     }
 
-    fn recall(&self, what: Keep) -> String {
+    fn recall(&self, what: LockRecord) -> String {
         let path = self.place(what).map(|p| p.to_string_lossy().into_owned());
         let bytes = path.and_then(|p| RealFiles.read(&p).ok()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -106,8 +106,8 @@ impl DaemonDriver for LimDriver {
     }
 
     fn start(&mut self, _: &mut Lim, ctl: &mut ShellControl) {
-        let text = self.recall(Keep::Lock);
-        ctl.input(Input::Kept { what: Keep::Lock, text });
+        let text = self.recall(LockRecord::Lock);
+        ctl.input(Input::Kept { what: LockRecord::Lock, text });
     }
 
     fn members(&mut self, _: &mut Lim, all: Vec<Member>, ctl: &mut ShellControl) {

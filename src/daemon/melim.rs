@@ -11,7 +11,7 @@ use super::boot_error::BootError;
 use super::driver::Remote;
 use super::logging;
 use crate::conf::load;
-use crate::lim::melim::{Effect, Input, Melim, MelimConf};
+use crate::lim::melim::{Melim, MelimConf, MelimEffect, MelimInput};
 use crate::proto;
 use crate::sys::child::{self, Given, Io};
 use crate::sys::files::RealFiles;
@@ -239,7 +239,7 @@ impl MelimRuntime {
         let began = Instant::now();
         let now = || began.elapsed().as_micros() as u64 + 1;
         let mut effects = Vec::new();
-        self.machine.step(now(), Input::Tick, &mut effects);
+        self.machine.step(now(), MelimInput::Tick, &mut effects);
         loop {
             for effect in std::mem::take(&mut effects) {
                 if !self.carry_out(effect) {
@@ -255,27 +255,27 @@ impl MelimRuntime {
                     continue;
                 }
                 Ok(Told::Output(i, ref bytes)) => {
-                    self.machine.step(now(), Input::Output(i, bytes), &mut effects);
+                    self.machine.step(now(), MelimInput::Output(i, bytes), &mut effects);
                     continue;
                 }
                 Ok(Told::Ended(i, code)) => {
                     self.signal(i, Signal::KILL);
                     self.pids[i] = None;
-                    Input::Ended(i, code)
+                    MelimInput::Ended(i, code)
                 }
-                Err(RecvTimeoutError::Timeout) => Input::Tick,
+                Err(RecvTimeoutError::Timeout) => MelimInput::Tick,
             };
             self.machine.step(now(), input, &mut effects);
         }
     }
 
     /// False: LIM is gone.
-    fn carry_out(&mut self, effect: Effect) -> bool {
+    fn carry_out(&mut self, effect: MelimEffect) -> bool {
         match effect {
-            Effect::Start(i) => self.start(i),
-            Effect::Kill(i) => self.signal(i, Signal::KILL),
-            Effect::Say(level, text) => log::log!(level, "{text}"),
-            Effect::Report(line) => {
+            MelimEffect::Start(i) => self.start(i),
+            MelimEffect::Kill(i) => self.signal(i, Signal::KILL),
+            MelimEffect::Say(level, text) => log::log!(level, "{text}"),
+            MelimEffect::Report(line) => {
                 log::debug!("reported: {line}");
                 let mut out = io::stdout().lock();
                 return writeln!(out, "{line}").and_then(|()| out.flush()).is_ok();

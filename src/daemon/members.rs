@@ -4,7 +4,7 @@
 
 use crate::conf::members;
 use crate::conf::{BaseConf, Files, HostTable, Member};
-use crate::net::Hosts;
+use crate::net::SharedHosts;
 use crate::sys::files::RealFiles;
 use crate::sys::words;
 use std::io::Write;
@@ -49,7 +49,7 @@ impl Follower {
     }
 
     /// The members and the table with them, where the file is not as it was.
-    pub fn look(&mut self, mono_us: u64) -> Option<(Vec<Member>, Hosts)> {
+    pub fn look(&mut self, mono_us: u64) -> Option<(Vec<Member>, SharedHosts)> {
         if mono_us < self.at {
             return None;
         }

@@ -7,11 +7,11 @@
 //!
 //! Invariants: as in [`super::task`]; output is removed only when it stands elsewhere.
 
-use super::job_files::{Store, open, path_of, remove, remove_all};
-use super::step::{Step, at, note};
+use super::job_files::{JobFiles, open, path_of, remove, remove_all};
+use super::step::{SetupResult, at, note};
 use super::{hooks, mail};
 use crate::model::ByteStr;
-use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, Stage, Tidy};
+use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, SetupStage, Tidy};
 use crate::sys::users::User;
 use crate::sys::words;
 use rustix::fs::{Access, FlockOperation, Mode, OFlags};
@@ -47,9 +47,9 @@ struct Opened {
 pub(super) fn open_all(
     job: &JobPlan,
     dir: &Path,
-    store: &Store,
+    store: &JobFiles,
     ready: &mut Ready,
-) -> Step<(OwnedFd, OwnedFd)> {
+) -> SetupResult<(OwnedFd, OwnedFd)> {
     let bytes = |path: PathBuf| ByteStr(path.into_os_string().into_vec());
     let out = Asked { name: &job.out_file, over: job.out_over, ext: "out" };
     let out = match asked(job, dir, store, &out, ready) {
@@ -65,7 +65,7 @@ pub(super) fn open_all(
             }
             err.fd
         }
-        None => out.fd.try_clone().map_err(at(Stage::Output, "error output"))?,
+        None => out.fd.try_clone().map_err(at(SetupStage::Output, "error output"))?,
     };
     Ok((out.fd, err))
 }
@@ -74,7 +74,7 @@ pub(super) fn open_all(
 fn asked(
     job: &JobPlan,
     dir: &Path,
-    store: &Store,
+    store: &JobFiles,
     one: &Asked,
     ready: &mut Ready,
 ) -> Option<Opened> {
@@ -92,8 +92,8 @@ fn asked(
 }
 
 /// Output without a file of its own.
-fn kept(job: &JobPlan, store: &Store, ready: &mut Ready) -> Step<Opened> {
-    let (fd, path) = own(store, "out").map_err(at(Stage::Output, "output directory"))?;
+fn kept(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> SetupResult<Opened> {
+    let (fd, path) = own(store, "out").map_err(at(SetupStage::Output, "output directory"))?;
     ready.kept = true;
     match mail::possible(&job.mail_program.0) {
         false => note(ready, format!("output is kept in <{}>", path.display())),
@@ -142,7 +142,7 @@ fn direct(path: PathBuf, over: bool) -> io::Result<Opened> {
 
 /// An output file that is written at the end of the job. Write permission is checked before the job
 /// runs.
-fn buffered(path: PathBuf, one: &Asked, store: &Store) -> io::Result<Opened> {
+fn buffered(path: PathBuf, one: &Asked, store: &JobFiles) -> io::Result<Opened> {
     match target(&path, WRITE.difference(OFlags::CREATE)) {
         Ok((_, false)) => return direct(path, one.over),
         Ok(_) => {}
@@ -158,7 +158,7 @@ fn buffered(path: PathBuf, one: &Asked, store: &Store) -> io::Result<Opened> {
 
 /// A file of our own for output. The job holds a lock on it by its open output: a job of another
 /// cluster that has the same number and second, and the same home, takes another name.
-fn own(store: &Store, ext: &str) -> io::Result<(OwnedFd, PathBuf)> {
+fn own(store: &JobFiles, ext: &str) -> io::Result<(OwnedFd, PathBuf)> {
     let make = |ext: &str| {
         let path = store.file(ext)?;
         let (fd, _) = open(&path, WRITE | OFlags::NOFOLLOW, 0o600)
@@ -178,13 +178,13 @@ fn own(store: &Store, ext: &str) -> io::Result<(OwnedFd, PathBuf)> {
 pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     let mut ready = Ready::default();
     if let Some(what) = &plan.tidy {
-        ready.kept = tidy(what, &Store::of(user, (0, 0, 0), ""));
+        ready.kept = tidy(what, &JobFiles::of(user, (0, 0, 0), ""));
         return Setup::Ready(Box::new(ready));
     }
     if let Some(mask) = plan.umask {
         rustix::process::umask(Mode::from_raw_mode(mask & 0o777));
     }
-    let store = Store::of(user, plan.kept_as.unwrap_or_default(), &plan.tag);
+    let store = JobFiles::of(user, plan.kept_as.unwrap_or_default(), &plan.tag);
     report(plan, &store, &mut ready);
     error_output(plan, &mut ready);
     // transfers may take long, and be ended
@@ -196,7 +196,7 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
 }
 
 /// Mails what is to be mailed, and writes the report.
-fn report(plan: &FinishPlan, store: &Store, ready: &mut Ready) {
+fn report(plan: &FinishPlan, store: &JobFiles, ready: &mut Ready) {
     let out = path_of(&plan.append_to.0);
     let mailed = plan.mail.as_deref().map_or(Ok(false), |mail| send(mail, out));
     match mailed {
@@ -287,7 +287,7 @@ fn error_output(plan: &FinishPlan, ready: &mut Ready) {
 }
 
 /// The output file does not take the report: it is mailed, else kept.
-fn unwritten(plan: &FinishPlan, store: &Store, why: &io::Error, ready: &mut Ready) {
+fn unwritten(plan: &FinishPlan, store: &JobFiles, why: &io::Error, ready: &mut Ready) {
     let told =
         format!("the report cannot be written to <{}>: {}", plan.append_to.lossy(), words(why));
     if let Some(mail) = plan.unwritten.as_deref().filter(|m| mail::possible(&m.program.0)) {
@@ -316,7 +316,7 @@ fn also_kept(plan: &FinishPlan, ready: &mut Ready) {
 }
 
 /// Keeps a report in the first of the user's directories that takes it.
-fn keep(store: &Store, text: &ByteStr) -> io::Result<PathBuf> {
+fn keep(store: &JobFiles, text: &ByteStr) -> io::Result<PathBuf> {
     let write = |path: PathBuf| {
         let mut how = OpenOptions::new();
         how.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -337,7 +337,7 @@ fn keep(store: &Store, text: &ByteStr) -> io::Result<PathBuf> {
 // ---- what jobs leave ----
 
 /// Removes the host files of this host and kept output that has become old; whether some is left.
-fn tidy(what: &Tidy, store: &Store) -> bool {
+fn tidy(what: &Tidy, store: &JobFiles) -> bool {
     let old = Duration::from_secs(what.keep_secs);
     let hosts = format!(".hosts.{}.", what.host);
     let mut left = false;

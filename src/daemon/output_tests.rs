@@ -23,8 +23,8 @@ impl Home {
             shell: String::new(),
         }
     }
-    fn store(&self) -> Store {
-        Store::of(&self.user(), (7, 2, 99), "")
+    fn store(&self) -> JobFiles {
+        JobFiles::of(&self.user(), (7, 2, 99), "")
     }
     fn name(&self, rel: &str) -> ByteStr {
         self.0.join(rel).into_os_string().into_vec().into()
@@ -256,7 +256,7 @@ fn old_output_that_a_job_still_has_open_is_not_removed() {
 fn jobs_of_two_personal_clusters_with_one_number_and_second_have_files_of_their_own() {
     let home = Home::new();
     let opened = |tag: &str| {
-        let store = Store::of(&home.user(), (7, 2, 99), tag);
+        let store = JobFiles::of(&home.user(), (7, 2, 99), tag);
         let mut ready = Ready::default();
         let got = open_all(&JobPlan::default(), &home.0, &store, &mut ready);
         (ready.out, got.map_err(|_| ()).unwrap())

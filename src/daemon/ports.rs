@@ -8,7 +8,7 @@
 use super::boot::Boot;
 use super::shell::Ports;
 use crate::lim::election::Election;
-use crate::net::held::{Copies, Held};
+use crate::net::held::{HeldPort, PortSockets};
 use crate::proto::Daemon;
 use crate::sys::words;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const FIRST_OF_ALL: u16 = 1024;
 /// The sockets by daemon, and the pids of those that have them.
 #[derive(Default)]
 pub struct KeptPorts {
-    sockets: BTreeMap<Daemon, (Held, u32)>,
+    sockets: BTreeMap<Daemon, (HeldPort, u32)>,
 }
 
 /// The sockets as they are handed across exec: daemon, descriptors, pid.
@@ -34,7 +34,7 @@ impl KeptPorts {
     /// The sockets that a launcher which replaced itself left us.
     pub fn resume(handed: Handed) -> KeptPorts {
         let take = |(daemon, fds, pid): (Daemon, Vec<i32>, u32)| {
-            Some((daemon, (Held::inherited(&fds).ok()?, pid)))
+            Some((daemon, (HeldPort::inherited(&fds).ok()?, pid)))
         };
         KeptPorts { sockets: handed.0.into_iter().filter_map(take).collect() }
     }
@@ -42,7 +42,7 @@ impl KeptPorts {
     /// The numbers that [`KeptPorts::resume`] takes; the descriptors stay open over exec.
     pub fn hand_over(&self) -> Handed {
         let all = self.sockets.iter();
-        let fds = |held: &Held| held.fds().map(|fd| fd.as_raw_fd()).collect();
+        let fds = |held: &HeldPort| held.fds().map(|fd| fd.as_raw_fd()).collect();
         Handed(all.map(|(daemon, (held, pid))| (*daemon, fds(held), *pid)).collect())
     }
 
@@ -58,19 +58,19 @@ impl KeptPorts {
     }
 
     /// The sockets for a daemon that is about to start. None: the daemon has to see for itself.
-    pub fn of(&mut self, daemon: Daemon, boot: &Boot) -> Option<Copies> {
+    pub fn of(&mut self, daemon: Daemon, boot: &Boot) -> Option<PortSockets> {
         self.take(daemon, boot)?.copies().ok()
     }
 
     /// Takes a daemon's port where it is not kept yet.
-    fn take(&mut self, daemon: Daemon, boot: &Boot) -> Option<&Held> {
+    fn take(&mut self, daemon: Daemon, boot: &Boot) -> Option<&HeldPort> {
         let port = Ports::of(&boot.conf.lsf).port(daemon);
         let reserved = port < FIRST_OF_ALL && crate::sys::euid() == 0;
         let at = SocketAddr::new(boot.addr.filter(|_| port != 0 && !reserved)?, port);
         // the launcher before this one may have had another configuration
         self.sockets.retain(|of, (held, _)| *of != daemon || held.at() == Some(at));
         if let Entry::Vacant(free) = self.sockets.entry(daemon) {
-            match Held::bind(at, daemon == Daemon::Lim) {
+            match HeldPort::bind(at, daemon == Daemon::Lim) {
                 Ok(held) => _ = free.insert((held, 0)),
                 Err(e) => log::warn!("{}: {at}: {}", daemon.name(), words(&e)),
             }

@@ -6,13 +6,13 @@
 
 use super::eexecd::{self, When};
 use super::handover::DEFAULT_PATH;
-use super::job_files::{Store, beside, open, path_of, remove, remove_all};
-use super::step::{Failed, Step, at, note};
-use super::task::Task;
+use super::job_files::{JobFiles, beside, open, path_of, remove, remove_all};
+use super::step::{Failed, SetupResult, at, note};
+use super::task::ReadyTask;
 use super::{attach, hooks, hostfile, output};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
-use crate::proto::launch::{Eexec, JobPlan, Ready, Stage};
+use crate::proto::launch::{Eexec, JobPlan, Ready, SetupStage};
 use crate::sys::users::User;
 use crate::sys::words;
 use rustix::fs::OFlags;
@@ -31,14 +31,14 @@ pub fn prepare(
     user: &User,
     ready: &mut Ready,
     eexec: Option<UnixStream>,
-) -> Step<Task> {
+) -> SetupResult<ReadyTask> {
     let cwd = enter(job, user, ready)?;
     if let Some(attach) = &job.attach {
         let env = environment(job, user, &cwd, None);
         return attach::prepare(attach, user, env, eexec);
     }
     let stdin = input(job)?;
-    let store = Store::new(user, job);
+    let store = JobFiles::new(user, job);
     let out_dir = out_dir(job, user, &cwd, ready);
     let (stdout, stderr) = output::open_all(job, &out_dir, &store, ready)?;
     let argv = program(job, &store, ready)?;
@@ -61,11 +61,11 @@ pub fn prepare(
         let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
         or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
     }
-    let task = Task { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
+    let task = ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
     let eexec = |ready: &mut Ready| {
         let Eexec { program, data } = &job.eexec;
         let ran = eexecd::run_for(eexec, user, &task.env, (program, data), When::Start, None);
-        ready.eexec = ran.map_err(at(Stage::PreExec, "eexec"))?;
+        ready.eexec = ran.map_err(at(SetupStage::PreExec, "eexec"))?;
         Ok(())
     };
     hooks::before(job, &task).and_then(|()| eexec(ready)).inspect_err(|_| {
@@ -80,7 +80,7 @@ pub fn prepare(
 }
 
 /// Enters the working directory, or /tmp.
-fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
+fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<PathBuf> {
     let want = map_home(&job.cwd.0, &job.home.0, user.home.as_bytes());
     let want = path_of(&want);
     if job.make_cwd && want.is_absolute() {
@@ -97,11 +97,11 @@ fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> Step<PathBuf> {
                 want.display()
             );
             if job.need_cwd {
-                return Err(Failed(Stage::Cwd, text));
+                return Err(Failed(SetupStage::Cwd, text));
             }
             note(ready, format!("{text}; </tmp> is used"));
             let tmp = Path::new("/tmp");
-            rustix::process::chdir(tmp).map_err(|e| at(Stage::Cwd, "/tmp")(e.into()))?;
+            rustix::process::chdir(tmp).map_err(|e| at(SetupStage::Cwd, "/tmp")(e.into()))?;
             tmp
         }
     };
@@ -124,23 +124,23 @@ fn out_dir(job: &JobPlan, user: &User, cwd: &Path, ready: &mut Ready) -> PathBuf
     }
 }
 
-fn input(job: &JobPlan) -> Step<OwnedFd> {
+fn input(job: &JobPlan) -> SetupResult<OwnedFd> {
     let name: &[u8] = if job.in_file.is_empty() { b"/dev/null" } else { &job.in_file.0 };
     let path = path_of(name);
     let opened = open(path, OFlags::RDONLY, 0).map(|f| f.0);
-    opened.map_err(at(Stage::Input, format!("input file <{}>", path.display())))
+    opened.map_err(at(SetupStage::Input, format!("input file <{}>", path.display())))
 }
 
 /// The program to execute: the command under the shell, or the script's file under its interpreter.
-fn program(job: &JobPlan, store: &Store, ready: &mut Ready) -> Step<Vec<OsString>> {
+fn program(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> SetupResult<Vec<OsString>> {
     let word = |b: &[u8]| OsString::from_vec(b.to_vec());
     if job.script.is_empty() {
         return Ok(vec!["/bin/sh".into(), "-c".into(), word(&job.command.0)]);
     }
-    let path = store.file("").map_err(at(Stage::JobFile, "job file directory"))?;
+    let path = store.file("").map_err(at(SetupStage::JobFile, "job file directory"))?;
     let how = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-    let (fd, _) = open(&path, how, 0o700).map_err(at(Stage::JobFile, path.display()))?;
-    File::from(fd).write_all(&job.script.0).map_err(at(Stage::JobFile, path.display()))?;
+    let (fd, _) = open(&path, how, 0o700).map_err(at(SetupStage::JobFile, path.display()))?;
+    File::from(fd).write_all(&job.script.0).map_err(at(SetupStage::JobFile, path.display()))?;
     ready.script = path.as_os_str().as_bytes().to_vec().into();
     let mut argv: Vec<OsString> = interpreter(&job.script.0).into_iter().map(word).collect();
     argv.push(path.into_os_string());
@@ -162,7 +162,7 @@ fn interpreter(script: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Makes the file of the job's hosts. One of its own is removed with the job file.
-fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+fn host_file(env: &[(OsString, OsString)], store: &JobFiles, ready: &mut Ready) -> Option<PathBuf> {
     let hosts = env.iter().rfind(|(name, _)| name == "LSB_MCPU_HOSTS")?;
     let hosts = hostfile::slots(hosts.1.as_bytes());
     let job_file = store.file("").ok()?;
@@ -189,7 +189,7 @@ fn host_file(env: &[(OsString, OsString)], store: &Store, ready: &mut Ready) -> 
 }
 
 /// Makes the file of ranks where they have an order of their own; removed with the job file.
-fn rank_file(job: &JobPlan, store: &Store, ready: &mut Ready) -> Option<PathBuf> {
+fn rank_file(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> Option<PathBuf> {
     if job.ranks.is_empty() {
         return None;
     }
@@ -208,7 +208,7 @@ fn environment(
     job: &JobPlan,
     user: &User,
     cwd: &Path,
-    store: Option<&Store>,
+    store: Option<&JobFiles>,
 ) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
     for entry in job.env.0.split(|&b| b == 0) {

@@ -51,7 +51,7 @@ use crate::auth::{KeyRing, Ways};
 use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
-use crate::net::{Hosts, Identity, held, sock};
+use crate::net::{Identity, SharedHosts, held, sock};
 use crate::proto::held_replies::Tickets;
 use crate::proto::machine::INCOMING;
 use crate::proto::{Daemon, Effect, Input, Machine};
@@ -126,7 +126,7 @@ pub struct ShellConfig {
     pub ports: Ports,
     /// None only where there is neither TCP nor UDP (launcher).
     pub ring: Option<Arc<KeyRing>>,
-    pub hosts: Hosts,
+    pub hosts: SharedHosts,
     /// `Endpoint::Launcher`.
     pub launcher_socket: PathBuf,
     /// A personal cluster: every other uid is refused.

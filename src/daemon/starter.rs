@@ -15,11 +15,11 @@
 //! is closed before any path of the user's is opened.
 
 use super::handover::EEXEC_SOCKET;
-use super::step::{Failed, Step, at, note};
+use super::step::{Failed, SetupResult, at, note};
 use super::{hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
-use crate::proto::launch::{JobPlan, Plan, Ready, Setup, Stage, What};
-use crate::sys::users::{User, Users};
+use crate::proto::launch::{JobPlan, Plan, Ready, Setup, SetupStage, TaskPlan};
+use crate::sys::users::{User, UserDatabase};
 use crate::sys::{raw, words};
 use rustix::fs::Mode;
 use std::ffi::{OsStr, OsString};
@@ -40,9 +40,9 @@ const EXIT_SETUP: i32 = 125;
 /// Becomes a daemon of the user; returns only with the reason why not.
 pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     let becomes = || {
-        raw::cloexec_from(3).map_err(at(Stage::Plan, "descriptors"))?;
-        let found = Users::default().find_name(user, USER_WAIT).filter(|u| u.uid != 0);
-        let why = || Failed(Stage::User, format!("{user} is not known, or is root"));
+        raw::cloexec_from(3).map_err(at(SetupStage::Plan, "descriptors"))?;
+        let found = UserDatabase::default().find_name(user, USER_WAIT).filter(|u| u.uid != 0);
+        let why = || Failed(SetupStage::User, format!("{user} is not known, or is root"));
         become_user(&found.ok_or_else(why)?)
     };
     match becomes() {
@@ -85,8 +85,8 @@ fn run() -> i32 {
     }
     let done =
         read_plan().and_then(|plan| hide_plan().map(|()| plan)).and_then(|plan| match &plan.what {
-            What::Job(job) => become_job(&plan, job, &mut link),
-            What::Finish(finish) => {
+            TaskPlan::Job(job) => become_job(&plan, job, &mut link),
+            TaskPlan::Finish(finish) => {
                 let user = identify(&plan)?;
                 let eexec = eexec(!finish.eexec.is_none());
                 become_user(&user)?;
@@ -117,25 +117,25 @@ fn begin() -> io::Result<()> {
     Ok(())
 }
 
-fn read_plan() -> Step<Plan> {
+fn read_plan() -> SetupResult<Plan> {
     let fd = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3);
-    let file = fd.map_err(|e| at(Stage::Plan, "plan")(e.into()))?;
+    let file = fd.map_err(|e| at(SetupStage::Plan, "plan")(e.into()))?;
     let mut text = Vec::with_capacity(16 << 10);
     let read = File::from(file).take(PLAN_MAX).read_to_end(&mut text);
-    read.map_err(at(Stage::Plan, "plan"))?;
-    serde_json::from_slice(&text).map_err(|e| Failed(Stage::Plan, format!("plan: {e}")))
+    read.map_err(at(SetupStage::Plan, "plan"))?;
+    serde_json::from_slice(&text).map_err(|e| Failed(SetupStage::Plan, format!("plan: {e}")))
 }
 
 /// Lets go of the plan and of the other way to the launcher: a path that the user gives may name
 /// our descriptors.
-fn hide_plan() -> Step<()> {
+fn hide_plan() -> SetupResult<()> {
     let hide = || {
         let null = File::options().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&null)?;
         rustix::stdio::dup2_stdout(&null)?;
         Ok(())
     };
-    hide().map_err(at(Stage::Plan, "/dev/null"))
+    hide().map_err(at(SetupStage::Plan, "/dev/null"))
 }
 
 /// Tells what came of it; false where the launcher is gone.
@@ -146,35 +146,36 @@ fn tell(link: &mut File, setup: &Setup) -> bool {
 // ---- who ----
 
 /// The user of the plan on this host: the name is authoritative, the uid must agree.
-fn identify(plan: &Plan) -> Step<User> {
-    let mut users = Users::default();
+fn identify(plan: &Plan) -> SetupResult<User> {
+    let mut users = UserDatabase::default();
     match users.find_name(&plan.user, USER_WAIT) {
         Some(u) if u.uid == plan.uid => Ok(u),
         Some(u) => {
             let why = format!("user {} has uid {} here, not {}", plan.user, u.uid, plan.uid);
-            Err(Failed(Stage::User, why))
+            Err(Failed(SetupStage::User, why))
         }
         // the owner of a personal cluster need not be known by name
         None if plan.uid == crate::sys::euid() => {
             Ok(User { name: plan.user.clone(), uid: plan.uid, gid: plan.gid, ..User::default() })
         }
-        None => Err(Failed(Stage::User, format!("user {} is not known here", plan.user))),
+        None => Err(Failed(SetupStage::User, format!("user {} is not known here", plan.user))),
     }
 }
 
 /// Becomes the user for good, or fails.
-fn become_user(user: &User) -> Step<()> {
+fn become_user(user: &User) -> SetupResult<()> {
     let own = crate::sys::euid();
     if own == user.uid {
         return Ok(());
     }
-    let fail = |what: &str| Failed(Stage::User, format!("cannot become {}: {what}", user.name));
+    let fail =
+        |what: &str| Failed(SetupStage::User, format!("cannot become {}: {what}", user.name));
     let call =
         |what: &str, r: io::Result<()>| r.map_err(|e| fail(&format!("{what}: {}", words(&e))));
     if own != 0 || user.uid == 0 {
         return Err(fail("not permitted"));
     }
-    let mut groups = Users::default().find_groups(user, USER_WAIT);
+    let mut groups = UserDatabase::default().find_groups(user, USER_WAIT);
     call("setgroups", raw::setgroups(&groups))?;
     call("setgid", raw::setresgid(user.gid))?;
     call("setuid", raw::setresuid(user.uid))?;
@@ -191,7 +192,7 @@ fn become_user(user: &User) -> Step<()> {
     Ok(())
 }
 
-fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
+fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
     let mut user = identify(plan)?;
     if user.home.is_empty() {
         user.home = job.home.lossy().into_owned();
@@ -210,13 +211,13 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> Step<i32> {
 }
 
 /// The way to an eexec that runs as another user; root alone can have it.
-fn eexec(due: bool) -> Step<Option<UnixStream>> {
+fn eexec(due: bool) -> SetupResult<Option<UnixStream>> {
     let path = std::env::var_os(EEXEC_SOCKET).filter(|_| due);
     let dial = |path: OsString| with_unix_path(path.as_ref(), |p| UnixStream::connect(p));
-    path.map(dial).transpose().map_err(at(Stage::PreExec, "eexec as LSF_EEXEC_USER"))
+    path.map(dial).transpose().map_err(at(SetupStage::PreExec, "eexec as LSF_EEXEC_USER"))
 }
 
-fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
+fn limits(job: &JobPlan, ready: &mut Ready) -> SetupResult<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let kb = |n: Option<u64>| n.map(|n| n.saturating_mul(1024));
     let l = &job.limits;
@@ -235,7 +236,7 @@ fn limits(job: &JobPlan, ready: &mut Ready) -> Step<()> {
         let top = if what == Resource::Cpu { hard } else { soft };
         let maximum = (top != u64::MAX).then_some(top);
         setrlimit(what, Rlimit { current: Some(soft), maximum })
-            .map_err(|e| at(Stage::Limits, format!("{name} limit {limit}"))(e.into()))?;
+            .map_err(|e| at(SetupStage::Limits, format!("{name} limit {limit}"))(e.into()))?;
     }
     if job.nice != 0 && rustix::process::nice(job.nice).is_err() {
         note(ready, format!("nice value {} is not permitted", job.nice));

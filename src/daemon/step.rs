@@ -1,16 +1,16 @@
 //! A step of a starter's setup, and how it fails: at a stage, in words that name the file.
 
-use crate::proto::launch::{Ready, Stage};
+use crate::proto::launch::{Ready, SetupStage};
 use crate::sys::words;
 use std::io;
 
 /// A step that failed.
-pub struct Failed(pub Stage, pub String);
+pub struct Failed(pub SetupStage, pub String);
 
-pub type Step<T> = Result<T, Failed>;
+pub type SetupResult<T> = Result<T, Failed>;
 
 /// Words of an error with what they are about.
-pub fn at(stage: Stage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
+pub fn at(stage: SetupStage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
     move |e| Failed(stage, format!("{what}: {}", words(&e)))
 }
 

@@ -1,8 +1,8 @@
 //! A job whose setup is done: it only has to be exec'ed.
 
-use super::step::{Step, at};
+use super::step::{SetupResult, at};
 use super::supervise::supervise;
-use crate::proto::launch::Stage;
+use crate::proto::launch::SetupStage;
 use crate::sys::{raw, words};
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// A job that only has to be exec'ed.
-pub struct Task {
+pub struct ReadyTask {
     pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
@@ -28,10 +28,11 @@ pub struct Task {
     pub(super) control: Option<UnixStream>,
 }
 
-impl Task {
+impl ReadyTask {
     /// Becomes the job; returns only where that cannot be, with the exit status for it.
-    pub fn exec(mut self) -> Step<i32> {
-        let std = |r: rustix::io::Result<()>| r.map_err(|e| at(Stage::Output, "stdio")(e.into()));
+    pub fn exec(mut self) -> SetupResult<i32> {
+        let std =
+            |r: rustix::io::Result<()>| r.map_err(|e| at(SetupStage::Output, "stdio")(e.into()));
         std(rustix::stdio::dup2_stdin(&self.stdin))?;
         std(rustix::stdio::dup2_stdout(&self.stdout))?;
         std(rustix::stdio::dup2_stderr(&self.stderr))?;
@@ -44,7 +45,7 @@ impl Task {
         };
         if !self.or_else.is_empty() {
             // what the kernel does not run, a shell may: a script without #!
-            return Task { argv: self.or_else, or_else: Vec::new(), ..self }.exec();
+            return ReadyTask { argv: self.or_else, or_else: Vec::new(), ..self }.exec();
         }
         let _ = writeln!(io::stderr(), "{}: {}", self.argv[0].display(), words(&e));
         Ok(if e.kind() == io::ErrorKind::NotFound { 127 } else { 126 })

@@ -5,8 +5,8 @@ use crate::exec::{plan, report};
 use crate::model::job::{End, Usage, extra};
 use crate::model::reason::term;
 use crate::model::{Now, signals, time::US};
-use crate::proto::launch::{Plan, Ready, Session, Setup, TaskInfo};
-use crate::proto::sbd::{Phase, Post, StartJob, TaskState};
+use crate::proto::launch::{Plan, Ready, SessionProcesses, Setup, TaskInfo};
+use crate::proto::sbd::{AttemptPhase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
 
 const SIGINT: i32 = 2;
@@ -26,7 +26,7 @@ pub const REPORT_SHARE: f64 = 0.1;
 
 /// How far an attempt has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum AttemptStage {
     /// Waiting for its environment or script.
     Blobs,
     /// Asked of the launcher.
@@ -55,7 +55,7 @@ fn is_zero(n: &u64) -> bool {
 /// State that changes and must survive sbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Mark {
+pub struct AttemptMark {
     /// The last order acted on, by an older mbatchd's number and by its own.
     pub seq: u32,
     #[serde(skip_serializing_if = "is_zero")]
@@ -82,7 +82,7 @@ pub struct Note {
     pub order: StartJob,
     /// The part of the command or script that the report shows.
     pub shown: String,
-    pub mark: Mark,
+    pub mark: AttemptMark,
 }
 
 /// The warning action of -wa.
@@ -111,7 +111,7 @@ pub enum Cause {
 #[derive(Clone, Debug)]
 pub struct Attempt {
     pub note: Note,
-    pub stage: Stage,
+    pub stage: AttemptStage,
     /// Kept until it runs, to be sent again to a launcher that lost the first.
     pub plan: Option<Box<Plan>>,
     /// Seconds since the epoch.
@@ -120,7 +120,7 @@ pub struct Attempt {
     pub pid: u32,
     pub ready: Ready,
     /// Set once over.
-    pub outcome: Option<(Phase, i64)>,
+    pub outcome: Option<(AttemptPhase, i64)>,
     /// The troubles of its report, output or transfers.
     pub after: String,
     pub post: Post,
@@ -154,14 +154,14 @@ pub struct Attempt {
 impl Attempt {
     pub fn new(order: StartJob, now: Now) -> Self {
         let shown = report::shown(&order.spec.command.0);
-        Attempt::noted(Note { order, shown, mark: Mark::default() }, now)
+        Attempt::noted(Note { order, shown, mark: AttemptMark::default() }, now)
     }
 
     /// From the note of an attempt that the launcher knows.
     pub fn noted(note: Note, now: Now) -> Self {
         Attempt {
             note,
-            stage: Stage::Blobs,
+            stage: AttemptStage::Blobs,
             plan: None,
             accepted: now.secs(),
             started: 0,
@@ -194,7 +194,7 @@ impl Attempt {
 
     /// Neither over nor about to be.
     pub fn live(&self) -> bool {
-        matches!(self.stage, Stage::Launching | Stage::Running)
+        matches!(self.stage, AttemptStage::Launching | AttemptStage::Running)
     }
 
     pub fn suspended(&self) -> bool {
@@ -320,7 +320,7 @@ impl Attempt {
     }
 
     /// Takes a look at its processes; says which limit they are over.
-    pub fn sampled(&mut self, now: Now, s: &Session) -> Option<Cause> {
+    pub fn sampled(&mut self, now: Now, s: &SessionProcesses) -> Option<Cause> {
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
         let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);
@@ -465,7 +465,7 @@ impl Attempt {
     /// The word of its starter when report and transfers are done, or that it ended before. The
     /// transfers are part of the job: it ends with them.
     pub fn told_after(&mut self, now: Now, info: &TaskInfo) {
-        if self.stage != Stage::Finishing {
+        if self.stage != AttemptStage::Finishing {
             return;
         }
         let copies = !plan::copies_back(&self.note.order).is_empty();
@@ -485,10 +485,12 @@ impl Attempt {
         let o = &self.note.order;
         let mark = &self.note.mark;
         let (phase, time) = match (&self.outcome, self.stage) {
-            (Some((phase, time)), Stage::Over) => (phase.clone(), *time),
-            (_, Stage::Blobs | Stage::Launching) => (Phase::Starting, self.accepted),
-            _ if mark.susp_since != 0 => (Phase::Suspended, mark.susp_since),
-            _ => (Phase::Running, self.started),
+            (Some((phase, time)), AttemptStage::Over) => (phase.clone(), *time),
+            (_, AttemptStage::Blobs | AttemptStage::Launching) => {
+                (AttemptPhase::Starting, self.accepted)
+            }
+            _ if mark.susp_since != 0 => (AttemptPhase::Suspended, mark.susp_since),
+            _ => (AttemptPhase::Running, self.started),
         };
         TaskState {
             key: o.key,
@@ -510,7 +512,7 @@ impl Attempt {
     /// The end of the attempt, if its job ran: how, the TERM_ number, when.
     pub fn end(&self) -> Option<(End, u32, i64)> {
         match self.outcome {
-            Some((Phase::Ended { end, exit_info }, time)) => Some((end, exit_info, time)),
+            Some((AttemptPhase::Ended { end, exit_info }, time)) => Some((end, exit_info, time)),
             _ => None,
         }
     }

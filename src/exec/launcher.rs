@@ -7,14 +7,14 @@
 //! personal cluster of root, and there every other uid.
 
 use super::launcher_state::{
-    self, LauncherState, RESTART_FIRST, Replay, Saved, SupervisedDaemon, Task,
+    self, LaunchedTask, LauncherState, RESTART_FIRST, Replay, Saved, SupervisedDaemon,
 };
 use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, Ended, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, Step, TASKS_MAX, TaskId,
-    TaskInfo,
+    self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskId, TaskInfo,
+    TaskStep,
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
 use std::collections::BTreeMap;
@@ -196,7 +196,7 @@ impl Launcher {
         }
         let (uid, started) = (plan.uid, now.secs());
         let info = TaskInfo { id, uid, pid: 0, started, setup: None, ended: None, note };
-        self.state.tasks.insert(id, Task { info, ticks: 0, child: true, forget: false });
+        self.state.tasks.insert(id, LaunchedTask { info, ticks: 0, child: true, forget: false });
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
 
@@ -221,7 +221,7 @@ impl Launcher {
         if self.state.tasks.len() >= TASKS_MAX {
             return Some(format!("{TASKS_MAX} tasks are known here already"));
         }
-        if self.down.is_some() && matches!(id.step, Step::Job | Step::Task) {
+        if self.down.is_some() && matches!(id.step, TaskStep::Job | TaskStep::Task) {
             return Some("this host's launcher is going down".into());
         }
         None
@@ -244,7 +244,7 @@ impl Launcher {
     }
 
     fn note(&mut self, key: JobKey, note: String, out: &mut Vec<Effect>) {
-        let id = TaskId { key, step: Step::Job };
+        let id = TaskId { key, step: TaskStep::Job };
         let fault = self.note_fault(id, note.len());
         if let Some(t) = self.state.tasks.get_mut(&id).filter(|_| fault.is_none()) {
             t.info.note.clone_from(&note);
@@ -254,7 +254,7 @@ impl Launcher {
 
     fn forget(&mut self, key: JobKey, out: &mut Vec<Effect>) {
         let mut known = false;
-        for step in Step::ALL {
+        for step in TaskStep::ALL {
             let id = TaskId { key, step };
             match self.state.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,
@@ -399,7 +399,7 @@ impl Launcher {
     fn exited(&mut self, now: Now, pid: u32, status: i32, usage: Usage, out: &mut Vec<Effect>) {
         if let Some(id) = self.children.remove(&pid) {
             let (time, end) = (now.secs(), End::Status(status));
-            self.end(now, id, Ended { time, end, usage, restarted: false }, out);
+            self.end(now, id, TaskEnd { time, end, usage, restarted: false }, out);
         } else if let Some(sup) = self.state.supervised.iter().find(|s| s.pid == pid && s.child) {
             let daemon = sup.daemon;
             if sup.kill_at.is_none() {
@@ -411,7 +411,7 @@ impl Launcher {
     }
 
     fn gone(&mut self, now: Now, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
-        let is = |t: &&Task| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
+        let is = |t: &&LaunchedTask| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
         if let Some(id) = self.state.tasks.values().find(is).map(|t| t.info.id) {
             self.end(now, id, unknown(now, false), out);
         }
@@ -421,7 +421,7 @@ impl Launcher {
         }
     }
 
-    fn end(&mut self, now: Now, id: TaskId, ended: Ended, out: &mut Vec<Effect>) {
+    fn end(&mut self, now: Now, id: TaskId, ended: TaskEnd, out: &mut Vec<Effect>) {
         let Some(t) = self.state.tasks.get_mut(&id) else { return };
         t.info.ended = Some(ended);
         if t.forget {
@@ -472,7 +472,8 @@ impl Launcher {
     /// No task is alive, and no end waits for somebody who is there to hear of it.
     fn nothing_to_tell(&self) -> bool {
         let heard = self.conns.values().any(|c| c.1);
-        self.state.tasks.is_empty() || (!heard && !self.state.tasks.values().any(Task::alive))
+        self.state.tasks.is_empty()
+            || (!heard && !self.state.tasks.values().any(LaunchedTask::alive))
     }
 
     // ---- time, journal, connections ----
@@ -545,10 +546,10 @@ impl Launcher {
         }
     }
 
-    fn tell(&self, step: Step, msg: LaunchMsg, out: &mut Vec<Effect>) {
+    fn tell(&self, step: TaskStep, msg: LaunchMsg, out: &mut Vec<Effect>) {
         let hears = |daemon| match daemon {
-            Some(Daemon::Res) => step == Step::Task,
-            Some(Daemon::Sbatchd) => step != Step::Task,
+            Some(Daemon::Res) => step == TaskStep::Task,
+            Some(Daemon::Sbatchd) => step != TaskStep::Task,
             _ => true,
         };
         for (&conn, _) in self.conns.iter().filter(|(_, c)| c.1 && hears(c.0)) {
@@ -597,8 +598,8 @@ impl Machine for Launcher {
     }
 }
 
-fn unknown(now: Now, restarted: bool) -> Ended {
-    Ended { time: now.secs(), end: End::Unknown, usage: Usage::default(), restarted }
+fn unknown(now: Now, restarted: bool) -> TaskEnd {
+    TaskEnd { time: now.secs(), end: End::Unknown, usage: Usage::default(), restarted }
 }
 
 /// A task as told to others: without its note.

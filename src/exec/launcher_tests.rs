@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::exec::launcher_state::read_journal;
-use crate::proto::launch::{LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, What};
+use crate::proto::launch::{LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, TaskPlan};
 
 const SBD: ConnId = 1 << 62;
 
@@ -16,11 +16,11 @@ fn conf(uid: u32, personal: bool) -> LauncherConf {
 }
 
 fn job(n: u32) -> TaskId {
-    TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job }
+    TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job }
 }
 
 fn plan(uid: u32) -> Box<Plan> {
-    let what = What::Job(Box::default());
+    let what = TaskPlan::Job(Box::default());
     Box::new(Plan { uid, gid: 5, user: "u".into(), what })
 }
 
@@ -78,7 +78,7 @@ impl Rig {
     }
 }
 
-fn told_end(out: &[Effect]) -> Vec<(TaskId, Ended)> {
+fn told_end(out: &[Effect]) -> Vec<(TaskId, TaskEnd)> {
     let mut ends = Vec::new();
     for e in out {
         if let Effect::Send { msg: Msg::Launch(LaunchMsg::Task(t)), .. } = e {
@@ -111,7 +111,7 @@ fn a_start_is_idempotent_and_its_end_waits() {
 
     let usage = Usage { utime_us: 5, ..Usage::default() };
     let out = r.os(at(3), OsInput::Exited { pid: 500, status: 0x300, usage });
-    let ended = Ended { time: 1_000_003, end: End::Status(0x300), usage, restarted: false };
+    let ended = TaskEnd { time: 1_000_003, end: End::Status(0x300), usage, restarted: false };
     assert_eq!(told_end(&out), [(job(7), ended)]);
     assert_eq!(told_end(&r.ask(at(4), again.clone())), [(job(7), ended)]);
     let all = listed(&r.ask(at(4), LaunchMsg::Hello));
@@ -165,17 +165,17 @@ fn a_daemon_hears_of_its_own_tasks() {
         r.step(at(0), Input::Opened { conn, peer: Peer::Local { uid: 1000, pid } });
         r.step(at(0), Input::Msg { conn, msg: Msg::Launch(LaunchMsg::Hello) });
     }
-    let mut told = |step: Step, pid: u32| {
+    let mut told = |step: TaskStep, pid: u32| {
         let id = TaskId { step, ..job(pid) };
         r.ask(at(1), LaunchMsg::Start { id, plan: plan(1000), note: String::new() });
         r.os(at(1), OsInput::Spawned { id, pid, ticks: 9 });
-        let failed = Setup::Failed { at: crate::proto::launch::Stage::Input, why: "x".into() };
+        let failed = Setup::Failed { at: crate::proto::launch::SetupStage::Input, why: "x".into() };
         let out = r.os(at(1), OsInput::Setup { id, setup: failed, ended: false });
         told_tasks(&out).iter().map(|t| t.0 - SBD).collect::<Vec<_>>()
     };
-    assert_eq!(told(Step::Job, 500), [0, 2]);
-    assert_eq!(told(Step::Finish, 501), [0, 2]);
-    assert_eq!(told(Step::Task, 502), [1, 2]);
+    assert_eq!(told(TaskStep::Job, 500), [0, 2]);
+    assert_eq!(told(TaskStep::Finish, 501), [0, 2]);
+    assert_eq!(told(TaskStep::Task, 502), [1, 2]);
 }
 
 #[test]

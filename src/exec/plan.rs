@@ -4,7 +4,7 @@ use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
 use crate::model::job::{CopyFile, EEXEC_DATA, End, copies, extra, opt, opt2};
-use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, What};
+use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
 
@@ -303,7 +303,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         eexec: eexec(site, user_env),
         attach: None,
     };
-    Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: What::Job(Box::new(job)) }
+    Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: TaskPlan::Job(Box::new(job)) }
 }
 
 /// The site's eexec with what esub has printed for it.

@@ -33,7 +33,7 @@ fn env_of(o: &StartJob, user: &[u8]) -> Vec<String> {
         terminate_interval: 10,
         ..HostEnvironment::default()
     };
-    let What::Job(job) = plan(&site, o, user, b"").what else { panic!() };
+    let TaskPlan::Job(job) = plan(&site, o, user, b"").what else { panic!() };
     let vars = job.env.0.split(|&b| b == 0).filter(|v| !v.is_empty());
     vars.map(|v| String::from_utf8_lossy(v).into_owned()).collect()
 }
@@ -169,8 +169,8 @@ fn directories_below_home_move_with_it() {
 fn a_cwd_that_must_exist() {
     let site = HostEnvironment::default();
     let need = |env: &[u8]| match plan(&site, &order(), env, b"").what {
-        What::Job(j) => j.need_cwd,
-        What::Finish(_) => panic!(),
+        TaskPlan::Job(j) => j.need_cwd,
+        TaskPlan::Finish(_) => panic!(),
     };
     assert!(!need(b"A=1") && need(b"A=1\0LSB_EXIT_IF_CWD_NOTEXIST=Y\0"));
 }

@@ -6,7 +6,7 @@ use super::os;
 use super::world::World;
 use crate::proto::Daemon;
 use crate::proto::Msg;
-use crate::proto::launch::{OsInput, Ready, Setup, Step};
+use crate::proto::launch::{OsInput, Ready, Setup, TaskStep};
 use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
 
 impl World {
@@ -126,7 +126,7 @@ impl World {
             return;
         }
         let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
-        if t.id.step == Step::Job && !t.waiting {
+        if t.id.step == TaskStep::Job && !t.waiting {
             self.check.ended(host, t.id.key, Some(t.status));
         }
         if let Some(l) =

@@ -1,6 +1,6 @@
 //! A connection and its two ends.
 
-use crate::proto::held_replies::Held;
+use crate::proto::held_replies::HeldReplies;
 use crate::proto::machine::ConnId;
 
 /// One end of a connection.
@@ -20,7 +20,7 @@ pub(super) struct Conn {
     /// On one host: never isolated.
     pub(super) local: bool,
     /// Messages that mbatchd's end holds.
-    pub(super) held: Held,
+    pub(super) held: HeldReplies,
     /// The connection closes when they have gone.
     pub(super) closing: bool,
 }

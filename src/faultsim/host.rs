@@ -4,7 +4,7 @@
 use super::event::SimEvent;
 use super::os::{self, SimTask};
 use super::world::World;
-use crate::proto::launch::{OsEffect, OsInput, Session, Step, TaskId, What};
+use crate::proto::launch::{OsEffect, OsInput, SessionProcesses, TaskId, TaskPlan, TaskStep};
 use crate::proto::machine::Input;
 use std::collections::VecDeque;
 
@@ -15,8 +15,8 @@ impl World {
         match eff {
             OsEffect::Spawn { id, plan } => {
                 let (ms, code) = match &plan.what {
-                    What::Job(j) => os::work(&j.command.lossy(), id.key.attempt),
-                    What::Finish(_) => (1, 0),
+                    TaskPlan::Job(j) => os::work(&j.command.lossy(), id.key.attempt),
+                    TaskPlan::Finish(_) => (1, 0),
                 };
                 let parent = self.procs[p].born;
                 let os = &mut self.hosts[host].os;
@@ -60,7 +60,7 @@ impl World {
             OsEffect::Sample { sids } => {
                 let os = &self.hosts[host].os;
                 let session = |sid: &u32| {
-                    os.tasks.get(sid).filter(|t| !t.waiting).map(|_| Session {
+                    os.tasks.get(sid).filter(|t| !t.waiting).map(|_| SessionProcesses {
                         sid: *sid,
                         usage: os::usage(1000),
                         pids: vec![*sid],
@@ -87,7 +87,7 @@ impl World {
         let (end, gen_) = (now + delay + t.left, t.gen_);
         self.push(now + delay, SimEvent::TaskReady { host, boot, pid });
         self.push(end, SimEvent::TaskEnd { host, boot, pid, gen_ });
-        if id.step == Step::Job {
+        if id.step == TaskStep::Job {
             self.check.started(host, id.key, self.scale.slots);
         }
     }

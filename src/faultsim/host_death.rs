@@ -15,7 +15,7 @@ use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::machine::{ConnId, Input};
-use crate::proto::sbd::{Phase, SbdMsg, TaskState};
+use crate::proto::sbd::{AttemptPhase, SbdMsg, TaskState};
 
 /// Seconds without a word after which a host may be given up: three tries of 20 seconds.
 const TRIES_SECS: u64 = 60;
@@ -92,7 +92,7 @@ impl World {
     }
 
     fn host_says(&mut self, t: &TaskState) {
-        if !matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. }) {
+        if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
             self.check.forsaken.remove(&t.key);
         }
     }

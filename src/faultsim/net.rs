@@ -10,7 +10,7 @@ use super::event::SimEvent;
 use super::world::World;
 use crate::proto::Daemon;
 use crate::proto::Msg;
-use crate::proto::held_replies::Held;
+use crate::proto::held_replies::HeldReplies;
 use crate::proto::machine::{ConnId, Input};
 
 impl World {
@@ -39,8 +39,10 @@ impl World {
                 ConnEnd::Client { client, .. } => self.clients[client].conn = Some(id),
             }
         }
-        self.conns
-            .insert(id, Conn { a, b, last: [0, 0], local, held: Held::default(), closing: false });
+        self.conns.insert(
+            id,
+            Conn { a, b, last: [0, 0], local, held: HeldReplies::default(), closing: false },
+        );
         id
     }
 

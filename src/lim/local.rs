@@ -8,7 +8,7 @@ pub const RES_ACTIVE_MIN: u64 = 10;
 
 /// The state of this host alone.
 #[derive(Debug, Default)]
-pub struct Local {
+pub struct LocalHost {
     /// Locked by its administrator until then.
     pub(super) lock: Option<u64>,
     /// RES was seen then; looked for next at.
@@ -19,7 +19,7 @@ pub struct Local {
     pub now: u64,
 }
 
-impl Local {
+impl LocalHost {
     pub fn start(&mut self, now: u64) {
         (self.res_seen, self.res_at) = (now, now + 2 * US);
     }

@@ -19,7 +19,7 @@ use crate::model::reason::err;
 use crate::model::time::US;
 use crate::proto::lim::{HostLoad, LimMsg, LoadSample, status};
 use crate::proto::machine::ConnId;
-use crate::proto::{Daemon, Effect, Input, Keep, Machine, Msg, Peer, Refusal, caps};
+use crate::proto::{Daemon, Effect, Input, LockRecord, Machine, Msg, Peer, Refusal, caps};
 use std::collections::BTreeSet;
 
 /// Seconds between two measurements.
@@ -61,7 +61,7 @@ impl Lim {
         self.elims.unsettle(now);
         self.update_elims(now, out);
         if self.is_master() {
-            out.push(Effect::Recall(Keep::Locks));
+            out.push(Effect::Recall(LockRecord::Locks));
             (self.beats, self.beat_at) = (0, now.after(1));
             self.call(now, true, out);
         } else {

@@ -46,7 +46,7 @@ pub struct MelimConf {
 
 /// The inputs.
 #[derive(Debug)]
-pub enum Input<'a> {
+pub enum MelimInput<'a> {
     Output(usize, &'a [u8]),
     /// The elim ended: exit code, or None after a signal or a failed start.
     Ended(usize, Option<i32>),
@@ -55,7 +55,7 @@ pub enum Input<'a> {
 
 /// The effects.
 #[derive(Debug, PartialEq)]
-pub enum Effect {
+pub enum MelimEffect {
     Start(usize),
     Kill(usize),
     /// A line for LIM.
@@ -115,23 +115,23 @@ impl Melim {
     }
 
     /// Takes one input.
-    pub fn step(&mut self, now: u64, input: Input, out: &mut Vec<Effect>) {
+    pub fn step(&mut self, now: u64, input: MelimInput, out: &mut Vec<MelimEffect>) {
         match input {
-            Input::Output(i, bytes) => self.output(now, i, bytes, out),
-            Input::Ended(i, code) => self.ended(i, code, out),
-            Input::Tick => {}
+            MelimInput::Output(i, bytes) => self.output(now, i, bytes, out),
+            MelimInput::Ended(i, code) => self.ended(i, code, out),
+            MelimInput::Tick => {}
         }
         self.tick(now, out);
     }
 
-    fn tick(&mut self, now: u64, out: &mut Vec<Effect>) {
+    fn tick(&mut self, now: u64, out: &mut Vec<MelimEffect>) {
         for i in 0..self.elims.len() {
             if self.start_at(&self.elims[i]).is_some_and(|at| at <= now) {
                 let e = &mut self.elims[i];
                 (e.running, e.since, e.starts) = (true, Some(now), e.starts + 1);
                 (e.line, e.skipping, e.begun) = (Vec::new(), false, None);
-                out.push(Effect::Say(log::Level::Info, format!("{}: started", e.name)));
-                out.push(Effect::Start(i));
+                out.push(MelimEffect::Say(log::Level::Info, format!("{}: started", e.name)));
+                out.push(MelimEffect::Start(i));
             }
             let (block, e) = (self.conf.block, &mut self.elims[i]);
             if let (Some(begun), Some(block)) = (e.begun, block)
@@ -139,8 +139,8 @@ impl Melim {
             {
                 e.begun = None;
                 let text = format!("{}: a line is not whole after {block} s: started anew", e.name);
-                out.push(Effect::Say(log::Level::Warn, text));
-                out.push(Effect::Kill(i));
+                out.push(MelimEffect::Say(log::Level::Warn, text));
+                out.push(MelimEffect::Kill(i));
             }
         }
         let before = self.values.len();
@@ -152,11 +152,11 @@ impl Melim {
             for (name, (value, ..)) in &self.values {
                 line.push_str(&format!(" {name} {value}"));
             }
-            out.push(Effect::Report(line));
+            out.push(MelimEffect::Report(line));
         }
     }
 
-    fn ended(&mut self, i: usize, code: Option<i32>, out: &mut Vec<Effect>) {
+    fn ended(&mut self, i: usize, code: Option<i32>, out: &mut Vec<MelimEffect>) {
         let Some(e) = self.elims.get_mut(i) else { return };
         e.running = false;
         if !e.line.is_empty() {
@@ -177,10 +177,10 @@ impl Melim {
                     format!("started again {RESTART_SECS} s after its last start"),
                 ),
             };
-        out.push(Effect::Say(level, format!("{name}: ended with {how}; {what}")));
+        out.push(MelimEffect::Say(level, format!("{name}: ended with {how}; {what}")));
     }
 
-    fn output(&mut self, now: u64, i: usize, bytes: &[u8], out: &mut Vec<Effect>) {
+    fn output(&mut self, now: u64, i: usize, bytes: &[u8], out: &mut Vec<MelimEffect>) {
         for piece in bytes.split_inclusive(|b| *b == b'\n') {
             let Some(e) = self.elims.get_mut(i) else { return };
             let whole = piece.ends_with(b"\n");
@@ -204,12 +204,12 @@ impl Melim {
         }
     }
 
-    fn line(&mut self, now: u64, i: usize, line: &[u8], out: &mut Vec<Effect>) {
+    fn line(&mut self, now: u64, i: usize, line: &[u8], out: &mut Vec<MelimEffect>) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\n', '\r']);
         if self.conf.debug {
             let said = format!("{}: <{text}>", self.elims[i].name);
-            out.push(Effect::Say(log::Level::Info, said));
+            out.push(MelimEffect::Say(log::Level::Info, said));
         }
         match parse(text, &self.conf.shared) {
             Ok(pairs) => {
@@ -232,11 +232,11 @@ impl Melim {
     }
 }
 
-fn fault(e: &mut Elim, why: &str, out: &mut Vec<Effect>) {
+fn fault(e: &mut Elim, why: &str, out: &mut Vec<MelimEffect>) {
     e.faults += 1;
     if e.faults <= FAULTS_LOGGED || e.faults.is_multiple_of(1000) {
         let text = format!("{}: fault {}: {why}", e.name, e.faults);
-        out.push(Effect::Say(log::Level::Warn, text));
+        out.push(MelimEffect::Say(log::Level::Warn, text));
     }
 }
 

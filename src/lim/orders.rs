@@ -14,7 +14,7 @@ use crate::model::time::US;
 use crate::proto::launch::LaunchMsg;
 use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Endpoint, OWN};
-use crate::proto::{Daemon, Effect, Keep, Logging, Msg, Peer, Refusal};
+use crate::proto::{Daemon, Effect, LockRecord, Logging, Msg, Peer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The connection to this host's launcher.
@@ -56,7 +56,7 @@ impl Lim {
                 let left = (until - now.mono_us.min(until)) as i64;
                 let until = now.wall_us.saturating_add(if secs == 0 { i64::MAX } else { left });
                 let text = if on { until.to_string() } else { String::new() };
-                out.push(Effect::Keep { what: Keep::Lock, text });
+                out.push(Effect::Keep { what: LockRecord::Lock, text });
                 self.again(now, out);
             }
             LimMsg::Verbose { level } => {
@@ -78,7 +78,7 @@ impl Lim {
                 self.fresh.insert(known.load.host.clone());
                 let locked = self.hosts.iter().filter(|(_, k)| k.locked);
                 let text = locked.map(|(name, _)| format!("{name}\n")).collect();
-                out.push(Effect::Keep { what: Keep::Locks, text });
+                out.push(Effect::Keep { what: LockRecord::Locks, text });
             }
             LimMsg::Adjust { hosts } => {
                 // each host once, and all of them or none
@@ -129,15 +129,15 @@ impl Lim {
     }
 
     /// Data that an earlier LIM kept.
-    pub(super) fn kept(&mut self, now: Now, what: Keep, text: &str, out: &mut Vec<Effect>) {
+    pub(super) fn kept(&mut self, now: Now, what: LockRecord, text: &str, out: &mut Vec<Effect>) {
         match what {
-            Keep::Lock => {
+            LockRecord::Lock => {
                 let until = text.trim().parse::<i64>().unwrap_or(0);
                 let left = until.saturating_sub(now.wall_us).max(0) as u64;
                 self.local.lock = (left > 0).then(|| now.mono_us.saturating_add(left));
                 self.again(now, out);
             }
-            Keep::Locks if self.is_master() => {
+            LockRecord::Locks if self.is_master() => {
                 let locked: BTreeSet<&str> = text.lines().collect();
                 for (name, known) in &mut self.hosts {
                     known.locked = locked.contains(name.as_str());
@@ -146,7 +146,7 @@ impl Lim {
                     self.fresh.insert(name.clone());
                 }
             }
-            Keep::Locks => {}
+            LockRecord::Locks => {}
         }
     }
 

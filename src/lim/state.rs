@@ -2,7 +2,7 @@
 //! above it act on it: readings.rs keeps and shows readings, external.rs runs elims, join.rs lets
 //! hosts in, orders.rs takes orders; machine.rs has the turn and calls them all.
 
-use super::local::Local;
+use super::local::LocalHost;
 use super::{Election, copies, elims, facts, meter};
 use crate::conf::BaseConf;
 use crate::model::time::US;
@@ -59,7 +59,7 @@ pub struct Lim {
     pub(super) fresh: BTreeSet<String>,
     pub(super) peers: BTreeMap<ConnId, Peer>,
     pub(super) subs: BTreeMap<ConnId, Sub>,
-    pub(super) local: Local,
+    pub(super) local: LocalHost,
     pub(super) joining: Joining,
     pub(super) sample_at: u64,
     pub(super) beat_at: u64,
@@ -95,7 +95,7 @@ impl Lim {
             fresh: BTreeSet::new(),
             peers: BTreeMap::new(),
             subs: BTreeMap::new(),
-            local: Local::default(),
+            local: LocalHost::default(),
             joining: Joining::default(),
             sample_at: 0,
             beat_at: 0,

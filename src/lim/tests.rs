@@ -448,11 +448,11 @@ fn locks_outlive_lim() {
     };
     let (timed, for_good, none) = (order("", true, 30), order("", true, 0), order("", false, 0));
     let (one, both) = (order("h2", true, 0), order("h1", true, 0));
-    assert_eq!(none, (Keep::Lock, String::new()));
+    assert_eq!(none, (LockRecord::Lock, String::new()));
     assert_eq!((one.1.as_str(), both.1.as_str()), ("h2\n", "h1\nh2\n"));
     let locks = |lim: &Lim| lim.hosts["h1"].load.status & (status::LOCK_U | status::LOCK_M);
     // the next LIM of this host, whose clock began anew; the wall clock did not
-    let next = |kept: &[&(Keep, String)], secs: u64| {
+    let next = |kept: &[&(LockRecord, String)], secs: u64| {
         let mut lim = Lim::new(base(), "h1");
         let now = Now { mono_us: 5 * US, ..at(secs) };
         for (what, text) in kept.iter().map(|k| (**k).clone()) {
@@ -460,7 +460,7 @@ fn locks_outlive_lim() {
         }
         let mut out = Vec::new();
         lim.step(now, Input::Start, &mut out);
-        assert!(out.iter().any(|e| matches!(e, Effect::Recall(Keep::Locks))));
+        assert!(out.iter().any(|e| matches!(e, Effect::Recall(LockRecord::Locks))));
         lim.step(now, sample(0, 0), &mut Vec::new());
         lim
     };

@@ -3,10 +3,10 @@
 //! attempt. Only events since the log was begun are looked at: a switch waits until lsb.acct holds
 //! everything before, and notes in the checksum file how long it was then.
 
-use super::checksums::{ACCT_MARK, Head};
+use super::checksums::{ACCT_MARK, ChecksumHead};
 use super::codec::read_finish;
 use super::disk::{Disk, FileId, read_full};
-use super::record_walk::{RecordWalker, What};
+use super::record_walk::{PlaceContents, RecordWalker};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
@@ -68,7 +68,7 @@ impl Ended<'_> {
 }
 
 /// The known state of lsb.acct.
-pub struct Missing {
+pub struct AcctState {
     /// The finishes that it lacks, in the order of the events.
     pub finishes: Vec<Finish>,
     /// Length of its whole lines.
@@ -80,10 +80,10 @@ pub struct Missing {
 /// Compares lsb.acct with the events. `ends`: indices of the records that ended a job, ascending.
 pub fn missing(
     disk: &mut dyn Disk,
-    head: Option<Head>,
+    head: Option<ChecksumHead>,
     records: &[Record],
     ends: &[usize],
-) -> io::Result<Missing> {
+) -> io::Result<AcctState> {
     let ended = gather(records, ends);
     let mut wanted = Wanted::default();
     ended.iter().for_each(|e| wanted.add(e.key()));
@@ -92,7 +92,7 @@ pub fn missing(
     let mut lacking: Vec<Finish> =
         ended.iter().rev().filter(|e| wanted.take(&e.key())).map(Ended::finish).collect();
     lacking.reverse();
-    Ok(Missing { finishes: lacking, end, synced })
+    Ok(AcctState { finishes: lacking, end, synced })
 }
 
 /// The finishes that are looked for, with their number: those of a job that never ran are equal.
@@ -129,7 +129,7 @@ const SKEW: i64 = 3600;
 /// Of a log without records nothing is said.
 pub fn ahead(
     disk: &mut dyn Disk,
-    head: Option<Head>,
+    head: Option<ChecksumHead>,
     records: &[Record],
     newest: i64,
 ) -> io::Result<Option<JobRef>> {
@@ -196,7 +196,7 @@ fn begun(
     disk: &mut dyn Disk,
     file: FileId,
     len: u64,
-    head: Option<Head>,
+    head: Option<ChecksumHead>,
 ) -> io::Result<Option<u64>> {
     let Some(head) = head.filter(|head| head.acct_at <= len) else { return Ok(None) };
     Ok((mark(disk, file, head.acct_at)? == head.acct_crc).then_some(head.acct_at))
@@ -311,7 +311,7 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
 /// and the length of its whole lines.
 fn remove_accounted(
     disk: &mut dyn Disk,
-    head: Option<Head>,
+    head: Option<ChecksumHead>,
     wanted: &mut Wanted,
 ) -> io::Result<(u64, u64)> {
     let (mut from, mut end) = (0, 0);
@@ -344,7 +344,7 @@ fn remove_accounted(
 fn remove_accounted_in(
     disk: &mut dyn Disk,
     file: FileId,
-    head: Option<Head>,
+    head: Option<ChecksumHead>,
     wanted: &mut Wanted,
     cut: bool,
 ) -> io::Result<(u64, u64)> {
@@ -355,7 +355,7 @@ fn remove_accounted_in(
     // From here on it is torn; what is readable behind it.
     let mut torn: Option<(u64, Vec<Key>)> = None;
     while let Some(step) = walker.step(disk, &mut line)? {
-        if step.what == What::Partial {
+        if step.what == PlaceContents::Partial {
             break;
         }
         end = step.end;

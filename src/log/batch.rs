@@ -1,6 +1,6 @@
 //! The contents of one commit: records, spooled bytes, accounting.
 
-use super::checksums::Entry;
+use super::checksums::ChecksumEntry;
 use super::codec::{job_of, write_finish, write_record};
 use crate::model::event::{Event, Finish, Record};
 use crate::model::job::SpoolRef;
@@ -12,7 +12,7 @@ pub(super) struct SpoolRun {
     pub(super) at: u64,
     pub(super) data: Vec<u8>,
     /// Of the pieces in it.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ChecksumEntry>,
 }
 
 /// The contents of one commit.
@@ -22,7 +22,7 @@ pub struct Batch {
     pub ticket: u64,
     pub(super) events: Vec<u8>,
     /// Places relative to the batch.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ChecksumEntry>,
     pub(super) spool: Vec<SpoolRun>,
     pub(super) acct: Vec<u8>,
     pub(super) newest: i64,
@@ -42,7 +42,7 @@ impl Batch {
         }
         if self.events.len() > from {
             let line = &self.events[from..];
-            self.entries.push(Entry::of(from as u64, line, &record.event));
+            self.entries.push(ChecksumEntry::of(from as u64, line, &record.event));
             self.newest = self.newest.max(record.time);
             self.control |= job_of(&record.event).job == 0;
         }
@@ -66,11 +66,11 @@ impl Batch {
             return;
         }
         let (len, crc) = (data.len() as u32, crc32fast::hash(data));
-        let entry = Entry { at: at.at, len, crc, ..Entry::default() };
+        let entry = ChecksumEntry { at: at.at, len, crc, ..ChecksumEntry::default() };
         self.spool_run(at.spool, at.at, data, &[entry]);
     }
 
-    fn spool_run(&mut self, spool: u32, at: u64, data: &[u8], entries: &[Entry]) {
+    fn spool_run(&mut self, spool: u32, at: u64, data: &[u8], entries: &[ChecksumEntry]) {
         match self.spool.last_mut() {
             Some(run) if run.spool == spool && run.at + run.data.len() as u64 == at => {
                 run.data.extend_from_slice(data);
@@ -104,7 +104,7 @@ impl Batch {
         self.ticket = self.ticket.max(later.ticket);
         let base = self.events.len() as u64;
         self.events.extend_from_slice(&later.events);
-        self.entries.extend(later.entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
+        self.entries.extend(later.entries.iter().map(|e| ChecksumEntry { at: e.at + base, ..*e }));
         for run in later.spool {
             self.spool_run(run.spool, run.at, &run.data, &run.entries);
         }

@@ -27,7 +27,7 @@ pub const ACCT_MARK: u64 = 256;
 
 /// One record, as the checksum file knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct ChecksumEntry {
     /// Byte offset of the record in lsb.events.
     pub at: u64,
     /// Length of the record with its newline, bytes.
@@ -77,9 +77,9 @@ pub fn is_kind(name: &str) -> bool {
     KINDS.contains(&name)
 }
 
-impl Entry {
+impl ChecksumEntry {
     /// The entry of a record's line.
-    pub fn of(at: u64, line: &[u8], event: &Event) -> Entry {
+    pub fn of(at: u64, line: &[u8], event: &Event) -> ChecksumEntry {
         let crc = crc32fast::hash(line);
         let job = match event {
             Event::QueueCtrl { queue: name, .. } | Event::HostCtrl { host: name, .. } => {
@@ -87,7 +87,7 @@ impl Entry {
             }
             _ => super::codec::job_of(event),
         };
-        Entry { at, len: line.len() as u32, crc, job, kind: kind_of(event) }
+        ChecksumEntry { at, len: line.len() as u32, crc, job, kind: kind_of(event) }
     }
 
     /// First byte behind the record.
@@ -118,14 +118,20 @@ impl Entry {
     }
 
     /// The entry in these bytes, `None` where they are damaged.
-    pub fn get(bytes: &[u8]) -> Option<Entry> {
+    pub fn get(bytes: &[u8]) -> Option<ChecksumEntry> {
         let bytes: &[u8; ENTRY] = bytes.try_into().ok()?;
         if crc32fast::hash(&bytes[..28]) != word(bytes, 28) {
             return None;
         }
         let job = JobRef { job: word(bytes, 16), idx: word(bytes, 20) };
         let at = u64::from(word(bytes, 4)) << 32 | u64::from(word(bytes, 0));
-        Some(Entry { at, len: word(bytes, 8), crc: word(bytes, 12), job, kind: word(bytes, 24) })
+        Some(ChecksumEntry {
+            at,
+            len: word(bytes, 8),
+            crc: word(bytes, 12),
+            job,
+            kind: word(bytes, 24),
+        })
     }
 }
 
@@ -135,7 +141,7 @@ fn word(bytes: &[u8; ENTRY], at: usize) -> u32 {
 
 /// The head of a checksum file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ChecksumHead {
     /// Spool file that was begun with this log.
     pub spool: u32,
     /// lsb.acct held everything about earlier logs up to here.
@@ -144,7 +150,7 @@ pub struct Head {
     pub acct_crc: u32,
 }
 
-impl Head {
+impl ChecksumHead {
     pub fn put(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(ENTRY);
         out.extend_from_slice(MAGIC);
@@ -157,7 +163,7 @@ impl Head {
         out
     }
 
-    fn get(bytes: &[u8]) -> Result<Head, BadHead> {
+    fn get(bytes: &[u8]) -> Result<ChecksumHead, BadHead> {
         let bytes: &[u8; ENTRY] = bytes.try_into().map_err(|_| BadHead::Damaged)?;
         if &bytes[..8] != MAGIC || crc32fast::hash(&bytes[..28]) != word(bytes, 28) {
             return Err(BadHead::Damaged);
@@ -167,7 +173,7 @@ impl Head {
             newer => return Err(BadHead::Newer(newer)),
         }
         let acct_at = u64::from(word(bytes, 20)) << 32 | u64::from(word(bytes, 16));
-        Ok(Head { spool: word(bytes, 12), acct_at, acct_crc: word(bytes, 24) })
+        Ok(ChecksumHead { spool: word(bytes, 12), acct_at, acct_crc: word(bytes, 24) })
     }
 }
 
@@ -178,11 +184,11 @@ enum BadHead {
 
 /// The contents of a checksum file.
 #[derive(Clone, Debug, Default)]
-pub struct Sums {
+pub struct Checksums {
     /// `None`: missing or damaged.
-    pub head: Option<Head>,
+    pub head: Option<ChecksumHead>,
     /// All that can be trusted, by place, none overlapping.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ChecksumEntry>,
     /// Bytes of the file up to and with the last of them.
     pub len: u64,
     /// How many between them are damaged.
@@ -194,10 +200,10 @@ pub struct Sums {
 }
 
 /// Reads a checksum file; one that is missing or damaged is no error.
-pub fn read(disk: &mut dyn Disk, name: &str) -> io::Result<Sums> {
+pub fn read(disk: &mut dyn Disk, name: &str) -> io::Result<Checksums> {
     let file = match disk.open(name, None) {
         Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Sums::default()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Checksums::default()),
         Err(e) => return Err(e),
     };
     let got = read_open(disk, file);
@@ -221,7 +227,7 @@ pub fn len_below(disk: &mut dyn Disk, name: &str, end: u64) -> io::Result<u64> {
         };
         for (i, bytes) in buf[..got].chunks_exact(ENTRY).enumerate() {
             let place = at + (i * ENTRY) as u64;
-            if place > 0 && Entry::get(bytes).is_some_and(|e| e.end() <= end) {
+            if place > 0 && ChecksumEntry::get(bytes).is_some_and(|e| e.end() <= end) {
                 len = place + ENTRY as u64;
             }
         }
@@ -241,7 +247,7 @@ fn chunk(len: u64) -> usize {
     (len as usize / ENTRY + 1).saturating_mul(ENTRY).min(CHUNK)
 }
 
-fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
+fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Checksums> {
     let mut reader = Reader::new(disk, file, u64::MAX)?;
     while reader.step(disk)? {}
     Ok(reader.sums)
@@ -250,7 +256,7 @@ fn read_open(disk: &mut dyn Disk, file: FileId) -> io::Result<Sums> {
 /// Reads a checksum file slice by slice.
 pub struct Reader {
     pub file: FileId,
-    pub sums: Sums,
+    pub sums: Checksums,
     at: u64,
     limit: u64,
     bad: u64,
@@ -261,7 +267,7 @@ impl Reader {
     /// Of the first `limit` bytes.
     pub fn new(disk: &mut dyn Disk, file: FileId, limit: u64) -> io::Result<Reader> {
         let buf = vec![0; chunk(disk.len(file)?.min(limit))];
-        let sums = Sums { present: true, ..Sums::default() };
+        let sums = Checksums { present: true, ..Checksums::default() };
         Ok(Reader { file, sums, at: 0, limit, bad: 0, buf })
     }
 
@@ -273,7 +279,7 @@ impl Reader {
         for (i, bytes) in self.buf[..got].chunks_exact(ENTRY).enumerate() {
             let place = self.at + (i * ENTRY) as u64;
             if place == 0 {
-                match Head::get(bytes) {
+                match ChecksumHead::get(bytes) {
                     Ok(head) => sums.head = Some(head),
                     Err(BadHead::Newer(version)) => sums.newer = Some(version),
                     Err(BadHead::Damaged) => {}
@@ -281,8 +287,8 @@ impl Reader {
                 sums.len = ENTRY as u64;
                 continue;
             }
-            let before = sums.entries.last().map_or(0, Entry::end);
-            match Entry::get(bytes) {
+            let before = sums.entries.last().map_or(0, ChecksumEntry::end);
+            match ChecksumEntry::get(bytes) {
                 Some(entry) if entry.at >= before && entry.len > 0 => {
                     sums.entries.push(entry);
                     sums.len = place + ENTRY as u64;
@@ -302,17 +308,17 @@ mod tests {
     use super::super::simdisk::SimDisk;
     use super::*;
 
-    fn file(entries: &[Entry]) -> Vec<u8> {
-        let mut out = Head { spool: 3, acct_at: 1 << 33, acct_crc: 7 }.put();
+    fn file(entries: &[ChecksumEntry]) -> Vec<u8> {
+        let mut out = ChecksumHead { spool: 3, acct_at: 1 << 33, acct_crc: 7 }.put();
         for e in entries {
             e.put(&mut out);
         }
         out
     }
 
-    fn entries() -> Vec<Entry> {
+    fn entries() -> Vec<ChecksumEntry> {
         let job = JobRef { job: 5, idx: 2 };
-        (0..4).map(|n| Entry { at: 80 + n * 100, len: 100, crc: 9, job, kind: 5 }).collect()
+        (0..4).map(|n| ChecksumEntry { at: 80 + n * 100, len: 100, crc: 9, job, kind: 5 }).collect()
     }
 
     #[test]
@@ -321,7 +327,7 @@ mod tests {
         disk.put("s", &file(&entries()));
         let sums = read(&mut disk, "s").unwrap();
         assert_eq!(sums.entries, entries());
-        assert_eq!(sums.head, Some(Head { spool: 3, acct_at: 1 << 33, acct_crc: 7 }));
+        assert_eq!(sums.head, Some(ChecksumHead { spool: 3, acct_at: 1 << 33, acct_crc: 7 }));
         assert_eq!((sums.len, sums.bad), (160, 0));
         assert_eq!(sums.entries[0].name(), "JOB_STATUS");
         assert!(!read(&mut disk, "none").unwrap().present);

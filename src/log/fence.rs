@@ -28,7 +28,7 @@ const COPY: &str = "lsb.copy.";
 const SLICE: usize = 4 << 20;
 
 /// A file that gets a new one in its place.
-struct Fresh {
+struct ReplacedFile {
     name: String,
     temp: String,
     mode: u32,
@@ -71,8 +71,8 @@ pub(super) fn renew(disk: &mut dyn Disk, owner: &Owner, max_acct: u64) -> io::Re
     done.map(|()| copies_acct)
 }
 
-fn fresh(owner: &Owner, name: &str, mode: u32) -> Fresh {
-    Fresh { name: name.to_string(), temp: copy_name(&owner.run, name), mode }
+fn fresh(owner: &Owner, name: &str, mode: u32) -> ReplacedFile {
+    ReplacedFile { name: name.to_string(), temp: copy_name(&owner.run, name), mode }
 }
 
 /// The name that the copy of a file has in the meantime, in the same directory.
@@ -83,7 +83,7 @@ pub(super) fn copy_name(run: &str, name: &str) -> String {
     }
 }
 
-fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[Fresh]) -> io::Result<()> {
+fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[ReplacedFile]) -> io::Result<()> {
     let mut copied = Vec::new();
     for file in all {
         if copy(disk, file)? {
@@ -101,7 +101,7 @@ fn renew_all(disk: &mut dyn Disk, owner: &Owner, all: &[Fresh]) -> io::Result<()
 }
 
 /// `false` where there is nothing to copy.
-fn copy(disk: &mut dyn Disk, file: &Fresh) -> io::Result<bool> {
+fn copy(disk: &mut dyn Disk, file: &ReplacedFile) -> io::Result<bool> {
     let from = match disk.open(&file.name, None) {
         Ok(from) => from,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),

@@ -9,7 +9,7 @@
 //! own name, it is thrown away; once it has not, it is whole and durable. The names are changed as
 //! a switch changes them, so that a run that has lost the log takes no name away.
 
-use super::checksums::{Entry, Head};
+use super::checksums::{ChecksumEntry, ChecksumHead};
 use super::disk::{Disk, PUBLIC, Tail, exists, read_full, remove};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
@@ -33,7 +33,7 @@ const MAX_KEPT: u32 = 1000;
 pub struct Piece {
     pub at: u64,
     /// The checksum entry of the line; the place in the entry is not used.
-    pub entry: Entry,
+    pub entry: ChecksumEntry,
 }
 
 /// How a log is put in order.
@@ -43,7 +43,7 @@ pub struct Mend {
     pub head: Option<Vec<u8>>,
     /// Up to here nothing was moved; the entries of what lies there.
     pub kept: u64,
-    pub before: Vec<Entry>,
+    pub before: Vec<ChecksumEntry>,
     /// The records behind it, in this order.
     pub pieces: Vec<Piece>,
 }
@@ -61,9 +61,9 @@ impl Mend {
     pub(super) fn commit<D: Disk>(
         &self,
         files: &mut LogFiles<D>,
-        head: Head,
+        head: ChecksumHead,
         events: &[u8],
-        entries: &[Entry],
+        entries: &[ChecksumEntry],
     ) -> Result<(), Fail> {
         let name = format!("{NEW}.{}", files.run());
         discard(&mut files.disk, &name).map_err(said(NEW))?;
@@ -91,7 +91,7 @@ impl Mend {
         &self,
         files: &mut LogFiles<D>,
         events: &[u8],
-        entries: &[Entry],
+        entries: &[ChecksumEntry],
         m: &mut Making,
     ) -> Result<(), Fail> {
         let from = match &self.head {
@@ -112,7 +112,7 @@ impl Mend {
             let (mut len, mut at) = (0, m.new.len + m.out.len() as u64);
             let mut piece = Some(first);
             while let Some(Piece { entry, .. }) = piece {
-                Entry { at, ..*entry }.put(&mut m.out_sum);
+                ChecksumEntry { at, ..*entry }.put(&mut m.out_sum);
                 at += u64::from(entry.len);
                 len += u64::from(entry.len);
                 piece = pieces.next_if(|p| p.at == first.at + len);
@@ -120,7 +120,7 @@ impl Mend {
             m.copy(files, first.at, len)?;
         }
         let base = m.new.len + m.out.len() as u64;
-        entries.iter().for_each(|e| Entry { at: e.at + base, ..*e }.put(&mut m.out_sum));
+        entries.iter().for_each(|e| ChecksumEntry { at: e.at + base, ..*e }.put(&mut m.out_sum));
         m.out.extend_from_slice(events);
         m.flush(files)?;
         files.disk.sync(m.new.file).map_err(said(NEW))?;

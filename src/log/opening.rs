@@ -1,6 +1,6 @@
 //! Repairs by [`super::store::Store::open`] before the log can be written, as recovery's plan says.
 
-use super::checksums::{self, Head};
+use super::checksums::{self, ChecksumHead};
 use super::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, Tail, exists, read_full};
 use super::fail::{Fail, fatal, said};
 use super::log_files::taken;
@@ -14,7 +14,7 @@ use std::io;
 const CUT: &str = "lsb.events.cut";
 
 /// Head of a checksum file where none is known.
-pub(super) const FIRST_HEAD: Head = Head { spool: 1, acct_at: 0, acct_crc: 0 };
+pub(super) const FIRST_HEAD: ChecksumHead = ChecksumHead { spool: 1, acct_at: 0, acct_crc: 0 };
 
 /// Longest stretch that is written anew, bytes: what is older has long been written back.
 const MAX_REWRITE: u64 = MAX_LAG;

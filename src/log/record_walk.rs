@@ -11,10 +11,10 @@
 mod lines;
 mod survey;
 
-use super::checksums::Entry;
+use super::checksums::ChecksumEntry;
 use super::disk::{Disk, FileId, read_full};
 use lines::Lines;
-pub use lines::{Step, What};
+pub use lines::{PlaceContents, WalkStep};
 use std::io;
 pub use survey::{Moved, Rest};
 
@@ -31,7 +31,7 @@ pub struct RecordWalker {
 
 impl RecordWalker {
     /// Walks `from .. limit` of an open file. `entries` by place, not overlapping.
-    pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> RecordWalker {
+    pub fn new(file: FileId, from: u64, limit: u64, entries: Vec<ChecksumEntry>) -> RecordWalker {
         RecordWalker {
             lines: Lines::new(file, from, limit, entries),
             surveyed: false,
@@ -51,12 +51,16 @@ impl RecordWalker {
         self.moved.as_ref()
     }
 
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ChecksumEntry] {
         &self.lines.entries
     }
 
     /// The next step; the bytes of a readable one replace those in `line`.
-    pub fn step(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
+    pub fn step(
+        &mut self,
+        disk: &mut dyn Disk,
+        line: &mut Vec<u8>,
+    ) -> io::Result<Option<WalkStep>> {
         line.clear();
         let lines = &mut self.lines;
         if let Some(moved) = &mut self.moved {
@@ -66,18 +70,18 @@ impl RecordWalker {
         match lines.entries.get(lines.next).copied() {
             Some(entry) if entry.at == at || at >= lines.limit => {
                 let what = lines.check(disk, entry, line)?;
-                if !self.surveyed && !matches!(what, What::Checked(_)) {
+                if !self.surveyed && !matches!(what, PlaceContents::Checked(_)) {
                     return self.look_round(disk, line);
                 }
                 lines.next += 1;
                 let end = entry.end().min(lines.limit).max(at);
                 lines.pos = end;
-                Ok(Some(Step::here(at, end, what)))
+                Ok(Some(WalkStep::here(at, end, what)))
             }
             // text is where it was if the record behind it is
             Some(entry) if !self.surveyed && self.sound != Some(lines.next) => {
                 match lines.check(disk, entry, line)? {
-                    What::Checked(_) => self.sound = Some(lines.next),
+                    PlaceContents::Checked(_) => self.sound = Some(lines.next),
                     _ => return self.look_round(disk, line),
                 }
                 self.step(disk, line)
@@ -89,7 +93,11 @@ impl RecordWalker {
     }
 
     /// Goes on after a survey; where nothing was moved it is the same as before.
-    fn look_round(&mut self, disk: &mut dyn Disk, line: &mut Vec<u8>) -> io::Result<Option<Step>> {
+    fn look_round(
+        &mut self,
+        disk: &mut dyn Disk,
+        line: &mut Vec<u8>,
+    ) -> io::Result<Option<WalkStep>> {
         self.surveyed = true;
         self.moved = Moved::find(&mut self.lines, disk, self.look_from)?;
         self.step(disk, line)

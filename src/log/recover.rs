@@ -43,7 +43,7 @@ use super::record_walk::{HEAD, head_line};
 use super::{EVENTS, switch_names};
 use crate::batch::Recovered;
 use found::{Found, RecoverError, RecoveryNotice, failed};
-use scan::Scan;
+use scan::LogScan;
 use std::io;
 
 /// The process that recovery runs in.
@@ -90,7 +90,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverErr
     let acct_renewed =
         gone || fence::renew(disk, &owner, params.max_acct_at_start).map_err(renewed)?;
     // what was copied has been written and synced by this run
-    let mut scan = Scan::open(disk, u64::MAX, same_boot && gone)?;
+    let mut scan = LogScan::open(disk, u64::MAX, same_boot && gone)?;
     scan.notices.splice(0..0, notices);
     scan.run(disk)?;
     let owned = before != owner::Read::Missing;
@@ -168,7 +168,7 @@ fn beyond(disk: &mut dyn Disk, owner: Owner, seen: u64) -> Result<Owner, Recover
 
 /// Reads the log again after it could not be written: everything durable, up to `limit`.
 pub fn again(disk: &mut dyn Disk, limit: u64, epoch: u64) -> Result<Recovered, RecoverError> {
-    let mut scan = Scan::open(disk, limit, true)?;
+    let mut scan = LogScan::open(disk, limit, true)?;
     scan.run(disk)?;
     let mut recovered = scan.finish(disk)?.recovered;
     recovered.epoch = epoch;

@@ -22,7 +22,7 @@
 
 use super::acct_copy::AcctCopy;
 use super::batch::{Batch, SpoolRun};
-use super::checksums::{self, Entry, Head};
+use super::checksums::{self, ChecksumEntry, ChecksumHead};
 use super::codec::write_finish;
 use super::disk::{Disk, FileId, INFO, PRIVATE, Tail, exists, write_small};
 use super::fail::{Fail, fatal, said};
@@ -30,7 +30,7 @@ use super::log_files::LogFiles;
 use super::mend::Mend;
 use super::opening::{FIRST_HEAD, mend_events, mend_sum, rewrite, rewrite_spooled};
 use super::record_walk::head_line;
-use super::recover::against::{ACCEPT, Mark};
+use super::recover::against::{ACCEPT, RunMark};
 use super::recover::found::{Base, RecoveryPlan};
 use super::switch::{SLICE_RECORDS, SwitchOrder, Switching};
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
@@ -76,7 +76,7 @@ pub struct Store<D: Disk> {
     spools_made: BTreeSet<u32>,
     spool: Option<Spool>,
     /// Entries of records that have none yet.
-    backfill: Vec<Entry>,
+    backfill: Vec<ChecksumEntry>,
     acct_pending: Vec<u8>,
     acct_lost: bool,
     /// lsb.acct is not written before it has been copied.
@@ -85,7 +85,7 @@ pub struct Store<D: Disk> {
     stale: bool,
     /// The next commit puts the log in order ([`RecoveryPlan::mend`]), with this head of its
     /// checksums.
-    mend: Option<(Box<Mend>, Head)>,
+    mend: Option<(Box<Mend>, ChecksumHead)>,
     /// Files may be longer than they should.
     trim: bool,
     /// Bytes of records whose entries are not synced.
@@ -198,17 +198,17 @@ impl<D: Disk> Store<D> {
         let run = self.files.run().to_owned();
         let first = self.mark.is_none();
         if first {
-            self.mark = self.files.disk.open(&Mark::name(&run), Some(PRIVATE)).ok();
+            self.mark = self.files.disk.open(&RunMark::name(&run), Some(PRIVATE)).ok();
         }
         let Some(file) = self.mark else { return };
-        let text = Mark { spool: self.begun, len }.text();
+        let text = RunMark { spool: self.begun, len }.text();
         let wrote = self.files.disk.write_at(file, 0, &text).is_ok();
         if first
             && wrote
             && self.files.disk.sync(file).and_then(|()| self.files.disk.sync_dir(INFO)).is_ok()
         {
             // what is left of them is removed at the next start
-            let _ = Mark::discard_others(&mut self.files.disk, &run);
+            let _ = RunMark::discard_others(&mut self.files.disk, &run);
         }
     }
 
@@ -471,7 +471,7 @@ impl<D: Disk> Store<D> {
         // what has been opened before this is no later run's
         self.files.check_owner_now()?;
         if sum.len < checksums::ENTRY as u64 {
-            let head = Head { spool: number, ..Head::default() }.put();
+            let head = ChecksumHead { spool: number, ..ChecksumHead::default() }.put();
             self.files.disk.write_at(sum.file, 0, &head).map_err(said("the spool"))?;
         }
         // a torn entry at the end is written over
@@ -510,7 +510,7 @@ impl<D: Disk> Store<D> {
     fn write_sum(&mut self, batch: &Batch) -> Result<(), Fail> {
         let base = self.files.events.len;
         self.buf.clear();
-        let moved = batch.entries.iter().map(|e| Entry { at: e.at + base, ..*e });
+        let moved = batch.entries.iter().map(|e| ChecksumEntry { at: e.at + base, ..*e });
         for entry in self.backfill.iter().copied().chain(moved) {
             entry.put(&mut self.buf);
         }
@@ -596,13 +596,13 @@ impl<D: Disk> Store<D> {
 
     /// The entry about lsb.acct in the head of the next checksum file, after making it durable.
     /// `acct_at`: its length when the records of ended jobs were carried over.
-    fn acct_head(&mut self, spool: u32, acct_at: u64) -> Result<Head, Fail> {
+    fn acct_head(&mut self, spool: u32, acct_at: u64) -> Result<ChecksumHead, Fail> {
         if !self.flush_acct() {
             return Err(Fail::Write(format!("{ACCT}: cannot be written")));
         }
         self.files.disk.sync(self.files.acct.file).map_err(fatal(ACCT))?;
         let acct_crc =
             acct::mark(&mut self.files.disk, self.files.acct.file, acct_at).map_err(said(ACCT))?;
-        Ok(Head { spool, acct_at, acct_crc })
+        Ok(ChecksumHead { spool, acct_at, acct_crc })
     }
 }

@@ -16,12 +16,12 @@
 //! finished. A record of a live job that turns out to be damaged is carried over as
 //! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
 
-use super::checksums::{self, ENTRY, Entry, Head};
+use super::checksums::{self, ChecksumEntry, ChecksumHead, ENTRY};
 use super::codec::{job_of, read_record, write_record};
 use super::disk::{Disk, PUBLIC, Tail, read_full};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
-use super::record_walk::{HEAD, RecordWalker, Step, What, head_line, read_head};
+use super::record_walk::{HEAD, PlaceContents, RecordWalker, WalkStep, head_line, read_head};
 use super::spool;
 use super::switch_names::{NEW, OLD, change_names, discard, make_room, one_name, sum_of};
 use super::{EVENTS, EVENTS_SUM};
@@ -62,7 +62,7 @@ pub struct Switching {
     /// The checksum file of the old log, until it was read.
     sums: Option<checksums::Reader>,
     /// Entries that the old checksum file lacks.
-    backfill: Vec<Entry>,
+    backfill: Vec<ChecksumEntry>,
     /// Over what the old log held when the switch was asked for.
     walker: RecordWalker,
     /// Up to here the old log is copied once the walk is over.
@@ -70,7 +70,7 @@ pub struct Switching {
     /// Length of the new log when all was carried over.
     carried: Option<u64>,
     /// Entries of what was committed since, places in the old log.
-    later: Vec<Entry>,
+    later: Vec<ChecksumEntry>,
     /// Records and entries not yet written to the new files.
     out: Vec<u8>,
     out_sum: Vec<u8>,
@@ -78,17 +78,17 @@ pub struct Switching {
 
 impl Switching {
     /// A batch became durable at `base`.
-    pub(super) fn committed(&mut self, base: u64, entries: &[Entry]) {
-        self.later.extend(entries.iter().map(|e| Entry { at: e.at + base, ..*e }));
+    pub(super) fn committed(&mut self, base: u64, entries: &[ChecksumEntry]) {
+        self.later.extend(entries.iter().map(|e| ChecksumEntry { at: e.at + base, ..*e }));
     }
 
     fn is_live(&self, job: JobRef) -> bool {
         job.job != 0 && self.live.binary_search(&job.job).is_ok()
     }
 
-    fn carry(&mut self, line: &[u8], entry: Entry) {
+    fn carry(&mut self, line: &[u8], entry: ChecksumEntry) {
         let at = self.new.len + self.out.len() as u64;
-        Entry { at, ..entry }.put(&mut self.out_sum);
+        ChecksumEntry { at, ..entry }.put(&mut self.out_sum);
         self.out.extend_from_slice(line);
     }
 
@@ -96,20 +96,20 @@ impl Switching {
         let mut line = Vec::new();
         write_record(record, &mut line);
         if !line.is_empty() {
-            self.carry(&line, Entry::of(0, &line, &record.event));
+            self.carry(&line, ChecksumEntry::of(0, &line, &record.event));
         }
     }
 
-    fn take(&mut self, step: Step, line: &[u8], time: i64) {
+    fn take(&mut self, step: WalkStep, line: &[u8], time: i64) {
         match step.what {
-            What::Checked(entry) if self.is_live(entry.job) => self.carry(line, entry),
-            What::Text => {
+            PlaceContents::Checked(entry) if self.is_live(entry.job) => self.carry(line, entry),
+            PlaceContents::Text => {
                 let Ok(record) = read_record(line) else { return };
                 if self.is_live(job_of(&record.event)) {
-                    self.carry(line, Entry::of(0, line, &record.event));
+                    self.carry(line, ChecksumEntry::of(0, line, &record.event));
                 }
             }
-            What::Wrong(e) | What::Beyond(e) if self.is_live(e.job) => {
+            PlaceContents::Wrong(e) | PlaceContents::Beyond(e) if self.is_live(e.job) => {
                 let why = format!("its {} was lost from the log", e.name());
                 let event = Event::Hold { at: JobRef { job: e.job.job, idx: 0 }, why };
                 self.carry_record(&Record { time, event });
@@ -124,7 +124,7 @@ impl Switching {
         files: &mut LogFiles<D>,
         order: SwitchOrder,
         acct_at: u64,
-        backfill: Vec<Entry>,
+        backfill: Vec<ChecksumEntry>,
     ) -> Result<Switching, Fail> {
         let name = format!("{NEW}.{}", files.run());
         discard(&mut files.disk, &name).map_err(said(NEW))?;
@@ -230,7 +230,7 @@ impl Switching {
         // whole records first: an entry is written with the last byte of its record
         let ready = self.later.partition_point(|e| e.end() <= to);
         for e in self.later.drain(..ready) {
-            Entry { at: place + e.at - self.copied, ..e }.put(&mut self.out_sum);
+            ChecksumEntry { at: place + e.at - self.copied, ..e }.put(&mut self.out_sum);
         }
         self.copied = to;
         Ok(())
@@ -251,7 +251,7 @@ impl Switching {
     pub(super) fn finish<D: Disk>(
         &mut self,
         files: &mut LogFiles<D>,
-        head: Head,
+        head: ChecksumHead,
         newest: i64,
     ) -> Result<(), Fail> {
         let pos = self.carried.unwrap_or(self.new.len);

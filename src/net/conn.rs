@@ -8,11 +8,11 @@ use super::Identity;
 use super::limits::*;
 use super::sock::{Sock, peer_cred};
 use crate::auth::Way;
-use crate::auth::shake::{self, AuthError, Check, Gate};
+use crate::auth::shake::{self, AuthError, CallerCheck, Gate};
 use crate::proto::frame::{
     Decoder, FrameError, MAX_FRAME, MAX_FRAME_EARLY, MAX_FRAME_EAUTH, MAX_FRAME_USER, Session,
 };
-use crate::proto::held_replies::Held;
+use crate::proto::held_replies::HeldReplies;
 use crate::proto::machine::ConnId;
 use crate::proto::{Daemon, Msg, Peer};
 use std::io::{self, ErrorKind, Read, Write};
@@ -59,7 +59,7 @@ pub enum Heard {
     Opened(Peer),
     Msg(Msg),
     /// This is to be found out about a caller; [`Conn::checked`] takes the answer.
-    Check(Peer, Check),
+    Check(Peer, CallerCheck),
 }
 
 /// Why a connection is over.
@@ -135,7 +135,7 @@ pub struct Conn {
     dec: Decoder,
     out: Vec<u8>,
     sent: usize,
-    held: Held,
+    held: HeldReplies,
     want_drained: bool,
     over: bool,
     /// This is sbatchd and the peer an mbatchd, whose orders are read however much output waits: it
@@ -177,7 +177,7 @@ impl Conn {
             dec: Decoder::new(cap),
             out: Vec::new(),
             sent: 0,
-            held: Held::default(),
+            held: HeldReplies::default(),
             want_drained: false,
             over: false,
             master: false,

@@ -13,7 +13,7 @@ use super::limits::{
     CLOCK_AHEAD_US, DATAGRAM_BUDGET, DATAGRAM_WINDOW_US, MAX_HOST_NAME, MAX_STRANGERS,
 };
 use crate::proto::frame::{
-    Direction, FrameError, Head, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
+    Direction, FrameError, FrameHead, Kind, MAX_DATAGRAM, MacKey, Raw, write_frame,
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::{self, Msg, PROTO_LOW};
@@ -95,7 +95,7 @@ impl Seal {
         self.last_sent = wall.max(self.last_sent + 1);
         let kind = Kind::Datagram;
         // The receiver may be of an older version, and is not asked.
-        let head = Head { version: PROTO_LOW, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
+        let head = FrameHead { version: PROTO_LOW, kind, seq: self.last_sent, cap: MAX_DATAGRAM };
         let body = Out { key: &id, from: &ident.host, to, start: self.start, msg };
         let mut out = Vec::with_capacity(1024);
         write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body)?;

@@ -110,7 +110,7 @@ fn a_datagram_of_an_older_sender_has_no_start_and_is_taken_by_its_number() {
     let key = b.key(&host, "k1").unwrap();
     let old = |seq: i64| {
         let (kind, seq) = (Kind::Datagram, seq as u64);
-        let head = Head { version: PROTO_LOW, kind, seq, cap: MAX_DATAGRAM };
+        let head = FrameHead { version: PROTO_LOW, kind, seq, cap: MAX_DATAGRAM };
         let body = Old { key: "k1", from: "hosta", to: "hostb", msg: &Msg::Ping { n: 1 } };
         let mut out = Vec::new();
         write_frame(&mut out, head, Some((&key, Direction::Datagram)), &body).unwrap();

@@ -25,7 +25,7 @@ const LATE_MAX: usize = 65_536;
 /// one beside it never listens and never goes: it shares the port with sockets of this very uid
 /// alone (SO_REUSEPORT), so that nobody else gets it while the first does not listen.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldPort {
     listener: OwnedFd,
     guard: OwnedFd,
     datagrams: Option<OwnedFd>,
@@ -33,14 +33,14 @@ pub struct Held {
 
 /// The sockets that a daemon is given.
 #[derive(Debug)]
-pub struct Copies {
+pub struct PortSockets {
     pub listener: OwnedFd,
     pub datagrams: Option<OwnedFd>,
 }
 
-impl Held {
+impl HeldPort {
     /// Takes the port; `udp`: for datagrams too.
-    pub fn bind(at: SocketAddr, udp: bool) -> io::Result<Held> {
+    pub fn bind(at: SocketAddr, udp: bool) -> io::Result<HeldPort> {
         let make = || {
             let fd = new(&at, SocketType::STREAM, true)?;
             // connections of a predecessor may linger
@@ -55,25 +55,25 @@ impl Held {
         // at listen(2) the kernel forgets that others might have shared the address
         listen(&listener, BACKLOG)?;
         let datagrams = udp.then(|| open_udp(at).map(OwnedFd::from)).transpose()?;
-        let held = Held { listener, guard, datagrams };
+        let held = HeldPort { listener, guard, datagrams };
         held.rest()?;
         Ok(held)
     }
 
     /// A kept port that was handed on through exec.
-    pub fn inherited(fds: &[i32]) -> io::Result<Held> {
+    pub fn inherited(fds: &[i32]) -> io::Result<HeldPort> {
         use crate::sys::raw::inherited_fd;
         let [listener, guard, rest @ ..] = fds else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        Ok(Held {
+        Ok(HeldPort {
             listener: inherited_fd(*listener)?,
             guard: inherited_fd(*guard)?,
             datagrams: rest.first().map(|fd| inherited_fd(*fd)).transpose()?,
         })
     }
 
-    /// As [`Held::inherited`] takes them.
+    /// As [`HeldPort::inherited`] takes them.
     pub fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
         [&self.listener, &self.guard].into_iter().chain(&self.datagrams)
     }
@@ -84,13 +84,13 @@ impl Held {
     }
 
     /// Copies of the sockets for a daemon that is to serve.
-    pub fn copies(&self) -> io::Result<Copies> {
+    pub fn copies(&self) -> io::Result<PortSockets> {
         if let Some(fd) = &self.datagrams {
             connect_unspec(fd)?;
         }
         let copy = |fd: &OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
         let datagrams = self.datagrams.as_ref().map(copy).transpose()?;
-        Ok(Copies { listener: copy(&self.listener)?, datagrams })
+        Ok(PortSockets { listener: copy(&self.listener)?, datagrams })
     }
 
     /// Nobody serves any more: callers are refused, and the port stays taken.
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_held_port_that_rested_twice_serves_whoever_listens_next() {
         let port = free_port();
-        let held = Held::bind(port, false).unwrap();
+        let held = HeldPort::bind(port, false).unwrap();
         held.rest().unwrap();
         held.rest().unwrap();
         assert!(TcpStream::connect(port).is_err(), "nobody listens");
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_held_port_takes_datagrams_only_while_its_daemon_serves() {
         let at = free_port();
-        let held = Held::bind(at, true).unwrap();
+        let held = HeldPort::bind(at, true).unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(at).unwrap();
         sender.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -221,9 +221,9 @@ mod tests {
 
     #[test]
     fn a_held_port_crosses_exec_as_its_descriptors() {
-        let held = Held::bind(free_port(), true).unwrap();
+        let held = HeldPort::bind(free_port(), true).unwrap();
         assert_eq!(held.fds().count(), 3);
-        assert_eq!(Held::bind(free_port(), false).unwrap().fds().count(), 2);
-        assert!(Held::inherited(&[0]).is_err());
+        assert_eq!(HeldPort::bind(free_port(), false).unwrap().fds().count(), 2);
+        assert!(HeldPort::inherited(&[0]).is_err());
     }
 }

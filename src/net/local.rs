@@ -14,7 +14,7 @@ const OUT_MAX: usize = 64 << 20;
 const READ_TURN: u64 = 1 << 20;
 
 /// One connection.
-pub struct Local {
+pub struct LocalConn {
     pub sock: UnixStream,
     dec: Decoder,
     session: Session,
@@ -25,10 +25,10 @@ pub struct Local {
     goes_on: bool,
 }
 
-impl Local {
-    pub fn new(sock: UnixStream) -> Local {
+impl LocalConn {
+    pub fn new(sock: UnixStream) -> LocalConn {
         let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
-        Local { sock, dec, session, out: Vec::new(), closing: false, goes_on: false }
+        LocalConn { sock, dec, session, out: Vec::new(), closing: false, goes_on: false }
     }
 
     /// Is there output that waits?
@@ -36,7 +36,7 @@ impl Local {
         !self.out.is_empty()
     }
 
-    /// Sends with the next [`Local::flush`].
+    /// Sends with the next [`LocalConn::flush`].
     pub fn send(&mut self, msg: &Msg) -> Result<(), FrameError> {
         self.goes_on |= msg.goes_on();
         if self.closing { Ok(()) } else { self.session.seal_msg(msg, &mut self.out) }

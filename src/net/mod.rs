@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Names and addresses, shared with whoever replaces them after a reconfiguration.
-pub type Hosts = Arc<dyn HostLookup + Send + Sync>;
+pub type SharedHosts = Arc<dyn HostLookup + Send + Sync>;
 
 /// The identity of this daemon and the keys that it trusts.
 pub struct Identity {
@@ -28,7 +28,7 @@ pub struct Identity {
     pub uid: u32,
     /// None only where nothing comes from the network (launcher).
     pub ring: Option<Arc<KeyRing>>,
-    pub hosts: Hosts,
+    pub hosts: SharedHosts,
     /// A personal cluster: the only uid accepted.
     pub only_uid: Option<u32>,
     /// How users may prove who they are.

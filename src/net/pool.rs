@@ -18,7 +18,7 @@ use super::conn::{Conn, ConnPhase, Gone};
 use super::dgram::Seal;
 use super::drained_queue::DrainedQueue;
 use super::limits::*;
-use super::{Hosts, Identity};
+use super::{Identity, SharedHosts};
 use crate::auth::check::Checker;
 use crate::proto::Input;
 use crate::proto::machine::{ConnId, INCOMING};
@@ -121,7 +121,7 @@ impl Pool {
     }
 
     /// Names and addresses after a reconfiguration.
-    pub fn set_hosts(&mut self, hosts: Hosts) {
+    pub fn set_hosts(&mut self, hosts: SharedHosts) {
         self.ident.hosts = hosts;
     }
 

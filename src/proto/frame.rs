@@ -393,7 +393,7 @@ impl Decoder {
 /// Appends a frame to `out`, signed where a key is given. `out` is as before where it fails.
 pub fn write_frame<T: Serialize + ?Sized>(
     out: &mut Vec<u8>,
-    head: Head,
+    head: FrameHead,
     key: Option<(&MacKey, Direction)>,
     body: &T,
 ) -> Result<(), FrameError> {
@@ -410,7 +410,7 @@ pub fn write_frame<T: Serialize + ?Sized>(
 fn finish(
     out: &mut Vec<u8>,
     start: usize,
-    head: Head,
+    head: FrameHead,
     key: Option<(&MacKey, Direction)>,
 ) -> Result<(), FrameError> {
     let len = out.len() - start - HEADER;
@@ -433,7 +433,7 @@ fn finish(
 
 /// The header that [`write_frame`] writes before a body.
 #[derive(Clone, Copy, Debug)]
-pub struct Head {
+pub struct FrameHead {
     pub version: u16,
     pub kind: Kind,
     pub seq: u64,
@@ -441,10 +441,10 @@ pub struct Head {
     pub cap: usize,
 }
 
-impl Head {
+impl FrameHead {
     /// Of an unsigned frame outside a session.
-    pub fn plain(kind: Kind, version: u16) -> Head {
-        Head { version, kind, seq: 0, cap: MAX_FRAME_EARLY }
+    pub fn plain(kind: Kind, version: u16) -> FrameHead {
+        FrameHead { version, kind, seq: 0, cap: MAX_FRAME_EARLY }
     }
 }
 
@@ -494,8 +494,8 @@ impl Session {
         Ok(())
     }
 
-    fn head(&self, kind: Kind) -> Head {
-        Head { version: self.version, kind, seq: self.sent, cap: MAX_FRAME }
+    fn head(&self, kind: Kind) -> FrameHead {
+        FrameHead { version: self.version, kind, seq: self.sent, cap: MAX_FRAME }
     }
 
     fn signs(&self) -> Option<(&MacKey, Direction)> {

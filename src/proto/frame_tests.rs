@@ -153,7 +153,7 @@ fn signed_body(body: &str) -> Result<Vec<u64>, FrameError> {
     let mac = MacKey::new(key(7).expose());
     let mut out = Vec::new();
     let raw = serde_json::value::RawValue::from_string(body.to_string());
-    let head = Head { version: PROTO_HIGH, kind: Kind::Msg, seq: 0, cap: MAX_FRAME };
+    let head = FrameHead { version: PROTO_HIGH, kind: Kind::Msg, seq: 0, cap: MAX_FRAME };
     match raw {
         Ok(raw) => write_frame(&mut out, head, Some((&mac, Direction::ToServer)), &raw).unwrap(),
         Err(_) => {
@@ -205,7 +205,7 @@ fn a_frame_of_one_direction_is_refused_in_the_other() {
 #[test]
 fn output_over_the_cap_is_refused_and_leaves_nothing() {
     let mut out = vec![1, 2, 3];
-    let head = Head::plain(Kind::Hello, 1);
+    let head = FrameHead::plain(Kind::Hello, 1);
     let long = "x".repeat(MAX_FRAME_EARLY);
     let got = write_frame(&mut out, head, None, &long);
     assert!(matches!(got, Err(FrameError::Length { .. })));

@@ -136,7 +136,7 @@ const VARIANTS: usize = 3 + 19 + 24 + 11 + 12 + 10;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
-const TASK: TaskId = TaskId { key: KEY, step: Step::Job };
+const TASK: TaskId = TaskId { key: KEY, step: TaskStep::Job };
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -242,7 +242,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
     let start = StartJob { key: KEY, spec: spec().into(), env: AT, ..StartJob::default() };
     let state = TaskState {
         key: KEY,
-        phase: Phase::Ended { end: End::Status(768), exit_info: 14 },
+        phase: AttemptPhase::Ended { end: End::Status(768), exit_info: 14 },
         time: 1_700_000_000,
         usage: usage(),
         ..TaskState::default()
@@ -256,7 +256,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Params(params),
         SbdMsg::Logging(logging()),
         SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()], more: false },
-        SbdMsg::State(Box::new(TaskState { phase: Phase::Running, ..state })),
+        SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
         SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
     ]
@@ -265,7 +265,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
 fn launch_samples() -> Vec<LaunchMsg> {
     let s = String::from;
     let job = JobPlan { job: 7, command: s("true").into(), umask: 18, ..JobPlan::default() };
-    let what = What::Job(Box::new(job));
+    let what = TaskPlan::Job(Box::new(job));
     let plan = Box::new(Plan { uid: 1000, gid: 100, user: s("ann"), what });
     let (end, usage) = (End::Unknown, usage());
     let info = TaskInfo {
@@ -273,8 +273,8 @@ fn launch_samples() -> Vec<LaunchMsg> {
         uid: 1000,
         pid: 10,
         started: 1_700_000_000,
-        setup: Some(Setup::Failed { at: Stage::Cwd, why: s("gone") }),
-        ended: Some(Ended { time: 1_700_000_001, end, usage, restarted: true }),
+        setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone") }),
+        ended: Some(TaskEnd { time: 1_700_000_001, end, usage, restarted: true }),
         note: s("n"),
     };
     vec![

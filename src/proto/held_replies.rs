@@ -84,9 +84,9 @@ struct Waiting {
 
 /// The replies that wait on one connection.
 #[derive(Debug, Default)]
-pub struct Held(VecDeque<Waiting>);
+pub struct HeldReplies(VecDeque<Waiting>);
 
-impl Held {
+impl HeldReplies {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -28,7 +28,7 @@ pub const TASKS_MAX: usize = 32_768;
 
 /// The part of an attempt that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Step {
+pub enum TaskStep {
     /// The job itself.
     Job,
     /// When it runs: the mail that -B asked for; as the user.
@@ -41,25 +41,26 @@ pub enum Step {
     Warn,
 }
 
-impl Step {
-    pub const ALL: [Step; 5] = [Step::Job, Step::Begin, Step::Finish, Step::Task, Step::Warn];
+impl TaskStep {
+    pub const ALL: [TaskStep; 5] =
+        [TaskStep::Job, TaskStep::Begin, TaskStep::Finish, TaskStep::Task, TaskStep::Warn];
 }
 
 /// Names one task of a launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskId {
     pub key: JobKey,
-    pub step: Step,
+    pub step: TaskStep,
 }
 
 impl std::fmt::Display for TaskId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.step {
-            Step::Job => write!(f, "{}", self.key),
-            Step::Begin => write!(f, "{} begin", self.key),
-            Step::Finish => write!(f, "{} finish", self.key),
-            Step::Task => write!(f, "task {}", self.key.job),
-            Step::Warn => write!(f, "{} warning", self.key),
+            TaskStep::Job => write!(f, "{}", self.key),
+            TaskStep::Begin => write!(f, "{} begin", self.key),
+            TaskStep::Finish => write!(f, "{} finish", self.key),
+            TaskStep::Task => write!(f, "task {}", self.key.job),
+            TaskStep::Warn => write!(f, "{} warning", self.key),
         }
     }
 }
@@ -113,8 +114,8 @@ pub struct TaskInfo {
     pub started: i64,
     /// `None` until the starter has reported (or when it never did).
     pub setup: Option<Setup>,
-    pub ended: Option<Ended>,
-    /// As given by sbatchd; empty but for [`Step::Job`].
+    pub ended: Option<TaskEnd>,
+    /// As given by sbatchd; empty but for [`TaskStep::Job`].
     pub note: String,
 }
 
@@ -144,7 +145,7 @@ pub fn note_fault(all: impl Iterator<Item = usize>, had: usize, len: usize) -> O
 
 /// The end of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct TaskEnd {
     /// Seconds since the epoch (of the discovery, where the end itself is unknown).
     pub time: i64,
     pub end: End,
@@ -157,7 +158,7 @@ pub struct Ended {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Setup {
     Ready(Box<Ready>),
-    Failed { at: Stage, why: String },
+    Failed { at: SetupStage, why: String },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -189,7 +190,7 @@ pub struct Ready {
 
 /// The part of a setup that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stage {
+pub enum SetupStage {
     /// The plan could not be read.
     Plan,
     /// No such user, another uid than expected, or a set*id call failed.
@@ -213,13 +214,13 @@ pub enum Stage {
 /// Exit status by which a pre-execution command ends its job ($LSB_EXIT_PRE_ABORT).
 pub const EXIT_PRE_ABORT: i32 = 99;
 
-impl Stage {
+impl SetupStage {
     /// Of a starter whose setup failed in it; but for the two that mean the job's own end, nobody
     /// takes it for the job's.
     pub fn exit_status(self) -> i32 {
         match self {
-            Stage::Cwd => 2,
-            Stage::PreAbort => EXIT_PRE_ABORT,
+            SetupStage::Cwd => 2,
+            SetupStage::PreAbort => EXIT_PRE_ABORT,
             _ => 125,
         }
     }
@@ -261,11 +262,11 @@ pub struct Plan {
     pub gid: u32,
     /// The name is authoritative: refused where it has another uid here.
     pub user: String,
-    pub what: What,
+    pub what: TaskPlan,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
+pub enum TaskPlan {
     Job(Box<JobPlan>),
     Finish(Box<FinishPlan>),
 }
@@ -469,7 +470,7 @@ pub enum Journal {
     },
     End {
         id: TaskId,
-        ended: Ended,
+        ended: TaskEnd,
     },
     Forget {
         key: JobKey,
@@ -558,12 +559,12 @@ pub enum OsInput {
         jobs: bool,
     },
     /// One entry a session asked for that still has processes.
-    Sampled(Vec<Session>),
+    Sampled(Vec<SessionProcesses>),
 }
 
 /// The processes of one session now.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Session {
+pub struct SessionProcesses {
     pub sid: u32,
     /// Sums; CPU time includes what waited-for children used.
     pub usage: Usage,

@@ -118,7 +118,7 @@ pub enum Input {
     /// The answer to [`Effect::Recall`], and at the start the text kept for this host alone; empty
     /// where there is none (lim).
     Kept {
-        what: Keep,
+        what: LockRecord,
         text: String,
     },
     /// The hosts that have joined by themselves (lim).
@@ -138,7 +138,7 @@ pub enum Input {
 
 /// Data that outlives a LIM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum LockRecord {
     /// The lock of this host by its administrator; kept on the host.
     Lock,
     /// The hosts that the master's administrator has locked; kept for the next master.
@@ -235,11 +235,11 @@ pub enum Effect {
     },
     /// Keep this text for the next LIM (lim).
     Keep {
-        what: Keep,
+        what: LockRecord,
         text: String,
     },
     /// Read what was kept (lim).
-    Recall(Keep),
+    Recall(LockRecord),
     /// These hosts have joined: keep them, and know their names (lim).
     Members(Vec<Member>),
     /// Measure this host; answered by [`Input::Sample`] (lim).

@@ -20,7 +20,7 @@ mod version;
 
 pub use daemon::Daemon;
 pub use logging::Logging;
-pub use machine::{Effect, Endpoint, Input, Keep, Machine, Peer};
+pub use machine::{Effect, Endpoint, Input, LockRecord, Machine, Peer};
 pub use msg::Msg;
 pub use refusal::Refusal;
 pub use version::{PROTO_HIGH, PROTO_LOW, high};

@@ -160,7 +160,7 @@ pub enum Act {
 #[serde(default)]
 pub struct TaskState {
     pub key: JobKey,
-    pub phase: Phase,
+    pub phase: AttemptPhase,
     /// Seconds since the epoch at which the phase was entered (for `Ended`: the end time).
     pub time: i64,
     pub pid: u32,
@@ -198,7 +198,7 @@ impl Post {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum Phase {
+pub enum AttemptPhase {
     /// Accepted, waiting for blobs or the launcher.
     #[default]
     Starting,

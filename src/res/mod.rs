@@ -12,7 +12,9 @@ use crate::model::job::{End, Usage};
 use crate::model::reason::err;
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::frame::MacKey;
-use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, Step, TaskId, TaskInfo, What};
+use crate::proto::launch::{
+    Attach, JobPlan, LaunchMsg, Plan, Setup, TaskId, TaskInfo, TaskPlan, TaskStep,
+};
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
@@ -120,11 +122,11 @@ impl Res {
 
     fn id(&self, n: u64) -> TaskId {
         let (job, idx, attempt) = (n as u32, INDEX | (n >> 32) as u32, self.born);
-        TaskId { key: JobKey { job, idx, attempt }, step: Step::Task }
+        TaskId { key: JobKey { job, idx, attempt }, step: TaskStep::Task }
     }
 
     fn number(&self, id: TaskId) -> Option<u64> {
-        let ours = id.step == Step::Task && id.key.attempt == self.born;
+        let ours = id.step == TaskStep::Task && id.key.attempt == self.born;
         ours.then(|| u64::from(id.key.idx & !INDEX) << 32 | u64::from(id.key.job))
     }
 
@@ -211,7 +213,7 @@ impl Res {
         let task = Task { conn, taken: 0, room, owed: 0, ended, kill_at, eof_at, pty, account };
         self.tasks.insert(n, task);
         let job = self.plan(run, token);
-        let plan = Box::new(Plan { uid, gid, user, what: What::Job(Box::new(job)) });
+        let plan = Box::new(Plan { uid, gid, user, what: TaskPlan::Job(Box::new(job)) });
         ask(out, LaunchMsg::Start { id: self.id(n), plan, note: String::new() });
         if let Some(c) = conn.and_then(|conn| self.clients.get_mut(&conn)) {
             c.task = Some(n);
@@ -324,14 +326,14 @@ impl Res {
         match msg {
             LaunchMsg::Tasks { tasks, more, .. } => {
                 self.linked |= !more;
-                for info in tasks.into_iter().filter(|t| t.id.step == Step::Task) {
+                for info in tasks.into_iter().filter(|t| t.id.step == TaskStep::Task) {
                     match self.number(info.id).filter(|n| self.tasks.contains_key(n)) {
                         Some(_) => self.told(info, out),
                         None => stray(&info, out),
                     }
                 }
             }
-            LaunchMsg::Task(info) if info.id.step == Step::Task => self.told(*info, out),
+            LaunchMsg::Task(info) if info.id.step == TaskStep::Task => self.told(*info, out),
             LaunchMsg::Refused { id, why } => {
                 if let Some(n) = self.number(id) {
                     self.failed(n, why, out);

@@ -1,7 +1,7 @@
 //! The machine of res: who may do what, credit, ends in every order.
 
 use super::*;
-use crate::proto::launch::Ended;
+use crate::proto::launch::TaskEnd;
 use crate::proto::machine::INCOMING;
 use crate::proto::res::{OUT, RUN_MAX};
 
@@ -50,7 +50,7 @@ impl Rig {
     fn ended(&mut self, n: u64) -> Vec<Effect> {
         let setup = Some(Setup::Ready(Box::default()));
         let (end, usage) = (End::Status(768), Usage::default());
-        let ended = Some(Ended { time: 5, end, usage, restarted: false });
+        let ended = Some(TaskEnd { time: 5, end, usage, restarted: false });
         let (id, note) = (self.res.id(n), String::new());
         let info = TaskInfo { id, uid: 1001, pid: 9, started: 4, setup, ended, note };
         self.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(LaunchMsg::Task(Box::new(info))) })
@@ -248,7 +248,7 @@ fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
     assert_eq!(asked(&out), ["expect", "start"]);
     let limits = out.iter().find_map(|e| match e {
         Effect::Send { msg: Msg::Launch(LaunchMsg::Start { plan, .. }), .. } => match &plan.what {
-            What::Job(job) => job.attach.as_ref().map(|a| a.rlimits.clone()),
+            TaskPlan::Job(job) => job.attach.as_ref().map(|a| a.rlimits.clone()),
             _ => None,
         },
         _ => None,

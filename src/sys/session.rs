@@ -5,7 +5,7 @@
 //! gone with members left: a number in use is not given to another process.
 
 use crate::model::job::Usage;
-use crate::proto::launch::Session;
+use crate::proto::launch::SessionProcesses;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::BTreeMap;
 use std::fs;
@@ -89,13 +89,15 @@ pub fn signal(sid: u32, start: u64, signal: i32, seen: &[Seen]) {
 }
 
 /// The present usage of these sessions; sessions without processes are left out.
-pub fn sample(sids: &[u32]) -> Vec<Session> {
+pub fn sample(sids: &[u32]) -> Vec<SessionProcesses> {
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let page_kb = rustix::param::page_size() as u64 / 1024;
-    let mut found: BTreeMap<u32, Session> = BTreeMap::new();
+    let mut found: BTreeMap<u32, SessionProcesses> = BTreeMap::new();
     let wanted: std::collections::BTreeSet<u32> = sids.iter().copied().collect();
     for p in scan().into_iter().filter(|p| wanted.contains(&p.session) && !p.zombie) {
-        let s = found.entry(p.session).or_insert(Session { sid: p.session, ..Session::default() });
+        let s = found
+            .entry(p.session)
+            .or_insert(SessionProcesses { sid: p.session, ..SessionProcesses::default() });
         let u: &mut Usage = &mut s.usage;
         u.utime_us += p.utime * tick_us;
         u.stime_us += p.stime * tick_us;
@@ -109,7 +111,7 @@ pub fn sample(sids: &[u32]) -> Vec<Session> {
             s.pgids.push(p.pgrp);
         }
     }
-    let mut all: Vec<Session> = found.into_values().collect();
+    let mut all: Vec<SessionProcesses> = found.into_values().collect();
     for s in &mut all {
         let mut pairs: Vec<(u32, u32)> =
             s.pids.iter().copied().zip(s.groups.iter().copied()).collect();

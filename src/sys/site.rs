@@ -17,7 +17,7 @@ pub const RESOLVE_WAIT: Duration = Duration::from_secs(5);
 
 /// lsf.conf and this host's name.
 #[derive(Clone, Debug)]
-pub struct Site {
+pub struct LocalSite {
     /// Directory of lsf.conf.
     pub envdir: String,
     pub lsf: LsfConf,
@@ -102,17 +102,17 @@ impl Around {
 }
 
 /// Finds this process's cluster.
-pub fn find() -> Result<Site, SiteError> {
+pub fn find() -> Result<LocalSite, SiteError> {
     find_from(&Around::process())
 }
 
 /// Finds the cluster for these surroundings.
-pub fn find_from(around: &Around) -> Result<Site, SiteError> {
+pub fn find_from(around: &Around) -> Result<LocalSite, SiteError> {
     find_with(&RealFiles, around)
 }
 
 /// As [`find_from`], with lsf.conf read in another way.
-pub fn find_with(files: &dyn Files, around: &Around) -> Result<Site, SiteError> {
+pub fn find_with(files: &dyn Files, around: &Around) -> Result<LocalSite, SiteError> {
     let envdir = around.envdir().to_string_lossy().into_owned();
     let mut diags = Diags::new();
     let Some(lsf) = lsf_conf::parse(files, &envdir, &mut diags) else {
@@ -128,10 +128,10 @@ pub fn find_with(files: &dyn Files, around: &Around) -> Result<Site, SiteError> 
     let shared_machine = lsf.allow_local_host();
     let named = around.local_host.as_deref().filter(|_| shared_machine).or(lsf.local_host());
     let host = named.unwrap_or(&around.nodename).to_owned();
-    Ok(Site { envdir, host, lsf, shared_machine })
+    Ok(LocalSite { envdir, host, lsf, shared_machine })
 }
 
-impl Site {
+impl LocalSite {
     /// Where this host's sockets and journals are: LSF_RUNDIR, or LSF_RUNDIR/HOST where several
     /// hosts share the machine.
     pub fn rundir(&self) -> PathBuf {

@@ -84,21 +84,21 @@ impl Cached {
 
 /// The local user database, read again when its files change.
 #[derive(Debug)]
-pub struct Users {
+pub struct UserDatabase {
     passwd: Cached,
     group: Cached,
 }
 
-impl Default for Users {
+impl Default for UserDatabase {
     fn default() -> Self {
-        Users::at("/etc/passwd", "/etc/group")
+        UserDatabase::at("/etc/passwd", "/etc/group")
     }
 }
 
-impl Users {
+impl UserDatabase {
     /// Other files, for tests.
     pub fn at(passwd: &str, group: &str) -> Self {
-        Users { passwd: Cached::new(passwd), group: Cached::new(group) }
+        UserDatabase { passwd: Cached::new(passwd), group: Cached::new(group) }
     }
 
     /// From passwd alone.
@@ -266,7 +266,7 @@ mod tests {
         let (p, g) = (dir.join("p"), dir.join("g"));
         std::fs::write(&p, "ann:x:5000:1::/:/bin/sh\nanna:x:5001:1::/:/bin/sh\n").unwrap();
         std::fs::write(&g, "a:x:1:\nb:x:2:bob,ann\nc:x:3:ann\nd:x:3:ann\n").unwrap();
-        let mut users = Users::at(p.to_str().unwrap(), g.to_str().unwrap());
+        let mut users = UserDatabase::at(p.to_str().unwrap(), g.to_str().unwrap());
         assert_eq!(users.by_uid(5001).unwrap().name, "anna");
         assert_eq!(users.by_name("ann").unwrap().uid, 5000);
         assert_eq!(users.by_name("an"), None);

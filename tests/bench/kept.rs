@@ -1,7 +1,7 @@
 //! Submissions over kept connections, as a program that links the client would make them.
 
 use lsf::cli::client::{self, Client};
-use lsf::cli::site::{self, Around, Site};
+use lsf::cli::site::{self, Around, LocalSite};
 use lsf::model::ByteStr;
 use lsf::model::job::JobSpec;
 use lsf::proto::client::{ClientMsg, Submit};
@@ -18,13 +18,13 @@ pub const ENVIRONMENT: usize = 4096;
 static REQUEST: AtomicU64 = AtomicU64::new(0);
 
 /// The cluster in this directory.
-pub fn cluster(dir: &Path) -> Option<Site> {
+pub fn cluster(dir: &Path) -> Option<LocalSite> {
     let envdir = Some(dir.join("conf").into_os_string());
     site::find_from(&Around { envdir, ..Around::process() }).ok()
 }
 
 /// A connection to its mbatchd.
-pub fn connect(site: &Site) -> Option<Client> {
+pub fn connect(site: &LocalSite) -> Option<Client> {
     client::mbatchd(site, &mut std::io::sink()).ok()
 }
 
@@ -63,7 +63,13 @@ pub fn submit(client: &mut Client, command: &str, queue: &str, dir: &Path) -> Op
 }
 
 /// Submits `count` jobs over 64 connections made before; jobs acknowledged, and the time.
-pub fn storm(site: &Site, dir: &Path, queue: &str, count: u64, limit: Duration) -> (u64, Duration) {
+pub fn storm(
+    site: &LocalSite,
+    dir: &Path,
+    queue: &str,
+    count: u64,
+    limit: Duration,
+) -> (u64, Duration) {
     let (taken, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let stop = AtomicBool::new(false);
     let barrier = Barrier::new(CONNECTIONS + 1);

@@ -182,7 +182,7 @@ fn tasks_are_accounted_where_that_is_asked_for() {
     // the caller's own, whoever the environment says that is
     let mut c = rig.cmd("lsacct");
     let said = Said::from(c.env("USER", "somebody").output().unwrap());
-    let user = lsf::sys::users::Users::default().by_uid(lsf::sys::euid()).unwrap().name;
+    let user = lsf::sys::users::UserDatabase::default().by_uid(lsf::sys::euid()).unwrap().name;
     assert!(said.out.contains(&format!("executed by user(s) {user}.\n")), "{said:?}");
     assert!(said.out.contains("Number of tasks      1\n"), "{said:?}");
     let (one, two) = ("acct/lsf.acct.host1", "acct/lsf.acct.host2");

@@ -2,7 +2,7 @@
 
 use crate::rig::{NOBODY, Rig, is_root, skip};
 use lsf::model::job::End;
-use lsf::proto::launch::{LaunchMsg, What};
+use lsf::proto::launch::{LaunchMsg, TaskPlan};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
@@ -144,9 +144,9 @@ fn every_process_of_a_task_is_signalled() {
 fn other_uids_are_refused() {
     let mut r = Rig::new("uids");
     for uid in [r.uid + 1, if r.uid == 0 { NOBODY } else { 0 }] {
-        let what = What::Job(Box::new(r.plan("echo ran")));
+        let what = TaskPlan::Job(Box::new(r.plan("echo ran")));
         let key = lsf::model::JobKey { job: 1, idx: 0, attempt: 1 };
-        let id = lsf::proto::launch::TaskId { key, step: lsf::proto::launch::Step::Job };
+        let id = lsf::proto::launch::TaskId { key, step: lsf::proto::launch::TaskStep::Job };
         r.start_as(id, uid, what);
         assert!(matches!(r.next(), LaunchMsg::Refused { .. }));
     }

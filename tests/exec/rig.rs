@@ -5,7 +5,7 @@ use lsf::model::JobKey;
 use lsf::proto::Msg;
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session};
 use lsf::proto::launch::{
-    Ended, JobPlan, LaunchMsg, Plan, Ready, Setup, Step, TaskId, TaskInfo, What,
+    JobPlan, LaunchMsg, Plan, Ready, Setup, TaskEnd, TaskId, TaskInfo, TaskPlan, TaskStep,
 };
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -89,7 +89,7 @@ impl Rig {
         if uid != rustix::process::geteuid().as_raw() {
             chown(&dir, uid);
         }
-        let found = lsf::sys::users::Users::default().by_uid(uid);
+        let found = lsf::sys::users::UserDatabase::default().by_uid(uid);
         let user = found.as_ref().map_or("someone".into(), |u| u.name.clone());
         let home = found.map_or("/".into(), |u| u.home);
         let child = spawn(&dir, uid);
@@ -187,15 +187,15 @@ impl Rig {
     }
 
     pub fn start(&mut self, n: u32, job: JobPlan) -> TaskId {
-        let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
-        self.start_as(id, self.uid, What::Job(Box::new(job)));
+        let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job };
+        self.start_as(id, self.uid, TaskPlan::Job(Box::new(job)));
         id
     }
 
     /// A start and a signal in one write.
     pub fn start_with_signal(&mut self, n: u32, job: JobPlan, signal: i32) -> TaskId {
-        let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
-        let (uid, user, what) = (self.uid, self.user.clone(), What::Job(Box::new(job)));
+        let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job };
+        let (uid, user, what) = (self.uid, self.user.clone(), TaskPlan::Job(Box::new(job)));
         let plan = Box::new(Plan { uid, gid: uid, user, what });
         let start = LaunchMsg::Start { id, plan, note: "note".into() };
         let link = self.link.as_mut().unwrap();
@@ -213,8 +213,9 @@ impl Rig {
         let link = self.link.as_mut().unwrap();
         let mut out = Vec::new();
         for n in jobs {
-            let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
-            let (uid, user, what) = (self.uid, self.user.clone(), What::Job(Box::new(job.clone())));
+            let id = TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job };
+            let (uid, user, what) =
+                (self.uid, self.user.clone(), TaskPlan::Job(Box::new(job.clone())));
             let plan = Box::new(Plan { uid, gid: uid, user, what });
             let start = LaunchMsg::Start { id, plan, note: "".into() };
             link.session.seal_msg(&Msg::Launch(start), &mut out).unwrap();
@@ -234,7 +235,7 @@ impl Rig {
         link.sock.write_all(&out[sent..]).unwrap();
     }
 
-    pub fn start_as(&mut self, id: TaskId, uid: u32, what: What) {
+    pub fn start_as(&mut self, id: TaskId, uid: u32, what: TaskPlan) {
         let plan = Box::new(Plan { uid, gid: uid, user: self.user.clone(), what });
         self.ask(LaunchMsg::Start { id, plan, note: "note".into() });
     }
@@ -261,7 +262,7 @@ impl Rig {
         }
     }
 
-    pub fn end(&mut self, id: TaskId) -> Ended {
+    pub fn end(&mut self, id: TaskId) -> TaskEnd {
         if let Some(t) = self.both.take().filter(|t| t.id == id) {
             return t.ended.unwrap();
         }
@@ -276,7 +277,7 @@ impl Rig {
     }
 
     /// Runs a job; what it reported and how it ended.
-    pub fn run(&mut self, n: u32, job: JobPlan) -> (Ready, Ended) {
+    pub fn run(&mut self, n: u32, job: JobPlan) -> (Ready, TaskEnd) {
         let id = self.start(n, job);
         (self.ready(id), self.end(id))
     }

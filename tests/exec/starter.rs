@@ -2,7 +2,9 @@
 
 use crate::rig::{NOBODY, Rig, is_root, skip};
 use lsf::model::job::{End, Limits};
-use lsf::proto::launch::{FinishPlan, Hook, HookOf, JobPlan, Setup, Stage, Step, TaskId, What};
+use lsf::proto::launch::{
+    FinishPlan, Hook, HookOf, JobPlan, Setup, SetupStage, TaskId, TaskPlan, TaskStep,
+};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
@@ -69,7 +71,7 @@ fn a_missing_directory_is_told_of() {
                     on the execution host: No such file or directory; </tmp> is used";
         assert_eq!(ready.note, want);
         let id = r.start(2, JobPlan { need_cwd: true, ..job });
-        assert!(matches!(r.setup(id), Setup::Failed { at: Stage::Cwd, .. }));
+        assert!(matches!(r.setup(id), Setup::Failed { at: SetupStage::Cwd, .. }));
         assert_eq!(r.end(id).end, End::Status(2 << 8));
         assert_eq!(r.read("out"), "/tmp\n");
     });
@@ -113,7 +115,10 @@ fn an_input_path_that_names_a_descriptor_shows_no_plan() {
             let setup = r.setup(id);
             r.end(id);
             let ready = matches!(setup, Setup::Ready(_));
-            assert!(ready || matches!(setup, Setup::Failed { at: Stage::Input, .. }), "{setup:?}");
+            assert!(
+                ready || matches!(setup, Setup::Failed { at: SetupStage::Input, .. }),
+                "{setup:?}"
+            );
             let said = if ready { r.read(&format!("out{n}")) } else { String::new() };
             assert!(!said.contains("of the plan") && !said.contains("cwd"), "{n}: {said}");
         }
@@ -152,7 +157,7 @@ fn input_is_a_file_or_nothing() {
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
         for (n, name) in ["fifo", "missing", "."].into_iter().enumerate() {
             let id = r.start(10 + n as u32, JobPlan { in_file: name.into(), ..r.plan("cat") });
-            assert!(matches!(r.setup(id), Setup::Failed { at: Stage::Input, .. }), "{name}");
+            assert!(matches!(r.setup(id), Setup::Failed { at: SetupStage::Input, .. }), "{name}");
             r.end(id);
         }
     });
@@ -179,9 +184,11 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
         let path = r.work().join("out");
         let meta = std::fs::metadata(ready.script.lossy().as_ref()).unwrap();
         assert_eq!((meta.uid(), meta.mode() & 0o777), (r.uid, 0o700));
-        let id =
-            TaskId { key: lsf::model::JobKey { job: 2, idx: 0, attempt: 1 }, step: Step::Finish };
-        let what = What::Finish(Box::new(FinishPlan {
+        let id = TaskId {
+            key: lsf::model::JobKey { job: 2, idx: 0, attempt: 1 },
+            step: TaskStep::Finish,
+        };
+        let what = TaskPlan::Finish(Box::new(FinishPlan {
             append_to: path.to_str().unwrap().into(),
             text: "the report\n".into(),
             remove: ready.script.clone(),
@@ -198,10 +205,10 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
 fn what_runs_after_a_job_keeps_its_end_from_nobody() {
     each("after", |r| {
         let key = lsf::model::JobKey { job: 1, idx: 0, attempt: 1 };
-        let id = TaskId { key, step: Step::Finish };
+        let id = TaskId { key, step: TaskStep::Finish };
         let cwd = r.work();
         let wait = "while [ ! -e go ]; do sleep 0.05; done; : > gone; exit 3";
-        let what = What::Finish(Box::new(FinishPlan {
+        let what = TaskPlan::Finish(Box::new(FinishPlan {
             post: vec![Hook::new(HookOf::Job, wait)],
             env: "PATH=/usr/bin:/bin\0".into(),
             cwd: cwd.to_str().unwrap().into(),
@@ -263,7 +270,7 @@ fn another_uid_than_the_names_is_refused() {
     let id = r.start(1, r.plan("echo ran"));
     let setup = r.setup(id);
     if is_root() {
-        assert!(matches!(setup, Setup::Failed { at: Stage::User, .. }), "{setup:?}");
+        assert!(matches!(setup, Setup::Failed { at: SetupStage::User, .. }), "{setup:?}");
         assert!(!r.work().join("out").exists());
     } else {
         assert!(matches!(setup, Setup::Ready(_)));

@@ -4,7 +4,7 @@ use lsf::auth::KeyRing;
 use lsf::auth::shake::{Ask, Claims, Grant, Hex32, Target, session_key};
 use lsf::daemon::authd::Authd;
 use lsf::proto::Daemon;
-use lsf::proto::frame::{Decoder, Head, Kind, MAX_FRAME_EARLY, write_frame};
+use lsf::proto::frame::{Decoder, FrameHead, Kind, MAX_FRAME_EARLY, write_frame};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -52,7 +52,7 @@ fn target() -> Target {
 fn ask(sock: &mut UnixStream, keys: Vec<String>) -> Option<Grant> {
     let mut out = Vec::new();
     let ask = Ask { target: target(), keys, eauth: String::new() };
-    write_frame(&mut out, Head::plain(Kind::Ask, 1), None, &ask).unwrap();
+    write_frame(&mut out, FrameHead::plain(Kind::Ask, 1), None, &ask).unwrap();
     sock.write_all(&out).ok()?;
     answer(sock)
 }
@@ -156,7 +156,7 @@ fn callers_that_are_wrong_or_many_keep_nobody_out() {
     greedy.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut out = Vec::new();
     let question = Ask { target: target(), keys: ring.ids(), eauth: String::new() };
-    write_frame(&mut out, Head::plain(Kind::Ask, 1), None, &question).unwrap();
+    write_frame(&mut out, FrameHead::plain(Kind::Ask, 1), None, &question).unwrap();
     let flood = out.repeat(10_000);
     assert!(greedy.write_all(&flood).is_err(), "it is cut off");
     let mut sock = UnixStream::connect(&*path).unwrap();

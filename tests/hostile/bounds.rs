@@ -14,7 +14,7 @@ use lsf::model::specfield::SpecField;
 use lsf::proto::client::*;
 use lsf::proto::{Daemon, Msg, Refusal, caps};
 use lsf::sys::files::RealFiles;
-use lsf::sys::site::Site;
+use lsf::sys::site::LocalSite;
 use std::io::Read;
 use std::process::Stdio;
 
@@ -28,7 +28,7 @@ fn longest_turn() -> u64 {
 
 struct Attack {
     rig: Rig,
-    site: Site,
+    site: LocalSite,
 }
 
 impl Attack {
@@ -43,7 +43,7 @@ impl Attack {
         let envdir = rig.path("conf").to_str().unwrap().to_string();
         let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
         let base = base.unwrap_or_else(|| panic!("{diags:?}"));
-        let site = Site { envdir, lsf: base.lsf, host: "host1".into(), shared_machine: true };
+        let site = LocalSite { envdir, lsf: base.lsf, host: "host1".into(), shared_machine: true };
         Attack { rig, site }
     }
 

@@ -8,7 +8,7 @@ use super::rig::{Rig, job_id, wait_for};
 use super::script::{Script, take_over};
 use lsf::model::JobKey;
 use lsf::model::job::End;
-use lsf::proto::sbd::{Phase, SbdMsg, TaskState};
+use lsf::proto::sbd::{AttemptPhase, SbdMsg, TaskState};
 use lsf::proto::{Msg, caps};
 use std::sync::{Arc, Mutex};
 
@@ -90,7 +90,7 @@ impl Node {
 fn running(key: JobKey, text: &str) -> TaskState {
     TaskState {
         key,
-        phase: Phase::Running,
+        phase: AttemptPhase::Running,
         pid: 1,
         exec_user: text.into(),
         exec_cwd: text.into(),
@@ -140,16 +140,16 @@ fn mbatchd_takes_what_a_host_tells_at_its_cap() {
 fn very_many_jobs_of_one_host_end_in_short_turns() {
     let node = Node::new("mbdends");
     let many = if longest() == 50 { 16_384 } else { 1500 };
-    let told = |job: u32, phase: Phase| {
+    let told = |job: u32, phase: AttemptPhase| {
         let of = |idx: u32| running(JobKey { job, idx, attempt: 1 }, "x");
         let all = (1..=many).map(|idx| TaskState { phase: phase.clone(), ..of(idx) });
         inventory(&all.collect::<Vec<_>>(), caps::MAX_TASKS)
     };
     let first = node.started(many);
     println!("longest turn after the starts {} ms", node.longest());
-    node.tells("Inventory of what runs", told(first, Phase::Running));
+    node.tells("Inventory of what runs", told(first, AttemptPhase::Running));
     assert!(node.all_are(first, "RUN"));
-    let ended = Phase::Ended { end: End::Status(0), exit_info: 0 };
+    let ended = AttemptPhase::Ended { end: End::Status(0), exit_info: 0 };
     node.tells("Inventory of what has ended", told(first, ended));
     assert!(node.all_are(first, "DONE"));
     let second = node.started(many);

@@ -12,7 +12,7 @@ use lsf::cli::client::{self, Client, ClientError};
 use lsf::model::job::{JobSpec, SpoolRef};
 use lsf::model::reason::err;
 use lsf::model::{ByteStr, JobKey};
-use lsf::proto::launch::{self, JobPlan, LaunchMsg, Plan, Step, TaskId, What};
+use lsf::proto::launch::{self, JobPlan, LaunchMsg, Plan, TaskId, TaskPlan, TaskStep};
 use lsf::proto::lim::{HostLoad, LimMsg};
 use lsf::proto::machine::Endpoint;
 use lsf::proto::res::{Data, IN, Pty, ResMsg, RunTask};
@@ -300,12 +300,12 @@ fn the_launcher_takes_each_message_at_its_cap_and_bounds_what_it_keeps() {
     let script = speak(&rig, Daemon::Sbatchd, Endpoint::Launcher);
     let launcher = Target::of(&rig, "launcher");
     let uid = lsf::sys::euid();
-    let id = |n: u32| TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: Step::Job };
+    let id = |n: u32| TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job };
     let plan = |bytes: usize| {
         let script = "x".repeat(bytes).into();
         let env = format!("A={}\0", "y".repeat(bytes)).into();
         let job = JobPlan { command: "true".into(), script, env, ..JobPlan::default() };
-        let what = What::Job(Box::new(job));
+        let what = TaskPlan::Job(Box::new(job));
         Box::new(Plan { uid, gid: uid, user: "nobody-of-this-name".into(), what })
     };
     let of = |n: u32| {

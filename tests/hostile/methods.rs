@@ -9,7 +9,7 @@ use lsf::cli::client::{Client, Patience};
 use lsf::proto::client::ClientMsg;
 use lsf::proto::frame::SessionKey;
 use lsf::proto::{Daemon, Msg};
-use lsf::sys::site::{self, Site};
+use lsf::sys::site::{self, LocalSite};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const NOBODY: u32 = 65534;
 
 /// Asks who the daemon takes us to be; else the words of the failure.
-fn dial(site: &Site) -> String {
+fn dial(site: &LocalSite) -> String {
     let client = Client::dial(site, Daemon::Mbatchd, Patience::of(site).once());
     let ask = Msg::Client(ClientMsg::Params);
     match client.and_then(|mut c| c.call(&ask, &mut std::io::sink())) {

@@ -10,7 +10,7 @@ use lsf::model::JobKey;
 use lsf::model::event::Event;
 use lsf::model::job::{End, SpoolRef, Usage};
 use lsf::proto::Msg;
-use lsf::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob, TaskState};
+use lsf::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, SbdParams, StartJob, TaskState};
 
 /// Where the environment of a job lies: the attacker is taken to know it.
 fn env_of(rig: &Rig, job: u32) -> SpoolRef {
@@ -32,19 +32,19 @@ pub(super) fn refused(rig: &Rig) -> u64 {
 /// Every message about an attempt, with its name.
 fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
     let usage = Usage { mem_kb: 7_777_777, max_mem_kb: 7_777_777, ..Usage::default() };
-    let ended = Phase::Ended { end: End::Status(0), exit_info: 0 };
+    let ended = AttemptPhase::Ended { end: End::Status(0), exit_info: 0 };
     let state = |phase| TaskState { key, phase, pid: 1, usage, ..TaskState::default() };
     let posted = TaskState { post: Post::Failed, ..state(ended.clone()) };
-    let lost = Phase::Ended { end: End::Unknown, exit_info: 9002 };
+    let lost = AttemptPhase::Ended { end: End::Unknown, exit_info: 9002 };
     let told = |t| SbdMsg::State(Box::new(t));
     let (pids, pgids, groups) = (vec![1], vec![1], vec![]);
     let boot_id = || "of its own".to_owned();
     vec![
         ("State: it has ended", told(state(ended.clone()))),
         ("State: its host was restarted", told(state(lost))),
-        ("State: it runs", told(state(Phase::Running))),
-        ("State: it is suspended", told(state(Phase::Suspended))),
-        ("State: it could not be started", told(state(Phase::Failed { reason: 11 }))),
+        ("State: it runs", told(state(AttemptPhase::Running))),
+        ("State: it is suspended", told(state(AttemptPhase::Suspended))),
+        ("State: it could not be started", told(state(AttemptPhase::Failed { reason: 11 }))),
         ("State: what ran after it has failed", told(posted)),
         ("Usage", SbdMsg::Usage { key, usage, pids, pgids, groups }),
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),

@@ -11,7 +11,7 @@ use lsf::proto::machine::{ConnId, Endpoint};
 use lsf::proto::sbd::SbdMsg;
 use lsf::proto::{Daemon, Effect, Input, Machine, Msg, Peer};
 use lsf::sys::files::RealFiles;
-use lsf::sys::site::Site;
+use lsf::sys::site::LocalSite;
 use std::sync::{Arc, Mutex};
 
 /// The messages to be sent, and those heard.
@@ -110,11 +110,11 @@ impl DaemonDriver for Nothing {
     fn effect(&mut self, _: &mut Scripted, _: Effect, _: &mut ShellControl) {}
 }
 
-pub(super) fn site(rig: &Rig, host: &str) -> Site {
+pub(super) fn site(rig: &Rig, host: &str) -> LocalSite {
     let envdir = rig.path("conf").to_str().unwrap().to_string();
     let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some(host));
     let base = base.unwrap_or_else(|| panic!("{diags:?}"));
-    Site { envdir, lsf: base.lsf, host: host.into(), shared_machine: true }
+    LocalSite { envdir, lsf: base.lsf, host: host.into(), shared_machine: true }
 }
 
 fn run(rig: &Rig, daemon: Daemon, host: &str, way: Way) -> Arc<Mutex<Script>> {

@@ -15,7 +15,7 @@ use lsf::proto::client::{AdminOp, ClientMsg};
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session, SessionKey};
 use lsf::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
 use lsf::sys::files::RealFiles;
-use lsf::sys::site::Site;
+use lsf::sys::site::LocalSite;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -34,7 +34,7 @@ static ONE: Mutex<()> = Mutex::new(());
 pub struct World {
     _one: MutexGuard<'static, ()>,
     pub dir: PathBuf,
-    pub site: Site,
+    pub site: LocalSite,
     pub base: BaseConf,
     pub ring: Arc<KeyRing>,
     pub ports: Ports,
@@ -87,7 +87,7 @@ impl World {
         let (base, diags) = load::load_base_lenient(&RealFiles, &envdir, Some("host1"));
         let base = base.unwrap_or_else(|| panic!("{diags:?}"));
         let (host, shared_machine) = ("host1".into(), true);
-        let site = Site { envdir, lsf: base.lsf.clone(), host, shared_machine };
+        let site = LocalSite { envdir, lsf: base.lsf.clone(), host, shared_machine };
         std::fs::create_dir_all(site.authd_socket().parent().unwrap()).unwrap();
         let ports = Ports::of(&base.lsf);
         let toy = Arc::new(Knobs::default());

@@ -17,7 +17,7 @@ use crate::model::reason::term;
 use crate::model::{JobKey, JobRef};
 use crate::proto::caps::MAX_INVENTORY;
 use crate::proto::machine::{ConnId, Effect};
-use crate::proto::sbd::{Phase, Post, TaskState};
+use crate::proto::sbd::{AttemptPhase, Post, TaskState};
 use std::collections::HashSet;
 
 impl Mbatchd {
@@ -126,7 +126,7 @@ impl Mbatchd {
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
         let t = TaskState {
             key,
-            phase: Phase::Ended { end: End::Unknown, exit_info: info },
+            phase: AttemptPhase::Ended { end: End::Unknown, exit_info: info },
             time: cx.now.secs(),
             ..TaskState::default()
         };

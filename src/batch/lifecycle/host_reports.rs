@@ -16,14 +16,14 @@ use crate::model::JobKey;
 use crate::model::event::{Event, JobStatus};
 use crate::model::job::{End, stat};
 use crate::model::reason::{susp, term};
-use crate::proto::sbd::{Act, Phase, Post, SbdMsg, TaskState};
+use crate::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, TaskState};
 
 impl Mbatchd {
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
     fn not_running(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
         let (at, name) = (t.key.job_ref(), &self.links.hosts[i].name);
-        let over = matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. });
+        let over = matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. });
         match (is, over) {
             (Standing::Foreign, _) => return self.refuse_report(cx, i, "the state", at),
             (Standing::NoJob, false) => {
@@ -49,7 +49,7 @@ impl Mbatchd {
         if is != Standing::Running {
             return self.not_running(cx, i, t, is);
         }
-        if !matches!(t.phase, Phase::Ended { .. } | Phase::Failed { .. }) {
+        if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
             self.known_again(cx, t.key);
         }
         let Some(run) = self.state.running(t.key) else { return };
@@ -57,9 +57,9 @@ impl Mbatchd {
         let asked = run.soft.asked;
         match &t.phase {
             // a stop may have reached it, and what took that back was lost
-            Phase::Starting if asked == Some(0) => self.act(cx, t.key, i, Act::Resume),
-            Phase::Starting => {}
-            Phase::Running => {
+            AttemptPhase::Starting if asked == Some(0) => self.act(cx, t.key, i, Act::Resume),
+            AttemptPhase::Starting => {}
+            AttemptPhase::Running => {
                 let want = asked.unwrap_or(0);
                 let shut = killed.is_none() && self.run_shut(at);
                 if starting {
@@ -83,7 +83,7 @@ impl Mbatchd {
                     self.shut_job(cx, t.key);
                 }
             }
-            Phase::Suspended => {
+            AttemptPhase::Suspended => {
                 if starting {
                     self.confirmed(cx, t);
                 }
@@ -92,11 +92,11 @@ impl Mbatchd {
                     self.settled(t.key);
                 }
             }
-            Phase::Failed { reason } => {
+            AttemptPhase::Failed { reason } => {
                 self.start_failed(cx, i, t, *reason);
                 self.left_over(i, t.key);
             }
-            Phase::Ended { end, exit_info } => {
+            AttemptPhase::Ended { end, exit_info } => {
                 if starting && t.pid != 0 {
                     self.confirmed(cx, t);
                 }
@@ -106,7 +106,7 @@ impl Mbatchd {
                 self.forget(cx, i, t);
             }
         }
-        if matches!(t.phase, Phase::Running | Phase::Suspended)
+        if matches!(t.phase, AttemptPhase::Running | AttemptPhase::Suspended)
             && let Some(info) = killed
         {
             self.act(cx, t.key, i, Act::Terminate { exit_info: info });

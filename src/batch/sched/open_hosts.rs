@@ -8,7 +8,7 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, HostSet};
-use crate::lang::resreq::{HostView, Order};
+use crate::lang::resreq::{HostOrder, HostView};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use std::cmp::Ordering;
@@ -25,7 +25,7 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub fn of(view: &View, host: HostId, order: Option<&Order>) -> Rank {
+    pub fn of(view: &View, host: HostId, order: Option<&HostOrder>) -> Rank {
         let by = order.map_or(Vec::new(), |o| o.rank(&view.snapshot(host) as &dyn HostView));
         Rank { by, host }
     }
@@ -47,14 +47,14 @@ impl PartialOrd for Rank {
 
 impl Ord for Rank {
     fn cmp(&self, other: &Rank) -> Ordering {
-        Order::compare_ranks(&self.by, &other.by).then(self.host.cmp(&other.host))
+        HostOrder::compare_ranks(&self.by, &other.by).then(self.host.cmp(&other.host))
     }
 }
 
 /// The open hosts in one order.
 #[derive(Debug, Default)]
 struct Ranked {
-    order: Option<Order>,
+    order: Option<HostOrder>,
     hosts: BTreeSet<Rank>,
     ranks: IdMap<HostId, Rank>,
     /// [`OpenHosts::uses`] when it was used last, and when it was made.
@@ -199,7 +199,7 @@ impl OpenHosts {
     }
 
     /// The open hosts in this order; it is made where it is not kept.
-    pub fn order(&mut self, view: &View, order: Option<&Order>) -> OrderNo {
+    pub fn order(&mut self, view: &View, order: Option<&HostOrder>) -> OrderNo {
         self.uses += 1;
         let at = match self.orders.iter().position(|o| o.order.as_ref() == order) {
             Some(at) => at,
@@ -209,7 +209,7 @@ impl OpenHosts {
         OrderNo(at, self.orders[at].made)
     }
 
-    fn new_order(&mut self, view: &View, order: Option<&Order>) -> usize {
+    fn new_order(&mut self, view: &View, order: Option<&HostOrder>) -> usize {
         let mut new = Ranked { order: order.cloned(), made: self.uses, ..Ranked::default() };
         self.open.iter().for_each(|host| new.put(view, host));
         if self.orders.len() < MAX_ORDERS {

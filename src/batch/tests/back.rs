@@ -91,11 +91,11 @@ const VERBS: [&str; 10] = [
 /// Has the job of `sel` run and come back; other jobs leave no slot free.
 fn come_back(r: &mut Rig, way: &str, sel: &IdSel) {
     let (conn, key) = r.starts_of(sel.job)[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     for _ in 0..8 {
         r.submit(JobSpec { queue: "high".into(), ..spec("x") }).unwrap();
     }
-    let end = |code: i32| Phase::Ended { end: End::Status(code << 8), exit_info: 0 };
+    let end = |code: i32| AttemptPhase::Ended { end: End::Status(code << 8), exit_info: 0 };
     let hold = way.ends_with("-H");
     match way {
         "an exit value" => r.report(conn, key, end(99)),
@@ -171,7 +171,7 @@ fn a_job_put_back_and_changed_then_is_the_same_after_a_restart() {
                 r.is_recovered(&about);
                 // and once more by what its host does
                 for (conn, key) in r.starts() {
-                    r.report(conn, key, Phase::Running);
+                    r.report(conn, key, AttemptPhase::Running);
                     r.report(conn, key, done());
                 }
                 r.is_recovered(&about);

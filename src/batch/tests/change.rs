@@ -172,7 +172,7 @@ fn a_job_runs_again_after_brequeue() {
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
     let plain = Verb::Requeue(Requeue::default());
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(r.does(OTHER, plain.clone(), id).code, err::PERMISSION);
     assert_eq!(r.does(USER, plain.clone(), id).code, 0);
     assert_eq!(r.does(USER, plain.clone(), id).code, err::REQUEUED);
@@ -189,7 +189,7 @@ fn a_job_runs_again_after_brequeue() {
         run.state.elem(JobRef { job: id, idx: 0 }).unwrap().run().unwrap().requeue,
         Some(None)
     );
-    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 10 });
+    r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 10 });
     assert!(r.acct.is_empty());
     let (conn, again) = r.starts()[0];
     assert_eq!(again, JobKey { attempt: 2, ..key });
@@ -202,9 +202,9 @@ fn a_job_runs_again_after_brequeue() {
     assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
     let (conn, third) = r.starts()[0];
     // One whose end nobody knows is not run a second time.
-    r.report(conn, third, Phase::Running);
+    r.report(conn, third, AttemptPhase::Running);
     assert_eq!(r.does(ADMIN, Verb::Requeue(Requeue::default()), id).code, 0);
-    r.report(conn, third, Phase::Ended { end: End::Unknown, exit_info: 9001 });
+    r.report(conn, third, AttemptPhase::Ended { end: End::Unknown, exit_info: 9001 });
     assert_eq!(r.stat(id, 0), "EXIT");
 }
 
@@ -384,7 +384,7 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
     let mut r = Rig::of(c);
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let mut to = JobSpec::default();
     to.limits.run = Some(600);
     to.limits.rss = Some(5000);
@@ -404,7 +404,7 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
     assert_eq!(r.modify(USER, id, &[RunLimit, MemLimit], to), 0);
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
     // The host has been away: it hears of it again.
-    let t = TaskState { key, phase: Phase::Running, ..TaskState::default() };
+    let t = TaskState { key, phase: AttemptPhase::Running, ..TaskState::default() };
     let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![t], more: false };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
@@ -586,7 +586,7 @@ fn what_runs_keeps_the_environment_that_it_was_started_with() {
     };
     r.ask(USER, ClientMsg::Submit(Box::new(first)));
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let before = r.mbd.state.job(1).unwrap().env;
     let id = IdSel { job: 1, elems: vec![] };
     let (fields, env) = (vec![SpecField::Env], Some("B=2\0".into()));

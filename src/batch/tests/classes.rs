@@ -21,7 +21,7 @@ fn passes(r: &mut Rig, n: usize) {
     let started = r.starts();
     assert_eq!(started.len(), 1, "{n}");
     for (conn, key) in started {
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         r.report(conn, key, done());
     }
 }
@@ -324,7 +324,7 @@ fn asking_for_all(n: usize) -> JobSpec {
 fn freed_slot_goes_to_the_first_class_and_no_other_is_looked_at() {
     let (mut r, (conn, key)) = full_with_many_behind();
     let (looks, visits) = (r.mbd.sched.looks, r.mbd.sched.visits);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     assert_eq!(r.starts().len(), 1);
     assert_eq!((r.mbd.sched.looks - looks, r.mbd.sched.visits - visits), (1, 1));
@@ -352,7 +352,7 @@ fn classes_of_a_queue_at_its_limit_are_looked_at_when_it_has_room_only() {
     r.lock_shown("h2", 0);
     settled(&mut r);
     assert_eq!(r.mbd.sched.looks, looks);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
     assert_eq!(started, waiting[..1]);

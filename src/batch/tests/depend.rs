@@ -55,7 +55,7 @@ fn elements_are_looked_at_when_theirs_change() {
             let end = if key.idx % 2 == 0 {
                 done()
             } else {
-                Phase::Ended { end: End::Status(256), exit_info: 0 }
+                AttemptPhase::Ended { end: End::Status(256), exit_info: 0 }
             };
             r.report(conn, key, end);
         }
@@ -75,7 +75,7 @@ fn an_unknown_end_is_never_done_nor_an_exit_code() {
         .map(|depend| r.submit(JobSpec { depend, ..spec("w") }).unwrap())
         .collect();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Ended { end: End::Unknown, exit_info: 9001 });
+    r.report(conn, key, AttemptPhase::Ended { end: End::Unknown, exit_info: 9001 });
     let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
     assert_eq!(started, [waits[0]]);
     assert_eq!(r.stat(a, 0), "EXIT");

@@ -19,7 +19,7 @@ impl Rig {
     fn ran(&mut self, secs: i64, cpu: u64) -> (u32, ConnId, JobKey) {
         let id = self.submit(spec("x")).unwrap();
         let (conn, key) = self.starts()[0];
-        self.report(conn, key, Phase::Running);
+        self.report(conn, key, AttemptPhase::Running);
         self.now.wall_us += secs * 1_000_000;
         let usage = Usage { utime_us: cpu * 1_000_000, ..Usage::default() };
         let msg = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![], groups: vec![] };

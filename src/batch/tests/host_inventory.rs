@@ -15,7 +15,7 @@ fn roomy() -> ClusterConf {
     c
 }
 
-fn task(key: JobKey, phase: Phase) -> TaskState {
+fn task(key: JobKey, phase: AttemptPhase) -> TaskState {
     TaskState { key, phase, pid: 7, ..TaskState::default() }
 }
 
@@ -33,7 +33,7 @@ fn busy() -> (Rig, Vec<JobKey>, HostId) {
     }
     let keys: Vec<JobKey> = starts.iter().map(|s| s.1).collect();
     for (conn, key) in starts {
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
     }
     (r, keys, host(0))
 }
@@ -64,9 +64,9 @@ fn an_attempt_of_an_earlier_piece_is_not_missing() {
     let ids = [0; 2].map(|_| r.submit(JobSpec { hosts: hosts(), ..spec("x") }).unwrap());
     let keys = ids.map(|id| r.starts_of(id)[0].1);
     let conn = r.mbd.links.hosts[host(0)].up().unwrap();
-    keys.iter().for_each(|key| r.report(conn, *key, Phase::Running));
+    keys.iter().for_each(|key| r.report(conn, *key, AttemptPhase::Running));
     let conn = r.cut(host(0));
-    r.inventory(conn, "boot", vec![task(keys[0], Phase::Running)], true);
+    r.inventory(conn, "boot", vec![task(keys[0], AttemptPhase::Running)], true);
     assert!(r.mbd.links.hosts[host(0)].up().is_none(), "orders go out before all is told");
     assert_eq!((r.stat(ids[0], 0), r.stat(ids[1], 0)), ("RUN", "RUN"));
     r.inventory(conn, "boot", vec![], false);
@@ -79,9 +79,9 @@ fn an_inventory_that_was_cut_off_begins_anew() {
     let mut r = Rig::new();
     let id = r.submit(JobSpec { hosts: vec!["h1".into()], ..spec("x") }).unwrap();
     let (conn, key) = r.starts_of(id)[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let conn = r.cut(host(0));
-    r.inventory(conn, "boot", vec![task(key, Phase::Running)], true);
+    r.inventory(conn, "boot", vec![task(key, AttemptPhase::Running)], true);
     r.step(Input::Closed { conn });
     let conn = r.linked_again(host(0));
     // the host has lost it meanwhile
@@ -95,7 +95,7 @@ fn a_host_that_tells_of_too_many_attempts_is_closed() {
     let conn = r.cut(host(0));
     let key = |n: usize| JobKey { job: 900_000 + n as u32, idx: 0, attempt: 1 };
     let piece = |at: usize| {
-        (at..at + caps::MAX_TASKS).map(|n| task(key(n), Phase::Running)).collect::<Vec<_>>()
+        (at..at + caps::MAX_TASKS).map(|n| task(key(n), AttemptPhase::Running)).collect::<Vec<_>>()
     };
     for at in (0..caps::MAX_INVENTORY).step_by(caps::MAX_TASKS) {
         r.inventory(conn, "boot", piece(at), true);
@@ -139,7 +139,7 @@ fn a_host_lost_while_its_missing_attempts_are_settled_tells_again() {
     let conn = r.cut_off(conn, i);
     assert_eq!(r.count(&keys, "EXIT"), lost, "settled by an inventory that is over");
     let runs = keys.iter().filter(|k| r.stat(k.job, k.idx) == "RUN");
-    let tasks: Vec<TaskState> = runs.map(|k| task(*k, Phase::Running)).collect();
+    let tasks: Vec<TaskState> = runs.map(|k| task(*k, AttemptPhase::Running)).collect();
     let last = tasks.len() - 1;
     for (n, t) in tasks.into_iter().enumerate() {
         r.inventory(conn, "boot", vec![t], n < last);

@@ -39,11 +39,11 @@ fn reasons_and_hosts_outlive_a_restart() {
     r.step(Input::Opened { conn: there, peer });
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(acted(&mut r, USER, why(Verb::Stop, id, "the disk is full")), [0]);
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     assert_eq!(acted(&mut r, there, why(Verb::Resume, id, "")), [0]);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(acted(&mut r, ADMIN, why(Verb::Kill, id, "say \"no\"\nmore")), [0]);
     // what waits as well
     let later = r.submit(JobSpec { begin_time: i64::MAX, ..spec("y") }).unwrap();
@@ -59,7 +59,7 @@ fn reasons_and_hosts_outlive_a_restart() {
     }
     // a text of the log is one line
     assert_eq!(last(&r.restarted(), id, 0, ControlAction::Kill), said("h1", "say \"no\";more"));
-    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     assert!(last(&r.mbd, id, 0, ControlAction::Kill).is_some(), "as long as it is known");
     let long = "x".repeat(MAX_REASON + 1);
     let answer = r.ask(USER, ClientMsg::Control(Box::new(why(Verb::Kill, later, &long))));
@@ -80,9 +80,9 @@ fn what_is_killed_may_count_as_done() {
     let id = r.submit(spec("x")).unwrap();
     let next = r.submit(JobSpec { depend: format!("done({id})"), ..spec("y") }).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(acted(&mut r, USER, as_done(id)), [0]);
-    let killed = Phase::Ended { end: End::Status(9), exit_info: term::OWNER };
+    let killed = AttemptPhase::Ended { end: End::Status(9), exit_info: term::OWNER };
     r.reread();
     r.report(conn, key, killed.clone());
     assert_eq!(r.stat(id, 0), "DONE");
@@ -91,7 +91,7 @@ fn what_is_killed_may_count_as_done() {
     // with -r or a signal it is as ever
     let other = r.submit(spec("z")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let usr = Verb::Signal { number: 9, name: "KILL".into() };
     assert_eq!(acted(&mut r, USER, Control { done: true, ..Control::of(usr, of(other)) }), [0]);
     r.report(conn, key, killed);
@@ -107,7 +107,7 @@ fn what_waits_goes_at_once_when_many_are_killed() {
     let hold = JobSpec { begin_time: i64::MAX, ..spec("x") };
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let array = r.submit(JobSpec { name: "a[1-3]".into(), ..hold.clone() }).unwrap();
     let named = r.submit(hold.clone()).unwrap();
     let waits = JobSpec { depend: format!("ended({named})"), ..spec("y") };
@@ -131,7 +131,7 @@ fn what_waits_goes_at_once_when_many_are_killed() {
     assert_eq!(acted(&mut r, USER, bulk(of(id))), [0]);
     r.reread();
     assert!(r.mbd.state.job(array).is_none());
-    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     assert_eq!(r.stat(id, 0), "EXIT");
     assert_eq!(r.acct.last().unwrap().exit_info, term::BUCKET_KILL);
 }
@@ -160,12 +160,12 @@ fn states_narrow_what_is_meant() {
     let mut r = Rig::new();
     let run = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let array = r.submit(JobSpec { name: "a[1-3]".into(), ..spec("y") }).unwrap();
     let starts = r.starts();
     assert_eq!(starts.len(), 3);
     let (conn, key) = starts[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     acted(
         &mut r,
         USER,
@@ -174,7 +174,7 @@ fn states_narrow_what_is_meant() {
             JobSelect { ids: vec![IdSel { job: array, elems }], ..JobSelect::default() }
         }),
     );
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     let wait = r.submit(JobSpec { begin_time: i64::MAX, ..spec("z") }).unwrap();
     let mut of_states = |states| {
         let select = JobSelect { all: true, states, ..JobSelect::default() };
@@ -217,16 +217,16 @@ fn who_has_stopped_it_is_who_may_resume_it() {
     let mut r = Rig::new();
     let run = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let wait = r.submit(JobSpec { begin_time: i64::MAX, ..spec("z") }).unwrap();
     for id in [run, wait] {
         assert_eq!(r.does(USER, Verb::Stop, id).code, 0);
     }
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     for id in [run, wait] {
         assert_eq!(r.does(ADMIN, Verb::Stop, id).code, 0);
     }
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     r.reread();
     assert_eq!((r.stat(run, 0), r.stat(wait, 0)), ("USUSP", "PSUSP"));
     for id in [run, wait] {
@@ -249,7 +249,7 @@ fn removing_may_be_the_administrators_matter() {
     let mut r = Rig::of(c);
     let (mine, other) = (r.submit(spec("x")).unwrap(), r.submit(spec("y")).unwrap());
     for (conn, key) in r.starts() {
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
     }
     // the owner's is a kill as any other: the job is there until its host tells of its end
     assert_eq!(r.does(USER, Verb::Remove, mine).code, 0);
@@ -267,13 +267,13 @@ fn brequeue_means_the_states_that_it_names() {
     let ended = |r: &mut Rig, status| {
         let id = r.submit(spec("x")).unwrap();
         let (conn, key) = r.starts()[0];
-        r.report(conn, key, Phase::Ended { end: End::Status(status), exit_info: 0 });
+        r.report(conn, key, AttemptPhase::Ended { end: End::Status(status), exit_info: 0 });
         id
     };
     let (fine, failed) = (ended(&mut r, 0), ended(&mut r, 256));
     let run = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let wait = r.submit(JobSpec { begin_time: i64::MAX, ..spec("z") }).unwrap();
     let asked = |r: &mut Rig, which, all| {
         let select = JobSelect { all, ..JobSelect::default() };

@@ -8,7 +8,7 @@ fn finish(r: &mut Rig, jobs: usize) -> usize {
     let mut ended = 0;
     while ended < jobs {
         for (conn, key) in r.starts() {
-            r.report(conn, key, Phase::Running);
+            r.report(conn, key, AttemptPhase::Running);
             r.report(conn, key, done());
             ended += 1;
         }
@@ -106,7 +106,7 @@ fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let mut records = r.log.clone();
     records.push(Record { time: 1, event: Event::JobClean { at: JobRef { job: id, idx: 0 } } });
     r.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });

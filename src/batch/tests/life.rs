@@ -9,7 +9,7 @@ fn a_job_runs_and_its_history_replays() {
     let id = r.submit(spec("true")).unwrap();
     let (conn, key) = r.starts()[0];
     assert_eq!(key, JobKey { job: id, idx: 0, attempt: 1 });
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(r.stat(id, 0), "RUN");
     r.report(conn, key, done());
     r.report(conn, key, done());
@@ -54,7 +54,7 @@ fn a_restarted_host_means_an_unknown_end() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.step(Input::Closed { conn });
     r.now.mono_us += 10_000_000;
     r.step(Input::Tick);

@@ -25,9 +25,9 @@ fn many() -> (Rig, Vec<u32>) {
 }
 
 impl Rig {
-    fn ends(&mut self, starts: &[(ConnId, JobKey)], phase: &Phase) {
+    fn ends(&mut self, starts: &[(ConnId, JobKey)], phase: &AttemptPhase) {
         for (conn, key) in starts {
-            self.report(*conn, *key, Phase::Running);
+            self.report(*conn, *key, AttemptPhase::Running);
             self.report(*conn, *key, phase.clone());
         }
     }

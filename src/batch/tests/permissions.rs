@@ -59,7 +59,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         }
         "Peek" => {
             let (conn, key) = r.starts_of(job)[0];
-            r.report(conn, key, Phase::Running);
+            r.report(conn, key, AttemptPhase::Running);
             ClientMsg::Peek(Box::new(select))
         }
         "Stored" => ClientMsg::Stored { id: select.ids[0].clone(), script: false },

@@ -7,7 +7,7 @@ use crate::proto::sbd::Post;
 impl Rig {
     /// The host tells of an attempt that is over, and of what runs after it.
     fn over(&mut self, conn: ConnId, key: JobKey, status: i32, post: Post) {
-        let phase = Phase::Ended { end: End::Status(status), exit_info: 0 };
+        let phase = AttemptPhase::Ended { end: End::Status(status), exit_info: 0 };
         let time = self.now.secs();
         let t = TaskState { key, phase, pid: 7, time, post, ..TaskState::default() };
         self.sent.clear();
@@ -40,7 +40,7 @@ fn the_end_of_what_runs_after_a_job_is_recorded_and_waited_for() {
         let id = r.submit(spec("x")).unwrap();
         let (conn, key) = r.starts()[0];
         let next = ["post_done", "post_err"].map(|f| r.waits_for(&format!("{f}({id})")));
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         for _ in 0..2 {
             r.over(conn, key, 0, Post::Running);
             assert_eq!((r.stat(id, 0), r.acct.len()), ("DONE", 1));
@@ -66,7 +66,7 @@ fn without_such_a_command_it_is_done_with_the_job_and_never_where_that_did_not_r
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
     let next = r.waits_for(&format!("post_done({id})"));
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.over(conn, key, 3 << 8, Post::None);
     assert!(r.forgets(key));
     assert_eq!(r.statuses(id), [0x20]);
@@ -84,7 +84,7 @@ fn a_restart_still_waits_and_a_host_that_does_not_know_of_it_has_failed() {
     let id = r.submit(JobSpec { name: "a[1-2]".into(), ..spec("x") }).unwrap();
     let starts = r.starts();
     for &(conn, key) in &starts {
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         r.over(conn, key, 0, Post::Running);
     }
     r.over(starts[0].0, starts[0].1, 0, Post::Done);
@@ -105,8 +105,8 @@ fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() 
     let mut r = Rig::new();
     let id = r.submit(JobSpec { extra: vec![("Q".into(), "3".into())], ..spec("x") }).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
-    let phase = Phase::Ended { end: End::Status(3 << 8), exit_info: 0 };
+    r.report(conn, key, AttemptPhase::Running);
+    let phase = AttemptPhase::Ended { end: End::Status(3 << 8), exit_info: 0 };
     let t = TaskState { key, phase, pid: 7, post: Post::Running, ..TaskState::default() };
     r.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
     r.later(1);
@@ -118,7 +118,7 @@ fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() 
     // one that ended and goes back because somebody asks
     let id = r.submit(spec("y")).unwrap();
     let (conn, key) = r.starts_of(id)[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.over(conn, key, 0, Post::Running);
     let how = Requeue { done: true, ..Requeue::default() };
     assert_eq!(r.does(USER, Verb::Requeue(how), id).code, 0);
@@ -144,7 +144,7 @@ fn the_host_is_told_what_the_site_wants_of_what_runs_after_jobs() {
     // both ends in one word of the host
     let conn = r.starts()[0].0;
     let next = r.waits_for("post_done(1)");
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.over(conn, key, 3 << 8, Post::Done);
     assert_eq!(r.statuses(1), [0xa0, 0x20]);
     assert!(r.forgets(key));

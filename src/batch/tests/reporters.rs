@@ -22,7 +22,7 @@ fn rig() -> (Rig, [ConnId; 2], [JobKey; 2]) {
         let s = Submit { spec: on(hosts), env, ..Submit::default() };
         r.ask(USER, ClientMsg::Submit(Box::new(s)));
         let (conn, key) = r.starts()[0];
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         key
     };
     let keys = [start(&mut r, "h1 1 h2 1"), start(&mut r, "h1 1")];
@@ -148,7 +148,7 @@ fn attempts_that_never_were_are_no_hosts() {
         (h2, JobKey { idx: 3, ..both }),
     ] {
         r.report(conn, key, done());
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
     }
     assert_eq!((r.log.len(), r.mbd.reports_refused()), (before, 6));
 }

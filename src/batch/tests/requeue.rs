@@ -13,8 +13,8 @@ pub fn with(key: &str, value: &str) -> JobSpec {
     JobSpec { extra: vec![(key.into(), value.into())], ..spec("x") }
 }
 
-pub fn exit(code: i32) -> Phase {
-    Phase::Ended { end: End::Status(code << 8), exit_info: 0 }
+pub fn exit(code: i32) -> AttemptPhase {
+    AttemptPhase::Ended { end: End::Status(code << 8), exit_info: 0 }
 }
 
 pub fn param(c: &mut ClusterConf, name: &str, value: &str) {
@@ -32,12 +32,12 @@ pub fn at(job: u32) -> JobRef {
 
 impl Rig {
     /// Runs the one start there is to this end.
-    pub fn runs(&mut self, phase: Phase) -> JobKey {
+    pub fn runs(&mut self, phase: AttemptPhase) -> JobKey {
         let starts = self.starts();
         assert_eq!(starts.len(), 1, "{starts:?}");
         let (conn, key) = starts[0];
-        if !matches!(phase, Phase::Failed { .. }) {
-            self.report(conn, key, Phase::Running);
+        if !matches!(phase, AttemptPhase::Failed { .. }) {
+            self.report(conn, key, AttemptPhase::Running);
         }
         self.report(conn, key, phase);
         key
@@ -45,7 +45,7 @@ impl Rig {
 
     /// The host of the attempt is connected again, with what it says of it; mbatchd may have been
     /// restarted before.
-    fn comes_back(&mut self, restart: bool, key: JobKey, phase: Phase) -> ConnId {
+    fn comes_back(&mut self, restart: bool, key: JobKey, phase: AttemptPhase) -> ConnId {
         if restart {
             let (log, mut fresh) = (self.log.clone(), Rig::new());
             (fresh.mbd, fresh.now, fresh.log) = (self.restarted(), self.now, log);
@@ -213,7 +213,7 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     for _ in 0..2 {
         let (conn, key) = r.starts()[0];
         hosts.push(conn);
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         r.report(conn, key, exit(20));
         r.later(2);
     }
@@ -253,7 +253,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
     for attempt in 1..4 {
         let (conn, key) = r.starts()[0];
         assert_eq!(key.attempt, attempt);
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         r.step(Input::Closed { conn });
         r.now.mono_us += 60_000_000;
         r.step(Input::Tick);
@@ -282,7 +282,7 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
         let id = r.submit(spec("x")).unwrap();
         for n in 0..3 {
             assert_eq!(r.stat(id, 0), "RUN", "{action} {n}");
-            r.runs(Phase::Failed { reason: PendReason::PreExec.number() });
+            r.runs(AttemptPhase::Failed { reason: PendReason::PreExec.number() });
             r.later(61);
         }
         assert_eq!(r.stat(id, 0), want);
@@ -294,7 +294,7 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
         }
         assert_eq!(r.held(id), Some(PendReason::PreExecLimit));
         assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-        r.runs(Phase::Failed { reason: PendReason::PreExec.number() });
+        r.runs(AttemptPhase::Failed { reason: PendReason::PreExec.number() });
         assert_ne!(r.stat(id, 0), "PSUSP");
     }
 }
@@ -350,7 +350,7 @@ fn conditions_are_looked_at_in_portions() {
         .map(|_| r.submit(JobSpec { depend: depend.clone(), ..spec("y") }).unwrap())
         .collect();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let t = TaskState { key, phase: done(), pid: 7, ..TaskState::default() };
     let mut out = Vec::new();
     let msg = Msg::Sbd(SbdMsg::State(Box::new(t)));
@@ -380,7 +380,7 @@ fn conditions_get_the_time_that_they_are_given() {
         .map(|_| r.submit(JobSpec { depend: depend.clone(), ..spec("y") }).unwrap())
         .collect();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     // that is looked at too, with neither too little time nor too much
     while r.mbd.deps.left() {
         r.now.mono_us += 75_000;
@@ -441,11 +441,11 @@ fn a_resume_that_was_lost_is_ordered_again_where_the_job_is_about_to_start() {
         assert_eq!(r.does(USER, Verb::Stop, id).code, 0);
         r.step(Input::Closed { conn });
         assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-        let conn = r.comes_back(restart, key, Phase::Starting);
+        let conn = r.comes_back(restart, key, AttemptPhase::Starting);
         assert_eq!(r.ordered(conn, key), [Act::Resume], "{restart}");
-        r.report(conn, key, Phase::Running);
-        r.report(conn, key, Phase::Suspended);
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
+        r.report(conn, key, AttemptPhase::Suspended);
+        r.report(conn, key, AttemptPhase::Running);
         assert_eq!((r.stat(id, 0), r.ordered(conn, key).len()), ("RUN", 1));
     }
 }
@@ -460,17 +460,17 @@ fn a_stop_that_was_lost_is_ordered_once_the_job_runs() {
         let (conn, key) = r.starts()[0];
         r.step(Input::Closed { conn });
         assert_eq!(r.does(USER, Verb::Stop, id).code, 0);
-        let conn = r.comes_back(false, key, Phase::Starting);
-        r.report(conn, key, Phase::Running);
+        let conn = r.comes_back(false, key, AttemptPhase::Starting);
+        r.report(conn, key, AttemptPhase::Running);
         assert_eq!(r.ordered(conn, key), [Act::Suspend]);
         if !back {
-            r.report(conn, key, Phase::Suspended);
+            r.report(conn, key, AttemptPhase::Suspended);
             assert_eq!(r.stat(id, 0), "USUSP");
             continue;
         }
         assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-        r.report(conn, key, Phase::Running);
-        let conn = r.comes_back(true, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
+        let conn = r.comes_back(true, key, AttemptPhase::Running);
         assert_eq!((r.stat(id, 0), r.ordered(conn, key)), ("RUN", vec![]));
     }
 }
@@ -482,18 +482,18 @@ fn a_stop_or_resume_of_a_running_job_that_was_lost_is_ordered_again() {
         let mut r = Rig::new();
         let id = r.submit(spec("x")).unwrap();
         let (conn, key) = r.starts()[0];
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         r.step(Input::Closed { conn });
         assert_eq!(r.does(USER, Verb::Stop, id).code, 0);
-        let conn = r.comes_back(restart, key, Phase::Running);
+        let conn = r.comes_back(restart, key, AttemptPhase::Running);
         assert_eq!(r.ordered(conn, key), [Act::Suspend], "{restart}");
-        r.report(conn, key, Phase::Suspended);
+        r.report(conn, key, AttemptPhase::Suspended);
         assert_eq!(r.stat(id, 0), "USUSP");
         r.step(Input::Closed { conn });
         assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
-        let conn = r.comes_back(restart, key, Phase::Suspended);
+        let conn = r.comes_back(restart, key, AttemptPhase::Suspended);
         assert_eq!(r.ordered(conn, key).last(), Some(&Act::Resume), "{restart}");
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
         assert_eq!(r.stat(id, 0), "RUN");
     }
 }
@@ -560,7 +560,7 @@ fn elements_that_exit_values_send_back_are_not_all_looked_at_for_each_of_them() 
         let mut back = 0;
         while back < N {
             for (conn, key) in r.starts() {
-                r.report(conn, key, Phase::Running);
+                r.report(conn, key, AttemptPhase::Running);
                 r.report(conn, key, exit(5));
                 back += 1;
             }

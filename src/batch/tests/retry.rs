@@ -36,7 +36,7 @@ impl Rig {
 
     /// A start that its host could not make.
     fn fails(&mut self, conn: ConnId, key: JobKey, why: PendReason, note: &str) {
-        let phase = Phase::Failed { reason: why.number() };
+        let phase = AttemptPhase::Failed { reason: why.number() };
         let t = TaskState { key, phase, note: note.into(), ..TaskState::default() };
         self.step(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(t))) });
     }
@@ -117,7 +117,7 @@ fn start_that_failed_is_tried_on_another_host_first() {
     let (second, key) = r.starts()[0];
     assert!(first != second);
     // it runs there: what failed before is not counted on
-    r.report(second, key, Phase::Running);
+    r.report(second, key, AttemptPhase::Running);
     assert_eq!((r.stat(id, 0), r.mbd.state.tries.len()), ("RUN", 0));
 }
 

@@ -50,7 +50,7 @@ fn processes_are_told_with_their_groups() {
     let mut r = Rig::new();
     r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let (usage, pgids) = (Usage::default(), vec![7, 9]);
     let msg = SbdMsg::Usage { key, usage, pids: vec![7, 8, 9], pgids, groups: vec![7, 7, 9] };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });

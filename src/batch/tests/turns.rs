@@ -167,7 +167,7 @@ fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
     let (conn, key) = r.starts()[0];
     r.works = false;
     let began = cpu_us();
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     assert!(cpu_us() - began <= LONGEST);
     assert_eq!(r.stat(job, MANY), "RUN");

@@ -43,7 +43,7 @@ impl Rig {
     fn lost(&mut self, spec: JobSpec) -> (u32, JobKey, HostId) {
         let id = self.submit(spec).unwrap();
         let (conn, key) = self.starts_of(id)[0];
-        self.report(conn, key, Phase::Running);
+        self.report(conn, key, AttemptPhase::Running);
         self.step(Input::Closed { conn });
         (id, key, self.host_of(key))
     }
@@ -93,12 +93,12 @@ impl Rig {
     }
 }
 
-fn task(key: JobKey, phase: Phase) -> TaskState {
+fn task(key: JobKey, phase: AttemptPhase) -> TaskState {
     TaskState { key, phase, pid: 7, ..TaskState::default() }
 }
 
-fn restarted() -> Phase {
-    Phase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART }
+fn restarted() -> AttemptPhase {
+    AttemptPhase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART }
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
             .iter()
             .filter(|r| matches!(&r.event, Event::JobStatus(s) if s.status == stat::UNKWN));
         assert_eq!(records.count(), 1);
-        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
         assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![]));
         r.report(conn, key, done());
         assert_eq!(r.shown(id), "DONE");
@@ -139,7 +139,7 @@ fn a_host_that_says_nothing_is_out_of_reach_since_it_was_last_heard_of() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     for _ in 0..81 {
         assert!(r.shown(id) == "RUN" || r.now.mono_us > 61_000_000);
         r.now.mono_us += 1_000_000;
@@ -153,15 +153,15 @@ fn a_job_that_is_suspended_or_not_confirmed_is_as_it_was_when_its_host_is_back()
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.control(Verb::Stop, id);
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     r.acts();
     r.step(Input::Closed { conn });
     let i = r.host_of(key);
     r.out(61);
     assert_eq!(r.shown(id), "UNKWN");
-    let conn = r.back(i, "boot", vec![task(key, Phase::Suspended)]);
+    let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Suspended)]);
     assert_eq!((r.shown(id), r.phase(id)), ("USUSP".into(), state::Phase::Ususp(susp::USER)));
     r.report(conn, key, done());
     // the order never came
@@ -174,7 +174,7 @@ fn a_job_that_is_suspended_or_not_confirmed_is_as_it_was_when_its_host_is_back()
     let again = |r: &mut Rig| r.starts().iter().map(|s| s.1).collect::<Vec<_>>();
     let conn = r.back(i, "boot", vec![]);
     assert_eq!((again(&mut r), r.phase(id)), (vec![key], state::Phase::Starting));
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(r.phase(id), state::Phase::Running);
 }
 
@@ -187,9 +187,9 @@ fn a_stop_of_an_unkwn_job_reaches_it_when_its_host_is_back() {
     let select = JobSelect { ids: vec![IdSel { job: id, elems: vec![] }], ..Default::default() };
     r.ask(ADMIN, ClientMsg::Control(Box::new(Control::of(Verb::Stop, select))));
     assert_eq!((r.shown(id), r.acts()), ("UNKWN".into(), vec![]));
-    let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
     assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![Act::Suspend]));
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     assert_eq!(r.phase(id), state::Phase::Ususp(susp::ADMIN));
 }
 
@@ -209,12 +209,12 @@ fn a_killed_job_out_of_reach_is_zombi_until_its_host_has_spoken_or_it_is_removed
             assert_eq!(r.acct[0].exit_info, term::FORCE_OWNER);
         }
         // what still runs there is killed
-        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
         let how = if remove { term::FORCE_ADMIN } else { term::OWNER };
         assert_eq!(r.acts(), [Act::Terminate { exit_info: how }]);
         assert_eq!(r.shown(id), if remove { "EXIT" } else { "RUN" });
         let info = term::OWNER;
-        r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: info });
+        r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: info });
         assert_eq!((r.shown(id), r.acct.len()), ("EXIT".into(), 1));
     }
 }
@@ -231,9 +231,9 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     let (conn, second) = r.starts_of(id)[0];
     assert_eq!((second.attempt, r.host_of(second) == i), (2, false));
     assert_eq!(r.mbd.state.left[&at(id)].len(), 1);
-    r.report(conn, second, Phase::Running);
+    r.report(conn, second, AttemptPhase::Running);
     // the host is back with what ran there: it is killed, and has its slots until it is over
-    let old = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    let old = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
     r.lim_says(i, true);
     assert_eq!(r.mbd.view().host_used(i), 1);
@@ -242,7 +242,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     let whole = JobSpec { hosts, min_slots: slots, max_slots: slots, ..spec("x") };
     let whole = r.submit(whole).unwrap();
     assert_eq!((slots > 1, r.shown(whole)), (true, "PEND".into()));
-    r.report(old, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.report(old, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     assert_eq!(r.shown(whole), "RUN");
     assert_eq!((r.mbd.view().host_used(i), r.shown(id)), (slots.into(), "RUN".into()));
     r.report(conn, second, done());
@@ -251,7 +251,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     let mut r = Rig::new();
     let id = r.submit(rerunnable()).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let i = r.host_of(key);
     r.lim_says(i, false);
     r.out(200);
@@ -272,7 +272,7 @@ fn a_rerunnable_job_of_a_host_given_up_ends_where_it_was_killed() {
         r.lim_says(i, false);
         assert_eq!((r.shown(id).as_str(), r.starts().len()), (want, 0));
         assert_eq!(r.acct[0].exit_info, term::OWNER);
-        r.back(i, "boot", vec![task(key, Phase::Running)]);
+        r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
         assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
         assert_eq!(r.shown(id), want);
     }
@@ -286,13 +286,13 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         let one = |name: &str| JobSpec { hosts: vec![name.into()], ..spec("y") };
         let fill: Vec<u32> = (0..2).map(|_| r.submit(one("h2")).unwrap()).collect();
         let fill: Vec<_> = fill.iter().map(|id| r.starts_of(*id)[0]).collect();
-        fill.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+        fill.iter().for_each(|(conn, key)| r.report(*conn, *key, AttemptPhase::Running));
         let (id, key, i) = r.lost(rerunnable());
         assert_eq!(i, super::host(0));
         r.out(61);
         r.lim_says(i, false);
         assert_eq!((r.shown(id).as_str(), r.reason(id)), ("PEND", PendReason::HostFull));
-        let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+        let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
         r.lim_says(i, true);
         assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
         r.report(fill[0].0, fill[0].1, done());
@@ -306,7 +306,7 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         };
         r.step(Input::Tick);
         assert_eq!((r.starts().len(), row(&mut r)), (0, "[[[1007,0,[]]]]".into()));
-        r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+        r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
         assert_eq!(r.starts().iter().map(|s| s.1.attempt).collect::<Vec<_>>(), [2]);
     }
 }
@@ -337,7 +337,7 @@ fn of_an_array_only_the_element_left_behind_waits() {
     let id = r.submit(JobSpec { name: "a[1-4]".into(), ..rerunnable() }).unwrap();
     let starts = r.starts();
     assert_eq!(starts.len(), 4);
-    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, AttemptPhase::Running));
     let lost = starts[0];
     let i = r.host_of(lost.1);
     let there: Vec<JobKey> = starts.iter().filter(|s| s.0 == lost.0).map(|s| s.1).collect();
@@ -346,11 +346,11 @@ fn of_an_array_only_the_element_left_behind_waits() {
     r.lim_says(i, false);
     assert_eq!(r.mbd.state.job(id).unwrap().tally.pend, 2);
     // one of them still runs when the host is back
-    let conn = r.back(i, "boot", vec![task(there[0], Phase::Running)]);
+    let conn = r.back(i, "boot", vec![task(there[0], AttemptPhase::Running)]);
     r.lim_says(i, true);
     let again: Vec<JobKey> = r.starts().iter().map(|s| s.1).collect();
     assert_eq!(again.iter().map(|k| k.idx).collect::<Vec<_>>(), [there[1].idx]);
-    r.report(conn, there[0], Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.report(conn, there[0], AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     assert_eq!(r.starts().iter().map(|s| s.1.idx).collect::<Vec<_>>(), [there[0].idx]);
 }
 
@@ -401,9 +401,9 @@ fn a_job_with_an_attempt_left_behind_is_not_cleaned_before_its_host_has_spoken()
     assert_eq!(r.does(USER, Verb::Remove, id).code, 0);
     r.out(300);
     assert_eq!(r.shown(id), "EXIT");
-    let conn = r.back(i, "boot", vec![task(key, Phase::Running)]);
+    let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
-    r.report(conn, key, Phase::Ended { end: End::Status(9), exit_info: 0 });
+    r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     r.out(200);
     assert!(r.mbd.state.job(id).is_none() && r.mbd.state.left.is_empty());
 }
@@ -414,7 +414,7 @@ fn jobs_of_a_host_that_the_configuration_does_not_name_any_more_are_unkwn() {
     let on = JobSpec { hosts: vec!["h2".into()], ..spec("x") };
     let id = r.submit(on).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     let mut less = conf();
     less.base.cluster.hosts.retain(|h| h.name != "h2");
     r.step(Input::Config { conf: Some(Box::new(less)), diags: vec![] });

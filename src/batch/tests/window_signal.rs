@@ -15,12 +15,12 @@ fn a_job_is_sent_its_signal_once_a_closing() {
     let mut r = Rig::of(c.clone());
     let id = r.submit(asks("USR2")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(r.acts(), vec![]);
     r.pass(40);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![Act::Signal { number: 12 }], "RUN"));
     // whatever its host says of it meanwhile, and after a restart of the master
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.pass(1200);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
@@ -29,7 +29,7 @@ fn a_job_is_sent_its_signal_once_a_closing() {
     let (dialled, said, spooled) = (vec![], vec![], vec![]);
     let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };
     again.step(Input::Start);
-    let conn = again.meet(key, Phase::Running);
+    let conn = again.meet(key, AttemptPhase::Running);
     // it is 22:34:10: until eight nothing happens, nor when the windows open
     again.pass(TO_EIGHT - 1200 - 10);
     assert_eq!((again.acts(), again.stat(id, 0)), (vec![], "RUN"));
@@ -47,7 +47,7 @@ fn who_asked_for_nothing_is_suspended_beside_it() {
     let mut r = Rig::of(c);
     let (one, other) = (r.submit(asks("12")).unwrap(), r.submit(spec("y")).unwrap());
     for (conn, key) in r.starts() {
-        r.report(conn, key, Phase::Running);
+        r.report(conn, key, AttemptPhase::Running);
     }
     r.pass(40);
     assert_eq!(r.acts().len(), 2);

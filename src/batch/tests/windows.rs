@@ -12,18 +12,18 @@ fn run_windows_suspend_and_resume() {
     let stopped = r.submit(spec("y")).unwrap();
     let late = r.submit(spec("z")).unwrap();
     let starts = r.starts();
-    r.report(starts[0].0, starts[0].1, Phase::Running);
-    r.report(starts[1].0, starts[1].1, Phase::Running);
+    r.report(starts[0].0, starts[0].1, AttemptPhase::Running);
+    r.report(starts[1].0, starts[1].1, AttemptPhase::Running);
     r.control(Verb::Stop, stopped);
-    r.report(starts[1].0, starts[1].1, Phase::Suspended);
+    r.report(starts[1].0, starts[1].1, AttemptPhase::Suspended);
     assert_eq!((r.acts(), r.queue_row().window_closed), (vec![Act::Suspend], false));
     r.pass(40);
     assert_eq!((r.acts(), r.queue_row().window_closed), (vec![Act::Suspend], true));
     assert_eq!(r.phase(runs), state::Phase::Ssusp(susp::WINDOW));
-    r.report(starts[0].0, starts[0].1, Phase::Suspended);
+    r.report(starts[0].0, starts[0].1, AttemptPhase::Suspended);
     assert_eq!((r.stat(runs, 0), r.stat(stopped, 0)), ("SSUSP", "USUSP"));
     // The start was under way: it follows when the host confirms it.
-    r.report(starts[2].0, starts[2].1, Phase::Running);
+    r.report(starts[2].0, starts[2].1, AttemptPhase::Running);
     assert_eq!((r.acts(), r.stat(late, 0)), (vec![Act::Suspend], "SSUSP"));
     let waits = r.submit(spec("w")).unwrap();
     assert_eq!((r.starts().len(), r.reason(waits)), (0, PendReason::QueueWindow));
@@ -31,12 +31,12 @@ fn run_windows_suspend_and_resume() {
     r.control(Verb::Resume, stopped);
     assert_eq!((r.acts(), r.phase(stopped)), (vec![], state::Phase::Ssusp(susp::WINDOW)));
     r.control(Verb::Stop, runs);
-    r.report(starts[0].0, starts[0].1, Phase::Suspended);
+    r.report(starts[0].0, starts[0].1, AttemptPhase::Suspended);
     assert_eq!(r.stat(runs, 0), "USUSP");
     r.acts();
     r.pass(TO_EIGHT);
     assert_eq!(r.acts(), [Act::Resume, Act::Resume]);
-    r.report(starts[1].0, starts[1].1, Phase::Running);
+    r.report(starts[1].0, starts[1].1, AttemptPhase::Running);
     assert_eq!((r.stat(runs, 0), r.stat(stopped, 0)), ("USUSP", "RUN"));
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [waits]);
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
@@ -51,22 +51,22 @@ fn hosts_are_brought_in_line_with_run_windows() {
     let mut r = Rig::of(c);
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.step(Input::Closed { conn });
     r.pass(40);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "SSUSP"));
     // The host was never told, and says that the job runs.
-    let conn = r.meet(key, Phase::Running);
+    let conn = r.meet(key, AttemptPhase::Running);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![Act::Suspend], "SSUSP"));
     r.step(Input::Closed { conn });
-    let conn = r.meet(key, Phase::Suspended);
+    let conn = r.meet(key, AttemptPhase::Suspended);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "SSUSP"));
     r.step(Input::Closed { conn });
     // Back twice, ten seconds each.
     r.pass(TO_EIGHT - 20);
-    let conn = r.meet(key, Phase::Suspended);
+    let conn = r.meet(key, AttemptPhase::Suspended);
     assert_eq!(r.acts(), [Act::Resume]);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
     // Without windows nothing is due.
     r.step(Input::Config { conf: Some(Box::new(conf())), diags: vec![] });
@@ -88,7 +88,7 @@ fn dispatch_windows_hold_dispatch_alone() {
     let mut r = Rig::of(c);
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.pass(40);
     assert_eq!((r.acts(), r.stat(id, 0), r.queue_row().window_closed), (vec![], "RUN", true));
     let waits = r.submit(spec("y")).unwrap();
@@ -120,11 +120,11 @@ fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
     let array = JobSpec { name: "a[1-2]".into(), hosts: vec!["h2".into()], ..spec("z") };
     let array = r.submit(JobSpec { queue: "high".into(), ..array }).unwrap();
     let starts = r.starts();
-    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, Phase::Running));
+    starts.iter().for_each(|(conn, key)| r.report(*conn, *key, AttemptPhase::Running));
     let of = |job, idx| *starts.iter().find(|s| (s.1.job, s.1.idx) == (job, idx)).unwrap();
     r.pass(40);
     let (conn, key) = of(shut, 0);
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     assert_eq!((r.acts(), r.stat(shut, 0)), (vec![Act::Suspend], "SSUSP"));
     let to = |r: &mut Rig, queue: &str, job, elems: Vec<(u32, u32, u32)>| {
         let verb = Verb::Switch { queue: queue.into() };
@@ -134,7 +134,7 @@ fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
     // from closed to open: it goes on
     to(&mut r, "high", shut, vec![]);
     assert_eq!(r.acts(), [Act::Resume]);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!(r.stat(shut, 0), "RUN");
     // from open to closed: it is suspended, for that reason
     to(&mut r, "normal", open, vec![]);
@@ -145,12 +145,12 @@ fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
     assert_eq!(r.stat(array, 2), "SSUSP");
     to(&mut r, "high", array, vec![(2, 2, 1)]);
     let (conn, key) = of(array, 2);
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!((r.acts(), r.stat(array, 2)), (vec![Act::Resume], "RUN"));
     // whoever was stopped by its owner stays so, and waits for the windows when it is resumed
     let (conn, key) = of(array, 1);
     r.control(Verb::Stop, array);
-    r.report(conn, key, Phase::Suspended);
+    r.report(conn, key, AttemptPhase::Suspended);
     r.acts();
     to(&mut r, "normal", array, vec![(1, 1, 1)]);
     assert_eq!((r.acts(), r.stat(array, 1)), (vec![], "USUSP"));
@@ -169,7 +169,7 @@ fn a_started_job_that_is_switched_to_a_closed_queue_ends_where_its_windows_end_j
     let mut r = Rig::of(c);
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.pass(40);
     assert_eq!(r.acts(), []);
     r.control(Verb::Switch { queue: "high".into() }, id);

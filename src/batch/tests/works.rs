@@ -183,7 +183,7 @@ fn a_retried_brequeue_requeues_once() {
     let mut r = Rig::new();
     let job = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     let which = Verb::Requeue(Requeue { done: true, ..Requeue::default() });
     let ask = |r: &mut Rig, id: &str| {
@@ -193,7 +193,7 @@ fn a_retried_brequeue_requeues_once() {
     let attempts = |r: &Rig| r.mbd.state.job(job).unwrap().elem(0).unwrap().attempts;
     // it has been started again by now: the retry leaves that alone
     let (conn, key) = r.starts()[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     assert_eq!((ask(&mut r, "r1"), attempts(&r)), (vec![(job, 0, 0)], 2));
     r.report(conn, key, done());
     assert_eq!((ask(&mut r, "r1"), attempts(&r)), (vec![(job, 0, 0)], 2));
@@ -352,7 +352,7 @@ fn a_reconfiguration_looks_at_jobs_by_units_and_starts_none_before() {
     r.step(Input::Config { conf: Some(Box::new(conf)), diags: vec![] });
     assert!(r.answer(ADMIN).is_none() && r.mbd.has_work());
     let (conn, key) = running[0];
-    r.report(conn, key, Phase::Running);
+    r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     assert!(r.starts().is_empty());
     assert!(r.work_off() > 3);

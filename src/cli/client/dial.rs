@@ -6,7 +6,7 @@ use super::patience::Patience;
 use super::talk::{CHUNK, Client, read_some};
 use crate::auth::shake::{self, AuthError, Hello};
 use crate::auth::{HostLookup, Way};
-use crate::cli::site::Site;
+use crate::cli::site::LocalSite;
 use crate::cli::{privport, prove};
 use crate::conf::{HostTable, load};
 use crate::net::sock;
@@ -24,7 +24,11 @@ const FIRST_TRY: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Connects to the first candidate that answers and authenticates with it.
-    pub fn dial(site: &Site, daemon: Daemon, patience: Patience) -> Result<Client, ClientError> {
+    pub fn dial(
+        site: &LocalSite,
+        daemon: Daemon,
+        patience: Patience,
+    ) -> Result<Client, ClientError> {
         let (names, table) = candidates(site, daemon)?;
         let mut call = Call { site, daemon, patience, table: &table };
         let mut last = ClientError::Conf("no host to ask is configured".into());
@@ -55,7 +59,7 @@ impl Client {
 }
 
 /// The master, as the nearest LIM tells it; `None` where none can.
-fn master_of(site: &Site) -> Option<String> {
+fn master_of(site: &LocalSite) -> Option<String> {
     let patience = Patience::base(site);
     let patience = Patience { connect: patience.connect.min(FIRST_TRY), ..patience };
     let mut lim = Client::dial(site, Daemon::Lim, patience).ok()?;
@@ -67,7 +71,7 @@ fn master_of(site: &Site) -> Option<String> {
 
 /// The hosts to try, in order, and the table of their addresses.
 pub(super) fn candidates(
-    site: &Site,
+    site: &LocalSite,
     daemon: Daemon,
 ) -> Result<(Vec<String>, HostTable), ClientError> {
     let mut names: Vec<String> = Vec::new();
@@ -103,7 +107,7 @@ fn dedup(names: &mut Vec<String>) {
 
 /// One candidate, ready to be called.
 pub(super) struct Call<'a> {
-    pub(super) site: &'a Site,
+    pub(super) site: &'a LocalSite,
     pub(super) daemon: Daemon,
     pub(super) patience: Patience,
     pub(super) table: &'a HostTable,

@@ -1,7 +1,7 @@
 //! Why there is no answer, and what the user is told of it: LSF's words, or the site's own. Nothing
 //! is tried or written here.
 
-use super::Site;
+use super::LocalSite;
 use crate::auth::shake::AuthError;
 use crate::cli::site;
 use crate::model::reason::{err, err_text};
@@ -26,7 +26,7 @@ pub(super) enum WaitNotice {
 
 impl WaitNotice {
     /// As lsf.conf or the environment has it, else as LSF has it.
-    pub(super) fn words(self, site: &Site) -> String {
+    pub(super) fn words(self, site: &LocalSite) -> String {
         let (name, usual) = match self {
             WaitNotice::Down => ("LSB_MBD_DOWN_MSG", DOWN),
             WaitNotice::Unreached => ("LSB_MBD_CONNECT_FAIL_MSG", UNREACHED),

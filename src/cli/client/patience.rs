@@ -1,7 +1,7 @@
 //! How long to wait, how often to try, and what is said between tries. See LSB_API_CONNTIMEOUT,
 //! LSB_API_RECVTIMEOUT and LSB_NTRIES in lsf.conf(5).
 
-use super::Site;
+use super::LocalSite;
 use super::error::ClientError;
 use crate::cli::personal::stopped;
 use std::io::Write;
@@ -31,7 +31,7 @@ pub struct Patience {
 
 impl Patience {
     /// From lsf.conf; LSB_NTRIES of the environment stands above it.
-    pub fn of(site: &Site) -> Patience {
+    pub fn of(site: &LocalSite) -> Patience {
         let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
         let tries = std::env::var("LSB_NTRIES").ok();
         let tries = tries.as_deref().or(site.lsf.get("LSB_NTRIES"));
@@ -44,7 +44,7 @@ impl Patience {
     }
 
     /// The patience with LIM and res: LSF_API_CONNTIMEOUT, LSF_API_RECVTIMEOUT; one try.
-    pub fn base(site: &Site) -> Patience {
+    pub fn base(site: &LocalSite) -> Patience {
         let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
         Patience {
             connect: secs("LSF_API_CONNTIMEOUT", BASE_CONN_TIMEOUT),
@@ -62,7 +62,7 @@ impl Patience {
 /// Tries until it works, cannot work, or was tried often enough.
 pub(super) fn persist<T>(
     patience: Patience,
-    site: &Site,
+    site: &LocalSite,
     err: &mut dyn Write,
     mut f: impl FnMut(&mut dyn Write) -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
@@ -99,21 +99,22 @@ mod tests {
     use super::*;
     use std::io;
 
-    fn site() -> Site {
+    fn site() -> LocalSite {
         let lsf = crate::conf::LsfConf::default();
-        Site { envdir: "/conf".into(), lsf, host: "hosta".into(), shared_machine: false }
+        LocalSite { envdir: "/conf".into(), lsf, host: "hosta".into(), shared_machine: false }
     }
 
     #[test]
     fn a_site_has_its_own_words() {
         let mut site = site();
-        let said = |site: &Site, error: fn(String) -> ClientError| {
+        let said = |site: &LocalSite, error: fn(String) -> ClientError| {
             let (once, mut out) = (Patience::of(site).once(), Vec::new());
             let fail = |_: &mut dyn Write| -> Result<(), ClientError> { Err(error(String::new())) };
             persist(once, site, &mut out, fail).unwrap_err();
             String::from_utf8(out).unwrap()
         };
-        let both = |site: &Site| (said(site, ClientError::Down), said(site, ClientError::Timeout));
+        let both =
+            |site: &LocalSite| (said(site, ClientError::Down), said(site, ClientError::Timeout));
         assert_eq!(both(&site), (format!("{DOWN}\n"), format!("{UNREACHED}\n")));
         site.lsf.set("LSB_MBD_DOWN_MSG", "Back at noon.");
         site.lsf.set("LSB_MBD_CONNECT_FAIL_MSG", "Is the network up?");

@@ -5,7 +5,7 @@ use crate::auth::ring::new_key;
 use crate::cli::links;
 use crate::conf::generate::{SitePlan, generate};
 use crate::model::sort::sort_by_key;
-use crate::sys::users::Users;
+use crate::sys::users::UserDatabase;
 use std::fs;
 use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
@@ -85,7 +85,7 @@ impl Missing {
 /// Writes a new cluster of `hosts` hosts into `place`; `names` are the applets to link.
 pub fn create(place: &PersonalDir, hosts: u32, names: &[&str]) -> Result<(), String> {
     let uid = crate::sys::euid();
-    let user = Users::default().find_uid(uid, NAME_WAIT);
+    let user = UserDatabase::default().find_uid(uid, NAME_WAIT);
     let user = user.ok_or_else(|| format!("user {uid} has no name: a cluster needs one"))?;
     let top = place.top.to_str().ok_or("the directory's name is not UTF-8")?;
     let mut spec = SitePlan::personal(top, &user.name, hosts);

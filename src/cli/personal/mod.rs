@@ -8,9 +8,9 @@ pub mod create;
 pub mod run;
 mod state;
 
-pub use state::State;
+pub use state::RunningLaunchers;
 
-use crate::cli::site::Site;
+use crate::cli::site::LocalSite;
 use crate::conf::generate::MAX_PERSONAL_HOSTS;
 use crate::conf::{BaseConf, load_base};
 use crate::net::sock::with_unix_path;
@@ -131,7 +131,7 @@ pub fn write_file(path: &Path, text: &[u8], mode: u32) -> Result<(), String> {
 
 /// The words about a personal cluster of which no launcher runs: nobody starts what is missing, so
 /// that waiting for it is in vain. None: it runs, or it is no personal cluster.
-pub fn stopped(site: &Site) -> Option<String> {
+pub fn stopped(site: &LocalSite) -> Option<String> {
     if !site.lsf.personal() {
         return None;
     }

@@ -6,7 +6,7 @@
 //! one that was killed earlier is started again first, because it knows by its journal what it
 //! had left behind.
 
-use super::{PersonalDir, State, at};
+use super::{PersonalDir, RunningLaunchers, at};
 use crate::cli::links::own_binary;
 use crate::cli::site::{Around, find_from};
 use crate::net::sock::with_unix_path;
@@ -34,7 +34,7 @@ const KEPT: [&str; 6] = ["HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"];
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Starts the launcher of `host`, which is in `state` then.
-pub fn start(place: &PersonalDir, state: &mut State, host: &str) -> Result<(), String> {
+pub fn start(place: &PersonalDir, state: &mut RunningLaunchers, host: &str) -> Result<(), String> {
     let exe = own_binary()?;
     let out = place.top.join("log").join(format!("launcher.out.{host}"));
     let open = || fs::OpenOptions::new().create(true).append(true).open(&out);
@@ -82,7 +82,7 @@ pub fn detach() -> String {
 /// what to tell the caller.
 pub fn stop(
     place: &PersonalDir,
-    state: &mut State,
+    state: &mut RunningLaunchers,
     hosts: &[String],
 ) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
@@ -127,7 +127,7 @@ pub fn stop(
 
 /// Waits until the launcher takes requests: a signal before that would end it as it is, with
 /// what its predecessor left still running.
-fn wait_listening(place: &PersonalDir, state: &State, host: &str) {
+fn wait_listening(place: &PersonalDir, state: &RunningLaunchers, host: &str) {
     let around = Around {
         envdir: Some(place.conf().into_os_string()),
         local_host: Some(host.to_owned()),

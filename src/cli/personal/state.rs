@@ -9,7 +9,7 @@ use super::{PersonalDir, at};
 use crate::net::sock::{peer_cred, with_unix_path};
 use crate::proto::launch::Journal;
 use crate::sys::procs::{self, Proc};
-use crate::sys::site::{Around, Site, find_from};
+use crate::sys::site::{Around, LocalSite, find_from};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsFd;
@@ -22,13 +22,13 @@ const GONE: Proc = Proc { pid: 0, ticks: 0 };
 
 /// The launchers that run, or have left something running, by host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct RunningLaunchers {
     pub launchers: Vec<(String, Proc)>,
 }
 
-impl State {
+impl RunningLaunchers {
     /// Looks for them.
-    pub fn read(place: &PersonalDir) -> Result<State, String> {
+    pub fn read(place: &PersonalDir) -> Result<RunningLaunchers, String> {
         let envdir = Some(place.conf().into_os_string());
         let site = find_from(&Around { envdir, ..Around::default() }).map_err(|e| e.to_string())?;
         let dir = Path::new(site.lsf.rundir());
@@ -48,10 +48,10 @@ impl State {
         }
         hosts.sort_unstable();
         let launchers = hosts.into_iter().filter_map(|host| {
-            let found = look(place, &Site { host: host.clone(), ..site.clone() })?;
+            let found = look(place, &LocalSite { host: host.clone(), ..site.clone() })?;
             Some((host, found))
         });
-        Ok(State { launchers: launchers.collect() })
+        Ok(RunningLaunchers { launchers: launchers.collect() })
     }
 
     /// The launcher of a host, if it lives.
@@ -74,7 +74,7 @@ impl State {
 
 /// The launcher of a host: one that listens, one that holds its lock and does not listen yet, or
 /// what a dead one has left.
-fn look(place: &PersonalDir, site: &Site) -> Option<Proc> {
+fn look(place: &PersonalDir, site: &LocalSite) -> Option<Proc> {
     let dial = |p: &Path| UnixStream::connect(p);
     if let Ok(sock) = with_unix_path(&site.launcher_socket(), dial)
         && let Ok((_, _, pid)) = peer_cred(sock.as_fd())
@@ -97,7 +97,7 @@ fn locked(path: &Path) -> bool {
     matches!(rustix::fs::flock(&file, how), Err(rustix::io::Errno::WOULDBLOCK))
 }
 
-fn is_launcher(p: Proc, place: &PersonalDir, site: &Site) -> bool {
+fn is_launcher(p: Proc, place: &PersonalDir, site: &LocalSite) -> bool {
     let is = |name: &str, value: &[u8]| p.variable(name).is_some_and(|v| v == value);
     p.name() == "launcher"
         && is("LSF_ENVDIR", place.conf().as_os_str().as_bytes())
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::model::JobKey;
     use crate::proto::Daemon;
-    use crate::proto::launch::{Step, TaskId};
+    use crate::proto::launch::{TaskId, TaskStep};
 
     fn text(lines: &[Journal]) -> String {
         lines.iter().map(|l| serde_json::to_string(l).unwrap() + "\n").collect()
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_journal_tells_what_a_dead_launcher_has_left() {
         let me = Proc::of(std::process::id()).unwrap();
-        let id = TaskId { key: JobKey { job: 1, idx: 0, attempt: 1 }, step: Step::Job };
+        let id = TaskId { key: JobKey { job: 1, idx: 0, attempt: 1 }, step: TaskStep::Job };
         let boot = |id: &str| Journal::Boot { boot_id: id.into() };
         let task = || {
             let note = String::new();
@@ -176,14 +176,14 @@ mod tests {
         make_dir(&place.conf()).unwrap();
         let conf = format!("LSF_RUNDIR={0}/run\nLSF_ALLOW_LOCAL_HOST=Y\n", dir.display());
         fs::write(place.conf().join("lsf.conf"), conf).unwrap();
-        let none = State::default();
-        assert_eq!(State::read(&place), Ok(none.clone()), "no directory yet");
+        let none = RunningLaunchers::default();
+        assert_eq!(RunningLaunchers::read(&place), Ok(none.clone()), "no directory yet");
         let host = dir.join("run/h1");
         make_dir(&host).unwrap();
         let lock = fs::File::create(host.join("launcher.lock")).unwrap();
-        assert_eq!(State::read(&place), Ok(none.clone()), "nobody holds the lock");
+        assert_eq!(RunningLaunchers::read(&place), Ok(none.clone()), "nobody holds the lock");
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
-        let starting = State::read(&place).unwrap();
+        let starting = RunningLaunchers::read(&place).unwrap();
         assert_eq!(starting.launchers, [("h1".to_owned(), GONE)]);
         assert_eq!(starting.alive("h1"), None);
         drop(lock);
@@ -191,9 +191,9 @@ mod tests {
         let listener =
             with_unix_path(&path, |p| std::os::unix::net::UnixListener::bind(p)).unwrap();
         let me = Proc::of(std::process::id());
-        assert_eq!(State::read(&place).unwrap().alive("h1"), me);
+        assert_eq!(RunningLaunchers::read(&place).unwrap().alive("h1"), me);
         drop(listener);
-        assert_eq!(State::read(&place), Ok(none), "a socket without a listener");
+        assert_eq!(RunningLaunchers::read(&place), Ok(none), "a socket without a listener");
         let daemon =
             Journal::Daemon { daemon: Daemon::Lim, pid: me.unwrap().pid, ticks: me.unwrap().ticks };
         fs::write(
@@ -201,7 +201,7 @@ mod tests {
             text(&[Journal::Boot { boot_id: boot_id() }, daemon]),
         )
         .unwrap();
-        assert_eq!(State::read(&place).unwrap().launchers, [("h1".to_owned(), GONE)]);
+        assert_eq!(RunningLaunchers::read(&place).unwrap().launchers, [("h1".to_owned(), GONE)]);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

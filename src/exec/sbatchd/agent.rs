@@ -2,7 +2,7 @@
 //! act on attempts: end.rs, start.rs, tidy.rs, watch.rs, link.rs; mod.rs takes the inputs.
 
 use super::tidy_table::TidyTable;
-use crate::exec::attempt::{Attempt, Note, Stage};
+use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
 use crate::exec::plan::HostEnvironment;
 use crate::model::job::SpoolRef;
@@ -153,7 +153,7 @@ impl Sbatchd {
             self.tell(SbdMsg::Inventory { boot_id, tasks, more: n < last }, out);
         }
         self.asked.clear();
-        let waits = |j: &&Attempt| matches!(j.stage, Stage::Blobs | Stage::Finishing);
+        let waits = |j: &&Attempt| matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing);
         let waiting = self.jobs.values().filter(waits);
         let places: Vec<_> =
             waiting.flat_map(|j| [j.note.order.env, j.note.order.script]).collect();

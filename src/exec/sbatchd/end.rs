@@ -12,7 +12,7 @@ impl Sbatchd {
         now: Now,
         key: JobKey,
         setup: Option<Setup>,
-        ended: Ended,
+        ended: TaskEnd,
         out: &mut Vec<Effect>,
     ) {
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
@@ -24,11 +24,11 @@ impl Sbatchd {
             mark.exit_info = lost;
         }
         match setup {
-            Some(Setup::Failed { at: launch::Stage::Cwd, why }) => {
+            Some(Setup::Failed { at: launch::SetupStage::Cwd, why }) => {
                 mark.exit_info = term::CWD_NOTEXIST;
                 job.ready.note = why;
             }
-            Some(Setup::Failed { at: launch::Stage::PreAbort, why }) => job.ready.note = why,
+            Some(Setup::Failed { at: launch::SetupStage::PreAbort, why }) => job.ready.note = why,
             // what kills a job kills what runs before it
             Some(Setup::Failed { why, .. }) if killed => job.ready.note = why,
             Some(Setup::Failed { at, why }) => {
@@ -44,10 +44,10 @@ impl Sbatchd {
         }
         let exit_info = job.note.mark.exit_info;
         let end = ended.end;
-        job.outcome = Some((Phase::Ended { end, exit_info }, ended.time));
+        job.outcome = Some((AttemptPhase::Ended { end, exit_info }, ended.time));
         if killed && self.linked {
             // nothing of a killed job stays behind
-            let id = TaskId { key, step: Step::Job };
+            let id = TaskId { key, step: TaskStep::Job };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
         }
         self.finish(now, key, out);
@@ -58,14 +58,14 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let unknown = end == End::Unknown;
         let exit_info = if unknown { term::LOST_STATUS } else { job.note.mark.exit_info };
-        job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
+        job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
         self.finished(now, key, out);
     }
 
     /// The job never ran.
     pub(super) fn failed(&mut self, now: Now, key: JobKey, why: PendReason, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        job.outcome = Some((Phase::Failed { reason: why.number() }, now.secs()));
+        job.outcome = Some((AttemptPhase::Failed { reason: why.number() }, now.secs()));
         let note = &job.ready.note;
         say(out, log::Level::Warn, format!("{key} did not start: {note}"));
         self.finished(now, key, out);
@@ -77,12 +77,12 @@ impl Sbatchd {
         let post = plan::post(&job.note.order);
         let copies = plan::copies_back(&job.note.order);
         // a job whose setup failed has no files, and what is done after it was not begun
-        let ran = job.stage != Stage::Launching;
+        let ran = job.stage != AttemptStage::Launching;
         let none = post.is_empty() && copies.is_empty() && !job.ready.eexec;
         if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && none {
             return self.finished(now, key, out);
         }
-        job.stage = Stage::Finishing;
+        job.stage = AttemptStage::Finishing;
         if post.iter().any(|hook| hook.of != HookOf::Copy) {
             job.post = Post::Running;
         }
@@ -108,14 +108,14 @@ impl Sbatchd {
         };
         let cwd = if none { "" } else { &job.ready.cwd }.into();
         let what = FinishPlan { eexec, post, copies, env, cwd, ..self.written(job) };
-        as_user(&self.jobs[&key].note.order, Step::Finish, what, out);
+        as_user(&self.jobs[&key].note.order, TaskStep::Finish, what, out);
     }
 
     /// A kill of a job that only copies files back ends that, and with it the job.
     pub(super) fn cut_short(&self, key: JobKey, out: &mut Vec<Effect>) {
         let copies = |j: &&Attempt| !plan::copies_back(&j.note.order).is_empty();
         if self.linked && self.jobs.get(&key).filter(copies).is_some() {
-            let id = TaskId { key, step: Step::Finish };
+            let id = TaskId { key, step: TaskStep::Finish };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
         }
     }
@@ -166,7 +166,7 @@ impl Sbatchd {
             && let Some(mail) = self.letter(job, false)
         {
             let what = FinishPlan { mail: Some(mail), ..FinishPlan::default() };
-            as_user(o, Step::Begin, what, out);
+            as_user(o, TaskStep::Begin, what, out);
         }
     }
 
@@ -184,21 +184,21 @@ impl Sbatchd {
         let program = site.mail_program.as_str().into();
         let mail = Mail { program, to, text, output: false, limit_kb: site.mail_limit_kb };
         let what = FinishPlan { mail: Some(Box::new(mail)), ..FinishPlan::default() };
-        as_user(o, Step::Finish, what, out);
+        as_user(o, TaskStep::Finish, what, out);
     }
 
     /// The post-execution commands of a job have ended.
     pub(super) fn posted(&mut self, key: JobKey, end: End, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.post == Post::Running) else { return };
         job.post = if end == End::Status(0) { Post::Done } else { Post::Failed };
-        if job.stage == Stage::Over {
+        if job.stage == AttemptStage::Over {
             self.tell_state(key, out);
         }
     }
 
     pub(super) fn finished(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         if let Some(job) = self.jobs.get_mut(&key) {
-            job.stage = Stage::Over;
+            job.stage = AttemptStage::Over;
             (job.kill_at, job.run_at, job.sample_at) = (None, None, None);
             job.warn_at = None;
             (job.finish_by, job.plan) = (None, None);
@@ -239,7 +239,7 @@ impl Sbatchd {
     /// The report for the place where it stands.
     fn report<'a>(&'a self, job: &'a Attempt, place: ReportPlace<'a>) -> Report<'a> {
         let o = &job.note.order;
-        let begins = job.stage == Stage::Running;
+        let begins = job.stage == AttemptStage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
         let file = |file: &ByteStr| {
@@ -280,16 +280,16 @@ impl Sbatchd {
 }
 
 /// Has the launcher do something as the job's user.
-pub(super) fn as_user(o: &StartJob, step: Step, what: FinishPlan, out: &mut Vec<Effect>) {
-    let what = What::Finish(Box::new(what));
+pub(super) fn as_user(o: &StartJob, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
+    let what = TaskPlan::Finish(Box::new(what));
     let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what });
     let id = TaskId { key: o.key, step };
     ask(out, LaunchMsg::Start { id, plan, note: String::new() });
 }
 
 /// The pending reason of a setup that failed.
-fn stage_reason(at: launch::Stage) -> PendReason {
-    use launch::Stage as S;
+fn stage_reason(at: launch::SetupStage) -> PendReason {
+    use launch::SetupStage as S;
     match at {
         S::User => PendReason::NoUser,
         S::JobFile => PendReason::JobFile,

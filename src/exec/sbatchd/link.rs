@@ -33,7 +33,7 @@ impl Sbatchd {
         let greeted = self.mbd.is_some_and(|(_, told)| told);
         let mut first = Vec::new();
         for info in &list {
-            if info.id.step == Step::Job && !self.jobs.contains_key(&info.id.key) {
+            if info.id.step == TaskStep::Job && !self.jobs.contains_key(&info.id.key) {
                 first.push(info.id.key);
                 self.adopt(now, info, out);
             }
@@ -69,7 +69,7 @@ impl Sbatchd {
             Note { order, ..Note::default() }
         });
         let mut job = Attempt::noted(note, now);
-        (job.stage, job.accepted) = (Stage::Launching, info.started);
+        (job.stage, job.accepted) = (AttemptStage::Launching, info.started);
         self.jobs.insert(key, job);
     }
 
@@ -84,11 +84,11 @@ impl Sbatchd {
         let Some(job) = self.jobs.get(&key).filter(|j| j.sim_end.is_none()) else { return };
         let has = |step| known.contains(&TaskId { key, step });
         match job.stage {
-            Stage::Launching if !has(Step::Job) => self.launch_job(key, out),
-            Stage::Running if !has(Step::Job) => self.over(now, key, End::Unknown, out),
-            Stage::Finishing if !has(Step::Finish) => self.finish(now, key, out),
-            Stage::Over if !has(Step::Finish) => self.posted(key, End::Unknown, out),
-            Stage::Launching | Stage::Running => self.keep_note(key, out),
+            AttemptStage::Launching if !has(TaskStep::Job) => self.launch_job(key, out),
+            AttemptStage::Running if !has(TaskStep::Job) => self.over(now, key, End::Unknown, out),
+            AttemptStage::Finishing if !has(TaskStep::Finish) => self.finish(now, key, out),
+            AttemptStage::Over if !has(TaskStep::Finish) => self.posted(key, End::Unknown, out),
+            AttemptStage::Launching | AttemptStage::Running => self.keep_note(key, out),
             _ => {}
         }
     }
@@ -100,15 +100,15 @@ impl Sbatchd {
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
         match info.id.step {
-            Step::Job => {}
-            Step::Begin | Step::Task | Step::Warn => return,
-            Step::Finish => {
+            TaskStep::Job => {}
+            TaskStep::Begin | TaskStep::Task | TaskStep::Warn => return,
+            TaskStep::Finish => {
                 // what runs after the job goes on when all else is done, but not beside the same
                 // job begun anew
                 let anew = plan::goes_back(&job.note.order, job.end());
                 let last = anew || job.includes_post();
                 let done = info.ended.is_some() || info.setup.is_some() && !last;
-                let finishing = done && job.stage == Stage::Finishing;
+                let finishing = done && job.stage == AttemptStage::Finishing;
                 job.told_after(now, &info);
                 if let Some(ended) = &info.ended {
                     job.post_ran(info.started, ended.time, &ended.usage);
@@ -125,7 +125,7 @@ impl Sbatchd {
             }
         }
         (job.pid, job.started) = (info.pid, info.started);
-        if job.stage == Stage::Launching
+        if job.stage == AttemptStage::Launching
             && let Some(Setup::Ready(ready)) = &info.setup
         {
             job.ready = (**ready).clone();
@@ -139,7 +139,7 @@ impl Sbatchd {
     /// The job runs or ran: its end reports everything that a start report would contain.
     pub(super) fn running(&mut self, now: Now, key: JobKey, still: bool, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        (job.stage, job.plan) = (Stage::Running, None);
+        (job.stage, job.plan) = (AttemptStage::Running, None);
         job.arm(now);
         let suspend = std::mem::take(&mut job.suspend_asked) && still;
         // one that is over already is told of by its end, unless that is long in coming
@@ -160,11 +160,11 @@ impl Sbatchd {
         }
         let Some(job) = self.jobs.get_mut(&id.key) else { return };
         match (id.step, job.stage) {
-            (Step::Job, Stage::Launching) => {
+            (TaskStep::Job, AttemptStage::Launching) => {
                 job.ready.note = why;
                 self.failed(now, id.key, PendReason::ExecInit, out);
             }
-            (Step::Finish, Stage::Finishing) => {
+            (TaskStep::Finish, AttemptStage::Finishing) => {
                 self.posted(id.key, End::Unknown, out);
                 self.finished(now, id.key, out);
             }

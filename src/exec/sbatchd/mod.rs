@@ -21,7 +21,7 @@ use agent::{LAUNCHER_RETRY, LIM_LOST, LIM_RETRY, ask, say};
 pub use tidy::KEEP_SECS;
 use watch::next_of;
 
-use crate::exec::attempt::{Attempt, Cause, Note, Stage};
+use crate::exec::attempt::{Attempt, AttemptStage, Cause, Note};
 use crate::exec::plan;
 use crate::exec::report::{self, Report};
 use crate::lang::resreq;
@@ -29,12 +29,12 @@ use crate::model::job::{End, SpoolRef, opt, opt2};
 use crate::model::reason::{PendReason, err, term};
 use crate::model::{ByteStr, JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, Ended, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, Session, Setup, Step,
-    TaskId, TaskInfo, What,
+    self, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, SessionProcesses, Setup,
+    TaskEnd, TaskId, TaskInfo, TaskPlan, TaskStep,
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};
-use crate::proto::sbd::{Act, Phase, Post, SbdMsg, SbdParams, StartJob};
+use crate::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, SbdParams, StartJob};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal, caps};
 use std::collections::{BTreeMap, BTreeSet};
 

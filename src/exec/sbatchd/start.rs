@@ -15,15 +15,15 @@ impl Sbatchd {
         if stale {
             // made for this host before it was restarted: it may have run then
             let (end, exit_info) = (End::Unknown, term::HOST_RESTART);
-            job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
-            job.stage = Stage::Over;
+            job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
+            job.stage = AttemptStage::Over;
             return self.tell_task(job.state(), out);
         }
         if full {
             job.ready.note = format!("{ATTEMPTS_MAX} attempts are known on this host already");
             let reason = PendReason::SbatchdRefused.number();
-            job.outcome = Some((Phase::Failed { reason }, now.secs()));
-            job.stage = Stage::Over;
+            job.outcome = Some((AttemptPhase::Failed { reason }, now.secs()));
+            job.stage = AttemptStage::Over;
             return self.tell_task(job.state(), out);
         }
         self.jobs.insert(key, job);
@@ -36,7 +36,9 @@ impl Sbatchd {
 
     /// Launches an attempt if its environment and script are here; else asks for them.
     pub(super) fn prepare(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get(&key).filter(|j| j.stage == Stage::Blobs) else { return };
+        let Some(job) = self.jobs.get(&key).filter(|j| j.stage == AttemptStage::Blobs) else {
+            return;
+        };
         if self.tidy.runs(job.note.order.uid) {
             return;
         }
@@ -49,7 +51,7 @@ impl Sbatchd {
             }
             let plan = plan::plan(&self.conf.site, &job.note.order, env, script);
             job.note.mark.include_post = plan::includes_post(&job.note.order, env);
-            (job.plan, job.stage) = (Some(Box::new(plan)), Stage::Launching);
+            (job.plan, job.stage) = (Some(Box::new(plan)), AttemptStage::Launching);
             job.accepted = now.secs();
             return self.launch_job(key, out);
         }
@@ -66,13 +68,13 @@ impl Sbatchd {
         }
         self.blobs.put(at, data);
         let mine = |j: &&Attempt| {
-            j.stage == Stage::Blobs && (j.note.order.env == at || j.note.order.script == at)
+            j.stage == AttemptStage::Blobs && (j.note.order.env == at || j.note.order.script == at)
         };
         let keys: Vec<_> = self.jobs.values().filter(mine).map(|j| j.note.order.key).collect();
         for key in keys {
             self.prepare(now, key, out);
         }
-        let over = |j: &&Attempt| j.stage == Stage::Finishing && j.note.order.env == at;
+        let over = |j: &&Attempt| j.stage == AttemptStage::Finishing && j.note.order.env == at;
         let keys: Vec<_> = self.jobs.values().filter(over).map(|j| j.note.order.key).collect();
         for key in keys {
             self.finish(now, key, out);
@@ -83,7 +85,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get(&key).filter(|_| self.linked) else { return };
         if let Some(plan) = &job.plan {
             let (plan, note) = (plan.clone(), note_text(&job.note));
-            ask(out, LaunchMsg::Start { id: TaskId { key, step: Step::Job }, plan, note });
+            ask(out, LaunchMsg::Start { id: TaskId { key, step: TaskStep::Job }, plan, note });
         }
     }
 
@@ -95,7 +97,7 @@ impl Sbatchd {
         let command = job.note.order.spec.command.lossy().into_owned();
         let secs = command.trim().strip_prefix("sleep ").and_then(|s| s.trim().parse::<f64>().ok());
         let us = secs.filter(|s| s.is_finite()).unwrap_or(0.0).clamp(0.0, 1e9) * US as f64;
-        (job.stage, job.pid, job.started) = (Stage::Running, pid, now.secs());
+        (job.stage, job.pid, job.started) = (AttemptStage::Running, pid, now.secs());
         job.ready.user = job.note.order.user.to_string();
         job.sim_end = Some(now.mono_us + us as u64);
         self.tell_state(key, out);
@@ -128,24 +130,28 @@ impl Sbatchd {
         let mark = &mut job.note.mark;
         (mark.seq, mark.order) = (mark.seq.max(number.0), mark.order.max(number.1));
         match (job.stage, act) {
-            (Stage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
-            (Stage::Finishing | Stage::Over, _) => return,
-            (Stage::Blobs, Act::Terminate { exit_info }) => {
+            (AttemptStage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
+            (AttemptStage::Finishing | AttemptStage::Over, _) => return,
+            (AttemptStage::Blobs, Act::Terminate { exit_info }) => {
                 job.note.mark.exit_info = exit_info;
                 let end = End::Status(SIGINT);
-                job.outcome = Some((Phase::Ended { end, exit_info }, now.secs()));
-                job.stage = Stage::Over;
+                job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
+                job.stage = AttemptStage::Over;
                 self.tell_state(key, out);
                 return;
             }
             (_, Act::Limits(limits)) => {
                 job.note.order.limits = *limits;
-                if job.stage == Stage::Running {
+                if job.stage == AttemptStage::Running {
                     job.arm(now);
                 }
             }
-            (Stage::Blobs | Stage::Launching, Act::Suspend) => job.suspend_asked = true,
-            (Stage::Blobs | Stage::Launching, Act::Resume) => job.suspend_asked = false,
+            (AttemptStage::Blobs | AttemptStage::Launching, Act::Suspend) => {
+                job.suspend_asked = true
+            }
+            (AttemptStage::Blobs | AttemptStage::Launching, Act::Resume) => {
+                job.suspend_asked = false
+            }
             (_, Act::Terminate { exit_info }) => {
                 self.start_termination(now, key, Cause::Asked(exit_info), out);
             }
@@ -187,7 +193,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get(&key) else { return };
         if job.sim_end.is_none() {
             if self.linked {
-                ask(out, LaunchMsg::Signal { id: TaskId { key, step: Step::Job }, signal });
+                ask(out, LaunchMsg::Signal { id: TaskId { key, step: TaskStep::Job }, signal });
             }
         } else if !matches!(signal, SIGCONT | SIGSTOP) {
             self.over(now, key, End::Status(signal), out);
@@ -234,7 +240,7 @@ impl Sbatchd {
     /// them.
     fn need_again(&mut self, at: SpoolRef, out: &mut Vec<Effect>) {
         let waits = |j: &Attempt| {
-            matches!(j.stage, Stage::Blobs | Stage::Finishing)
+            matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing)
                 && (j.note.order.env == at || j.note.order.script == at)
         };
         if self.asked.remove(&at) && self.jobs.values().any(waits) {

@@ -183,7 +183,7 @@ impl Rig {
                     let groups: Vec<u32> = pids.iter().map(group).collect();
                     let mut pgids = groups.clone();
                     pgids.dedup();
-                    Session { sid: p.pid, usage: p.usage, pids, pgids, groups }
+                    SessionProcesses { sid: p.pid, usage: p.usage, pids, pgids, groups }
                 };
                 queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect())));
             }
@@ -219,7 +219,7 @@ impl Rig {
                 queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1 }));
             }
             OsEffect::Go { id } => {
-                let finish = id.step == Step::Finish;
+                let finish = id.step == TaskStep::Finish;
                 if finish && self.copying {
                     return;
                 }
@@ -282,7 +282,7 @@ impl Rig {
 
     /// The starter of a finish tells that it is through, and ends.
     fn copied(&mut self, n: u32, note: &str) {
-        let id = TaskId { key: key(n), step: Step::Finish };
+        let id = TaskId { key: key(n), step: TaskStep::Finish };
         let ready = Ready { note: note.into(), ..Ready::default() };
         let setup = Setup::Ready(Box::new(ready));
         let told = self.feed_launcher(Input::Os(OsInput::Setup { id, setup, ended: false }));
@@ -333,7 +333,7 @@ impl Rig {
         all
     }
 
-    fn last(&mut self) -> Phase {
+    fn last(&mut self) -> AttemptPhase {
         self.states().pop().map(|s| s.phase).unwrap()
     }
 
@@ -342,10 +342,10 @@ impl Rig {
     }
 
     fn job_starts(&self) -> usize {
-        self.plans.iter().filter(|p| p.0.step == Step::Job).count()
+        self.plans.iter().filter(|p| p.0.step == TaskStep::Job).count()
     }
 }
 
-fn ended(status: i32, exit_info: u32) -> Phase {
-    Phase::Ended { end: End::Status(status), exit_info }
+fn ended(status: i32, exit_info: u32) -> AttemptPhase {
+    AttemptPhase::Ended { end: End::Status(status), exit_info }
 }

@@ -35,7 +35,7 @@ impl Sbatchd {
         let busy: BTreeSet<u32> = self
             .jobs
             .values()
-            .filter(|j| j.stage != Stage::Over)
+            .filter(|j| j.stage != AttemptStage::Over)
             .map(|j| j.note.order.uid)
             .collect();
         for (&uid, due) in self.tidy.due.iter_mut().filter(|(_, d)| !d.runs && d.at <= now.mono_us)
@@ -47,9 +47,9 @@ impl Sbatchd {
             (due.runs, due.at) = (true, now.mono_us + TIDY_MOST);
             let tidy = Tidy { host: self.conf.site.host.clone(), keep_secs: KEEP_SECS };
             let plan = FinishPlan { tidy: Some(tidy), ..FinishPlan::default() };
-            let what = What::Finish(Box::new(plan));
+            let what = TaskPlan::Finish(Box::new(plan));
             let plan = Box::new(Plan { uid, gid: due.gid, user: due.user.clone(), what });
-            let id = TaskId { key: key_of(uid), step: Step::Finish };
+            let id = TaskId { key: key_of(uid), step: TaskStep::Finish };
             ask(out, LaunchMsg::Start { id, plan, note: String::new() });
         }
     }
@@ -57,7 +57,7 @@ impl Sbatchd {
     fn end_long_tidying(&mut self, now: Now, out: &mut Vec<Effect>) {
         let long = self.tidy.due.iter().filter(|(_, due)| due.runs && due.at <= now.mono_us);
         for uid in long.map(|(uid, _)| *uid).collect::<Vec<_>>() {
-            let id = TaskId { key: key_of(uid), step: Step::Finish };
+            let id = TaskId { key: key_of(uid), step: TaskStep::Finish };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
             self.tidy_over(now, uid, true, out);
         }
@@ -85,7 +85,7 @@ impl Sbatchd {
                 self.tidy.due.remove(&uid);
             }
         }
-        let waits = |j: &&Attempt| j.stage == Stage::Blobs && j.note.order.uid == uid;
+        let waits = |j: &&Attempt| j.stage == AttemptStage::Blobs && j.note.order.uid == uid;
         let keys: Vec<_> = self.jobs.values().filter(waits).map(|j| j.note.order.key).collect();
         for key in keys {
             self.prepare(now, key, out);
@@ -100,7 +100,7 @@ impl Sbatchd {
         out: &mut Vec<Effect>,
     ) {
         let gone = |(uid, due): (&u32, &Due)| {
-            let id = TaskId { key: key_of(*uid), step: Step::Finish };
+            let id = TaskId { key: key_of(*uid), step: TaskStep::Finish };
             (due.runs && !known.contains(&id)).then_some(*uid)
         };
         for uid in self.tidy.due.iter().filter_map(gone).collect::<Vec<_>>() {

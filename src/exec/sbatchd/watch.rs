@@ -36,7 +36,7 @@ impl Sbatchd {
     pub(super) fn tick_job(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let due = |at: Option<u64>| at.is_some_and(|at| at <= now.mono_us);
-        if due(job.sim_end) && job.stage == Stage::Running {
+        if due(job.sim_end) && job.stage == AttemptStage::Running {
             return self.over(now, key, End::Status(0), out);
         }
         if due(job.finish_by) {
@@ -71,7 +71,7 @@ impl Sbatchd {
             let minutes = job.note.order.post_timeout / 60;
             let text = format!("{key}: post-execution took longer than {minutes} min, killed");
             say(out, log::Level::Warn, text);
-            let id = TaskId { key, step: Step::Finish };
+            let id = TaskId { key, step: TaskStep::Finish };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
         }
     }
@@ -104,7 +104,7 @@ impl Sbatchd {
                 let cwd = job.ready.cwd.as_str().into();
                 let what =
                     FinishPlan { post: vec![hook], env: env.into(), cwd, ..FinishPlan::default() };
-                end::as_user(o, Step::Warn, what, out);
+                end::as_user(o, TaskStep::Warn, what, out);
                 job.note.mark.warned = true;
             }
         }
@@ -120,7 +120,7 @@ impl Sbatchd {
     pub(super) fn sample(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.sampled_at = now.mono_us;
         let mut sids = Vec::new();
-        for job in self.jobs.values_mut().filter(|j| j.stage == Stage::Running) {
+        for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
             if job.sim_end.is_none() {
                 sids.push(job.pid);
             }
@@ -132,10 +132,16 @@ impl Sbatchd {
         }
     }
 
-    pub(super) fn sampled(&mut self, now: Now, sessions: Vec<Session>, out: &mut Vec<Effect>) {
-        let by_sid: BTreeMap<u32, Session> = sessions.into_iter().map(|s| (s.sid, s)).collect();
+    pub(super) fn sampled(
+        &mut self,
+        now: Now,
+        sessions: Vec<SessionProcesses>,
+        out: &mut Vec<Effect>,
+    ) {
+        let by_sid: BTreeMap<u32, SessionProcesses> =
+            sessions.into_iter().map(|s| (s.sid, s)).collect();
         let mut over = Vec::new();
-        for job in self.jobs.values_mut().filter(|j| j.stage == Stage::Running) {
+        for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
             let Some(session) = by_sid.get(&job.pid) else { continue };
             let key = job.note.order.key;
             over.extend(job.sampled(now, session).map(|cause| (key, cause)));
@@ -161,7 +167,7 @@ impl Sbatchd {
 
 /// The next instant of one attempt, its sampling apart.
 pub(super) fn next_of(j: &Attempt) -> Option<u64> {
-    let sim = j.sim_end.filter(|_| j.stage == Stage::Running);
+    let sim = j.sim_end.filter(|_| j.stage == AttemptStage::Running);
     let live = if j.live() { [j.kill_at, j.run_at, j.warn_at] } else { [None; 3] };
     live.into_iter().chain([sim, j.finish_by, j.post_by]).flatten().min()
 }

@@ -1,6 +1,6 @@
 //! The truth of a resolved dependency condition, from facts about the jobs it names.
 
-use super::expr::{CmpOp, CountOf, DepIndex, Expr, Func};
+use super::expr::{CmpOp, CountOf, DepIndex, DependExpr, Func};
 use super::resolve::{Group, IdRef, Ref, Resolved};
 
 /// Where one job or element stands, as far as dependencies care.
@@ -163,27 +163,29 @@ impl Resolved {
     }
 }
 
-fn shared(expr: &Expr<Ref>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
+fn shared(expr: &DependExpr<Ref>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
     match expr {
-        Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| shared(p, jobs, out)),
-        Expr::Not(inner) => shared(inner, jobs, out),
-        Expr::Cond(_, Ref::Job(r)) if r.index == DepIndex::Same => {}
-        Expr::Cond(func, r) => {
+        DependExpr::And(parts) | DependExpr::Or(parts) => {
+            parts.iter().for_each(|p| shared(p, jobs, out))
+        }
+        DependExpr::Not(inner) => shared(inner, jobs, out),
+        DependExpr::Cond(_, Ref::Job(r)) if r.index == DepIndex::Same => {}
+        DependExpr::Cond(func, r) => {
             let t = referred(func, r, jobs, None);
             out.push(u8::from(t.holds) | u8::from(t.fixed) << 1);
         }
     }
 }
 
-fn truth(expr: &Expr<Ref>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
+fn truth(expr: &DependExpr<Ref>, jobs: &dyn JobLookup, own: Option<u32>) -> Truth {
     match expr {
-        Expr::And(parts) => join(parts, jobs, own, true),
-        Expr::Or(parts) => join(parts, jobs, own, false),
-        Expr::Not(inner) => {
+        DependExpr::And(parts) => join(parts, jobs, own, true),
+        DependExpr::Or(parts) => join(parts, jobs, own, false),
+        DependExpr::Not(inner) => {
             let t = truth(inner, jobs, own);
             Truth { holds: !t.holds, fixed: t.fixed }
         }
-        Expr::Cond(func, r) => referred(func, r, jobs, own),
+        DependExpr::Cond(func, r) => referred(func, r, jobs, own),
     }
 }
 
@@ -197,7 +199,7 @@ fn referred(func: &Func, r: &Ref, jobs: &dyn JobLookup, own: Option<u32>) -> Tru
 }
 
 /// `&&` (`unit` true) and `||` (`unit` false): one fixed part of the other truth decides for ever.
-fn join(parts: &[Expr<Ref>], jobs: &dyn JobLookup, own: Option<u32>, unit: bool) -> Truth {
+fn join(parts: &[DependExpr<Ref>], jobs: &dyn JobLookup, own: Option<u32>, unit: bool) -> Truth {
     let mut all = Truth { holds: unit, fixed: true };
     for part in parts {
         let t = truth(part, jobs, own);

@@ -10,24 +10,26 @@ pub const MAX_DEPEND_DEPTH: usize = 64;
 
 /// A dependency expression over references of type `T`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expr<T> {
+pub enum DependExpr<T> {
     /// Every part holds (two parts or more).
-    And(Vec<Expr<T>>),
+    And(Vec<DependExpr<T>>),
     /// At least one part holds (two parts or more).
-    Or(Vec<Expr<T>>),
+    Or(Vec<DependExpr<T>>),
     /// The part does not hold.
-    Not(Box<Expr<T>>),
+    Not(Box<DependExpr<T>>),
     /// A condition on jobs.
     Cond(Func, T),
 }
 
-impl<T> Expr<T> {
+impl<T> DependExpr<T> {
     /// Calls `f` with every reference, left to right.
     pub(crate) fn each_ref<'a>(&'a self, f: &mut dyn FnMut(&'a T)) {
         match self {
-            Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| p.each_ref(f)),
-            Expr::Not(inner) => inner.each_ref(f),
-            Expr::Cond(_, target) => f(target),
+            DependExpr::And(parts) | DependExpr::Or(parts) => {
+                parts.iter().for_each(|p| p.each_ref(f))
+            }
+            DependExpr::Not(inner) => inner.each_ref(f),
+            DependExpr::Cond(_, target) => f(target),
         }
     }
 }
@@ -224,7 +226,7 @@ impl fmt::Display for DepRef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DepExpr {
     pub(super) text: String,
-    pub(super) expr: Expr<DepRef>,
+    pub(super) expr: DependExpr<DepRef>,
 }
 
 impl DepExpr {
@@ -234,7 +236,7 @@ impl DepExpr {
     }
 
     /// The tree.
-    pub fn expr(&self) -> &Expr<DepRef> {
+    pub fn expr(&self) -> &DependExpr<DepRef> {
         &self.expr
     }
 
@@ -249,17 +251,17 @@ impl DepExpr {
 /// Writes an expression with the parentheses it needs.
 fn write_expr<T: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
-    expr: &Expr<T>,
+    expr: &DependExpr<T>,
     inside: u8,
 ) -> fmt::Result {
     let (parts, sign, level) = match expr {
-        Expr::Cond(func, target) => return func.write(f, target),
-        Expr::Not(inner) => {
+        DependExpr::Cond(func, target) => return func.write(f, target),
+        DependExpr::Not(inner) => {
             f.write_str("!")?;
             return write_expr(f, inner, 3);
         }
-        Expr::And(parts) => (parts, " && ", 2),
-        Expr::Or(parts) => (parts, " || ", 1),
+        DependExpr::And(parts) => (parts, " && ", 2),
+        DependExpr::Or(parts) => (parts, " || ", 1),
     };
     let open = level <= inside;
     f.write_str(if open { "(" } else { "" })?;
@@ -270,7 +272,7 @@ fn write_expr<T: fmt::Display>(
     f.write_str(if open { ")" } else { "" })
 }
 
-impl<T: fmt::Display> fmt::Display for Expr<T> {
+impl<T: fmt::Display> fmt::Display for DependExpr<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_expr(f, self, 0)
     }

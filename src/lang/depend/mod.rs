@@ -17,7 +17,7 @@ mod resolve;
 
 pub use eval::{DepCounts, DepFacts, DepState, DepValue, JobLookup, PostState, Truth, of_job};
 pub use expr::{
-    CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, Expr, Func,
+    CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, DependExpr, Func,
     MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT,
 };
 pub use resolve::{Group, NamedJob, ResolveError, Resolved, Resolver};

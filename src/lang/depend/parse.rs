@@ -1,7 +1,7 @@
 //! The grammar of dependency conditions, by recursive descent with a depth limit.
 
 use super::expr::{
-    CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, Expr, Func,
+    CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, DependExpr, Func,
     MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT,
 };
 use crate::lang::jobname::MAX_INDEX;
@@ -18,7 +18,7 @@ impl DepExpr {
 }
 
 /// Parses a whole expression.
-fn parse(text: &str) -> Result<Expr<DepRef>> {
+fn parse(text: &str) -> Result<DependExpr<DepRef>> {
     if text.len() > MAX_DEPEND_TEXT || text.chars().any(|c| c.is_control() && !c.is_whitespace()) {
         return Err(DependError { offset: 0, reason: "too long, or control characters" });
     }
@@ -38,29 +38,29 @@ impl Parser<'_> {
         Err(DependError { offset: self.scan.pos(), reason })
     }
 
-    fn or(&mut self) -> Result<Expr<DepRef>> {
+    fn or(&mut self) -> Result<DependExpr<DepRef>> {
         let mut parts = vec![self.and()?];
         while self.scan.eat_after_blanks("||") {
             parts.push(self.and()?);
         }
-        Ok(join(parts, Expr::Or))
+        Ok(join(parts, DependExpr::Or))
     }
 
-    fn and(&mut self) -> Result<Expr<DepRef>> {
+    fn and(&mut self) -> Result<DependExpr<DepRef>> {
         let mut parts = vec![self.unary()?];
         while self.scan.eat_after_blanks("&&") {
             parts.push(self.unary()?);
         }
-        Ok(join(parts, Expr::And))
+        Ok(join(parts, DependExpr::And))
     }
 
-    fn unary(&mut self) -> Result<Expr<DepRef>> {
+    fn unary(&mut self) -> Result<DependExpr<DepRef>> {
         self.depth += 1;
         if self.depth > MAX_DEPEND_DEPTH {
             return self.fail("nested too deeply");
         }
         let expr = if self.scan.eat_after_blanks("!") {
-            Expr::Not(Box::new(self.unary()?))
+            DependExpr::Not(Box::new(self.unary()?))
         } else if self.scan.eat("(") {
             let inner = self.or()?;
             if !self.scan.eat_after_blanks(")") {
@@ -74,7 +74,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    fn cond(&mut self) -> Result<Expr<DepRef>> {
+    fn cond(&mut self) -> Result<DependExpr<DepRef>> {
         let before = self.scan.clone();
         let word = self.scan.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
         if !word.is_empty() && self.scan.eat_after_blanks("(") {
@@ -87,10 +87,10 @@ impl Parser<'_> {
             };
         }
         self.scan = before;
-        Ok(Expr::Cond(Func::Done, self.reference()?))
+        Ok(DependExpr::Cond(Func::Done, self.reference()?))
     }
 
-    fn call(&mut self, func: Func) -> Result<Expr<DepRef>> {
+    fn call(&mut self, func: Func) -> Result<DependExpr<DepRef>> {
         let target = self.reference()?;
         let func = match func {
             Func::Exit(_) if self.scan.eat_after_blanks(",") => Func::Exit(Some(self.exit_test()?)),
@@ -104,7 +104,7 @@ impl Parser<'_> {
         if matches!(func, Func::Count(..)) && target.index != DepIndex::Whole {
             return self.fail("a count is over a whole array");
         }
-        Ok(Expr::Cond(func, target))
+        Ok(DependExpr::Cond(func, target))
     }
 
     fn exit_test(&mut self) -> Result<(CmpOp, i32)> {
@@ -227,7 +227,10 @@ impl Parser<'_> {
     }
 }
 
-fn join(mut parts: Vec<Expr<DepRef>>, many: fn(Vec<Expr<DepRef>>) -> Expr<DepRef>) -> Expr<DepRef> {
+fn join(
+    mut parts: Vec<DependExpr<DepRef>>,
+    many: fn(Vec<DependExpr<DepRef>>) -> DependExpr<DepRef>,
+) -> DependExpr<DepRef> {
     match parts.len() {
         1 => parts.remove(0),
         _ => many(parts),

@@ -1,6 +1,6 @@
 //! Turning the names of a dependency expression into job IDs, once, at submission.
 
-use super::expr::{DepExpr, DepIndex, DepTarget, DependError, Expr, Func};
+use super::expr::{DepExpr, DepIndex, DepTarget, DependError, DependExpr, Func};
 use crate::lang::jobname::ArraySpec;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -81,7 +81,7 @@ impl fmt::Display for Ref {
 /// stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    pub(super) expr: Expr<Ref>,
+    pub(super) expr: DependExpr<Ref>,
 }
 
 impl Resolved {
@@ -99,7 +99,7 @@ impl Resolved {
                     return Err(DependError { offset: 0, reason });
                 }
             };
-            Ok(Expr::Cond(func.clone(), target))
+            Ok(DependExpr::Cond(func.clone(), target))
         })?;
         Ok(Resolved { expr })
     }
@@ -134,19 +134,23 @@ impl Resolved {
                 Ref::Name { name, prefix } => Ref::Group(find(name, *prefix)),
                 other => other.clone(),
             };
-            Ok(Expr::Cond(func.clone(), target))
+            Ok(DependExpr::Cond(func.clone(), target))
         });
         bound.map_or(self, |expr| Resolved { expr })
     }
 
     /// The question put to each group.
     pub fn groups(&self) -> Vec<(Func, Rc<Group>)> {
-        fn walk(expr: &Expr<Ref>, all: &mut Vec<(Func, Rc<Group>)>) {
+        fn walk(expr: &DependExpr<Ref>, all: &mut Vec<(Func, Rc<Group>)>) {
             match expr {
-                Expr::And(parts) | Expr::Or(parts) => parts.iter().for_each(|p| walk(p, all)),
-                Expr::Not(inner) => walk(inner, all),
-                Expr::Cond(func, Ref::Group(group)) => all.push((func.clone(), group.clone())),
-                Expr::Cond(..) => {}
+                DependExpr::And(parts) | DependExpr::Or(parts) => {
+                    parts.iter().for_each(|p| walk(p, all))
+                }
+                DependExpr::Not(inner) => walk(inner, all),
+                DependExpr::Cond(func, Ref::Group(group)) => {
+                    all.push((func.clone(), group.clone()))
+                }
+                DependExpr::Cond(..) => {}
             }
         }
         let mut all = Vec::new();
@@ -218,7 +222,7 @@ impl DepExpr {
                 && jobs.kept(name, *prefix)
             {
                 let target = Ref::Name { name: name.clone(), prefix: *prefix };
-                return Ok(Expr::Cond(func.clone(), target));
+                return Ok(DependExpr::Cond(func.clone(), target));
             }
             let found = match &r.target {
                 DepTarget::Id(id) => jobs.by_id(*id).into_iter().collect(),
@@ -241,12 +245,12 @@ impl DepExpr {
                     return Err(ResolveError::ArraySizes);
                 }
                 let target = Ref::Job(IdRef { id: job.id, index: r.index });
-                parts.push(Expr::Cond(func.clone(), target));
+                parts.push(DependExpr::Cond(func.clone(), target));
             }
             match parts.len() {
                 0 => Err(unknown()),
                 1 => Ok(parts.remove(0)),
-                _ => Ok(Expr::And(parts)),
+                _ => Ok(DependExpr::And(parts)),
             }
         })?;
         Ok(Resolved { expr })
@@ -273,23 +277,23 @@ fn same_size(other: Option<&ArraySpec>, own: Option<&ArraySpec>) -> bool {
     }
 }
 
-type Condition<'f, T, U, E> = &'f mut dyn FnMut(&Func, &T) -> Result<Expr<U>, E>;
+type Condition<'f, T, U, E> = &'f mut dyn FnMut(&Func, &T) -> Result<DependExpr<U>, E>;
 
 /// Rebuilds an expression, condition by condition. The parts that replace a condition form one
 /// subtree, so `!a` of two jobs named a is `!(a1 && a2)`.
-fn map<T, U, E>(expr: &Expr<T>, f: Condition<'_, T, U, E>) -> Result<Expr<U>, E> {
+fn map<T, U, E>(expr: &DependExpr<T>, f: Condition<'_, T, U, E>) -> Result<DependExpr<U>, E> {
     let mut all =
-        |parts: &[Expr<T>]| parts.iter().map(|p| map(p, f)).collect::<Result<Vec<_>, E>>();
+        |parts: &[DependExpr<T>]| parts.iter().map(|p| map(p, f)).collect::<Result<Vec<_>, E>>();
     Ok(match expr {
-        Expr::And(parts) => {
+        DependExpr::And(parts) => {
             let flat = all(parts)?.into_iter().flat_map(|p| match p {
-                Expr::And(inner) => inner,
+                DependExpr::And(inner) => inner,
                 other => vec![other],
             });
-            Expr::And(flat.collect())
+            DependExpr::And(flat.collect())
         }
-        Expr::Or(parts) => Expr::Or(all(parts)?),
-        Expr::Not(inner) => Expr::Not(Box::new(map(inner, f)?)),
-        Expr::Cond(func, target) => f(func, target)?,
+        DependExpr::Or(parts) => DependExpr::Or(all(parts)?),
+        DependExpr::Not(inner) => DependExpr::Not(Box::new(map(inner, f)?)),
+        DependExpr::Cond(func, target) => f(func, target)?,
     })
 }

@@ -1,7 +1,7 @@
 //! Merging: several `-R` of one job, then job, application and queue, then the defaults.
 
 use super::expr::{BinOp, Expr};
-use super::order::Order;
+use super::order::HostOrder;
 use super::requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
 use super::syntax::{Parsed, ResKind, ResReqError, Syntax};
 
@@ -60,7 +60,7 @@ impl Simple {
                 None => default,
             });
         }
-        self.order.get_or_insert_with(Order::default);
+        self.order.get_or_insert_with(HostOrder::default);
         self
     }
 }

@@ -23,7 +23,7 @@ mod syntax;
 
 pub use affinity::{Affinity, Distribute, Exclusive, Unit};
 pub use expr::{BinOp, Expr, SelectContext};
-pub use order::{Order, OrderKey};
+pub use order::{HostOrder, OrderKey};
 pub use place::{Cu, Span, SpanHosts, Tile};
 pub use rusage::{Per, Rusage, RusagePhase, RusageTerm};
 

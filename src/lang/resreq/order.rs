@@ -19,12 +19,12 @@ pub struct OrderKey {
 
 /// The sort keys, the most important first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct HostOrder {
     /// Never empty.
     pub keys: Vec<OrderKey>,
 }
 
-impl Default for Order {
+impl Default for HostOrder {
     /// LSF's default, `r15s:pg`.
     fn default() -> Self {
         let key = |name: &str| OrderKey {
@@ -32,7 +32,7 @@ impl Default for Order {
             reversed: false,
             fresh: false,
         };
-        Order { keys: vec![key("r15s"), key("pg")] }
+        HostOrder { keys: vec![key("r15s"), key("pg")] }
     }
 }
 
@@ -54,9 +54,9 @@ fn leading(expr: &Expr) -> Option<bool> {
     }
 }
 
-impl Order {
+impl HostOrder {
     /// Parses what stands between the brackets, beginning at `base` of the string.
-    pub(super) fn parse(text: &str, base: usize, syntax: &Syntax<'_>) -> Parsed<Order> {
+    pub(super) fn parse(text: &str, base: usize, syntax: &Syntax<'_>) -> Parsed<HostOrder> {
         let mut keys = Vec::new();
         let mut offset = base;
         for part in text.split(':') {
@@ -79,7 +79,7 @@ impl Order {
             keys.push(OrderKey { expr, reversed, fresh });
             offset += part.len() + 1;
         }
-        Ok(Order { keys })
+        Ok(HostOrder { keys })
     }
 
     /// The host's place as numbers: the list that compares smaller is the better host. A value
@@ -105,7 +105,7 @@ impl Order {
     }
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for HostOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, key) in self.keys.iter().enumerate() {
             f.write_str(if i == 0 { "" } else { ":" })?;

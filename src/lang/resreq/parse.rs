@@ -2,7 +2,7 @@
 
 use super::affinity::Affinity;
 use super::expr_parse;
-use super::order::Order;
+use super::order::HostOrder;
 use super::place::{Cu, Span};
 use super::requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
 use super::rusage::Rusage;
@@ -213,7 +213,7 @@ fn section(
 ) -> Parsed<()> {
     match word {
         "select" => req.select = Some(select(body, base, syntax)?),
-        "order" => req.order = Some(Order::parse(body, base, syntax)?),
+        "order" => req.order = Some(HostOrder::parse(body, base, syntax)?),
         "rusage" => req.rusage = Some(Rusage::parse(body, base, syntax)?),
         "span" => req.span = Some(Span::parse(body, base)?),
         "same" => req.same = same(body, base, syntax)?,

@@ -3,7 +3,7 @@
 
 use super::affinity::Affinity;
 use super::expr::{Expr, SelectContext};
-use super::order::Order;
+use super::order::HostOrder;
 use super::place::{Cu, Span};
 use super::rusage::Rusage;
 use super::syntax::HostView;
@@ -24,7 +24,7 @@ pub struct Simple {
     /// The condition on candidate hosts.
     pub select: Option<Select>,
     /// The sort order of candidate hosts.
-    pub order: Option<Order>,
+    pub order: Option<HostOrder>,
     /// The reserved amounts.
     pub rusage: Option<Rusage>,
     /// How tasks are spread.

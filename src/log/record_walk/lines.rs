@@ -1,6 +1,6 @@
 //! Reads lines and records of a log file at their places, with bytes read ahead.
 
-use crate::log::checksums::Entry;
+use crate::log::checksums::ChecksumEntry;
 use crate::log::codec::MAX_RECORD;
 use crate::log::disk::{Disk, FileId, read_full};
 use std::io;
@@ -10,9 +10,9 @@ const CHUNK: usize = 1 << 20;
 
 /// The contents at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PlaceContents {
     /// A record whose checksum is right; its line was handed out.
-    Checked(Entry),
+    Checked(ChecksumEntry),
     /// A line that no entry covers; it was handed out with its newline.
     Text,
     /// Text that no entry covers and that has no newline; it was handed out.
@@ -20,24 +20,24 @@ pub enum What {
     /// A line without entry that is too long to be a record.
     Endless,
     /// A record that is not what its entry says.
-    Wrong(Entry),
+    Wrong(ChecksumEntry),
     /// A record that lay wholly or in part behind the end of the file.
-    Beyond(Entry),
+    Beyond(ChecksumEntry),
 }
 
 /// One step: the bytes `at .. end`, as the file was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct WalkStep {
     pub at: u64,
     pub end: u64,
-    pub what: What,
+    pub what: PlaceContents,
     /// The bytes in the file as it is; of a record that is lost, those that stand in its place.
     pub file: (u64, u64),
 }
 
-impl Step {
-    pub(super) fn here(at: u64, end: u64, what: What) -> Step {
-        Step { at, end, what, file: (at, end) }
+impl WalkStep {
+    pub(super) fn here(at: u64, end: u64, what: PlaceContents) -> WalkStep {
+        WalkStep { at, end, what, file: (at, end) }
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Lines {
     file: FileId,
     pub(super) pos: u64,
     pub(super) limit: u64,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ChecksumEntry>,
     /// The next entry.
     pub(super) next: usize,
     buf: Vec<u8>,
@@ -56,7 +56,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Reads `from .. limit` of an open file. `entries` by place, not overlapping.
-    pub(super) fn new(file: FileId, from: u64, limit: u64, entries: Vec<Entry>) -> Lines {
+    pub(super) fn new(file: FileId, from: u64, limit: u64, entries: Vec<ChecksumEntry>) -> Lines {
         let next = entries.partition_point(|e| e.at < from);
         Lines { file, pos: from, limit, entries, next, buf: Vec::new(), start: 0 }
     }
@@ -64,21 +64,21 @@ impl Lines {
     pub(super) fn check(
         &mut self,
         disk: &mut dyn Disk,
-        e: Entry,
+        e: ChecksumEntry,
         line: &mut Vec<u8>,
-    ) -> io::Result<What> {
+    ) -> io::Result<PlaceContents> {
         if e.end() > self.limit {
-            return Ok(What::Beyond(e));
+            return Ok(PlaceContents::Beyond(e));
         }
         if e.len as usize > MAX_RECORD {
-            return Ok(What::Wrong(e));
+            return Ok(PlaceContents::Wrong(e));
         }
         let bytes = self.bytes(disk, e.at, e.len as usize)?;
         if bytes.len() == e.len as usize && crc32fast::hash(bytes) == e.crc {
             line.extend_from_slice(bytes);
-            Ok(What::Checked(e))
+            Ok(PlaceContents::Checked(e))
         } else {
-            Ok(What::Wrong(e))
+            Ok(PlaceContents::Wrong(e))
         }
     }
 
@@ -88,7 +88,7 @@ impl Lines {
         disk: &mut dyn Disk,
         stop: u64,
         line: &mut Vec<u8>,
-    ) -> io::Result<Step> {
+    ) -> io::Result<WalkStep> {
         let at = self.pos;
         let mut long = false;
         while self.pos < stop {
@@ -111,12 +111,12 @@ impl Lines {
             }
             self.pos += take as u64;
             if newline.is_some() {
-                let what = if long { What::Endless } else { What::Text };
-                return Ok(Step::here(at, self.pos, what));
+                let what = if long { PlaceContents::Endless } else { PlaceContents::Text };
+                return Ok(WalkStep::here(at, self.pos, what));
             }
         }
-        let what = if long { What::Endless } else { What::Partial };
-        Ok(Step::here(at, self.pos, what))
+        let what = if long { PlaceContents::Endless } else { PlaceContents::Partial };
+        Ok(WalkStep::here(at, self.pos, what))
     }
 
     /// Bytes at a place, fewer at the end of the file.

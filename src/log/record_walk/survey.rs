@@ -10,8 +10,8 @@
 //! Invariant: no record is told twice, and only damage leads here: the way of a log that is whole
 //! has nothing of it.
 
-use super::lines::{Lines, Step, What};
-use crate::log::checksums::Entry;
+use super::lines::{Lines, PlaceContents, WalkStep};
+use crate::log::checksums::ChecksumEntry;
 use crate::log::codec::MAX_RECORD;
 use crate::log::disk::Disk;
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ pub struct Moved {
     /// Places of the records of entries from `first` on.
     places: Vec<u64>,
     /// Lines without entry: where they belong, and where they lie.
-    loose: Vec<(u64, Step)>,
+    loose: Vec<(u64, WalkStep)>,
     /// The bytes that are neither, by place.
     pub rests: Vec<Rest>,
     /// The next to be told.
@@ -56,7 +56,7 @@ pub struct Moved {
 struct Other {
     from: u64,
     to: u64,
-    what: What,
+    what: PlaceContents,
     /// CRC-32 of a whole line; `None`: it cannot say what an entry knows.
     crc: Option<u32>,
     /// A record follows on the same line: they are the end of nothing.
@@ -150,8 +150,8 @@ impl Moved {
             lines.pos = from;
             while lines.pos < to {
                 line.clear();
-                let Step { at, end, what, .. } = lines.text(disk, to, &mut line)?;
-                let whole = what == What::Text;
+                let WalkStep { at, end, what, .. } = lines.text(disk, to, &mut line)?;
+                let whole = what == PlaceContents::Text;
                 match whole.then(|| find(&mut wanted, &line)).flatten() {
                     Some((skip, entry)) => {
                         any = true;
@@ -199,7 +199,7 @@ impl Moved {
         for n in self.first..lines.entries.len() {
             let entry = lines.entries[n];
             line.clear();
-            if !matches!(lines.check(disk, entry, &mut line)?, What::Checked(_)) {
+            if !matches!(lines.check(disk, entry, &mut line)?, PlaceContents::Checked(_)) {
                 wanted.push((key(u64::from(entry.len), entry.crc), n));
                 self.places.push(LOST);
                 continue;
@@ -217,7 +217,7 @@ impl Moved {
     }
 
     /// Tells text that no entry covered from what is no record.
-    fn sort_out(&mut self, entries: &[Entry], others: Vec<Other>) {
+    fn sort_out(&mut self, entries: &[ChecksumEntry], others: Vec<Other>) {
         let known: HashSet<u64> = match others.is_empty() {
             true => HashSet::new(),
             false => entries.iter().map(|e| key(u64::from(e.len), e.crc)).collect(),
@@ -230,7 +230,7 @@ impl Moved {
             let at = self.written_at(entries, &by_place, (from, to)).filter(|_| !repeated && !cut);
             match at {
                 Some(at) => {
-                    let step = Step { at, end: at + (to - from), what, file: (from, to) };
+                    let step = WalkStep { at, end: at + (to - from), what, file: (from, to) };
                     self.loose.push((at, step));
                 }
                 None => match self.rests.last_mut() {
@@ -246,7 +246,7 @@ impl Moved {
     /// tells: `None` where an entry covered that place.
     fn written_at(
         &self,
-        entries: &[Entry],
+        entries: &[ChecksumEntry],
         by_place: &[(u64, usize)],
         (from, to): (u64, u64),
     ) -> Option<u64> {
@@ -265,7 +265,7 @@ impl Moved {
         if n < by_place.len() {
             // between two records without a third
             let over = entries.partition_point(|e| e.end() <= at);
-            let fits = |e: &Entry| at + (to - from) <= e.at;
+            let fits = |e: &ChecksumEntry| at + (to - from) <= e.at;
             return entries.get(over).is_some_and(fits).then_some(at);
         }
         // behind all records: what is left of the lost ones first
@@ -277,7 +277,7 @@ impl Moved {
             lost = entry.end();
         }
         at = at.checked_sub(lost)?;
-        Some(entries.last().map_or(0, Entry::end) + at)
+        Some(entries.last().map_or(0, ChecksumEntry::end) + at)
     }
 
     /// The next step by the order of the entries.
@@ -286,7 +286,7 @@ impl Moved {
         lines: &mut Lines,
         disk: &mut dyn Disk,
         line: &mut Vec<u8>,
-    ) -> io::Result<Option<Step>> {
+    ) -> io::Result<Option<WalkStep>> {
         let entry = lines.entries.get(lines.next).copied();
         if let Some(&(at, step)) = self.loose.get(self.next_loose)
             && entry.is_none_or(|e| at < e.at)
@@ -305,13 +305,13 @@ impl Moved {
         let (at, end) = (entry.at, entry.end());
         let Some(place) = self.place(n) else {
             let file = self.instead_of(n, lines.limit);
-            return Ok(Some(Step { at, end, what: What::Wrong(entry), file }));
+            return Ok(Some(WalkStep { at, end, what: PlaceContents::Wrong(entry), file }));
         };
         self.told = place + u64::from(entry.len);
         let file = (place, self.told);
         let bytes = lines.bytes(disk, place, entry.len as usize)?;
         line.extend_from_slice(bytes);
-        Ok(Some(Step { at, end, what: What::Checked(entry), file }))
+        Ok(Some(WalkStep { at, end, what: PlaceContents::Checked(entry), file }))
     }
 }
 

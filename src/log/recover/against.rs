@@ -14,7 +14,7 @@ use super::super::record_walk::HEAD;
 use super::super::{ACCT, EVENTS, acct, spool};
 use super::found::{Base, Found, RecoverError, RecoveryNotice, failed};
 use super::records::for_each_record;
-use super::scan::Scan;
+use super::scan::LogScan;
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Record};
 use std::collections::BTreeMap;
@@ -31,14 +31,14 @@ const MARK_LEN: usize = 80;
 
 /// How far the log had come when a run looked at it last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct RunMark {
     /// The spool file that was begun with it: a later log has a larger one.
     pub spool: u32,
     /// Bytes that were durable.
     pub len: u64,
 }
 
-impl Mark {
+impl RunMark {
     /// The name of a run's mark.
     pub fn name(run: &str) -> String {
         format!("{INFO}/{MARK}{run}")
@@ -53,22 +53,22 @@ impl Mark {
         line
     }
 
-    fn parse(line: &[u8]) -> Option<Mark> {
+    fn parse(line: &[u8]) -> Option<RunMark> {
         let line = std::str::from_utf8(line).ok()?;
         let (text, crc) = line.trim_end().rsplit_once(' ')?;
         let right =
             u32::from_str_radix(crc, 16).ok()? == crc32fast::hash(format!("{text} ").as_bytes());
         let mut words = text.strip_prefix(TITLE)?.split_whitespace();
-        let mark = Mark { spool: words.next()?.parse().ok()?, len: words.next()?.parse().ok()? };
+        let mark = RunMark { spool: words.next()?.parse().ok()?, len: words.next()?.parse().ok()? };
         right.then_some(mark)
     }
 
     /// The newest there is.
-    fn newest(disk: &mut dyn Disk) -> io::Result<Option<Mark>> {
+    fn newest(disk: &mut dyn Disk) -> io::Result<Option<RunMark>> {
         let mut newest = None;
         for name in disk.list(INFO)?.iter().filter(|name| name.starts_with(MARK)) {
             let line = read_small(disk, &format!("{INFO}/{name}"), MARK_LEN)?;
-            newest = newest.max(line.and_then(|line| Mark::parse(&line)));
+            newest = newest.max(line.and_then(|line| RunMark::parse(&line)));
         }
         Ok(newest)
     }
@@ -86,10 +86,10 @@ impl Mark {
 /// The contradictions of the log, in words. `owned`: there was an owner file.
 pub(super) fn contradictions(
     disk: &mut dyn Disk,
-    scan: &Scan,
+    scan: &LogScan,
     owned: bool,
 ) -> io::Result<Vec<String>> {
-    let mark = Mark::newest(disk)?;
+    let mark = RunMark::newest(disk)?;
     if scan.file_len == 0 || scan.damage.is_empty() && scan.is_empty() {
         return without_records(disk, scan, owned, mark);
     }
@@ -117,9 +117,9 @@ pub(super) fn contradictions(
 /// a switched log has LSF_SWITCHED at least.
 fn without_records(
     disk: &mut dyn Disk,
-    scan: &Scan,
+    scan: &LogScan,
     owned: bool,
-    mark: Option<Mark>,
+    mark: Option<RunMark>,
 ) -> io::Result<Vec<String>> {
     let mut out = Vec::new();
     if owned && scan.file_len == 0 {
@@ -149,14 +149,14 @@ pub(super) fn is_beside(disk: &mut dyn Disk) -> io::Result<bool> {
 }
 
 /// Is there a piece in the spool that a record refers to, and no record that does?
-fn spooled_beyond(disk: &mut dyn Disk, scan: &Scan) -> io::Result<Vec<String>> {
+fn spooled_beyond(disk: &mut dyn Disk, scan: &LogScan) -> io::Result<Vec<String>> {
     let Some(number) = spool::list(disk)?.pop() else { return Ok(Vec::new()) };
     let (seen, end) = scan.spool.seen;
     let begun = scan.sums.head.map_or(0, |head| head.spool);
     let end = if seen == number { end } else { 0 };
     let entries = checksums::read(disk, &spool::sum_name(number))?.entries;
     let beyond = entries.iter().rfind(|e| e.job.job != 0 && e.end() > end);
-    let words = |e: &checksums::Entry| {
+    let words = |e: &checksums::ChecksumEntry| {
         let name = spool::name(number);
         format!("{name} has what job <{}> was submitted with, {EVENTS} has no such job", e.job.job)
     };
@@ -182,7 +182,7 @@ pub fn accept(disk: &mut dyn Disk, all: &[String]) -> io::Result<()> {
 /// The contradictions of the log, for the command: nothing is changed.
 pub fn look(disk: &mut dyn Disk) -> Result<Vec<String>, RecoverError> {
     let owned = exists(disk, OWNER).map_err(failed(OWNER))?;
-    let mut scan = Scan::open(disk, u64::MAX, false)?;
+    let mut scan = LogScan::open(disk, u64::MAX, false)?;
     scan.run(disk)?;
     contradictions(disk, &scan, owned).map_err(failed(EVENTS))
 }
@@ -206,7 +206,7 @@ pub(super) fn go_on(
     if found.recovered.records.iter().all(|r| matches!(r.event, Event::Carried { .. })) {
         records.extend(closed(disk).map_err(failed(EVENTS))?);
     }
-    let mark = Mark::newest(disk).map_err(failed(INFO))?.unwrap_or_default();
+    let mark = RunMark::newest(disk).map_err(failed(INFO))?.unwrap_or_default();
     let spool = found.recovered.spool.max(found.plan.spool_file).max(mark.spool) + 1;
     found.recovered.records.extend(records.iter().cloned());
     (found.recovered.spool, found.recovered.spool_end) = (spool, 0);

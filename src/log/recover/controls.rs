@@ -2,14 +2,14 @@
 //! start, and stays so until an administrator opens it (`Recovered::controls`). A control record
 //! behind the damage says how it stands.
 
-use super::super::checksums::Entry;
+use super::super::checksums::ChecksumEntry;
 use crate::batch::soft_state::lost_controls::LostControl;
 use crate::model::event::{Ctrl, Event, name_mark};
 
 /// A record that damage took.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lost {
-    Known(Entry),
+    Known(ChecksumEntry),
     /// `control`: it may have been a control record.
     Unknown {
         control: bool,

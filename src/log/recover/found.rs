@@ -3,7 +3,7 @@
 
 use crate::batch::Recovered;
 use crate::log::EVENTS;
-use crate::log::checksums::{self, Entry};
+use crate::log::checksums::{self, ChecksumEntry};
 use crate::log::mend::Mend;
 use crate::log::owner::Owner;
 use crate::model::event::{Finish, Record};
@@ -46,13 +46,13 @@ pub struct RecoveryPlan {
     /// There is no log yet.
     pub new: bool,
     /// Head of the checksum file; `None`: to be written anew.
-    pub sum_head: Option<checksums::Head>,
+    pub sum_head: Option<checksums::ChecksumHead>,
     pub sum_len: u64,
     /// Behind that the checksum file has entries of records that are lost: they stay until the
     /// jobs they name are marked in the log.
     pub stale: bool,
     /// Entries to add with the first commit.
-    pub backfill: Vec<Entry>,
+    pub backfill: Vec<ChecksumEntry>,
     /// The log is put in order with the first commit, as records do not lie where they were
     /// written.
     pub mend: Option<Box<Mend>>,

@@ -1,13 +1,13 @@
 //! The conclusions from the whole log that was read: which jobs are held, what `Store::open` must
 //! mend, what the administrator is told. No line of the log is looked at here.
 
-use super::super::checksums::{self, Entry};
+use super::super::checksums::{self, ChecksumEntry};
 use super::super::disk::Disk;
 use super::super::mend::Mend;
 use super::super::record_walk::{HEAD, RecordWalker, Rest, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
 use super::found::{Found, RecoverError, RecoveryNotice, RecoveryPlan, failed};
-use super::scan::Scan;
+use super::scan::LogScan;
 use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// Lost records told one by one in a notice.
 const TOLD: usize = 20;
 
-impl Scan {
+impl LogScan {
     pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<Found, RecoverError> {
         self.check_spool(disk)?;
         self.tell();
@@ -196,7 +196,7 @@ impl Scan {
     }
 }
 
-impl Scan {
+impl LogScan {
     /// Records that do not lie where they were written, and bytes that are none.
     fn tell_moved(&mut self) {
         let Some(moved) = self.walker.as_ref().and_then(RecordWalker::moved) else { return };
@@ -218,7 +218,7 @@ impl Scan {
     }
 }
 
-fn told(e: &Entry) -> String {
+fn told(e: &ChecksumEntry) -> String {
     match e.job.job {
         0 => e.name().to_string(),
         _ => format!("{} of job <{}>", e.name(), e.job),

@@ -2,7 +2,7 @@
 
 use crate::log::codec::read_record;
 use crate::log::disk::{Disk, FileId};
-use crate::log::record_walk::{RecordWalker, What, read_head};
+use crate::log::record_walk::{PlaceContents, RecordWalker, read_head};
 use crate::model::event::Record;
 use std::io;
 
@@ -29,7 +29,7 @@ fn read_records(
     let mut walker = RecordWalker::new(file, head, limit, Vec::new());
     let mut line = Vec::new();
     while let Some(step) = walker.step(disk, &mut line)? {
-        if step.what == What::Text
+        if step.what == PlaceContents::Text
             && let Ok(record) = read_record(&line)
             && !each(record)
         {

@@ -9,7 +9,7 @@
 //! The lines behind the last entry are the newest ones, whose entries a loss of power took: an
 //! equal pair among them is true.
 
-use super::super::checksums::Entry;
+use super::super::checksums::ChecksumEntry;
 use crate::model::event::{Event, Record};
 use crate::model::job::stat;
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ pub(super) struct Repeats {
 
 impl Repeats {
     /// A record that an entry covers.
-    pub(super) fn told(&mut self, entry: Entry) {
+    pub(super) fn told(&mut self, entry: ChecksumEntry) {
         (self.last, self.covered) = ((entry.len, entry.crc), true);
     }
 
@@ -40,9 +40,9 @@ impl Repeats {
     /// `tail`: the record lies behind all of them.
     pub(super) fn again(
         &mut self,
-        entry: Entry,
+        entry: ChecksumEntry,
         record: &Record,
-        entries: &[Entry],
+        entries: &[ChecksumEntry],
         newest: i64,
         tail: bool,
     ) -> bool {
@@ -70,7 +70,7 @@ impl Repeats {
         &mut self,
         key: (u32, u32),
         (at, r): (u64, &Record),
-        entries: &[Entry],
+        entries: &[ChecksumEntry],
         newest: i64,
     ) -> bool {
         if r.time < newest {

@@ -1,11 +1,11 @@
 //! One pass over lsb.events: what each line is, which jobs it speaks of, what is damage and what a
 //! torn commit. The pass judges line by line; what follows from all of them is in plan.rs.
 
-use super::super::checksums::{self, Entry, Sums};
+use super::super::checksums::{self, ChecksumEntry, Checksums};
 use super::super::codec::{NO_GID, RecordError, SimilarSubmissions, job_of};
 use super::super::disk::{Disk, FileId};
 use super::super::mend::Piece;
-use super::super::record_walk::{HEAD, RecordWalker, Step, What, read_head};
+use super::super::record_walk::{HEAD, PlaceContents, RecordWalker, WalkStep, read_head};
 use super::super::{EVENTS, EVENTS_SUM};
 use super::controls::{Lost, LostControls, may_be_control};
 use super::found::{MAX_LAG, RecoverError, RecoveryNotice, failed};
@@ -26,13 +26,13 @@ pub(super) struct Damage {
     /// The range in the file as it is now.
     pub(super) file: (u64, u64),
     pub(super) why: String,
-    pub(super) lost: Vec<Entry>,
+    pub(super) lost: Vec<ChecksumEntry>,
 }
 
 /// A line behind all entries that cannot be read.
 #[derive(Debug)]
 pub(super) struct Doubtful {
-    pub(super) step: Step,
+    pub(super) step: WalkStep,
     pub(super) why: String,
     /// The record may have been one of control.
     pub(super) control: bool,
@@ -60,13 +60,13 @@ pub(super) struct Trouble {
 }
 
 /// One pass over lsb.events.
-pub(super) struct Scan {
+pub(super) struct LogScan {
     pub(super) file: Option<FileId>,
     pub(super) file_len: u64,
     pub(super) head_len: u64,
     pub(super) head_pos: u64,
     pub(super) same_boot: bool,
-    pub(super) sums: Sums,
+    pub(super) sums: Checksums,
     pub(super) covered: u64,
     pub(super) walker: Option<RecordWalker>,
     pub(super) notices: Vec<RecoveryNotice>,
@@ -92,7 +92,7 @@ pub(super) struct Scan {
     pub(super) bad_head: bool,
     /// Indices of the records that ended a job since the log was begun.
     pub(super) finishes: Vec<usize>,
-    pub(super) backfill: Vec<Entry>,
+    pub(super) backfill: Vec<ChecksumEntry>,
     /// Lines that are kept, where records do not lie where they were written.
     pub(super) pieces: Vec<Piece>,
     /// Control records that are lost.
@@ -106,12 +106,12 @@ pub(super) struct Scan {
     pub(super) newest: i64,
 }
 
-impl Scan {
+impl LogScan {
     pub(super) fn open(
         disk: &mut dyn Disk,
         limit: u64,
         same_boot: bool,
-    ) -> Result<Scan, RecoverError> {
+    ) -> Result<LogScan, RecoverError> {
         let sums = checksums::read(disk, EVENTS_SUM).map_err(failed(EVENTS_SUM))?;
         if let Some(version) = sums.newer {
             let text = format!("{EVENTS_SUM}: format {version} of a newer version");
@@ -122,7 +122,7 @@ impl Scan {
             Err(e) if e.kind() == io::ErrorKind::NotFound => None,
             Err(e) => return Err(failed(EVENTS)(e)),
         };
-        let mut scan = Scan::of(file, sums, same_boot);
+        let mut scan = LogScan::of(file, sums, same_boot);
         if let Some(file) = file {
             scan.file_len = disk.len(file).map_err(failed(EVENTS))?.min(limit);
             let (pos, len) = read_head(disk, file).map_err(failed(EVENTS))?;
@@ -150,14 +150,14 @@ impl Scan {
     }
 
     /// A scan of which nothing was read.
-    fn of(file: Option<FileId>, sums: Sums, same_boot: bool) -> Scan {
-        Scan {
+    fn of(file: Option<FileId>, sums: Checksums, same_boot: bool) -> LogScan {
+        LogScan {
             file,
             file_len: 0,
             head_len: 0,
             head_pos: 0,
             same_boot,
-            covered: sums.entries.last().map_or(0, Entry::end),
+            covered: sums.entries.last().map_or(0, ChecksumEntry::end),
             sums,
             walker: None,
             notices: Vec::new(),
@@ -227,12 +227,12 @@ impl Scan {
         &mut self,
         disk: &mut dyn Disk,
         walker: &RecordWalker,
-        s: Step,
+        s: WalkStep,
         line: &[u8],
     ) -> Result<(), RecoverError> {
         let moved = walker.moved().is_some();
         match s.what {
-            What::Checked(entry) => match self.alike.read(line) {
+            PlaceContents::Checked(entry) => match self.alike.read(line) {
                 // elsewhere than it was written it must be of that job
                 Ok(record) if moved && entry.job.job != job_of(&record.event).job => {
                     self.unreadable(s, RecordError::NotARecord, Some(entry), line)
@@ -248,13 +248,13 @@ impl Scan {
                 }
                 Err(e) => self.unreadable(s, e, Some(entry), line),
             },
-            What::Wrong(entry) => {
+            PlaceContents::Wrong(entry) => {
                 let gone = s.file.0 == s.file.1;
                 let why = if gone { "no byte of it is there" } else { "the checksum is wrong" };
                 self.hurt((s.at, s.end), s.file, why.to_string(), Lost::Known(entry));
                 Ok(())
             }
-            What::Beyond(entry) => {
+            PlaceContents::Beyond(entry) => {
                 if entry.at < self.file_len {
                     self.stump = Some(entry.at);
                 }
@@ -263,13 +263,13 @@ impl Scan {
                 Ok(())
             }
             // put behind a damaged record so that the next one begins a line
-            What::Text if line == b"\n" => Ok(()),
-            What::Text => match self.alike.read(line) {
+            PlaceContents::Text if line == b"\n" => Ok(()),
+            PlaceContents::Text => match self.alike.read(line) {
                 Ok(record) => self.text(disk, walker, (s, line), record),
                 Err(e) => self.unreadable(s, e, None, line),
             },
-            What::Partial => self.unreadable(s, RecordError::NotARecord, None, line),
-            What::Endless => self.unreadable(s, RecordError::NotARecord, None, line),
+            PlaceContents::Partial => self.unreadable(s, RecordError::NotARecord, None, line),
+            PlaceContents::Endless => self.unreadable(s, RecordError::NotARecord, None, line),
         }
     }
 
@@ -278,11 +278,11 @@ impl Scan {
         &mut self,
         disk: &mut dyn Disk,
         walker: &RecordWalker,
-        (s, line): (Step, &[u8]),
+        (s, line): (WalkStep, &[u8]),
         record: Record,
     ) -> Result<(), RecoverError> {
         let moved = walker.moved().is_some();
-        let entry = Entry::of(s.at, line, &record.event);
+        let entry = ChecksumEntry::of(s.at, line, &record.event);
         let tail = s.at >= self.covered;
         if self.repeats.again(entry, &record, walker.entries(), self.newest, tail) {
             let (from, to) = s.file;
@@ -293,7 +293,7 @@ impl Scan {
         // behind other damage it is a record only where it can be one that came last, not where
         // it may be what is left of others
         let damaged = moved || self.repeats.behind_one();
-        let of = |e: &Entry| (e.job, e.kind) == (entry.job, entry.kind);
+        let of = |e: &ChecksumEntry| (e.job, e.kind) == (entry.job, entry.kind);
         let lost = || self.damage.iter().flat_map(|d| &d.lost).any(of);
         let twice =
             || record.time == self.newest && walker.entries().iter().rev().take(RECENT).any(of);
@@ -337,9 +337,9 @@ impl Scan {
     /// A line that is no record.
     fn unreadable(
         &mut self,
-        s: Step,
+        s: WalkStep,
         why: RecordError,
-        entry: Option<Entry>,
+        entry: Option<ChecksumEntry>,
         line: &[u8],
     ) -> Result<(), RecoverError> {
         if let RecordError::Newer { .. } = why {

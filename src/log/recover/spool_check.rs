@@ -4,12 +4,12 @@
 use super::super::disk::Disk;
 use super::super::spool;
 use super::found::{RecoverError, RecoveryNotice, failed};
-use super::scan::{Scan, Track};
+use super::scan::{LogScan, Track};
 use crate::model::event::Event;
 use crate::model::job::SpoolRef;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl Scan {
+impl LogScan {
     /// Gives each place in the spool that an unfinished job has to `each`; one that the record
     /// before has too is given once, where `all` is not asked for.
     fn places(&self, all: bool, each: &mut dyn FnMut(u32, SpoolRef)) {

@@ -1,7 +1,7 @@
 //! A log that is gone, or an older copy of it, while what lies beside it tells of the last one.
 
 use super::super::disk::Disk;
-use super::super::recover::against::{ACCEPT, Mark, accept, look as contradictions};
+use super::super::recover::against::{ACCEPT, RunMark, accept, look as contradictions};
 use super::super::recover::found::RecoverError;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
@@ -55,7 +55,7 @@ fn host_ctrl(op: Ctrl, host: &str) -> Record {
 }
 
 fn discard_marks(disk: &SimDisk) {
-    Mark::discard_others(&mut disk.clone(), "none").unwrap();
+    RunMark::discard_others(&mut disk.clone(), "none").unwrap();
 }
 
 /// A submission with a script in the spool.

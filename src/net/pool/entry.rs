@@ -8,7 +8,7 @@ use super::super::sock::{self, Sock};
 use super::Pool;
 use super::ends::shown;
 use crate::auth::check::CheckOrder;
-use crate::auth::shake::{self, AuthError, Check, Claims, Gate, Who};
+use crate::auth::shake::{self, AuthError, CallerCheck, Claims, Gate, Who};
 use crate::proto::machine::ConnId;
 use crate::proto::{Input, Msg, Peer, Refusal};
 use std::io::{self, ErrorKind, Write};
@@ -123,7 +123,7 @@ impl Pool {
     }
 
     /// Has a caller looked into; [`Pool::checked`] takes the answer.
-    pub(super) fn look_into(&mut self, id: ConnId, who: Peer, check: Check) {
+    pub(super) fn look_into(&mut self, id: ConnId, who: Peer, check: CallerCheck) {
         let Peer::User { uid, gid, user, host } = who else { return };
         let Some(from) = self.conns.get(&id).and_then(|c| c.addr) else { return };
         let Some(ip) = self.ident.addr else { return };

@@ -12,7 +12,7 @@ use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use lsf::proto::lim::LimMsg;
 use lsf::proto::machine::{ConnId, Effect, Endpoint, INCOMING, Input, Machine, Peer};
-use lsf::proto::sbd::{Phase, SbdMsg, TaskState};
+use lsf::proto::sbd::{AttemptPhase, SbdMsg, TaskState};
 
 /// Virtual time that passes in a turn, microseconds.
 const TURN_US: u64 = 100;
@@ -162,7 +162,7 @@ impl Scheduler {
         self.input(Input::Msg { conn, msg: Msg::Client(ClientMsg::Submit(Box::new(submit))) });
     }
 
-    fn report(&mut self, job: Started, phase: Phase) {
+    fn report(&mut self, job: Started, phase: AttemptPhase) {
         let time = self.now.secs();
         let task = TaskState { key: job.key, phase, pid: 7, time, ..TaskState::default() };
         let msg = Msg::Sbd(SbdMsg::State(Box::new(task)));
@@ -171,12 +171,12 @@ impl Scheduler {
 
     /// The job's host says that it runs.
     pub fn runs(&mut self, job: Started) {
-        self.report(job, Phase::Running);
+        self.report(job, AttemptPhase::Running);
     }
 
     /// The job's host says that it has ended well.
     pub fn ends(&mut self, job: Started) {
-        self.report(job, Phase::Ended { end: End::Status(0), exit_info: 0 });
+        self.report(job, AttemptPhase::Ended { end: End::Status(0), exit_info: 0 });
     }
 
     /// One host reports another load.

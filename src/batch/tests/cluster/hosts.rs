@@ -10,7 +10,7 @@ use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg};
 use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
-use crate::proto::sbd::{Act, Phase, SbdMsg, TaskState};
+use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 use std::collections::BTreeMap;
 
 /// Memory, swap space and disk of a host of which nothing else is said, MB.
@@ -24,7 +24,7 @@ pub struct TestHost {
     /// The host answers.
     reachable: bool,
     load: HostLoad,
-    tasks: BTreeMap<JobKey, Phase>,
+    tasks: BTreeMap<JobKey, AttemptPhase>,
 }
 
 impl TestHost {
@@ -108,19 +108,19 @@ impl Cluster {
         let Some(at) = self.hosts.iter().position(|host| host.link == Some(conn)) else { return };
         match msg {
             SbdMsg::Start(order) => {
-                self.hosts[at].tasks.insert(order.key, Phase::Starting);
+                self.hosts[at].tasks.insert(order.key, AttemptPhase::Starting);
                 if self.answering {
-                    self.becomes(at, order.key, Phase::Running);
+                    self.becomes(at, order.key, AttemptPhase::Running);
                 }
                 self.started.push(*order);
             }
             SbdMsg::Act { key, act, .. } => {
                 self.orders.push((JobRef { job: key.job, idx: key.idx }, act.clone()));
                 let phase = match act {
-                    Act::Suspend => Phase::Suspended,
-                    Act::Resume => Phase::Running,
+                    Act::Suspend => AttemptPhase::Suspended,
+                    Act::Resume => AttemptPhase::Running,
                     Act::Terminate { exit_info } => {
-                        Phase::Ended { end: End::Status(SIGTERM), exit_info }
+                        AttemptPhase::Ended { end: End::Status(SIGTERM), exit_info }
                     }
                     Act::Signal { .. } | Act::Limits(_) => return,
                 };
@@ -137,7 +137,7 @@ impl Cluster {
     }
 
     /// A task of a host has another phase, which mbatchd is about to hear.
-    fn becomes(&mut self, at: usize, key: JobKey, phase: Phase) {
+    fn becomes(&mut self, at: usize, key: JobKey, phase: AttemptPhase) {
         let time = self.now.secs();
         let host = &mut self.hosts[at];
         host.tasks.insert(key, phase.clone());
@@ -158,7 +158,7 @@ impl Cluster {
         newest.unwrap_or_else(|| panic!("no host knows of job {at}"))
     }
 
-    fn report(&mut self, at: JobRef, phase: Phase) {
+    fn report(&mut self, at: JobRef, phase: AttemptPhase) {
         let (host, key) = self.attempt(at);
         self.becomes(host, key, phase);
         self.tell(Input::Tick);
@@ -166,12 +166,12 @@ impl Cluster {
 
     /// The job ends with this exit code.
     pub fn end(&mut self, at: JobRef, code: i32) {
-        self.report(at, Phase::Ended { end: End::Status(code << 8), exit_info: 0 });
+        self.report(at, AttemptPhase::Ended { end: End::Status(code << 8), exit_info: 0 });
     }
 
     /// The job is ended by this signal, for this reason (a TERM_ number).
     pub fn ends_by(&mut self, at: JobRef, signal: i32, exit_info: u32) {
-        self.report(at, Phase::Ended { end: End::Status(signal), exit_info });
+        self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });
     }
 
     /// From now on the hosts take orders and say nothing until the test does.
@@ -181,7 +181,7 @@ impl Cluster {
 
     /// The host says that the job runs.
     pub fn runs(&mut self, at: JobRef) {
-        self.report(at, Phase::Running);
+        self.report(at, AttemptPhase::Running);
     }
 
     /// The host could not start the job: a pending reason, and the words for it.
@@ -191,7 +191,7 @@ impl Cluster {
         let note = note.to_owned();
         let failed = TaskState {
             note,
-            ..task(key, Phase::Failed { reason: why.number() }, self.now.secs())
+            ..task(key, AttemptPhase::Failed { reason: why.number() }, self.now.secs())
         };
         let msg = Msg::Sbd(SbdMsg::State(Box::new(failed)));
         self.tell(Input::Msg { conn, msg });
@@ -273,6 +273,6 @@ impl Cluster {
 /// Number of the signal that ends a job; its wait status.
 const SIGTERM: i32 = 15;
 
-fn task(key: JobKey, phase: Phase, time: i64) -> TaskState {
+fn task(key: JobKey, phase: AttemptPhase, time: i64) -> TaskState {
     TaskState { key, phase, pid: 7, time, ..TaskState::default() }
 }

@@ -20,14 +20,14 @@ fn bringing(n: u32) -> StartJob {
 fn began(r: &mut Rig) -> u32 {
     r.start(bringing(1));
     r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
-    assert_eq!(r.last(), Phase::Running);
+    assert_eq!(r.last(), AttemptPhase::Running);
     r.copying = true;
     r.pid()
 }
 
 fn finishes(r: &Rig) -> Vec<FinishPlan> {
     let of = |p: &(TaskId, Plan)| match &p.1.what {
-        What::Finish(what) if p.0.key.job != 0 => Some(FinishPlan::clone(what)),
+        TaskPlan::Finish(what) if p.0.key.job != 0 => Some(FinishPlan::clone(what)),
         _ => None,
     };
     r.plans.iter().filter_map(of).collect()
@@ -63,7 +63,8 @@ fn a_new_sbatchd_and_a_new_launcher_wait_for_the_files_too() {
     r.boot(true);
     r.greet(1);
     r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
-    let over = |r: &mut Rig| r.states().iter().any(|s| matches!(s.phase, Phase::Ended { .. }));
+    let over =
+        |r: &mut Rig| r.states().iter().any(|s| matches!(s.phase, AttemptPhase::Ended { .. }));
     assert!(!over(&mut r));
     assert_eq!(finishes(&r).len(), 1, "they are not copied twice");
     // a launcher that comes after does not hear what its predecessor's starter tells
@@ -103,8 +104,8 @@ fn the_site_or_the_submitter_says_where_output_goes_meanwhile() {
     let buffered = |site: bool, env: &[u8]| {
         let site = HostEnvironment { direct: site, ..HostEnvironment::default() };
         match plan::plan(&site, &order(1), env, b"").what {
-            What::Job(job) => job.buffered,
-            What::Finish(_) => panic!(),
+            TaskPlan::Job(job) => job.buffered,
+            TaskPlan::Finish(_) => panic!(),
         }
     };
     assert_eq!((buffered(false, b""), buffered(true, b"")), (true, false));
@@ -158,7 +159,7 @@ fn files_that_jobs_left_are_removed_once_none_of_the_user_runs() {
     r.wait(2);
     let (id, plan) = r.plans.last().cloned().unwrap();
     assert_eq!((id.key.job, plan.uid), (0, 9));
-    let What::Finish(what) = plan.what else { panic!() };
+    let TaskPlan::Finish(what) = plan.what else { panic!() };
     assert_eq!(what.tidy.map(|t| (t.host, t.keep_secs)), Some(("h1".into(), KEEP_SECS)));
     r.wait(2 * TIDY_AGAIN / US);
     assert_eq!(tidied(&r), 1, "nothing was left");

@@ -12,10 +12,10 @@ fn suspended_time_does_not_count_against_the_run_limit() {
     let pid = r.pid();
     r.wait(20);
     r.act(1, 1, Act::Suspend);
-    assert_eq!(r.last(), Phase::Suspended);
+    assert_eq!(r.last(), AttemptPhase::Suspended);
     r.wait(100);
     r.act(1, 2, Act::Resume);
-    assert_eq!(r.last(), Phase::Running);
+    assert_eq!(r.last(), AttemptPhase::Running);
     assert_eq!(r.procs[&pid].signals, [SIGSTOP, SIGCONT]);
     r.wait(38);
     assert_eq!(r.procs[&pid].signals.len(), 2);
@@ -64,7 +64,7 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
     r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });
     let pid = r.pid();
     let warned = |r: &Rig| {
-        let plans = r.plans.iter().filter(|p| p.0.step == Step::Warn);
+        let plans = r.plans.iter().filter(|p| p.0.step == TaskStep::Warn);
         plans.map(|p| p.1.clone()).collect::<Vec<_>>()
     };
     r.wait(38);
@@ -80,7 +80,7 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
     r.wait(2);
     let plans = warned(&r);
     assert_eq!((plans.len(), plans[0].uid), (1, 9));
-    let What::Finish(what) = &plans[0].what else { panic!() };
+    let TaskPlan::Finish(what) = &plans[0].what else { panic!() };
     assert_eq!(what.post, [launch::Hook::new(launch::HookOf::Job, "touch x; false")]);
     let vars: Vec<_> = what.env.0.split(|b| *b == 0).map(String::from_utf8_lossy).collect();
     for want in ["MINE=1", "LSB_JOBID=1", &format!("LSB_JOBPGIDS={pid}")] {
@@ -109,7 +109,7 @@ fn limits_on_use_are_seen_by_sampling() {
     let mem = Usage { mem_kb: 2000, ..Usage::default() };
     let limits = Limits { rss: Some(1999), ..Limits::default() };
     assert_eq!(run(limits, mem), ended(SIGINT, term::MEMLIMIT));
-    assert_eq!(run(Limits { rss: Some(2000), ..Limits::default() }, mem), Phase::Running);
+    assert_eq!(run(Limits { rss: Some(2000), ..Limits::default() }, mem), AttemptPhase::Running);
     let cpu = Usage { utime_us: 9 * US, ..Usage::default() };
     let limits = Limits { cpu: Some(8), ..Limits::default() };
     assert_eq!(run(limits, cpu), ended(24, term::CPULIMIT));
@@ -182,7 +182,8 @@ fn the_most_processors_used_between_two_looks() {
         (39, 20, (250, 19)),
         (49, 50, (300, 49)),
     ] {
-        let session = Session { sid: 501, usage: used(cpu), ..Session::default() };
+        let session =
+            SessionProcesses { sid: 501, usage: used(cpu), ..SessionProcesses::default() };
         job.sampled(at(secs), &session);
         assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
         assert_eq!(job.usage.utime_us, cpu * US);

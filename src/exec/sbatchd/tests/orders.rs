@@ -36,9 +36,9 @@ fn a_job_from_order_to_forget() {
     r.order(SbdMsg::Blob { at: env, data: ByteStr::from("A=b\0\0\0") });
     assert_eq!(r.job_starts(), 2);
     let phases: Vec<_> = r.states().into_iter().map(|s| (s.key.job, s.phase)).collect();
-    assert_eq!(phases, [(1, Phase::Running), (2, Phase::Running)]);
+    assert_eq!(phases, [(1, AttemptPhase::Running), (2, AttemptPhase::Running)]);
     r.start(StartJob { env, ..order(1) });
-    assert_eq!((r.job_starts(), r.last()), (2, Phase::Running));
+    assert_eq!((r.job_starts(), r.last()), (2, AttemptPhase::Running));
     r.start(StartJob { env, ..order(3) });
     assert_eq!(r.job_starts(), 3, "the environment was kept");
 
@@ -49,7 +49,7 @@ fn a_job_from_order_to_forget() {
     assert_eq!((s.phase.clone(), s.time), (ended(3 << 8, 0), 1_000_003));
     assert_eq!((s.usage.utime_us, s.usage.max_mem_kb), (7 * US, 4096));
     let finish = r.plans.last().unwrap();
-    let What::Finish(f) = &finish.1.what else { panic!() };
+    let TaskPlan::Finish(f) = &finish.1.what else { panic!() };
     assert!(f.text.lossy().contains("\nExited with exit code 3.\n\nResource usage summary:"));
     // told again until forgotten
     r.greet(1);
@@ -153,7 +153,7 @@ fn what_runs_after_a_job_may_be_part_of_it() {
         r.crash();
         r.boot(true);
         r.greet(1);
-        assert_eq!(r.last(), Phase::Running);
+        assert_eq!(r.last(), AttemptPhase::Running);
         r.wait(100);
         assert!(r.told.is_empty(), "{:?}", r.told);
         // both ends are told as one, with the times of both
@@ -166,7 +166,7 @@ fn what_runs_after_a_job_may_be_part_of_it() {
     let mut r = Rig::new();
     (r.slow, r.short) = (true, true);
     r.start(StartJob { post_exec: "after".into(), include_post: true, ..order(1) });
-    assert_eq!(r.states().first().map(|s| s.phase.clone()), Some(Phase::Running));
+    assert_eq!(r.states().first().map(|s| s.phase.clone()), Some(AttemptPhase::Running));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn of_a_short_job_its_end_alone_is_told() {
 
 #[test]
 fn setups_that_fail() {
-    let fail = |at: launch::Stage| {
+    let fail = |at: launch::SetupStage| {
         let mut r = Rig::new();
         r.setup = Some(Setup::Failed { at, why: "no".into() });
         r.start(order(1));
@@ -263,16 +263,19 @@ fn setups_that_fail() {
         assert_eq!(s.note, "no");
         s.phase
     };
-    assert_eq!(fail(launch::Stage::User), Phase::Failed { reason: PendReason::NoUser.number() });
     assert_eq!(
-        fail(launch::Stage::Input),
-        Phase::Failed { reason: PendReason::JobOpenFiles.number() }
+        fail(launch::SetupStage::User),
+        AttemptPhase::Failed { reason: PendReason::NoUser.number() }
     );
-    assert_eq!(fail(launch::Stage::Cwd), ended(2 << 8, term::CWD_NOTEXIST));
+    assert_eq!(
+        fail(launch::SetupStage::Input),
+        AttemptPhase::Failed { reason: PendReason::JobOpenFiles.number() }
+    );
+    assert_eq!(fail(launch::SetupStage::Cwd), ended(2 << 8, term::CWD_NOTEXIST));
     // refused by the launcher
     let mut r = Rig::new();
     r.start(StartJob { uid: 10, ..order(1) });
-    assert_eq!(r.last(), Phase::Failed { reason: PendReason::ExecInit.number() });
+    assert_eq!(r.last(), AttemptPhase::Failed { reason: PendReason::ExecInit.number() });
     const { assert!(TASKS_MAX > ATTEMPTS_MAX) };
 }
 
@@ -296,7 +299,7 @@ fn simulated_jobs_take_their_time_and_nothing_else() {
     let mut o = order(1);
     Arc::make_mut(&mut o.spec).command = "sleep 30".into();
     r.start(o.clone());
-    assert_eq!(r.last(), Phase::Running);
+    assert_eq!(r.last(), AttemptPhase::Running);
     r.wait(29);
     assert!(r.states().is_empty());
     r.wait(2);
@@ -325,8 +328,8 @@ fn mailing() -> Rig {
 
 fn mails(r: &Rig) -> Vec<String> {
     let mail = |p: &(TaskId, Plan)| match &p.1.what {
-        What::Finish(f) => f.mail.as_ref().map(|m| m.text.lossy().into_owned()),
-        What::Job(_) => None,
+        TaskPlan::Finish(f) => f.mail.as_ref().map(|m| m.text.lossy().into_owned()),
+        TaskPlan::Job(_) => None,
     };
     r.plans.iter().filter_map(mail).collect()
 }
@@ -334,7 +337,7 @@ fn mails(r: &Rig) -> Vec<String> {
 #[test]
 fn the_user_of_a_job_that_is_held_before_it_ran_gets_a_mail() {
     let mut r = mailing();
-    r.setup = Some(Setup::Failed { at: launch::Stage::Input, why: "no".into() });
+    r.setup = Some(Setup::Failed { at: launch::SetupStage::Input, why: "no".into() });
     r.start(order(1));
     r.order(SbdMsg::Forget { key: key(1), mail: "It is held.\n".into() });
     let mails = mails(&r);
@@ -370,9 +373,9 @@ fn an_order_whose_short_number_began_again_is_acted_on_and_a_repeated_one_is_not
     r.start(order(1));
     let act = |r: &mut Rig, seq, order, act| r.order(SbdMsg::Act { key: key(1), seq, order, act });
     act(&mut r, 0x1_ffff, 0x1_0000_ffff, Act::Suspend);
-    assert_eq!(r.last(), Phase::Suspended);
+    assert_eq!(r.last(), AttemptPhase::Suspended);
     act(&mut r, 0x1_0000, 0x1_0001_0000, Act::Resume);
-    assert_eq!(r.last(), Phase::Running);
+    assert_eq!(r.last(), AttemptPhase::Running);
     act(&mut r, 0x1_ffff, 0x1_0000_ffff, Act::Suspend);
     assert_eq!(r.states(), []);
 }

@@ -25,7 +25,7 @@ fn a_new_sbatchd_goes_on_where_the_old_one_stopped() {
     let states = r.states();
     let phase = |n: u32| states.iter().rev().find(|s| s.key.job == n).map(|s| s.phase.clone());
     assert_eq!(phase(1), Some(ended(7 << 8, 0)));
-    assert_eq!((phase(2), phase(3)), (Some(Phase::Running), Some(Phase::Suspended)));
+    assert_eq!((phase(2), phase(3)), (Some(AttemptPhase::Running), Some(AttemptPhase::Suspended)));
     let one = states.iter().rev().find(|s| s.key.job == 1).unwrap();
     assert_eq!(one.time, 1_000_005);
     assert_eq!(r.job_starts(), 3);
@@ -69,7 +69,7 @@ fn a_lost_launcher_makes_ends_unknown() {
     r.lau = Launcher::new(launcher_conf(), journal);
     r.feed_launcher(Input::Start);
     r.wait(2);
-    let end = Phase::Ended { end: End::Unknown, exit_info: term::LOST_STATUS };
+    let end = AttemptPhase::Ended { end: End::Unknown, exit_info: term::LOST_STATUS };
     assert_eq!(r.last(), end);
     r.act(1, 1, Act::Signal { number: 10 });
     r.wait(1);
@@ -134,6 +134,6 @@ fn an_order_for_an_earlier_boot_never_runs() {
     assert_eq!(r.job_starts(), 1);
     r.told.clear();
     r.start(StartJob { boot: "before".into(), ..order(2) });
-    let end = Phase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART };
+    let end = AttemptPhase::Ended { end: End::Unknown, exit_info: term::HOST_RESTART };
     assert_eq!((r.job_starts(), r.last()), (1, end));
 }

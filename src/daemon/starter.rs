@@ -168,8 +168,7 @@ fn become_user(user: &User) -> SetupResult<()> {
     if own == user.uid {
         return Ok(());
     }
-    let fail =
-        |what: &str| Failed(SetupStage::User, format!("cannot become {}: {what}", user.name));
+    let fail = |why: &str| Failed(SetupStage::User, format!("cannot become {}: {why}", user.name));
     let call =
         |what: &str, r: io::Result<()>| r.map_err(|e| fail(&format!("{what}: {}", words(&e))));
     if own != 0 || user.uid == 0 {

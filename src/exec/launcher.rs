@@ -7,7 +7,7 @@
 //! personal cluster of root, and there every other uid.
 
 use super::launcher_state::{
-    self, LaunchedTask, LauncherState, RESTART_FIRST, Replay, Saved, SupervisedDaemon,
+    self, LauncherState, OwnTask, RESTART_FIRST, Replay, Saved, SupervisedDaemon,
 };
 use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
@@ -196,7 +196,7 @@ impl Launcher {
         }
         let (uid, started) = (plan.uid, now.secs());
         let info = TaskInfo { id, uid, pid: 0, started, setup: None, ended: None, note };
-        self.state.tasks.insert(id, LaunchedTask { info, ticks: 0, child: true, forget: false });
+        self.state.tasks.insert(id, OwnTask { info, ticks: 0, child: true, forget: false });
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
 
@@ -411,7 +411,7 @@ impl Launcher {
     }
 
     fn gone(&mut self, now: Now, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
-        let is = |t: &&LaunchedTask| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
+        let is = |t: &&OwnTask| !t.child && t.alive() && (t.info.pid, t.ticks) == (pid, ticks);
         if let Some(id) = self.state.tasks.values().find(is).map(|t| t.info.id) {
             self.end(now, id, unknown(now, false), out);
         }
@@ -472,8 +472,7 @@ impl Launcher {
     /// No task is alive, and no end waits for somebody who is there to hear of it.
     fn nothing_to_tell(&self) -> bool {
         let heard = self.conns.values().any(|c| c.1);
-        self.state.tasks.is_empty()
-            || (!heard && !self.state.tasks.values().any(LaunchedTask::alive))
+        self.state.tasks.is_empty() || (!heard && !self.state.tasks.values().any(OwnTask::alive))
     }
 
     // ---- time, journal, connections ----

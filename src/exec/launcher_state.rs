@@ -18,7 +18,7 @@ pub const SAVED_VERSION: u32 = 1;
 
 /// A task; `info.pid` 0 until its process exists.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct LaunchedTask {
+pub(super) struct OwnTask {
     pub(super) info: TaskInfo,
     pub(super) ticks: u64,
     /// Our child: its end will be told. Otherwise it is looked for.
@@ -27,7 +27,7 @@ pub(super) struct LaunchedTask {
     pub(super) forget: bool,
 }
 
-impl LaunchedTask {
+impl OwnTask {
     pub(super) fn alive(&self) -> bool {
         self.info.pid != 0 && self.info.ended.is_none()
     }
@@ -64,7 +64,7 @@ impl SupervisedDaemon {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Saved {
     pub version: u32,
-    pub(super) tasks: Vec<LaunchedTask>,
+    pub(super) tasks: Vec<OwnTask>,
     /// The name that a launcher of an earlier release wrote, and reads.
     #[serde(rename = "sups")]
     pub(super) supervised: Vec<SupervisedDaemon>,
@@ -73,7 +73,7 @@ pub struct Saved {
 /// The tasks of this host and the daemons of its launcher.
 #[derive(Debug)]
 pub(super) struct LauncherState {
-    pub(super) tasks: BTreeMap<TaskId, LaunchedTask>,
+    pub(super) tasks: BTreeMap<TaskId, OwnTask>,
     pub(super) supervised: Vec<SupervisedDaemon>,
 }
 
@@ -127,7 +127,7 @@ impl LauncherState {
                 lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
             }
         }
-        for LaunchedTask { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
+        for OwnTask { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
             let TaskInfo { id, uid, pid, started, setup, ended, note } = info.clone();
             lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note });
             lines.extend(setup.map(|setup| Journal::Setup { id, setup }));
@@ -170,7 +170,7 @@ impl<'a> Replay<'a> {
                 let info = TaskInfo { id, uid, pid, started, setup: None, ended: None, note };
                 // a mark until `begin` has the time: the process cannot have survived
                 let ticks = if same_boot { ticks } else { 0 };
-                state.tasks.insert(id, LaunchedTask { info, ticks, child: false, forget: false });
+                state.tasks.insert(id, OwnTask { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {
                 if let Some(t) = state.tasks.get_mut(&id) {

@@ -51,6 +51,8 @@ pub struct Check {
     pub damaged: bool,
     /// Jobs that are held because the log was damaged; what becomes of them is not asked.
     pub hurt: BTreeSet<u32>,
+    /// Jobs that had ended when damage took one of their records: they are held once requeued.
+    pub hurt_ended: BTreeSet<u32>,
     /// Jobs that wait at the end for slots that a held job keeps; they are not asked for either.
     behind_held: BTreeSet<u32>,
     /// The jobs whose ends a job may wait for.
@@ -192,7 +194,8 @@ impl Check {
         let on = self.running.entry(host).or_default();
         on.insert(key);
         // where one that is held runs, nobody may know
-        let known = on.iter().filter(|k| !self.hurt.contains(&k.job));
+        let known =
+            on.iter().filter(|k| !self.hurt.contains(&k.job) && !self.hurt_ended.contains(&k.job));
         let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();
         if used > slots {
             self.fail(format!("the jobs on host {host} have {used} slots, it has {slots}"));
@@ -235,7 +238,12 @@ impl Check {
         let tally = |id: u32| mbd.state.job(id).map(|j| &j.tally);
         let keeps = |id: &u32| tally(*id).is_some_and(|t| t.run + t.ssusp + t.ususp > 0);
         let waits = tally(job).is_some_and(|t| t.pend > 0 && t.unfinished() == t.pend);
-        self.excused(job) || (waits && self.hurt.iter().any(keeps))
+        self.excused(job) || (waits && self.hurt.iter().chain(&self.hurt_ended).any(keeps))
+    }
+
+    /// Did damage take a record of this job?
+    pub fn known_as_damaged(&self, job: u32) -> bool {
+        self.hurt.contains(&job) || self.hurt_ended.contains(&job)
     }
 
     /// Is this job held, or may it wait for one that is?
@@ -243,7 +251,8 @@ impl Check {
         let mut jobs = vec![job];
         let mut seen = BTreeSet::new();
         while let Some(job) = jobs.pop() {
-            if self.hurt.contains(&job) || self.behind_held.contains(&job) {
+            let requeued = self.hurt_ended.contains(&job) && self.requeued.contains(&job);
+            if self.hurt.contains(&job) || requeued || self.behind_held.contains(&job) {
                 return true;
             }
             if seen.insert(job) {
@@ -405,7 +414,8 @@ impl Check {
                     .map(|e| format!("{:?}", e.state))
                     .take(2)
                     .collect();
-                text.push_str(&format!(" <{id}> {:?} {states:?};", job.tally));
+                let held = if job.damaged { " held after damage" } else { "" };
+                text.push_str(&format!(" <{id}>{held} {:?} {states:?};", job.tally));
                 if text.len() > 4000 {
                     text.push_str(" ...");
                     break;

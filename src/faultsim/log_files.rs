@@ -50,11 +50,8 @@ impl World {
         for n in &found.notices {
             log::log!(n.level, "{:.6} the log: {}", self.now_us as f64 / 1e6, n.text);
         }
-        let damaged = self.log.damaged;
         for (at, why) in &found.recovered.damaged {
-            if damaged {
-                self.check.hurt.insert(at.job);
-            } else if !self.check.hurt.contains(&at.job) {
+            if !self.log.damaged && !self.check.known_as_damaged(at.job) {
                 self.fatal = Some(format!("job <{at}> is held without damage: {why}"));
             }
         }
@@ -86,11 +83,18 @@ impl World {
             self.log.shadow.begin_anew(&found.recovered.records);
         }
         let last = found.recovered.records.last().cloned();
+        let held: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
         let mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
         self.is_as_before(&mbd.state, last.as_ref());
         self.started.begin_anew(&mbd.state);
         self.check.recounted(&mbd);
         if std::mem::take(&mut self.log.damaged) {
+            for id in held {
+                match mbd.state.job(id) {
+                    Some(job) if job.tally.unfinished() == 0 => self.check.hurt_ended.insert(id),
+                    _ => self.check.hurt.insert(id),
+                };
+            }
             // what had ended is not held, and not accounted for anew where its beginning is lost
             let gone = self.check.acked.values().filter(|id| mbd.state.job(**id).is_none());
             let gone: Vec<u32> = gone.copied().collect();

@@ -18,15 +18,12 @@ fn lsfsim(args: &[&str]) {
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
-// Two tests, for two processors: together 978 clusters of three hosts and 50 jobs, and 20 of 50
+// Two tests, for two processors: together 980 clusters of three hosts and 50 jobs, and 20 of 50
 // hosts and 5,000 jobs.
 
 #[test]
 fn small_clusters_and_some_large_ones() {
-    // Open defect: in clusters 659 and 822 a job waits for ever after damage to the log and a bmod.
-    for seeds in ["0-658", "660-821", "823-979"] {
-        lsfsim(&["-j", "1", "-s", seeds]);
-    }
+    lsfsim(&["-j", "1", "-s", "0-979"]);
     lsfsim(&["-j", "1", "-l", "-s", "0-5"]);
 }
 

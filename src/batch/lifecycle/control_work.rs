@@ -288,7 +288,7 @@ impl Mbatchd {
                         return None;
                     }
                 }
-                Verb::Resume if job.damaged => {
+                Verb::Resume if job.damaged && job.tally.unfinished() > 0 => {
                     let code = self.release(cx, &w.who, whole);
                     w.outcomes.push(Outcome::new(whole, code));
                     return None;

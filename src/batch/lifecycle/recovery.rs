@@ -157,8 +157,13 @@ impl Mbatchd {
     pub(crate) fn hold_damaged(&mut self, cx: &mut StepContext) {
         self.close_lost(cx);
         for (at, why) in std::mem::take(&mut self.damaged) {
-            if self.state.jobs.contains_key(&at.job) {
-                cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
+            if let Some(job) = self.state.jobs.get(&at.job) {
+                if job.tally.unfinished() > 0 {
+                    cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
+                } else {
+                    let text = format!("job <{at}> has ended; a requeue will hold it: {why}");
+                    cx.say(log::Level::Warn, text);
+                }
                 self.emit(cx, Event::Hold { at, why });
             } else {
                 cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));

@@ -257,9 +257,12 @@ impl State {
             r.pid = pid;
             r.pgid = pgid;
         });
-        if !did.is_rejected() {
-            self.retries_over(at);
+        if did.is_rejected() {
+            // damage took its JOB_START: the number is not given again
+            self.set(at, |e| e.attempts = e.attempts.max(attempt));
+            return did;
         }
+        self.retries_over(at);
         did
     }
 
@@ -351,6 +354,7 @@ impl State {
             stat::PEND => {
                 self.note_pending(t, s);
                 self.set(s.at, |e| {
+                    e.attempts = e.attempts.max(s.attempt);
                     let since = match &e.state {
                         ElemState::Pend(p) => p.since,
                         _ => t,
@@ -360,10 +364,12 @@ impl State {
                 })
             }
             stat::PSUSP => self.set(s.at, |e| {
+                e.attempts = e.attempts.max(s.attempt);
                 let held = Some(PendReason::of_number(s.reason));
                 e.state = ElemState::Pend(Pend { since: t, held, reason: None });
             }),
             stat::RUN | stat::SSUSP | stat::USUSP => self.set(s.at, |e| {
+                e.attempts = e.attempts.max(s.attempt);
                 if let ElemState::Run(r) = &mut e.state {
                     run_phase(r, t, s);
                 }
@@ -383,6 +389,7 @@ impl State {
             self.leave(s.at);
         }
         let did = self.set(s.at, |e| {
+            e.attempts = e.attempts.max(s.attempt);
             let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
             let run = match old {
                 ElemState::Run(mut r) => {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A job or one element.
 #[derive(Debug)]
 pub struct Elem {
-    /// Starts so far.
+    /// Number of the last attempt that any record names: starts so far.
     pub attempts: u32,
     /// The element group of the array, from 1; 0: as the job is.
     pub part: u32,

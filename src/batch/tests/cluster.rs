@@ -401,9 +401,20 @@ impl Cluster {
         self.restart();
     }
 
+    /// Damage takes all events of a kind out of the log; a restart reads what is left.
+    pub fn lose_records(&mut self, kind: impl Fn(&Event) -> bool) {
+        self.log.retain(|record| !kind(&record.event));
+    }
+
     /// mbatchd ends and another one begins with what the log holds; the hosts go on.
     pub fn restart(&mut self) {
-        let found = self.found();
+        self.restart_after_damage(&[]);
+    }
+
+    /// As [`Cluster::restart`]; the log lost something of these jobs.
+    pub fn restart_after_damage(&mut self, lost: &[JobRef]) {
+        let mut found = self.found();
+        found.damaged = lost.iter().map(|at| (*at, "its JOB_START is lost".to_string())).collect();
         self.machine = Mbatchd::new(self.site.read(), "h1", found);
         self.hosts.iter_mut().for_each(|host| host.link = None);
         self.lim = None;

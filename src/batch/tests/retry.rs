@@ -44,6 +44,57 @@ impl Rig {
 
 const MISSING: &str = "input file </root/in>: Permission denied";
 
+/// sbatchd would take an order with a known attempt number for a repeated one.
+#[test]
+fn attempt_number_of_a_lost_job_start_is_not_given_again() {
+    let c = || {
+        let mut c = silent(one_host());
+        let job = c.submit("ann", "");
+        assert_eq!(c.start_orders()[0].key.attempt, 1);
+        (c, job)
+    };
+    let next = |c: &mut Cluster| {
+        c.lose_records(|event| matches!(event, Event::JobStart(_)));
+        c.restart();
+        c.advance(100);
+        c.start_orders().iter().map(|order| order.key.attempt).collect::<Vec<_>>()
+    };
+    // the record that puts it back, and the one of its processes, know the number
+    let (mut c1, job) = c();
+    c1.start_fails(job, PendReason::JobOpenFiles, MISSING);
+    assert_eq!(next(&mut c1), [2]);
+    let (mut c2, job) = c();
+    c2.runs(job);
+    assert_eq!(next(&mut c2), [2]);
+    // an element that nothing else is known of
+    let mut c3 = silent(cluster().hosts(1, 2));
+    let array = c3.submit("ann", "-J a[1-2]");
+    c3.start_fails(element(array, 1), PendReason::JobOpenFiles, MISSING);
+    assert!(next(&mut c3).contains(&2));
+}
+
+#[test]
+fn ended_job_with_an_incomplete_history_is_held_once_it_is_requeued() {
+    let mut c = silent(one_host());
+    let job = c.submit("ann", "");
+    c.runs(job);
+    c.end(job, 3);
+    c.complaints();
+    c.restart_after_damage(&[job]);
+    let text = format!("job <{job}> has ended; a requeue will hold it: its JOB_START is lost");
+    assert_eq!(c.complaints(), [text]);
+    assert_eq!(c.state(job), "EXIT");
+    c.started();
+    let requeue = Verb::Requeue(Requeue { exit: true, ..Requeue::default() });
+    assert_eq!(c.control("ann", requeue, job), [0]);
+    assert_eq!((c.reason(job), c.started()), (PendReason::Damaged, vec![]));
+    // and after a restart, which finds the record of it
+    c.restart();
+    assert_eq!((c.reason(job), c.started()), (PendReason::Damaged, vec![]));
+    c.resume("admin", job);
+    assert_eq!(c.started(), [job]);
+}
+
 #[test]
 fn job_that_cannot_start_holds_back_none_of_its_likes() {
     for reason in

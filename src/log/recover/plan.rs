@@ -7,7 +7,7 @@ use super::super::mend::Mend;
 use super::super::record_walk::{HEAD, RecordWalker, Rest, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
 use super::found::{Found, RecoverError, RecoveryNotice, RecoveryPlan, failed};
-use super::scan::LogScan;
+use super::scan::{LogScan, Track};
 use crate::batch::Recovered;
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
@@ -123,9 +123,12 @@ impl LogScan {
     fn incomplete(&mut self) -> Vec<(JobRef, String)> {
         let mut hurt = Vec::new();
         for (job, trouble) in &mut self.troubles {
-            if let Some((at, why)) = trouble.hurt.take()
+            // An ended job whose record is lost is held too: it may be requeued, and a switch of
+            // the log finds the same damage and holds it.
+            let asked = |track: &Track| !track.over || trouble.record_lost;
+            if self.jobs.get(job).is_some_and(asked)
+                && let Some((at, why)) = trouble.hurt.take()
                 && trouble.held <= at
-                && self.jobs.get(job).is_some_and(|track| !track.over)
             {
                 hurt.push((*job, why));
             }

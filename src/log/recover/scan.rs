@@ -55,6 +55,8 @@ pub(super) struct Track {
 pub(super) struct Trouble {
     /// Place of the last damage that hit it, with words.
     pub(super) hurt: Option<(u64, String)>,
+    /// Damage took a record of the job, not only its environment or script.
+    pub(super) record_lost: bool,
     /// Place behind the last LSF_HOLD.
     pub(super) held: u64,
 }
@@ -404,7 +406,8 @@ impl LogScan {
                 // the record may have put it back to its queue
                 track.over = false;
                 let why = format!("{words}: its {} is lost", e.name());
-                self.troubles.entry(e.job.job).or_default().hurt = Some((from, why));
+                let trouble = self.troubles.entry(e.job.job).or_default();
+                (trouble.hurt, trouble.record_lost) = (Some((from, why)), true);
             }
             Some(_) => {}
             None => {

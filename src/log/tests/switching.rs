@@ -276,6 +276,19 @@ fn damage_found_by_a_switch_holds_its_job() {
     assert_eq!((job.job, why.as_str()), (2, "its JOB_START was lost from the log"));
 }
 
+/// The switch holds the job: a start that finds the same damage before it must hold it too, or the
+/// job of a requeue would be held only after the next restart.
+#[test]
+fn ended_job_that_lost_a_record_is_held_at_the_start_too() {
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1), start(1), done(1), new(2), start(2), done(2)])).unwrap();
+    let (from, _) = places(&disk)[1];
+    disk.damage(EVENTS, |bytes| bytes[from + 20] ^= 1);
+    let held: Vec<u32> = look(&disk, BOOT).recovered.damaged.iter().map(|d| d.0.job).collect();
+    assert_eq!(held, [1]);
+}
+
 #[test]
 fn without_lsf_switched_ids_go_on_behind_the_old_log() {
     let disk = SimDisk::new();

@@ -17,7 +17,7 @@ use lsf::cli::front::{self, Exit};
 use lsf::cli::site::LocalSite;
 use lsf::cli::{job_ids, site};
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, extra, opt2};
+use lsf::model::job::{JobSpec, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::specfield::SpecField;
 use lsf::proto::client::{ClientMsg, IdSel, Modify};
@@ -280,7 +280,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     bsub::say_times(ctx, &spec, &facts.zone);
     // as it was typed: `29`, `29[1-4]`
     let job = parsed.operands[0].to_string_lossy().into_owned();
-    let copy = spec.given(extra::SPOOLED_INPUT).to_string();
+    let copy = spec.further.spooled_input.clone();
     let (number, queue) = (id.job, spec.queue.clone());
     let change = Modify { id, spec, fields, script, env };
     let answer = client::ask(ctx, ClientMsg::Modify(Box::new(change)));

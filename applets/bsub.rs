@@ -40,7 +40,7 @@ use lsf::cli::front;
 use lsf::cli::site::{self, LocalSite};
 use lsf::daemon::mail;
 use lsf::errln;
-use lsf::model::job::{extra, opt};
+use lsf::model::job::opt;
 use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
@@ -92,7 +92,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return Ok(0);
     }
     let submit = compose(ctx, &site, &opts, &facts, source)?;
-    let copy = submit.spec.given(extra::SPOOLED_INPUT).to_string();
+    let copy = submit.spec.further.spooled_input.clone();
     let named = submit.spec.options & opt::QUEUE != 0;
     let fileless = submit.spec.out_file.is_empty();
     let asked = opts.esub.as_deref().unwrap_or("");

@@ -13,7 +13,7 @@ use lsf::cli::long_format::clean;
 use lsf::cli::{job_ids, site};
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
-use lsf::model::job::extra;
+use lsf::model::further;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{Control, JobSelect, MAX_REASON, Outcome, Verb, Which};
 use lsf::{errln, outln};
@@ -40,7 +40,7 @@ pub fn selection(operands: &[OsString], filters: Filters) -> Result<Option<JobSe
     if none && given.iter().all(|f| f.is_none()) {
         return Ok(None);
     }
-    let further = [(extra::GROUP, group), (extra::APP, app), (extra::SLA, sla)];
+    let further = [(further::GROUP, group), (further::APP, app), (further::SLA, sla)];
     let further = further.into_iter().filter_map(|(o, v)| v.map(|v| (o.to_string(), v)));
     Ok(Some(JobSelect {
         ids: ids.ids,

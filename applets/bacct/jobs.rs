@@ -8,7 +8,7 @@ use lsf::cli::long_format::{
 use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
-use lsf::model::job::{Usage, except, extra, stat};
+use lsf::model::job::{Usage, except, stat};
 use lsf::model::reason::term_text;
 use std::fmt::Write;
 
@@ -105,10 +105,10 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock)
     push(&mut t, ", User ", &f.user);
     push(&mut t, ", Project ", &spec.project);
     for (label, option) in KEPT {
-        push_given(&mut t, label, spec.given(option));
+        push_given(&mut t, label, &spec.further.text(option).unwrap_or_default());
     }
     push_given(&mut t, ", Mail ", &spec.mail_user);
-    push_given(&mut t, ", Job Group ", spec.given(extra::GROUP));
+    push_given(&mut t, ", Job Group ", &spec.further.job_group);
     let done = f.status & stat::DONE != 0;
     push(&mut t, ", Status ", if done { "DONE" } else { "EXIT" });
     push(&mut t, ", Queue ", &spec.queue);

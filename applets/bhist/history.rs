@@ -13,6 +13,7 @@ use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
+use lsf::model::further;
 use lsf::model::job::{Usage, opt2, stat};
 use lsf::proto::client::IdSel;
 use std::collections::BTreeMap;
@@ -77,8 +78,8 @@ pub struct Filter {
     pub user_group: String,
     /// -Jd: `text`, `text*`.
     pub description: String,
-    /// -app, -g, -Lp: what the submission keeps under these keys.
-    pub extra: Vec<(&'static str, String)>,
+    /// -app, -g, -Lp: the text of each under its key.
+    pub further: Vec<(&'static str, String)>,
 }
 
 /// -a -d -e -p -r -s; none: what has not finished.
@@ -111,14 +112,14 @@ impl States {
 }
 
 /// A job group has those below it.
-fn wants_extra(new: &JobNew, key: &str, want: &str) -> bool {
-    let mut has = new.spec.extra.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str());
+fn wants_further(new: &JobNew, key: &str, want: &str) -> bool {
+    let Some(has) = new.spec.further.text(key) else { return false };
     match key {
-        "g" => {
-            let want = want.trim_end_matches('/');
-            has.any(|g| g.strip_prefix(want).is_some_and(|r| r.is_empty() || r.starts_with('/')))
+        further::GROUP => {
+            let below = has.strip_prefix(want.trim_end_matches('/'));
+            below.is_some_and(|r| r.is_empty() || r.starts_with('/'))
         }
-        _ => has.any(|v| v == want),
+        _ => has == want,
     }
 }
 
@@ -128,7 +129,7 @@ impl Filter {
         let texts = [&self.project, &self.name, &self.user_group, &self.description];
         let timed =
             self.completed.is_some() || self.dispatched.is_some() || self.submitted.is_some();
-        let given = timed || !self.extra.is_empty() || texts.iter().any(|t| !t.is_empty());
+        let given = timed || !self.further.is_empty() || texts.iter().any(|t| !t.is_empty());
         given || !self.ids.is_empty() || (self.states.any() && !self.states.all)
     }
 
@@ -141,7 +142,7 @@ impl Filter {
             && fits(&self.project, &new.spec.project)
             && fits(&self.user_group, &new.spec.user_group)
             && (self.description.is_empty() || name_fits(&self.description, &new.spec.description))
-            && self.extra.iter().all(|(key, want)| wants_extra(new, key, want))
+            && self.further.iter().all(|(key, want)| wants_further(new, key, want))
             && self.wants_name(new)
     }
 

@@ -26,6 +26,7 @@ use lsf::errln;
 use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::event::Record;
+use lsf::model::further;
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::UserDatabase;
 use show::Show;
@@ -263,6 +264,7 @@ fn plan(
         true => States { all: true, ..states },
         false => states,
     };
+    let further = [(further::APP, o.app), (further::GROUP, o.group), (further::LICENSE, o.license)];
     let filter = Filter {
         ids: ids.ids,
         user,
@@ -276,10 +278,7 @@ fn plan(
         submitted: interval(&o.submitted)?,
         user_group: o.user_group.unwrap_or_default(),
         description: o.description.unwrap_or_default(),
-        extra: [("app", o.app), ("g", o.group), ("Lp", o.license)]
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value?)))
-            .collect(),
+        further: further.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
     };
     let long = o.long || o.unformatted;
     let (wide, unwrapped) = (o.wide, o.unformatted);

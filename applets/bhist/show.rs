@@ -6,7 +6,6 @@ use lsf::cli::columns::tail;
 use lsf::cli::long_format::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
 use lsf::cli::submission::{KEPT, Submission, limit_block, push, push_given};
 use lsf::model::JobRef;
-use lsf::model::job::extra;
 use std::fmt::Write;
 
 /// How to show.
@@ -67,11 +66,11 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show, tracked
     push(&mut t, ", User ", &job.new.user);
     push(&mut t, ", Project ", &spec.project);
     for (label, option) in KEPT {
-        push_given(&mut t, label, spec.given(option));
+        push_given(&mut t, label, &spec.further.text(option).unwrap_or_default());
     }
     push_given(&mut t, ", Mail ", &spec.mail_user);
     push_given(&mut t, ", User Group ", &spec.user_group);
-    push_given(&mut t, ", Job Group ", spec.given(extra::GROUP));
+    push_given(&mut t, ", Job Group ", &spec.further.job_group);
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);
     paragraph(out, &t, wrap);

@@ -14,7 +14,8 @@ use lsf::cli::long_format::{
 use lsf::cli::submission::{
     KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
 };
-use lsf::model::job::{Limits, extra, host_slots};
+use lsf::model::further::{self, copies, host_lines};
+use lsf::model::job::Limits;
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::collections::BTreeMap;
@@ -143,12 +144,12 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
 /// The hosts and slots of -hostfile, line by line, as "-hostfile" of bjobs in the documentation of
 /// LSF 10.1 shows them.
 fn host_file(out: &mut String, r: &Row) {
-    let text = r.cell(Col::Extra).key(extra::HOST_SLOTS).map(Cell::text).unwrap_or_default();
-    let list = host_slots(&text).unwrap_or_default();
-    if !list.is_empty() {
+    let text = r.cell(Col::Extra).key(further::HOST_LINES).map(Cell::text).unwrap_or_default();
+    let lines = host_lines(&text).unwrap_or_default();
+    if !lines.is_empty() {
         out.push_str("\nUSER-SPECIFIED HOST FILE:\nHOST            SLOTS\n");
     }
-    for (host, slots) in list {
+    for (host, slots) in lines.iter() {
         let mut name = String::new();
         push_clean(&mut name, host);
         let _ = writeln!(out, "{name:<17} {slots}");
@@ -192,7 +193,7 @@ fn head(t: &mut String, r: &Row) {
     }
     push_given(t, ", Mail ", &r.text(Col::MailUser));
     push_given(t, ", User Group ", &r.text(Col::UserGroup));
-    if let Some(text) = r.cell(Col::Extra).key("g") {
+    if let Some(text) = r.cell(Col::Extra).key(further::GROUP) {
         push_given(t, ", Job Group ", &text.text());
     }
     push(t, ", Status ", &r.text(Col::Stat));
@@ -202,7 +203,7 @@ fn head(t: &mut String, r: &Row) {
     }
     push(t, ", Command ", &r.text(Col::Command));
     push_given(t, ", Job Description ", &r.text(Col::Description));
-    if let Some(text) = r.cell(Col::Extra).key("a") {
+    if let Some(text) = r.cell(Col::Extra).key(further::ESUB) {
         push_given(t, ", Esub ", &text.text());
     }
 }
@@ -220,7 +221,7 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
         begin_time: r.int(Col::BeginTime),
         term_time: r.int(Col::TermTime),
         cwd: r.text(Col::Cwd),
-        sub_cwd: kept(extra::SUB_CWD),
+        sub_cwd: kept(further::SUBMISSION_DIRECTORY),
         home: r.text(Col::Home),
         in_file: r.text(Col::InFile),
         out_file: r.text(Col::OutFile),
@@ -235,7 +236,7 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
         post_exec: r.text(Col::PostExec),
         hosts: r.list(Col::AskedHosts).iter().map(Cell::text).collect(),
         depend: r.text(Col::Depend),
-        copies: kept(extra::FILE),
+        copies: copies(&kept(further::FILE)).unwrap_or_default().into_vec().into(),
         priority: r.int(Col::UserPriority),
     };
     submission.sentence(t, &s.clock, None, s.hpc);
@@ -244,7 +245,7 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
 /// The run time that the user expects (bsub -We), as "Plan-based scheduling run time" in the
 /// documentation of LSF 10.1 shows it; a blank line follows unless the limits bring theirs.
 fn estimated(out: &mut String, r: &Row) {
-    let text = r.cell(Col::Extra).key(extra::ESTIMATE).map(Cell::text).unwrap_or_default();
+    let text = r.cell(Col::Extra).key(further::ESTIMATE).map(Cell::text).unwrap_or_default();
     let Some(limit) = lsf::conf::units::time_limit(&text) else { return };
     let _ = write!(out, " ESTIMATED_RUNTIME:\n {:.1} min", limit.seconds as f64 / 60.0);
     if let Some(host) = limit.spec {

@@ -13,7 +13,7 @@ use lsf::cli::ctx::Ctx;
 use lsf::cli::site::LocalSite;
 use lsf::errln;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, extra, opt2};
+use lsf::model::job::{JobSpec, opt2};
 use lsf::proto::client::Submit;
 
 /// The whole submission, as the site's esubs leave it.
@@ -57,7 +57,7 @@ pub fn compose(
         ByteStr(env::packed(&esub::with(ask.apply(&own_environment()), changed)))
     };
     if !asked.is_empty() {
-        spec.extra.push((extra::ESUB.to_string(), asked.to_string()));
+        spec.further.esub = asked.into();
     }
     spec.command = ByteStr(command);
     let script = source.script.map(ByteStr).unwrap_or_default();

@@ -12,7 +12,7 @@ use lsf::cli::site::LocalSite;
 use lsf::lang::depend::DepExpr;
 use lsf::model::ByteStr;
 use lsf::model::bytes::b64_encode;
-use lsf::model::job::{EEXEC_DATA, JobSpec, Limits, extra, opt, opt2};
+use lsf::model::job::{EEXEC_DATA, JobSpec, Limits, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::sys::files::unsafe_program;
 use std::ffi::OsString;
@@ -326,8 +326,8 @@ fn parameters(spec: &JobSpec, command: &[u8], asked: &str) -> String {
         put(name, &n.to_string(), false);
     }
     put("SUB_HOSTS", &s.hosts.join(" "), true);
-    put("SUB2_JOB_GROUP", s.given(extra::GROUP), true);
-    put("SUB3_APP", s.given(extra::APP), true);
+    put("SUB2_JOB_GROUP", &s.further.job_group, true);
+    put("SUB3_APP", &s.further.application, true);
     put("SUB_ADDITIONAL", asked, true);
     let line = String::from_utf8_lossy(command);
     put("SUB_COMMAND_LINE", &line, true);
@@ -384,21 +384,14 @@ fn set(
             spec.hosts = value.split_whitespace().map(str::to_string).collect();
             spec.options |= opt::HOST;
         }
-        "SUB2_JOB_GROUP" => put_extra(spec, extra::GROUP, value),
-        "SUB3_APP" => put_extra(spec, extra::APP, value),
+        "SUB2_JOB_GROUP" => spec.further.job_group = value.into(),
+        "SUB3_APP" => spec.further.application = value.into(),
         "SUB_COMMAND_LINE" if !value.is_empty() && spec.options2 & opt2::SCRIPT == 0 => {
             *command = value.as_bytes().to_vec();
         }
         _ => {}
     }
     Ok(())
-}
-
-fn put_extra(spec: &mut JobSpec, key: &str, value: &str) {
-    spec.extra.retain(|(k, _)| k != key);
-    if !value.is_empty() {
-        spec.extra.push((key.to_string(), value.to_string()));
-    }
 }
 
 /// The environment with what they set in it.
@@ -453,7 +446,7 @@ mod tests {
         }
         assert_eq!((spec.queue.as_str(), spec.options), ("", opt::OUT_FILE));
         assert_eq!((spec.limits.run, command.as_slice()), (Some(60), &b"b \"c\""[..]));
-        assert_eq!((spec.out_file.lossy().as_ref(), spec.given(extra::GROUP)), ("o.%J", "/x"));
+        assert_eq!((spec.out_file.lossy().as_ref(), &*spec.further.job_group), ("o.%J", "/x"));
         assert!(set(&mut spec, &mut command, "LSB_SUB_NUM_PROCESSORS", "x").is_err());
     }
 }

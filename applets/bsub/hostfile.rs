@@ -2,7 +2,8 @@
 //! host on each line, with its slots where those are not one; `#` begins a comment.
 
 use super::rejection::Rejection;
-use lsf::model::job::{JobSpec, extra};
+use lsf::model::further::HostLines;
+use lsf::model::job::JobSpec;
 use lsf::sys::words;
 use std::fs::File;
 use std::io::Read;
@@ -19,30 +20,29 @@ pub fn put(path: &str, spec: &mut JobSpec) -> Result<(), Rejection> {
     if text.len() as u64 > MAX_FILE {
         return Err(about(format!("the host file has more than {MAX_FILE} bytes")));
     }
-    let slots = parse(&text).map_err(about)?;
+    let lines = parse(&text).map_err(about)?;
     let full = std::path::absolute(path).map_err(|e| about(words(&e)))?;
-    spec.extra.push((extra::HOST_FILE.to_string(), full.to_string_lossy().into_owned()));
-    spec.extra.push((extra::HOST_SLOTS.to_string(), slots));
+    spec.further.host_file = full.to_string_lossy().into();
+    spec.further.host_lines = lines;
     Ok(())
 }
 
-/// `h1 2 h2 1`, in the order of the lines.
-fn parse(text: &str) -> Result<String, String> {
+fn parse(text: &str) -> Result<HostLines, String> {
     let mut all = Vec::new();
     for (line, n) in text.lines().zip(1..) {
         let kept = line.split('#').next().unwrap_or_default();
         let mut words = kept.split_whitespace();
         let Some(host) = words.next() else { continue };
-        let slots = words.next().unwrap_or("1");
-        if words.next().is_some() || !slots.parse::<u32>().is_ok_and(|n| n > 0) {
+        let slots = words.next().unwrap_or("1").parse().ok().filter(|slots| *slots > 0);
+        let (Some(slots), None) = (slots, words.next()) else {
             return Err(format!("line {n}: <{}> is not a host and its slots", kept.trim()));
-        }
-        all.push(format!("{host} {slots}"));
+        };
+        all.push((host.into(), slots));
     }
     if all.is_empty() {
         return Err("the host file names no host".into());
     }
-    Ok(all.join(" "))
+    Ok(all.into())
 }
 
 #[cfg(test)]
@@ -52,7 +52,8 @@ mod tests {
     #[test]
     fn lines_name_hosts_and_slots() {
         let text = "# mine\nh1 3\n\n  h2\t# one\nh1 1\n";
-        assert_eq!(parse(text).as_deref(), Ok("h1 3 h2 1 h1 1"));
+        let want = [("h1".into(), 3), ("h2".into(), 1), ("h1".into(), 1)];
+        assert_eq!(parse(text).as_deref(), Ok(&want[..]));
         for (bad, why) in [
             ("h1 0\n", "line 1: <h1 0> is not a host and its slots"),
             ("h1\nh2 x", "line 2: <h2 x> is not a host and its slots"),

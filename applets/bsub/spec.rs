@@ -10,7 +10,8 @@ use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
-use lsf::model::job::{CopyFile, JobSpec, extra, opt, opt2};
+use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
+use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::{ByteStr, signals};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -124,16 +125,17 @@ fn naming(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Reje
             _ => return Err(Rejection::about(text, "Illegal job priority")),
         };
     }
-    for (key, value) in [
-        (extra::GROUP, &opts.group),
-        (extra::APP, &opts.app),
-        (extra::SLA, &opts.sla),
-        (extra::LICENSE, &opts.license_project),
-        (extra::RESERVATION, &opts.reservation),
-        (extra::ESTIMATE, &opts.estimate),
+    let further = &mut *spec.further;
+    for (field, value) in [
+        (&mut further.job_group, &opts.group),
+        (&mut further.application, &opts.app),
+        (&mut further.service_class, &opts.sla),
+        (&mut further.license_project, &opts.license_project),
+        (&mut further.reservation, &opts.reservation),
+        (&mut further.estimate, &opts.estimate),
     ] {
         if let Some(value) = value {
-            spec.extra.push((key.to_string(), value.trim().to_string()));
+            *field = value.trim().into();
         }
     }
     if let Some(text) = &opts.estimate
@@ -251,8 +253,7 @@ fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
         let base = Path::new(std::ffi::OsStr::from_bytes(&facts.cwd));
         spec.cwd = ByteStr(base.join(dir).into_os_string().into_vec());
         spec.options2 |= opt2::CWD;
-        let here = String::from_utf8_lossy(&facts.cwd).into_owned();
-        spec.extra.push((extra::SUB_CWD.to_string(), here));
+        spec.further.submission_directory = String::from_utf8_lossy(&facts.cwd).into();
     }
     if let Some(path) = &opts.input {
         spec.in_file = ByteStr::from(path.as_str());
@@ -283,69 +284,56 @@ fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     if let Some(text) = &opts.post_exec {
         spec.post_exec = ByteStr::from(text.as_str());
     }
-    let mut copies = String::new();
-    for text in &opts.copy {
-        let copy = CopyFile::parse(text)
-            .ok_or_else(|| Rejection::about(text, "Bad argument for option -f"))?;
-        copies.push_str(if copies.is_empty() { "" } else { " " });
-        copies.push_str(&copy.to_string());
-    }
-    if !copies.is_empty() {
-        spec.extra.push((extra::FILE.to_string(), copies));
-    }
+    let copy = |text: &String| {
+        CopyFile::parse(text).ok_or_else(|| Rejection::about(text, "Bad argument for option -f"))
+    };
+    spec.further.copies = opts.copy.iter().map(copy).collect::<Result<_, _>>()?;
     Ok(())
 }
 
 /// The actions at the end of the job, before it, and when it never begins.
 fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
-    let mut put = |key: &str, value: String| spec.extra.push((key.to_string(), value));
+    let further = &mut *spec.further;
     if let Some(text) = &opts.requeue {
         if ExitCodes::parse(text).is_none() {
             return Err(Rejection::about(text, "Bad argument for option -Q"));
         }
-        put(extra::REQUEUE, one_blank(text));
+        further.requeue = one_blank(text).into();
     }
     if let Some(text) = &opts.warn_action {
-        put(extra::WARN_ACTION, warn_action(text)?);
+        further.warn_action = Some(warn_action(text)?);
     }
     if let Some(text) = &opts.window_signal {
         let bad = || Rejection::about(text, "Illegal signal value");
         let number = signals::number(text).ok_or_else(bad)?;
-        let name = signals::name(number).map_or(number.to_string(), str::to_string);
-        put(extra::WINDOW_SIGNAL, name);
+        further.window_signal = Some(SignalNumber(number));
     }
     if let Some(text) = &opts.warn_time {
-        let value =
-            warn_time(text).ok_or_else(|| Rejection::about(text, "Bad argument for option -wt"))?;
-        put(extra::WARN_TIME, value);
+        let bad = || Rejection::about(text, "Bad argument for option -wt");
+        further.warn_time = Some(warn_time(text).ok_or_else(bad)?);
     }
-    for (key, option, text) in [
-        (extra::PEND_LIMIT, "-ptl", &opts.pend_limit),
-        (extra::ELIGIBLE_LIMIT, "-eptl", &opts.eligible_limit),
+    for (field, option, text) in [
+        (&mut further.pend_limit, "-ptl", &opts.pend_limit),
+        (&mut further.eligible_limit, "-eptl", &opts.eligible_limit),
     ] {
         let Some(text) = text else { continue };
         let bad = || Rejection::about(text, format_args!("Bad argument for option {option}"));
-        let seconds = minutes(text).ok_or_else(bad)?;
-        put(key, seconds.to_string());
+        *field = Some(minutes(text).ok_or_else(bad)?);
     }
     if let Some(dir) = &opts.out_dir {
         if dir.trim().is_empty() {
             return Err(Rejection::about(dir, "Bad argument for option -outdir"));
         }
-        put(extra::OUT_DIR, dir.clone());
+        further.out_dir = dir.as_str().into();
     }
-    for (key, given) in [(extra::ORPHAN, opts.orphan), (extra::PER_HOST, opts.per_host)] {
-        if given {
-            put(key, "Y".to_string());
-        }
-    }
+    (further.terminate_orphan, further.per_host) = (Mark(opts.orphan), Mark(opts.per_host));
     Ok(())
 }
 
 /// A signal by its name, or a command. A word that looks like a signal and is none is refused.
-fn warn_action(text: &str) -> Result<String, Rejection> {
+fn warn_action(text: &str) -> Result<WarnAction, Rejection> {
     if let Some(number) = signals::number(text) {
-        return Ok(signals::name(number).map_or(number.to_string(), str::to_string));
+        return Ok(WarnAction::Signal(SignalNumber(number)));
     }
     let text = text.trim();
     let upper = |t: &str| t.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
@@ -354,7 +342,7 @@ fn warn_action(text: &str) -> Result<String, Rejection> {
     match text {
         "CHKPNT" => Err(Rejection::about(text, err_text(err::NOT_CHKPNT))),
         _ if signal || number => Err(Rejection::about(text, err_text(err::BAD_ACTION))),
-        command => Ok(command.to_string()),
+        command => Ok(WarnAction::Command(command.into())),
     }
 }
 
@@ -364,14 +352,14 @@ fn minutes(text: &str) -> Option<u64> {
 }
 
 /// `[hour:]minute` in seconds, or `n%`.
-fn warn_time(text: &str) -> Option<String> {
+fn warn_time(text: &str) -> Option<WarnTime> {
     let text = text.trim();
     match text.strip_suffix('%') {
         Some(share) => {
-            let share = share.parse::<u32>().ok().filter(|n| (1..=99).contains(n))?;
-            Some(format!("{share}%"))
+            let share = share.parse().ok().filter(|n| (1..=99).contains(n))?;
+            Some(WarnTime::Percent(share))
         }
-        None => minutes(text).map(|secs| secs.to_string()),
+        None => minutes(text).map(WarnTime::Seconds),
     }
 }
 

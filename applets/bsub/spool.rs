@@ -10,7 +10,8 @@ use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
 use lsf::lang::jobname::JobName;
 use lsf::model::ByteStr;
-use lsf::model::job::{JobSpec, extra, opt};
+use lsf::model::job::{JobSpec, opt};
+use lsf::model::limits::{LimitKind, LimitSet};
 use lsf::proto::client::ClientMsg;
 use lsf::sys::files::regular;
 use rustix::process::{Resource, getrlimit};
@@ -26,25 +27,23 @@ const MAX_COPIES: usize = 10_000;
 /// The soft limits of this process, where nothing else was asked for; which these are is kept.
 pub fn user_limits(spec: &mut JobSpec) {
     let kb = |r: Resource| getrlimit(r).current.map(|n| n / 1024);
-    let l = &mut spec.limits;
     let all = [
-        ("cpu", &mut l.cpu, getrlimit(Resource::Cpu).current),
-        ("fsize", &mut l.fsize, kb(Resource::Fsize)),
-        ("data", &mut l.data, kb(Resource::Data)),
-        ("stack", &mut l.stack, kb(Resource::Stack)),
-        ("core", &mut l.core, kb(Resource::Core)),
-        ("rss", &mut l.rss, kb(Resource::Rss)),
+        (LimitKind::Cpu, getrlimit(Resource::Cpu).current),
+        (LimitKind::Fsize, kb(Resource::Fsize)),
+        (LimitKind::Data, kb(Resource::Data)),
+        (LimitKind::Stack, kb(Resource::Stack)),
+        (LimitKind::Core, kb(Resource::Core)),
+        (LimitKind::Rss, kb(Resource::Rss)),
     ];
-    let mut set = Vec::new();
-    for (word, limit, own) in all {
+    let mut set = LimitSet::default();
+    for (kind, own) in all {
+        let limit = spec.limits.get_mut(kind);
         if limit.is_none() && own.is_some() {
             *limit = own;
-            set.push(word);
+            set.insert(kind);
         }
     }
-    if !set.is_empty() {
-        spec.extra.push((extra::USER_LIMITS.to_string(), set.join(" ")));
-    }
+    spec.further.user_limits = set;
 }
 
 /// Copies the input file, or those of all elements, and makes the copies the job's input.
@@ -84,8 +83,7 @@ pub fn input(ctx: &mut Ctx, file: &str, spec: &mut JobSpec) -> Result<(), Stop> 
         }
     };
     let path = dir.join(name).into_os_string().into_vec();
-    let text = String::from_utf8_lossy(&path).into_owned();
-    spec.extra.push((extra::SPOOLED_INPUT.to_string(), text));
+    spec.further.spooled_input = String::from_utf8_lossy(&path).into();
     spec.in_file = ByteStr(path);
     spec.options |= opt::IN_FILE;
     Ok(())

@@ -4,7 +4,8 @@
 
 use super::clock::Clock;
 use super::long_format::{LimitBlock, push_clean};
-use crate::model::job::{CopyFile, JobSpec, Limits, extra, opt, opt2};
+use crate::model::further::{self, CopyFile};
+use crate::model::job::{JobSpec, Limits, opt, opt2};
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -15,7 +16,7 @@ pub struct Submission<'a> {
     pub begin_time: i64,
     pub term_time: i64,
     pub cwd: Cow<'a, str>,
-    /// Where bsub was called, if `cwd` was given to it (`job::extra::SUB_CWD`).
+    /// Where bsub was called, if `cwd` was given to it (`further::SUBMISSION_DIRECTORY`).
     pub sub_cwd: Cow<'a, str>,
     pub home: Cow<'a, str>,
     pub in_file: Cow<'a, str>,
@@ -31,8 +32,8 @@ pub struct Submission<'a> {
     pub post_exec: Cow<'a, str>,
     pub hosts: Vec<Cow<'a, str>>,
     pub depend: Cow<'a, str>,
-    /// The file transfers (`job::extra::FILE`).
-    pub copies: Cow<'a, str>,
+    /// The file transfers.
+    pub copies: Cow<'a, [CopyFile]>,
     /// -sp; 0 where it was not given.
     pub priority: i64,
 }
@@ -45,7 +46,7 @@ impl<'a> Submission<'a> {
             begin_time: s.begin_time,
             term_time: s.term_time,
             cwd: s.cwd.lossy(),
-            sub_cwd: text(s.given(extra::SUB_CWD)),
+            sub_cwd: text(&s.further.submission_directory),
             home: s.home.lossy(),
             in_file: s.in_file.lossy(),
             out_file: s.out_file.lossy(),
@@ -60,7 +61,7 @@ impl<'a> Submission<'a> {
             post_exec: s.post_exec.lossy(),
             hosts: s.hosts.iter().map(|h| Cow::Borrowed(h.as_str())).collect(),
             depend: text(&s.depend),
-            copies: text(s.given(extra::FILE)),
+            copies: Cow::Borrowed(&s.further.copies),
             priority: i64::from(s.priority),
         }
     }
@@ -111,7 +112,7 @@ impl<'a> Submission<'a> {
     /// The order is that of the openlava family (its `bjobs -l`), which published output of 10.1
     /// keeps as far as it goes.
     fn requirements(&self, t: &mut String, tasks: bool) {
-        for (i, file) in CopyFile::list(&self.copies).into_iter().enumerate() {
+        for (i, file) in self.copies.iter().enumerate() {
             t.push_str(if i == 0 { ", Copy Files \"" } else { " \"" });
             push_clean(t, &file.to_string());
             t.push('"');
@@ -160,9 +161,9 @@ pub fn push(text: &mut String, label: &str, value: &str) {
 
 /// Options that stand behind the project in the head of a job, with their labels.
 pub const KEPT: [(&str, &str); 3] = [
-    (", License Project ", extra::LICENSE),
-    (", Application ", extra::APP),
-    (", Service Class ", extra::SLA),
+    (", License Project ", further::LICENSE),
+    (", Application ", further::APP),
+    (", Service Class ", further::SLA),
 ];
 
 /// `label<value>` unless the value is empty.

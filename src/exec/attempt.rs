@@ -2,9 +2,10 @@
 //! (the note kept by the launcher), how it is killed, and what it has used.
 
 use crate::exec::{plan, report};
-use crate::model::job::{End, Usage, extra};
+use crate::model::further::{SignalNumber, WarnAction, WarnTime};
+use crate::model::job::{End, Usage};
 use crate::model::reason::term;
-use crate::model::{Now, signals, time::US};
+use crate::model::{Now, time::US};
 use crate::proto::launch::{Plan, Ready, SessionProcesses, Setup, TaskInfo};
 use crate::proto::sbd::{AttemptPhase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
@@ -240,23 +241,19 @@ impl Attempt {
     /// The warning action of -wa, and how many seconds before the limit or deadline it is due.
     pub fn warning(&self) -> Option<(Warning, u64)> {
         let o = &self.note.order;
-        let action = match o.spec.given(extra::WARN_ACTION) {
-            "" => return None,
-            text => match signals::number(text) {
-                Some(signal) => Warning::Signal(signal),
-                None => Warning::Command(text.to_string()),
-            },
+        let action = match o.spec.further.warn_action.as_ref()? {
+            WarnAction::Signal(SignalNumber(number)) => Warning::Signal(*number),
+            WarnAction::Command(command) => Warning::Command(command.to_string()),
         };
-        let time = o.spec.given(extra::WARN_TIME);
-        let lead = match time.strip_suffix('%') {
-            Some(share) => {
+        let lead = match o.spec.further.warn_time? {
+            WarnTime::Percent(share) => {
                 let limit = o.limits.run.or_else(|| {
                     let term = o.spec.term_time.checked_sub(self.started)?;
                     u64::try_from(term).ok()
                 })?;
-                limit.saturating_mul(share.parse().ok()?) / 100
+                limit.saturating_mul(share) / 100
             }
-            None => time.parse().ok()?,
+            WarnTime::Seconds(lead) => lead,
         };
         Some((action, lead))
     }

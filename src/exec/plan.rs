@@ -3,7 +3,8 @@
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
-use crate::model::job::{CopyFile, EEXEC_DATA, End, copies, extra, opt, opt2};
+use crate::model::further::CopyFile;
+use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -91,7 +92,7 @@ pub fn expand(name: &[u8], job: u32, idx: u32) -> Vec<u8> {
 pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
     let spec = &o.spec;
     let host = o.hosts.first().map_or("", |h| &*h.0);
-    let group = spec.given(extra::GROUP).trim_matches('/');
+    let group = spec.further.job_group.trim_matches('/');
     let one = |name: &str| match name {
         "" | "." | ".." => "-".to_string(),
         name => name.replace('/', "-"),
@@ -178,8 +179,8 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
             vars.push((name, expand(&file.0, o.key.job, o.key.idx)));
         }
     }
-    if !spec.given(extra::REQUEUE).is_empty() {
-        vars.push(("LSB_EXIT_REQUEUE", text(spec.given(extra::REQUEUE))));
+    if !spec.further.requeue.is_empty() {
+        vars.push(("LSB_EXIT_REQUEUE", text(&spec.further.requeue)));
     }
     if o.rerun && o.key.attempt > 1 {
         vars.push(("LSB_RESTART", text("Y")));
@@ -284,7 +285,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         cwd: expand_dir(&spec.cwd.0, o).into(),
         // one that is named by the job is made for it
         make_cwd: spec.options2 & opt2::CWD != 0 && spec.cwd.0.contains(&b'%'),
-        out_dir: expand_dir(spec.given(extra::OUT_DIR).as_bytes(), o).into(),
+        out_dir: expand_dir(spec.further.out_dir.as_bytes(), o).into(),
         home: spec.home.clone(),
         need_cwd: site.need_cwd || yes(user_env, "LSB_EXIT_IF_CWD_NOTEXIST"),
         in_file: name(&spec.in_file),
@@ -318,7 +319,10 @@ pub fn eexec(site: &HostEnvironment, user_env: &[u8]) -> Eexec {
 
 /// The commands before the job, in their order.
 fn pre(o: &StartJob) -> Vec<Hook> {
-    let mut all: Vec<Hook> = copies(&o.spec)
+    let mut all: Vec<Hook> = o
+        .spec
+        .further
+        .copies
         .iter()
         .filter(|c| c.op.to_exec())
         .map(|c| copy(o, c, &from_host(o, &c.local), c.remote.as_bytes()))
@@ -330,14 +334,13 @@ fn pre(o: &StartJob) -> Vec<Hook> {
 
 /// The transfers back: part of the job, which is not over before them.
 pub fn copies_back(o: &StartJob) -> Vec<Hook> {
-    let all = copies(&o.spec);
-    let back = all.iter().filter(|c| c.op.from_exec());
+    let back = o.spec.further.copies.iter().filter(|c| c.op.from_exec());
     back.map(|c| copy(o, c, c.remote.as_bytes(), &from_host(o, &c.local))).collect()
 }
 
 /// The commands after the job.
 pub fn post(o: &StartJob) -> Vec<Hook> {
-    let spooled = o.spec.given(extra::SPOOLED_INPUT);
+    let spooled = &o.spec.further.spooled_input;
     let mut all = Vec::new();
     hook(&mut all, HookOf::Job, &o.spec.post_exec.0);
     hook(&mut all, HookOf::Queue, o.post_exec.as_bytes());
@@ -469,7 +472,7 @@ pub fn post_env(
 pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
     use crate::model::reason::term;
     let Some((end, info, _)) = end else { return false };
-    let codes = || ExitCodes::parse(o.spec.given(extra::REQUEUE)).unwrap_or_default();
+    let codes = || ExitCodes::parse(&o.spec.further.requeue).unwrap_or_default();
     let by_code = info == 0 && end.code().is_some_and(|code| codes().has(code));
     let rerun = info == term::HOST_RESTART && o.spec.options & opt::RERUNNABLE != 0;
     rerun || by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)

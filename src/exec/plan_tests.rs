@@ -182,7 +182,7 @@ fn what_runs_beside_a_job_has_its_order() {
     Arc::make_mut(&mut o.spec).from_host = "s".into();
     let spec = Arc::make_mut(&mut o.spec);
     (spec.pre_exec, spec.post_exec) = ("j1".into(), "j2".into());
-    spec.extra.push(("f".into(), "in.%J > i c <> c".into()));
+    spec.further.put_text("f", "in.%J > i c <> c");
     let texts = |hooks: &[Hook]| -> Vec<(HookOf, String)> {
         hooks.iter().map(|h| (h.of, h.text.lossy().into_owned())).collect()
     };

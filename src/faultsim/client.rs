@@ -6,7 +6,8 @@ use super::change::{Change, Submitted};
 use super::limits::{any_queue, shape};
 use super::rng::Rng;
 use crate::model::ByteStr;
-use crate::model::job::{JobSpec, extra, opt, opt2};
+use crate::model::further::Further;
+use crate::model::job::{JobSpec, opt, opt2};
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, IdSel, Submit, env_hash};
 use crate::proto::machine::ConnId;
@@ -81,18 +82,18 @@ impl Client {
             };
             let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
             let mut command = format!("work {ms} {code}");
-            let mut extra = Vec::new();
+            let mut further = Further::default();
             let (least, most, span) = shape(pairs, rng);
             // where hosts are excluded, one is left
             if most == 1 && rng.chance(BY_EXIT) {
                 command = format!("work {ms} 99 {}", 1 + rng.below(BY_EXIT_ATTEMPTS));
                 let values = if rng.chance(0.5) { "99" } else { "EXCLUDE(99)" };
-                extra.push((extra::REQUEUE.to_string(), values.to_string()));
+                further.requeue = values.into();
             }
             let spec = JobSpec {
                 name,
                 command: command.into(),
-                extra,
+                further,
                 queue: if rng.chance(0.4) { any_queue(rng) } else { String::new() },
                 min_slots: least,
                 max_slots: most,

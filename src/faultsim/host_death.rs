@@ -10,7 +10,7 @@ use super::world::{DaemonMachine, World};
 use crate::batch::state::{ElemState, ElementView};
 use crate::model::JobKey;
 use crate::model::event::Event;
-use crate::model::job::{extra, opt};
+use crate::model::job::opt;
 use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::Msg;
@@ -100,7 +100,7 @@ impl World {
     /// mbatchd decides this.
     pub(super) fn mbd_decides(&mut self, event: &Event) {
         match event {
-            Event::JobNew(new) if !new.spec.given(extra::REQUEUE).is_empty() => {
+            Event::JobNew(new) if !new.spec.further.requeue.is_empty() => {
                 self.check.requeued.insert(new.job);
             }
             Event::JobStart(s) => {

@@ -7,7 +7,7 @@ use super::event::SimEvent;
 use super::limits;
 use super::verbs;
 use super::world::World;
-use crate::model::job::{extra, opt, opt2};
+use crate::model::job::{opt, opt2};
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel};
 use crate::proto::machine::{Input, Peer};
@@ -80,7 +80,7 @@ impl World {
         let w = &self.clients[client].wishes[self.clients[client].next];
         let (request, size) = (w.request.clone(), w.size);
         let waits = !w.spec.depend.is_empty();
-        let by_exit = !w.spec.given(extra::REQUEUE).is_empty();
+        let by_exit = !w.spec.further.requeue.is_empty();
         if w.spec.options & opt::RERUNNABLE != 0 {
             self.check.rerunnable.insert(job);
             self.check.may_rerun.insert(job);

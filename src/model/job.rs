@@ -2,6 +2,8 @@
 //! as in lsb.events(5)).
 
 use super::bytes::{ByteStr, log_loses};
+use super::further::Further;
+pub use super::limits::Limits;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -81,34 +83,6 @@ pub mod opt2 {
 /// Is it what a reader takes where nothing is written? Most fields are.
 fn unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-/// Resource limits of a job; `None` is unlimited. Sizes in KB, times in seconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Limits {
-    #[serde(skip_serializing_if = "unset")]
-    pub cpu: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub fsize: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub data: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub stack: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub core: Option<u64>,
-    /// -M: resident memory.
-    #[serde(skip_serializing_if = "unset")]
-    pub rss: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub swap: Option<u64>,
-    /// -W: run limit, seconds.
-    #[serde(skip_serializing_if = "unset")]
-    pub run: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub process: Option<u64>,
-    #[serde(skip_serializing_if = "unset")]
-    pub thread: Option<u64>,
 }
 
 /// A place in the spool file of a generation: where exact bytes lie.
@@ -207,164 +181,15 @@ pub struct JobSpec {
     /// -sp; 0 when not given.
     #[serde(skip_serializing_if = "unset")]
     pub priority: u32,
-    /// -s / -wa and the like are kept here as (option letter, value) until acted on.
-    #[serde(skip_serializing_if = "unset")]
-    pub extra: Vec<(String, String)>,
+    /// The options that few jobs have, and mbatchd's own notes.
+    #[serde(rename = "extra", skip_serializing_if = "Further::is_empty")]
+    pub further: Further,
 }
 
 /// The variable with the output of esub for eexec, in base64. The variable is part of the
 /// environment of the submission, which is its owner's alone, and is taken out before the job
 /// starts.
 pub const EEXEC_DATA: &str = "LSB_EEXEC_DATA";
-
-/// Keys of [`JobSpec::extra`].
-pub mod extra {
-    /// -f: `lfile op rfile`, one after the other between blanks.
-    pub const FILE: &str = "f";
-    /// -g.
-    pub const GROUP: &str = "g";
-    /// -app.
-    pub const APP: &str = "app";
-    /// -sla.
-    pub const SLA: &str = "sla";
-    /// -Lp.
-    pub const LICENSE: &str = "Lp";
-    /// -U.
-    pub const RESERVATION: &str = "U";
-    /// -We.
-    pub const ESTIMATE: &str = "We";
-    /// -Q.
-    pub const REQUEUE: &str = "Q";
-    /// -ti.
-    pub const ORPHAN: &str = "ti";
-    /// -wa: the name of a signal.
-    pub const WARN_ACTION: &str = "wa";
-    /// -s: the name of a signal, or its number.
-    pub const WINDOW_SIGNAL: &str = "s";
-    /// -wt: seconds, or `n%` of the run limit.
-    pub const WARN_TIME: &str = "wt";
-    /// -outdir.
-    pub const OUT_DIR: &str = "outdir";
-    /// -hl.
-    pub const PER_HOST: &str = "hl";
-    /// -ptl, -eptl: seconds.
-    pub const PEND_LIMIT: &str = "ptl";
-    pub const ELIGIBLE_LIMIT: &str = "eptl";
-    /// -is: the copy of the input file, removed after the job.
-    pub const SPOOLED_INPUT: &str = "is";
-    /// -hostfile: its path, and its lines as `host slots host slots`.
-    pub const HOST_FILE: &str = "hostfile";
-    pub const HOST_SLOTS: &str = "hostslots";
-    /// -ul: the limits that it set.
-    pub const USER_LIMITS: &str = "ul";
-    /// Where a job was submitted, where -cwd says that it is to be elsewhere.
-    pub const SUB_CWD: &str = "subcwd";
-    /// -a.
-    pub const ESUB: &str = "a";
-    /// The dependency condition as mbatchd resolved it.
-    pub const RESOLVED: &str = "dep";
-}
-
-/// The hosts and slots of [`extra::HOST_SLOTS`], in the order of the lines of the file.
-pub fn host_slots(text: &str) -> Option<Vec<(&str, u32)>> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let pair = |two: &[&'_ str]| match *two {
-        [_, n] => n.parse().ok().filter(|n| *n > 0),
-        _ => None,
-    };
-    words.chunks(2).map(|two| Some((*two.first()?, pair(two)?))).collect()
-}
-
-/// The operator of -f.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyOp {
-    /// `>`
-    To,
-    /// `<`
-    Back,
-    /// `<<`
-    BackAppend,
-    /// `><`, `<>`
-    Both,
-}
-
-impl CopyOp {
-    pub fn parse(word: &str) -> Option<CopyOp> {
-        Some(match word {
-            ">" => CopyOp::To,
-            "<" => CopyOp::Back,
-            "<<" => CopyOp::BackAppend,
-            "><" | "<>" => CopyOp::Both,
-            _ => return None,
-        })
-    }
-    pub fn word(self) -> &'static str {
-        match self {
-            CopyOp::To => ">",
-            CopyOp::Back => "<",
-            CopyOp::BackAppend => "<<",
-            CopyOp::Both => "><",
-        }
-    }
-    /// To the execution host before the job.
-    pub fn to_exec(self) -> bool {
-        matches!(self, CopyOp::To | CopyOp::Both)
-    }
-    /// Back from it after the job.
-    pub fn from_exec(self) -> bool {
-        self != CopyOp::To
-    }
-    pub fn appends(self) -> bool {
-        self == CopyOp::BackAppend
-    }
-    /// lsbatch.h XF_OP_*.
-    pub fn bits(self) -> u32 {
-        match self {
-            CopyOp::To => 0x1,
-            CopyOp::Back => 0x2,
-            CopyOp::BackAppend => 0x8,
-            CopyOp::Both => 0x3,
-        }
-    }
-}
-
-/// A file transfer of -f.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyFile {
-    /// On the submission host.
-    pub local: String,
-    pub op: CopyOp,
-    /// On the execution host.
-    pub remote: String,
-}
-
-impl CopyFile {
-    /// `lfile op [rfile]`: the operator stands between blanks.
-    pub fn parse(text: &str) -> Option<CopyFile> {
-        let mut words = text.split_whitespace();
-        let local = words.next()?.to_string();
-        let op = CopyOp::parse(words.next()?)?;
-        let remote = words.next().map_or_else(|| local.clone(), str::to_string);
-        words.next().is_none().then_some(CopyFile { local, op, remote })
-    }
-
-    /// The transfers of [`extra::FILE`].
-    pub fn list(text: &str) -> Vec<CopyFile> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.chunks(3).filter_map(|three| CopyFile::parse(&three.join(" "))).collect()
-    }
-}
-
-impl fmt::Display for CopyFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.local, self.op.word(), self.remote)
-    }
-}
-
-/// The file transfers of a submission.
-pub fn copies(spec: &JobSpec) -> Vec<CopyFile> {
-    CopyFile::list(spec.given(extra::FILE))
-}
 
 /// Resource usage of a finished or running job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -423,11 +248,6 @@ impl End {
 }
 
 impl JobSpec {
-    /// The text of an option in `extra`; empty: none.
-    pub fn given(&self, option: &str) -> &str {
-        self.extra.iter().find(|(o, _)| o == option).map_or("", |(_, v)| v)
-    }
-
     /// Would the text of the log lose something of it: a control character, or bytes that are not
     /// UTF-8? Then the exact value is spooled beside, as its JSON.
     pub fn text_loses(&self) -> bool {
@@ -458,7 +278,7 @@ impl JobSpec {
         bytes.iter().any(|b| log_loses(b.as_bytes()))
             || texts.iter().any(|t| bad(t))
             || self.hosts.iter().any(bad)
-            || self.extra.iter().any(|(k, v)| bad(k) || bad(v))
+            || self.further.texts().any(|(k, v)| log_loses(k.as_bytes()) || log_loses(v.as_bytes()))
     }
 }
 

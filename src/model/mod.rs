@@ -2,9 +2,11 @@
 
 pub mod bytes;
 pub mod event;
+pub mod further;
 pub mod idmap;
 pub mod ids;
 pub mod job;
+pub mod limits;
 pub mod reason;
 pub mod signals;
 pub mod sort;

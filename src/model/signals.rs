@@ -1,5 +1,7 @@
 //! Signals by name and number, as bkill -s, bsub -wa and what is logged of them have them.
 
+use std::borrow::Cow;
+
 /// Signals by name and number, in the order that `-l` lists them.
 pub const ALL: [(&str, i32); 33] = [
     ("HUP", 1),
@@ -54,4 +56,9 @@ pub fn number(word: &str) -> Option<i32> {
 /// The first name of a number.
 pub fn name(number: i32) -> Option<&'static str> {
     ALL.iter().find(|(_, n)| *n == number).map(|(name, _)| *name)
+}
+
+/// The name of a number, or its digits where it has none.
+pub fn text(number: i32) -> Cow<'static, str> {
+    name(number).map_or_else(|| Cow::Owned(number.to_string()), Cow::Borrowed)
 }

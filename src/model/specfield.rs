@@ -1,13 +1,13 @@
 //! The parts of a submission that bmod changes: one table of the option, what histories call it,
 //! and what is copied from one submission to another. A field without a row here cannot be changed.
 
-use super::job::{JobSpec, extra, opt, opt2};
+use super::job::{JobSpec, opt, opt2};
 use serde::{Deserialize, Serialize};
 
-/// Each row: name, option, label, fields, bits, key of what is kept beside the fields.
+/// Each row: name, option, label, fields, bits.
 macro_rules! spec_fields {
     ($($variant:ident $word:literal $label:literal
-        [$($($field:ident).+),*] $({$bits:ident $mask:expr})* $(($extra:expr))*;)*) => {
+        [$($($field:ident).+),*] $({$bits:ident $mask:expr})*;)*) => {
         /// A part of a submission that bmod changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
         pub enum SpecField {
@@ -38,7 +38,6 @@ macro_rules! spec_fields {
                     $(SpecField::$variant => {
                         $(to.$($field).+ = from.$($field).+.clone();)*
                         $(to.$bits = (to.$bits & !$mask) | (from.$bits & $mask);)*
-                        $(copy_extra($extra, to, from);)*
                     })*
                 }
             }
@@ -58,7 +57,7 @@ spec_fields! {
     ResReq "R" "Requested Resources" [res_req] {options opt::RES_REQ};
     Slots "n" "Processors Requested" [min_slots, max_slots];
     Hosts "m" "Specified Hosts" [hosts] {options opt::HOST};
-    InFile "i" "Input File" [in_file] {options opt::IN_FILE} (extra::SPOOLED_INPUT);
+    InFile "i" "Input File" [in_file, further.spooled_input] {options opt::IN_FILE};
     OutFile "o" "Output File" [out_file] {options opt::OUT_FILE} {options2 opt2::OVERWRITE_OUT};
     ErrFile "e" "Error File" [err_file] {options opt::ERR_FILE} {options2 opt2::OVERWRITE_ERR};
     Depend "w" "Dependency Condition" [depend] {options opt::DEPEND_COND};
@@ -85,23 +84,23 @@ spec_fields! {
     Priority "sp" "User Priority" [priority];
     PreExec "E" "Pre-execute Command" [pre_exec] {options opt::PRE_EXEC};
     PostExec "Ep" "Post-execute Command" [post_exec];
-    Files "f" "Copy Files" [] (extra::FILE);
-    Group "g" "Job Group" [] (extra::GROUP);
-    App "app" "Application" [] (extra::APP);
-    Sla "sla" "Service Class" [] (extra::SLA);
-    License "Lp" "License Project" [] (extra::LICENSE);
-    Reservation "U" "Reservation" [] (extra::RESERVATION);
-    Estimate "We" "Estimated Run Time" [] (extra::ESTIMATE);
-    Requeue "Q" "Requeue Exit Values" [] (extra::REQUEUE);
-    Orphan "ti" "Terminate Orphan" [] (extra::ORPHAN);
-    WarnAction "wa" "Warning Action" [] (extra::WARN_ACTION);
-    WindowSignal "s" "Signal" [] (extra::WINDOW_SIGNAL);
-    WarnTime "wt" "Warning Time Period" [] (extra::WARN_TIME);
-    OutDir "outdir" "Output Directory" [] (extra::OUT_DIR);
-    PerHost "hl" "Limits per Host" [] (extra::PER_HOST);
-    PendLimit "ptl" "Pending Time Limit" [] (extra::PEND_LIMIT);
-    EligibleLimit "eptl" "Eligible Pending Time Limit" [] (extra::ELIGIBLE_LIMIT);
-    HostFile "hostfile" "Host File" [] (extra::HOST_FILE) (extra::HOST_SLOTS);
+    Files "f" "Copy Files" [further.copies];
+    Group "g" "Job Group" [further.job_group];
+    App "app" "Application" [further.application];
+    Sla "sla" "Service Class" [further.service_class];
+    License "Lp" "License Project" [further.license_project];
+    Reservation "U" "Reservation" [further.reservation];
+    Estimate "We" "Estimated Run Time" [further.estimate];
+    Requeue "Q" "Requeue Exit Values" [further.requeue];
+    Orphan "ti" "Terminate Orphan" [further.terminate_orphan];
+    WarnAction "wa" "Warning Action" [further.warn_action];
+    WindowSignal "s" "Signal" [further.window_signal];
+    WarnTime "wt" "Warning Time Period" [further.warn_time];
+    OutDir "outdir" "Output Directory" [further.out_dir];
+    PerHost "hl" "Limits per Host" [further.per_host];
+    PendLimit "ptl" "Pending Time Limit" [further.pend_limit];
+    EligibleLimit "eptl" "Eligible Pending Time Limit" [further.eligible_limit];
+    HostFile "hostfile" "Host File" [further.host_file, further.host_lines];
     UserLimits "ul" "User Limits" [];
     // what no job has: reset at any time
     Checkpoint "k" "Checkpoint Directory" [];
@@ -115,11 +114,6 @@ spec_fields! {
     Clusters "clusters" "Clusters" [];
     Gpu "gpu" "GPU Requirement" [];
     AbsolutePriority "aps" "Absolute Priority" [];
-}
-
-fn copy_extra(key: &str, to: &mut JobSpec, from: &JobSpec) {
-    to.extra.retain(|(k, _)| k != key);
-    to.extra.extend(from.extra.iter().filter(|(k, _)| k == key).cloned());
 }
 
 #[cfg(test)]

@@ -43,7 +43,8 @@ use super::lim::LimMsg;
 use super::res::{RUN_MAX, ResMsg, RunTask};
 use super::sbd::{SbdMsg, TaskState};
 use crate::model::cut;
-use crate::model::job::{JobSpec, extra};
+use crate::model::further::RESOLVED_CONDITION;
+use crate::model::job::JobSpec;
 use crate::model::reason::err;
 
 /// Job IDs in one request.
@@ -282,11 +283,11 @@ pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
     }
     bound("hosts", spec.hosts.len(), MAX_HOST_WORDS)?;
     long("the list of hosts", spec.hosts.iter().map(String::len).sum(), MAX_HOST_BYTES)?;
-    bound("further options", spec.extra.len(), MAX_EXTRA)?;
+    bound("further options", spec.further.texts().count(), MAX_EXTRA)?;
     // what a condition was resolved to is not the submitter's
-    let given = spec.extra.iter().filter(|(key, _)| key != extra::RESOLVED);
-    let extra = given.map(|(key, value)| key.len() + value.len()).sum();
-    long("the text of all further options", extra, MAX_EXTRA_BYTES)
+    let given = spec.further.texts().filter(|(key, _)| *key != RESOLVED_CONDITION);
+    let bytes = given.map(|(key, text)| key.len() + text.len()).sum();
+    long("the text of all further options", bytes, MAX_EXTRA_BYTES)
 }
 
 /// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
@@ -454,10 +455,10 @@ mod tests {
         assert!(said(JobSpec { hosts, ..JobSpec::default() }).contains("10001 hosts"));
         let hosts = vec!["h".repeat(4000); 100];
         assert!(said(JobSpec { hosts, ..JobSpec::default() }).contains("the list of hosts"));
-        let extra = vec![("g".to_string(), "x".to_string()); MAX_EXTRA + 1];
-        assert!(said(JobSpec { extra, ..JobSpec::default() }).contains("further options"));
-        let extra = vec![("a".to_string(), "x".repeat(MAX_EXTRA_BYTES))];
-        assert!(said(JobSpec { extra, ..JobSpec::default() }).contains("further options"));
+        let further = std::iter::repeat_n(("g", "x"), MAX_EXTRA + 1).collect();
+        assert!(said(JobSpec { further, ..JobSpec::default() }).contains("further options"));
+        let further = [("a", "x".repeat(MAX_EXTRA_BYTES))].into_iter().collect();
+        assert!(said(JobSpec { further, ..JobSpec::default() }).contains("further options"));
         let long = "x".repeat(MAX_TEXT + 1);
         assert!(said(JobSpec { depend: long.clone(), ..JobSpec::default() }).contains("4095"));
         assert!(said(JobSpec { res_req: long, ..JobSpec::default() }).contains("4095"));

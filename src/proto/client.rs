@@ -146,7 +146,7 @@ pub struct JobSelect {
     /// -J: `name`, `name*`, `name[idx]`.
     pub name: String,
     pub project: String,
-    /// Further filters, (option, value): `G`, `Jd`, and what [`JobSpec::extra`] holds (`g`,
+    /// Further filters, (option, value): `G`, `Jd`, and what [`JobSpec::further`] holds (`g`,
     /// `app`, `sla`, `Lp`).
     pub given: Vec<(String, String)>,
     /// Of what is acted on: the states meant; none set: every one that the action is for.
@@ -445,7 +445,7 @@ pub enum Col {
     Held,
     /// what could not be done as asked; empty none
     ExecNote,
-    /// object: what is kept of further options ([`JobSpec::extra`])
+    /// object: what is kept of further options ([`JobSpec::further`])
     Extra,
     /// words: overrun, underrun, idle; empty none
     Exceptions,

@@ -148,7 +148,7 @@ fn spec() -> JobSpec {
         hosts: vec!["h1+2".into()],
         out_file: ByteStr(vec![0x2f, 0xff]),
         limits: Limits { run: Some(60), ..Limits::default() },
-        extra: vec![("sp".into(), "3".into())],
+        further: [("sp", "3")].into_iter().collect(),
         ..JobSpec::default()
     }
 }

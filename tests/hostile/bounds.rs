@@ -240,11 +240,11 @@ fn submissions_at_their_caps(a: &Attack) {
     let hosts = (0..caps::MAX_HOST_WORDS).map(|n| format!("host1+{n}")).collect();
     submit("hosts", Submit { spec: JobSpec { hosts, ..spec() }, ..Submit::default() });
     let long = "e".repeat(caps::MAX_EXTRA_BYTES / 32 - 8);
-    let extra = (0..32).map(|n| (format!("zz{n}"), long.clone())).collect();
-    submit("further options", Submit { spec: JobSpec { extra, ..spec() }, ..Submit::default() });
+    let further = (0..32).map(|n| (format!("zz{n}"), &long)).collect();
+    submit("further options", Submit { spec: JobSpec { further, ..spec() }, ..Submit::default() });
     let pairs = "host1 1 ".repeat(caps::MAX_EXTRA_BYTES / 8 - 32);
-    let extra = vec![("hostslots".to_string(), pairs)];
-    let s = Submit { spec: JobSpec { extra, ..spec() }, ..Submit::default() };
+    let further = [("hostslots", pairs)].into_iter().collect();
+    let s = Submit { spec: JobSpec { further, ..spec() }, ..Submit::default() };
     a.measured("a host file", ClientMsg::Submit(Box::new(s))).unwrap();
     let too_long = JobSpec { depend: "d".repeat(caps::MAX_TEXT + 1), ..spec() };
     let s = Submit { spec: too_long, ..Submit::default() };

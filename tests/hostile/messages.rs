@@ -255,7 +255,7 @@ fn sbatchd_takes_each_message_at_its_cap() {
         command: "true".into(),
         cwd: "/".into(),
         hosts: (0..caps::MAX_HOST_WORDS).map(|n| format!("host1+{n}")).collect(),
-        extra: vec![("zz".into(), "e".repeat(caps::MAX_EXTRA_BYTES - 8))],
+        further: [("zz", "e".repeat(caps::MAX_EXTRA_BYTES - 8))].into_iter().collect(),
         out_file: "/dev/null".into(),
         ..JobSpec::default()
     };

@@ -8,7 +8,9 @@
 //! indices stays; elements that are named become a part of their own (`state::element_groups`).
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, waits};
-use crate::batch::lifecycle::submit::{bad_requirement, check_group, check_texts, check_times};
+use crate::batch::lifecycle::submit::{
+    bad_requirement, check_group, check_host_lines, check_texts, check_times,
+};
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
 use crate::batch::soft_state::cursor::Cursor;
@@ -20,7 +22,7 @@ use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
-use crate::model::job::{JobSpec, SpoolRef, extra, opt, opt2};
+use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
@@ -402,13 +404,14 @@ impl Mbatchd {
         m: &Modify,
     ) -> Checked<JobSpec> {
         let asked = |field| m.fields.contains(&field);
+        check_host_lines(&m.spec)?;
         let mut spec = (**job.spec_of(part)).clone();
         let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
-        if !spec.given(extra::HOST_SLOTS).is_empty() && asked(SpecField::HostFile) {
+        if !spec.further.host_lines.is_empty() && asked(SpecField::HostFile) {
             (spec.min_slots, spec.max_slots) = (0, 0);
             spec.hosts.clear();
             spec.options &= !opt::HOST;
-        } else if !spec.given(extra::HOST_SLOTS).is_empty()
+        } else if !spec.further.host_lines.is_empty()
             && let Some(field) = places.into_iter().find(|field| asked(*field))
         {
             let words = "Option -hostfile cannot be combined with option -";
@@ -423,7 +426,7 @@ impl Mbatchd {
             submission_directory(&mut spec, was);
         }
         crate::batch::site::limits::user_limits(&mut spec, &m.spec, &m.fields);
-        let file = asked(SpecField::HostFile) && !spec.given(extra::HOST_SLOTS).is_empty();
+        let file = asked(SpecField::HostFile) && !spec.further.host_lines.is_empty();
         if file && !spec.res_req.is_empty() {
             let words = "Option -hostfile cannot be combined with option -R";
             return Err(Refusal::text(err::BAD_ARG, words));
@@ -461,6 +464,7 @@ impl Mbatchd {
             self.check_depend(&mut spec, owner, &name)?;
         }
         self.default_project(&mut spec);
+        spec.further.trim();
         Ok(spec)
     }
 
@@ -540,11 +544,11 @@ fn is_array_limit(name: &str) -> bool {
 
 /// -cwd leaves the directory of the submission behind, -cwdn goes back to it.
 fn submission_directory(spec: &mut JobSpec, was: ByteStr) {
-    let kept = spec.given(extra::SUB_CWD).to_string();
+    let kept = &mut spec.further.submission_directory;
     if spec.cwd.is_empty() {
-        spec.extra.retain(|(key, _)| key != extra::SUB_CWD);
-        spec.cwd = if kept.is_empty() { was } else { ByteStr(kept.into_bytes()) };
+        let kept = std::mem::take(kept);
+        spec.cwd = if kept.is_empty() { was } else { ByteStr::from(&*kept) };
     } else if kept.is_empty() {
-        spec.extra.push((extra::SUB_CWD.to_string(), was.lossy().to_string()));
+        *kept = was.lossy().into();
     }
 }

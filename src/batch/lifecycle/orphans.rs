@@ -7,13 +7,13 @@ use crate::batch::state::Job;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
-use crate::model::job::{extra, stat};
+use crate::model::job::stat;
 use crate::model::reason::term;
 use crate::model::time::US;
 
 /// Do elements of this part end as soon as they are orphans (-ti)?
 pub(crate) fn ends_at_once(job: &Job, part: u32) -> bool {
-    !job.spec_of(part).given(extra::ORPHAN).is_empty()
+    job.spec_of(part).further.terminate_orphan.0
 }
 
 impl Mbatchd {

@@ -9,7 +9,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus};
-use crate::model::job::{End, exit_code, extra, stat};
+use crate::model::job::{End, exit_code, stat};
 use crate::model::reason::{PendReason, term};
 use crate::proto::sbd::TaskState;
 
@@ -44,7 +44,7 @@ impl Mbatchd {
         let Some(code) = exit_code(Some(status)) else { return false };
         let queue = self.queue_at(at);
         let Some(job) = self.state.job(at.job) else { return false };
-        let own = job.spec_at(at.idx).given(extra::REQUEUE);
+        let own = &job.spec_at(at.idx).further.requeue;
         let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
         let words = if own.is_empty() { of_queue.unwrap_or("") } else { own };
         let Some(codes) = ExitCodes::parse(words) else { return false };

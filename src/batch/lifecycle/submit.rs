@@ -16,7 +16,8 @@ use crate::lang::jobname::{JobName, JobNameError};
 use crate::lang::resreq::ResReqError;
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
-use crate::model::job::{JobSpec, SpoolRef, extra, host_slots, opt, opt2};
+use crate::model::further;
+use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::caps::{self, MAX_ENV, MAX_GROUP, MAX_NAME, MAX_SCRIPT, MAX_SLOTS};
@@ -76,7 +77,8 @@ impl Mbatchd {
         }
         let kept = self.kept_env(who, &s)?;
         let mut spec = s.spec;
-        spec.extra.retain(|(key, _)| key != crate::model::job::extra::RESOLVED);
+        check_host_lines(&spec)?;
+        forget_condition(&mut spec);
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
         check_group(&spec)?;
@@ -94,6 +96,7 @@ impl Mbatchd {
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
+        spec.further.trim();
         let job =
             self.state.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
         let env = match kept {
@@ -277,21 +280,20 @@ impl Mbatchd {
 
     /// -hostfile: the job asks for exactly the hosts and slots that it names.
     fn host_file(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
-        let text = spec.given(extra::HOST_SLOTS).to_string();
-        if text.is_empty() {
+        let lines = spec.further.host_lines.clone();
+        if lines.is_empty() {
             return Ok(());
         }
-        let list = host_slots(&text).ok_or_else(|| Refusal::about(err::BAD_HOST, &text))?;
         let (mut hosts, mut total): (Vec<String>, u32) = (Vec::new(), 0);
         let mut known_hosts = BTreeSet::new();
-        for (host, slots) in list {
+        for (host, slots) in lines.iter() {
             let known = self.site.canonical(host).and_then(|h| self.site.host_id(h));
-            let id = known.ok_or_else(|| Refusal::about(err::BAD_HOST, host))?;
+            let id = known.ok_or_else(|| Refusal::about(err::BAD_HOST, &**host))?;
             let name = &self.site.hosts[id].def.name;
             if queue.hosts.as_ref().is_some_and(|set| !set.contains_key(&id)) {
                 return Err(Refusal::about(err::QUEUE_HOST, name));
             }
-            total = total.saturating_add(slots);
+            total = total.saturating_add(*slots);
             if known_hosts.insert(id) {
                 hosts.push(name.clone());
             }
@@ -421,7 +423,7 @@ impl Mbatchd {
         who: &Caller,
         name: &JobName,
     ) -> Checked<()> {
-        spec.extra.retain(|(k, _)| k != crate::model::job::extra::RESOLVED);
+        forget_condition(spec);
         if spec.depend.trim().is_empty() {
             return Ok(());
         }
@@ -449,7 +451,7 @@ impl Mbatchd {
             return Err(too_many(&spec.depend));
         }
         spec.options |= opt::DEPEND_COND;
-        spec.extra.push((crate::model::job::extra::RESOLVED.to_string(), resolved.to_string()));
+        spec.further.resolved_condition = resolved.to_string().into();
         Ok(())
     }
 }
@@ -494,11 +496,27 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
     Ok(())
 }
 
+/// A condition is resolved by mbatchd alone, each time that it is given.
+fn forget_condition(spec: &mut JobSpec) {
+    if !spec.further.resolved_condition.is_empty() {
+        spec.further.resolved_condition = "".into();
+    }
+}
+
+/// The lines of -hostfile can be read.
+pub(crate) fn check_host_lines(spec: &JobSpec) -> Checked<()> {
+    match spec.further.unreadable(further::HOST_LINES) {
+        Some(text) => Err(Refusal::about(err::BAD_HOST, text)),
+        None => Ok(()),
+    }
+}
+
 /// A job group is a path from the root.
 pub(crate) fn check_group(spec: &JobSpec) -> Checked<()> {
-    let Some((_, group)) = spec.extra.iter().find(|(k, _)| k == extra::GROUP) else {
+    let group = &spec.further.job_group;
+    if group.is_empty() {
         return Ok(());
-    };
+    }
     let good = group.starts_with('/') && !group.contains("//") && group.len() <= MAX_GROUP;
     if !good || group.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return Err(Refusal::new(err::BAD_JGRP));

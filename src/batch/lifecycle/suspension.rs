@@ -6,7 +6,8 @@ use crate::batch::site::Queue;
 use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobSignal, SIGNAL_BY_WINDOW, SIGNAL_FOR_WINDOW};
-use crate::model::job::{extra, stat};
+use crate::model::further::SignalNumber;
+use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef, signals};
 use crate::proto::sbd::Act;
@@ -39,8 +40,9 @@ impl Mbatchd {
         if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
             return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
         }
-        let word = self.state.job(key.job).map(|j| j.spec_at(key.idx).given(extra::WINDOW_SIGNAL));
-        if let Some(number) = word.and_then(signals::number) {
+        let job = self.state.job(key.job);
+        let signal = job.and_then(|j| j.spec_at(key.idx).further.window_signal);
+        if let Some(SignalNumber(number)) = signal {
             return self.window_signal(cx, key, number);
         }
         self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
@@ -59,7 +61,7 @@ impl Mbatchd {
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
             return;
         }
-        let name = signals::name(number).map_or(number.to_string(), str::to_string);
+        let name = signals::text(number);
         let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let s = JobSignal {
             at: key.job_ref(),

@@ -5,6 +5,7 @@ use crate::batch::Mbatchd;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
+use crate::model::further;
 use crate::model::job::{except, stat};
 use crate::model::reason::PendReason;
 use crate::proto::client::Col;
@@ -265,19 +266,13 @@ impl Shown<'_> {
 
     /// The further options of the submission, without mbatchd's own entries.
     fn extra(&self, out: &mut Vec<u8>) {
-        use crate::model::job::extra::USER_LIMITS;
-        let own = [
-            crate::model::job::extra::RESOLVED,
-            crate::batch::site::limits::EXTRA_FILLED,
-            USER_LIMITS,
-        ];
         let mut sep = b'{';
-        for (option, value) in &self.spec().extra {
-            if !own.contains(&option.as_str()) {
+        for (option, text) in self.spec().further.texts() {
+            if !further::UNLISTED.contains(&option) {
                 out.push(sep);
                 json(out, option);
                 out.push(b':');
-                json(out, value);
+                json(out, &text);
                 sep = b',';
             }
         }

@@ -5,6 +5,7 @@ use crate::batch::Mbatchd;
 use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::state::{Elem, Job};
 use crate::lang::jobname::{self, JobIdSpec, JobName};
+use crate::model::further;
 use crate::model::job::{JobSpec, stat};
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -37,8 +38,10 @@ pub(crate) fn given_fits(option: &str, value: &str, spec: &JobSpec) -> bool {
     match option {
         "G" => spec.user_group == value,
         "Jd" => jobname::name_fits(value, &spec.description),
-        "g" => spec.given("g").trim_end_matches('/') == value.trim_end_matches('/'),
-        _ => spec.given(option) == value,
+        further::GROUP => {
+            spec.further.job_group.trim_end_matches('/') == value.trim_end_matches('/')
+        }
+        _ => spec.further.text(option).unwrap_or_default() == value,
     }
 }
 
@@ -183,7 +186,7 @@ mod tests {
         let spec = JobSpec {
             user_group: "chip".into(),
             description: "a nightly run".into(),
-            extra: vec![("app".into(), "sim".into()), ("g".into(), "/a/b".into())],
+            further: [("app", "sim"), ("g", "/a/b")].into_iter().collect(),
             ..JobSpec::default()
         };
         for (option, value, fits) in [

@@ -5,7 +5,7 @@ use crate::batch::Mbatchd;
 use crate::batch::site::Queue;
 use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
-use crate::model::job::{JobSpec, Limits, SpoolRef, extra, host_slots, opt, opt2};
+use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::StartJob;
 use std::collections::HashSet;
@@ -57,16 +57,16 @@ impl Mbatchd {
     /// The hosts of -hostfile in the order of its lines, where they come back to one that was
     /// left; elsewhere that is the order of the hosts of the job.
     pub(crate) fn ranks(&self, spec: &JobSpec) -> Vec<(String, u32)> {
-        let lines = host_slots(spec.given(extra::HOST_SLOTS)).unwrap_or_default();
+        let lines = &spec.further.host_lines;
         if lines.is_empty() {
             return Vec::new();
         }
         let mut all: Vec<(String, u32)> = Vec::new();
-        for (host, slots) in lines {
+        for (host, slots) in lines.iter() {
             let name = self.site.canonical(host).unwrap_or(host);
             match all.last_mut() {
-                Some(last) if last.0 == name => last.1 = last.1.saturating_add(slots),
-                _ => all.push((name.to_string(), slots)),
+                Some(last) if last.0 == name => last.1 = last.1.saturating_add(*slots),
+                _ => all.push((name.to_string(), *slots)),
             }
         }
         let hosts: HashSet<&str> = all.iter().map(|h| h.0.as_str()).collect();
@@ -124,9 +124,9 @@ impl Mbatchd {
     ) -> Arc<JobSpec> {
         let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
         let mut spec = spec.clone();
-        if let Some(codes) = of_queue.filter(|_| spec.given(extra::REQUEUE).is_empty()) {
+        if let Some(codes) = of_queue.filter(|_| spec.further.requeue.is_empty()) {
             let own = Arc::make_mut(&mut spec);
-            own.extra.push((extra::REQUEUE.to_string(), codes.to_string()));
+            own.further.requeue = codes.into();
         }
         spec
     }

@@ -7,7 +7,7 @@ use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
-use crate::model::job::{SpoolRef, extra};
+use crate::model::job::SpoolRef;
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel, JobSelect, PeekInfo};
 use crate::proto::machine::{ConnId, Effect};
@@ -81,7 +81,7 @@ impl Mbatchd {
         let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
         let spec = job.spec_at(at.idx);
         let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
-        let out_dir = spec.given(extra::OUT_DIR).as_bytes();
+        let out_dir = spec.further.out_dir.as_bytes();
         let out_dir = match self.start_order(run.key) {
             Some(order) if !out_dir.is_empty() => expand_dir(out_dir, &order),
             _ => Vec::new(),

@@ -1,6 +1,7 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::model::further::HostLines;
 use crate::model::reason::PendReason;
 
 /// Bytes of host words, host files and requirements that cost as much as a look at a host.
@@ -19,7 +20,7 @@ pub(crate) struct ClassKey {
     /// -x.
     pub exclusive: bool,
     /// -hostfile: exactly these slots on these hosts; empty none.
-    pub fixed: String,
+    pub fixed: HostLines,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
     pub barred: Vec<(HostId, PendReason)>,
 }
@@ -27,7 +28,8 @@ pub(crate) struct ClassKey {
 impl ClassKey {
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
-        self.res_req.len() + self.fixed.len() + words
+        let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();
+        self.res_req.len() + lines + words
     }
 
     /// The work of reading it, in looks at a host.

@@ -7,7 +7,7 @@ use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
-use crate::model::job::{JobSpec, extra, opt};
+use crate::model::job::{JobSpec, opt};
 use crate::model::reason::PendReason;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -202,7 +202,7 @@ impl Classes {
             max: spec.max_slots.max(spec.min_slots).max(1),
             hosts: spec.hosts.clone(),
             exclusive: spec.options & opt::EXCLUSIVE != 0,
-            fixed: spec.given(extra::HOST_SLOTS).to_string(),
+            fixed: spec.further.host_lines.clone(),
             barred: barred.to_vec(),
         };
         let c = match self.by_key.get(&kind) {

@@ -9,7 +9,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
-use crate::model::job::host_slots;
+use crate::model::further::HostLines;
 use crate::model::reason::PendReason;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,18 +111,17 @@ fn first_hosts(view: &View, words: &[String]) -> BTreeSet<HostId> {
     names.into_iter().flat_map(|name| view.site.expand_servers(name)).collect()
 }
 
-fn fixed_slots(view: &View, text: &str) -> Vec<(HostId, u32)> {
-    let list = host_slots(text).unwrap_or_default();
+fn fixed_slots(view: &View, host_lines: &HostLines) -> Vec<(HostId, u32)> {
     let mut out: Vec<(HostId, u32)> = Vec::new();
     let mut lines: BTreeMap<HostId, usize> = BTreeMap::new();
-    for (host, slots) in list {
+    for (host, slots) in host_lines.iter() {
         let known = view.site.canonical(host).and_then(|h| view.site.host_id(h));
         // a host that is gone since is never found among the free ones
         let host = known.unwrap_or(HostId::MAX);
         let line = *lines.entry(host).or_insert(out.len());
         match out.get_mut(line) {
-            Some((_, n)) => *n = n.saturating_add(slots),
-            None => out.push((host, slots)),
+            Some((_, n)) => *n = n.saturating_add(*slots),
+            None => out.push((host, *slots)),
         }
     }
     out

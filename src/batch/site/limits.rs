@@ -2,44 +2,28 @@
 
 use crate::batch::site::{Queue, Site};
 use crate::conf::types::{Limit, TimeLimit};
-use crate::model::job::{JobSpec, Limits, extra, opt};
+use crate::model::further::FilledByQueue;
+use crate::model::job::{JobSpec, Limits, opt};
+use crate::model::limits::{LimitKind, LimitSet};
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::proto::Refusal;
 
-/// Key of [`JobSpec::extra`] under which is kept what a queue gave to a job, so that another
-/// queue can take it back.
-pub const EXTRA_FILLED: &str = "filled";
-
-/// The limits that a queue may give.
-fn limits(l: &mut Limits) -> [(&'static str, &mut Option<u64>); 10] {
-    [
-        ("run", &mut l.run),
-        ("cpu", &mut l.cpu),
-        ("rss", &mut l.rss),
-        ("swap", &mut l.swap),
-        ("data", &mut l.data),
-        ("process", &mut l.process),
-        ("thread", &mut l.thread),
-        ("fsize", &mut l.fsize),
-        ("stack", &mut l.stack),
-        ("core", &mut l.core),
-    ]
-}
-
 /// Takes back what a queue gave.
 pub fn unfill(spec: &mut JobSpec) {
-    let Some(at) = spec.extra.iter().position(|(k, _)| k == EXTRA_FILLED) else { return };
-    let (_, words) = spec.extra.remove(at);
-    for word in words.split(' ') {
-        match word {
-            "slots" => (spec.min_slots, spec.max_slots) = (0, 0),
-            "rerun" => spec.options &= !opt::RERUNNABLE,
-            _ => {
-                let all = limits(&mut spec.limits).into_iter();
-                all.filter(|l| l.0 == word).for_each(|l| *l.1 = None)
-            }
-        }
+    let filled = spec.further.filled_by_queue;
+    if filled == FilledByQueue::default() {
+        return;
+    }
+    spec.further.filled_by_queue = FilledByQueue::default();
+    for kind in filled.limits.iter() {
+        *spec.limits.get_mut(kind) = None;
+    }
+    if filled.slots {
+        (spec.min_slots, spec.max_slots) = (0, 0);
+    }
+    if filled.rerunnable {
+        spec.options &= !opt::RERUNNABLE;
     }
 }
 
@@ -58,41 +42,34 @@ impl Asked {
     }
 
     /// Notes what the queue gave beyond it.
-    pub fn note_filled(mut self, spec: &mut JobSpec) {
-        let mut words: Vec<&str> = Vec::new();
-        for ((word, has), (_, had)) in
-            limits(&mut spec.limits).into_iter().zip(limits(&mut self.limits))
-        {
-            if has.is_some() && had.is_none() {
-                words.push(word);
-            }
-        }
-        // One slot is what every queue gives.
-        if !self.slots && spec.max_slots > 1 {
-            words.push("slots");
-        }
-        if !self.rerun && spec.options & opt::RERUNNABLE != 0 {
-            words.push("rerun");
-        }
-        if !words.is_empty() {
-            spec.extra.push((EXTRA_FILLED.to_string(), words.join(" ")));
+    pub fn note_filled(self, spec: &mut JobSpec) {
+        let given = |kind: &LimitKind| spec.limits.get(*kind).is_some();
+        let asked = |kind: &LimitKind| self.limits.get(*kind).is_some();
+        let filled = FilledByQueue {
+            limits: LimitKind::ALL.into_iter().filter(|k| given(k) && !asked(k)).collect(),
+            // one slot is what every queue gives
+            slots: !self.slots && spec.max_slots > 1,
+            rerunnable: !self.rerun && spec.options & opt::RERUNNABLE != 0,
+        };
+        if filled != FilledByQueue::default() {
+            spec.further.filled_by_queue = filled;
         }
     }
 }
 
 /// The limit that an option of bmod sets.
-fn word_of(field: SpecField) -> Option<&'static str> {
+fn kind_of(field: SpecField) -> Option<LimitKind> {
     Some(match field {
-        SpecField::RunLimit => "run",
-        SpecField::CpuLimit => "cpu",
-        SpecField::MemLimit => "rss",
-        SpecField::SwapLimit => "swap",
-        SpecField::DataLimit => "data",
-        SpecField::ProcessLimit => "process",
-        SpecField::ThreadLimit => "thread",
-        SpecField::FileLimit => "fsize",
-        SpecField::StackLimit => "stack",
-        SpecField::CoreLimit => "core",
+        SpecField::RunLimit => LimitKind::Run,
+        SpecField::CpuLimit => LimitKind::Cpu,
+        SpecField::MemLimit => LimitKind::Rss,
+        SpecField::SwapLimit => LimitKind::Swap,
+        SpecField::DataLimit => LimitKind::Data,
+        SpecField::ProcessLimit => LimitKind::Process,
+        SpecField::ThreadLimit => LimitKind::Thread,
+        SpecField::FileLimit => LimitKind::Fsize,
+        SpecField::StackLimit => LimitKind::Stack,
+        SpecField::CoreLimit => LimitKind::Core,
         _ => return None,
     })
 }
@@ -100,30 +77,25 @@ fn word_of(field: SpecField) -> Option<&'static str> {
 /// -ul of a submission that is changed: an option stands above it, `-ul` takes the limits of the
 /// shell of bmod in the place of those before, `-uln` takes them back.
 pub fn user_limits(spec: &mut JobSpec, asked: &JobSpec, fields: &[SpecField]) {
-    let words = |of: &JobSpec| -> Vec<String> {
-        of.given(extra::USER_LIMITS).split_whitespace().map(str::to_string).collect()
-    };
-    let mut kept = words(spec);
-    kept.retain(|word| !fields.iter().any(|f| word_of(*f) == Some(word.as_str())));
+    let before = spec.further.user_limits;
+    let mut kept = before;
+    fields.iter().filter_map(|field| kind_of(*field)).for_each(|kind| kept.remove(kind));
     if fields.contains(&SpecField::UserLimits) {
-        let mut theirs = asked.limits.clone();
-        let new = words(asked);
-        let all = limits(&mut spec.limits).into_iter().zip(limits(&mut theirs));
-        let mut set = Vec::new();
-        for ((word, has), (_, gives)) in all {
-            if kept.iter().any(|w| w == word) {
-                *has = None;
+        let mut set = LimitSet::default();
+        for kind in LimitKind::ALL {
+            let limit = spec.limits.get_mut(kind);
+            if kept.contains(kind) {
+                *limit = None;
             }
-            if has.is_none() && new.iter().any(|w| w == word) {
-                *has = *gives;
-                set.push(word.to_string());
+            if limit.is_none() && asked.further.user_limits.contains(kind) {
+                *limit = asked.limits.get(kind);
+                set.insert(kind);
             }
         }
         kept = set;
     }
-    spec.extra.retain(|(key, _)| key != extra::USER_LIMITS);
-    if !kept.is_empty() {
-        spec.extra.push((extra::USER_LIMITS.to_string(), kept.join(" ")));
+    if kept != before {
+        spec.further.user_limits = kept;
     }
 }
 

@@ -7,7 +7,6 @@ use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::counts::{owner, tally};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
-use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;
@@ -127,9 +126,8 @@ impl State {
         let queue = self.names.queues.id(&new.spec.queue);
         let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
             .then_some(PendReason::UserStop);
-        let depend = new.spec.extra.iter().find(|(k, _)| k == crate::model::job::extra::RESOLVED);
-        let depend = depend.and_then(|(_, v)| Resolved::parse(v).ok());
-        let depend = depend.map(|d| Rc::new(self.bind(user, d)));
+        let depend =
+            super::element_groups::resolved(&new.spec).map(|d| Rc::new(self.bind(user, d)));
         let mut job = Job {
             id: new.job,
             order: self.next_order,

@@ -13,7 +13,7 @@ use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
 use crate::model::event::{ElementRange, JobModify, QueuePosition};
-use crate::model::job::{JobSpec, SpoolRef, extra, opt2};
+use crate::model::job::{JobSpec, SpoolRef, opt2};
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -163,9 +163,9 @@ impl Job {
     }
 }
 
-fn resolved(spec: &JobSpec) -> Option<Resolved> {
-    let depend = spec.extra.iter().find(|(k, _)| k == extra::RESOLVED);
-    depend.and_then(|(_, v)| Resolved::parse(v).ok())
+pub(super) fn resolved(spec: &JobSpec) -> Option<Resolved> {
+    let condition = &spec.further.resolved_condition;
+    (!condition.is_empty()).then(|| Resolved::parse(condition).ok()).flatten()
 }
 
 impl State {

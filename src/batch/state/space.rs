@@ -3,11 +3,11 @@
 //! of the state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that
 //! is written count until the log is switched: the file goes only then.
 
-use crate::batch::state::names::UserId;
+use crate::batch::state::names::{HostId, UserId};
 use crate::batch::state::{Job, State};
 use crate::model::event::Event;
 use crate::model::idmap::IdMap;
-use crate::model::job::{JobSpec, SpoolRef, extra};
+use crate::model::job::{JobSpec, SpoolRef};
 use crate::proto::machine::Effect;
 use std::collections::HashMap;
 
@@ -93,19 +93,19 @@ pub fn spec_bytes(s: &JobSpec) -> u64 {
     let texts = texts.into_iter().chain(more).map(|t| t.len()).sum::<usize>();
     let bytes = bytes.into_iter().chain(further).map(|b| b.len()).sum::<usize>();
     let hosts = s.hosts.iter().map(|h| h.len() + 24).sum::<usize>();
-    let extra = s.extra.iter().map(|(k, v)| k.len() + v.len() + 48).sum::<usize>();
-    (texts + bytes + hosts + extra) as u64 + class_bytes(s)
+    (texts + bytes + hosts + s.further.bytes()) as u64 + class_bytes(s)
 }
 
 /// Bytes that a submission takes in the scheduler; it may share them with others.
 fn class_bytes(s: &JobSpec) -> u64 {
-    let fixed = s.given(extra::HOST_SLOTS);
+    let fixed = &s.further.host_lines;
     let own = !(s.res_req.is_empty() && s.hosts.is_empty() && fixed.is_empty());
     if !own && s.max_slots <= 1 {
         return 0;
     }
     let hosts = s.hosts.iter().map(|h| h.len() + 24).sum::<usize>();
-    CLASS_BYTES + (s.res_req.len() + fixed.len() + hosts) as u64
+    let fixed = fixed.len() * size_of::<(HostId, u32)>();
+    CLASS_BYTES + (s.res_req.len() + fixed + hosts) as u64
 }
 
 /// Bytes of a record of no text.

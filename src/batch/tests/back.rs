@@ -7,7 +7,7 @@ use crate::log::recover::found::Found;
 use crate::log::recover::{Params, recover};
 use crate::log::simdisk::SimDisk;
 use crate::log::store::Store;
-use crate::model::job::{extra, opt};
+use crate::model::job::opt;
 use crate::model::specfield::SpecField;
 use std::collections::BTreeSet;
 
@@ -139,7 +139,7 @@ fn change(r: &mut Rig, verb: &str, sel: &IdSel) {
 
 fn submitted(r: &mut Rig, array: bool) -> IdSel {
     let mut spec = JobSpec { options: opt::RERUNNABLE, ..spec("sh first") };
-    spec.extra.push((extra::REQUEUE.into(), "99".into()));
+    spec.further.requeue = "99".into();
     if array {
         spec.name = "a[1-3]%1".into();
     }

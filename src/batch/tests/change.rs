@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::conf::types::{Limit, TimeLimit};
-use crate::model::job::{Limits, SpoolRef, extra};
+use crate::model::further::Further;
+use crate::model::job::{Limits, SpoolRef};
+use crate::model::limits::LimitKind;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 
@@ -525,26 +527,26 @@ fn limits_of_the_shell_are_taken_and_taken_back() {
     use SpecField::{CpuLimit, MemLimit, UserLimits};
     let with = |cpu, rss, core, words: &str| {
         let limits = Limits { cpu, rss, core, ..Limits::default() };
-        let extra = vec![(extra::USER_LIMITS.to_string(), words.to_string())];
-        JobSpec { limits, extra, options2: opt2::HOLD, ..spec("x") }
+        let further = Further::from_iter([("ul", words)]);
+        JobSpec { limits, further, options2: opt2::HOLD, ..spec("x") }
     };
     let mut r = Rig::new();
     let id = r.submit(with(Some(60), Some(500), Some(9), "cpu core")).unwrap();
     let look = |r: &Rig| {
         let spec = &r.mbd.state.job(id).unwrap().spec;
         let l = &spec.limits;
-        (l.cpu, l.rss, l.core, spec.given(extra::USER_LIMITS).to_string())
+        (l.cpu, l.rss, l.core, spec.further.user_limits.iter().collect())
     };
     // an option stands above them
     assert_eq!(r.modify(USER, id, &[CpuLimit], with(Some(7), None, None, "")), 0);
-    assert_eq!(look(&r), (Some(7), Some(500), Some(9), "core".into()));
+    assert_eq!(look(&r), (Some(7), Some(500), Some(9), vec![LimitKind::Core]));
     let shell = with(Some(80), Some(800), Some(8), "cpu rss core");
     assert_eq!(r.modify(USER, id, &[UserLimits], shell), 0);
-    assert_eq!(look(&r), (Some(7), Some(500), Some(8), "core".into()));
+    assert_eq!(look(&r), (Some(7), Some(500), Some(8), vec![LimitKind::Core]));
     assert_eq!(r.modify(USER, id, &[UserLimits], JobSpec::default()), 0);
-    assert_eq!(look(&r), (Some(7), Some(500), None, String::new()));
+    assert_eq!(look(&r), (Some(7), Some(500), None, vec![]));
     assert_eq!(r.modify(USER, id, &[MemLimit], JobSpec::default()), 0);
-    assert_eq!(look(&r), (Some(7), None, None, String::new()));
+    assert_eq!(look(&r), (Some(7), None, None, vec![]));
 }
 
 #[test]
@@ -554,13 +556,12 @@ fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
     let held = JobSpec { min_slots: 3, max_slots: 4, options2: opt2::HOLD, ..spec("x") };
     let id = r.submit(JobSpec { hosts: vec!["h2".into()], ..held }).unwrap();
     let file = |lines: &str| {
-        let both = [(extra::HOST_FILE, "/f"), (extra::HOST_SLOTS, lines)];
-        let extra = both.map(|(k, v)| (k.to_string(), v.to_string())).to_vec();
-        JobSpec { extra, ..JobSpec::default() }
+        let further = Further::from_iter([("hostfile", "/f"), ("hostslots", lines)]);
+        JobSpec { further, ..JobSpec::default() }
     };
     let look = |r: &Rig| {
         let spec = &r.mbd.state.job(id).unwrap().spec;
-        (spec.hosts.join(" "), spec.min_slots, spec.max_slots, spec.given(extra::HOST_FILE) == "/f")
+        (spec.hosts.join(" "), spec.min_slots, spec.max_slots, &*spec.further.host_file == "/f")
     };
     assert_eq!(r.modify(USER, id, &[HostFile], file("h1 1 h2 1")), 0);
     assert_eq!(look(&r), ("h1 h2".into(), 2, 2, true));

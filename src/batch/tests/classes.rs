@@ -5,6 +5,7 @@ use super::*;
 use crate::batch::sched::{
     BYTES_PER_HOST, CLASSES_KEPT, CLASSES_PER_TURN, DUE_PER_TURN, LOOKS_PER_USER,
 };
+use crate::model::further::Further;
 use crate::model::reason::PendReason;
 
 fn asking(n: usize) -> JobSpec {
@@ -299,8 +300,10 @@ fn a_requirement_of_its_own_counts_among_what_a_user_keeps() {
     assert_eq!(own, plain + 1024 + 2 * long.len() as u64);
     assert!(kept(JobSpec { hosts: vec!["h1".into()], ..spec("x") }) > plain + 1024);
     assert!(kept(JobSpec { min_slots: 2, max_slots: 2, ..spec("x") }) >= plain + 1024);
-    let slots = vec![(crate::model::job::extra::HOST_SLOTS.to_string(), "h1 2".to_string())];
-    assert!(kept(JobSpec { extra: slots, min_slots: 2, max_slots: 2, ..spec("x") }) > plain + 1024);
+    let slots = Further::from_iter([("hostslots", "h1 2")]);
+    assert!(
+        kept(JobSpec { further: slots, min_slots: 2, max_slots: 2, ..spec("x") }) > plain + 1024
+    );
 }
 
 /// Both hosts are full, with [`MANY`] classes of two users behind; a started job, and its link.

@@ -1,6 +1,7 @@
 //! Post-execution: its end is recorded apart from the job's, and other jobs may wait for it.
 
 use super::*;
+use crate::model::further::Further;
 use crate::model::job::opt2;
 use crate::proto::sbd::Post;
 
@@ -103,7 +104,7 @@ fn a_restart_still_waits_and_a_host_that_does_not_know_of_it_has_failed() {
 #[test]
 fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() {
     let mut r = Rig::new();
-    let id = r.submit(JobSpec { extra: vec![("Q".into(), "3".into())], ..spec("x") }).unwrap();
+    let id = r.submit(JobSpec { further: Further::from_iter([("Q", "3")]), ..spec("x") }).unwrap();
     let (conn, key) = r.starts()[0];
     r.report(conn, key, AttemptPhase::Running);
     let phase = AttemptPhase::Ended { end: End::Status(3 << 8), exit_info: 0 };

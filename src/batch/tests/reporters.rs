@@ -3,15 +3,16 @@
 //! mbatchd has not made, and by a user; the rows are those of permissions.txt.
 
 use super::*;
-use crate::model::job::{SpoolRef, extra};
+use crate::model::further::Further;
+use crate::model::job::SpoolRef;
 use crate::proto::sbd::{Post, SbdParams, StartJob};
 
 const CALLER: ConnId = crate::proto::machine::INCOMING + 9;
 const ROLES: [&str; 5] = ["first", "other", "without", "caller", "user"];
 
 fn on(hosts: &str) -> JobSpec {
-    let extra = vec![(extra::HOST_SLOTS.into(), hosts.into())];
-    JobSpec { min_slots: 0, max_slots: 0, extra, ..spec("x") }
+    let further = Further::from_iter([("hostslots", hosts)]);
+    JobSpec { min_slots: 0, max_slots: 0, further, ..spec("x") }
 }
 
 /// A rig, the connections of h1 and h2, a job on h1 and h2 and one on h1 alone.

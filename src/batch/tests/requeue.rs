@@ -4,13 +4,13 @@ use super::cluster::{Cluster, Site, cluster, element};
 use super::*;
 use crate::conf::types::{RawParam, RawParams};
 use crate::model::event::Finish;
-use crate::model::job::extra;
+use crate::model::further::Further;
 use crate::model::reason::{PendReason, term};
 use crate::model::specfield::SpecField;
 use serde_json::json;
 
 pub fn with(key: &str, value: &str) -> JobSpec {
-    JobSpec { extra: vec![(key.into(), value.into())], ..spec("x") }
+    JobSpec { further: Further::from_iter([(key, value)]), ..spec("x") }
 }
 
 pub fn exit(code: i32) -> AttemptPhase {
@@ -130,7 +130,7 @@ fn host_file_that_names_no_host_or_no_slots_is_refused() {
         ("h1", err::BAD_HOST, "h1"),
         ("h1 4000000000 h2 4000000000", err::PROC_NUM, ""),
     ] {
-        let spec = JobSpec { min_slots: 0, max_slots: 0, ..with(extra::HOST_SLOTS, bad) };
+        let spec = JobSpec { min_slots: 0, max_slots: 0, ..with("hostslots", bad) };
         let refused = Rig::new().submit(spec).unwrap_err();
         assert_eq!((refused.code, refused.about.as_str()), (code, about), "{bad}");
     }
@@ -208,7 +208,7 @@ fn job_at_its_requeue_limit_is_held_and_a_restart_counts_on() {
 #[test]
 fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     let mut r = Rig::new();
-    let id = r.submit(with(extra::REQUEUE, "EXCLUDE(20)")).unwrap();
+    let id = r.submit(with("Q", "EXCLUDE(20)")).unwrap();
     let mut hosts = Vec::new();
     for _ in 0..2 {
         let (conn, key) = r.starts()[0];
@@ -223,7 +223,7 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     assert!(r.starts().is_empty());
     assert_eq!(r.why_at(at(id)), [(PendReason::Excluded, 2)]);
     // its likes go on, and know nothing of it
-    let like = r.submit(with(extra::REQUEUE, "EXCLUDE(20)")).unwrap();
+    let like = r.submit(with("Q", "EXCLUDE(20)")).unwrap();
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [like]);
     // what is read again without a start of mbatchd is not forgotten
     assert_eq!(r.mbd.state.tries[&at(id)].passed.len(), 2);
@@ -249,7 +249,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
     param(&mut c, "MAX_JOB_REQUEUE", "1");
     let mut r = Rig::of(c);
     let options = crate::model::job::opt::RERUNNABLE;
-    let id = r.submit(JobSpec { options, ..with(extra::REQUEUE, "5") }).unwrap();
+    let id = r.submit(JobSpec { options, ..with("Q", "5") }).unwrap();
     for attempt in 1..4 {
         let (conn, key) = r.starts()[0];
         assert_eq!(key.attempt, attempt);

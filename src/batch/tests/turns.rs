@@ -4,7 +4,8 @@
 use super::*;
 use crate::batch::site::rules::{Consumer, Counter};
 use crate::model::event::JobStatus;
-use crate::model::job::{extra, stat};
+use crate::model::further::Further;
+use crate::model::job::stat;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
@@ -276,10 +277,10 @@ fn orphans_of_a_large_array_are_found_in_short_turns() {
         let mut r = Rig::of(c);
         let begin_time = far(&r);
         let first = r.submit(JobSpec { begin_time, ..spec("x") }).unwrap();
-        let at_once = vec![(extra::ORPHAN.to_string(), "y".to_string())];
-        let extra = if grace.is_none() { at_once } else { Vec::new() };
+        let at_once = Further::from_iter([("ti", "y")]);
+        let further = if grace.is_none() { at_once } else { Further::default() };
         let (name, depend) = (format!("a[1-{MANY}]"), format!("done({first})"));
-        let second = r.submit(JobSpec { name, depend, extra, ..spec("y") }).unwrap();
+        let second = r.submit(JobSpec { name, depend, further, ..spec("y") }).unwrap();
         r.bounded("bkill", USER, control(Verb::Kill, first, vec![]));
         let ended = |r: &Rig| r.mbd.state.job(second).unwrap().tally.exit;
         assert_eq!(ended(&r), if grace.is_none() { MANY } else { 0 });

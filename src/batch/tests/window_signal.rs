@@ -1,11 +1,11 @@
 //! bsub -s: a signal in place of suspension when run windows close.
 
 use super::*;
-use crate::model::job::extra;
+use crate::model::further::Further;
 
 fn asks(signal: &str) -> JobSpec {
-    let extra = vec![(extra::WINDOW_SIGNAL.into(), signal.into())];
-    JobSpec { hosts: vec!["h2".into()], extra, ..spec("x") }
+    let further = Further::from_iter([("s", signal)]);
+    JobSpec { hosts: vec!["h2".into()], further, ..spec("x") }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::batch::soft_state::works::{MAX_WORKS, UNIT};
+use crate::model::further::Further;
 use crate::proto::caps::{MAX_ELEMENTS, OUTCOMES_PIECE};
 
 fn large() -> ClusterConf {
@@ -365,9 +366,9 @@ fn a_reconfiguration_looks_at_jobs_by_units_and_starts_none_before() {
 fn orphans_of_a_large_array_end_by_units() {
     let mut r = Rig::of(large());
     let first = r.submit(JobSpec { begin_time: r.now.secs() + 9999, ..spec("x") }).unwrap();
-    let extra = vec![(crate::model::job::extra::ORPHAN.to_string(), "y".to_string())];
+    let further = Further::from_iter([("ti", "y")]);
     let name = "a[1-500]".to_string();
-    let all = JobSpec { name, depend: format!("done({first})"), extra, ..spec("y") };
+    let all = JobSpec { name, depend: format!("done({first})"), further, ..spec("y") };
     let job = r.submit(all).unwrap();
     r.works = false;
     r.kill(USER, first);
@@ -490,10 +491,10 @@ fn listings_of_named_elements_cost_what_is_asked() {
 
 /// An array of orphans to be: they end as soon as `first` cannot be done any more.
 fn orphans(r: &mut Rig, first: u32, n: u32) -> u32 {
-    let extra = vec![(crate::model::job::extra::ORPHAN.to_string(), "y".to_string())];
+    let further = Further::from_iter([("ti", "y")]);
     let name = format!("a[1-{n}]");
     let depend = format!("done({first})");
-    r.submit(JobSpec { name, depend, extra, ..spec("y") }).unwrap()
+    r.submit(JobSpec { name, depend, further, ..spec("y") }).unwrap()
 }
 
 #[test]

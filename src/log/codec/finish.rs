@@ -8,7 +8,8 @@ use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
 use super::usage::{NO_USAGE, get_usage, more_usage, peak, put_usage, set_more_usage, set_peak};
 use crate::model::ByteStr;
 use crate::model::event::Finish;
-use crate::model::job::{Usage, extra};
+use crate::model::further;
+use crate::model::job::Usage;
 
 /// Appends the line of a finished job, newline included.
 pub fn write_finish(fin: &Finish, out: &mut Vec<u8>) {
@@ -62,19 +63,19 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_u64(out, u.max_swap_kb);
     // inFileSpool commandSpool rsvId, and additionalInfo after exceptMask
     out.extend_from_slice(b" \"\" \"\" \"\"");
-    put_str(out, s.given(extra::SLA).as_bytes());
+    put_str(out, s.further.service_class.as_bytes());
     put_int(out, fin.exceptions);
     put_str(out, b"");
     put_int(out, fin.exit_info);
     // warningAction warningTimePeriod chargedSAAP licenseProject
     out.extend_from_slice(b" \"\" -1");
     put_str(out, fin.charged.as_bytes());
-    put_str(out, s.given(extra::LICENSE).as_bytes());
-    put_str(out, s.given(extra::APP).as_bytes());
+    put_str(out, s.further.license_project.as_bytes());
+    put_str(out, s.further.application.as_bytes());
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation
     put_int(out, -1);
-    put_str(out, s.given(extra::GROUP).as_bytes());
+    put_str(out, s.further.job_group.as_bytes());
     // requeueEvalues
     put_str(out, b"");
     put_int(out, lsb_options2(s));
@@ -202,10 +203,10 @@ fn get_submission(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordErro
     Ok(())
 }
 
-fn get_extra(f: &mut Fields<'_>, fin: &mut Finish, key: &str) -> Result<(), RecordError> {
-    let value = f.text()?;
-    if !value.is_empty() {
-        fin.spec.extra.push((key.to_string(), value));
+fn get_option(f: &mut Fields<'_>, fin: &mut Finish, key: &str) -> Result<(), RecordError> {
+    let text = f.text()?;
+    if !text.is_empty() {
+        fin.spec.further.put_text(key, &text);
     }
     Ok(())
 }
@@ -214,19 +215,19 @@ fn get_extra(f: &mut Fields<'_>, fin: &mut Finish, key: &str) -> Result<(), Reco
 fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // inFileSpool commandSpool rsvId, and additionalInfo after exceptMask
     f.skip(3)?;
-    get_extra(f, fin, extra::SLA)?;
+    get_option(f, fin, further::SLA)?;
     fin.exceptions = f.num()?;
     f.skip(1)?;
     fin.exit_info = f.num()?;
     // warningAction warningTimePeriod
     f.skip(2)?;
     fin.charged = f.text()?;
-    get_extra(f, fin, extra::LICENSE)?;
-    get_extra(f, fin, extra::APP)?;
+    get_option(f, fin, further::LICENSE)?;
+    get_option(f, fin, further::APP)?;
     fin.spec.post_exec = ByteStr(f.bytes()?.into_owned());
     // runtimeEstimation
     f.skip(1)?;
-    get_extra(f, fin, extra::GROUP)?;
+    get_option(f, fin, further::GROUP)?;
     // requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId
     f.skip(5)?;
     fin.spec.description = f.text()?;

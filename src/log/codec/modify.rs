@@ -4,7 +4,8 @@
 //! nothing is done about it.
 
 use super::new::{
-    get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place, warn_period,
+    get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place, warn_action,
+    warn_period,
 };
 use super::options::{OPT2, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3};
 use super::record::{put_job_file, put_list};
@@ -12,7 +13,7 @@ use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use crate::lang::jobname::IndexList;
 use crate::model::event::{ElementRange, Event, JobModify};
-use crate::model::job::{JobSpec, SpoolRef, extra};
+use crate::model::job::{JobSpec, SpoolRef};
 use crate::model::specfield::SpecField;
 
 /// Everything after the record's head.
@@ -84,20 +85,20 @@ fn put_options(out: &mut Vec<u8>, s: &JobSpec) {
     // rsvId extsched, warningTimePeriod, warningAction
     out.extend_from_slice(b" \"\" \"\"");
     put_int(out, warn_period(s));
-    put_str(out, s.given(extra::WARN_ACTION).as_bytes());
-    put_str(out, s.given(extra::GROUP).as_bytes());
+    put_str(out, warn_action(s).as_bytes());
+    put_str(out, s.further.job_group.as_bytes());
     // sla licenseProject
     out.extend_from_slice(b" \"\" \"\"");
     put_int(out, lsb_options3(s));
     // delOptions3
     out.extend_from_slice(b" 0");
-    put_str(out, s.given(extra::APP).as_bytes());
+    put_str(out, s.further.application.as_bytes());
     // apsString
     out.extend_from_slice(b" \"\"");
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
     out.extend_from_slice(b" -1");
-    put_str(out, s.given(extra::REQUEUE).as_bytes());
+    put_str(out, s.further.requeue.as_bytes());
     out.extend_from_slice(b" 0 -1 \"\"");
     put_str(out, s.description.as_bytes());
     // submitExt, src and dst cluster, options4 delOptions4

@@ -10,7 +10,9 @@ use super::record_error::RecordError;
 use super::text::{Fields, Pairs, Tail, find_tail, nums, put_int, put_str, put_u64};
 use crate::model::ByteStr;
 use crate::model::event::JobNew;
-use crate::model::job::{JobSpec, Limits, SpoolRef, copies, extra, opt2};
+use crate::model::further::{WARN_ACTION, WarnTime};
+use crate::model::job::{JobSpec, Limits, SpoolRef, opt2};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// gid of a job whose log does not tell it (another LSF's): nogroup.
@@ -72,18 +74,26 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
 
 /// nxf, then subFn execFn opt of each.
 pub(super) fn put_copies(out: &mut Vec<u8>, s: &JobSpec) {
-    let copies = copies(s);
+    let copies = &s.further.copies;
     put_int(out, copies.len() as i64);
-    for c in copies {
+    for c in copies.iter() {
         put_str(out, c.local.as_bytes());
         put_str(out, c.remote.as_bytes());
         put_int(out, c.op.bits());
     }
 }
 
+/// The text of the warning action; empty: none.
+pub(super) fn warn_action(s: &JobSpec) -> Cow<'_, str> {
+    s.further.text(WARN_ACTION).unwrap_or_default()
+}
+
 /// Seconds before the control action; -1 where they are a share, which only the tail tells.
 pub(super) fn warn_period(s: &JobSpec) -> i64 {
-    s.given(extra::WARN_TIME).parse().unwrap_or(-1)
+    match s.further.warn_time {
+        Some(WarnTime::Seconds(seconds)) => i64::try_from(seconds).unwrap_or(-1),
+        Some(WarnTime::Percent(_)) | None => -1,
+    }
 }
 
 fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
@@ -107,23 +117,23 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     // idx inFileSpool commandSpool jobSpoolDir
     out.extend_from_slice(b" 0 \"\" \"\" \"\"");
     put_int(out, if s.priority == 0 { -1 } else { i64::from(s.priority) });
-    let group = s.given(extra::GROUP);
+    let group = &s.further.job_group;
     if !group.is_empty() {
         put_str(out, group.as_bytes());
     }
     if warned(s) {
-        put_str(out, s.given(extra::WARN_ACTION).as_bytes());
+        put_str(out, warn_action(s).as_bytes());
         put_int(out, warn_period(s));
     }
     put_limit(out, s.limits.thread);
     // SLArunLimit
     put_int(out, -1);
     put_int(out, lsb_options3(s));
-    put_str(out, s.given(extra::APP).as_bytes());
+    put_str(out, s.further.application.as_bytes());
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
     out.extend_from_slice(b" -1");
-    put_str(out, s.given(extra::REQUEUE).as_bytes());
+    put_str(out, s.further.requeue.as_bytes());
     out.extend_from_slice(b" 0 -1 \"\"");
     if !s.description.is_empty() {
         put_str(out, s.description.as_bytes());
@@ -132,7 +142,7 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     out.extend_from_slice(b" 0 0 0 \"\" -1 \"\" -1 \"\"");
     // subcwd
     put_str(out, s.cwd.as_bytes());
-    put_str(out, s.given(extra::OUT_DIR).as_bytes());
+    put_str(out, s.further.out_dir.as_bytes());
     // dcTmpls dcVmActions and seven not decoded
     out.extend_from_slice(b" \"\" \"\" 0 -1 0 \"\" \"\" 0 \"\"");
 }
@@ -156,7 +166,7 @@ fn put_tail(out: &mut Vec<u8>, new: &JobNew) {
             put_place(&mut tail, out, key, at);
         }
     }
-    for (name, value) in &s.extra {
+    for (name, value) in s.further.texts() {
         tail.text_named(out, "lsf.x.", name.as_bytes(), value.as_bytes());
     }
     tail.end(out);
@@ -317,7 +327,7 @@ fn get_tail(new: &mut JobNew, s: &mut JobSpec, pairs: &Pairs<'_>) {
             rest => {
                 if let Some(name) = rest.strip_prefix(b"x.") {
                     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-                    s.extra.push((text(name), text(value)));
+                    s.further.put_text(&text(name), &text(value));
                 }
             }
         }

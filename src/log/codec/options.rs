@@ -1,6 +1,6 @@
 //! The option bits of a submission as LSF's tools expect them in a record (lsb.events(5)).
 
-use crate::model::job::{JobSpec, extra};
+use crate::model::job::JobSpec;
 
 /// lsbatch bits of options2 that are written (the numbers of lsbatch.h).
 pub(super) mod sub2 {
@@ -49,7 +49,7 @@ pub(super) fn lsb_options(spec: &JobSpec) -> u32 {
         (!spec.err_file.is_empty(), opt::ERR_FILE),
         (!spec.user_group.is_empty(), opt::USER_GROUP),
         (!spec.limit_spec.is_empty(), sub::HOST_SPEC),
-        (!spec.given(extra::FILE).is_empty(), sub::OTHER_FILES),
+        (!spec.further.copies.is_empty(), sub::OTHER_FILES),
         (!spec.depend.is_empty(), opt::DEPEND_COND),
         (!spec.res_req.is_empty(), opt::RES_REQ),
         (!spec.pre_exec.is_empty(), opt::PRE_EXEC),
@@ -68,7 +68,7 @@ pub(super) fn lsb_options2(spec: &JobSpec) -> u32 {
             bits |= theirs;
         }
     }
-    if !spec.given(extra::GROUP).is_empty() {
+    if !spec.further.job_group.is_empty() {
         bits |= sub2::JOB_GROUP;
     }
     if warned(spec) {
@@ -97,5 +97,5 @@ pub(super) fn lsb_options3(spec: &JobSpec) -> u32 {
 
 /// Is a warning recorded?
 pub(super) fn warned(s: &JobSpec) -> bool {
-    !s.given(extra::WARN_ACTION).is_empty()
+    s.further.warn_action.is_some()
 }

@@ -6,7 +6,8 @@ use crate::model::ByteStr;
 use crate::model::JobRef;
 use crate::model::bytes::log_loses;
 use crate::model::event::*;
-use crate::model::job::{JobSpec, Limits, SpoolRef, Usage, extra, stat};
+use crate::model::further::{self, Further};
+use crate::model::job::{JobSpec, Limits, SpoolRef, Usage, stat};
 use crate::model::specfield::SpecField;
 use std::sync::Arc;
 
@@ -279,13 +280,32 @@ fn what_is_no_record_is_refused_and_what_is_newer_stops() {
 }
 
 #[test]
+fn further_options_of_an_earlier_record_are_read_into_their_fields_and_written_alike() {
+    let plain = line(Event::JobNew(Box::new(plain_job())));
+    let tail = concat!(
+        r#"7 "lsf.gid" "100" "lsf.options" "0" "lsf.x.g" "/a/b" "lsf.x.Q" "3 EXCLUDE(20)" "#,
+        r#""lsf.x.hostslots" "h1 2" "lsf.x.dep" "done(7)" "lsf.x.filled" "run slots""#
+    );
+    let text = plain.replace(r#"2 "lsf.gid" "100" "lsf.options" "0""#, tail);
+    let Event::JobNew(new) = read_record(text.as_bytes()).unwrap().event else { panic!() };
+    let read = &new.spec.further;
+    assert_eq!((&*read.job_group, &*read.requeue), ("/a/b", "3 EXCLUDE(20)"));
+    assert_eq!(
+        (&*read.host_lines, &*read.resolved_condition),
+        (&[("h1".into(), 2)][..], "done(7)")
+    );
+    assert!(read.filled_by_queue.slots && read.unread.is_empty());
+    assert!(line(Event::JobNew(new)).trim_end().ends_with(tail), "{tail}");
+}
+
+#[test]
 fn user_text_never_passes_for_a_tail_or_a_record() {
     let mut job = plain_job();
     job.gid = 5;
     Arc::make_mut(&mut job.spec).command =
         "1 \"lsf.gid\" \"0\"\n\"JOB_CLEAN\" \"10.1\" 1 7610 0".into();
     Arc::make_mut(&mut job.spec).hosts = vec!["lsf.gid".into(), "lsf.env".into()];
-    Arc::make_mut(&mut job.spec).extra = vec![("gid\" \"0".into(), "lsf.gid\" \"0".into())];
+    Arc::make_mut(&mut job.spec).further.put_text("gid\" \"0", "lsf.gid\" \"0");
     job.request = "\" 1 \"lsf.gid\" \"0".into();
     let text = line(Event::JobNew(Box::new(job.clone())));
     assert_eq!(text.matches('\n').count(), 1);

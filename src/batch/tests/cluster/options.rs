@@ -1,7 +1,7 @@
 //! A submission by the options of bsub. The real ones are read by the applet, which is not in this
 //! package; these are as many as tests of the scheduler need, and an unknown one is a mistake.
 
-use crate::model::job::{JobSpec, extra, opt, opt2};
+use crate::model::job::{JobSpec, opt, opt2};
 
 /// `-q night -n 2,4 -R 'rusage[mem=10]' sleep 5`. The command is `x` where none is given; `-b +60`
 /// is a start time in so many seconds; -hostfile takes the text of the file, `h1 2 h2 1`.
@@ -30,7 +30,7 @@ fn flag(spec: &mut JobSpec, word: &str) -> bool {
         "-x" => spec.options |= opt::EXCLUSIVE,
         "-r" => spec.options |= opt::RERUNNABLE,
         "-rn" => spec.options2 |= opt2::NEVER_RERUN,
-        "-ti" => spec.extra.push((extra::ORPHAN.to_owned(), "Y".to_owned())),
+        "-ti" => spec.further.put_text("ti", "Y"),
         "-H" => spec.options2 |= opt2::HOLD,
         _ => return false,
     }
@@ -51,12 +51,12 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
-        "-Q" => spec.extra.push((extra::REQUEUE.to_owned(), value.to_owned())),
+        "-Q" => spec.further.put_text("Q", value),
         "-hostfile" => {
             let slots = value.split_whitespace().skip(1).step_by(2);
             let all = slots.map(|n| n.parse::<u32>().unwrap_or_else(|_| panic!("{value}"))).sum();
             (spec.min_slots, spec.max_slots) = (all, all);
-            spec.extra.push((extra::HOST_SLOTS.to_owned(), value.to_owned()));
+            spec.further.put_text("hostslots", value);
         }
         _ => panic!("unknown option {word}"),
     }

@@ -8,9 +8,9 @@ const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 
 /// A job that brings a file back.
 fn bringing(n: u32) -> StartJob {
-    let extra = vec![("f".to_string(), "c < r".to_string())];
+    let further = Further::from_iter([("f", "c < r")]);
     StartJob {
-        spec: JobSpec { extra, ..JobSpec::default() }.into(),
+        spec: JobSpec { further, ..JobSpec::default() }.into(),
         env: ENV,
         user: "u".into(),
         ..order(n)

@@ -31,9 +31,8 @@ fn a_warning_comes_before_the_run_limit_once() {
         let mut r = Rig::new();
         let limits = Limits { run: Some(limit), ..Limits::default() };
         r.template.ignores = vec![10, 12];
-        let given = |k: &str, v: &str| (k.to_string(), v.to_string());
-        let extra = vec![given("wa", "USR1"), given("wt", time)];
-        let spec = JobSpec { extra, ..JobSpec::default() };
+        let further = [("wa", "USR1"), ("wt", time)].into_iter().collect();
+        let spec = JobSpec { further, ..JobSpec::default() };
         r.start(StartJob { limits, spec: spec.into(), ..order(1) });
         let pid = r.pid();
         r.wait(at - 2);
@@ -56,9 +55,8 @@ fn a_command_warns_as_the_user_and_ends_nothing() {
     let mut r = Rig::new();
     let limits = Limits { run: Some(60), ..Limits::default() };
     r.template.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
-    let given = |k: &str, v: &str| (k.to_string(), v.to_string());
-    let extra = vec![given("wa", "touch x; false"), given("wt", "20")];
-    let spec = JobSpec { extra, ..JobSpec::default() };
+    let further = [("wa", "touch x; false"), ("wt", "20")].into_iter().collect();
+    let spec = JobSpec { further, ..JobSpec::default() };
     let env = SpoolRef { spool: 1, at: 0, len: 6 };
     r.start(StartJob { limits, spec: spec.into(), env, user: "u".into(), ..order(1) });
     r.order(SbdMsg::Blob { at: env, data: b"MINE=1".to_vec().into() });

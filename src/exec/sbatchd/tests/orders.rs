@@ -84,8 +84,8 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
     // a job that goes back to its queue is not begun beside it
     let mut r = Rig::new();
     r.slow = true;
-    let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
-    let spec = JobSpec { extra, ..JobSpec::default() };
+    let further = Further::from_iter([("Q", "3")]);
+    let spec = JobSpec { further, ..JobSpec::default() };
     r.start(StartJob { spec: spec.into(), post_exec: "after".into(), ..order(1) });
     r.told.clear();
     r.exits(501, 3 << 8);
@@ -104,7 +104,7 @@ fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
     r.feed_launcher(Input::Start);
     r.wait(1);
     assert_eq!(posts(&mut r).last(), Some(&Post::Failed));
-    let copied = JobSpec { extra: vec![("f".into(), "a < b".into())], ..JobSpec::default() };
+    let copied = JobSpec { further: Further::from_iter([("f", "a < b")]), ..JobSpec::default() };
     for (n, spec) in [(2, JobSpec::default()), (3, copied)] {
         r.start(StartJob { spec: spec.into(), ..order(n) });
         r.told.clear();
@@ -358,8 +358,8 @@ fn runs_after_which_a_job_goes_back_to_its_queue_are_not_mailed_one_by_one() {
             out: "/home/u/.lsbatch/1.out".into(),
             ..Ready::default()
         })));
-        let extra = vec![(extra::REQUEUE.to_string(), "3".to_string())];
-        let spec = JobSpec { extra, ..JobSpec::default() };
+        let further = Further::from_iter([("Q", "3")]);
+        let spec = JobSpec { further, ..JobSpec::default() };
         r.start(StartJob { spec: spec.into(), last_requeue: last, ..order(1) });
         r.exits(501, status << 8);
         assert_eq!(mails(&r).len(), want, "{last} {status}");

@@ -80,7 +80,7 @@ fn spec() -> impl Strategy<Value = JobSpec> {
                 limits,
                 priority: min_slots % 7,
                 hosts: lists.0,
-                extra: lists.1,
+                further: lists.1.into_iter().collect(),
             }
         },
     )
@@ -220,7 +220,7 @@ fn job_requeue() -> impl Strategy<Value = Event> {
 
 fn job_modify() -> impl Strategy<Value = Event> {
     (job_new(), any::<[u32; 2]>(), vec(1u32..9, 0..3)).prop_map(|(new, [job, uid], starts)| {
-        let spec = JobSpec { extra: Vec::new(), ..(*new.spec).clone() };
+        let spec = JobSpec { further: Further::default(), ..(*new.spec).clone() };
         let exact = SpoolRef { spool: 1, at: 2, len: 3 };
         let fields = vec![SpecField::Name, SpecField::ResReq];
         let (user, submit_time) = (new.user, new.submit_time);
@@ -349,8 +349,8 @@ proptest! {
         s.name = String::from_utf8_lossy(&texts[5]).into_owned();
         s.project = String::from_utf8_lossy(&texts[6]).into_owned();
         s.hosts = vec![String::from_utf8_lossy(&texts[7]).into_owned()];
-        s.extra = vec![(String::from_utf8_lossy(&texts[8]).into_owned(),
-                        String::from_utf8_lossy(&texts[9]).into_owned())];
+        s.further.put_text(&String::from_utf8_lossy(&texts[8]),
+                           &String::from_utf8_lossy(&texts[9]));
         job.user = String::from_utf8_lossy(&texts[10]).into_owned();
         job.request = String::from_utf8_lossy(&texts[11]).into_owned();
         let mut out = Vec::new();
@@ -374,9 +374,8 @@ proptest! {
         spec.home = ByteStr::default();
         spec.limit_spec.clear();
         spec.user_group.clear();
-        // in the order in which it stands there
-        let kept = [extra::SLA, extra::LICENSE, extra::APP, extra::GROUP];
-        spec.extra = kept.map(|key| (key.to_string(), format!("of {key}"))).to_vec();
+        let kept = [further::SLA, further::LICENSE, further::APP, further::GROUP];
+        spec.further = kept.map(|key| (key, format!("of {key}"))).into_iter().collect();
         (spec.umask, spec.priority) = (0, 0);
         let fin = Finish {
             event_time: times[0],

@@ -1,0 +1,147 @@
+//! The resource limits of a job.
+
+use serde::{Deserialize, Serialize};
+
+fn unset(value: &Option<u64>) -> bool {
+    value.is_none()
+}
+
+/// Resource limits of a job; `None` is unlimited. Sizes in KB, times in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    #[serde(skip_serializing_if = "unset")]
+    pub cpu: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub fsize: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub data: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub stack: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub core: Option<u64>,
+    /// -M: resident memory.
+    #[serde(skip_serializing_if = "unset")]
+    pub rss: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub swap: Option<u64>,
+    /// -W: run limit, seconds.
+    #[serde(skip_serializing_if = "unset")]
+    pub run: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub process: Option<u64>,
+    #[serde(skip_serializing_if = "unset")]
+    pub thread: Option<u64>,
+}
+
+/// One of the limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitKind {
+    Cpu,
+    Fsize,
+    Data,
+    Stack,
+    Core,
+    Rss,
+    Swap,
+    Run,
+    Process,
+    Thread,
+}
+
+impl LimitKind {
+    pub const ALL: [LimitKind; 10] = [
+        LimitKind::Cpu,
+        LimitKind::Fsize,
+        LimitKind::Data,
+        LimitKind::Stack,
+        LimitKind::Core,
+        LimitKind::Rss,
+        LimitKind::Swap,
+        LimitKind::Run,
+        LimitKind::Process,
+        LimitKind::Thread,
+    ];
+
+    /// The word of records and messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            LimitKind::Cpu => "cpu",
+            LimitKind::Fsize => "fsize",
+            LimitKind::Data => "data",
+            LimitKind::Stack => "stack",
+            LimitKind::Core => "core",
+            LimitKind::Rss => "rss",
+            LimitKind::Swap => "swap",
+            LimitKind::Run => "run",
+            LimitKind::Process => "process",
+            LimitKind::Thread => "thread",
+        }
+    }
+
+    pub fn of_word(word: &str) -> Option<LimitKind> {
+        LimitKind::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+impl Limits {
+    pub fn get(&self, kind: LimitKind) -> Option<u64> {
+        match kind {
+            LimitKind::Cpu => self.cpu,
+            LimitKind::Fsize => self.fsize,
+            LimitKind::Data => self.data,
+            LimitKind::Stack => self.stack,
+            LimitKind::Core => self.core,
+            LimitKind::Rss => self.rss,
+            LimitKind::Swap => self.swap,
+            LimitKind::Run => self.run,
+            LimitKind::Process => self.process,
+            LimitKind::Thread => self.thread,
+        }
+    }
+
+    pub fn get_mut(&mut self, kind: LimitKind) -> &mut Option<u64> {
+        match kind {
+            LimitKind::Cpu => &mut self.cpu,
+            LimitKind::Fsize => &mut self.fsize,
+            LimitKind::Data => &mut self.data,
+            LimitKind::Stack => &mut self.stack,
+            LimitKind::Core => &mut self.core,
+            LimitKind::Rss => &mut self.rss,
+            LimitKind::Swap => &mut self.swap,
+            LimitKind::Run => &mut self.run,
+            LimitKind::Process => &mut self.process,
+            LimitKind::Thread => &mut self.thread,
+        }
+    }
+}
+
+/// Some of the limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitSet(u16);
+
+impl LimitSet {
+    pub fn insert(&mut self, kind: LimitKind) {
+        self.0 |= 1 << kind as u16;
+    }
+    pub fn remove(&mut self, kind: LimitKind) {
+        self.0 &= !(1 << kind as u16);
+    }
+    pub fn contains(self, kind: LimitKind) -> bool {
+        self.0 >> kind as u16 & 1 == 1
+    }
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    pub fn iter(self) -> impl Iterator<Item = LimitKind> {
+        LimitKind::ALL.into_iter().filter(move |kind| self.contains(*kind))
+    }
+}
+
+impl FromIterator<LimitKind> for LimitSet {
+    fn from_iter<I: IntoIterator<Item = LimitKind>>(kinds: I) -> LimitSet {
+        let mut set = LimitSet::default();
+        kinds.into_iter().for_each(|kind| set.insert(kind));
+        set
+    }
+}

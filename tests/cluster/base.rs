@@ -244,7 +244,7 @@ fn busy_processor_shows(rig: &Rig) {
 }
 
 #[test]
-fn what_the_base_commands_say() {
+fn base_commands_show_hosts_loads_and_resources() {
     let rig = Rig::up("base", 2);
     rig.ready();
     let ok = |h: &str| rig.run("lsload", &[h]).out.contains(" ok ");

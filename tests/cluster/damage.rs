@@ -52,7 +52,7 @@ fn a_flipped_byte_holds_the_job_until_released() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_keeps() {
+fn a_full_disk_refuses_submissions_and_keeps_the_acknowledged_jobs() {
     let rig = Rig::up("full", 1);
     let job = rig.bsub(&["-o", "/dev/null", "sleep 1; exit 5"]);
     wait_for("the job to run", || rig.stat(job) == "RUN");

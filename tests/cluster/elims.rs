@@ -78,7 +78,7 @@ fn log(rig: &Rig, host: &str) -> String {
 const NUMERIC: &str = "Numeric 15 Y (test)\n";
 
 #[test]
-fn the_table_of_locations() {
+fn elims_report_at_the_locations_of_lsf_cluster() {
     let dir = std::env::temp_dir().join(format!("lsf-elimseen-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let at = dir.to_str().unwrap().to_owned();
@@ -161,7 +161,7 @@ impl Drop for Seen {
 }
 
 #[test]
-fn the_sample_elim_and_hosts_that_want_none() {
+fn the_sample_elim_reports_on_the_hosts_that_want_it() {
     // no `default`: elims on the master for [all], on the first of the list; none on host3
     let map = "myrsc ([all])\npair ([host2 host3])\n";
     let resources = format!("myrsc {NUMERIC}pair {NUMERIC}");

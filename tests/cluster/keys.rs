@@ -99,10 +99,13 @@ fn a_key_that_is_missing_or_not_private_is_named_with_file_and_host() {
     assert!(!host_is(&rig, "host2", "ok"));
     // The key bytes are in no log.
     let secret = good.split_whitespace().last().unwrap();
+    let mut logs = 0;
     for e in std::fs::read_dir(rig.path("log")).unwrap().flatten() {
         let text = std::fs::read(e.path()).unwrap();
         assert!(!String::from_utf8_lossy(&text).contains(&secret[..16]), "{:?}", e.path());
+        logs += usize::from(!text.is_empty());
     }
+    assert!(logs > 0, "no log was written");
     // Nobody has to start anything once the key is right.
     private(&key, &good);
     wait_for("host2 to be back", || host_is(&rig, "host2", "ok"));

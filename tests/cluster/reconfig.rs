@@ -182,6 +182,7 @@ fn in_force(rig: &Rig, name: &str) {
     let names: Vec<&str> =
         shown.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
     // Both policies have the same queues: their order tells them apart.
+    assert!(wanted.len() > 1, "{text}");
     assert_eq!(names, wanted, "{name}: {shown}");
 }
 

@@ -147,10 +147,13 @@ fn rolls(name: &str, order: [&str; 3]) {
         assert_eq!(rig.end_of(job), "EXIT");
         assert_eq!(rig.field(&job.to_string(), "exit_code"), code.to_string());
     }
+    let mut logs = 0;
     for log in std::fs::read_dir(rig.path("log")).unwrap().flatten() {
         let text = std::fs::read_to_string(log.path()).unwrap();
         assert!(!text.contains("protocol version"), "{:?}: {text}", log.path());
+        logs += usize::from(!text.is_empty());
     }
+    assert!(logs > 0, "no log was written");
 }
 
 #[test]

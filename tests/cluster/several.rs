@@ -29,8 +29,8 @@ const ENDED: [&str; 2] = [
 ];
 
 #[test]
-fn listings_of_several_users() {
-    if !Site::possible("listings_of_several_users") {
+fn listings_show_the_jobs_of_several_users() {
+    if !Site::possible("listings_show_the_jobs_of_several_users") {
         return;
     }
     let mut site = Site::new("several", 2);

@@ -97,7 +97,7 @@ fn a_submission_costs_no_file_no_sync_and_no_process() {
 }
 
 #[test]
-fn the_table_of_strace_is_read() {
+fn the_table_of_strace_is_read_with_all_its_columns() {
     let text = "% time     seconds  usecs/call     calls    errors syscall\n\
                 ------ ----------- ----------- --------- --------- ------\n \
                 60.00    0.000600           1       600           epoll_wait\n \

@@ -39,8 +39,8 @@ fn hears_no_network(pid: u32) {
 }
 
 #[test]
-fn jobs_are_their_users_and_nobody_elses() {
-    if !Site::possible("jobs_are_their_users_and_nobody_elses") {
+fn jobs_can_be_controlled_by_their_owner_and_administrators_alone() {
+    if !Site::possible("jobs_can_be_controlled_by_their_owner_and_administrators_alone") {
         return;
     }
     let site = Site::up("users", 3);

@@ -60,7 +60,7 @@ fn a_killed_job_may_be_done() {
 }
 
 #[test]
-fn many_at_once() {
+fn bkill_b_ends_running_jobs_and_removes_pending_ones() {
     let run_id = bsub(&["-J", "bulk", "-o", "/dev/null", "sleep", "300"]);
     until(&run_id, "RUN");
     bsub(&["-H", "-J", "bulk", "true"]);
@@ -79,7 +79,7 @@ fn many_at_once() {
 }
 
 #[test]
-fn jobs_of_a_state() {
+fn bkill_stat_ends_only_jobs_of_the_given_state() {
     let run_id = bsub(&["-J", "of_state", "-o", "/dev/null", "sleep", "300"]);
     let held = bsub(&["-H", "-J", "of_state", "true"]);
     until(&run_id, "RUN");
@@ -108,7 +108,7 @@ fn all_and_finished_ones_are_stopped() {
 }
 
 #[test]
-fn help_by_category() {
+fn help_of_a_category_lists_the_options_of_that_category() {
     let words = |args: &[&str]| {
         let said = run(args[0], &args[1..]);
         assert_eq!((said.code, said.out.as_str()), (0, ""), "{args:?}");

@@ -60,7 +60,7 @@ fn hosts_open_and_close() {
 }
 
 #[test]
-fn a_clean_configuration() {
+fn badmin_with_a_correct_configuration_finds_no_errors_and_reconfigures() {
     let said = run("badmin", &["ckconfig"]);
     assert_eq!((said.code, said.out.as_str()), (0, "No errors found.\n\n"), "{}", said.err);
     assert!(said.err.starts_with("\nChecking configuration files ...\n"), "{}", said.err);
@@ -70,7 +70,7 @@ fn a_clean_configuration() {
 }
 
 #[test]
-fn what_is_no_command() {
+fn badmin_refuses_unknown_commands_with_its_usage() {
     let said = run("badmin", &["nosuch"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: badmin"), "{}", said.err);
@@ -167,7 +167,7 @@ fn typed(mut c: std::process::Command, answers: &str) -> (String, Option<i32>) {
 }
 
 #[test]
-fn on_a_terminal_it_asks() {
+fn badmin_reconfig_on_a_terminal_asks_about_errors_and_warnings() {
     let Some(envdir) = changed_queues("asked", BROKEN) else { return };
     let (text, code) = on_a_terminal(&envdir, &["reconfig"], "y\n");
     assert_eq!(code, Some(255), "{text}");

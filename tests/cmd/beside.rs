@@ -42,7 +42,7 @@ fn why(rig: &Rig, id: &str) -> String {
 }
 
 #[test]
-fn commands_files_and_programs_of_the_site() {
+fn submissions_use_commands_files_and_programs_of_the_site() {
     let rig = cluster();
     commands_before_and_after(&rig);
     pre_execution_that_aborts(&rig);

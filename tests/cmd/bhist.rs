@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn the_life_of_a_job() {
+fn bhist_shows_the_life_of_a_job() {
     let id = bsub(&["-J", "history", "-o", "/dev/null", "exit 3"]);
     assert_eq!(end_of(&id), "EXIT");
     let table = ok("bhist", &[&id]);
@@ -31,7 +31,7 @@ fn the_life_of_a_job() {
 }
 
 #[test]
-fn held_and_killed() {
+fn bhist_of_held_elements_shows_the_kill_of_one() {
     let id = bsub(&["-H", "-J", "hist[1-3]", "sleep", "300"]);
     assert_eq!(ok("bhist", &[&id]).lines().count(), 5);
     ok("bkill", &[&format!("{id}[2]")]);
@@ -44,7 +44,7 @@ fn held_and_killed() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bhist_without_a_matching_job_says_so() {
     for args in [&["99999"][..], &["-l", "99999"], &["-J", "no_such_name"], &["-u", "nosuch", "-a"]]
     {
         let want = Said { code: 255, out: String::new(), err: "No matching job found\n".into() };
@@ -103,7 +103,7 @@ fn over(log: &str, args: &[&str]) -> Said {
 }
 
 #[test]
-fn another_lsfs_log() {
+fn bhist_shows_the_log_of_another_lsf() {
     let log = include_str!("expected/past.events");
     let table = "\
 Summary of time in seconds spent in various states:

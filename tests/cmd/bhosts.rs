@@ -4,7 +4,7 @@ use crate::common::*;
 use serde_json::Value;
 
 #[test]
-fn the_table() {
+fn bhosts_has_the_columns_of_lsf() {
     let out = ok("bhosts", &[]);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(
@@ -24,7 +24,7 @@ fn the_table() {
 }
 
 #[test]
-fn integers_for_scripts() {
+fn bhosts_o_prints_integers_for_scripts() {
     let out = ok("bhosts", &["-noheader", "-o", "hname max ng"]);
     assert!(!out.is_empty());
     for line in out.lines() {
@@ -40,7 +40,7 @@ fn integers_for_scripts() {
 }
 
 #[test]
-fn requirements_select_hosts() {
+fn bhosts_r_selects_hosts_by_requirement() {
     let all = ok("bhosts", &[]);
     assert_eq!(ok("bhosts", &["-R", "select[ncpus>0]"]).lines().count(), all.lines().count());
     let none = run("bhosts", &["-R", "select[ncpus>100000]"]);
@@ -51,7 +51,7 @@ fn requirements_select_hosts() {
 }
 
 #[test]
-fn what_does_not_exist() {
+fn bhosts_of_an_unknown_host_says_so() {
     let words = "nosuch: Bad host name, host group name or cluster name\n";
     let want = Said { code: 255, out: String::new(), err: words.into() };
     assert_eq!(run("bhosts", &["nosuch"]), want);

@@ -17,7 +17,7 @@ fn a_job_is_visible_the_moment_bsub_has_answered() {
 }
 
 #[test]
-fn the_eight_columns() {
+fn bjobs_has_the_eight_columns_of_lsf() {
     let id = bsub(&["-H", "-q", "short", "-J", "a_name_of_more_than_ten", "sleep", "9"]);
     let out = ok("bjobs", &[&id]);
     let lines: Vec<&str> = out.lines().collect();
@@ -48,7 +48,7 @@ fn a_name_may_be_asked_for_by_any_part_of_it() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bjobs_without_a_matching_job_says_so() {
     let missing = [
         (&["99999"][..], "Job <99999> is not found\n"),
         (&["99999[2-4]"], "Job <99999[2-4]> is not found\n"),
@@ -83,7 +83,7 @@ fn nothing_matched() {
 }
 
 #[test]
-fn known_and_unknown_jobs_at_once() {
+fn bjobs_of_known_and_unknown_jobs_shows_the_known_and_names_the_others() {
     let id = bsub(&["-H", "true"]);
     let got = run("bjobs", &["-noheader", "-o", "jobid", &id, "99999"]);
     assert_eq!(got, said(255, &format!("{id}\n"), "Job <99999> is not found\n"));
@@ -91,7 +91,7 @@ fn known_and_unknown_jobs_at_once() {
 }
 
 #[test]
-fn how_jobs_end() {
+fn bjobs_shows_exit_code_and_reason_of_ended_jobs() {
     let good = bsub(&["-o", "/dev/null", "exit 0"]);
     let bad = bsub(&["-o", "/dev/null", "exit 3"]);
     let killed = bsub(&["-H", "sleep", "300"]);
@@ -116,7 +116,7 @@ fn how_jobs_end() {
 }
 
 #[test]
-fn json() {
+fn bjobs_json_has_records_and_errors() {
     let id = bsub(&["-H", "-J", "json_job", "true"]);
     let read = |args: &[&str]| -> Value {
         serde_json::from_str(&run("bjobs", args).out).unwrap_or_else(|e| panic!("{args:?}: {e}"))
@@ -142,7 +142,7 @@ fn json() {
 }
 
 #[test]
-fn arrays() {
+fn bjobs_shows_elements_of_arrays_and_their_sums() {
     let id = bsub(&["-H", "-J", "listed[1-5:2]%2", "true"]);
     let format = ["-noheader", "-o", "jobid jobindex job_name"];
     let show = |job: &str| ok("bjobs", &[&format[..], &[job]].concat());
@@ -159,7 +159,7 @@ fn arrays() {
 }
 
 #[test]
-fn why_a_job_waits() {
+fn bjobs_p_tells_why_a_job_waits() {
     let first = bsub(&["-H", "true"]);
     let second = bsub(&["-w", &format!("done({first})"), "true"]);
     let out = ok("bjobs", &["-p", &second]);
@@ -203,7 +203,7 @@ fn no_control_reaches_the_terminal() {
 }
 
 #[test]
-fn a_directory_that_is_gone_shows() {
+fn bjobs_l_shows_that_the_working_directory_is_gone() {
     let dir = scratch("gone");
     let mut c = cmd("bsub");
     c.current_dir(&dir).args(["-H", "-o", "/dev/null", "true"]);
@@ -346,7 +346,7 @@ fn a_job_that_ends_is_shown_once_more_before_its_line_goes() {
 }
 
 #[test]
-fn what_a_job_was_submitted_with() {
+fn bjobs_env_and_script_print_those_of_the_submission() {
     let mut c = cmd("bsub");
     c.env("LSF_TEST_WORD", "two words").args(["-H", "-J", "kept[1-2]"]);
     let said = feed(c, b"#!/bin/sh\n#BSUB -P p\necho one\n\techo two\n");

@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn one_two_and_none() {
+fn bkill_of_known_and_unknown_jobs_ends_the_known_and_names_the_others() {
     let (a, b) = (bsub(&["-H", "sleep", "300"]), bsub(&["-H", "sleep", "300"]));
     let said = run("bkill", &[&a, &b, "99999"]);
     let out = format!("Job <{a}> is being terminated\nJob <{b}> is being terminated\n");
@@ -16,7 +16,7 @@ fn one_two_and_none() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bkill_without_a_matching_job_says_so() {
     for (args, words) in [
         (&["99999"][..], "Job <99999>: No matching job found\n"),
         (&["-J", "no_such_name", "0"], "Job <no_such_name> is not found\n"),
@@ -39,7 +39,7 @@ fn nothing_matched() {
 }
 
 #[test]
-fn elements_of_an_array() {
+fn bkill_of_elements_ends_only_these() {
     let id = bsub(&["-H", "-J", "kill_arr[1-5]", "sleep", "300"]);
     let said = run("bkill", &[&format!("{id}[2-3]")]);
     let out = format!("Job <{id}[2]> is being terminated\nJob <{id}[3]> is being terminated\n");
@@ -54,7 +54,7 @@ fn elements_of_an_array() {
 }
 
 #[test]
-fn the_last_of_a_name_and_all_of_a_name() {
+fn bkill_j_ends_the_last_of_a_name_and_with_0_all() {
     let ids: Vec<String> = (0..3).map(|_| bsub(&["-H", "-J", "several", "sleep", "300"])).collect();
     let last = format!("Job <{}> is being terminated\n", ids[2]);
     assert_eq!(ok("bkill", &["-J", "several"]), last);
@@ -66,8 +66,8 @@ fn the_last_of_a_name_and_all_of_a_name() {
 }
 
 #[test]
-fn signals() {
-    let dir = scratch("signals");
+fn bkill_s_delivers_signals_and_stops_and_resumes() {
+    let dir = scratch("bkill_s_delivers_signals_and_stops_and_resumes");
     let file = dir.join("got");
     let script = format!(
         "trap 'echo usr1 >> {0}' USR1; echo ready >> {0}; while :; do sleep 0.1; done",
@@ -89,13 +89,13 @@ fn signals() {
 }
 
 #[test]
-fn the_names_of_signals() {
+fn bkill_l_lists_the_names_of_signals() {
     let out = ok("bkill", &["-l"]);
     assert!(out.starts_with("HUP INT QUIT ILL TRAP ") && out.contains(" USR1 USR2"), "{out}");
 }
 
 #[test]
-fn a_running_job_ends_by_its_owner() {
+fn bkill_by_the_owner_ends_a_running_job_with_term_owner() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&id, "RUN");
     ok("bkill", &[&id]);
@@ -104,7 +104,7 @@ fn a_running_job_ends_by_its_owner() {
 }
 
 #[test]
-fn a_host_filters_elements() {
+fn bstop_m_stops_only_elements_on_the_host() {
     let words = ["-m", "host1 host2", "-J", "spread[1-3]", "-o", "/dev/null", "sleep", "300"];
     let id = bsub(&words);
     let on = |host: &str| {

@@ -26,7 +26,7 @@ fn a_pending_job_is_changed_and_set_back() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_said() {
+fn bmod_names_what_cannot_be_changed() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&id, "RUN");
     let said = run("bmod", &["-W", "5", &id]);
@@ -146,7 +146,7 @@ fn the_script_the_environment_and_limits_are_changed() {
 }
 
 #[test]
-fn an_input_file_is_copied() {
+fn bmod_is_copies_the_input_file() {
     let dir = scratch("bmod-is");
     let (input, out) = (dir.join("in"), dir.join("out"));
     std::fs::write(&input, "what was there\n").unwrap();

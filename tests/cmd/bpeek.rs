@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 
 #[test]
-fn what_a_job_has_written() {
+fn bpeek_prints_what_a_job_has_written() {
     let dir = scratch("bpeek");
     let (out, err) = (dir.join("o.%J").display().to_string(), dir.join("e").display().to_string());
     let id = bsub(&["-J", "peek", "-o", &out, "-e", &err, "echo one; echo bad >&2; sleep 300"]);
@@ -66,7 +66,7 @@ fn what_a_job_has_written() {
 }
 
 #[test]
-fn it_is_followed_to_its_end() {
+fn bpeek_f_follows_the_output_to_the_end_of_the_job() {
     // On each host: here, and through res of another.
     for host in ["host1", "host2"] {
         let dir = scratch(&format!("bpeek-f-{host}"));

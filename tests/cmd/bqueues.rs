@@ -4,7 +4,7 @@ use crate::common::*;
 use serde_json::Value;
 
 #[test]
-fn the_table() {
+fn bqueues_has_the_columns_of_lsf() {
     let out = ok("bqueues", &["normal"]);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(
@@ -66,7 +66,7 @@ HOSTS:  all\x20
 ";
 
 #[test]
-fn fields_and_json() {
+fn bqueues_o_prints_fields_and_json() {
     let id = bsub(&["-H", "-q", "short", "true"]);
     let got = ok("bqueues", &["-noheader", "-o", "qname stat delimiter='|'", "short"]);
     assert_eq!(got, "short|Open:Active\n");
@@ -80,7 +80,7 @@ fn fields_and_json() {
 }
 
 #[test]
-fn what_does_not_exist() {
+fn bqueues_of_an_unknown_queue_says_so() {
     let said = |err: &str| Said { code: 255, out: String::new(), err: err.into() };
     assert_eq!(run("bqueues", &["nosuch"]), said("nosuch: No such queue\n"));
     assert_eq!(run("bqueues", &["normal", "nosuch"]), said("nosuch: No such queue\n"));

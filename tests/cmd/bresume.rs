@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn a_stopped_and_a_held_job() {
+fn bresume_lets_stopped_and_held_jobs_go_on() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&id, "RUN");
     ok("bstop", &[&id]);
@@ -21,7 +21,7 @@ fn a_stopped_and_a_held_job() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bresume_without_a_matching_job_says_so() {
     let said = run("bresume", &["99999"]);
     assert_eq!((said.code, said.err.as_str()), (255, "Job <99999>: No matching job found\n"));
 }

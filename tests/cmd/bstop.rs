@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn a_running_and_a_pending_job() {
+fn bstop_suspends_running_and_pending_jobs() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&id, "RUN");
     assert_eq!(ok("bstop", &[&id]), format!("Job <{id}> is being stopped\n"));
@@ -20,7 +20,7 @@ fn a_running_and_a_pending_job() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bstop_without_a_matching_job_says_so() {
     let said = run("bstop", &["99999"]);
     assert_eq!((said.code, said.err.as_str()), (255, "Job <99999>: No matching job found\n"));
     let said = run("bstop", &[]);

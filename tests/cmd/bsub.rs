@@ -36,7 +36,7 @@ fn the_environment_shapes_the_answer() {
 
 /// Every rejection: arguments, standard error, exit code 255, nothing logged.
 #[test]
-fn rejections() {
+fn bsub_rejects_wrong_options_with_the_words_of_lsf() {
     let rows: &[(&[&str], &str)] = &[
         (&["-q", "nosuch"], "nosuch: No such queue"),
         (&["-m", "nosuch"], "nosuch: Bad host name, host group name or cluster name"),
@@ -81,7 +81,7 @@ fn rejections() {
 }
 
 #[test]
-fn usage_errors() {
+fn bsub_with_wrong_usage_prints_an_error_and_submits_nothing() {
     for (args, words) in [
         (&["-u"][..], "bsub: option requires an argument -- u\nUsage: bsub [-h] [-V]"),
         (&["-z", "sleep", MARK], "bsub: illegal option -- z\nUsage: bsub [-h] [-V]"),
@@ -99,7 +99,7 @@ fn usage_errors() {
 }
 
 #[test]
-fn a_script_that_cannot_be_read() {
+fn bsub_of_a_script_that_cannot_be_read_says_so() {
     let mut c = cmd("bsub");
     c.stdin(std::fs::File::open("/").unwrap());
     let said: Said = c.output().unwrap().into();
@@ -111,7 +111,7 @@ fn a_script_that_cannot_be_read() {
 }
 
 #[test]
-fn a_daemon_that_does_not_answer() {
+fn bsub_without_an_answer_of_mbatchd_says_that_nothing_was_submitted() {
     let dir = scratch("silent");
     // A port that nobody listens on, and no daemons at all.
     let text = format!(
@@ -205,7 +205,7 @@ fn the_working_directory_is_the_one_the_user_sees() {
 }
 
 #[test]
-fn times_are_told() {
+fn bsub_b_prints_the_begin_time() {
     let said = run("bsub", &["-o", "/dev/null", "-b", "2035:1:2:3:4", "true"]);
     assert_eq!(
         (said.code, said.err.as_str()),
@@ -325,7 +325,7 @@ fn dash_k_interrupted_leaves_the_job() {
 }
 
 #[test]
-fn an_array_is_one_job() {
+fn bsub_of_an_array_makes_one_job() {
     let dir = scratch("array");
     let out = format!("{}/%I", dir.display());
     let id = bsub(&["-J", "arr[1-3]%2", "-oo", &out, "echo element $LSB_JOBINDEX"]);

@@ -53,7 +53,7 @@ fn a_pending_job_is_moved() {
 }
 
 #[test]
-fn a_job_runs_again() {
+fn brequeue_runs_a_started_job_again() {
     let dir = scratch("brequeue");
     let file = dir.join("runs").display().to_string();
     let id = bsub(&["-o", "/dev/null", &format!("echo x >> {file}; exec sleep 300")]);

@@ -15,7 +15,10 @@ fn the_callers_row_counts_the_jobs() {
     let mine = all.lines().find(|l| l.split(' ').next() == Some(&me)).expect("a row");
     let pend: u32 = mine.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap();
     assert!(pend >= 2, "{mine}");
-    assert!(all.starts_with("default - -\n") || all.starts_with("default 0 0\n"), "{all}");
+    // LSF itself may count
+    let rows =
+        if own_site().is_some() { &["default - -"][..] } else { &["default - -", "default 0 0"] };
+    assert!(rows.contains(&all.lines().next().unwrap()), "{all}");
     ok("bkill", &[&id]);
     let said = run("busers", &["no-such-user"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
@@ -25,7 +28,7 @@ fn the_callers_row_counts_the_jobs() {
 }
 
 #[test]
-fn groups_that_are_not_there() {
+fn bugroup_and_bmgroup_of_unknown_groups_say_so() {
     let said = run("bugroup", &["nosuch"]);
     assert_eq!((said.code, said.err.as_str()), (255, "nosuch: Bad user group name\n"));
     let said = run("bmgroup", &["nosuch"]);
@@ -34,7 +37,7 @@ fn groups_that_are_not_there() {
 }
 
 #[test]
-fn parameters_in_force() {
+fn bparams_prints_the_parameters_in_force() {
     let short = ok("bparams", &[]);
     assert!(short.starts_with("Default Queues:  "), "{short}");
     assert!(short.ends_with("Job Accepting Interval:  0 seconds\n"), "{short}");

@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn a_condition_that_comes_true() {
+fn bwait_ends_when_the_condition_holds() {
     let id = bsub(&["-o", "/dev/null", "sleep", "1"]);
     let said = run("bwait", &["-w", &format!("done({id})"), "-t", "5"]);
     assert_eq!(said, Said { code: 0, out: String::new(), err: String::new() });
@@ -11,7 +11,7 @@ fn a_condition_that_comes_true() {
 }
 
 #[test]
-fn a_condition_that_can_never_be() {
+fn bwait_ends_when_the_condition_can_never_hold() {
     let id = bsub(&["-o", "/dev/null", "false"]);
     assert_eq!(end_of(&id), "EXIT");
     let said = run("bwait", &["-w", &format!("done({id})")]);
@@ -20,7 +20,7 @@ fn a_condition_that_can_never_be() {
 }
 
 #[test]
-fn bad_input() {
+fn bwait_refuses_wrong_conditions_and_options() {
     for (args, words) in [
         (&["-w", "foo("][..], "foo(: Dependency condition syntax error\n"),
         (&["-w", "done(99999)"], "99999: No matching job found\n"),

@@ -15,7 +15,7 @@ fn ended(words: &[&str], want: &str) -> String {
 }
 
 #[test]
-fn rule_1_the_answer_of_bsub() {
+fn rule_1_the_answer_of_bsub_is_one_line_with_the_job_id() {
     // with and without a queue, with notices, as an array, from a script, as a pack
     let rows: &[&[&str]] = &[
         &["-H", "true"],

@@ -247,7 +247,7 @@ fn the_input_and_the_command_file_are_copied() {
 }
 
 #[test]
-fn what_is_only_kept_is_kept() {
+fn options_without_effect_are_kept_in_the_log_and_can_be_changed() {
     let id = bsub(&["-H", "-hl", "-ptl", "1:30", "-eptl", "5", "-Q", "3", "true"]);
     let log = event_log();
     let new = log.lines().find(|l| l.starts_with("\"JOB_NEW\"") && l.contains(&format!(" {id} ")));

@@ -319,7 +319,7 @@ fn fields_of_a_started_job_say_where_and_since_when_it_runs() {
 }
 
 #[test]
-fn finished_and_parallel_and_elements() {
+fn fields_of_finished_parallel_and_array_jobs_have_their_values() {
     let done = bsub(&["-o", "/dev/null", "-n", "2", "-R", "span[hosts=1]", "true"]);
     let failed = bsub(&["-o", "/dev/null", "exit 3"]);
     until(&done, "DONE");
@@ -359,7 +359,7 @@ fn finished_and_parallel_and_elements() {
 }
 
 #[test]
-fn widths_and_delimiters_of_a_real_job() {
+fn fields_of_a_real_job_obey_widths_and_delimiters() {
     let id = bsub(&["-H", "-J", "a_name_of_more", "-M", "1536MB", "true"]);
     let show = |words: &[&str], format: &str| ok("bjobs", &[words, &["-o", format, &id]].concat());
     assert_eq!(show(&["-noheader"], "name: stat:-7 memlimit:8:G"), "*e_of_more   PSUSP 1.5G    \n");

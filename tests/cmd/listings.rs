@@ -56,7 +56,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
 ];
 
 #[test]
-fn what_is_refused() {
+fn listings_refuse_wrong_words_with_the_words_of_lsf() {
     for (command, words, why) in REFUSED {
         let said = run(command, words);
         let want = Said { code: 255, out: String::new(), err: format!("{why}\n") };
@@ -88,7 +88,7 @@ const LISTINGS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn readers_that_go_away_and_full_devices() {
+fn listings_end_quietly_without_a_reader_and_fail_on_a_full_device() {
     let id = bsub(&["-H", "-J", "full[1-300]", "true"]);
     for (command, words) in LISTINGS {
         let mut c = cmd(command);
@@ -162,7 +162,7 @@ const FORMS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_form_answers() {
+fn listings_answer_in_every_form() {
     let free = bsub(&["-H", "-J", "forms[1-2]", "true"]);
     let id = bsub(&["-J", "waits", "-w", &format!("done({free})"), "true"]);
     for (command, words) in FORMS {
@@ -180,7 +180,7 @@ fn every_form_answers() {
 
 /// A listing of things that the cluster does not have ends with a message on stderr.
 #[test]
-fn what_there_is_none_of() {
+fn listings_of_nothing_say_that_there_is_none() {
     for (command, words, why, code) in [
         ("bhosts", &["-x"][..], "There is no exceptional host found", 0),
         ("bhosts", &["-e"], "No host is exported to another cluster", 0),
@@ -218,7 +218,7 @@ fn what_there_is_none_of() {
 }
 
 #[test]
-fn formats_of_the_site_and_of_the_caller() {
+fn formats_of_the_caller_precede_those_of_the_site() {
     let id = bsub(&["-H", "-J", "formats", "true"]);
     let dir = scratch("formats");
     let formats = [
@@ -249,9 +249,15 @@ fn formats_of_the_site_and_of_the_caller() {
 }
 
 #[test]
-fn filters_of_jobs() {
+fn bjobs_filters_select_by_description_name_and_state() {
     let id = bsub(&["-H", "-J", "a_filtered_job", "-Jd", "the nightly run", "true"]);
-    let show = |words: &[&str]| run("bjobs", &[&["-noheader", "-o", "id"], words].concat()).out;
+    let show = |words: &[&str]| {
+        let said = run("bjobs", &[&["-noheader", "-o", "id"], words].concat());
+        // a refused option would show no job either
+        let none = said.out.is_empty() && said.err.ends_with("No unfinished job found\n");
+        assert!(said.code == 0 && (none || said.err.is_empty()), "{words:?}: {said:?}");
+        said.out
+    };
     let line = format!("{id}\n");
     for words in [&["-Jd", "*nightly*"][..], &["-J", "*filtered*"], &["-J", "a_*_job"], &["-pi"]] {
         assert!(show(words).contains(&line), "{words:?}");

@@ -5,7 +5,7 @@ use crate::common::*;
 const RULE: &str = "\n---------------------------------------------------------\n";
 
 #[test]
-fn a_right_configuration() {
+fn lsadmin_ckconfig_of_a_correct_configuration_finds_no_errors() {
     let said = run("lsadmin", &["ckconfig"]);
     let head = "\nChecking configuration files ...\n\n";
     let want = Said { code: 0, out: "No errors found.\n\n".into(), err: head.into() };
@@ -17,7 +17,7 @@ fn a_right_configuration() {
 }
 
 #[test]
-fn a_mistake_is_named_with_its_place() {
+fn lsadmin_ckconfig_names_a_mistake_with_its_place() {
     let dir = scratch("lsadmin");
     let Some(envdir) = other_envdir(&dir, "LSF_MASTER_LIST=nosuch\n") else { return };
     let said: Said =
@@ -32,7 +32,7 @@ fn a_mistake_is_named_with_its_place() {
 }
 
 #[test]
-fn words_of_its_own() {
+fn lsadmin_reads_commands_from_standard_input_and_refuses_unknown_ones() {
     let said = run("lsadmin", &["nosuch"]);
     assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert!(said.err.starts_with("Invalid command <nosuch>\n\nUsage: lsadmin "), "{}", said.err);

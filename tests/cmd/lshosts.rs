@@ -12,7 +12,7 @@ fn first_host() -> String {
 }
 
 #[test]
-fn tables() {
+fn lshosts_has_the_columns_of_lsf_narrow_and_wide() {
     let narrow = ok("lshosts", &[]);
     assert_eq!(narrow.lines().next(), Some(NARROW));
     let wide = ok("lshosts", &["-w"]);
@@ -27,7 +27,7 @@ fn tables() {
 }
 
 #[test]
-fn one_host_at_length() {
+fn lshosts_l_shows_one_host_at_length() {
     let host = first_host();
     let long = ok("lshosts", &["-l", &host]);
     assert!(long.starts_with(&format!("\nHOST_NAME:  {host}\ntype  ")), "{long}");
@@ -38,7 +38,7 @@ fn one_host_at_length() {
 }
 
 #[test]
-fn requirements_select() {
+fn lshosts_r_selects_hosts_by_requirement() {
     let host = first_host();
     let one = ok("lshosts", &["-R", &format!("select[hname=='{host}']")]);
     assert_eq!(one.lines().count(), 2, "{one}");
@@ -52,7 +52,7 @@ fn requirements_select() {
 }
 
 #[test]
-fn what_does_not_exist() {
+fn lshosts_of_an_unknown_host_says_so() {
     for command in ["lshosts", "lsload"] {
         let want = Said { code: 255, out: String::new(), err: "nosuch: Bad host name\n".into() };
         assert_eq!(run(command, &["nosuch"]), want);

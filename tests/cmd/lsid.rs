@@ -4,7 +4,7 @@ use crate::common::*;
 use std::process::Command;
 
 #[test]
-fn three_lines() {
+fn lsid_prints_version_cluster_and_master() {
     let out = ok("lsid", &[]);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].contains("IBM Spectrum LSF Standard 10.1.0.0, "), "{out}");
@@ -15,7 +15,7 @@ fn three_lines() {
 }
 
 #[test]
-fn help_and_version_end_well() {
+fn lsid_help_and_version_exit_0() {
     for option in ["-h", "-V"] {
         assert_eq!(run("lsid", &[option]).code, 0);
     }
@@ -25,7 +25,7 @@ fn help_and_version_end_well() {
 }
 
 #[test]
-fn without_a_lim() {
+fn base_commands_without_a_lim_say_that_it_is_down() {
     let dir = scratch("lsid");
     let Some(envdir) = other_envdir(&dir, "LSF_LIM_PORT=1\n") else { return };
     let said: Said = cmd("lsid").env("LSF_ENVDIR", envdir).output().unwrap().into();

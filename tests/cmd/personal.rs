@@ -24,7 +24,7 @@ fn launchers(rig: &Rig) -> Vec<(String, u32)> {
 }
 
 #[test]
-fn up_twice_status_down_twice() {
+fn up_and_down_done_twice_change_nothing_the_second_time() {
     let rig = Rig::up("personal", 2);
     let profile = format!(". {}/conf/profile.lsf", rig.dir.display());
     let again = lsf(&word("up", &rig.dir));
@@ -140,7 +140,7 @@ fn jobs_go_down_with_their_cluster() {
 }
 
 #[test]
-fn what_was_killed_is_taken_over() {
+fn up_takes_over_the_remains_of_a_killed_cluster() {
     let rig = Rig::up("killed", 2);
     let id = rig.bsub(&["-m", "host1", "sleep", "3600"]).to_string();
     wait_for("the job to run", || rig.field(&id, "stat") == "RUN");
@@ -227,7 +227,7 @@ fn a_taken_port_is_named_with_what_to_do() {
 }
 
 #[test]
-fn words_for_what_is_not_there() {
+fn down_and_status_without_a_cluster_say_so() {
     let dir = PathBuf::from(format!("/tmp/lsf-none-{}", std::process::id()));
     for w in ["down", "status"] {
         let said = lsf(&word(w, &dir));

@@ -22,7 +22,7 @@ fn refused(applet: &str, rows: &[Row<'_>], end: &str, more: &[&str]) {
 }
 
 #[test]
-fn submissions() {
+fn bsub_rejects_submissions_that_mbatchd_refuses() {
     let rows: &[Row<'_>] = &[
         (&["-q", "short", "-W", "9999"], "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
         (&["-q", ""], "Queue name must be specified"),

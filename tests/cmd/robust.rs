@@ -59,7 +59,7 @@ fn every_applet_has_its_version_and_help() {
 }
 
 #[test]
-fn what_is_no_option_is_refused_with_words() {
+fn applets_refuse_unknown_options_with_words() {
     // tcsh and make have options of their own
     let other = ["lstcsh", "lsmake"];
     for name in applets().iter().filter(|n| !other.contains(&n.as_str())) {
@@ -109,7 +109,7 @@ fn a_job_is_submitted_without_any_stream() {
 }
 
 #[test]
-fn very_many_words() {
+fn commands_take_thousands_of_job_ids() {
     let ids: Vec<String> = (1_000_000..1_005_000).map(|n| n.to_string()).collect();
     let words: Vec<&str> = ids.iter().map(String::as_str).collect();
     for name in ["bjobs", "bkill", "bhist"] {

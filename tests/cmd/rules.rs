@@ -20,7 +20,7 @@ fn drop_job(id: &str) {
 }
 
 #[test]
-fn option_words() {
+fn bsub_reads_option_values_glued_and_apart() {
     let me = field(&held(&["true"]).0, "user");
     // (words, a field, its value)
     let rows: &[(&[&str], &str, &str)] = &[
@@ -67,7 +67,7 @@ fn option_words() {
 }
 
 #[test]
-fn script_lines() {
+fn bsub_reads_the_options_in_script_lines() {
     let rows: &[(&str, &str, &str)] = &[
         ("#BSUB -J x", "job_name", "x"),
         ("#BSUB-J x", "job_name", "x"),
@@ -100,7 +100,7 @@ fn script_lines() {
 }
 
 #[test]
-fn command_words() {
+fn bsub_passes_the_words_of_the_command_unchanged() {
     let dir = scratch("commands");
     let out = dir.join("out");
     let file = out.to_str().unwrap();
@@ -171,7 +171,7 @@ fn variables(path: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_variables_of_a_job() {
+fn jobs_have_the_documented_variables() {
     let dir = scratch("variables");
     let base = dir.to_str().unwrap();
     let script = format!(

@@ -141,7 +141,7 @@ fn every_process_of_a_task_is_signalled() {
 }
 
 #[test]
-fn other_uids_are_refused() {
+fn connections_of_other_uids_are_refused() {
     let mut r = Rig::new("uids");
     for uid in [r.uid + 1, if r.uid == 0 { NOBODY } else { 0 }] {
         let what = TaskPlan::Job(Box::new(r.plan("echo ran")));
@@ -271,7 +271,7 @@ fn terminated_it_leaves_jobs_alone_interrupted_it_ends_them() {
 }
 
 #[test]
-fn one_launcher_a_host() {
+fn a_second_launcher_of_a_host_is_refused() {
     let r = Rig::new("two");
     let out = std::process::Command::new(r.dir.join("lsf"))
         .arg("launcher")

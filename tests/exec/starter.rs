@@ -147,7 +147,7 @@ fn output_that_cannot_be_opened_is_kept_elsewhere() {
 }
 
 #[test]
-fn input_is_a_file_or_nothing() {
+fn a_job_without_an_input_file_reads_nothing() {
     each("input", |r| {
         std::fs::write(r.work().join("in"), "given\n").unwrap();
         r.run(1, JobPlan { in_file: "in".into(), ..r.plan("cat") });

@@ -128,8 +128,8 @@ fn with_witness_within(w: &World, room: usize, attack: impl FnOnce()) {
 }
 
 #[test]
-fn malformed_before_authentication() {
-    alone("attacks::malformed_before_authentication", || {
+fn malformed_bytes_before_authentication_end_the_connection_alone() {
+    alone("attacks::malformed_bytes_before_authentication_end_the_connection_alone", || {
         let w = World::new();
         with_witness(&w, || {
             for _ in 0..20 {
@@ -147,8 +147,8 @@ fn malformed_before_authentication() {
 }
 
 #[test]
-fn silent_slow_and_endless_before_authentication() {
-    alone("attacks::silent_slow_and_endless_before_authentication", || {
+fn silent_slow_and_endless_clients_before_authentication_delay_nobody() {
+    alone("attacks::silent_slow_and_endless_clients_before_authentication_delay_nobody", || {
         let w = World::new();
         let limit = Duration::from_micros(limits::EARLY_US);
         with_witness(&w, || {
@@ -235,8 +235,8 @@ fn flip(c: &mut RawClient, at: usize) -> Vec<u8> {
 }
 
 #[test]
-fn malformed_after_authentication() {
-    alone("attacks::malformed_after_authentication", || {
+fn malformed_messages_after_authentication_end_the_connection_alone() {
+    alone("attacks::malformed_messages_after_authentication_end_the_connection_alone", || {
         let w = World::new();
         with_witness(&w, || {
             for _ in 0..10 {
@@ -322,8 +322,8 @@ fn child_that_holds_connections() {
 }
 
 #[test]
-fn without_descriptors_it_waits_and_goes_on() {
-    alone("attacks::without_descriptors_it_waits_and_goes_on", || {
+fn a_daemon_without_descriptors_waits_and_goes_on() {
+    alone("attacks::a_daemon_without_descriptors_waits_and_goes_on", || {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let w = World::new();
         let mut kept = w.client();

@@ -84,7 +84,7 @@ fn a_log_that_hangs_does_not_hold_the_end_up_for_ever() {
 }
 
 #[test]
-fn nothing_overtakes_on_one_connection() {
+fn messages_of_one_connection_never_overtake_each_other() {
     let w = World::new();
     w.toy.sync_ms.store(80, Relaxed);
     let mut raw = w.raw();

@@ -6,24 +6,24 @@
 //! | static or default key | cluster::keys | `KeyRing::load` refuses a key that is missing, of another owner or mode |
 //! | eauth: replay, other host, other name | eauth::*, auth::eauth | each check of `Judge::judge`, each field of `Said::mac`; `believed` of the applet compares user and address; `authd` judges for daemons alone |
 //! | eauth: auxiliary data | eauth::a_token, auth::eauth_aux, auth::shake, cluster::users::a_site_s_eauth_hands | `EauthAux::take` and `beside::unpack` bound it, `Session::open` believes it with the proof, `EauthAux::done` empties it and makes a line of the words |
-//! | replay, extension | attacks::malformed_after, service::a_credential_for, auth::shake | sequence number and MAC of `Session`; target and nonce in the session key |
+//! | replay, extension | attacks::malformed_messages_after, service::a_credential_for, auth::shake | sequence number and MAC of `Session`; target and nonce in the session key |
 //! | time of datagrams | datagrams, net::dgram | `Seal::fresh` bounds how far ahead a datagram may be |
 //! | a daemon's port | ports | the launcher keeps the socket (`daemon::ports`), `sock::Held` shares its port with nobody |
-//! | downgrade of method | attacks::malformed_before, methods | `Gate` takes no unsigned frame and no method that lsf.conf does not enable |
+//! | downgrade of method | attacks::malformed_bytes_before, methods | `Gate` takes no unsigned frame and no method that lsf.conf does not enable |
 //! | privileged port, reverse DNS | service::who_may_not, methods | `HostLookup::host_of_addr` on the peer's own address |
 //! | lengths, decoding | attacks::malformed_*, proto::frame, `make fuzz` | caps before allocation in `Decoder` |
 //! | symlink, TOCTOU | rows::links_planted, rows::a_name_exchanged, cluster::users::root_believes | `Store::own`, opening as the user (`become_user` before `prepare::prepare`), `guard::safe` |
 //! | files in shared directories | shared_directories::*, sys::files, bpeek | `files::append`, `files::regular_of` |
 //! | output path | cluster::outputs | `task::output` |
-//! | traversal | rows::names_are_no_paths | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |
+//! | traversal | rows::names_with_slashes_and_dots_reach_no_other_file | `plan::expand` and `Store::new` put digits alone into names; a queue that is asked for is looked up (`check_select`) |
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. Clearing the environment of the mail program is a second fence: its test is red only where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
-//! | control across users | cluster::users::jobs_are, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
+//! | control across users | cluster::users::jobs_can_be, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbatchd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
-//! | injection | rows::texts_stay | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
-//! | secrets leak | rows::the_key_is_told_nowhere | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
+//! | injection | rows::texts_of_users | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
+//! | secrets leak | rows::key_bytes_are_in_no_file_and_no_view_of_a_process | no daemon writes key bytes anywhere; `no_core_file`; the key file's mode |
 //! | exhaustion | attacks::*, commit::*, cluster::damage::a_full_disk | the limits of `net::limits` |
 //! | a master that comes late | fence::*, log::tests::fence, the simulator | `check_owner_now` between sync and reply; `fence::renew` gives the next run files of its own |
 //! | a name that many jobs bear | names, batch::tests::named | `State::bind` keeps it a name (`NAMED_LISTED`), `MAX_NAMED` |

@@ -184,8 +184,8 @@ const COPIES: &str = "for n in $(seq 40); do export BIG$n=$BIG; done;";
 
 /// Names lead nowhere: they are texts.
 #[test]
-fn names_are_no_paths() {
-    if !Site::possible("names_are_no_paths") {
+fn names_with_slashes_and_dots_reach_no_other_file() {
+    if !Site::possible("names_with_slashes_and_dots_reach_no_other_file") {
         return;
     }
     let site = Site::up("names", 1);
@@ -198,6 +198,8 @@ fn names_are_no_paths() {
         "-J ../../pwned true",
         "-J 'x/../y[1-2]' -o /dev/null true",
         "-P ../../etc -o /dev/null true",
+        // no such directory: the output is kept in ~/.lsbatch
+        "-J ../kept -o /nodir/../../x env",
         "-o %J/../%I%% true",
         "-o '%J%s%n%x' true",
     ] {
@@ -228,9 +230,12 @@ fn names_are_no_paths() {
     own.retain(|n| n != ".lsbatch");
     assert_eq!(own, [format!("{last}%s%n%x")]);
     let named = |kept: &String| !kept.starts_with(".hosts.host");
-    for kept in names("home/ann/.lsbatch").into_iter().filter(named) {
+    let kept: Vec<String> = names("home/ann/.lsbatch").into_iter().filter(named).collect();
+    assert!(!kept.is_empty(), "no output was kept");
+    for kept in kept {
         let stem = kept.trim_end_matches(".out").trim_end_matches(".err");
-        assert!(stem.chars().all(|c| c.is_ascii_digit() || c == '.'), "{kept}");
+        let of_us = |c: char| c.is_ascii_hexdigit() || c == '.' || c == '-';
+        assert!(stem.chars().all(of_us), "{kept}");
     }
     assert!(!Path::new("/tmp/pwned").exists());
 }
@@ -294,8 +299,8 @@ fn a_queue_administrator_is_one_in_its_queue_alone() {
 
 /// Texts of users reach logs, listings and mail as one field or line.
 #[test]
-fn texts_stay_what_they_are() {
-    if !Site::possible("texts_stay_what_they_are") {
+fn texts_of_users_inject_nothing_into_log_and_listings() {
+    if !Site::possible("texts_of_users_inject_nothing_into_log_and_listings") {
         return;
     }
     let site = Site::up("texts", 1);
@@ -352,8 +357,8 @@ fn plain(text: &str, what: &str) {
 
 /// The cluster's key is in its file and nowhere else.
 #[test]
-fn the_key_is_told_nowhere() {
-    if !Site::possible("the_key_is_told_nowhere") {
+fn key_bytes_are_in_no_file_and_no_view_of_a_process() {
+    if !Site::possible("key_bytes_are_in_no_file_and_no_view_of_a_process") {
         return;
     }
     let site = Site::up("secret", 1);
@@ -373,16 +378,19 @@ fn the_key_is_told_nowhere() {
         find(longest.as_bytes()) || find(&bytes)
     };
     let mut dirs = vec![site.dir.clone()];
+    let mut holding = Vec::new();
     while let Some(dir) = dirs.pop() {
-        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        for e in std::fs::read_dir(dir).unwrap().flatten() {
             let (path, kind) = (e.path(), e.file_type().unwrap());
             if kind.is_dir() {
                 dirs.push(path);
-            } else if kind.is_file() && !path.ends_with("conf/lsf.key") {
-                assert!(!has(&std::fs::read(&path).unwrap()), "{}", path.display());
+            } else if kind.is_file() && has(&std::fs::read(&path).unwrap()) {
+                holding.push(path);
             }
         }
     }
+    assert_eq!(holding, [site.path("conf/lsf.key")]);
+    let mut daemons = Vec::new();
     for (name, pid, _) in site.processes() {
         for view in ["environ", "cmdline", "comm", "status"] {
             let text = std::fs::read(format!("/proc/{pid}/{view}")).unwrap_or_default();
@@ -395,8 +403,11 @@ fn the_key_is_told_nowhere() {
             // a user cannot look into it
             let look = format!("head -c 1 /proc/{pid}/mem > /dev/null");
             assert_ne!(site.run("ann", &look).code, 0);
+            daemons.push(name);
         }
     }
+    daemons.sort();
+    assert_eq!(daemons, ["authd", "lim", "mbatchd", "sbatchd"]);
     assert_ne!(site.run("ann", "cat $LSF_ENVDIR/lsf.key").code, 0);
 }
 

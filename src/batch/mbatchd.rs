@@ -11,10 +11,10 @@ use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::listings::Listings;
+use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
-use crate::batch::soft_state::overload::Overload;
 use crate::batch::soft_state::perfmon::Perfmon;
-use crate::batch::soft_state::retention::Keep;
+use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
@@ -73,9 +73,9 @@ pub struct Mbatchd {
     pub(crate) watches: Watches,
     pub(crate) listings: Listings,
     pub(crate) works: Works,
-    pub(crate) keep: Keep,
+    pub(crate) keep: Retention,
     pub(crate) windows: ClosedByWindows,
-    pub(crate) overload: Overload,
+    pub(crate) load_checks: LoadChecks,
     pub(crate) reserve: Reserve,
     pub(crate) limits: LimitsLedger,
     pub(crate) status: Status,

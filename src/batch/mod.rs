@@ -217,7 +217,7 @@ impl Machine for Mbatchd {
             self.unreached_due(cx);
             self.orphans_due(cx);
             self.windows_due(cx);
-            self.overload_due(cx);
+            self.suspend_by_load(cx);
             self.perf_due(cx);
             self.eligible_due(cx);
             for host in self.reserve.take_freed() {
@@ -251,7 +251,15 @@ impl Machine for Mbatchd {
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
             let unreached = self.unreached.deadline();
-            [keep, self.sched.deadline(), windows, self.overload.deadline(), deps, perf, unreached]
+            [
+                keep,
+                self.sched.deadline(),
+                windows,
+                self.load_checks.deadline(),
+                deps,
+                perf,
+                unreached,
+            ]
         });
         let d = [self.links.deadline(), self.waits.deadline()];
         d.into_iter().chain(work.into_iter().flatten()).flatten().min()

@@ -24,14 +24,14 @@ pub trait DaemonDriver {
     const MEASURED: bool = false;
 
     /// Before `Input::Start`: start threads here.
-    fn start(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
+    fn start(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
+        let _ = (m, shell);
     }
     /// An effect that the shell does not carry out itself.
-    fn effect(&mut self, m: &mut Self::M, eff: Effect, ctl: &mut ShellControl);
+    fn effect(&mut self, m: &mut Self::M, eff: Effect, shell: &mut ShellControl);
     /// A descriptor that [`ShellControl::watch`] was asked for can be read or written.
-    fn ready(&mut self, m: &mut Self::M, token: usize, ctl: &mut ShellControl) {
-        let _ = (m, token, ctl);
+    fn ready(&mut self, m: &mut Self::M, token: usize, shell: &mut ShellControl) {
+        let _ = (m, token, shell);
     }
     /// May the machine do some of its long work now? Unsynced output of such work must not outgrow
     /// memory.
@@ -44,34 +44,34 @@ pub trait DaemonDriver {
         let _ = (m, cpu_us);
     }
     /// Every effect of this turn has been carried out.
-    fn end_of_turn(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
+    fn end_of_turn(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
+        let _ = (m, shell);
     }
     /// Somebody called [`Remote::wake`].
-    fn woken(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
+    fn woken(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
+        let _ = (m, shell);
     }
     /// All tickets up to this one are durable; what they held is on its way.
-    fn durable(&mut self, m: &mut Self::M, ticket: u64, ctl: &mut ShellControl) {
-        let _ = (m, ticket, ctl);
+    fn durable(&mut self, m: &mut Self::M, ticket: u64, shell: &mut ShellControl) {
+        let _ = (m, ticket, shell);
     }
     /// This ticket could not be made durable; what it and later ones held is dropped.
-    fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, ctl: &mut ShellControl) {
+    fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, shell: &mut ShellControl) {
         let _ = (m, ticket);
-        ctl.input(Input::LogFailed { why });
+        shell.input(Input::LogFailed { why });
     }
     /// SIGTERM or SIGINT.
-    fn terminate(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
+    fn terminate(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
         let _ = m;
-        ctl.exit(0);
+        shell.exit(0);
     }
     /// SIGHUP, after the log was reopened.
-    fn hangup(&mut self, m: &mut Self::M, ctl: &mut ShellControl) {
-        let _ = (m, ctl);
+    fn hangup(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
+        let _ = (m, shell);
     }
     /// These hosts have joined by themselves, and no others; the shell knows them.
-    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, ctl: &mut ShellControl) {
-        let _ = (m, all, ctl);
+    fn members(&mut self, m: &mut Self::M, all: Vec<Member>, shell: &mut ShellControl) {
+        let _ = (m, all, shell);
     }
     /// The loop ends with this code: finish the log, join threads.
     fn stopping(&mut self, m: &mut Self::M, code: i32) {

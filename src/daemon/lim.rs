@@ -81,46 +81,48 @@ impl LimDriver {
 impl DaemonDriver for LimDriver {
     type M = Lim;
 
-    fn effect(&mut self, _: &mut Lim, eff: Effect, ctl: &mut ShellControl) {
+    fn effect(&mut self, _: &mut Lim, eff: Effect, shell: &mut ShellControl) {
         match eff {
             Effect::Sample => {
                 let mut sample = Box::new(self.probe.sample());
                 sample.copies = self.copies();
-                ctl.input(Input::Sample(sample));
+                shell.input(Input::Sample(sample));
             }
             Effect::Keep { what, text } => self.keep(what, &text),
             Effect::Recall(what) => {
                 let text = self.recall(what);
-                ctl.input(Input::Kept { what, text });
+                shell.input(Input::Kept { what, text });
             }
             Effect::Members(all) => {
                 let text = members::write(&all);
                 let path = self.conf.hostcache().map(PathBuf::from);
                 self.write(path, &text);
                 self.conf.set_members(&all, &self.host);
-                ctl.set_hosts(Arc::new(self.conf.hosts.clone()));
+                shell.set_hosts(Arc::new(self.conf.hosts.clone()));
             }
-            Effect::Melim { resources, master } => self.elims.run(resources, master, ctl.remote()),
+            Effect::Melim { resources, master } => {
+                self.elims.run(resources, master, shell.remote())
+            }
             other => log::warn!("lim does not carry out an effect: {}", other.name()),
         }
     }
 
-    fn start(&mut self, _: &mut Lim, ctl: &mut ShellControl) {
+    fn start(&mut self, _: &mut Lim, shell: &mut ShellControl) {
         let text = self.recall(LockRecord::Lock);
-        ctl.input(Input::Kept { what: LockRecord::Lock, text });
+        shell.input(Input::Kept { what: LockRecord::Lock, text });
     }
 
-    fn members(&mut self, _: &mut Lim, all: Vec<Member>, ctl: &mut ShellControl) {
+    fn members(&mut self, _: &mut Lim, all: Vec<Member>, shell: &mut ShellControl) {
         self.conf.set_members(&all, &self.host);
-        ctl.input(Input::Members(all));
+        shell.input(Input::Members(all));
     }
 
     fn stopping(&mut self, _: &mut Lim, _: i32) {
         self.elims.stop();
     }
 
-    fn woken(&mut self, _: &mut Lim, ctl: &mut ShellControl) {
-        self.elims.again(ctl.remote());
+    fn woken(&mut self, _: &mut Lim, shell: &mut ShellControl) {
+        self.elims.again(shell.remote());
     }
 }
 

@@ -171,8 +171,8 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 impl MbatchdDriver {
     /// Reads the configuration on a thread: its files may lie on a slow file system. A request that
     /// comes meanwhile causes another reading behind this one.
-    fn load_config(&mut self, ctl: &mut ShellControl) {
-        let (envdir, remote) = (self.envdir.clone(), ctl.remote());
+    fn load_config(&mut self, shell: &mut ShellControl) {
+        let (envdir, remote) = (self.envdir.clone(), shell.remote());
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
         let read = move || {
@@ -195,8 +195,8 @@ impl MbatchdDriver {
     }
 
     /// Has the name service asked for these words.
-    fn ask_groups(&mut self, words: Vec<String>, ctl: &ShellControl) {
-        let asker = self.groups.get_or_insert_with(|| Asker::new(ctl.remote()));
+    fn ask_groups(&mut self, words: Vec<String>, shell: &ShellControl) {
+        let asker = self.groups.get_or_insert_with(|| Asker::new(shell.remote()));
         if let Err(e) = asker.ask(words) {
             log::error!("the groups thread: {e}");
         }
@@ -224,11 +224,11 @@ impl DaemonDriver for MbatchdDriver {
         m.note_turn(cpu_us);
     }
 
-    fn start(&mut self, _m: &mut Mbatchd, ctl: &mut ShellControl) {
+    fn start(&mut self, _m: &mut Mbatchd, shell: &mut ShellControl) {
         let late = std::mem::take(&mut self.late);
-        self.ask_groups(late, ctl);
+        self.ask_groups(late, shell);
         let Some(begin) = self.begin.take() else { return };
-        let (remote, shared, crash) = (ctl.remote(), self.shared.clone(), self.crash.clone());
+        let (remote, shared, crash) = (shell.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
         let (shared, crash) = (self.shared.clone(), self.crash.clone());
         let started = match begin {
@@ -246,40 +246,40 @@ impl DaemonDriver for MbatchdDriver {
             Ok(log) => self.log = Some(log),
             Err(e) => {
                 log::error!("the log thread: {e}");
-                ctl.exit(1);
+                shell.exit(1);
             }
         }
     }
 
-    fn effect(&mut self, _m: &mut Mbatchd, eff: Effect, ctl: &mut ShellControl) {
-        let Some(eff) = self.front.take(eff, &mut ctl.tickets, &mut orders(&self.log)) else {
+    fn effect(&mut self, _m: &mut Mbatchd, eff: Effect, shell: &mut ShellControl) {
+        let Some(eff) = self.front.take(eff, &mut shell.tickets, &mut orders(&self.log)) else {
             return;
         };
         match eff {
             Effect::SendBlob { conn, at } => match self.front.blob(at) {
-                Ok(data) => ctl.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
+                Ok(data) => shell.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
                 Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
-            Effect::LoadConfig => self.load_config(ctl),
+            Effect::LoadConfig => self.load_config(shell),
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
 
-    fn members(&mut self, m: &mut Mbatchd, all: Vec<Member>, ctl: &mut ShellControl) {
+    fn members(&mut self, m: &mut Mbatchd, all: Vec<Member>, shell: &mut ShellControl) {
         if let Some(conf) = m.with_members(&all) {
             log::info!("{} hosts have joined by themselves", all.len());
-            ctl.input(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
+            shell.input(Input::Config { conf: Some(Box::new(conf)), diags: Vec::new() });
         }
     }
 
-    fn end_of_turn(&mut self, _m: &mut Mbatchd, ctl: &mut ShellControl) {
+    fn end_of_turn(&mut self, _m: &mut Mbatchd, shell: &mut ShellControl) {
         if std::mem::take(&mut self.replied) {
             self.crash.reach(Point::AfterReply);
         }
-        self.front.end_of_turn(&mut ctl.tickets, &mut orders(&self.log));
+        self.front.end_of_turn(&mut shell.tickets, &mut orders(&self.log));
     }
 
-    fn woken(&mut self, m: &mut Mbatchd, ctl: &mut ShellControl) {
+    fn woken(&mut self, m: &mut Mbatchd, shell: &mut ShellControl) {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(found) = found {
             self.front = CommitQueue::new(RealDisk::read_only(&self.dir), found.epoch);
@@ -287,11 +287,11 @@ impl DaemonDriver for MbatchdDriver {
             orders(&self.log)(Command::Rebuilt);
         }
         if self.shared.fatal.load(Ordering::SeqCst) {
-            ctl.exit(1);
+            shell.exit(1);
         }
         let words = std::mem::take(&mut *self.shared.unknown_groups());
         if !words.is_empty() {
-            self.ask_groups(words, ctl);
+            self.ask_groups(words, shell);
         }
     }
 
@@ -299,19 +299,19 @@ impl DaemonDriver for MbatchdDriver {
         self.replied = true;
     }
 
-    fn failed(&mut self, m: &mut Mbatchd, _ticket: u64, why: String, ctl: &mut ShellControl) {
+    fn failed(&mut self, m: &mut Mbatchd, _ticket: u64, why: String, shell: &mut ShellControl) {
         let limit = self.shared.durable_len.load(Ordering::SeqCst);
         match self.front.again(limit) {
             Ok(found) => m.reload(found),
             Err(e) => {
                 log::error!("mbatchd ends: the log cannot be read again: {e}");
-                return ctl.exit(1);
+                return shell.exit(1);
             }
         }
         if let Some(log) = &self.log {
             log.order(Command::Rebuilt);
         }
-        ctl.input(Input::LogFailed { why });
+        shell.input(Input::LogFailed { why });
     }
 
     fn stopping(&mut self, _m: &mut Mbatchd, _code: i32) {

@@ -1,4 +1,4 @@
-//! The ports of the daemons, which the launcher keeps ([`crate::net::held`]): that of mbatchd also
+//! The ports of the daemons, which the launcher keeps ([`crate::net::held_port`]): that of mbatchd also
 //! on a host that may become the master host, so that nobody takes it before.
 //!
 //! Invariants: the launcher accepts nothing: a socket serves only while its daemon has it. As root
@@ -8,7 +8,7 @@
 use super::boot::Boot;
 use super::shell::Ports;
 use crate::lim::election::Election;
-use crate::net::held::{HeldPort, PortSockets};
+use crate::net::held_port::{HeldPort, PortSockets};
 use crate::proto::Daemon;
 use crate::sys::words;
 use serde::{Deserialize, Serialize};

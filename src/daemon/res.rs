@@ -149,9 +149,9 @@ struct Known {
 }
 
 impl Known {
-    fn look(&self, ctl: &ShellControl) {
+    fn look(&self, shell: &ShellControl) {
         let (envdir, host, new) = (self.envdir.clone(), self.host.clone(), self.new.clone());
-        let remote = ctl.remote();
+        let remote = shell.remote();
         std::thread::spawn(move || {
             let (conf, _) = load::load_base_lenient(&RealFiles, &envdir, Some(&host));
             let Some(mut conf) = conf else {
@@ -170,46 +170,46 @@ fn token(n: u64, slot: usize) -> usize {
     4 * n as usize + slot
 }
 
-fn tell(ctl: &mut ShellControl, n: u64, news: TaskNews) {
-    ctl.input(Input::Task { n, news });
+fn tell(shell: &mut ShellControl, n: u64, news: TaskNews) {
+    shell.input(Input::Task { n, news });
 }
 
 impl DaemonDriver for Ends {
     type M = Res;
 
-    fn start(&mut self, _: &mut Res, ctl: &mut ShellControl) {
-        if let Err(e) = ctl.watch(self.listener.as_fd(), LISTENER, false) {
+    fn start(&mut self, _: &mut Res, shell: &mut ShellControl) {
+        if let Err(e) = shell.watch(self.listener.as_fd(), LISTENER, false) {
             log::error!("the socket for starters: {}", words(&e));
-            ctl.exit(1);
+            shell.exit(1);
         }
     }
 
-    fn ready(&mut self, _: &mut Res, at: usize, ctl: &mut ShellControl) {
+    fn ready(&mut self, _: &mut Res, at: usize, shell: &mut ShellControl) {
         let (n, slot) = (at as u64 / 4, at % 4);
         if n == 0 {
-            return self.accept(ctl);
+            return self.accept(shell);
         }
         let Some(task) = self.tasks.get_mut(&n) else { return };
         match slot {
-            0 => task.feed(n, ctl),
-            CONTROL => task.heard(n, ctl),
-            _ => task.take(n, &mut self.chunk, ctl),
+            0 => task.feed(n, shell),
+            CONTROL => task.heard(n, shell),
+            _ => task.take(n, &mut self.chunk, shell),
         }
     }
 
-    fn hangup(&mut self, _: &mut Res, ctl: &mut ShellControl) {
-        self.known.look(ctl);
+    fn hangup(&mut self, _: &mut Res, shell: &mut ShellControl) {
+        self.known.look(shell);
     }
 
-    fn woken(&mut self, _: &mut Res, ctl: &mut ShellControl) {
+    fn woken(&mut self, _: &mut Res, shell: &mut ShellControl) {
         if let Some(hosts) = self.known.new.lock().ok().and_then(|mut new| new.take()) {
-            ctl.set_table(hosts);
+            shell.set_table(hosts);
         }
     }
 
-    fn effect(&mut self, _: &mut Res, effect: Effect, ctl: &mut ShellControl) {
+    fn effect(&mut self, _: &mut Res, effect: Effect, shell: &mut ShellControl) {
         match effect {
-            Effect::LoadConfig => self.known.look(ctl),
+            Effect::LoadConfig => self.known.look(shell),
             Effect::Task { n, op: TaskOp::Expect { uid, token } } => {
                 let task = Task { uid, token, allow: WINDOW, ..Task::default() };
                 self.tasks.insert(n, task);
@@ -221,10 +221,10 @@ impl DaemonDriver for Ends {
             Effect::Task { n, op } => {
                 if op == TaskOp::Drain {
                     // its descriptors may still wait at our socket
-                    self.accept(ctl);
+                    self.accept(shell);
                 }
                 if let Some(task) = self.tasks.get_mut(&n) {
-                    task.act(n, op, &mut self.chunk, ctl);
+                    task.act(n, op, &mut self.chunk, shell);
                 }
             }
             other => log::error!("an effect not for res: {}", other.name()),
@@ -233,9 +233,9 @@ impl DaemonDriver for Ends {
 }
 
 impl Ends {
-    fn accept(&mut self, ctl: &mut ShellControl) {
+    fn accept(&mut self, shell: &mut ShellControl) {
         while let Ok((sock, _)) = self.listener.accept() {
-            if let Err(e) = ctl.watch(sock.as_fd(), LISTENER, false) {
+            if let Err(e) = shell.watch(sock.as_fd(), LISTENER, false) {
                 log::warn!("a starter: {}", words(&e));
             }
             self.waiting.push_back(sock);
@@ -250,7 +250,7 @@ impl Ends {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => self.waiting.push_back(sock),
                 Err(e) => log::warn!("a starter: {}", words(&e)),
                 Ok((_, fds)) => {
-                    if let Err(e) = self.attach(sock, &token, fds, ctl) {
+                    if let Err(e) = self.attach(sock, &token, fds, shell) {
                         log::warn!("a starter: {}", words(&e));
                     }
                 }
@@ -263,7 +263,7 @@ impl Ends {
         sock: mio::net::UnixStream,
         shown: &[u8],
         fds: Vec<OwnedFd>,
-        ctl: &mut ShellControl,
+        shell: &mut ShellControl,
     ) -> io::Result<()> {
         let (uid, ..) = sock::peer_cred(sock.as_fd())?;
         let owns = |t: &&mut Task| t.uid == uid && t.token.len() == TOKEN && t.token == shown;
@@ -281,15 +281,15 @@ impl Ends {
         let all = [&task.input, &task.outs[0], &task.outs[1]];
         for (slot, fd) in all.into_iter().enumerate().filter_map(|(s, f)| Some((s, f.as_ref()?))) {
             rustix::io::ioctl_fionbio(fd, true)?;
-            ctl.watch(fd.as_fd(), token(n, slot), slot == 0)?;
+            shell.watch(fd.as_fd(), token(n, slot), slot == 0)?;
         }
         if task.pty {
-            ctl.watch(sock.as_fd(), token(n, CONTROL), false)?;
+            shell.watch(sock.as_fd(), token(n, CONTROL), false)?;
             task.control = Some(sock);
             task.end_line();
         }
-        task.feed(n, ctl);
-        task.take(n, &mut self.chunk, ctl);
+        task.feed(n, shell);
+        task.take(n, &mut self.chunk, shell);
         Ok(())
     }
 
@@ -308,7 +308,7 @@ impl Ends {
 }
 
 impl Task {
-    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], ctl: &mut ShellControl) {
+    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], shell: &mut ShellControl) {
         match op {
             TaskOp::Write(bytes) => {
                 self.in_line = !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r");
@@ -318,16 +318,16 @@ impl Task {
                     _ => self.queue.push_back(bytes),
                 }
                 self.end_queued = false;
-                self.feed(n, ctl);
+                self.feed(n, shell);
             }
             TaskOp::CloseIn => {
                 self.close_in = true;
                 self.end_line();
-                self.feed(n, ctl);
+                self.feed(n, shell);
             }
             TaskOp::Allow(more) => {
                 self.allow += more;
-                self.take(n, chunk, ctl);
+                self.take(n, chunk, shell);
             }
             TaskOp::Close(port) => {
                 if let Some(out) = self.outs.get_mut(usize::from(port).wrapping_sub(1)) {
@@ -347,7 +347,7 @@ impl Task {
             }
             TaskOp::Drain => {
                 self.draining = true;
-                self.take(n, chunk, ctl);
+                self.take(n, chunk, shell);
             }
             TaskOp::Expect { .. } | TaskOp::Forget | TaskOp::Account(_) => {}
         }
@@ -367,7 +367,7 @@ impl Task {
     }
 
     /// Gives the task what it takes of its input.
-    fn feed(&mut self, n: u64, ctl: &mut ShellControl) {
+    fn feed(&mut self, n: u64, shell: &mut ShellControl) {
         let Some(input) = &mut self.input else { return };
         let mut wrote = 0;
         let gone = loop {
@@ -392,12 +392,12 @@ impl Task {
             self.queue.clear();
         }
         if wrote > 0 {
-            tell(ctl, n, TaskNews::Wrote(wrote));
+            tell(shell, n, TaskNews::Wrote(wrote));
         }
     }
 
     /// Takes what the task has put out, within its credit.
-    fn take(&mut self, n: u64, chunk: &mut [u8], ctl: &mut ShellControl) {
+    fn take(&mut self, n: u64, chunk: &mut [u8], shell: &mut ShellControl) {
         let mut dry = true;
         for (i, slot) in self.outs.iter_mut().enumerate() {
             while let Some(out) = slot {
@@ -410,7 +410,7 @@ impl Task {
                 match out.read(&mut chunk[..most]) {
                     Ok(some) if some > 0 => {
                         self.allow -= some;
-                        tell(ctl, n, TaskNews::Read(i as u8 + 1, chunk[..some].to_vec()));
+                        tell(shell, n, TaskNews::Read(i as u8 + 1, chunk[..some].to_vec()));
                     }
                     Err(e) if e.kind() == ErrorKind::WouldBlock => break,
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -421,11 +421,11 @@ impl Task {
         }
         if self.draining && dry {
             self.draining = false;
-            tell(ctl, n, TaskNews::Drained);
+            tell(shell, n, TaskNews::Drained);
         }
     }
 
-    fn heard(&mut self, n: u64, ctl: &mut ShellControl) {
+    fn heard(&mut self, n: u64, shell: &mut ShellControl) {
         let Some(control) = &mut self.control else { return };
         let mut byte = [0u8; 16];
         while let Ok(some) = control.read(&mut byte) {
@@ -433,7 +433,7 @@ impl Task {
                 self.control = None;
                 return;
             }
-            tell(ctl, n, TaskNews::Stopped);
+            tell(shell, n, TaskNews::Stopped);
         }
     }
 }

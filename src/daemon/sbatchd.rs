@@ -49,10 +49,10 @@ struct Looks;
 impl DaemonDriver for Looks {
     type M = Sbatchd;
 
-    fn effect(&mut self, _: &mut Sbatchd, effect: Effect, ctl: &mut ShellControl) {
+    fn effect(&mut self, _: &mut Sbatchd, effect: Effect, shell: &mut ShellControl) {
         match effect {
             Effect::Os(OsEffect::Sample { sids }) => {
-                ctl.input(Input::Os(OsInput::Sampled(session::sample(&sids))));
+                shell.input(Input::Os(OsInput::Sampled(session::sample(&sids))));
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }

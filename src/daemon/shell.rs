@@ -11,12 +11,12 @@
 //! - The shell carries out `Send`, `SendDurable`, `Close`, `Connect`, `Datagram`, `Say` and `Exit`.
 //!   All others (`Append`, `Spool`, `Account`, `Switch`, `LoadConfig`, `Sample`, `Os`, `SendBlob`)
 //!   go to `DaemonDriver::effect`, in their order among the others. The driver answers through
-//!   [`ShellControl`]: `ctl.input(..)` is stepped in the next turn, which follows at once;
-//!   `ctl.send(..)` sends now (a blob).
-//! - Threads of the driver speak to the loop through a [`Remote`] (`ctl.remote()`, cloned): it can
+//!   [`ShellControl`]: `shell.input(..)` is stepped in the next turn, which follows at once;
+//!   `shell.send(..)` sends now (a blob).
+//! - Threads of the driver speak to the loop through a [`Remote`] (`shell.remote()`, cloned): it can
 //!   give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
 //! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
-//!   At the end of a turn, if no sync is under way, it calls `ctl.seal()`; that returns the number
+//!   At the end of a turn, if no sync is under way, it calls `shell.seal()`; that returns the number
 //!   of the ticket that covers all gathered so far (`None` where nothing was), and the driver hands
 //!   the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
 //!   tickets up to n) or `remote.failed(n, why)`. While a sync is under way the driver does not
@@ -51,7 +51,7 @@ use crate::auth::{KeyRing, Ways};
 use crate::model::Now;
 use crate::net::limits::{ROOM_QUIET_US, WORK_SHARE_US, WORK_TURN_US};
 use crate::net::pool::{Listeners, Pool};
-use crate::net::{Identity, SharedHosts, held, sock};
+use crate::net::{Identity, SharedHosts, held_port, sock};
 use crate::proto::held_replies::Tickets;
 use crate::proto::machine::INCOMING;
 use crate::proto::{Daemon, Effect, Input, Machine};
@@ -159,7 +159,7 @@ struct Shell<D: DaemonDriver> {
     told: Receiver<Told>,
     members: Option<Follower>,
     heartbeat: Option<Heartbeat>,
-    ctl: ShellControl,
+    shell: ShellControl,
     effects: Vec<Effect>,
     held_work: HeldWork,
     /// Processor time of this thread at the end of the last turn, microseconds.
@@ -202,7 +202,7 @@ impl<D: DaemonDriver> Shell<D> {
         let port_of = Box::new(move |daemon| ports.port(daemon));
         let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of, checker)
             .map_err(fail("poll"))?;
-        let ctl = ShellControl {
+        let shell = ShellControl {
             now: crate::sys::now(),
             inputs: Default::default(),
             sends: Vec::new(),
@@ -225,7 +225,7 @@ impl<D: DaemonDriver> Shell<D> {
             told,
             members,
             heartbeat,
-            ctl,
+            shell,
             effects: Vec::new(),
             held_work: HeldWork::default(),
             cpu_us: 0,
@@ -234,13 +234,13 @@ impl<D: DaemonDriver> Shell<D> {
 
     fn run(mut self) -> Result<i32, ShellError> {
         let mut events = Events::with_capacity(EVENTS);
-        self.driver.start(&mut self.machine, &mut self.ctl);
-        self.ctl.inputs.push_back(Input::Start);
+        self.driver.start(&mut self.machine, &mut self.shell);
+        self.shell.inputs.push_back(Input::Start);
         self.cpu_us = thread_cpu_us();
         loop {
             self.wait(&mut events)?;
             self.turn(&events);
-            if let Some(code) = self.ctl.exit {
+            if let Some(code) = self.shell.exit {
                 self.stop(code);
                 return Ok(code);
             }
@@ -250,7 +250,7 @@ impl<D: DaemonDriver> Shell<D> {
     /// Waits for the next thing to do.
     fn wait(&mut self, events: &mut Events) -> Result<(), ShellError> {
         let works = self.machine.has_work() && self.takes_work();
-        let busy = works || self.pool.busy() || !self.ctl.inputs.is_empty();
+        let busy = works || self.pool.busy() || !self.shell.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
         let sign = self.heartbeat.as_ref().map(|h| h.at);
         let until = [self.machine.deadline(), self.pool.deadline(), look, sign];
@@ -279,8 +279,8 @@ impl<D: DaemonDriver> Shell<D> {
     }
 
     fn whole_turn(&mut self, events: &Events) {
-        self.ctl.now = crate::sys::now();
-        let now = self.ctl.now;
+        self.shell.now = crate::sys::now();
+        let now = self.shell.now;
         let (mut signalled, mut told) = (false, false);
         let own = OWN_TOKEN..INCOMING as usize;
         for event in events {
@@ -288,7 +288,7 @@ impl<D: DaemonDriver> Shell<D> {
                 SIGNALS => signalled = true,
                 WAKER => told = true,
                 Token(t) if own.contains(&t) => {
-                    self.driver.ready(&mut self.machine, t - OWN_TOKEN, &mut self.ctl);
+                    self.driver.ready(&mut self.machine, t - OWN_TOKEN, &mut self.shell);
                 }
                 token => self.pool.event(token, event),
             }
@@ -301,10 +301,10 @@ impl<D: DaemonDriver> Shell<D> {
         }
         if let Some((all, hosts)) = self.members.as_mut().and_then(|m| m.look(now.mono_us)) {
             self.pool.set_hosts(hosts);
-            self.driver.members(&mut self.machine, all, &mut self.ctl);
+            self.driver.members(&mut self.machine, all, &mut self.shell);
         }
-        let Shell { machine, pool, ctl, effects, .. } = self;
-        for input in std::mem::take(&mut ctl.inputs) {
+        let Shell { machine, pool, shell, effects, .. } = self;
+        for input in std::mem::take(&mut shell.inputs) {
             timed(machine, now, input, effects);
         }
         pool.work(now, &mut |input| timed(machine, now, input, effects));
@@ -313,11 +313,11 @@ impl<D: DaemonDriver> Shell<D> {
         }
         self.carry_out();
         self.works(now);
-        self.driver.end_of_turn(&mut self.machine, &mut self.ctl);
+        self.driver.end_of_turn(&mut self.machine, &mut self.shell);
         self.after_host();
         self.pool.flush(now.mono_us);
         if let Some(heartbeat) = &mut self.heartbeat {
-            let waits = self.ctl.tickets.due().map(|_| self.ctl.tickets.durable());
+            let waits = self.shell.tickets.due().map(|_| self.shell.tickets.durable());
             heartbeat.turn(now.mono_us, waits);
         }
     }
@@ -336,7 +336,7 @@ impl<D: DaemonDriver> Shell<D> {
             let durable = |effect: &&Effect| matches!(effect, Effect::SendDurable { .. });
             let sent = self.effects.iter().filter(durable).count();
             self.carry_out();
-            self.held_work.sent(sent, self.ctl.tickets.due().is_some());
+            self.held_work.sent(sent, self.shell.tickets.due().is_some());
             if crate::sys::now().mono_us >= until {
                 return;
             }
@@ -347,10 +347,10 @@ impl<D: DaemonDriver> Shell<D> {
         while let Ok(Some(signal)) = self.signals.take() {
             if signal == libc::SIGHUP {
                 self.reopen();
-                self.driver.hangup(&mut self.machine, &mut self.ctl);
+                self.driver.hangup(&mut self.machine, &mut self.shell);
             } else {
                 log::info!("told to end by signal {signal}");
-                self.driver.terminate(&mut self.machine, &mut self.ctl);
+                self.driver.terminate(&mut self.machine, &mut self.shell);
             }
         }
         self.after_host();
@@ -374,25 +374,25 @@ impl<D: DaemonDriver> Shell<D> {
         for n in 0.. {
             if n == TOLD_BUDGET {
                 // The rest comes in the next turn.
-                self.ctl.remote.wake();
+                self.shell.remote.wake();
                 break;
             }
             let Ok(told) = self.told.try_recv() else { break };
-            let Shell { driver, machine, ctl, pool, held_work, .. } = self;
+            let Shell { driver, machine, shell, pool, held_work, .. } = self;
             match told {
-                Told::Input(input) => ctl.inputs.push_back(*input),
-                Told::Wake => driver.woken(machine, ctl),
+                Told::Input(input) => shell.inputs.push_back(*input),
+                Told::Wake => driver.woken(machine, shell),
                 Told::Checked(conn, found) => pool.checked(conn, found),
                 Told::Durable(ticket) => {
                     held_work.synced();
-                    pool.release(ctl.tickets.release(ticket));
-                    driver.durable(machine, ticket, ctl);
+                    pool.release(shell.tickets.release(ticket));
+                    driver.durable(machine, ticket, shell);
                 }
                 Told::Failed(ticket, why) => {
                     held_work.synced();
                     pool.void();
-                    ctl.tickets.void();
-                    driver.failed(machine, ticket, why, ctl);
+                    shell.tickets.void();
+                    driver.failed(machine, ticket, why, shell);
                 }
             }
         }
@@ -408,10 +408,10 @@ impl<D: DaemonDriver> Shell<D> {
     }
 
     fn effect(&mut self, effect: Effect) {
-        let now = self.ctl.now;
+        let now = self.shell.now;
         match effect {
             Effect::Send { conn, msg } => self.pool.send(conn, msg),
-            Effect::SendDurable { conn, msg } => match self.ctl.tickets.due() {
+            Effect::SendDurable { conn, msg } => match self.shell.tickets.due() {
                 Some(ticket) => self.pool.hold(conn, ticket, msg),
                 None => self.pool.send(conn, msg),
             },
@@ -424,12 +424,12 @@ impl<D: DaemonDriver> Shell<D> {
             Effect::Say { level, text } => log::log!(level, "{text}"),
             Effect::Logging(set) => super::logging::set(&set),
             Effect::Aside { file, text } => super::logging::note(&file, &text),
-            Effect::Exit { code } => self.ctl.exit(code),
+            Effect::Exit { code } => self.shell.exit(code),
             other => {
                 if matches!(other, Effect::Append(_) | Effect::Spool { .. }) {
-                    self.ctl.tickets.touch();
+                    self.shell.tickets.touch();
                 }
-                self.driver.effect(&mut self.machine, other, &mut self.ctl);
+                self.driver.effect(&mut self.machine, other, &mut self.shell);
                 self.after_host();
             }
         }
@@ -437,13 +437,13 @@ impl<D: DaemonDriver> Shell<D> {
 
     /// Does what the driver asked for.
     fn after_host(&mut self) {
-        for (conn, msg) in self.ctl.sends.drain(..) {
+        for (conn, msg) in self.shell.sends.drain(..) {
             self.pool.send(conn, msg);
         }
-        if let (Some(members), Some(table)) = (&mut self.members, self.ctl.table.take()) {
+        if let (Some(members), Some(table)) = (&mut self.members, self.shell.table.take()) {
             members.rebase(table);
         }
-        if let Some(hosts) = self.ctl.hosts.take() {
+        if let Some(hosts) = self.shell.hosts.take() {
             self.pool.set_hosts(hosts);
         }
     }
@@ -453,21 +453,21 @@ impl<D: DaemonDriver> Shell<D> {
     fn settle(&mut self) {
         let until = Instant::now() + LAST_SYNC;
         loop {
-            self.driver.end_of_turn(&mut self.machine, &mut self.ctl);
+            self.driver.end_of_turn(&mut self.machine, &mut self.shell);
             self.after_host();
-            self.pool.flush(self.ctl.now.mono_us);
-            if self.ctl.tickets.due().is_none() {
+            self.pool.flush(self.shell.now.mono_us);
+            if self.shell.tickets.due().is_none() {
                 return;
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
                 Ok(Told::Durable(ticket)) => {
-                    self.pool.release(self.ctl.tickets.release(ticket));
-                    self.driver.durable(&mut self.machine, ticket, &mut self.ctl);
+                    self.pool.release(self.shell.tickets.release(ticket));
+                    self.driver.durable(&mut self.machine, ticket, &mut self.shell);
                 }
                 Ok(Told::Failed(..)) => {
                     self.pool.void();
-                    self.ctl.tickets.void();
+                    self.shell.tickets.void();
                     return;
                 }
                 Ok(_) => {}
@@ -494,7 +494,7 @@ impl<D: DaemonDriver> Shell<D> {
         }
         let until = Instant::now() + LAST_FLUSH;
         loop {
-            self.pool.flush_all(self.ctl.now.mono_us);
+            self.pool.flush_all(self.shell.now.mono_us);
             if self.pool.unsent() == 0 || Instant::now() >= until {
                 return;
             }
@@ -535,8 +535,8 @@ fn listeners(cfg: &ShellConfig) -> Result<Listeners, ShellError> {
             let why = format!("{at}: {}", crate::sys::words(&e));
             ShellError { what: "listen", why }
         };
-        out.tcp = cfg.tcp.then(|| held::listen_as_given(at).map_err(fail)).transpose()?;
-        out.udp = cfg.udp.then(|| held::datagrams_as_given(at).map_err(fail)).transpose()?;
+        out.tcp = cfg.tcp.then(|| held_port::listen_as_given(at).map_err(fail)).transpose()?;
+        out.udp = cfg.udp.then(|| held_port::datagrams_as_given(at).map_err(fail)).transpose()?;
     }
     if let Some(unix) = &cfg.unix {
         let made = sock::listen_unix(&unix.path, unix.mode).map_err(|e| {

@@ -3,7 +3,7 @@
 pub mod conn;
 pub mod dgram;
 mod drained_queue;
-pub mod held;
+pub mod held_port;
 pub mod limits;
 pub mod local;
 pub mod pool;

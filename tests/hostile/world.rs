@@ -421,18 +421,18 @@ struct Log {
 impl DaemonDriver for Log {
     type M = Toy;
 
-    fn start(&mut self, _: &mut Toy, ctl: &mut ShellControl) {
-        self.remote = Some(ctl.remote());
+    fn start(&mut self, _: &mut Toy, shell: &mut ShellControl) {
+        self.remote = Some(shell.remote());
     }
     fn effect(&mut self, _: &mut Toy, eff: Effect, _: &mut ShellControl) {
         assert!(matches!(eff, Effect::Append(_)), "{eff:?}");
         self.batch += 1;
     }
-    fn end_of_turn(&mut self, _: &mut Toy, ctl: &mut ShellControl) {
+    fn end_of_turn(&mut self, _: &mut Toy, shell: &mut ShellControl) {
         if self.busy {
             return;
         }
-        let Some(ticket) = ctl.seal() else { return };
+        let Some(ticket) = shell.seal() else { return };
         self.busy = true;
         let (knobs, batch) = (self.knobs.clone(), std::mem::take(&mut self.batch));
         let Some(remote) = self.remote.clone() else { return };
@@ -450,10 +450,10 @@ impl DaemonDriver for Log {
     fn durable(&mut self, _: &mut Toy, _: u64, _: &mut ShellControl) {
         self.busy = false;
     }
-    fn failed(&mut self, _: &mut Toy, _: u64, why: String, ctl: &mut ShellControl) {
+    fn failed(&mut self, _: &mut Toy, _: u64, why: String, shell: &mut ShellControl) {
         self.busy = false;
         self.batch = 0;
-        ctl.input(Input::LogFailed { why });
+        shell.input(Input::LogFailed { why });
     }
 }
 

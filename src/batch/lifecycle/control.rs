@@ -67,7 +67,7 @@ impl Mbatchd {
     }
 
     /// A request is repeated that was carried out on this element: done, but for what a crash
-    /// cut off between two records of one deed.
+    /// cut off between two records of one action.
     pub(crate) fn control_again(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
         let elem = self.state.elem(at);
         let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));

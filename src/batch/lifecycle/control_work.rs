@@ -3,7 +3,7 @@
 //! pieces to a client that takes those. A request for a few jobs is done and answered at once.
 //!
 //! Invariant: what the request has done before its first answer was lost (`state::retries`) is
-//! not done again where that would be another deed, and is answered as done.
+//! not done again where that would be another action, and is answered as done.
 
 use crate::batch::lifecycle::control::Asked;
 use crate::batch::lifecycle::reposition::Moved;

@@ -11,7 +11,7 @@ impl Mbatchd {
     pub(crate) fn elements_unit(&mut self, cx: &mut StepContext) -> Option<()> {
         let work = self.works.elements.pop_front()?;
         let (job, these) = (work.job, matches!(work.left, Left::These(_)));
-        let ends = matches!(work.deed, ElementDeed::EndOrphans { .. });
+        let ends = matches!(work.action, ElementDeed::EndOrphans { .. });
         if let Some(left) = self.some_elements(cx, work) {
             self.works.elements.push_back(left);
         } else if ends {
@@ -47,7 +47,7 @@ impl Mbatchd {
                 }
             };
             let at = JobRef { job: work.job, idx };
-            match work.deed {
+            match work.action {
                 ElementDeed::EndOrphans { at_once } => self.end_orphan(cx, at, at_once),
                 ElementDeed::KeepRunWindow => self.keep_run_window(cx, at),
                 ElementDeed::TellLimits => self.tell_limits_of(cx, at),
@@ -62,9 +62,9 @@ impl Mbatchd {
         cx: &mut StepContext,
         job: u32,
         left: Left,
-        deed: ElementDeed,
+        action: ElementDeed,
     ) {
-        let left = self.some_elements(cx, ElementWork { job, left, deed });
+        let left = self.some_elements(cx, ElementWork { job, left, action });
         left.into_iter().for_each(|work| self.works.put_elements(work));
     }
 
@@ -76,7 +76,7 @@ impl Mbatchd {
             named => Left::These(named.iter().rev().copied().collect()),
         };
         self.act_on_elements(cx, id, left, ElementDeed::KeepRunWindow);
-        self.overload.look = true;
+        self.load_checks.look = true;
     }
 
     /// The hosts of a changed job's started elements hear of its limits.

@@ -260,7 +260,7 @@ impl Mbatchd {
                 self.reserve.measured(&self.state, &self.site, i);
                 self.sched.host_changed(i);
             }
-            self.overload.look = true;
+            self.load_checks.look = true;
             self.unreached.look |= self.links.hosts.values().any(|h| h.lost.is_some());
 
             cx.say(log::Level::Trace, "loads taken over");

@@ -38,34 +38,34 @@ struct Candidate {
 
 impl Mbatchd {
     /// Suspends and resumes by load where that is due.
-    pub(crate) fn overload_due(&mut self, cx: &mut StepContext) {
+    pub(crate) fn suspend_by_load(&mut self, cx: &mut StepContext) {
         let now = cx.now.mono_us;
-        let due = self.overload.timer.is_some_and(|t| t <= now);
-        if !(self.site.stops || self.overload.some) {
-            self.overload.timer = None;
+        let due = self.load_checks.timer.is_some_and(|t| t <= now);
+        if !(self.site.stops || self.load_checks.some) {
+            self.load_checks.timer = None;
             return;
         }
-        if !(self.overload.look || due) {
+        if !(self.load_checks.look || due) {
             return;
         }
-        self.overload.look = false;
-        self.overload.timer = None;
-        self.overload.some = false;
+        self.load_checks.look = false;
+        self.load_checks.timer = None;
+        self.load_checks.some = false;
         let ids: Vec<HostId> = self.links.hosts.ids().collect();
         for i in ids {
             let Some(here) = self.state.counts.host.get(&i) else { continue };
-            self.overload.some |= !here.suspended_by_load.is_empty();
-            let rest = self.overload.rest.get(&i).copied().unwrap_or(0);
+            self.load_checks.some |= !here.suspended_by_load.is_empty();
+            let rest = self.load_checks.rest.get(&i).copied().unwrap_or(0);
             if rest > now {
                 if here.slots.started() > 0 {
-                    let timer = self.overload.timer.map_or(rest, |t| t.min(rest));
-                    self.overload.timer = Some(timer);
+                    let timer = self.load_checks.timer.map_or(rest, |t| t.min(rest));
+                    self.load_checks.timer = Some(timer);
                 }
             } else if self.host_by_load(cx, i) {
                 let rest = cx.now.after(self.site.params().sbd_sleep_time.max(1));
-                self.overload.rest.insert(i, rest);
-                self.overload.timer.get_or_insert(rest);
-                self.overload.some = true;
+                self.load_checks.rest.insert(i, rest);
+                self.load_checks.timer.get_or_insert(rest);
+                self.load_checks.some = true;
             }
         }
     }
@@ -178,7 +178,7 @@ impl Mbatchd {
     /// A started job in a phase of these, of which nothing else is asked.
     fn candidate(&self, at: JobRef, among: impl Fn(Phase) -> bool) -> Option<Candidate> {
         #[cfg(test)]
-        self.overload.looks.set(self.overload.looks.get() + 1);
+        self.load_checks.looks.set(self.load_checks.looks.get() + 1);
         let ElemState::Run(run) = &self.state.elem(at)?.state else { return None };
         let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
         if busy || !among(run.phase) {

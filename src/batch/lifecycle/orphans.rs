@@ -49,8 +49,8 @@ impl Mbatchd {
             let later = graced && !(0..=parts).all(|part| ends_at_once(job, part));
             if (0..=parts).any(|part| ends_at_once(job, part)) {
                 let left = Left::All(Cursor::default());
-                let deed = ElementDeed::EndOrphans { at_once: true };
-                self.works.put_elements(ElementWork { job: id, left, deed });
+                let action = ElementDeed::EndOrphans { at_once: true };
+                self.works.put_elements(ElementWork { job: id, left, action });
             }
             return self.deps.set_orphan(whole, cx.now.mono_us, later);
         } else {
@@ -63,8 +63,8 @@ impl Mbatchd {
         }
         if now.len() > UNIT {
             now.reverse();
-            let deed = ElementDeed::EndOrphans { at_once: false };
-            self.works.put_elements(ElementWork { job: id, left: Left::These(now), deed });
+            let action = ElementDeed::EndOrphans { at_once: false };
+            self.works.put_elements(ElementWork { job: id, left: Left::These(now), action });
             return;
         }
         for idx in now {
@@ -103,9 +103,9 @@ impl Mbatchd {
             self.deps.set_orphan(at, 0, false);
             match self.state.job(at.job) {
                 Some(job) if at.idx == 0 && job.is_array() => {
-                    let (left, deed) =
+                    let (left, action) =
                         (Left::All(Cursor::default()), ElementDeed::EndOrphans { at_once: false });
-                    self.works.put_elements(ElementWork { job: at.job, left, deed });
+                    self.works.put_elements(ElementWork { job: at.job, left, action });
                 }
                 _ => self.end_orphan(cx, at, false),
             }

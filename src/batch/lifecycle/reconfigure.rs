@@ -3,7 +3,7 @@
 
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::site::Site;
-use crate::batch::soft_state::overload::Overload;
+use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::works::UNIT_LOOKS;
 use crate::batch::state::AddedHosts;
 use crate::batch::usage::reserve::ledger::Reserve;
@@ -35,7 +35,7 @@ impl Mbatchd {
         self.works.drop_scans();
         self.sched
             .expect(self.state.counts.pending_jobs().min(self.state.jobs.len() as u64) as usize);
-        self.overload = Overload::default();
+        self.load_checks = LoadChecks::default();
         self.unreached = Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());

@@ -9,10 +9,10 @@ use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::listings::Listings;
+use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
-use crate::batch::soft_state::overload::Overload;
 use crate::batch::soft_state::perfmon::Perfmon;
-use crate::batch::soft_state::retention::Keep;
+use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
@@ -73,9 +73,9 @@ impl Mbatchd {
             watches: Watches::default(),
             listings: Listings::default(),
             works: Works::default(),
-            keep: Keep::default(),
+            keep: Retention::default(),
             windows: ClosedByWindows::default(),
-            overload: Overload::default(),
+            load_checks: LoadChecks::default(),
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
             status: Status::default(),
@@ -129,7 +129,7 @@ impl Mbatchd {
         sched.begins_rebuilt(&view);
         self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
-        self.overload = Overload::default();
+        self.load_checks = LoadChecks::default();
         self.unreached = Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());

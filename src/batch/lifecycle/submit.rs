@@ -165,7 +165,7 @@ impl Mbatchd {
     pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
         crate::batch::site::limits::unfill(spec);
         self.host_file(spec, queue)?;
-        let asked = crate::batch::site::limits::Asked::by(spec);
+        let asked = crate::batch::site::limits::LimitsAsked::by(spec);
         self.check_slots(spec, queue)?;
         self.check_hosts(spec, queue)?;
         if !spec.res_req.is_empty()

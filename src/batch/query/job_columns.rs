@@ -281,10 +281,10 @@ impl Shown<'_> {
 
     /// Host and reason of the last kill, suspend and resume.
     fn issued(&self) -> [(&str, &str); 3] {
-        let st = &self.mbd.state;
-        ControlAction::ALL.map(|deed| {
-            let last = st.issued.last(self.at, deed);
-            last.map_or(("", ""), |(host, reason)| (&**st.names.host(host), reason))
+        let state = &self.mbd.state;
+        ControlAction::ALL.map(|action| {
+            let last = state.issued.last(self.at, action);
+            last.map_or(("", ""), |(host, reason)| (&**state.names.host(host), reason))
         })
     }
 

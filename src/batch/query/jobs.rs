@@ -5,7 +5,7 @@
 use crate::batch::query::selection::wanted;
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
-use crate::batch::soft_state::listings::{Finding, Listing, Order};
+use crate::batch::soft_state::listings::{Finding, Listing, RowOrder};
 use crate::batch::state::names::{Id, QueueId};
 use crate::batch::state::{ElemState, ElementView, Job};
 use crate::batch::{Mbatchd, StepContext};
@@ -113,7 +113,7 @@ impl Mbatchd {
         &self,
         f: &mut Finding,
         looks: &mut usize,
-        found: &mut Vec<(Order, JobRef)>,
+        found: &mut Vec<(RowOrder, JobRef)>,
     ) -> bool {
         *looks -= 1;
         let Some((id, sel)) = f.ids.as_mut().and_then(BTreeMap::pop_first) else { return false };
@@ -129,7 +129,7 @@ impl Mbatchd {
         &self,
         f: &mut Finding,
         looks: &mut usize,
-        found: &mut Vec<(Order, JobRef)>,
+        found: &mut Vec<(RowOrder, JobRef)>,
     ) -> bool {
         // one walk for many jobs: a look into the tree for each would cost as much as its row
         for (&id, job) in self.state.jobs.range(f.from..) {
@@ -150,7 +150,7 @@ impl Mbatchd {
         job: &Job,
         sel: IdSel,
         looks: &mut usize,
-        found: &mut Vec<(Order, JobRef)>,
+        found: &mut Vec<(RowOrder, JobRef)>,
     ) {
         if !self.selects(&f.who, &f.q.select, job) {
             return;
@@ -176,7 +176,7 @@ impl Mbatchd {
         sel: IdSel,
         mut cursor: Cursor,
         looks: &mut usize,
-        found: &mut Vec<(Order, JobRef)>,
+        found: &mut Vec<(RowOrder, JobRef)>,
     ) -> Option<(IdSel, Cursor)> {
         let by_id = f.ids.is_some();
         let named = |idx: u32| {
@@ -214,7 +214,7 @@ impl Mbatchd {
         view: &ElementView,
         ranked: &mut Option<(QueueId, i64)>,
         idx: u32,
-    ) -> Order {
+    ) -> RowOrder {
         let unmoved = |order| QueuePosition { base: order, between: 0 };
         let part = match view {
             ElementView::Untouched(_) => 0,

@@ -2,7 +2,7 @@
 
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::dispatch_key::DispatchKey;
-use crate::batch::sched::order::{DispatchOrder, Head};
+use crate::batch::sched::order::{ClassHead, DispatchOrder};
 use crate::batch::sched::place::Compiled;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, QueueId, UserId};
@@ -170,7 +170,7 @@ impl Classes {
         }
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
-        let head = |place: DispatchKey| -> Head { (place, class) };
+        let head = |place: DispatchKey| -> ClassHead { (place, class) };
         match (before, after) {
             (Some(before), Some(after)) => order.replace(of, head(before), head(after), c.unseen),
             (None, Some(after)) => order.insert(of, head(after), c.unseen),

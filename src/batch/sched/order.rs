@@ -23,13 +23,13 @@ pub const CLASSES_PER_TURN: usize = 256;
 pub const TURN_PAUSE_US: u64 = US / 10;
 
 /// A class at the place of its first ready job.
-pub(super) type Head = (DispatchKey, u32);
+pub(super) type ClassHead = (DispatchKey, u32);
 
 /// The classes of a user beyond those that a walk looks at.
 #[derive(Debug, Default)]
 struct Lag {
     /// The turn has come to this one.
-    after: Option<Head>,
+    after: Option<ClassHead>,
     /// Hosts have changed since the turns began: they begin again.
     again: bool,
 }
@@ -37,8 +37,8 @@ struct Lag {
 /// The ready classes of one user in one queue.
 #[derive(Debug, Default)]
 struct UserHeads {
-    all: BTreeSet<Head>,
-    unseen: BTreeSet<Head>,
+    all: BTreeSet<ClassHead>,
+    unseen: BTreeSet<ClassHead>,
     stale: bool,
 }
 
@@ -47,7 +47,7 @@ struct UserHeads {
 struct QueueHeads {
     users: IdMap<UserId, UserHeads>,
     /// Users by their first class.
-    firsts: BTreeSet<(Head, UserId)>,
+    firsts: BTreeSet<(ClassHead, UserId)>,
     /// Users with an unseen class, or stale ones for which there may be room.
     waiting: BTreeSet<UserId>,
     /// Stale users to whom the limit of the queue left too few slots, by the slots that they need.
@@ -68,7 +68,7 @@ pub(super) struct DispatchOrder {
 
 impl DispatchOrder {
     /// A class has a ready job, the first of which stands at this place.
-    pub fn insert(&mut self, (queue, user): (QueueId, UserId), head: Head, unseen: bool) {
+    pub fn insert(&mut self, (queue, user): (QueueId, UserId), head: ClassHead, unseen: bool) {
         let of_queue = self.queues.entry(queue).or_default();
         let heads = of_queue.users.entry(user).or_default();
         let before = heads.all.first().copied();
@@ -81,7 +81,7 @@ impl DispatchOrder {
     }
 
     /// The class has no ready job at this place any more.
-    pub fn remove(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+    pub fn remove(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         let before = heads.all.first().copied();
@@ -105,8 +105,8 @@ impl DispatchOrder {
     pub fn replace(
         &mut self,
         (queue, user): (QueueId, UserId),
-        before: Head,
-        after: Head,
+        before: ClassHead,
+        after: ClassHead,
         unseen: bool,
     ) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
@@ -125,7 +125,7 @@ impl DispatchOrder {
     }
 
     /// A class was held against all open hosts, without success.
-    pub fn seen(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+    pub fn seen(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         heads.unseen.remove(&head);
@@ -155,7 +155,7 @@ impl DispatchOrder {
 
     /// A class needs more slots than limits leave: it counts as unseen, but no walk comes to it
     /// before the user has another slot, or the queue as many as it needs.
-    pub fn limited(&mut self, of: (QueueId, UserId), head: Head) {
+    pub fn limited(&mut self, of: (QueueId, UserId), head: ClassHead) {
         self.seen(of, head);
         self.stale_in.entry(of.1).or_default().insert(of.0);
         let of_queue = self.queues.get_mut(&of.0);
@@ -165,7 +165,7 @@ impl DispatchOrder {
     }
 
     /// A class is to be held against all open hosts again.
-    pub fn unsee(&mut self, (queue, user): (QueueId, UserId), head: Head) {
+    pub fn unsee(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         if heads.all.contains(&head) {
@@ -237,8 +237,8 @@ impl DispatchOrder {
     pub fn next_user(
         &self,
         queue: QueueId,
-        behind: Option<(Head, UserId)>,
-    ) -> Option<(Head, UserId)> {
+        behind: Option<(ClassHead, UserId)>,
+    ) -> Option<(ClassHead, UserId)> {
         let from = behind.map_or(Unbounded, Excluded);
         self.queues.get(&queue)?.firsts.range((from, Unbounded)).next().copied()
     }
@@ -247,9 +247,9 @@ impl DispatchOrder {
     pub fn next_class(
         &self,
         (queue, user): (QueueId, UserId),
-        behind: Option<Head>,
+        behind: Option<ClassHead>,
         unseen: bool,
-    ) -> Option<Head> {
+    ) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
         let from = behind.map_or(Unbounded, Excluded);
         let of = if unseen { &heads.unseen } else { &heads.all };
@@ -257,13 +257,17 @@ impl DispatchOrder {
     }
 
     /// The unseen class of a user at a place or behind.
-    pub fn next_unseen(&self, (queue, user): (QueueId, UserId), from: Head) -> Option<Head> {
+    pub fn next_unseen(
+        &self,
+        (queue, user): (QueueId, UserId),
+        from: ClassHead,
+    ) -> Option<ClassHead> {
         self.queues.get(&queue)?.users.get(&user)?.unseen.range(from..).next().copied()
     }
 
     /// A walk has come to as many classes of a user as it looks at; it was about to look at this
     /// one.
-    pub fn lag(&mut self, of: (QueueId, UserId), at: Head, now: u64) {
+    pub fn lag(&mut self, of: (QueueId, UserId), at: ClassHead, now: u64) {
         let before = self.next_before(of, at);
         self.lags
             .entry(of)
@@ -277,7 +281,7 @@ impl DispatchOrder {
         self.turn.get_or_insert(now + TURN_PAUSE_US);
     }
 
-    fn next_before(&self, (queue, user): (QueueId, UserId), at: Head) -> Option<Head> {
+    fn next_before(&self, (queue, user): (QueueId, UserId), at: ClassHead) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
         heads.all.range((Unbounded, Excluded(at))).next_back().copied()
     }
@@ -288,7 +292,7 @@ impl DispatchOrder {
 
     /// Has the turns go on where that is due: the next classes of each such user are unseen. None:
     /// it is not due.
-    pub fn take_turns(&mut self, now: u64) -> Option<Vec<Head>> {
+    pub fn take_turns(&mut self, now: u64) -> Option<Vec<ClassHead>> {
         self.turn.take_if(|t| *t <= now)?;
         let lags: Vec<(QueueId, UserId)> = self.lags.keys().copied().collect();
         let unseen = lags.into_iter().flat_map(|of| self.take_turn(of)).collect();
@@ -298,12 +302,12 @@ impl DispatchOrder {
         Some(unseen)
     }
 
-    fn take_turn(&mut self, of: (QueueId, UserId)) -> Vec<Head> {
+    fn take_turn(&mut self, of: (QueueId, UserId)) -> Vec<ClassHead> {
         let Some(lag) = self.lags.get_mut(&of) else { return Vec::new() };
         let heads = self.queues.get(&of.0).and_then(|q| q.users.get(&of.1));
         let from = lag.after.map_or(Unbounded, Excluded);
         let next = heads.into_iter().flat_map(|h| h.all.range((from, Unbounded)));
-        let next: Vec<Head> = next.take(CLASSES_PER_TURN).copied().collect();
+        let next: Vec<ClassHead> = next.take(CLASSES_PER_TURN).copied().collect();
         match (next.last(), lag.again) {
             (Some(last), _) if next.len() == CLASSES_PER_TURN => lag.after = Some(*last),
             (_, true) => (lag.after, lag.again) = (None, false),
@@ -316,7 +320,7 @@ impl DispatchOrder {
 
 impl QueueHeads {
     /// Keeps the first class of a user, which was another before.
-    fn first_moved(&mut self, user: UserId, before: Option<Head>) {
+    fn first_moved(&mut self, user: UserId, before: Option<ClassHead>) {
         let after = self.users.get(&user).and_then(|heads| heads.all.first().copied());
         if before != after {
             if let Some(head) = before {

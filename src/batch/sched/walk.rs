@@ -8,7 +8,7 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};
 use crate::batch::sched::open_hosts::Rank;
-use crate::batch::sched::order::{CLASSES_PER_TURN, Head, LOOKS_PER_USER};
+use crate::batch::sched::order::{CLASSES_PER_TURN, ClassHead, LOOKS_PER_USER};
 use crate::batch::sched::place::{Alternative, HostMatch};
 use crate::batch::sched::policy::{Policies, rests_until};
 use crate::batch::sched::view::View;
@@ -232,7 +232,7 @@ impl Sched {
         &mut self,
         queue: QueueId,
         here: &mut QueueWalk,
-        head: Head,
+        head: ClassHead,
         user: UserId,
         again: bool,
     ) {
@@ -250,7 +250,7 @@ impl Sched {
         &mut self,
         view: &View,
         queue: &Queue,
-        (place, class): Head,
+        (place, class): ClassHead,
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,

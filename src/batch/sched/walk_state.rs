@@ -1,7 +1,7 @@
 //! How far a walk through the classes has come: it may take more than one turn.
 
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
-use crate::batch::sched::order::Head;
+use crate::batch::sched::order::ClassHead;
 use crate::batch::state::names::{HostId, HostSet, UserId};
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
@@ -25,14 +25,14 @@ pub(super) struct QueueWalk {
     /// All classes count as unseen.
     pub fresh: bool,
     /// The next class of each user that the walk has come to.
-    pub heads: BinaryHeap<Reverse<(Head, UserId)>>,
+    pub heads: BinaryHeap<Reverse<(ClassHead, UserId)>>,
     pub users: IdMap<UserId, UserWalk>,
     /// The last user that was added to `heads`.
-    pub pulled: Option<(Head, UserId)>,
+    pub pulled: Option<(ClassHead, UserId)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// A job of this class was given hosts last.
-    pub started: Option<(Head, UserId)>,
+    pub started: Option<(ClassHead, UserId)>,
 }
 
 /// A walk through the classes of one user in one queue.

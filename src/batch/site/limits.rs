@@ -28,17 +28,17 @@ pub fn unfill(spec: &mut JobSpec) {
 }
 
 /// The limits that a submission asked for, of all that a queue may give.
-pub struct Asked {
+pub struct LimitsAsked {
     limits: Limits,
     slots: bool,
     rerun: bool,
 }
 
-impl Asked {
+impl LimitsAsked {
     /// Taken before the queue gives anything.
     pub fn by(spec: &JobSpec) -> Self {
         let rerun = spec.options & opt::RERUNNABLE != 0;
-        Asked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun }
+        LimitsAsked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun }
     }
 
     /// Notes what the queue gave beyond it.

@@ -96,7 +96,7 @@ pub struct Scope {
 
 /// The thing that a rule limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum LimitedQuantity {
     Slots,
     /// Started jobs and elements of arrays.
     Jobs,
@@ -126,7 +126,7 @@ pub struct Rule {
     /// The parameter that it was compiled from.
     pub name: &'static str,
     pub scope: Scope,
-    pub what: What,
+    pub what: LimitedQuantity,
     pub amount: Amount,
     /// The pending reason where too little is left ([`crate::model::reason::pend`]).
     pub reason: PendReason,

@@ -29,15 +29,15 @@ pub(crate) struct Finding {
 }
 
 /// The jobs that one step found, sorted; the first is taken next.
-pub(crate) type Run = std::vec::IntoIter<(Order, JobRef)>;
+pub(crate) type SortedRows = std::vec::IntoIter<(RowOrder, JobRef)>;
 
 #[derive(Debug)]
 pub(crate) struct Listing {
     /// Until all is found.
     pub(crate) finding: Option<Finding>,
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<SortedRows>,
     /// The first row of each step.
-    pub(crate) heads: BinaryHeap<Reverse<(Order, JobRef, usize)>>,
+    pub(crate) heads: BinaryHeap<Reverse<(RowOrder, JobRef, usize)>>,
     /// The row that was taken last.
     pub(crate) last: Option<JobRef>,
     pub(crate) cols: Vec<Col>,
@@ -54,7 +54,7 @@ pub struct Listings {
 }
 
 /// The key that sorts rows: kind, then host, queue or end, priority, place, element.
-pub(crate) type Order = (u8, i64, u32, QueuePosition, u32);
+pub(crate) type RowOrder = (u8, i64, u32, QueuePosition, u32);
 
 impl Listings {
     pub fn close(&mut self, conn: ConnId) {
@@ -95,7 +95,7 @@ impl Listing {
     }
 
     /// Takes what a step found, sorted.
-    pub(crate) fn add(&mut self, found: Vec<(Order, JobRef)>) {
+    pub(crate) fn add(&mut self, found: Vec<(RowOrder, JobRef)>) {
         self.held += found.len();
         self.runs.push(found.into_iter());
         self.push_head(self.runs.len() - 1);

@@ -1,7 +1,7 @@
 //! When finished jobs leave memory, and when the log is switched.
 
 #[derive(Debug, Default)]
-pub struct Keep {
+pub struct Retention {
     pub(crate) timer: Option<u64>,
     pub(crate) switching: bool,
     pub(crate) last_switch: Option<u64>,
@@ -12,7 +12,7 @@ pub struct Keep {
     pub(crate) carried: u64,
 }
 
-impl Keep {
+impl Retention {
     pub fn deadline(&self) -> Option<u64> {
         self.timer
     }

@@ -65,7 +65,7 @@ pub struct WindowWork {
 pub struct ElementWork {
     pub job: u32,
     pub left: Left,
-    pub deed: ElementDeed,
+    pub action: ElementDeed,
 }
 
 pub enum Work {
@@ -157,13 +157,13 @@ impl Works {
     }
 
     pub fn put_elements(&mut self, work: ElementWork) {
-        if matches!(work.deed, ElementDeed::EndOrphans { .. }) {
+        if matches!(work.action, ElementDeed::EndOrphans { .. }) {
             if self.ending.insert(work.job) {
                 self.elements.push_back(work);
             }
             return;
         }
-        let like = |w: &&mut ElementWork| (w.job, w.deed) == (work.job, work.deed);
+        let like = |w: &&mut ElementWork| (w.job, w.action) == (work.job, work.action);
         match (self.elements.iter_mut().find(like).map(|w| &mut w.left), work.left) {
             (Some(Left::These(left)), Left::These(more)) => {
                 left.extend(more);

@@ -287,10 +287,10 @@ impl State {
         }
         if !s.host.is_empty()
             && self.jobs.contains_key(&at.job)
-            && let Some(deed) = ControlAction::of(&s.signal)
+            && let Some(action) = ControlAction::of(&s.signal)
         {
             let host = self.names.hosts.id(&s.host);
-            self.issued.note(at, deed, host, &s.reason);
+            self.issued.note(at, action, host, &s.reason);
         }
         let requeue = match s.signal.as_str() {
             "REQUEUE_PEND" => Some(None),

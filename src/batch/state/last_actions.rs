@@ -30,27 +30,27 @@ impl ControlAction {
 
 #[derive(Debug)]
 struct Last {
-    deed: ControlAction,
+    action: ControlAction,
     host: HostId,
     reason: Box<str>,
 }
 
 #[derive(Debug, Default)]
 pub struct LastActions {
-    /// At most one of each deed.
+    /// At most one of each action.
     by_job: BTreeMap<JobRef, Vec<Last>>,
 }
 
 impl LastActions {
-    pub fn note(&mut self, at: JobRef, deed: ControlAction, host: HostId, reason: &str) {
+    pub fn note(&mut self, at: JobRef, action: ControlAction, host: HostId, reason: &str) {
         let all = self.by_job.entry(at).or_default();
-        all.retain(|last| last.deed != deed);
-        all.push(Last { deed, host, reason: reason.into() });
+        all.retain(|last| last.action != action);
+        all.push(Last { action, host, reason: reason.into() });
         all.shrink_to_fit();
     }
 
-    pub fn last(&self, at: JobRef, deed: ControlAction) -> Option<(HostId, &str)> {
-        let last = self.by_job.get(&at)?.iter().find(|last| last.deed == deed)?;
+    pub fn last(&self, at: JobRef, action: ControlAction) -> Option<(HostId, &str)> {
+        let last = self.by_job.get(&at)?.iter().find(|last| last.action == action)?;
         Some((last.host, &last.reason))
     }
 
@@ -58,9 +58,9 @@ impl LastActions {
     pub fn each(&self, job: u32, tell: &mut dyn FnMut(JobRef, ControlAction, HostId, &str)) {
         let own = |idx| JobRef { job, idx };
         for at in self.by_job.range(own(0)..=own(u32::MAX)).map(|(at, _)| at) {
-            for deed in ControlAction::ALL {
-                if let Some((host, why)) = self.last(*at, deed) {
-                    tell(*at, deed, host, why);
+            for action in ControlAction::ALL {
+                if let Some((host, why)) = self.last(*at, action) {
+                    tell(*at, action, host, why);
                 }
             }
         }

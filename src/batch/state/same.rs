@@ -170,8 +170,8 @@ impl State {
         for key in posts.range(key(0, 0)..=key(u32::MAX, u32::MAX)) {
             let _ = write!(beside, " {key} posts");
         }
-        issued.each(id, &mut |at, deed, host, why| {
-            let _ = write!(beside, " {at} {deed:?} from {} {why:?}", self.names.host(host));
+        issued.each(id, &mut |at, action, host, why| {
+            let _ = write!(beside, " {at} {action:?} from {} {why:?}", self.names.host(host));
         });
         // or it would never leave memory
         let over = job.tally.unfinished() == 0 && job.tally.total > 0;

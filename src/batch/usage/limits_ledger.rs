@@ -8,7 +8,7 @@ mod audit;
 
 use crate::batch::site::Site;
 use crate::batch::site::rules::{
-    Consumer, ConsumerRules, Counter, HostRule, Member, Rule, RuleId, What,
+    Consumer, ConsumerRules, Counter, HostRule, LimitedQuantity, Member, Rule, RuleId,
 };
 use crate::batch::state::change::{Change, ChangeKind, Stage};
 use crate::batch::state::names::{HostId, QueueId, UserId};
@@ -55,8 +55,8 @@ struct Consumers {
 /// The part of a share that a rule counts.
 fn counted(rule: &Rule, share: Share) -> u64 {
     match rule.what {
-        What::Slots => share.slots,
-        What::Jobs => share.jobs,
+        LimitedQuantity::Slots => share.slots,
+        LimitedQuantity::Jobs => share.jobs,
     }
 }
 

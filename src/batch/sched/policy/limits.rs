@@ -6,7 +6,7 @@ use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::{Counter, Rule, What};
+use crate::batch::site::rules::{Counter, LimitedQuantity, Rule};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 
 #[derive(Debug)]
@@ -56,8 +56,8 @@ impl Policy for Limits {
 fn left(rule: &Rule, processors: impl FnOnce() -> u32, used: u64) -> Room {
     let left = rule.amount.on(processors).saturating_sub(used);
     match rule.what {
-        What::Slots => Room { slots: left, reason: rule.reason },
-        What::Jobs if left > 0 => Room::ANY,
-        What::Jobs => Room::none(rule.reason),
+        LimitedQuantity::Slots => Room { slots: left, reason: rule.reason },
+        LimitedQuantity::Jobs if left > 0 => Room::ANY,
+        LimitedQuantity::Jobs => Room::none(rule.reason),
     }
 }

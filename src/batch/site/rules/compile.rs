@@ -1,6 +1,6 @@
 //! Compiles the limits of lsb.queues, lsb.users and lsb.hosts to rules.
 
-use super::{Amount, Hosts, JL_U, MXJ, Members, Rule, Rules, Scope, Set, Users, What};
+use super::{Amount, Hosts, JL_U, LimitedQuantity, MXJ, Members, Rule, Rules, Scope, Set, Users};
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::conf::Pos;
 use crate::conf::types::{HostPolicy, Mxj, QueueConf, UserPolicy};
@@ -55,7 +55,7 @@ impl Rules {
 }
 
 fn rule(name: &'static str, scope: Scope, amount: Amount, reason: PendReason, pos: &Pos) -> Rule {
-    let (what, with_given_up, pos) = (What::Slots, false, pos.clone());
+    let (what, with_given_up, pos) = (LimitedQuantity::Slots, false, pos.clone());
     Rule { name, scope, what, amount, reason, with_given_up, pos }
 }
 

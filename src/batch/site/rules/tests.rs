@@ -99,7 +99,7 @@ fn id<I: Id>(n: usize) -> I {
 
 /// A rule of this scope.
 fn scoped(scope: Scope) -> Rule {
-    let (name, what, amount) = ("Limit", What::Jobs, Amount::Fixed(1));
+    let (name, what, amount) = ("Limit", LimitedQuantity::Jobs, Amount::Fixed(1));
     Rule {
         name,
         scope,

@@ -209,7 +209,7 @@ impl Cluster {
 
     /// How often a started job was looked at because of the load of its host.
     pub fn looks_for_load(&self) -> usize {
-        self.machine.overload.looks.get()
+        self.machine.load_checks.looks.get()
     }
 
     /// LIM reports these values of a host, such as `mem=100 r1m=2 tok=5`; others stay. An index

@@ -3,7 +3,7 @@
 
 use super::{LimitsLedger, shown};
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, Counter, What};
+use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity};
 use crate::batch::state::names::UserId;
 use crate::batch::state::{ElemState, Job, State};
 use crate::model::JobRef;
@@ -70,9 +70,9 @@ fn count(
         let by_host = rule.scope.hosts != Default::default();
         for (n, &(host, slots)) in run.hosts.iter().enumerate() {
             let amount = match rule.what {
-                What::Slots => slots.into(),
+                LimitedQuantity::Slots => slots.into(),
                 // of a rule that does not look at hosts an element is one, whatever it has
-                What::Jobs => u64::from(by_host || n == 0),
+                LimitedQuantity::Jobs => u64::from(by_host || n == 0),
             };
             if rule.counts_on(host) {
                 let counter = Counter { rule: id, member: rule.member(&consumer, host) };

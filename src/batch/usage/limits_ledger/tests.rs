@@ -85,7 +85,8 @@ fn configuration_that_is_read_again_has_everything_counted_anew() {
 fn jobs_of_each_user(hosts: Members<Hosts>, most: u64) -> Cluster {
     let mut c = cluster().hosts(2, 8).up();
     let scope = Scope { users: Members::Each(Users::Any), hosts, ..Scope::default() };
-    let (what, amount, reason) = (What::Jobs, Amount::Fixed(most), PendReason::UserJobLimit);
+    let (what, amount, reason) =
+        (LimitedQuantity::Jobs, Amount::Fixed(most), PendReason::UserJobLimit);
     let (name, pos) = ("Limit", Pos::default());
     let rule = Rule { name, scope, what, amount, reason, with_given_up: false, pos };
     c.use_rules(Rules::new(vec![rule]));

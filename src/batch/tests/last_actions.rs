@@ -22,8 +22,8 @@ fn why(verb: Verb, job: u32, reason: &str) -> Control {
     Control { reason: reason.into(), ..Control::of(verb, of(job)) }
 }
 
-fn last(m: &Mbatchd, job: u32, idx: u32, deed: ControlAction) -> Option<(String, String)> {
-    let (host, reason) = m.state.issued.last(JobRef { job, idx }, deed)?;
+fn last(m: &Mbatchd, job: u32, idx: u32, action: ControlAction) -> Option<(String, String)> {
+    let (host, reason) = m.state.issued.last(JobRef { job, idx }, action)?;
     Some((m.state.names.host(host).to_string(), reason.to_string()))
 }
 

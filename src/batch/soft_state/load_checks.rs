@@ -5,7 +5,7 @@ use crate::model::idmap::IdMap;
 
 /// When hosts are looked at; soft state.
 #[derive(Debug)]
-pub struct Overload {
+pub struct LoadChecks {
     /// Loads have changed.
     pub look: bool,
     /// Jobs are suspended for load, or were when it was looked last.
@@ -18,15 +18,15 @@ pub struct Overload {
     pub looks: std::cell::Cell<usize>,
 }
 
-impl Overload {
+impl LoadChecks {
     pub fn deadline(&self) -> Option<u64> {
         self.timer
     }
 }
 
-impl Default for Overload {
+impl Default for LoadChecks {
     fn default() -> Self {
-        Overload {
+        LoadChecks {
             look: true,
             some: true,
             rest: IdMap::default(),

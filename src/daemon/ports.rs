@@ -1,5 +1,5 @@
-//! The ports of the daemons, which the launcher keeps ([`crate::net::held_port`]): that of mbatchd also
-//! on a host that may become the master host, so that nobody takes it before.
+//! The ports of the daemons, which the launcher keeps ([`crate::net::held_port`]): that of mbatchd
+//! also on a host that may become the master host, so that nobody takes it before.
 //!
 //! Invariants: the launcher accepts nothing: a socket serves only while its daemon has it. As root
 //! it keeps no port that only root may take: whoever can write the configuration would have it

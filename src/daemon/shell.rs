@@ -13,11 +13,11 @@
 //!   go to `DaemonDriver::effect`, in their order among the others. The driver answers through
 //!   [`ShellControl`]: `shell.input(..)` is stepped in the next turn, which follows at once;
 //!   `shell.send(..)` sends now (a blob).
-//! - Threads of the driver speak to the loop through a [`Remote`] (`shell.remote()`, cloned): it can
-//!   give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
+//! - Threads of the driver speak to the loop through a [`Remote`] (`shell.remote()`, cloned): it
+//!   can give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
 //! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
-//!   At the end of a turn, if no sync is under way, it calls `shell.seal()`; that returns the number
-//!   of the ticket that covers all gathered so far (`None` where nothing was), and the driver hands
+//!   At the end of a turn, if no sync is under way, it calls `shell.seal()`, which returns the
+//!   number of the ticket that covers all gathered so far (`None` where nothing was), and the driver hands
 //!   the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
 //!   tickets up to n) or `remote.failed(n, why)`. While a sync is under way the driver does not
 //!   seal: the next turns gather under one ticket. `SendDurable` is held under the ticket that

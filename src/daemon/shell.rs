@@ -17,8 +17,8 @@
 //!   can give inputs, report durability, or wake the loop for `DaemonDriver::woken`.
 //! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
 //!   At the end of a turn, if no sync is under way, it calls `shell.seal()`, which returns the
-//!   number of the ticket that covers all gathered so far (`None` where nothing was), and the driver hands
-//!   the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
+//!   number of the ticket that covers all gathered so far (`None` where nothing was), and the
+//!   driver hands the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
 //!   tickets up to n) or `remote.failed(n, why)`. While a sync is under way the driver does not
 //!   seal: the next turns gather under one ticket. `SendDurable` is held under the ticket that
 //!   covers what was appended before it (none open: sent at once). After `durable(n)` the shell

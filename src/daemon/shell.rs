@@ -18,14 +18,14 @@
 //! - **Group commit.** `Append` and `Spool` make the current ticket dirty. The driver gathers them.
 //!   At the end of a turn, if no sync is under way, it calls `shell.seal()`, which returns the
 //!   number of the ticket that covers all gathered so far (`None` where nothing was), and the
-//!   driver hands the gathered records with it to its log thread. The thread reports `remote.durable(n)` (all
-//!   tickets up to n) or `remote.failed(n, why)`. While a sync is under way the driver does not
-//!   seal: the next turns gather under one ticket. `SendDurable` is held under the ticket that
-//!   covers what was appended before it (none open: sent at once). After `durable(n)` the shell
-//!   releases what is due, calls `DaemonDriver::durable` and then, as in every turn,
-//!   `DaemonDriver::end_of_turn`, where the next ticket can be sealed. After `failed` it drops
-//!   every held `SendDurable` (a command is told that the log cannot be written), forgets all open
-//!   tickets and calls `DaemonDriver::failed`, which by default gives the machine
+//!   driver hands the gathered records with it to its log thread. The thread reports
+//!   `remote.durable(n)` (all tickets up to n) or `remote.failed(n, why)`. While a sync is under
+//!   way the driver does not seal: the next turns gather under one ticket. `SendDurable` is held
+//!   under the ticket that covers what was appended before it (none open: sent at once). After
+//!   `durable(n)` the shell releases what is due, calls `DaemonDriver::durable` and then, as in
+//!   every turn, `DaemonDriver::end_of_turn`, where the next ticket can be sealed. After `failed`
+//!   it drops every held `SendDurable` (a command is told that the log cannot be written), forgets
+//!   all open tickets and calls `DaemonDriver::failed`, which by default gives the machine
 //!   `Input::LogFailed`.
 //! - A message never overtakes another on its connection: behind a held one, later ones wait.
 //!   `Close` lets held and queued output go first.

@@ -144,7 +144,7 @@ fn parts(info: &PeekInfo, tag: &str) -> Parts {
             let word = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
             let cwd = Path::new(&info.cwd);
             let dir = cwd.join(word(info.out_dir.as_bytes()));
-            // Where that cannot be made, files are where they are without it.
+            // Without the directory of -outdir, files are in the working directory.
             for dir in
                 [(!info.out_dir.is_empty()).then_some(&*dir), Some(cwd)].into_iter().flatten()
             {
@@ -201,7 +201,7 @@ fn open_output(path: &Path, info: &PeekInfo) -> io::Result<File> {
     }
 }
 
-/// Where output is kept of a user without a home.
+/// The directory of kept output of a user without a home.
 fn kept_below(uid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/.lsbtmp{uid}"))
 }

@@ -35,7 +35,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let done = site::find().map_err(|e| e.to_string()).and_then(|site| match opts {
         Opts { client: Some(host), server: false } => client(&site, &host, ctx),
         Opts { client: None, server: true } => server(&site, ctx),
-        _ => Err("either -c host_name or -s is wanted".into()),
+        _ => Err("-c host_name or -s must be specified".into()),
     });
     match done {
         Ok(()) => 0,
@@ -62,7 +62,7 @@ fn client(site: &site::LocalSite, host: &str, ctx: &mut Ctx) -> Result<(), Strin
     let host = known.ok_or_else(|| format!("{}: No such host", host.escape_debug()))?;
     match ask(site, host, "-c")? {
         Grant::Eauth { text } => writeln!(ctx.out, "{text}").map_err(|e| e.to_string()),
-        _ => Err("authd gives another answer than was asked for".into()),
+        _ => Err("unexpected answer of authd".into()),
     }
 }
 
@@ -114,7 +114,7 @@ fn believed(site: &site::LocalSite, words: &[String; 6], data: &str) -> Result<(
     };
     let told = (claims.uid.to_string(), claims.gid.to_string());
     if (&told.0, &told.1, &claims.user) != (uid, gid, user) {
-        return Err(format!("it is one of user {} (uid {})", claims.user, claims.uid));
+        return Err(format!("the credential is that of user {} (uid {})", claims.user, claims.uid));
     }
     let addr: IpAddr = addr.parse().map_err(|_| "no address")?;
     let table = site.addresses(&[&claims.host]);

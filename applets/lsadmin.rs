@@ -185,7 +185,7 @@ fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
         return Ok(0);
     }
     if let Some(host) = rest.first() {
-        return Err(format!("<{host}>: this locks the local host alone"));
+        return Err(format!("<{host}>: only the local host can be locked"));
     }
     let msg = Msg::Lim(LimMsg::Lock { host: String::new(), on, secs });
     let done = client::lim_of(&site, &site.host).and_then(|mut l| l.call(&msg, ctx.err));

@@ -75,7 +75,7 @@ fn act(around: &Around, verb: Option<DaemonAction>, daemon: Option<&&str>) -> Re
         sudo.arg("-n").arg(links::own_binary()?.with_file_name("lsf_daemons"));
         let words = DaemonAction::ALL.iter().find(|v| v.1 == verb).map(|v| v.0);
         let e = sudo.arg("-d").arg(&site.envdir).args(words).args(daemon).exec();
-        return Err(format!("only root can, and sudo: {}", lsf::sys::words(&e)));
+        return Err(format!("only root can do this, and sudo failed: {}", lsf::sys::words(&e)));
     }
     startup::here(&site, verb, daemon.and_then(|d| startup::named(d)))?;
     Ok(0)

@@ -28,7 +28,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let Some(file) = parsed.options.file else {
-        errln!(ctx, "lsfinstall: name a file with -f; man install.config tells what is in it");
+        errln!(ctx, "lsfinstall: name a file with -f; see install.config(5)");
         return FAIL;
     };
     match install(ctx, &file) {

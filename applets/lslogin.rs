@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Where nothing else is asked for: few logins, little load.
+/// The default requirement: few logins, little load.
 const ORDER: &str = "select[type==local] order[ls:r1m]";
 
 /// Log in on the best host, or on the one named.

@@ -116,7 +116,7 @@ fn read(args: &[OsString]) -> Result<Options, String> {
     }
     match o.hosts.is_empty() || o.cores.is_none() && o.res_req.is_none() {
         true => Ok(o),
-        false => Err("-m goes with neither -R nor -j".into()),
+        false => Err("-m cannot be combined with -R or -j".into()),
     }
 }
 
@@ -469,7 +469,7 @@ impl Line {
         }
     }
 
-    /// Where and when this target and what it needs were last worked on, in seconds.
+    /// Time and host of the last work on this target and its prerequisites, in seconds.
     fn records(&self) -> Vec<(u64, String)> {
         let vars = TARGET.map(|(var, _)| std::env::var(var).unwrap_or_default());
         let names = vars.iter().flat_map(|v| v.split_whitespace());

@@ -123,7 +123,7 @@ fn edit(ctx: &mut Ctx, words: &[String], remote: bool) -> i32 {
                     .map_err(|e| format!("{}: {}", tasks::user_file(&home).display(), e)),
             }
         }
-        Some(_) => Err("+ or - and tasks are wanted".to_owned()),
+        Some(_) => Err("+ or - and task names must be specified".to_owned()),
     };
     match done {
         Ok(()) => 0,

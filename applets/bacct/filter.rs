@@ -12,7 +12,7 @@ pub struct Filter {
     pub users: Vec<String>,
     pub queues: Vec<String>,
     pub projects: Vec<String>,
-    /// As given, and the hosts they stand for.
+    /// The words of -m as given, and the hosts that they name.
     pub host_words: Vec<String>,
     pub hosts: Vec<String>,
     pub apps: Vec<String>,

@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// How jobs are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Not at all.
+    /// No lines for single jobs.
     Summary,
     /// -b, -w.
     Lines { wide: bool },

@@ -36,7 +36,7 @@ pub fn acceptlog(ctx: &mut Ctx) -> Result<i32, Exit> {
     for text in &all {
         errln!(ctx, "    {text}");
     }
-    errln!(ctx, "Jobs that are not over in it will be held; later changes are lost.");
+    errln!(ctx, "Jobs that are unfinished in it will be held; later changes are lost.");
     let asks = !opts.force;
     if asks && !(interactive() && ask(ctx, "Do you want to go on from it?")) {
         errln!(ctx, "Nothing is accepted.");

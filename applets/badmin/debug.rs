@@ -142,7 +142,7 @@ pub fn sbdtime(ctx: &mut Ctx) -> Result<i32, Exit> {
 fn master(ctx: &mut Ctx, verb: &str) -> Result<i32, Exit> {
     let (set, hosts) = read(ctx, &format!("badmin {verb}"))?;
     match hosts.first() {
-        Some(host) => Err(Exit::fail(format_args!("badmin {verb}: <{host}>: no host is wanted"))),
+        Some(host) => Err(Exit::fail(format_args!("badmin {verb}: <{host}>: takes no host name"))),
         None => order(ctx, verb, set, hosts),
     }
 }

@@ -246,7 +246,7 @@ fn plan(
     let back = hours.filter(|h| *h > 0).unwrap_or(HOURS).saturating_mul(3600);
     let events = match (o.time_order, interval(&o.interval)?) {
         (false, None) => None,
-        (false, Some(_)) => return Err(Exit::fail("bhist: Option -T is for -t.")),
+        (false, Some(_)) => return Err(Exit::fail("bhist: Option -T needs option -t.")),
         (true, None) => Some(Interval { from: now.saturating_sub(back), to: now }),
         (true, found) => found,
     };

@@ -375,7 +375,7 @@ fn nothing_matched() {
     assert_eq!(call(&["abc"]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-n", "x"]).1, "bhist: Bad argument for option -n.\n");
     assert_eq!(call(&["-C", "x"]).1, "x: Bad time specification\n");
-    assert_eq!(call(&["-T", "1,"]).1, "bhist: Option -T is for -t.\n");
+    assert_eq!(call(&["-T", "1,"]).1, "bhist: Option -T needs option -t.\n");
     let (out, err, code) = call(&["-f", "/nonexistent/x"]);
     assert_eq!((out.as_str(), code), ("", 255));
     assert_eq!(err, "bhist: /nonexistent/x: No such file or directory\n");

@@ -46,7 +46,7 @@ const fn empty(name: &'static str, alias: &'static [&'static str], width: usize)
 const EXTRA: &[Col] = &[Col::Extra];
 const ISSUED: &[Col] = &[Col::Issued];
 const SUSPENDED: &[Col] = &[Col::Stat, Col::SuspReason, Col::Issued];
-/// Where [`Col::Issued`] has what.
+/// The places of the actions in [`Col::Issued`].
 const KILL: usize = 0;
 const SUSPEND: usize = 1;
 const RESUME: usize = 2;
@@ -460,7 +460,7 @@ fn ask_hosts(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-/// Where one of bkill, bstop and bresume was last called for the job, or why.
+/// The host on which bkill, bstop or bresume was last called for the job, or its reason.
 fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
     let all = r.list(Col::Issued);
     if let Some(text) = all.get(deed).and_then(|pair| pair.list().get(what).map(Cell::text)) {
@@ -540,8 +540,8 @@ pub fn complete(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-/// Could a waiting job be dispatched if there were room? Not while it is held, before its time,
-/// waiting for others or in a closed queue.
+/// Could a waiting job be dispatched if there were room? A held job, one before its begin time, one
+/// with an unmet condition and one in an inactive queue could not.
 pub fn eligible(r: &Row) -> bool {
     let waits = |p: &Cell| {
         let code = p.list().first().and_then(Cell::int);

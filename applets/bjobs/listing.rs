@@ -192,8 +192,8 @@ impl Listing {
         }
     }
 
-    /// Asks for the jobs that were shown before and are not in this listing any more, whatever
-    /// their state is now: so that each is seen as it left. None: there are none of them.
+    /// The query for jobs that were shown before and have left this listing, in any state, so that
+    /// each is shown once more. None: there are no such jobs.
     pub fn left(&self, before: &BTreeSet<JobRef>) -> Option<JobQuery> {
         let mut query = self.query();
         if query.arrays || !self.select.ids.is_empty() {

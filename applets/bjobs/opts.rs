@@ -18,7 +18,7 @@ use std::ffi::OsString;
 /// The fields of `-json` without `-o`: the columns of the default table.
 const JSON_FORMAT: &str = "jobid user stat queue from_host exec_host job_name submit_time";
 
-/// Shows what became of jobs.
+/// Shows the states of jobs.
 // Some fields are there for the option front and the help alone.
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]

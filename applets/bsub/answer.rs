@@ -19,7 +19,7 @@ pub fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {
     }
 }
 
-/// Where output goes without -o and without a mail program.
+/// The words that tell where output goes without -o and without a mail program.
 pub fn kept_words() -> String {
     let days = KEEP_SECS / (24 * 3600);
     format!(

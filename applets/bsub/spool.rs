@@ -89,7 +89,7 @@ pub fn input(ctx: &mut Ctx, file: &str, spec: &mut JobSpec) -> Result<(), Stop> 
     Ok(())
 }
 
-/// Where copies lie; made where it is missing.
+/// The directory of the copies; made if it is missing.
 fn directory(ctx: &mut Ctx) -> Result<PathBuf, Stop> {
     let values = match client::ask(ctx, ClientMsg::Params)? {
         ClientMsg::ParamRows { values } => values,

@@ -162,7 +162,7 @@ struct Teller {
 
 impl Teller {
     fn tell(&mut self, news: News) {
-        // Where the other side is gone the process is about to end.
+        // A failure means that the receiver is gone and the process is about to end.
         let _ = self.tx.send(news);
         let _ = self.wake.write_all(&[0]);
     }

@@ -31,7 +31,7 @@ pub struct CheckOrder {
     pub since: Instant,
 }
 
-/// Where answers go: the connection and, where the caller is believed, its gid.
+/// Receives the answers: the connection and, if the caller is believed, its gid.
 pub type Tell = Arc<dyn Fn(u64, Result<u32, AuthError>) + Send + Sync>;
 
 pub struct Checker {

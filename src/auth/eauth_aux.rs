@@ -83,7 +83,7 @@ impl EauthAux {
 
     /// After an answer: what `eauth -s` has to say about it; both files are empty again.
     pub fn done(&self) -> io::Result<String> {
-        // Where there is none it has said nothing.
+        // A missing file means that the eauth said nothing.
         let said = read(&self.status(), MAX_STATUS).unwrap_or_default();
         self.put(&[])?;
         Ok(words(&said))
@@ -126,7 +126,7 @@ fn sweep(top: &Path, mine: &str) {
         let Some(pid) = pid.and_then(|pid| pid.parse::<u32>().ok()) else { continue };
         let own = entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == euid());
         if own && !Path::new(&format!("/proc/{pid}")).exists() {
-            // Another one of ours may be at it too.
+            // Another process of ours may remove it at the same time.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

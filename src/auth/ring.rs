@@ -32,7 +32,7 @@ impl Drop for Key {
 /// The keys of a cluster.
 pub struct KeyRing {
     keys: Vec<Key>,
-    /// Where they are from, for messages: ` (cluster key file F of host H)`.
+    /// The origin of the keys, for messages: ` (cluster key file F of host H)`.
     place: String,
 }
 

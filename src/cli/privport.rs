@@ -148,7 +148,7 @@ fn drop_root() -> Result<(), String> {
     let same = raw::getresuid().ok() == Some((uid, uid, uid))
         && raw::getresgid().ok() == Some((gid, gid, gid));
     if !same || (uid != 0 && raw::setresuid(0).is_ok()) {
-        return Err("root could not be dropped".into());
+        return Err("the privileges of root could not be dropped".into());
     }
     Ok(())
 }

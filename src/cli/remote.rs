@@ -235,7 +235,7 @@ struct Out {
     /// Of the first of the queue.
     written: usize,
     closed: bool,
-    /// And res knows that.
+    /// The end was told to res.
     told: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where commands find their cluster: see [`crate::sys::site`].
+//! The cluster of a command: see [`crate::sys::site`].
 
 pub use crate::sys::site::{Around, LocalSite, SiteError, find, find_from, find_with};
 

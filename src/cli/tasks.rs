@@ -58,7 +58,7 @@ impl Tasks {
         }
     }
 
-    /// All that counts for a user with this home.
+    /// The task lists that apply to a user with this home.
     pub fn load(lsf: &LsfConf, cluster: &str, home: Option<&Path>) -> Tasks {
         let mut tasks = Tasks::default();
         let dir = Path::new(lsf.confdir());

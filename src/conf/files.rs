@@ -5,7 +5,7 @@
 use super::diag::Choice;
 use jiff::tz::TimeZone;
 
-/// Where the readers get their files.
+/// Access of the readers to configuration files.
 pub trait Files {
     /// The bytes of a file, or why it cannot be read.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;

@@ -85,7 +85,7 @@ fn eauth_key() -> Result<Option<MacKey>, String> {
     from.by_ref().take(MAX_EAUTH_KEY + 1).read_to_end(&mut key).map_err(words)?;
     let text = key.trim_ascii();
     if text.len() < crate::conf::lsf_sudoers::MIN_EAUTH_KEY || key.len() as u64 > MAX_EAUTH_KEY {
-        return Err("no key of a proper length".into());
+        return Err("no key of a valid length".into());
     }
     let mac = MacKey::new(text);
     key.fill(0);

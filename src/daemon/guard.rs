@@ -97,7 +97,7 @@ fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     // the administrator chooses the path: an empty directory of root's may be any program's, which
     // would take the launcher's files for its own
     if !is_own(&path) && !is_marked(&dir) {
-        let text = format!("not marked as the launcher's: touch {}/{LOCK}", path.display());
+        let text = format!("not made by a launcher: touch {}/{LOCK}", path.display());
         return Err(io::Error::other(text));
     }
     Ok((path, marked(dir)?))
@@ -115,7 +115,7 @@ fn opened(at: impl std::os::fd::AsFd, path: impl rustix::path::Arg) -> io::Resul
     let dir = openat(at, path, DIRECTORY, Mode::empty())?;
     let stat = fstat(&dir)?;
     if stat.st_uid != 0 || stat.st_mode & 0o022 != 0 {
-        return Err(io::Error::other("not a directory of root's alone"));
+        return Err(io::Error::other("not owned by root and writable only by root"));
     }
     Ok(dir)
 }

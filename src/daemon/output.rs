@@ -123,7 +123,7 @@ fn target(path: &Path, how: OFlags) -> io::Result<(OwnedFd, bool)> {
         Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             let (fd, regular) = open(path, how, 0o666)?;
             if regular && rustix::fs::fstat(&fd)?.st_uid != crate::sys::euid() {
-                return Err(io::Error::other("a link to a file of another user's"));
+                return Err(io::Error::other("a link to a file of another user"));
             }
             Ok((fd, regular))
         }

@@ -155,7 +155,7 @@ impl Known {
         std::thread::spawn(move || {
             let (conf, _) = load::load_base_lenient(&RealFiles, &envdir, Some(&host));
             let Some(mut conf) = conf else {
-                return log::warn!("{envdir}: the cluster's hosts cannot be read; they stay");
+                return log::warn!("{envdir}: the list of hosts cannot be read; the old one stays");
             };
             resolve_missing(&mut conf, &host);
             if let Ok(mut new) = new.lock() {

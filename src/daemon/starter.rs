@@ -183,7 +183,7 @@ fn become_user(user: &User) -> SetupResult<()> {
     groups.sort_unstable();
     let same = |ids: io::Result<(u32, u32, u32)>, id: u32| ids.is_ok_and(|i| i == (id, id, id));
     if now != groups || !same(raw::getresgid(), user.gid) || !same(raw::getresuid(), user.uid) {
-        return Err(fail("the system did not do as asked"));
+        return Err(fail("user and groups are not as set"));
     }
     if raw::setresuid(0).is_ok() {
         return Err(fail("root could be had back"));

@@ -48,7 +48,7 @@ impl Lim {
     pub(super) fn not_joined(&mut self, from: &str, why: String, out: &mut Vec<Effect>) {
         let master = self.election_has(from);
         if master && self.outsider() && self.joining.refused != why {
-            say(out, log::Level::Error, format!("host {from} does not let this host in: {why}"));
+            say(out, log::Level::Error, format!("host {from} does not admit this host: {why}"));
             self.joining.refused = why;
         }
     }
@@ -63,7 +63,7 @@ impl Lim {
             return self.announce_to(&name, true, out);
         }
         if let Some(why) = self.refusal(&member) {
-            let text = format!("host {} is not let in: {why}", name.escape_debug());
+            let text = format!("host {} is not admitted: {why}", name.escape_debug());
             if self.joining.told.len() < MAX_TOLD && self.joining.told.insert(text.clone()) {
                 say(out, log::Level::Warn, text);
             }

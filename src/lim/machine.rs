@@ -197,7 +197,7 @@ impl Lim {
             known.gone = Some(now.mono_us);
             self.fresh.insert(name.clone());
             let secs = limit / US;
-            say(out, log::Level::Warn, format!("no news of {name} for {secs} s: unavailable"));
+            say(out, log::Level::Warn, format!("no message from {name} for {secs} s: unavailable"));
         }
         for name in asked {
             self.announce_to(&name, true, out);
@@ -356,7 +356,11 @@ impl Lim {
 
     fn reconfigured(&mut self, now: Now, conf: Option<BaseConf>, out: &mut Vec<Effect>) {
         let Some(base) = conf else {
-            return say(out, log::Level::Error, "bad configuration: the old one stays".to_owned());
+            return say(
+                out,
+                log::Level::Error,
+                "bad configuration; the old one is kept".to_owned(),
+            );
         };
         let before = self.election.master().map(str::to_owned);
         self.configure(base, out);

@@ -246,7 +246,7 @@ pub fn parse(line: &str, shared: &Shared) -> Result<Vec<(String, String)>, Strin
     let mut words = line.split_whitespace();
     let count = words.next().unwrap_or_default();
     let count: usize =
-        count.parse().map_err(|_| format!("<{}> is no number of indices", short(count)))?;
+        count.parse().map_err(|_| format!("<{}> is not a number of indices", short(count)))?;
     let words: Vec<&str> = words.collect();
     if words.len() != count.saturating_mul(2) {
         return Err(format!("{count} indices announced, {} words follow", words.len()));

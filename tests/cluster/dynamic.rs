@@ -90,11 +90,11 @@ fn a_host_of_the_range_joins_and_another_is_refused() {
     // RES of host2 goes; its LIM finds that out by itself, see below
     rig.ok("lsadmin", &["resshutdown", "-f", "host2"]);
     // the other one is told why not, and is nobody
-    let why = "host host1 does not let this host in: address";
+    let why = "host host1 does not admit this host: address";
     wait_for("a refusal", || rig.read("log/lim.log.dyn2").contains(why));
     let log = rig.read("log/lim.log.dyn2");
     assert!(log.contains("is not in LSF_HOST_ADDR_RANGE of lsf.cluster.personal"), "{log}");
-    assert!(rig.read("log/lim.log.host1").contains("host dyn2 is not let in"));
+    assert!(rig.read("log/lim.log.host1").contains("host dyn2 is not admitted"));
     assert_eq!(rig.run("lsload", &["dyn2"]).err, "dyn2: Bad host name\n");
     assert!(!rig.ok("bhosts", &[]).contains("dyn2"));
     // the next LIM of the master, and the next master, know it

@@ -115,7 +115,7 @@ fn output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed() {
     let bob = site.path("home/bob");
     let refused = [
         ("to_his", "Permission denied"),
-        ("to_open", "a link to a file of another user's"),
+        ("to_open", "a link to a file of another user"),
         ("to_root", "Permission denied"),
         ("fifo", "No such device or address"),
         ("../bob/new", "Permission denied"),

@@ -182,7 +182,11 @@ fn only_those_whom_root_named_start_daemons() {
     assert_eq!(sudo(ADMIN, "start"), (0, String::new()));
     // without sudo, and without root
     let s = nodes.run("bob", "hostb", "lsf_daemons stop lim");
-    assert!(s.code == 255 && s.err.contains("only root can, and sudo: No such file"), "{}", s.err);
+    assert!(
+        s.code == 255 && s.err.contains("only root can do this, and sudo failed: No such file"),
+        "{}",
+        s.err
+    );
     nodes.ok(ADMIN, "hostb", "lsf_daemons restart lim");
     nodes.ok("root", "hostb", "lsf_daemons stop");
     nodes.write("bin/sudo", "#!/bin/sh\necho \"sudo $*\"\n");

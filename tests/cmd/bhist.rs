@@ -59,7 +59,7 @@ fn bhist_without_a_matching_job_says_so() {
         (&["-S", "1,2,3"], "1,2,3: Bad time specification\n"),
         (&["-D", "13/45/"], "13/45/: Bad time specification\n"),
         (&["-t", "-T", "25:00"], "25:00: Bad time specification\n"),
-        (&["-T", "1,"], "bhist: Option -T is for -t.\n"),
+        (&["-T", "1,"], "bhist: Option -T needs option -t.\n"),
         (&["-N", "0", "1"], "bhist: 0: Bad host specification\n"),
         (&["-t", "-T", "1999/1/1"], "No matching job/event found\n"),
     ] {

@@ -219,7 +219,7 @@ fn directory_of_another_program(refused: &dyn Fn(&Path) -> String) {
     let said = refused(&other);
     let left = std::fs::read_dir(&other).unwrap().count();
     std::fs::remove_dir_all(&other).unwrap();
-    assert!(left == 0 && said.contains("not marked as the launcher's"), "{said}");
+    assert!(left == 0 && said.contains("not made by a launcher"), "{said}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
         let root = site.path("root");
         if !single {
             let said = refused(&site, &root, single);
-            assert!(said.contains("not marked as the launcher's"), "{said}");
+            assert!(said.contains("not made by a launcher"), "{said}");
         }
         if !single {
             // one that is a launcher's, with something else's directory in it
@@ -267,7 +267,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
         // an empty one may be that of a program which runs or sources what lies there
         let empty = root.join("authd");
         let said = refused(&site, &empty, single);
-        assert!(said.contains("not marked as the launcher's"), "{said}");
+        assert!(said.contains("not made by a launcher"), "{said}");
         assert!(std::fs::read_dir(&empty).unwrap().next().is_none());
         // one that is not there, where root made something else
         refused(&site, &root.join("new"), single);

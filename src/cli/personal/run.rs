@@ -88,7 +88,7 @@ pub fn stop(
     let mut notes = Vec::new();
     for host in hosts {
         if state.launchers.iter().any(|(h, _)| h == host) && state.alive(host).is_none() {
-            notes.push(format!("{host}: the launcher was gone; started again to clear up"));
+            notes.push(format!("{host}: no launcher: one is started, to end the remains"));
             start(place, state, host)?;
             wait_listening(place, state, host);
         }

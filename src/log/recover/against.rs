@@ -196,7 +196,7 @@ pub(super) fn go_on(
     now: i64,
 ) -> Result<(), RecoverError> {
     let known: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
-    let why = format!("{EVENTS} is not the last one: what became of the job is not known");
+    let why = format!("{EVENTS} is not the last one: the end of the job is unknown");
     let open = open.into_iter().filter(|job| !known.contains(job));
     found.recovered.damaged.extend(open.map(|job| (JobRef { job, idx: 0 }, why.clone())));
     let last = last_job(disk, &found.recovered.seen_ids).map_err(failed(ACCT))?;

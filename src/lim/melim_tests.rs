@@ -96,9 +96,9 @@ fn lines_are_put_together_and_checked() {
     let out = step(&mut m, 4, MelimInput::Output(0, b"1 lic 9\n"));
     assert_eq!(report(&out), Some("3 lic 9 myrsc 1.5 word x"));
     for (line, why) in [
-        ("", "is no number of indices"),
+        ("", "<> is not a number of indices"),
         ("x lic 1", "<x> is not a number of indices"),
-        ("-1 lic 1", "<-1> is no number"),
+        ("-1 lic 1", "<-1> is not a number"),
         ("2 lic 1", "2 indices announced, 2 words follow"),
         ("1 lic 1 word y", "1 indices announced, 4 words follow"),
         ("1 nosuch 1", "<nosuch> is not a resource of lsf.shared"),

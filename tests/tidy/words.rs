@@ -1,4 +1,4 @@
-//! Comments name their nouns: none begins with a word that stands in for one.
+//! Comments and pages name their nouns: none begins with a word that stands in for one.
 
 use super::{at, report, root, walk};
 use std::path::PathBuf;
@@ -21,16 +21,19 @@ fn begins<'a>(sentence: &str, words: &[&'a str]) -> Option<&'a str> {
 /// The first stand-in of a comment.
 fn stand_in(comment: &str) -> Option<&'static str> {
     let text = comment.trim_start_matches(|c: char| !c.is_alphanumeric());
-    begins(text, FIRST).or_else(|| {
-        let later = text.match_indices([' ']).filter_map(|(i, _)| {
-            let sentence = &text[i + 1..];
-            let end = sentence.find(['.', '?', ';', ':']).unwrap_or(sentence.len());
-            let question = sentence[end..].starts_with('?');
-            let new = text[..i].ends_with(['.', '?']) && !text[..i].ends_with("...");
-            (new && !question).then_some(sentence)
-        });
-        later.into_iter().find_map(|sentence| begins(sentence, LATER))
-    })
+    begins(text, FIRST).or_else(|| later(text))
+}
+
+/// The first stand-in at the beginning of a sentence behind another one.
+fn later(text: &str) -> Option<&'static str> {
+    let mut sentences = text.match_indices([' ']).filter_map(|(i, _)| {
+        let sentence = &text[i + 1..];
+        let end = sentence.find(['.', '?', ';', ':']).unwrap_or(sentence.len());
+        let question = sentence[end..].starts_with('?');
+        let new = text[..i].ends_with(['.', '?']) && !text[..i].ends_with("...");
+        (new && !question).then_some(sentence)
+    });
+    sentences.find_map(|sentence| begins(sentence, LATER))
 }
 
 /// The comments of a file: number of the first line, and the text. Lines follow each other with the
@@ -74,6 +77,50 @@ fn comments_name_their_nouns() {
     }
     assert!(seen > 5_000, "{seen} comments");
     report("comments without a noun", found);
+}
+
+/// The paragraphs of a page: number of the first line, and the text without macros and marks.
+fn paragraphs(lines: &[String]) -> Vec<(usize, String)> {
+    let mut out: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (i, line) in lines.iter().enumerate() {
+        let words = match line.strip_prefix('.') {
+            Some(rest) => ["B ", "I ", "BR ", "RB "].iter().find_map(|m| rest.strip_prefix(m)),
+            None => Some(line.trim()).filter(|text| !text.is_empty()),
+        };
+        match words {
+            None => open = false,
+            Some(words) if open => {
+                let last = out.last_mut().unwrap();
+                last.1.push(' ');
+                last.1.push_str(words);
+            }
+            Some(words) => {
+                open = true;
+                out.push((i, words.to_string()));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn pages_name_their_nouns() {
+    let mut files = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    for section in ["1", "5", "7", "8"] {
+        walk(&root().join("man"), section, &mut files);
+    }
+    let (mut found, mut seen) = (Vec::new(), 0);
+    for path in files {
+        for (line, text) in paragraphs(&super::lines_of(&path)) {
+            seen += 1;
+            let text = format!(". {}", text.replace("**", ""));
+            let told = |word| at(&path, line, &format!("a sentence begins with <{word}>"));
+            found.extend(later(&text).map(told));
+        }
+    }
+    assert!(seen > 2_000, "{seen} paragraphs");
+    report("pages without a noun", found);
 }
 
 #[test]

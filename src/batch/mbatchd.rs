@@ -241,22 +241,20 @@ impl Mbatchd {
 
     /// Looks again at every job that has left an attempt behind.
     pub(crate) fn look_left(&mut self) {
-        let st = &self.state.left;
-        let known =
-            |k: &JobKey| st.get(&k.job_ref()).is_some_and(|a| a.iter().any(|l| l.key == *k));
-        self.unreached.gone.retain(known);
-        let all: BTreeSet<JobRef> = st.keys().chain(&self.unreached.barred).copied().collect();
+        let left = self.state.left();
+        self.unreached.gone.retain(|key: &JobKey| left.find(*key).is_some());
+        let barred = self.unreached.barred.iter().copied();
+        let all: BTreeSet<JobRef> = left.elements().chain(barred).collect();
         all.into_iter().for_each(|at| self.look_left_of(at));
     }
 
     /// Has a pending element that has left attempts behind wait for them, or no longer.
     pub(crate) fn look_left_of(&mut self, at: JobRef) {
-        if self.state.left.is_empty() && self.unreached.barred.is_empty() {
+        if self.state.left().is_empty() && self.unreached.barred.is_empty() {
             return;
         }
         let pends = matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
-        let left = self.state.left.get(&at);
-        let bar = pends && left.is_some_and(|all| !all.iter().all(|l| self.is_over(l)));
+        let bar = pends && !self.state.left().of(at).iter().all(|left| self.is_over(left));
         let changed = match bar {
             true => self.unreached.barred.insert(at),
             false => self.unreached.barred.remove(&at),
@@ -295,7 +293,7 @@ impl Mbatchd {
 
     /// Seconds that an element has waited ineligible until `t`; None while that is not tracked.
     pub(crate) fn ineligible_secs(&self, at: JobRef, t: i64) -> Option<i64> {
-        self.tracks().then(|| self.state.waited_of(at).until(t))
+        self.tracks().then(|| self.state.waited().of(at).until(t))
     }
 
     /// The host that holds a started attempt, where the cluster still has it.

@@ -39,6 +39,7 @@ pub use mbatchd::Mbatchd;
 pub(crate) use step::StepContext;
 
 use crate::batch::site::permissions::Caller;
+use crate::conf::UnixGroup;
 use crate::model::Now;
 use crate::proto::Daemon;
 use crate::proto::caps;
@@ -156,15 +157,33 @@ impl Mbatchd {
         // Messages to hosts since the last durable record are void: all links begin anew.
         self.net_drop_all(cx);
     }
+
+    fn log_is_back(&mut self, cx: &mut StepContext) {
+        self.log_failed = None;
+        cx.say(log::Level::Info, "the event log can be written again");
+        self.hold_damaged(cx);
+        self.end_all_orphans(cx);
+        // jobs may not be as run windows want them: that work was given up
+        self.windows.renew();
+        self.sched.changed();
+        self.net_start(cx);
+    }
+
+    /// The name service has told who the members of Unix groups are.
+    fn user_groups_known(&mut self, asked: &[String], found: Vec<UnixGroup>) {
+        // Nobody else holds the policy between two steps.
+        if let Some(site) = Rc::get_mut(&mut self.site) {
+            site.conf.unix.answered(asked, found);
+            // another row of lsb.users may apply to a user
+            self.sched.users_changed();
+            self.limits.recount(&self.state, &self.site);
+        }
+    }
 }
 
-impl Machine for Mbatchd {
-    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        let mut cx = StepContext { now, out };
-        let cx = &mut cx;
-        self.sched.now = now;
-        self.reserve.set_now(now.secs());
-        let tick = matches!(input, Input::Tick);
+impl Mbatchd {
+    /// Hands an input to the file that deals with it.
+    fn take(&mut self, cx: &mut StepContext, input: Input) {
         match input {
             Input::Start => self.start(cx),
             Input::Tick => {}
@@ -180,26 +199,9 @@ impl Machine for Mbatchd {
             }
             Input::Msg { conn, msg } => self.message(cx, conn, msg),
             Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
-            Input::Groups { asked, found } => {
-                // Nobody else holds the policy between two steps.
-                if let Some(site) = Rc::get_mut(&mut self.site) {
-                    site.conf.unix.answered(&asked, found);
-                    // another row of lsb.users may apply to a user
-                    self.sched.users_changed();
-                    self.limits.recount(&self.state, &self.site);
-                }
-            }
+            Input::Groups { asked, found } => self.user_groups_known(&asked, found),
             Input::LogFailed { why } => self.failed(cx, why),
-            Input::LogBack => {
-                self.log_failed = None;
-                cx.say(log::Level::Info, "the event log can be written again");
-                self.hold_damaged(cx);
-                self.end_all_orphans(cx);
-                // jobs may not be as run windows want them: that work was given up
-                self.windows.renew();
-                self.sched.changed();
-                self.net_start(cx);
-            }
+            Input::LogBack => self.log_is_back(cx),
             Input::Switched { ok } => self.switched(cx, ok),
             Input::Datagram { .. }
             | Input::Sample(_)
@@ -209,25 +211,41 @@ impl Machine for Mbatchd {
             | Input::Os(_)
             | Input::Task { .. } => {}
         }
+    }
+
+    /// The work that time has brought, and at the end of a turn the pass of the scheduler.
+    fn do_what_is_due(&mut self, cx: &mut StepContext, end_of_turn: bool) {
+        self.housekeep(cx);
+        self.unreached_due(cx);
+        self.orphans_due(cx);
+        self.windows_due(cx);
+        self.suspend_by_load(cx);
+        self.perf_due(cx);
+        self.eligible_due(cx);
+        for host in self.reserve.take_freed() {
+            self.sched.host_changed(host);
+        }
+        // one pass for all that a turn brings: the tick comes behind the other inputs
+        if end_of_turn {
+            self.schedule_due(cx);
+        }
+        self.tell_exclusive(cx);
+    }
+}
+
+impl Machine for Mbatchd {
+    fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        let mut cx = StepContext { now, out };
+        let cx = &mut cx;
+        self.sched.now = now;
+        self.reserve.set_now(now.secs());
+        let tick = matches!(input, Input::Tick);
+        self.take(cx, input);
         self.settle(cx);
         self.net_tick(cx);
         self.wait_tick(cx);
         if self.log_failed.is_none() && self.started {
-            self.housekeep(cx);
-            self.unreached_due(cx);
-            self.orphans_due(cx);
-            self.windows_due(cx);
-            self.suspend_by_load(cx);
-            self.perf_due(cx);
-            self.eligible_due(cx);
-            for host in self.reserve.take_freed() {
-                self.sched.host_changed(host);
-            }
-            // one pass for all that a turn brings: the tick comes behind the other inputs
-            if tick {
-                self.schedule_due(cx);
-            }
-            self.tell_exclusive(cx);
+            self.do_what_is_due(cx, tick);
         }
     }
 

@@ -144,14 +144,14 @@ impl Check {
         if self.damaged || !self.hurt.is_empty() {
             return;
         }
-        let c = &mbd.state.counts;
+        let c = mbd.state.counts();
         let slots = c.queue.values().chain(c.user.values());
         let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
         if left || c.queue_user.values().any(|n| *n != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
-        if !mbd.state.tries.is_empty() {
-            self.fail(format!("something is kept of what has ended: {:?}", mbd.state.tries));
+        if !mbd.state.tries().is_empty() {
+            self.fail(format!("something is kept of what has ended: {:?}", mbd.state.tries()));
         }
     }
 

@@ -199,7 +199,7 @@ fn within(name: &str, limit: Option<u64>, used: Option<&u64>, key: JobKey) -> Re
 /// The start keeps to all limits that concern it.
 fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Result<(), String> {
     let Some((run, queue, user)) = run_of(state, key) else { return Ok(()) };
-    let (queue_name, user_name) = (state.names.queue(queue), state.names.user(user));
+    let (queue_name, user_name) = (state.names().queue(queue), state.names().user(user));
     let limits = conf.queues.iter().find(|q| *q.name == **queue_name);
     let limits = limits.ok_or_else(|| format!("{key} is started in queue {queue_name}"))?;
     let of_queue = limits.qjob_limit.map(u64::from);
@@ -213,7 +213,7 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
     let elements = array.and_then(|array| array.limit).map(u64::from);
     within("the limit of the array", elements, used.job.get(&key.job), key)?;
     for &(host, _) in &run.hosts {
-        let name = state.names.host(host);
+        let name = state.names().host(host);
         let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);
         let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
         let Mxj::Slots(slots) = row.mxj else { continue };
@@ -287,7 +287,7 @@ pub(super) fn recount(mbd: &Mbatchd) -> Result<(), String> {
             }
         }
     }
-    compare(&state.counts, &used, queues, users)
+    compare(state.counts(), &used, queues, users)
 }
 
 fn by_phase(of: &mut Slots, phase: Phase) -> &mut u64 {

@@ -35,7 +35,7 @@ pub(super) struct Shadow {
 
 impl Default for Shadow {
     fn default() -> Shadow {
-        let state = State { next_job: 1, ..State::default() };
+        let state = State::new();
         let (later, tickets, refused, requeued) = Default::default();
         Shadow { state, later, tickets, refused, requeued, twice: None, damaged: false }
     }

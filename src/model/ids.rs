@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A job or one element of an array. `idx` is 0 outside an array.
 #[derive(
@@ -10,6 +11,13 @@ use std::fmt;
 pub struct JobRef {
     pub job: u32,
     pub idx: u32,
+}
+
+impl JobRef {
+    /// A job and all elements that it may have.
+    pub const fn all_of(job: u32) -> RangeInclusive<JobRef> {
+        JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX }
+    }
 }
 
 impl fmt::Display for JobRef {

@@ -63,7 +63,7 @@ impl Mbatchd {
 
     /// Why a host cannot be added or taken away, if it cannot.
     fn group_fault(&self, add: bool, group: &str, host: &str) -> Option<(i32, &'static str)> {
-        let own = self.state.group_hosts.get(group).is_some_and(|hosts| hosts.contains(host));
+        let own = self.state.group_hosts().get(group).is_some_and(|hosts| hosts.contains(host));
         if !add {
             return (!own).then_some(NOT_ADDED);
         }
@@ -76,7 +76,7 @@ impl Mbatchd {
             Some(unit) => unit.members.iter().any(|m| m == host),
             None => self.site.expand_host(group).contains(host),
         };
-        let all: usize = self.state.group_hosts.values().map(BTreeSet::len).sum();
+        let all: usize = self.state.group_hosts().values().map(BTreeSet::len).sum();
         match () {
             () if own || member => Some(IS_MEMBER),
             () if !def.dynamic => Some(NOT_DYNAMIC),

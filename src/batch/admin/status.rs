@@ -88,7 +88,7 @@ impl Mbatchd {
         let names = ["ok", "closed", "unreach", "unavail"].into_iter().zip(hosts);
         rows.extend(names.map(|(name, n)| row(name, n)));
         let mut jobs = [0u64; 4];
-        for job in self.state.jobs.values() {
+        for job in self.state.each_job() {
             let t = &job.tally;
             jobs[0] += u64::from(t.run);
             jobs[1] += u64::from(t.ssusp) + u64::from(t.ususp) + u64::from(t.psusp);
@@ -98,7 +98,7 @@ impl Mbatchd {
         rows.push(row("jobs", jobs.iter().sum::<u64>()));
         let names = ["running", "suspended", "pending", "finished"].into_iter().zip(jobs);
         rows.extend(names.map(|(name, n)| row(name, n)));
-        let users = &self.state.counts.user;
+        let users = &self.state.counts().user;
         rows.push(row("users", users.len()));
         rows.push(row("groups", self.site.conf.batch.users.groups.len()));
         rows.push(row("active", users.values().filter(|u| u.all() > 0).count()));

@@ -32,7 +32,7 @@ impl Mbatchd {
     /// Is there a finished job to be taken out of memory?
     fn clean_due(&mut self, cx: &mut StepContext) {
         let period = self.site.params().clean_period as i64;
-        let Some(&(ended, _)) = self.state.ended.front() else {
+        let Some((ended, _)) = self.state.ended().next() else {
             self.keep.timer = None;
             return;
         };
@@ -56,25 +56,23 @@ impl Mbatchd {
         let now = cx.now.secs();
         let period = self.site.params().clean_period as i64;
         for _ in 0..UNIT {
-            let Some(&(ended, id)) = self.state.ended.front().filter(|e| e.0 + period <= now)
-            else {
+            let Some((ended, id)) = self.state.take_ended(now - period) else {
                 self.works.cleaning = false;
                 return self.clean_due(cx);
             };
-            self.state.ended.pop_front();
             let Some(job) = self.state.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
             // has an entry of its own.
             if job.submit_time > ended
                 || job.tally.unfinished() > 0
-                || self.state.last_end(job) > ended
+                || self.state.ended().last_end(job) > ended
             {
                 continue;
             }
             // its host may come back with what must not go on
             if self.is_named(id) || self.left_alive(id) {
                 let again = (NAMED_AGAIN - period).max(0);
-                self.state.ended.push_back((now.saturating_add(again), id));
+                self.state.put_back_ended(now.saturating_add(again), id);
                 continue;
             }
             self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
@@ -83,11 +81,11 @@ impl Mbatchd {
 
     fn may_switch(&self, cx: &StepContext) -> bool {
         let p = self.site.params();
-        let many = self.state.finished >= p.max_job_num.max(1)
+        let many = self.state.finished() >= p.max_job_num.max(1)
             && self.keep.written + CARRIED_FREELY >= self.keep.carried;
         let min = p.min_switch_period * US;
         let too_soon = self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us);
-        (many || self.state.space.gone() >= SPOOL_GONE)
+        (many || self.state.space().gone() >= SPOOL_GONE)
             && !self.keep.switching
             && cx.now.mono_us >= self.keep.not_before
             && !too_soon
@@ -103,11 +101,11 @@ impl Mbatchd {
     /// All was counted: the switch.
     pub(crate) fn switch_counted(&mut self, cx: &mut StepContext, count: &Count) {
         self.keep.switching = true;
-        let last_job = self.state.next_job.saturating_sub(1);
+        let last_job = self.state.next_job().saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
         self.emit(cx, Event::LogSwitch { last_job });
         let head = self.switch_head(cx.now.secs());
-        let live: Vec<u32> = self.state.jobs.keys().copied().collect();
+        let live: Vec<u32> = self.state.each_job().map(|job| job.id).collect();
         (self.keep.written, self.keep.carried) = (0, count.carried);
         self.spool.spool += 1;
         self.spool.at = 0;
@@ -124,7 +122,7 @@ impl Mbatchd {
 
     /// The oldest spool file that a job needs. Later additions of the job are in newer files.
     pub(crate) fn oldest_of(&self, job: &Job) -> Option<u32> {
-        let changed = self.state.changed.get(&job.id).into_iter().flatten().copied();
+        let changed = self.state.modifications().places(job.id).iter().copied();
         let used = [job.env, job.script, job.exact].into_iter().chain(changed);
         used.filter(|r| r.len > 0).map(|r| r.spool).min()
     }
@@ -135,13 +133,13 @@ impl Mbatchd {
         use crate::model::event::Ctrl;
         // the new log has nothing of a job that damage took, whose ID is not free all the same
         let free = self.state.free_id(self.max_job_id());
-        let next_job = free.unwrap_or(self.state.next_job);
+        let next_job = free.unwrap_or(self.state.next_job());
         let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
-        if self.state.started_at > 0 {
-            head.push(Record { time: self.state.started_at, event: self.start_event() });
+        if self.state.started_at() > 0 {
+            head.push(Record { time: self.state.started_at(), event: self.start_event() });
         }
-        for (id, c) in &self.state.queue_ctl {
-            let queue = self.state.names.queue(*id);
+        for (id, c) in self.state.queue_ctls() {
+            let queue = self.state.names().queue(id);
             let mut put = |op| {
                 let (uid, user) = c.by.clone();
                 let (queue, message) = (queue.to_string(), c.comment.clone());
@@ -155,8 +153,8 @@ impl Mbatchd {
                 put(Ctrl::Inactivate);
             }
         }
-        for (id, c) in &self.state.host_ctl {
-            let host = self.state.names.host(*id);
+        for (id, c) in self.state.host_ctls() {
+            let host = self.state.names().host(id);
             let locks = c.closed.then(String::new).into_iter().chain(c.locks.iter().cloned());
             for lock in locks {
                 let (uid, user) = c.by.clone();
@@ -165,7 +163,7 @@ impl Mbatchd {
                 head.push(Record { time: c.time, event });
             }
         }
-        for (group, hosts) in &self.state.group_hosts {
+        for (group, hosts) in self.state.group_hosts() {
             for host in hosts {
                 let (group, host) = (group.clone(), host.clone());
                 let (uid, user, message) = (0, String::new(), String::new());

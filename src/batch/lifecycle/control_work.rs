@@ -22,11 +22,17 @@ use crate::proto::caps::{MAX_OUTCOMES, OUTCOMES_PIECE};
 use crate::proto::client::{ClientMsg, Control, IdSel, MAX_REASON, Outcome, Verb};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 /// Units of a request that are done at once, before others get their turn.
 const UNITS_AT_ONCE: usize = 2;
 /// A client that takes pieces hears at least so often that its request is under way, microseconds.
 const WORD_US: u64 = 2 * US;
+
+/// Does the job wait to be released because the log lost a part of its history?
+fn held_for_damage(job: &Job) -> bool {
+    job.damaged && job.tally.unfinished() > 0
+}
 
 impl Mbatchd {
     /// Begins a request that has passed its checks, and does it where that takes no time.
@@ -55,9 +61,9 @@ impl Mbatchd {
             who: who.clone(),
             weight,
             waits: false,
-            before: self.state.retries.of(&c.request),
+            before: self.state.done_by(&c.request),
             source,
-            until: self.state.next_order,
+            until: self.state.next_order(),
             hosts,
             job: None,
             outcomes: Vec::new(),
@@ -197,16 +203,16 @@ impl Mbatchd {
         let ended = matches!(w.c.verb, Verb::Requeue(r) if r.done || r.exit);
         let states = w.c.select.states;
         let finished = ended || states.all || states.done;
-        for (id, job) in self.state.jobs.range(*from..) {
+        for job in self.state.jobs_from(*from) {
             if *looks == 0 {
                 return None;
             }
             *looks -= 1;
-            *from = id.saturating_add(1);
-            let before = || w.before.as_ref().is_some_and(|done| done.has_job(*id));
+            *from = job.id.saturating_add(1);
+            let before = || w.before.as_ref().is_some_and(|done| done.has_job(job.id));
             let open = job.tally.unfinished() > 0 || finished || before();
             if open && job.order < w.until && self.selects(&w.who, &w.c.select, job) {
-                return Some(*id);
+                return Some(job.id);
             }
         }
         // nothing left: that is not for want of looks
@@ -229,7 +235,7 @@ impl Mbatchd {
     }
 
     fn one_job(&self, w: &ControlWork, sel: IdSel, sift: bool) -> Option<OneJob> {
-        let owner = self.state.job(sel.job).map(|j| self.state.names.user(j.user));
+        let owner = self.state.job(sel.job).map(|j| self.state.names().user(j.user));
         let by_admin = owner.is_some_and(|owner| **owner != *w.who.user);
         let sift = sift.then(|| (Vec::new(), true));
         let (cursor, named, best) = (Cursor::default(), Vec::new(), err::JOB_FINISH);
@@ -256,48 +262,20 @@ impl Mbatchd {
             return self.sift(w, one, looks);
         }
         let told_once = !job.is_array() || one.sel.elems.is_empty();
-        let switched = match &w.c.verb {
-            Verb::Switch { queue } if one.sel.elems.is_empty() => Some(queue.clone()),
-            _ => None,
-        };
         if one.cursor.range == 0 && one.cursor.next == 0 {
             if let Some(code) = self.refused_at_once(w, job, &one.sel) {
                 w.outcomes.push(code);
                 return None;
             }
-            match &w.c.verb {
-                Verb::Move { top, position } => {
-                    let to = (*top, *position);
-                    let moved = self.reposition(cx, &w.who, &one.sel, to, &mut w.scan, looks);
-                    w.outcomes.push(match moved {
-                        Moved::Later => return Some(one),
-                        Moved::To(place) => Outcome { id: whole, code: 0, place },
-                        Moved::Refused(code) => Outcome::new(whole, code),
-                    });
-                    (*fuel, w.acted) = (0, w.acted + 1);
-                    return None;
-                }
-                Verb::Switch { queue } if one.sel.elems.is_empty() => {
-                    let told = w.outcomes.len();
-                    self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
-                    w.acted += 1;
-                    one.cursor.next = 1;
-                    one.best = w.outcomes.drain(told..).next().map_or(0, |o| o.code);
-                    if one.best != 0 {
-                        w.outcomes.push(Outcome::new(whole, one.best));
-                        return None;
-                    }
-                }
-                Verb::Resume if job.damaged && job.tally.unfinished() > 0 => {
-                    let code = self.release(cx, &w.who, whole);
-                    w.outcomes.push(Outcome::new(whole, code));
-                    return None;
-                }
-                _ => {}
-            }
+            one = match self.control_whole(cx, w, one, fuel, looks) {
+                ControlFlow::Continue(one) => one,
+                ControlFlow::Break(rest) => return rest,
+            };
         }
-        if let Some(queue) = switched {
-            if !self.fit_parts(cx, &w.who, (id, &queue), &mut one.cursor.next, fuel) {
+        if let Verb::Switch { queue } = &w.c.verb
+            && one.sel.elems.is_empty()
+        {
+            if !self.fit_parts(cx, &w.who, (id, queue), &mut one.cursor.next, fuel) {
                 return Some(one);
             }
             w.outcomes.push(Outcome::new(whole, 0));
@@ -316,6 +294,50 @@ impl Mbatchd {
         }
         self.clean_bulk(cx, &w.c, id);
         None
+    }
+
+    /// The part of a request that concerns the job as a whole, before its elements: `Break` ends
+    /// the turn, with the job where it is not dealt with yet.
+    fn control_whole(
+        &mut self,
+        cx: &mut StepContext,
+        w: &mut ControlWork,
+        mut one: OneJob,
+        fuel: &mut usize,
+        looks: &mut usize,
+    ) -> ControlFlow<Option<OneJob>, OneJob> {
+        let whole = JobRef { job: one.sel.job, idx: 0 };
+        match &w.c.verb {
+            Verb::Move { top, position } => {
+                let to = (*top, *position);
+                let moved = self.reposition(cx, &w.who, &one.sel, to, &mut w.scan, looks);
+                w.outcomes.push(match moved {
+                    Moved::Later => return ControlFlow::Break(Some(one)),
+                    Moved::To(place) => Outcome { id: whole, code: 0, place },
+                    Moved::Refused(code) => Outcome::new(whole, code),
+                });
+                (*fuel, w.acted) = (0, w.acted + 1);
+                ControlFlow::Break(None)
+            }
+            Verb::Switch { queue } if one.sel.elems.is_empty() => {
+                let told = w.outcomes.len();
+                self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
+                w.acted += 1;
+                one.cursor.next = 1;
+                one.best = w.outcomes.drain(told..).next().map_or(0, |o| o.code);
+                if one.best != 0 {
+                    w.outcomes.push(Outcome::new(whole, one.best));
+                    return ControlFlow::Break(None);
+                }
+                ControlFlow::Continue(one)
+            }
+            Verb::Resume if self.state.job(whole.job).is_some_and(held_for_damage) => {
+                let code = self.release(cx, &w.who, whole);
+                w.outcomes.push(Outcome::new(whole, code));
+                ControlFlow::Break(None)
+            }
+            _ => ControlFlow::Continue(one),
+        }
     }
 
     /// Why nothing is done of a job.

@@ -46,7 +46,7 @@ impl Mbatchd {
         let event = JobStart {
             at,
             attempt,
-            hosts: hosts.iter().map(|(h, n)| (self.state.names.host(*h).clone(), *n)).collect(),
+            hosts: hosts.iter().map(|(h, n)| (self.state.names().host(*h).clone(), *n)).collect(),
             host_factor: self.links.hosts[first].cpu_factor(),
             eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
             boot: self.links.hosts[first].boot_id.clone(),

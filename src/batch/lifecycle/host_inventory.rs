@@ -47,7 +47,7 @@ impl Mbatchd {
         for t in tasks {
             self.task_state(cx, i, t);
             // an order that told of changed limits may have been lost
-            if self.state.changed.contains_key(&t.key.job) && self.state.running(t.key).is_some() {
+            if self.state.modifications().has(t.key.job) && self.state.running(t.key).is_some() {
                 self.tell_limits_of(cx, t.key.job_ref());
             }
         }
@@ -63,13 +63,13 @@ impl Mbatchd {
     /// did not report.
     fn missing(&self, host: HostId, told: &HashSet<JobKey>) -> Vec<JobKey> {
         let is = |run: &&Run| run.hosts.first().map(|h| h.0) == Some(host);
-        let posts = self.state.posts.iter().filter(|key| {
+        let posts = self.state.posts().iter().filter(|key| {
             let run = self.state.elem(key.job_ref()).and_then(|e| e.run());
             run.filter(is).is_some()
         });
-        let here = self.state.counts.host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
+        let here = self.state.counts().host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
         let runs = here.filter_map(|at| self.started(*at).filter(is).map(|run| run.key));
-        let all = posts.copied().chain(runs).filter(|key| !told.contains(key));
+        let all = posts.chain(runs).filter(|key| !told.contains(key));
         let mut all: Vec<JobKey> = all.collect();
         // the last is taken first
         all.reverse();

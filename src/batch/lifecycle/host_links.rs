@@ -271,17 +271,17 @@ impl Mbatchd {
     pub(crate) fn tell_exclusive(&mut self, cx: &mut StepContext) {
         let Link::Up { conn } = self.links.lim else { return };
         let (told, changes) = (&self.links.told_alone, self.sched.changes());
-        let empty = self.state.alone.is_empty() && told.as_ref().is_some_and(Vec::is_empty);
+        let empty = self.state.exclusive().is_empty() && told.as_ref().is_some_and(Vec::is_empty);
         if empty || (told.is_some() && self.links.told_at == changes) {
             return;
         }
         self.links.told_at = changes;
-        let runs = self.state.alone.iter().filter_map(|at| self.state.elem(*at)?.run());
+        let runs = self.state.exclusive().iter().filter_map(|at| self.state.elem(*at)?.run());
         let mut hosts: Vec<HostId> = runs.flat_map(|run| run.hosts.iter().map(|h| h.0)).collect();
         hosts.sort_unstable();
         hosts.dedup();
         if Some(&hosts) != told.as_ref() {
-            let names = hosts.iter().map(|h| self.state.names.host(*h).to_string()).collect();
+            let names = hosts.iter().map(|h| self.state.names().host(*h).to_string()).collect();
             self.links.told_alone = Some(hosts);
             cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }

@@ -203,7 +203,7 @@ impl Mbatchd {
             Post::Failed => stat::PERR,
             Post::None | Post::Running => return,
         };
-        let Some(e) = self.state.elem(at).filter(|_| self.state.posts.contains(&t.key)) else {
+        let Some(e) = self.state.elem(at).filter(|_| self.state.posts().contains(t.key)) else {
             return;
         };
         let (status, attempt) = (e.stat() | bit, t.key.attempt);

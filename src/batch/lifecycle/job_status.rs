@@ -68,13 +68,13 @@ impl Mbatchd {
         let elem = job.elem(at.idx)?;
         let ElemState::End(e) = &elem.state else { return None };
         let run = e.run.as_deref();
-        let name = |s: HostId| self.state.names.host(s).to_string();
+        let name = |s: HostId| self.state.names().host(s).to_string();
         let requirement = job.effective_requirement(elem);
         Some(Finish {
             event_time: e.end_time,
             at,
             uid: job.uid,
-            user: self.state.names.user(job.user).to_string(),
+            user: self.state.names().user(job.user).to_string(),
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
             spec: (**job.spec_at(at.idx)).clone(),

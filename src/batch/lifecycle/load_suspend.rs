@@ -53,7 +53,7 @@ impl Mbatchd {
         self.load_checks.some = false;
         let ids: Vec<HostId> = self.links.hosts.ids().collect();
         for i in ids {
-            let Some(here) = self.state.counts.host.get(&i) else { continue };
+            let Some(here) = self.state.counts().host.get(&i) else { continue };
             self.load_checks.some |= !here.suspended_by_load.is_empty();
             let rest = self.load_checks.rest.get(&i).copied().unwrap_or(0);
             if rest > now {
@@ -104,7 +104,7 @@ impl Mbatchd {
         if over.is_empty() {
             return None;
         }
-        let here = self.state.counts.host.get(&i)?;
+        let here = self.state.counts().host.get(&i)?;
         let running = || here.jobs.iter().filter_map(|at| self.running_job(*at));
         if !self.in_use(i) && running().nth(1).is_none() {
             return None;
@@ -139,7 +139,7 @@ impl Mbatchd {
 
     /// The jobs of a host that were suspended for its load, which suspends them no longer.
     fn resumable_jobs(&self, i: HostId) -> Vec<Candidate> {
-        let suspended = self.state.counts.host.get(&i).map(|here| &here.suspended_by_load);
+        let suspended = self.state.counts().host.get(&i).map(|here| &here.suspended_by_load);
         let Some(suspended) = suspended.filter(|all| !all.is_empty()) else { return Vec::new() };
         let queues = self.site.queues.iter().enumerate();
         let fit = queues.filter(|(_, queue)| self.has_started(queue) && self.fits(i, queue));
@@ -156,7 +156,7 @@ impl Mbatchd {
 
     /// Are there started jobs of a queue?
     fn has_started(&self, queue: &Queue) -> bool {
-        self.state.counts.queue.get(&queue.id).is_some_and(|slots| slots.started() > 0)
+        self.state.counts().queue.get(&queue.id).is_some_and(|slots| slots.started() > 0)
     }
 
     /// Is the load of a host within all thresholds for jobs of a queue?

@@ -20,6 +20,7 @@ use crate::batch::state::Job;
 use crate::batch::state::space::{log_bytes, spec_bytes};
 use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
+use crate::lang::jobname::JobName;
 use crate::lang::resreq::{ResReq, Simple};
 use crate::model::event::{Event, JobModify};
 use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
@@ -318,7 +319,7 @@ impl Mbatchd {
     /// Puts in place what -Zsn goes back to.
     fn as_submitted(&self, job: &Job, m: &mut Modify) {
         if m.fields.contains(&SpecField::Script) && m.spec.command.is_empty() {
-            let first = self.state.first.get(&job.id);
+            let first = self.state.modifications().first(job.id);
             let now = || job.spec.options2 & opt2::SCRIPT != 0;
             m.spec.command = first.map_or(&job.spec.command, |f| &f.command).clone();
             m.spec.options2 &= !opt2::SCRIPT;
@@ -332,7 +333,7 @@ impl Mbatchd {
     /// Where the script and the environment that a job has from now on lie.
     fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
         let Some(job) = self.state.job(m.id.job) else { return <_>::default() };
-        let (uid, first) = (job.uid, self.state.first.get(&job.id));
+        let (uid, first) = (job.uid, self.state.modifications().first(job.id));
         let mut script = first.map_or(job.script, |f| f.script);
         let mut env = first.map_or(job.env, |f| f.env);
         let asked = |field| m.fields.contains(&field);
@@ -406,17 +407,7 @@ impl Mbatchd {
         let asked = |field| m.fields.contains(&field);
         check_host_lines(&m.spec)?;
         let mut spec = (**job.spec_of(part)).clone();
-        let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
-        if !spec.further.host_lines.is_empty() && asked(SpecField::HostFile) {
-            (spec.min_slots, spec.max_slots) = (0, 0);
-            spec.hosts.clear();
-            spec.options &= !opt::HOST;
-        } else if !spec.further.host_lines.is_empty()
-            && let Some(field) = places.into_iter().find(|field| asked(*field))
-        {
-            let words = "Option -hostfile cannot be combined with option -";
-            return Err(Refusal::text(err::BAD_ARG, format!("{words}{}", field.word())));
-        }
+        leave_host_file(&mut spec, m)?;
         crate::batch::site::limits::unfill(&mut spec);
         let was = spec.cwd.clone();
         for field in &m.fields {
@@ -434,21 +425,7 @@ impl Mbatchd {
         let none = ByteStr::default();
         check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
         check_group(&spec)?;
-        // of an array the limit alone
-        if asked(SpecField::Name)
-            && let (Some(limit), Some(array)) = (spec.name.strip_prefix('%'), &job.name.array)
-        {
-            spec.name = format!("{}[{}]%{limit}", job.name.name, array.list);
-        }
-        if asked(SpecField::Name) && job.name.array.is_none() && is_array_limit(&spec.name) {
-            let (limit, id) = (&spec.name, job.id);
-            let words = format!("<{limit}> is the limit of a job array; job <{id}> is not one");
-            return Err(Refusal::text(err::ARRAY_NONE, words));
-        }
-        let name = self.check_name(&spec)?;
-        if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
-            return Err(Refusal::new(err::ARRAY_NAME));
-        }
+        let name = self.changed_name(&mut spec, job, asked(SpecField::Name))?;
         let queue = match asked(SpecField::Queue) {
             true => self.choose_queue(&mut spec, owner)?,
             false => spec.queue.clone(),
@@ -466,6 +443,24 @@ impl Mbatchd {
         self.default_project(&mut spec);
         spec.further.trim();
         Ok(spec)
+    }
+
+    /// The name of a changed submission; the list of an array stays.
+    fn changed_name(&self, spec: &mut JobSpec, job: &Job, asked: bool) -> Checked<JobName> {
+        if asked && let (Some(limit), Some(array)) = (spec.name.strip_prefix('%'), &job.name.array)
+        {
+            spec.name = format!("{}[{}]%{limit}", job.name.name, array.list);
+        }
+        if asked && job.name.array.is_none() && is_array_limit(&spec.name) {
+            let (limit, id) = (&spec.name, job.id);
+            let words = format!("<{limit}> is the limit of a job array; job <{id}> is not one");
+            return Err(Refusal::text(err::ARRAY_NONE, words));
+        }
+        let name = self.check_name(spec)?;
+        if name.array.as_ref().map(|a| &a.list) != job.name.array.as_ref().map(|a| &a.list) {
+            return Err(Refusal::new(err::ARRAY_NAME));
+        }
+        Ok(name)
     }
 
     /// The requirement of a started job with the rusage of `new` in place of its own. The other
@@ -503,7 +498,7 @@ impl Mbatchd {
         Ok(Caller {
             uid: job.uid,
             gid: job.gid,
-            user: self.state.names.user(job.user).to_string(),
+            user: self.state.names().user(job.user).to_string(),
             host: job.spec.from_host.clone(),
         })
     }
@@ -533,6 +528,28 @@ impl Mbatchd {
         }
         self.refresh(job);
         self.end_orphans(cx, job);
+    }
+}
+
+/// A submission with -hostfile: another file takes the place of its hosts, other options for hosts
+/// and slots are refused.
+fn leave_host_file(spec: &mut JobSpec, m: &Modify) -> Checked<()> {
+    if spec.further.host_lines.is_empty() {
+        return Ok(());
+    }
+    if m.fields.contains(&SpecField::HostFile) {
+        (spec.min_slots, spec.max_slots) = (0, 0);
+        spec.hosts.clear();
+        spec.options &= !opt::HOST;
+        return Ok(());
+    }
+    let places = [SpecField::Slots, SpecField::Hosts, SpecField::ResReq];
+    match places.into_iter().find(|field| m.fields.contains(field)) {
+        Some(field) => {
+            let words = "Option -hostfile cannot be combined with option -";
+            Err(Refusal::text(err::BAD_ARG, format!("{words}{}", field.word())))
+        }
+        None => Ok(()),
     }
 }
 

@@ -24,7 +24,7 @@ impl Mbatchd {
         if let Some(id) = self.eligible.todo.pop_first() {
             return Some(id);
         }
-        let next = self.state.jobs.range(self.eligible.from?..).next().map(|j| *j.0);
+        let next = self.state.jobs_from(self.eligible.from?).next().map(|job| job.id);
         self.eligible.from = next.and_then(|id| id.checked_add(1));
         next
     }
@@ -57,7 +57,7 @@ impl Mbatchd {
             Body::Single(e) => self.could_go(job, 0, Some(e), now),
             Body::Array(_) => one_by_one.is_none() && self.could_go(job, 0, None, now),
         };
-        let known = self.state.waited.get(&at).is_none_or(|w| w.since == 0);
+        let known = self.state.waited().own_is_eligible(at).unwrap_or(true);
         if on != known {
             changes.push((at, on));
         }
@@ -70,14 +70,13 @@ impl Mbatchd {
             let part = elem.map_or(0, |e| e.part);
             let ready = one_by_one.is_none_or(|set| set.contains(&idx));
             let may = ready && self.could_go(job, part, elem, now);
-            let known = self.state.waited.get(&at).map_or(on, |w| w.since == 0);
+            let known = self.state.waited().own_is_eligible(at).unwrap_or(on);
             if may != known {
                 changes.push((at, may));
             }
         };
-        let all = JobRef { job: id, idx: 1 }..=JobRef { job: id, idx: u32::MAX };
         let some_own = job.tally.psusp > 0 || !a.parts.is_empty();
-        if some_own || self.state.waited.range(all).next().is_some() {
+        if some_own || self.state.waited().has_elements(id) {
             a.own.iter().for_each(|(idx, e)| look(*idx, Some(e)));
         }
         for &idx in one_by_one.into_iter().flatten().filter(|idx| a.fresh_has(**idx)) {
@@ -97,7 +96,7 @@ impl Mbatchd {
             || job.spec_of(part).begin_time > now
             || (!one_by_one && self.deps.value(job.id) != DepValue::True)
             || self.site.queue(queue).is_none()
-            || self.state.queue_ctl.get(&queue).is_some_and(|c| c.inactive)
+            || self.state.queue_ctl(queue).is_some_and(|c| c.inactive)
             || self.view().queue_shut(queue);
         !out
     }

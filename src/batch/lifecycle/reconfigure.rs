@@ -34,7 +34,7 @@ impl Mbatchd {
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
         self.sched
-            .expect(self.state.counts.pending_jobs().min(self.state.jobs.len() as u64) as usize);
+            .expect(self.state.counts().pending_jobs().min(self.state.job_count() as u64) as usize);
         self.load_checks = LoadChecks::default();
         self.unreached = Unreached::default();
         self.look_left();
@@ -103,8 +103,8 @@ impl Mbatchd {
 
     /// Another policy holds from now on.
     pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
-        put(&mut conf, &self.state.group_hosts);
-        self.site = Rc::new(Site::new(conf, &mut self.state.names));
+        put(&mut conf, self.state.group_hosts());
+        self.site = Rc::new(Site::new(conf, self.state.names_mut()));
         self.net_reconfigured(cx);
         self.rebuild_by_units();
         self.windows.renew();
@@ -112,17 +112,18 @@ impl Mbatchd {
 
     /// After the log was read: the policy with the hosts that it adds.
     pub(crate) fn group_hosts_read(&mut self) {
-        if !self.state.group_hosts.is_empty() {
+        if !self.state.group_hosts().is_empty() {
             let mut conf = self.site.conf.clone();
-            put(&mut conf, &self.state.group_hosts);
-            self.site = Rc::new(Site::new(conf, &mut self.state.names));
+            put(&mut conf, self.state.group_hosts());
+            self.site = Rc::new(Site::new(conf, self.state.names_mut()));
         }
     }
 
     /// One unit of looking at jobs after a reconfiguration.
     pub(crate) fn refill_unit(&mut self, cx: &mut StepContext) {
         let Some(from) = self.works.refill else { return };
-        let some: Vec<u32> = self.state.jobs.range(from..).map(|j| *j.0).take(UNIT_LOOKS).collect();
+        let some: Vec<u32> =
+            self.state.jobs_from(from).map(|job| job.id).take(UNIT_LOOKS).collect();
         let waits =
             |id: &u32| self.state.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();

@@ -50,8 +50,8 @@ pub struct Recovered {
 impl Mbatchd {
     /// A machine for the host `me` with what recovery found.
     pub fn new(conf: ClusterConf, me: &str, found: Recovered) -> Self {
-        let mut state = State { next_job: 1, ..State::default() };
-        let site = Rc::new(Site::new(conf, &mut state.names));
+        let mut state = State::new();
+        let site = Rc::new(Site::new(conf, state.names_mut()));
         let mut mbd = Mbatchd {
             links: Links::new(&site),
             site,
@@ -93,16 +93,12 @@ impl Mbatchd {
     /// Puts the state back to what the log holds: at start, and when records could not be
     /// written. Soft state is rebuilt.
     pub fn reload(&mut self, found: Recovered) {
-        // ids go on to mean what they do in the policy and in tables of hosts
-        let names = std::mem::take(&mut self.state.names);
-        self.state = State { next_job: 1, names, ..State::default() };
+        self.state.begin_anew();
         // each goes as its job comes, so that its memory is used again
         for rec in found.records {
             self.state.recover(&rec);
         }
-        let known = &self.state.jobs;
-        self.state.reserved =
-            found.seen_ids.iter().copied().filter(|i| !known.contains_key(i)).collect();
+        self.state.reserve_ids(found.seen_ids.iter().copied());
         self.damaged = found.damaged;
         self.lost_controls = found.controls;
         self.epoch = found.epoch;
@@ -144,7 +140,7 @@ impl Mbatchd {
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         self.emit(cx, Event::LoadIndex { names });
         // that forgets the hosts that jobs were not to go to
-        let tried: Vec<JobRef> = self.state.tries.keys().copied().collect();
+        let tried: Vec<JobRef> = self.state.tries().elements().collect();
         self.emit(cx, self.start_event());
         tried.into_iter().for_each(|at| self.refresh_at(at));
         self.hold_damaged(cx);
@@ -157,7 +153,7 @@ impl Mbatchd {
     pub(crate) fn hold_damaged(&mut self, cx: &mut StepContext) {
         self.close_lost(cx);
         for (at, why) in std::mem::take(&mut self.damaged) {
-            if let Some(job) = self.state.jobs.get(&at.job) {
+            if let Some(job) = self.state.job(at.job) {
                 if job.tally.unfinished() > 0 {
                     cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
                 } else {
@@ -167,7 +163,7 @@ impl Mbatchd {
                 self.emit(cx, Event::Hold { at, why });
             } else {
                 cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
-                self.state.reserved.insert(at.job);
+                self.state.reserve_ids([at.job].into_iter());
             }
         }
     }

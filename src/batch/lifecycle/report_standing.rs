@@ -42,7 +42,7 @@ impl Mbatchd {
     pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.state.job(key.job) else { return Standing::NoJob };
-        let host = self.state.names.hosts.find(&self.links.hosts[i].name);
+        let host = self.state.names().hosts.find(&self.links.hosts[i].name);
         let elem = job.elem(at.idx);
         if let Some(run) = elem.and_then(Elem::run).filter(|r| r.key == key) {
             let first = run.hosts.first().map(|h| h.0);
@@ -52,7 +52,7 @@ impl Mbatchd {
                 (true, false) => Standing::Ended,
             };
         }
-        let left = self.state.left.get(&at).and_then(|all| all.iter().find(|l| l.key == key));
+        let left = self.state.left().find(key);
         match (left, elem) {
             (Some(l), _) if Some(l.host) == host => Standing::Left,
             (None, Some(e)) if (1..=e.attempts).contains(&key.attempt) => Standing::Past,
@@ -81,7 +81,7 @@ impl Mbatchd {
     ) {
         let run = self.state.elem(at).and_then(Elem::run);
         let host =
-            run.and_then(|r| r.hosts.first()).map(|h| self.state.names.host(h.0).to_string());
+            run.and_then(|r| r.hosts.first()).map(|h| self.state.names().host(h.0).to_string());
         match host {
             Some(host) => self.refuse(cx, i, format!("{what} of job <{at}>, which is on {host}")),
             None => self.refuse(cx, i, format!("{what} of job <{at}>, which is not there")),
@@ -125,14 +125,14 @@ impl Mbatchd {
         at: SpoolRef,
     ) {
         // what started before bmod changed the job has what it was changed from
-        let was = |job: u32| self.state.changed.get(&job).is_some_and(|all| all.contains(&at));
+        let was = |job: u32| self.state.modifications().places(job).contains(&at);
         let is = |job: u32| self.state.job(job).is_some_and(|j| j.env == at || j.script == at);
         let first = |r: &JobRef| {
             let run = self.state.elem(*r).and_then(Elem::run);
             run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == i)
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
-        if self.state.counts.host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
+        if self.state.counts().host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
             cx.out.push(Effect::SendBlob { conn, at });
         } else {
             self.refuse(cx, i, "asks for bytes of a job that it does not run");

@@ -132,7 +132,7 @@ impl Mbatchd {
         self.room_for_parts(job, sel, meant.len())?;
         let part = meant[0].part;
         let queue = job.queue_of(part);
-        let roles = self.site.roles(who, "", self.state.names.queue(queue));
+        let roles = self.site.roles(who, "", self.state.names().queue(queue));
         let all = roles.admin || roles.root || roles.queue_admin;
         if !all && self.site.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
@@ -143,9 +143,9 @@ impl Mbatchd {
     /// Looks at some more jobs; whether all were looked at.
     fn scan_places(&self, scan: &mut PlaceScan, looks: &mut usize) -> bool {
         let Some(from) = scan.next else { return true };
-        for (id, job) in self.state.jobs.range(from..) {
+        for job in self.state.jobs_from(from) {
             if *looks == 0 {
-                scan.next = Some(*id);
+                scan.next = Some(job.id);
                 return false;
             }
             *looks -= 1;

@@ -51,7 +51,7 @@ impl Mbatchd {
         if !codes.has(code) {
             return false;
         }
-        let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
+        let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
         let held = (before >= self.most_requeues(queue)).then_some(PendReason::RequeueLimit);
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let started = run.start_time;
@@ -87,7 +87,7 @@ impl Mbatchd {
         let exits = self
             .param(queue, "LOCAL_MAX_PREEXEC_RETRY_ACTION")
             .is_some_and(|action| action.eq_ignore_ascii_case("exit"));
-        if self.state.tries.get(&at).is_none_or(|t| t.pre_exec <= most) {
+        if self.state.tries().of(at).is_none_or(|t| t.pre_exec <= most) {
             return;
         }
         if exits {
@@ -150,8 +150,8 @@ impl Mbatchd {
 
     /// The hosts that an element is not to go to.
     pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
-        let name = |host: &HostId| self.state.names.host(*host).to_string();
-        self.state.tries.get(&at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
+        let name = |host: &HostId| self.state.names().host(*host).to_string();
+        self.state.tries().of(at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
     pub(crate) fn send_back(&mut self, cx: &mut StepContext, event: Event) {

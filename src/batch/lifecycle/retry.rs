@@ -74,14 +74,14 @@ impl Mbatchd {
             let again = self.site.params().mbd_sleep_time.min(PRE_EXEC_MOST);
             return Retry { host, host_until: after(again), until: 0, note };
         }
-        let failed = self.state.tries.get(&at).map_or(0, |tries| tries.failed);
+        let failed = self.state.tries().of(at).map_or(0, |tries| tries.failed);
         let (until, host_until) = (pause(RETRY_FIRST, failed + 1), pause(RETRY_FIRST, failed + 2));
         Retry { host, host_until: after(host_until), until: after(until), note }
     }
 
     /// Holds an element whose start has failed too often in a row; what its user is mailed.
     fn started_enough(&mut self, cx: &mut StepContext, at: JobRef, note: &str) -> String {
-        if self.state.tries.get(&at).is_none_or(|tries| tries.failed < START_TRIES) {
+        if self.state.tries().of(at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }
         let (status, reason) = (stat::PSUSP, PendReason::StartLimit.number());

@@ -3,7 +3,6 @@
 use crate::batch::sched::split_host_word;
 use crate::batch::site::Queue;
 use crate::batch::site::permissions::Caller;
-use crate::batch::state::Request;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
 use crate::batch::state::started_elements::Slots;
@@ -29,7 +28,7 @@ use std::sync::Arc;
 impl Mbatchd {
     pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
         if !s.request.is_empty()
-            && let Some(&job) = self.state.requests.get(&Request::of(&s.request))
+            && let Some(job) = self.state.requested_job(&s.request)
         {
             return self.answer_again(cx, conn, who, job);
         }
@@ -64,7 +63,7 @@ impl Mbatchd {
 
     fn answer(&mut self, cx: &mut StepContext, conn: ConnId, job: u32) {
         let Some(j) = self.state.job(job) else { return };
-        let queue = self.state.names.queue(j.queue).to_string();
+        let queue = self.state.names().queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
         let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
         cx.reply_durable(conn, msg);
@@ -89,7 +88,7 @@ impl Mbatchd {
         self.fit(&mut spec, queue)?;
         check_times(&spec, cx.now.secs())?;
         self.check_pending(&spec, who, &name)?;
-        if let Some(user) = self.state.names.users.find(&who.user) {
+        if let Some(user) = self.state.names().users.find(&who.user) {
             let bytes = s.env.len() + s.script.len();
             self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
         }
@@ -357,10 +356,10 @@ impl Mbatchd {
         };
         let mut all = Slots::default();
         if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
-            self.state.counts.queue.values().for_each(|s| all.add(s));
+            self.state.counts().queue.values().for_each(|s| all.add(s));
         }
         let own =
-            self.state.names.users.find(&who.user).and_then(|u| self.state.counts.user.get(&u));
+            self.state.names().users.find(&who.user).and_then(|u| self.state.counts().user.get(&u));
         if fit(&all, own.unwrap_or(&none), false) {
             return Ok(());
         }
@@ -370,8 +369,8 @@ impl Mbatchd {
 
     /// Is there room for so many bytes and jobs more of a user (MAX_USER_SPACE, MAX_USER_JOBS)?
     pub(crate) fn check_space(&self, user: UserId, bytes: u64, jobs: u64) -> Checked<()> {
-        let (kept, p) = (self.state.space.of(user), self.site.params());
-        let name = self.state.names.user(user);
+        let (kept, p) = (self.state.space().of(user), self.site.params());
+        let name = self.state.names().user(user);
         let most = p.max_user_jobs.unwrap_or(p.max_jobid / 2);
         if kept.jobs + jobs > most {
             let text = format!(
@@ -397,8 +396,8 @@ impl Mbatchd {
     /// The slots of all members of a user group together.
     fn slots_of_group(&self, group: &str) -> Slots {
         let mut sum = Slots::default();
-        for (user, slots) in &self.state.counts.user {
-            if slots.pend > 0 && self.site.in_group(self.state.names.user(*user), group) {
+        for (user, slots) in &self.state.counts().user {
+            if slots.pend > 0 && self.site.in_group(self.state.names().user(*user), group) {
                 sum.add(slots);
             }
         }
@@ -445,8 +444,8 @@ impl Mbatchd {
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
             ResolveError::TooMany(about) => too_many(&about),
         })?;
-        if let Some(user) = self.state.names.users.find(&who.user)
-            && self.state.names_too_many(user, &resolved)
+        if let Some(user) = self.state.names().users.find(&who.user)
+            && self.state.job_names().too_many(user, &resolved)
         {
             return Err(too_many(&spec.depend));
         }

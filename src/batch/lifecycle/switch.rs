@@ -55,7 +55,7 @@ impl Mbatchd {
         if job.tally.unfinished() == 0 {
             return Err(err::JOB_FINISH);
         }
-        let there = |m: &Meant| **self.state.names.queue(job.queue_of(m.part)) == *to;
+        let there = |m: &Meant| **self.state.names().queue(job.queue_of(m.part)) == *to;
         if meant.iter().all(there) {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Mbatchd {
             let Some(part) = job.part(*next) else { return true };
             let look = &part.look;
             // unless it was switched once more meanwhile
-            if part.pend > 0 && **self.state.names.queue(look.queue) == *to {
+            if part.pend > 0 && **self.state.names().queue(look.queue) == *to {
                 let mut spec = (*look.spec).clone();
                 if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
                     let change = JobModify { spec, ..job.change_of(*next) };

@@ -64,7 +64,7 @@ impl Mbatchd {
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, cx: &mut StepContext, budget: &mut usize) {
         let listed = |host: &HostId| self.links.hosts.contains(*host);
-        let busy = self.state.counts.host.iter().filter(|(_, h)| !h.jobs.is_empty());
+        let busy = self.state.counts().host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
         for host in off {
             self.lose_jobs(cx, host, false, budget);
@@ -79,7 +79,7 @@ impl Mbatchd {
         given_up: bool,
         budget: &mut usize,
     ) {
-        let jobs = self.state.counts.host.get(&host).map(|h| &h.jobs);
+        let jobs = self.state.counts().host.get(&host).map(|h| &h.jobs);
         let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
         let (mut unknown, mut rerun) = (0, 0);
         for at in here {
@@ -108,7 +108,7 @@ impl Mbatchd {
             rerun += 1;
         }
         if unknown + rerun > 0 {
-            let name = self.state.names.host(host);
+            let name = self.state.names().host(host);
             let is = if given_up { "is given up" } else { "cannot be reached" };
             let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
             cx.say(log::Level::Warn, text);
@@ -126,8 +126,7 @@ impl Mbatchd {
     /// A host says that an attempt left behind there still runs: it holds its slots until it is
     /// killed.
     pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
-        let left = self.state.left.get(&key.job_ref());
-        let slots = left.and_then(|all| all.iter().find(|l| l.key == key)).map_or(1, |l| l.slots);
+        let slots = self.state.left().find(key).map_or(1, |left| left.slots);
         self.links.hosts[i].zombies.insert(key, slots);
         self.sched.host_changed(i);
     }
@@ -137,7 +136,7 @@ impl Mbatchd {
         if self.links.hosts[i].zombies.remove(&key).is_some() {
             self.sched.host_changed(i);
         }
-        if self.state.left.get(&key.job_ref()).is_some_and(|all| all.iter().any(|l| l.key == key)) {
+        if self.state.left().find(key).is_some() {
             self.unreached.gone.insert(key);
             self.look_left_of(key.job_ref());
         }
@@ -145,18 +144,16 @@ impl Mbatchd {
 
     /// The host has told all it has.
     pub(crate) fn left_told(&mut self, host: HostId, seen: &HashSet<JobKey>) {
-        let all = self.state.left.values().flatten();
+        let all = self.state.left().iter();
         let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
         self.unreached.gone.extend(over);
     }
 
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
-        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
         let over =
             |l: &Left| !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
-        !self.state.left.is_empty()
-            && !self.state.left.range(all).all(|(_, all)| all.iter().all(over))
+        !self.state.left().of_job(job).all(over)
     }
 }
 

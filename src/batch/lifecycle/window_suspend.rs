@@ -77,7 +77,7 @@ impl Mbatchd {
 
     /// Begins to suspend and resume what is not as the run windows want it.
     fn keep_run_windows(&mut self, cx: &mut StepContext) {
-        let hosts = self.state.counts.host.iter().filter(|(_, host)| !host.jobs.is_empty());
+        let hosts = self.state.counts().host.iter().filter(|(_, host)| !host.jobs.is_empty());
         let hosts = hosts.map(|(host, _)| *host).collect();
         self.works.windows = WindowWork { hosts, from: JobRef::default() };
         self.windows_unit(cx);
@@ -90,7 +90,7 @@ impl Mbatchd {
         while left > 0
             && let Some(host) = self.works.windows.hosts.last()
         {
-            let jobs = self.state.counts.host.get(host).map(|host| &host.jobs);
+            let jobs = self.state.counts().host.get(host).map(|host| &host.jobs);
             let all = jobs.into_iter().flat_map(|jobs| jobs.range(self.works.windows.from..));
             let some: Vec<JobRef> = all.copied().take(left).collect();
             match some.last() {

@@ -16,7 +16,6 @@
 //! | jobs looked at again after a reconfiguration | a start looks at all |
 
 use crate::batch::soft_state::works::{Count, UNIT_LOOKS, Work};
-use crate::batch::state::Body;
 use crate::batch::{Mbatchd, StepContext};
 
 impl Mbatchd {
@@ -26,7 +25,7 @@ impl Mbatchd {
         let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions =
             self.conditions_left() || self.deps.sweeps_left() || self.deps.groups.left();
-        let rest = !self.state.remains.is_empty() || conditions || !w.elements.is_empty();
+        let rest = self.state.has_remains() || conditions || !w.elements.is_empty();
         let rest = rest || !w.missing.is_empty();
         self.started
             && self.log_failed.is_none()
@@ -80,7 +79,7 @@ impl Mbatchd {
     fn count_unit(&mut self, cx: &mut StepContext) {
         let Some(mut count) = self.works.count.take() else { return };
         let (mut looked, mut last) = (0, None);
-        for (id, job) in self.state.jobs.range(count.from..) {
+        for job in self.state.jobs_from(count.from) {
             if looked >= UNIT_LOOKS as u64 {
                 break;
             }
@@ -88,7 +87,7 @@ impl Mbatchd {
             looked += records;
             count.carried += records;
             count.oldest = self.oldest_of(job).map_or(count.oldest, |at| at.min(count.oldest));
-            last = Some(*id);
+            last = Some(job.id);
         }
         match last.and_then(|id| id.checked_add(1)) {
             Some(next) => self.works.count = Some(Count { from: next, ..count }),
@@ -104,19 +103,10 @@ impl Mbatchd {
             }
             return Some(());
         }
-        let job = self.state.remains.last_mut()?;
-        let left = match &mut job.body {
-            Body::Array(a) => {
-                for _ in 0..UNIT_LOOKS {
-                    a.own.pop_first();
-                }
-                !a.own.is_empty()
-            }
-            Body::Single(_) => false,
-        };
-        if !left {
-            self.state.remains.pop();
+        if !self.state.has_remains() {
+            return None;
         }
+        self.state.take_apart(UNIT_LOOKS);
         Some(())
     }
 }

@@ -113,7 +113,7 @@ impl Shown<'_> {
     /// Columns that identify and describe the submission; the rest in [`Shown::col_run`].
     fn col(&self, out: &mut Vec<u8>, col: Col) {
         let s = self.spec();
-        let names = &self.mbd.state.names;
+        let names = self.mbd.state.names();
         match col {
             Col::Job => int(out, i64::from(self.job.id)),
             Col::Idx => int(out, i64::from(self.at.idx)),
@@ -178,7 +178,7 @@ impl Shown<'_> {
                 json(out, if zombie { "ZOMBI" } else { stat_name(self.stat()) });
             }
             Col::ExecHosts => {
-                let names = &self.mbd.state.names;
+                let names = self.mbd.state.names();
                 let hosts: Vec<(&str, u32)> = run
                     .map_or(&[][..], |r| &r.hosts)
                     .iter()
@@ -283,8 +283,8 @@ impl Shown<'_> {
     fn issued(&self) -> [(&str, &str); 3] {
         let state = &self.mbd.state;
         ControlAction::ALL.map(|action| {
-            let last = state.issued.last(self.at, action);
-            last.map_or(("", ""), |(host, reason)| (&**state.names.host(host), reason))
+            let last = state.last_actions().last(self.at, action);
+            last.map_or(("", ""), |(host, reason)| (&**state.names().host(host), reason))
         })
     }
 
@@ -387,7 +387,7 @@ impl Shown<'_> {
 
     /// The record of starts that failed.
     fn tries(&self) -> Option<&crate::batch::state::Tries> {
-        self.mbd.state.tries.get(&self.at)
+        self.mbd.state.tries().of(self.at)
     }
 
     /// The pending reason that belongs to the job itself and not to hosts, queue or limits.

@@ -132,13 +132,13 @@ impl Mbatchd {
         found: &mut Vec<(RowOrder, JobRef)>,
     ) -> bool {
         // one walk for many jobs: a look into the tree for each would cost as much as its row
-        for (&id, job) in self.state.jobs.range(f.from..) {
+        for job in self.state.jobs_from(f.from) {
             if *looks == 0 || f.job.is_some() {
                 return true;
             }
             *looks -= 1;
-            f.from = id.saturating_add(1);
-            self.look_at(f, job, IdSel { job: id, elems: Vec::new() }, looks, found);
+            f.from = job.id.saturating_add(1);
+            self.look_at(f, job, IdSel { job: job.id, elems: Vec::new() }, looks, found);
         }
         f.job.is_some()
     }

@@ -3,6 +3,7 @@
 pub mod job_columns;
 pub mod job_exceptions;
 pub mod jobs;
+pub mod params;
 pub mod queues_hosts;
 pub mod selection;
 pub mod start_order;

@@ -1,4 +1,4 @@
-//! bqueues, bhosts and the parameters commands ask for.
+//! bqueues and bhosts.
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::site::External;
@@ -51,8 +51,8 @@ impl Mbatchd {
 
     fn queue_info(&self, q: &crate::batch::site::Queue) -> QueueInfo {
         let c = &q.conf;
-        let s = self.state.counts.queue.get(&q.id).copied().unwrap_or_default();
-        let ctl = self.state.queue_ctl.get(&q.id).cloned().unwrap_or_default();
+        let s = self.state.counts().queue.get(&q.id).copied().unwrap_or_default();
+        let ctl = self.state.queue_ctl(q.id).cloned().unwrap_or_default();
         QueueInfo {
             name: c.name.clone(),
             description: c.description.clone(),
@@ -125,10 +125,10 @@ impl Mbatchd {
     fn host_info(&self, i: HostId) -> HostInfo {
         let rt = &self.links.hosts[i];
         let site = &self.site.hosts[i];
-        let s = self.state.counts.host.get(&i).map_or(Slots::default(), |h| h.slots);
+        let s = self.state.counts().host.get(&i).map_or(Slots::default(), |h| h.slots);
         let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
-        let ctl = self.state.host_ctl.get(&i).filter(|c| c.shut());
+        let ctl = self.state.host_ctl(i).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserve.shown(&self.site, i);
         HostInfo {
             name: rt.name.clone(),
@@ -154,83 +154,5 @@ impl Mbatchd {
             admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
             not_acted_on: site.not_acted_on.clone(),
         }
-    }
-
-    pub(crate) fn list_params(&mut self, cx: &mut StepContext, conn: ConnId) {
-        let p = self.site.params();
-        let on = |b: bool| if b { "Y" } else { "N" }.to_string();
-        let mut values = Vec::new();
-        let mut put = |name: &str, value: String| values.push((name.to_string(), value));
-        put("CLUSTER", self.site.conf.base.name.clone());
-        put("MASTER", self.me.clone());
-        put("DEFAULT_QUEUE", self.site.default_queues().join(" "));
-        for (name, value) in [
-            ("DEFAULT_HOST_SPEC", &p.default_host_spec),
-            ("DEFAULT_APPLICATION", &p.default_application),
-            ("DEFAULT_JOBGROUP", &p.default_jobgroup),
-            ("DEFAULT_USER_GROUP", &p.default_user_group),
-            ("DEFAULT_JOB_CWD", &p.default_job_cwd),
-            ("DEFAULT_JOB_OUTDIR", &p.default_job_outdir),
-            ("JOB_SPOOL_DIR", &p.job_spool_dir),
-        ] {
-            if let Some(value) = value {
-                put(name, value.clone());
-            }
-        }
-        for (name, value) in [
-            ("MBD_SLEEP_TIME", p.mbd_sleep_time),
-            ("SBD_SLEEP_TIME", p.sbd_sleep_time),
-            ("JOB_ACCEPT_INTERVAL", p.job_accept_interval),
-            ("PG_SUSP_IT", p.pg_susp_it),
-            ("CLEAN_PERIOD", p.clean_period),
-            ("MAX_JOB_NUM", p.max_job_num),
-            ("MAX_SBD_FAIL", p.max_sbd_fail.into()),
-            ("JOB_TERMINATE_INTERVAL", p.job_terminate_interval),
-            ("MAX_JOB_ARRAY_SIZE", p.max_job_array_size.into()),
-            ("MAX_JOBID", p.max_jobid),
-            ("SUB_TRY_INTERVAL", p.sub_try_interval),
-            ("MIN_SWITCH_PERIOD", p.min_switch_period),
-            ("MAX_JOB_MSG_NUM", p.max_job_msg_num.into()),
-        ] {
-            put(name, value.to_string());
-        }
-        put("DEFAULT_PROJECT", p.default_project.clone());
-        for (name, value) in [
-            ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
-            ("MAX_PEND_JOBS", p.max_pend_jobs),
-            ("MAX_PEND_SLOTS", p.max_pend_slots),
-            ("MAX_CONCURRENT_QUERY", p.max_concurrent_query.map(u64::from)),
-        ] {
-            if let Some(value) = value {
-                put(name, value.to_string());
-            }
-        }
-        for (name, value) in [
-            ("RUN_TIME_FACTOR", p.run_time_factor),
-            ("CPU_TIME_FACTOR", p.cpu_time_factor),
-            ("RUN_JOB_FACTOR", p.run_job_factor),
-            ("HIST_HOURS", p.hist_hours),
-        ] {
-            put(name, format!("{value:.6}"));
-        }
-        put("RESOURCE_RESERVE_PER_TASK", on(p.resource_reserve_per_task));
-        put("ABS_RUNLIMIT", on(p.abs_runlimit));
-        put("ENABLE_USER_RESUME", on(p.enable_user_resume));
-        if p.force_kill_by_admins {
-            put("PRIVILEGED_USER_FORCE_BKILL", on(true));
-        }
-        put("JOB_DEP_LAST_SUB", on(p.job_dep_last_sub));
-        put("JOB_INCLUDE_POSTPROC", on(p.job_include_postproc));
-        put("JOB_POSITION_CONTROL_BY_ADMIN", on(p.job_position_control_by_admin));
-        // The other parameters of the file, as written.
-        for (name, value) in &p.raw {
-            if values.iter().all(|(n, _)| n != name) {
-                values.push((name.clone(), value.text.clone()));
-            }
-        }
-        if let Some(why) = &self.log_failed {
-            values.push(("LOG_FAILED".to_string(), why.clone()));
-        }
-        cx.reply(conn, ClientMsg::ParamRows { values });
     }
 }

@@ -114,12 +114,12 @@ impl Mbatchd {
     /// A group of lsb.users, or one that a job was submitted with.
     pub(crate) fn knows_user_group(&self, name: &str) -> bool {
         self.site.conf.batch.users.groups.iter().any(|g| g.name == name)
-            || self.state.given_groups.contains(name)
+            || self.state.has_given_group(name)
     }
 
     /// The filters that concern a whole job: user, queue, name, project.
     pub(crate) fn selects(&self, who: &Caller, s: &JobSelect, job: &Job) -> bool {
-        let user: &str = self.state.names.user(job.user);
+        let user: &str = self.state.names().user(job.user);
         let user_fits = match s.user.as_str() {
             "" => user == who.user,
             "all" => true,
@@ -133,7 +133,7 @@ impl Mbatchd {
     /// The filters in which the elements of an array may differ.
     pub(crate) fn part_fits(&self, s: &JobSelect, job: &Job, part: u32) -> bool {
         let spec = job.spec_of(part);
-        (s.queue.is_empty() || **self.state.names.queue(job.queue_of(part)) == *s.queue)
+        (s.queue.is_empty() || **self.state.names().queue(job.queue_of(part)) == *s.queue)
             && (s.project.is_empty() || spec.project == s.project)
             && s.given.iter().all(|(option, value)| given_fits(option, value, spec))
     }
@@ -153,14 +153,14 @@ impl Mbatchd {
     /// Is or was an element on one of these hosts?
     pub(crate) fn on_host(&self, job: &Job, idx: u32, hosts: &BTreeSet<String>) -> bool {
         let Some(run) = job.elem(idx).and_then(Elem::run) else { return false };
-        run.hosts.iter().any(|h| hosts.contains(&**self.state.names.host(h.0)))
+        run.hosts.iter().any(|h| hosts.contains(&**self.state.names().host(h.0)))
     }
 
     /// May the caller control what an operand means, in whatever queues it is?
     pub(crate) fn may_control(&self, who: &Caller, job: &Job, sel: &IdSel) -> bool {
-        let owner = self.state.names.user(job.user);
+        let owner = self.state.names().user(job.user);
         let may = |part: u32| {
-            let queue = self.state.names.queue(job.queue_of(part));
+            let queue = self.state.names().queue(job.queue_of(part));
             self.site.check(who, Action::ControlJob, owner, queue).is_ok()
         };
         // what is asked is looked for in the part, never the part gone through

@@ -15,7 +15,7 @@ impl Mbatchd {
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.state.running(key)?;
         let job = self.state.job(key.job)?;
-        let name = |s: HostId| self.state.names.host(s).clone();
+        let name = |s: HostId| self.state.names().host(s).clone();
         let spec = job.spec_at(key.idx);
         let requirement = job.effective_requirement(job.elem(key.idx)?)?;
         let queue = self.site.queue(job.queue_at(key.idx));
@@ -30,7 +30,7 @@ impl Mbatchd {
             boot: run.boot.clone(),
             uid: job.uid,
             gid: job.gid,
-            user: self.state.names.user(job.user).clone(),
+            user: self.state.names().user(job.user).clone(),
             submit_time: job.submit_time,
             start_time: run.start_time,
             spec: self.with_exit_codes(spec, queue),
@@ -138,7 +138,7 @@ impl Mbatchd {
 
     /// If it goes back by its exit value this time, is it held?
     pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
-        let before = self.state.tries.get(&at).map_or(0, |t| t.requeues);
+        let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
         before >= self.most_requeues(queue)
     }
 }

@@ -49,7 +49,8 @@ impl Mbatchd {
         if idx > 0 && job.view(idx).is_none() {
             return Err(no_job());
         }
-        let (owner, queue) = (self.state.names.user(job.user), self.state.names.queue(job.queue));
+        let (owner, queue) =
+            (self.state.names().user(job.user), self.state.names().queue(job.queue));
         self.site.check(who, Action::SeeSubmission, owner, queue)?;
         Ok(if script { job.script } else { job.env })
     }
@@ -63,12 +64,12 @@ impl Mbatchd {
             None => self.newest_started(who, s).ok_or_else(no_job)?,
         };
         let job = self.state.job(at.job).ok_or_else(no_job)?;
-        let owner = self.state.names.user(job.user);
+        let owner = self.state.names().user(job.user);
         self.site.check(
             who,
             Action::PeekJob,
             owner,
-            self.state.names.queue(job.queue_at(at.idx)),
+            self.state.names().queue(job.queue_at(at.idx)),
         )?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             ElementView::Untouched(_) => return Err(Refusal::new(err::NOT_STARTED)),
@@ -91,7 +92,7 @@ impl Mbatchd {
             host: run
                 .hosts
                 .first()
-                .map_or(String::new(), |h| self.state.names.host(h.0).to_string()),
+                .map_or(String::new(), |h| self.state.names().host(h.0).to_string()),
             submit_time: job.submit_time,
             out_file: name(&spec.out_file),
             err_file: name(&spec.err_file),
@@ -119,7 +120,7 @@ impl Mbatchd {
     /// those that run, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
-        let running = self.state.counts.host.values().flat_map(|host| host.jobs.iter().copied());
+        let running = self.state.counts().host.values().flat_map(|host| host.jobs.iter().copied());
         let mut newest: Option<(i64, JobRef)> = None;
         for at in running {
             let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { continue };

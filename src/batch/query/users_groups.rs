@@ -20,7 +20,7 @@ impl Mbatchd {
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
         known.extend(users.groups.iter().map(|g| g.name.as_str()));
-        known.extend(self.state.counts.user.keys().map(|s| &**self.state.names.user(*s)));
+        known.extend(self.state.counts().user.keys().map(|s| &**self.state.names().user(*s)));
         known.extend(self.site.conf.base.cluster.admins.iter().map(String::as_str));
         let mut rows = Vec::new();
         if names.is_empty() || names.iter().any(|n| n == "default") {
@@ -68,13 +68,17 @@ impl Mbatchd {
         match members {
             // nearly always
             None => {
-                let own =
-                    self.state.names.users.find(name).and_then(|u| self.state.counts.user.get(&u));
+                let own = self
+                    .state
+                    .names()
+                    .users
+                    .find(name)
+                    .and_then(|u| self.state.counts().user.get(&u));
                 own.into_iter().for_each(|of| s.add(of));
             }
             Some(members) => {
-                for (sym, of) in &self.state.counts.user {
-                    let user: &str = self.state.names.user(*sym);
+                for (sym, of) in &self.state.counts().user {
+                    let user: &str = self.state.names().user(*sym);
                     if user == name || self.is_in(members, user) {
                         s.add(of);
                     }
@@ -121,10 +125,11 @@ impl Mbatchd {
     /// The shares of a queue with what is held by started jobs; what was used before is not kept. A
     /// user with started jobs and no share of his own has that of `default`.
     pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
-        let sym = self.state.names.queues.find(queue);
-        let held = self.state.counts.queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
+        let sym = self.state.names().queues.find(queue);
+        let held =
+            self.state.counts().queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
         let held: BTreeMap<&str, u64> =
-            held.map(|(k, n)| (&**self.state.names.user(k.1), *n)).collect();
+            held.map(|(k, n)| (&**self.state.names().user(k.1), *n)).collect();
         let factor = self.site.params().run_job_factor;
         let mut named = BTreeSet::new();
         let row = |name: &str, shares: u64, started: u64| ShareInfo {

@@ -2,7 +2,6 @@
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
-use crate::batch::sched::view::View;
 use crate::batch::site::requirements::Req;
 use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
@@ -31,12 +30,10 @@ impl Sched {
 
     pub(super) fn class_of(
         &mut self,
-        view: &View,
-        id: u32,
+        job: &Job,
         part: u32,
         barred: &[(HostId, PendReason)],
     ) -> u32 {
-        let job = &view.state.jobs[&id];
         let of = (job.queue_of(part), job.user);
         self.classes.find(of, job.spec_of(part), barred)
     }

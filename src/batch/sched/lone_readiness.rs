@@ -23,10 +23,10 @@ impl Sched {
     /// Looks again at an element; idx 0 of an array: at all of it.
     pub(super) fn refresh_lones(&mut self, view: &View, at: JobRef) {
         let left = view.unreached.barred_of(at.job).next().is_some();
-        if view.state.tries.is_empty() && self.lone.all.is_empty() && !left {
+        if view.state.tries().is_empty() && self.lone.all.is_empty() && !left {
             return;
         }
-        let Some(job) = view.state.jobs.get(&at.job) else { return };
+        let Some(job) = view.state.job(at.job) else { return };
         // where a limit bounds how many are started, what one does may concern all
         let full = job.is_array() && job.at_limit();
         let turned = match full {
@@ -43,7 +43,7 @@ impl Sched {
         }
         self.lone.look_from(at);
         let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
-        all.extend(view.state.tried_of(at.job));
+        all.extend(view.state.tries().of_job(at.job).map(|(at, _)| at));
         all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
         all.into_iter().for_each(|at| self.refresh_lone(view, at));
     }
@@ -67,7 +67,7 @@ impl Sched {
             }
         }
         let none = Tries::default();
-        let tries = view.state.tries.get(&at).unwrap_or(&none);
+        let tries = view.state.tries().of(at).unwrap_or(&none);
         let pending = |state: &ElemState| matches!(state, ElemState::Pend(p) if p.held.is_none());
         if !view.state.elem(at).is_some_and(|e| pending(&e.state)) {
             return;
@@ -89,7 +89,7 @@ impl Sched {
         let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
             let place = DispatchKey { priority, base, between, next: at.idx, part };
-            let class = self.class_of(view, at.job, part, &barred);
+            let class = self.class_of(job, part, &barred);
             self.classes.get_mut(class).pending += 1;
             if ready {
                 self.set_ready(class, place, at.job, true);

@@ -47,7 +47,7 @@ impl Sched {
     /// Where one element has changed, `at` names it; idx 0 of an array: all of it.
     pub(crate) fn refresh(&mut self, view: &View, at: JobRef) {
         let id = at.job;
-        let Some(job) = view.state.jobs.get(&id) else {
+        let Some(job) = view.state.job(id) else {
             self.drop_entry(id);
             return;
         };
@@ -63,7 +63,7 @@ impl Sched {
     }
 
     fn refresh_part(&mut self, view: &View, id: u32, part: u32) {
-        let Some(job) = view.state.jobs.get(&id) else { return };
+        let Some(job) = view.state.job(id) else { return };
         let ready = self.is_ready(view, job, part);
         let next = match job.parts().is_empty() || !ready {
             true => 0,
@@ -76,7 +76,7 @@ impl Sched {
                 let priority = Reverse(view.priority(job.spec_of(part)));
                 let QueuePosition { base, between } = view.state.spot_of(job, part);
                 let place = DispatchKey { priority, base, between, next, part };
-                let class = self.class_of(view, id, part, &[]);
+                let class = self.class_of(job, part, &[]);
                 self.classes.get_mut(class).pending += 1;
                 Entry { class, place, ready: false }
             }
@@ -106,7 +106,7 @@ impl Sched {
 
     /// Puts a job with a start time ahead on the timer. True: it is ahead.
     pub(crate) fn watch_begin(&mut self, view: &View, id: u32) -> bool {
-        let Some(job) = view.state.jobs.get(&id) else { return false };
+        let Some(job) = view.state.job(id) else { return false };
         let mut ahead = false;
         for begin in begins(job).filter(|begin| *begin > view.now.secs()) {
             self.begins.insert((begin, id), ());
@@ -120,7 +120,7 @@ impl Sched {
 
     /// Takes the start time of a job off the timer, before it becomes another one.
     pub(crate) fn unwatch_begin(&mut self, view: &View, id: u32) {
-        if let Some(job) = view.state.jobs.get(&id) {
+        if let Some(job) = view.state.job(id) {
             for begin in begins(job) {
                 self.begins.remove(&(begin, id));
             }

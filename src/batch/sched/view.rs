@@ -42,7 +42,7 @@ impl<'a> View<'a> {
     }
 
     pub fn host_used(&self, i: HostId) -> u64 {
-        let counted = || self.state.counts.host.get(&i).map_or(0, |h| h.slots.started());
+        let counted = || self.state.counts().host.get(&i).map_or(0, |h| h.slots.started());
         let under_limit = self.site.rules.slots_of_host(i);
         let used = under_limit.map_or_else(counted, |(_, cell)| self.limits.cell(cell));
         let left = &self.hosts[i].zombies;
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {
-        self.state.host_ctl.get(&i).is_some_and(|c| c.shut())
+        self.state.host_ctl(i).is_some_and(|c| c.shut())
     }
 
     /// The first built-in index beyond a loadSched threshold of the host.
@@ -126,11 +126,11 @@ impl<'a> View<'a> {
 
     /// Does an exclusive job (bsub -x) run there?
     pub fn held_alone(&self, i: HostId) -> bool {
-        if self.state.alone.is_empty() {
+        if self.state.exclusive().is_empty() {
             return false;
         }
-        let here = self.state.counts.host.get(&i);
-        here.is_some_and(|here| here.jobs.iter().any(|at| self.state.alone.contains(at)))
+        let here = self.state.counts().host.get(&i);
+        here.is_some_and(|here| here.jobs.iter().any(|at| self.state.exclusive().contains(at)))
     }
 
     /// Why a locked host takes no job: by whom it is locked, the administrator's own lock first.
@@ -206,7 +206,7 @@ impl<'a> View<'a> {
 
     /// Why a queue starts no jobs at all now, if so.
     pub fn queue_closed(&self, queue: &Queue) -> Option<PendReason> {
-        if self.state.queue_ctl.get(&queue.id).is_some_and(|c| c.inactive) {
+        if self.state.queue_ctl(queue.id).is_some_and(|c| c.inactive) {
             return Some(PendReason::QueueInactive);
         }
         self.queue_shut(queue.id).then_some(PendReason::QueueWindow)

@@ -3,22 +3,18 @@
 //! runs already) is reported and changes nothing, so that a foreign or damaged log still yields all
 //! it holds.
 
-use crate::batch::state::change::{Applied, Change, ChangeKind};
-use crate::batch::state::counts::{owner, tally};
+use crate::batch::state::change::{Applied, Change};
+use crate::batch::state::counts::tally;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
-use crate::lang::jobname::JobName;
-use crate::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record};
+use crate::model::event::{Event, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;
 use crate::model::reason::{PendReason, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
-use std::rc::Rc;
 
 /// An array that leaves memory with more elements of its own than this is taken apart bit by bit.
 const REMAINS: usize = 1000;
-/// Names of user groups remembered that jobs were submitted with.
-const MAX_GIVEN_GROUPS: usize = 100_000;
 
 impl State {
     pub fn apply(&mut self, rec: &Record) -> Applied {
@@ -48,45 +44,24 @@ impl State {
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
-                let q = self.queue_ctl.entry(self.names.queues.id(queue)).or_default();
-                match op {
-                    Ctrl::Open => q.closed = false,
-                    Ctrl::Close => q.closed = true,
-                    Ctrl::Activate => q.inactive = false,
-                    Ctrl::Inactivate => q.inactive = true,
-                }
-                q.comment = message.clone();
-                q.by = (*uid, user.clone());
-                q.time = t;
+                let queue = self.names.queues.id(queue);
+                self.queue_ctl.entry(queue).or_default().apply(*op, (*uid, user), message, t);
                 Applied::Nothing
             }
             Event::HostCtrl { op, host, uid, user, message, lock } => {
-                let h = self.host_ctl.entry(self.names.hosts.id(host)).or_default();
-                match (lock.is_empty(), *op == Ctrl::Close) {
-                    (true, close) => h.closed = close,
-                    (false, true) => drop(h.locks.insert(lock.clone())),
-                    (false, false) => drop(h.locks.remove(lock)),
-                }
-                h.comment = message.clone();
-                h.by = (*uid, user.clone());
-                h.time = t;
+                let host = self.names.hosts.id(host);
+                self.host_ctl.entry(host).or_default().apply(*op, lock, (*uid, user), message, t);
                 Applied::Nothing
             }
-            Event::Eligible { at, on } => self.waits(t, *at, *on),
+            Event::Eligible { at, on } => self.eligible(t, *at, *on),
             Event::GroupHost { add, group, host, .. } => {
-                let hosts = self.group_hosts.entry(group.clone()).or_default();
-                match add {
-                    true => drop(hosts.insert(host.clone())),
-                    false => drop(hosts.remove(host)),
-                }
-                self.group_hosts.retain(|_, hosts| !hosts.is_empty());
+                self.group_host(*add, group, host);
                 Applied::Nothing
             }
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
-                self.next_job = self.next_job.max(*next_job);
-                self.carried_at = t;
+                (self.next_job, self.carried_at) = (self.next_job.max(*next_job), t);
                 Applied::Nothing
             }
             Event::LogSwitch { last_job } => {
@@ -96,7 +71,8 @@ impl State {
                 Applied::Nothing
             }
             Event::MbdStart { .. } => {
-                self.started(t);
+                self.started_at = t;
+                self.tries.mbatchd_started(t);
                 Applied::Nothing
             }
             Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => {
@@ -105,104 +81,22 @@ impl State {
         }
     }
 
+    /// A dynamic host is added to a group or compute unit, or taken out of it.
+    fn group_host(&mut self, add: bool, group: &str, host: &str) {
+        let hosts = self.group_hosts.entry(group.to_string()).or_default();
+        match add {
+            true => drop(hosts.insert(host.to_string())),
+            false => drop(hosts.remove(host)),
+        }
+        self.group_hosts.retain(|_, hosts| !hosts.is_empty());
+    }
+
     /// A request has done its work on a job or element. A record that does not fit is not written.
     fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Applied) -> Applied {
         if !did.is_rejected() {
             self.retries.note(t, request, at);
         }
         did
-    }
-
-    fn job_new(&mut self, new: &JobNew) -> Applied {
-        if self.jobs.contains_key(&new.job) {
-            return Applied::Rejected("a job of this ID is known already");
-        }
-        let name = match JobName::parse(&new.spec.name) {
-            Ok(n) => n,
-            // A name we would refuse today, from another LSF's log: kept as a plain name.
-            Err(_) => JobName { name: new.spec.name.clone(), array: None },
-        };
-        let user = self.names.users.id(&new.user);
-        let queue = self.names.queues.id(&new.spec.queue);
-        let held = (new.spec.options2 & crate::model::job::opt2::HOLD != 0)
-            .then_some(PendReason::UserStop);
-        let depend =
-            super::element_groups::resolved(&new.spec).map(|d| Rc::new(self.bind(user, d)));
-        let mut job = Job {
-            id: new.job,
-            order: self.next_order,
-            uid: new.uid,
-            gid: new.gid,
-            user,
-            queue,
-            submit_time: new.submit_time,
-            spec: self.kind(&new.spec),
-            name,
-            env: new.env,
-            script: new.script,
-            exact: new.exact,
-            depend,
-            body: Body::Single(Elem {
-                attempts: 0,
-                part: 0,
-                state: ElemState::Pend(Pend { since: new.submit_time, held, reason: None }),
-            }),
-            tally: Tally::default(),
-            damaged: false,
-        };
-        self.next_order += 1;
-        let slots = owner(&job, 0).2;
-        match job.name.array.clone() {
-            Some(spec) => self.new_array(&mut job, *spec, held),
-            None => {
-                job.tally.total = 1;
-                *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = 1;
-                self.counts.fresh(queue, user, slots, 1, true);
-            }
-        }
-        let elements = job.tally.total;
-        self.by_name.insert(user, &job.name.name, new.job);
-        self.jobs.insert(new.job, Box::new(job));
-        self.space_new(new.job);
-        if !new.spec.user_group.is_empty() && self.given_groups.len() < MAX_GIVEN_GROUPS {
-            self.given_groups.insert(new.spec.user_group.clone());
-        }
-        self.reserved.remove(&new.job);
-        let next = new.job.saturating_add(1);
-        // one that a switch of the log carried over had its ID before the last one was given
-        let carried = new.submit_time <= self.carried_at;
-        self.next_job = if carried { next.max(self.next_job) } else { next };
-        if !new.request.is_empty() {
-            let id = Request::of(&new.request);
-            self.requests.insert(id, new.job);
-            self.request_ages.push_back((new.submit_time, id));
-        }
-        while let Some((t, _)) = self.request_ages.front() {
-            if *t + REQUEST_WINDOW > new.submit_time {
-                break;
-            }
-            if let Some((_, id)) = self.request_ages.pop_front() {
-                self.requests.remove(&id);
-            }
-        }
-        let (at, kind) = (JobRef { job: new.job, idx: 0 }, ChangeKind::Submitted { elements });
-        Applied::Job(Change { at, regrouped: false, kind })
-    }
-
-    fn new_array(
-        &mut self,
-        job: &mut Job,
-        spec: crate::lang::jobname::ArraySpec,
-        held: Option<PendReason>,
-    ) {
-        let n = spec.len() as u32;
-        let (own, started, waiting, exits) = Default::default();
-        let (fresh, parts, started_elements) = (Untouched::new(n), Vec::new(), Default::default());
-        let a = Array { spec, fresh, held, own, started, started_elements, waiting, exits, parts };
-        job.tally.total = n;
-        *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = n;
-        self.counts.fresh(job.queue, job.user, owner(job, 0).2, n, true);
-        job.body = Body::Array(Box::new(a));
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
@@ -260,7 +154,7 @@ impl State {
             self.set(at, |e| e.attempts = e.attempts.max(attempt));
             return did;
         }
-        self.retries_over(at);
+        self.tries.begin_anew(at);
         did
     }
 
@@ -350,7 +244,9 @@ impl State {
         }
         match s.status {
             stat::PEND => {
-                self.note_pending(t, s);
+                let host = s.retry.as_ref().map(|r| &r.host).filter(|host| !host.is_empty());
+                let host = host.map(|host| self.names.hosts.id(host));
+                self.tries.note_pending(t, s, host);
                 self.set(s.at, |e| {
                     e.attempts = e.attempts.max(s.attempt);
                     let since = match &e.state {
@@ -415,23 +311,45 @@ impl State {
                 post,
             }));
         });
-        self.posts.extend(key);
+        key.into_iter().for_each(|key| self.posts.insert(key));
         if let Applied::Job(Change { at, .. }) = did {
-            self.tries.remove(&at);
+            self.tries.forget(at);
             self.finished += 1;
-            let Some(job) = self.jobs.get(&at.job) else { return did };
-            let mut last = end_time;
-            if job.is_array() {
-                // another element may have ended later and been told of before
-                let known = self.last_ends.entry(at.job).or_default();
-                *known = end_time.max(*known);
-                last = *known;
-            }
-            if job.tally.unfinished() == 0 {
-                self.ended.push_back((last, at.job));
+            if let Some(job) = self.jobs.get(&at.job) {
+                self.ended.note(job, end_time);
             }
         }
         did
+    }
+
+    fn requeue(
+        &mut self,
+        t: i64,
+        at: JobRef,
+        held: Option<PendReason>,
+        uncounted: bool,
+        passed: &[String],
+        until: i64,
+    ) -> Applied {
+        let over = |e: &Elem| matches!(&e.state, ElemState::Run(_) | ElemState::End(_));
+        if !self.elem(at).is_some_and(over) {
+            return Applied::Rejected("requeue of a job that is not started");
+        }
+        let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
+        if self.elem(at).is_some_and(unasked) && !uncounted {
+            self.tries.count_requeue(at);
+        }
+        if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
+            self.leave(at);
+        }
+        let passed = if t < self.started_at { &[] } else { passed };
+        let passed: Vec<_> = passed.iter().map(|host| self.names.hosts.id(host)).collect();
+        self.tries.requeued(t, at, passed, until);
+        // what still runs after it says nothing of its next run
+        self.posts.forget(at);
+        self.set(at, |e| {
+            e.state = ElemState::Pend(Pend { since: t, held, reason: Some(PendReason::Requeued) });
+        })
     }
 
     /// The post-execution of a job that has ended is over.
@@ -449,7 +367,7 @@ impl State {
             }
         });
         if let Some(key) = key {
-            self.posts.remove(&key);
+            self.posts.remove(key);
         }
         did
     }
@@ -463,12 +381,12 @@ impl State {
         {
             if let Some(e) = a.own.remove(&at.idx) {
                 self.issued.forget(at);
-                self.left.remove(&at);
+                self.left.forget(at);
                 a.leave(at.idx, &e);
                 tally(&mut job.tally, &e, false);
                 job.tally.cleaned += 1;
             }
-            self.waited.remove(&at);
+            self.waited.forget(at);
             return Applied::noted(at);
         }
         if job.tally.unfinished() > 0 {
@@ -480,21 +398,19 @@ impl State {
 
     /// Takes a job out of memory, with all that is kept of it.
     fn remove(&mut self, id: u32) {
-        self.space_gone(id);
-        let job = self.jobs.remove(&id);
-        if let Some(job) = &job {
-            self.by_name.remove(job.user, &job.name.name, id);
+        let Some(job) = self.jobs.remove(&id) else { return };
+        self.space.went(&job, &self.modifications);
+        self.job_names.remove(job.user, &job.name.name, id);
+        if matches!(&job.body, Body::Array(a) if a.own.len() > REMAINS) {
+            self.remains.push(*job);
         }
-        let large = |job: &Job| matches!(&job.body, Body::Array(a) if a.own.len() > REMAINS);
-        self.remains.extend(job.filter(|job| large(job)));
-        self.forget_posts(JobRef { job: id, idx: 0 }, JobRef { job: id, idx: u32::MAX });
-        self.forget_left(id);
+        self.posts.forget_job(id);
+        self.left.forget_job(id);
         self.issued.forget(JobRef { job: id, idx: 0 });
         self.moved.remove(&id);
-        self.last_ends.remove(&id);
-        self.changed.remove(&id);
-        self.first.remove(&id);
-        self.forget_waited(id);
+        self.ended.forget(id);
+        self.modifications.forget(id);
+        self.waited.forget_job(id);
     }
 
     /// As [`State::apply`], of a log that may have lost records.
@@ -510,10 +426,19 @@ impl State {
     fn was_cleaned(&mut self, id: u32) {
         if let Some(job) = self.jobs.get(&id) {
             self.counts.job(job, false);
-            self.tries.retain(|at, _| at.job != id);
+            self.tries.forget_job(id);
             self.alone.retain(|at| at.job != id);
             self.remove(id);
         }
+    }
+
+    /// TRACK_ELIGIBLE_PENDINFO: a job or element is eligible from now on, or no longer.
+    fn eligible(&mut self, t: i64, at: JobRef, on: bool) -> Applied {
+        if !self.jobs.contains_key(&at.job) {
+            return Applied::Rejected("no such job");
+        }
+        self.waited.turn(t, at, on);
+        Applied::Nothing
     }
 
     fn damage(&mut self, at: JobRef, on: bool) -> Applied {

@@ -6,11 +6,14 @@ use crate::batch::state::names::QueueId;
 use crate::batch::state::started_elements::StartedElements;
 use crate::batch::state::untouched::Untouched;
 use crate::lang::jobname::ArraySpec;
-use crate::model::event::QueuePosition;
+use crate::model::event::{ElementRange, QueuePosition};
 use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Elements of an array.
+pub type Ranges = [ElementRange];
 
 /// The elements of an array.
 #[derive(Debug)]
@@ -103,5 +106,108 @@ impl Array {
     }
     pub fn fresh_indices(&self) -> impl Iterator<Item = u32> + '_ {
         self.fresh.iter().map(|p| self.index(p))
+    }
+
+    /// The indices of its list that ranges name.
+    pub fn named<'a>(&'a self, ranges: &'a Ranges) -> impl Iterator<Item = u32> + 'a {
+        let max = self.spec.list.max();
+        ranges
+            .iter()
+            .flat_map(move |&(a, b, step)| (a..=b.min(max)).step_by(step.max(1) as usize))
+            .filter(|idx| self.pos(*idx).is_some())
+    }
+
+    pub(super) fn part_mut(&mut self, no: u32) -> Option<&mut ElementGroup> {
+        (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
+    }
+
+    /// Counts an element of its own in or out, as it stands.
+    pub(super) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        let put = |set: &mut BTreeSet<u32>| match add {
+            true => set.insert(idx),
+            false => set.remove(&idx),
+        };
+        match &e.state {
+            ElemState::Run(run) => {
+                put(&mut self.started);
+                self.started_elements_mut(e.part).note(run, add);
+                if let Some(part) = self.part_mut(e.part) {
+                    part.started = if add { part.started + 1 } else { part.started - 1 };
+                }
+            }
+            ElemState::Pend(p) => match self.part_mut(e.part) {
+                Some(part) => {
+                    part.pend = if add { part.pend + 1 } else { part.pend - 1 };
+                    p.held.is_none().then(|| put(&mut part.waiting));
+                }
+                None => drop(p.held.is_none().then(|| put(&mut self.waiting))),
+            },
+            ElemState::End(end) if end.done => {}
+            ElemState::End(end) => {
+                let code = crate::model::job::exit_code(end.status);
+                let n = self.exits.entry(code).or_default();
+                *n = if add { *n + 1 } else { *n - 1 };
+                if *n == 0 {
+                    self.exits.remove(&code);
+                }
+            }
+        }
+    }
+
+    /// Something is about to happen to an element to which nothing has happened.
+    pub(super) fn touch(&mut self, idx: u32, submit_time: i64) {
+        let e = self.untouched(submit_time);
+        self.note(idx, &e, true);
+        self.own.insert(idx, e);
+    }
+
+    /// An element leaves memory.
+    pub(super) fn leave(&mut self, idx: u32, e: &Elem) {
+        self.note(idx, e, false);
+        if let Some(part) = self.part_mut(e.part) {
+            part.elems.remove(&idx);
+        }
+    }
+
+    /// The number of the part that looks like this; a new one, or one that nobody is of any more,
+    /// where there is none.
+    pub(super) fn part_like(&mut self, look: ElementSpec) -> u32 {
+        if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
+            return i as u32 + 1;
+        }
+        let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
+        let started_elements = StartedElements::default();
+        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0, started_elements };
+        match self.parts.iter().position(|p| p.elems.is_empty()) {
+            Some(i) => {
+                self.parts[i] = new;
+                i as u32 + 1
+            }
+            None => {
+                self.parts.push(new);
+                self.parts.len() as u32
+            }
+        }
+    }
+
+    pub fn started_elements(&self, part: u32) -> &StartedElements {
+        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get(i));
+        of_part.map_or(&self.started_elements, |part| &part.started_elements)
+    }
+
+    pub(super) fn started_elements_mut(&mut self, part: u32) -> &mut StartedElements {
+        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i));
+        of_part.map_or(&mut self.started_elements, |part| &mut part.started_elements)
+    }
+
+    /// An element that is about to end, or to leave its part, keeps what was given to all.
+    pub(super) fn keep_given(&self, e: &mut Elem) {
+        let all = self.started_elements(e.part);
+        if let ElemState::Run(run) = &mut e.state
+            && let Some(given) = all.given_to(run)
+        {
+            run.own_requirement = given.clone();
+            run.times_given = all.times_given();
+        }
     }
 }

@@ -2,28 +2,23 @@
 //! Elements that were changed alike form a part (`array::ElementGroup`); the rest is as the job is.
 //! Like everything that changes the state this is only reached through `apply`.
 
+use crate::batch::state::array::Ranges;
 use crate::batch::state::change::{Applied, Change, ChangeKind, Switched};
 use crate::batch::state::counts::{Counts, owner};
 use crate::batch::state::names::{QueueId, UserId};
-use crate::batch::state::started_elements::StartedElements;
-use crate::batch::state::{
-    Array, Body, Elem, ElemState, ElementGroup, ElementSpec, First, Job, State,
-};
+use crate::batch::state::space::Space;
+use crate::batch::state::{Body, ElemState, ElementGroup, ElementSpec, Job, State};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::JobRef;
-use crate::model::event::{ElementRange, JobModify, QueuePosition};
-use crate::model::job::{JobSpec, SpoolRef, opt2};
+use crate::model::event::{JobModify, QueuePosition};
+use crate::model::job::{JobSpec, SpoolRef};
 use crate::model::specfield::SpecField;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Elements that join others at once, at most.
 const JOINED: usize = 256;
-
-/// Elements of an array.
-pub type Ranges = [ElementRange];
 
 /// Runs of indices, as short as they can be said.
 pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
@@ -35,132 +30,6 @@ pub fn ranges(indices: impl IntoIterator<Item = u32>) -> Vec<(u32, u32, u32)> {
         }
     }
     out
-}
-
-impl Array {
-    /// The indices of its list that ranges name.
-    pub fn named<'a>(&'a self, ranges: &'a Ranges) -> impl Iterator<Item = u32> + 'a {
-        let max = self.spec.list.max();
-        ranges
-            .iter()
-            .flat_map(move |&(a, b, step)| (a..=b.min(max)).step_by(step.max(1) as usize))
-            .filter(|idx| self.pos(*idx).is_some())
-    }
-
-    fn part_mut(&mut self, no: u32) -> Option<&mut ElementGroup> {
-        (no as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i))
-    }
-
-    /// Counts an element of its own in or out, as it stands.
-    fn note(&mut self, idx: u32, e: &Elem, add: bool) {
-        let put = |set: &mut BTreeSet<u32>| match add {
-            true => set.insert(idx),
-            false => set.remove(&idx),
-        };
-        match &e.state {
-            ElemState::Run(run) => {
-                put(&mut self.started);
-                self.started_elements_mut(e.part).note(run, add);
-                if let Some(part) = self.part_mut(e.part) {
-                    part.started = if add { part.started + 1 } else { part.started - 1 };
-                }
-            }
-            ElemState::Pend(p) => match self.part_mut(e.part) {
-                Some(part) => {
-                    part.pend = if add { part.pend + 1 } else { part.pend - 1 };
-                    p.held.is_none().then(|| put(&mut part.waiting));
-                }
-                None => drop(p.held.is_none().then(|| put(&mut self.waiting))),
-            },
-            ElemState::End(end) if end.done => {}
-            ElemState::End(end) => {
-                let code = crate::model::job::exit_code(end.status);
-                let n = self.exits.entry(code).or_default();
-                *n = if add { *n + 1 } else { *n - 1 };
-                if *n == 0 {
-                    self.exits.remove(&code);
-                }
-            }
-        }
-    }
-
-    /// Something is about to happen to an element to which nothing has happened.
-    pub fn touch(&mut self, idx: u32, submit_time: i64) {
-        let e = self.untouched(submit_time);
-        self.note(idx, &e, true);
-        self.own.insert(idx, e);
-    }
-
-    /// An element leaves memory.
-    pub fn leave(&mut self, idx: u32, e: &Elem) {
-        self.note(idx, e, false);
-        if let Some(part) = self.part_mut(e.part) {
-            part.elems.remove(&idx);
-        }
-    }
-
-    /// The number of the part that looks like this; a new one, or one that nobody is of any more,
-    /// where there is none.
-    fn part_like(&mut self, look: ElementSpec) -> u32 {
-        if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
-            return i as u32 + 1;
-        }
-        let (elems, waiting) = (BTreeSet::new(), BTreeSet::new());
-        let started_elements = StartedElements::default();
-        let new = ElementGroup { look, elems, waiting, pend: 0, started: 0, started_elements };
-        match self.parts.iter().position(|p| p.elems.is_empty()) {
-            Some(i) => {
-                self.parts[i] = new;
-                i as u32 + 1
-            }
-            None => {
-                self.parts.push(new);
-                self.parts.len() as u32
-            }
-        }
-    }
-}
-
-impl Array {
-    pub fn started_elements(&self, part: u32) -> &StartedElements {
-        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get(i));
-        of_part.map_or(&self.started_elements, |part| &part.started_elements)
-    }
-
-    pub(super) fn started_elements_mut(&mut self, part: u32) -> &mut StartedElements {
-        let of_part = (part as usize).checked_sub(1).and_then(|i| self.parts.get_mut(i));
-        of_part.map_or(&mut self.started_elements, |part| &mut part.started_elements)
-    }
-
-    /// An element that is about to end, or to leave its part, keeps what was given to all.
-    pub(super) fn keep_given(&self, e: &mut Elem) {
-        let all = self.started_elements(e.part);
-        if let ElemState::Run(run) = &mut e.state
-            && let Some(given) = all.given_to(run)
-        {
-            run.own_requirement = given.clone();
-            run.times_given = all.times_given();
-        }
-    }
-}
-
-impl Job {
-    /// The effective resource requirement by which an element runs, or ran.
-    pub fn effective_requirement<'a>(&'a self, e: &'a Elem) -> Option<&'a Arc<str>> {
-        let given = match (&e.state, &self.body) {
-            (ElemState::Run(run), Body::Array(a)) => a.started_elements(e.part).given_to(run),
-            _ => None,
-        };
-        given.or_else(|| e.run().map(|run| &run.own_requirement))
-    }
-
-    /// How often the started elements of a part were given a requirement.
-    pub(super) fn times_given(&self, part: u32) -> u32 {
-        match &self.body {
-            Body::Single(_) => 0,
-            Body::Array(a) => a.started_elements(part).times_given(),
-        }
-    }
 }
 
 pub(super) fn resolved(spec: &JobSpec) -> Option<Resolved> {
@@ -179,7 +48,7 @@ impl State {
                 ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
             });
         }
-        let before = self.space_before(at.job);
+        let before = Space::before(self.job(at.job), &self.modifications);
         let did = self.recount(at.job, |job| {
             job.queue = to;
             Arc::make_mut(&mut job.spec).queue = queue.to_string();
@@ -190,7 +59,7 @@ impl State {
                 }
             }
         });
-        self.space_changed(at.job, before, &[]);
+        self.note_space(at.job, before, &[]);
         did
     }
 
@@ -289,35 +158,22 @@ impl State {
         }
     }
 
-    /// Keeps what a job runs as it was submitted, before something else is put in its place.
-    fn note_first(&mut self, m: &JobModify) {
-        use SpecField::{Command, Env, Script};
-        let other = [Command, Script, Env].iter().any(|f| m.fields.contains(f));
-        let Some(job) = self.jobs.get(&m.job).filter(|_| other) else { return };
-        if !self.first.contains_key(&m.job) {
-            let first = First {
-                command: job.spec.command.clone(),
-                scripted: job.spec.options2 & opt2::SCRIPT != 0,
-                script: job.script,
-                env: job.env,
-            };
-            self.changed.entry(m.job).or_default().extend([first.script, first.env]);
-            self.first.insert(m.job, first);
-        }
-    }
-
     pub(crate) fn modify(&mut self, m: &JobModify) -> Applied {
         let queue = self.names.queues.id(&m.spec.queue);
-        let before = self.space_before(m.job);
-        self.note_first(m);
-        self.retry_modified(m.job);
+        let before = Space::before(self.job(m.job), &self.modifications);
+        use SpecField::{Command, Env, Script};
+        let other = [Command, Script, Env].iter().any(|f| m.fields.contains(f));
+        if let Some(job) = self.jobs.get(&m.job).filter(|_| other) {
+            self.modifications.note_first(job);
+        }
+        self.tries.begin_job_anew(m.job);
         let did = if m.elems.is_empty() {
             let named = self.jobs.get(&m.job).map(|j| (j.user, j.name.name.clone()));
             let user = named.as_ref().map(|n| n.0);
             // what a condition that stays stands for stays too
             let other = m.fields.contains(&SpecField::Depend);
             let depend = resolved(&m.spec).filter(|_| other).zip(user);
-            let depend = depend.map(|(depend, user)| Rc::new(self.bind(user, depend)));
+            let depend = depend.map(|(depend, user)| Rc::new(self.job_names.bind(user, depend)));
             let did = self.recount(m.job, |job| {
                 if other {
                     job.depend = depend;
@@ -337,9 +193,9 @@ impl State {
         };
         if matches!(did, Applied::Job(_)) {
             let places = [m.exact, m.script, m.env].into_iter().filter(|at| at.len > 0);
-            self.changed.entry(m.job).or_default().extend(places);
+            self.modifications.note(m.job, places);
         }
-        self.space_changed(m.job, before, &[m.exact, m.script, m.env]);
+        self.note_space(m.job, before, &[m.exact, m.script, m.env]);
         let Some(job) = self.jobs.get_mut(&m.job) else { return did };
         // these two are the whole job's
         if m.fields.contains(&SpecField::Script) && !m.alike {
@@ -354,12 +210,19 @@ impl State {
         did
     }
 
+    /// The space of a job follows its change.
+    fn note_space(&mut self, id: u32, before: u64, places: &[SpoolRef]) {
+        if let Some(job) = self.jobs.get(&id) {
+            self.space.changed(job, &self.modifications, before, places);
+        }
+    }
+
     /// A job that had this name may have another.
     fn renamed(&mut self, id: u32, was: Option<(UserId, String)>) {
         let (Some(job), Some((user, was))) = (self.jobs.get(&id), was) else { return };
         if job.name.name != was {
-            self.by_name.remove(user, &was, id);
-            self.by_name.insert(user, &job.name.name, id);
+            self.job_names.remove(user, &was, id);
+            self.job_names.insert(user, &job.name.name, id);
         }
     }
 
@@ -449,43 +312,6 @@ fn modify_job(job: &mut Job, m: &JobModify, queue: QueueId) {
         _ => return,
     }
     job.name = name;
-}
-
-impl Job {
-    /// Counts an element of its own in or out of what is kept of all.
-    pub(crate) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
-        if let Body::Array(a) = &mut self.body {
-            a.note(idx, e, add);
-        }
-    }
-
-    /// The started ones among these elements reserve by this effective requirement from now on;
-    /// none named: those that are in no part; with `alike`: those in the part of the one that is
-    /// named.
-    fn give_requirement(&mut self, elems: &Ranges, alike: bool, requirement: Arc<str>) {
-        let part = match elems {
-            [] => Some(0),
-            [(idx, ..), ..] => alike.then(|| self.part_no(*idx)),
-        };
-        let give = |e: &mut Elem, times| {
-            if let ElemState::Run(run) = &mut e.state {
-                run.own_requirement = requirement.clone();
-                run.times_given = times;
-            }
-        };
-        match (&mut self.body, part) {
-            (Body::Single(e), _) => give(e, 0),
-            (Body::Array(a), Some(part)) => a.started_elements_mut(part).give(requirement),
-            (Body::Array(a), None) => {
-                let named: Vec<u32> = a.named(elems).collect();
-                for idx in named {
-                    let part = a.own.get(&idx).map_or(0, |e| e.part);
-                    let times = a.started_elements(part).times_given();
-                    a.own.get_mut(&idx).into_iter().for_each(|e| give(e, times));
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]

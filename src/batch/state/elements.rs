@@ -8,7 +8,7 @@ use crate::model::job::opt;
 
 impl State {
     /// Puts a new state in an element's place and keeps every counter right.
-    pub(crate) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Applied {
+    pub(super) fn set(&mut self, at: JobRef, make: impl FnOnce(&mut Elem)) -> Applied {
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Applied::Rejected("no such job");
         };
@@ -73,26 +73,21 @@ impl State {
     }
 
     /// Keeps in mind what a job leaves behind on a host that cannot be asked.
-    pub(crate) fn leave(&mut self, at: JobRef) {
+    pub(super) fn leave(&mut self, at: JobRef) {
         let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
         let Some(&(host, slots)) = run.hosts.first() else { return };
         let left = Left { key: run.key, host, slots };
-        self.left.entry(at).or_default().push(left);
+        self.left.note(left);
     }
 
-    pub(super) fn forget_left(&mut self, job: u32) {
-        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        let gone: Vec<JobRef> = self.left.range(all).map(|(at, _)| *at).collect();
-        gone.iter().for_each(|at| drop(self.left.remove(at)));
-    }
-
-    /// Forgets what runs after the attempts of these elements.
-    pub(crate) fn forget_posts(&mut self, first: JobRef, last: JobRef) {
-        let key = |at: JobRef, attempt| JobKey { job: at.job, idx: at.idx, attempt };
-        let range = key(first, 0)..=key(last, u32::MAX);
-        let gone: Vec<JobKey> = self.posts.range(range).copied().collect();
-        for key in gone {
-            self.posts.remove(&key);
+    /// A job or element waits no longer.
+    pub(super) fn waited_until(&mut self, t: i64, at: JobRef) {
+        // all that is done where nothing is tracked
+        if self.waited.is_empty() {
+            return;
+        }
+        if matches!(self.elem(at).map(|e| &e.state), None | Some(ElemState::Pend(_))) {
+            self.waited.end(t, at);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A job of the state: one submission, its elements, and how many of them are in which state.
 
-use crate::batch::state::array::{Array, ElementGroup};
+use crate::batch::state::array::{Array, ElementGroup, Ranges};
 use crate::batch::state::element::{Elem, ElemState, ElementView};
 use crate::batch::state::names::{QueueId, UserId};
 use crate::lang::depend::Resolved;
@@ -172,5 +172,66 @@ impl Job {
             Body::Array(a) => a.spec.limit.is_some_and(|n| self.tally.started() >= n),
             Body::Single(_) => false,
         }
+    }
+
+    /// The effective resource requirement by which an element runs, or ran.
+    pub fn effective_requirement<'a>(&'a self, e: &'a Elem) -> Option<&'a Arc<str>> {
+        let given = match (&e.state, &self.body) {
+            (ElemState::Run(run), Body::Array(a)) => a.started_elements(e.part).given_to(run),
+            _ => None,
+        };
+        given.or_else(|| e.run().map(|run| &run.own_requirement))
+    }
+
+    /// How often the started elements of a part were given a requirement.
+    pub(super) fn times_given(&self, part: u32) -> u32 {
+        match &self.body {
+            Body::Single(_) => 0,
+            Body::Array(a) => a.started_elements(part).times_given(),
+        }
+    }
+
+    /// Counts an element of its own in or out of what is kept of all.
+    pub(super) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
+        if let Body::Array(a) = &mut self.body {
+            a.note(idx, e, add);
+        }
+    }
+
+    /// The started ones among these elements reserve by this effective requirement from now on;
+    /// none named: those that are in no part; with `alike`: those in the part of the one that is
+    /// named.
+    pub(super) fn give_requirement(&mut self, elems: &Ranges, alike: bool, requirement: Arc<str>) {
+        let part = match elems {
+            [] => Some(0),
+            [(idx, ..), ..] => alike.then(|| self.part_no(*idx)),
+        };
+        let give = |e: &mut Elem, times| {
+            if let ElemState::Run(run) = &mut e.state {
+                run.own_requirement = requirement.clone();
+                run.times_given = times;
+            }
+        };
+        match (&mut self.body, part) {
+            (Body::Single(e), _) => give(e, 0),
+            (Body::Array(a), Some(part)) => a.started_elements_mut(part).give(requirement),
+            (Body::Array(a), None) => {
+                let named: Vec<u32> = a.named(elems).collect();
+                for idx in named {
+                    let part = a.own.get(&idx).map_or(0, |e| e.part);
+                    let times = a.started_elements(part).times_given();
+                    a.own.get_mut(&idx).into_iter().for_each(|e| give(e, times));
+                }
+            }
+        }
+    }
+
+    /// Drops so many elements of an array that has left memory; is it all gone?
+    pub(super) fn take_apart(&mut self, elements: usize) -> bool {
+        let Body::Array(a) = &mut self.body else { return true };
+        for _ in 0..elements {
+            a.own.pop_first();
+        }
+        a.own.is_empty()
     }
 }

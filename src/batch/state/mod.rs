@@ -11,15 +11,20 @@ pub mod counts;
 pub mod element;
 pub mod element_groups;
 pub mod elements;
+pub mod ended_jobs;
 pub mod ineligible;
 pub mod job;
 pub mod last_actions;
+pub mod left_attempts;
+pub mod modifications;
 pub mod named;
 pub mod names;
+pub mod request_ids;
 pub mod retries;
 pub mod same;
 pub mod space;
 pub mod started_elements;
+mod submission;
 pub mod tries;
 pub mod untouched;
 
@@ -28,23 +33,27 @@ use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
     Bar, Elem, ElemState, ElementView, End, Exec, Pend, Phase, Run, Soft, Tries,
 };
-use crate::batch::state::ineligible::Waited;
+use crate::batch::state::ended_jobs::EndedJobs;
+use crate::batch::state::ineligible::Ineligible;
 pub use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::last_actions::LastActions;
-use crate::batch::state::named::{ByName, Groups};
-use crate::batch::state::names::{HostId, Names, QueueId};
-use crate::batch::state::retries::Retries;
+pub use crate::batch::state::left_attempts::Left;
+use crate::batch::state::left_attempts::{LeftAttempts, RunningPosts};
+use crate::batch::state::modifications::Modifications;
+use crate::batch::state::named::JobNames;
+use crate::batch::state::names::{HostId, Names, QueueId, UserId};
+use crate::batch::state::request_ids::SubmitRequests;
+use crate::batch::state::retries::{Done, Retries};
 use crate::batch::state::space::Space;
+use crate::batch::state::tries::ElementTries;
 pub use crate::batch::state::untouched::Untouched;
-use crate::model::event::QueuePosition;
+use crate::lang::depend::DepExpr;
+use crate::model::event::{Ctrl, QueuePosition};
 use crate::model::idmap::IdMap;
-use crate::model::job::{JobSpec, SpoolRef};
-use crate::model::{ByteStr, JobKey, JobRef};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use crate::model::job::JobSpec;
+use crate::model::{JobKey, JobRef};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// How long a request id is kept for a retry of its submission, seconds.
-pub const REQUEST_WINDOW: i64 = 3600;
 
 /// Kinds of job looked through for the one that a submission is of.
 const KINDS: usize = 16;
@@ -55,67 +64,60 @@ pub type AddedHosts = BTreeMap<String, BTreeSet<String>>;
 /// Everything that survives a restart.
 #[derive(Debug, Default)]
 pub struct State {
-    pub names: Names,
+    names: Names,
     /// Boxed: the nodes of a map that grows at its end are little more than half full.
-    pub jobs: BTreeMap<u32, Box<Job>>,
+    jobs: BTreeMap<u32, Box<Job>>,
     /// The ID tried next.
-    pub next_job: u32,
+    next_job: u32,
     /// When the log that this was read from was begun by a switch, seconds since the epoch; 0: it
     /// was not.
-    pub carried_at: i64,
+    carried_at: i64,
     /// When mbatchd was started last, seconds since the epoch.
-    pub started_at: i64,
+    started_at: i64,
     /// The place of the next submission in first-come order.
-    pub next_order: u64,
-    /// Request -> job, for the retry window.
-    pub requests: HashMap<Request, u32>,
-    pub request_ages: VecDeque<(i64, Request)>,
-    pub queue_ctl: IdMap<QueueId, QueueCtl>,
-    pub host_ctl: IdMap<HostId, HostCtl>,
+    next_order: u64,
+    /// The jobs that requests made, for retries of these.
+    requests: SubmitRequests,
+    queue_ctl: IdMap<QueueId, QueueCtl>,
+    host_ctl: IdMap<HostId, HostCtl>,
     /// Dynamic hosts that were added to host groups and compute units.
-    pub group_hosts: AddedHosts,
-    pub counts: Counts,
+    group_hosts: AddedHosts,
+    counts: Counts,
     /// The space that the jobs of each user take.
-    pub space: Space,
+    space: Space,
     /// The outcomes of control requests, for their retries.
-    pub retries: Retries,
+    retries: Retries,
     /// User groups that jobs were submitted with.
-    pub given_groups: BTreeSet<String>,
+    given_groups: BTreeSet<String>,
     /// Large arrays that have left memory and are taken apart bit by bit.
-    pub remains: Vec<Box<Job>>,
+    remains: Vec<Job>,
     /// Jobs finished since the last switch.
-    pub finished: u64,
+    finished: u64,
     /// IDs that must not be given again although no job of that ID is known.
-    pub reserved: BTreeSet<u32>,
+    reserved: BTreeSet<u32>,
     /// Jobs that btop or bbot gave another place in the order of dispatch.
-    pub moved: BTreeMap<u32, QueuePosition>,
-    /// The places in the spool of the submissions that jobs were changed to.
-    pub changed: BTreeMap<u32, Vec<SpoolRef>>,
-    /// Command, script and environment of jobs before bmod first changed them.
-    pub first: BTreeMap<u32, First>,
+    moved: BTreeMap<u32, QueuePosition>,
+    /// The bytes of jobs that bmod changed.
+    modifications: Modifications,
     /// Failed starts and requeues of elements that have not ended.
-    pub tries: BTreeMap<JobRef, Tries>,
-    /// The jobs in memory by user and name.
-    pub by_name: ByName,
-    /// The jobs that names stand for in dependency conditions.
-    pub groups: Groups,
+    tries: ElementTries,
+    /// The jobs in memory by user and name, and the jobs that names stand for in conditions.
+    job_names: JobNames,
     /// Attempts that were given up with their hosts: each may still run there.
-    pub left: BTreeMap<JobRef, Vec<Left>>,
+    left: LeftAttempts,
     /// Ended attempts after which commands still run.
-    pub posts: BTreeSet<JobKey>,
+    posts: RunningPosts,
     /// The last kill, suspend and resume of each job.
-    pub issued: LastActions,
+    issued: LastActions,
     /// Started elements that have their hosts to themselves (bsub -x).
-    pub alone: BTreeSet<JobRef>,
+    alone: BTreeSet<JobRef>,
     /// How long jobs and elements could not be dispatched whatever room there was, while that is
-    /// tracked; idx 0 of an array: those of its elements that are not here by themselves.
-    pub waited: BTreeMap<JobRef, Waited>,
-    /// Jobs (arrays: with their last element) in the order in which they finished, for cleaning.
-    pub ended: VecDeque<(i64, u32)>,
-    /// When the last element of an array ended, of arrays that are in `ended`.
-    pub last_ends: BTreeMap<u32, i64>,
+    /// tracked.
+    waited: Ineligible,
+    /// Ended jobs in the order in which they leave memory.
+    ended: EndedJobs,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.
-    pub kinds: Vec<Arc<JobSpec>>,
+    kinds: Vec<Arc<JobSpec>>,
 }
 
 impl State {
@@ -138,48 +140,6 @@ impl State {
     }
 }
 
-/// A request id as it is kept: what `bsub` makes, 32 digits, by its value, any other by its
-/// SHA-256, cut to the same length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request([u64; 2]);
-
-impl Request {
-    pub fn of(text: &str) -> Request {
-        let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-        let value = match text.len() == 32 && text.bytes().all(digit) {
-            true => u128::from_str_radix(text, 16).unwrap_or_default().to_be_bytes(),
-            false => {
-                use sha2::Digest;
-                let mut cut = [0; 16];
-                cut.copy_from_slice(&sha2::Sha256::digest(text)[..16]);
-                cut
-            }
-        };
-        let half = |at: usize| value[at..at + 8].iter().fold(0, |n, b| n << 8 | u64::from(*b));
-        Request([half(0), half(8)])
-    }
-}
-
-/// An attempt whose host could not be asked when its job was requeued or ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    pub key: JobKey,
-    /// The first host of the attempt.
-    pub host: HostId,
-    /// Slots that it holds there for as long as it runs.
-    pub slots: u32,
-}
-
-/// The first command, script and environment of a job that bmod has changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct First {
-    pub command: ByteStr,
-    /// The command shows a script.
-    pub scripted: bool,
-    pub script: SpoolRef,
-    pub env: SpoolRef,
-}
-
 /// The last QUEUE_CTRL of a queue.
 #[derive(Clone, Debug, Default)]
 pub struct QueueCtl {
@@ -188,6 +148,18 @@ pub struct QueueCtl {
     pub comment: String,
     pub by: (u32, String),
     pub time: i64,
+}
+
+impl QueueCtl {
+    fn apply(&mut self, op: Ctrl, by: (u32, &str), comment: &str, time: i64) {
+        match op {
+            Ctrl::Open => self.closed = false,
+            Ctrl::Close => self.closed = true,
+            Ctrl::Activate => self.inactive = false,
+            Ctrl::Inactivate => self.inactive = true,
+        }
+        (self.comment, self.by, self.time) = (comment.to_string(), (by.0, by.1.to_string()), time);
+    }
 }
 
 /// The last HOST_CTRL of a host.
@@ -203,34 +175,194 @@ pub struct HostCtl {
 }
 
 impl HostCtl {
+    fn apply(&mut self, op: Ctrl, lock: &str, by: (u32, &str), comment: &str, time: i64) {
+        match (lock.is_empty(), op == Ctrl::Close) {
+            (true, close) => self.closed = close,
+            (false, true) => drop(self.locks.insert(lock.to_string())),
+            (false, false) => drop(self.locks.remove(lock)),
+        }
+        (self.comment, self.by, self.time) = (comment.to_string(), (by.0, by.1.to_string()), time);
+    }
     pub fn shut(&self) -> bool {
         self.closed || !self.locks.is_empty()
     }
 }
 
 impl State {
-    /// When a job that is in `ended` ended last, seconds since the epoch.
-    pub fn last_end(&self, job: &Job) -> i64 {
-        match &job.body {
-            Body::Single(Elem { state: ElemState::End(e), .. }) => e.end_time,
-            Body::Single(_) => 0,
-            Body::Array(_) => self.last_ends.get(&job.id).copied().unwrap_or(0),
-        }
+    /// The names of users, queues and hosts.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+    /// Names are of the process, not of the log: whoever reads the configuration may add some.
+    pub(crate) fn names_mut(&mut self) -> &mut Names {
+        &mut self.names
+    }
+    /// The state before the first record of a log.
+    pub fn new() -> State {
+        State { next_job: 1, ..State::default() }
+    }
+    /// A new state to be read from a log; ids go on to mean what they do.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = State { names: std::mem::take(&mut self.names), ..State::new() };
+    }
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+    /// The space that the jobs of each user take.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+    pub fn modifications(&self) -> &Modifications {
+        &self.modifications
+    }
+    pub fn tries(&self) -> &ElementTries {
+        &self.tries
+    }
+    pub fn left(&self) -> &LeftAttempts {
+        &self.left
+    }
+    pub fn posts(&self) -> &RunningPosts {
+        &self.posts
+    }
+    pub fn waited(&self) -> &Ineligible {
+        &self.waited
+    }
+    pub fn ended(&self) -> &EndedJobs {
+        &self.ended
+    }
+    pub fn job_names(&self) -> &JobNames {
+        &self.job_names
+    }
+    pub fn last_actions(&self) -> &LastActions {
+        &self.issued
+    }
+    /// Started elements that have their hosts to themselves (bsub -x).
+    pub fn exclusive(&self) -> &BTreeSet<JobRef> {
+        &self.alone
+    }
+    /// Dynamic hosts that were added to host groups and compute units.
+    pub fn group_hosts(&self) -> &AddedHosts {
+        &self.group_hosts
+    }
+    /// Was a job submitted with this user group?
+    pub fn has_given_group(&self, name: &str) -> bool {
+        self.given_groups.contains(name)
+    }
+    /// The job that a submission with this request id made, if that was lately.
+    pub fn requested_job(&self, request: &str) -> Option<u32> {
+        self.requests.job_of(request)
+    }
+    /// The jobs and elements that a control request has acted on so far.
+    pub fn done_by(&self, request: &str) -> Option<Done> {
+        self.retries.of(request)
+    }
+    /// The place that the next submission gets in first-come order.
+    pub fn next_order(&self) -> u64 {
+        self.next_order
+    }
+    /// The ID tried next.
+    pub fn next_job(&self) -> u32 {
+        self.next_job
+    }
+    /// When mbatchd was started last, seconds since the epoch; 0: never.
+    pub fn started_at(&self) -> i64 {
+        self.started_at
+    }
+    /// Jobs finished since the last switch of the log.
+    pub fn finished(&self) -> u64 {
+        self.finished
+    }
+    /// The last control records of queues.
+    pub fn queue_ctls(&self) -> impl Iterator<Item = (QueueId, &QueueCtl)> {
+        self.queue_ctl.iter().map(|(queue, ctl)| (*queue, ctl))
+    }
+    /// The last control records of hosts.
+    pub fn host_ctls(&self) -> impl Iterator<Item = (HostId, &HostCtl)> {
+        self.host_ctl.iter().map(|(host, ctl)| (*host, ctl))
+    }
+    pub fn queue_ctl(&self, queue: QueueId) -> Option<&QueueCtl> {
+        self.queue_ctl.get(&queue)
+    }
+    pub fn host_ctl(&self, host: HostId) -> Option<&HostCtl> {
+        self.host_ctl.get(&host)
     }
     /// The last control record of a queue, by its name.
     pub fn queue_ctl_of(&self, name: &str) -> Option<&QueueCtl> {
-        self.queue_ctl.get(&self.names.queues.find(name)?)
+        self.queue_ctl(self.names.queues.find(name)?)
     }
     /// The last control record of a host, by its name.
     pub fn host_ctl_of(&self, name: &str) -> Option<&HostCtl> {
-        self.host_ctl.get(&self.names.hosts.find(name)?)
+        self.host_ctl(self.names.hosts.find(name)?)
+    }
+    /// The ended job that leaves memory next, if it did so before that time; it is the caller's to
+    /// clean, or to put back.
+    pub(crate) fn take_ended(&mut self, before: i64) -> Option<(i64, u32)> {
+        self.ended.next().filter(|(end, _)| *end <= before)?;
+        self.ended.take()
+    }
+    /// Keeps an ended job in memory as though it had ended then.
+    pub(crate) fn put_back_ended(&mut self, time: i64, job: u32) {
+        self.ended.put_back(time, job);
+    }
+    /// IDs that must not be given again although no job of that ID is known.
+    pub(crate) fn reserve_ids(&mut self, ids: impl Iterator<Item = u32>) {
+        let jobs = &self.jobs;
+        self.reserved.extend(ids.filter(|id| !jobs.contains_key(id)));
+    }
+    /// Must this ID not be given again although no job of it is known?
+    pub fn is_reserved(&self, id: u32) -> bool {
+        self.reserved.contains(&id)
+    }
+    /// Is a large array that has left memory still to be taken apart?
+    pub fn has_remains(&self) -> bool {
+        !self.remains.is_empty()
+    }
+    /// Takes apart so many elements of a large array that has left memory.
+    pub(crate) fn take_apart(&mut self, elements: usize) {
+        let Some(job) = self.remains.last_mut() else { return };
+        if job.take_apart(elements) {
+            self.remains.pop();
+        }
     }
     pub fn job(&self, id: u32) -> Option<&Job> {
         self.jobs.get(&id).map(Box::as_ref)
     }
+    pub fn has_job(&self, id: u32) -> bool {
+        self.jobs.contains_key(&id)
+    }
+    pub fn job_count(&self) -> usize {
+        self.jobs.len()
+    }
     /// All jobs, by ID.
     pub fn each_job(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values().map(Box::as_ref)
+    }
+    /// The jobs from this ID on, by ID.
+    pub fn jobs_from(&self, id: u32) -> impl Iterator<Item = &Job> {
+        self.jobs.range(id..).map(|(_, job)| job.as_ref())
+    }
+    /// A user's jobs of this name (with `prefix`, whose names begin so), `most` of them, as they
+    /// were submitted.
+    pub fn named(&self, user: UserId, name: &str, prefix: bool, most: usize) -> Vec<&Job> {
+        let ids = self.job_names.ids(user, name, prefix, most);
+        let mut found: Vec<&Job> = ids.filter_map(|id| self.job(id)).collect();
+        found.sort_by_key(|job| job.order);
+        found
+    }
+    /// Can the names in a condition of a user be looked up in one turn?
+    pub(crate) fn names_within(
+        &self,
+        user: &str,
+        condition: &DepExpr,
+        recorded: bool,
+        last: bool,
+    ) -> bool {
+        let user = self.names.users.find(user);
+        user.is_none_or(|user| self.job_names.within(user, condition, recorded, last))
+    }
+    /// The last submitted of a user's jobs of this name.
+    pub fn last_named(&self, user: UserId, name: &str, prefix: bool) -> Option<&Job> {
+        self.job(self.job_names.last(user, name, prefix, self.next_job)?)
     }
     pub fn elem(&self, at: JobRef) -> Option<&Elem> {
         self.jobs.get(&at.job)?.elem(at.idx)

@@ -4,7 +4,6 @@
 //! that place in it. Conditions made while it stands for the same jobs share them.
 
 use crate::batch::state::names::UserId;
-use crate::batch::state::{Job, State};
 use crate::lang::depend::{DepExpr, Group, Resolved};
 use crate::model::idmap::IdMap;
 use std::cell::RefCell;
@@ -24,7 +23,7 @@ pub const MAX_WAIT_NAMED: usize = 10_000;
 
 /// The jobs that names stand for in the conditions of jobs in memory.
 #[derive(Debug, Default)]
-pub struct Groups {
+struct Groups {
     next: u32,
     all: Vec<(UserId, Weak<Group>)>,
 }
@@ -92,7 +91,7 @@ struct Looked {
 
 /// The jobs in memory by user and name.
 #[derive(Debug, Default)]
-pub struct ByName {
+struct ByName {
     users: IdMap<UserId, BTreeMap<Box<str>, Runs>>,
     /// A submission asks for the same name several times, and often so does the next.
     looked: RefCell<Option<Looked>>,
@@ -153,30 +152,49 @@ fn fits(name: &str, asked: &str, prefix: bool) -> bool {
     if prefix { name.starts_with(asked) } else { name == asked }
 }
 
-impl State {
-    /// A user's jobs of this name (with `prefix`, whose names begin so), `most` of them, as they
-    /// were submitted.
-    pub fn named(&self, user: UserId, name: &str, prefix: bool, most: usize) -> Vec<&Job> {
-        let ids = self.by_name.runs(user, name, prefix).flat_map(|(first, last)| first..=last);
-        let mut found: Vec<&Job> = ids.take(most).filter_map(|id| self.job(id)).collect();
-        found.sort_by_key(|job| job.order);
-        found
+/// The jobs in memory by their names, and the jobs that names stand for in conditions.
+#[derive(Debug, Default)]
+pub struct JobNames {
+    by_name: ByName,
+    groups: Groups,
+}
+
+impl JobNames {
+    /// A job has come, or has got its name.
+    pub(super) fn insert(&mut self, user: UserId, name: &str, id: u32) {
+        self.by_name.insert(user, name, id);
     }
 
-    /// The last submitted of the user's jobs of this name. IDs ascend up to `next_job`; larger ones
-    /// are from before the IDs began again at 1.
-    pub fn last_named(&self, user: UserId, name: &str, prefix: bool) -> Option<&Job> {
-        let next = self.next_job;
+    /// A job leaves, or is about to get another name.
+    pub(super) fn remove(&mut self, user: UserId, name: &str, id: u32) {
+        self.by_name.remove(user, name, id);
+    }
+
+    /// The IDs of a user's jobs of this name (with `prefix`, whose names begin so), `most` of them.
+    pub(super) fn ids<'a>(
+        &'a self,
+        user: UserId,
+        name: &'a str,
+        prefix: bool,
+        most: usize,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let runs = self.by_name.runs(user, name, prefix);
+        runs.flat_map(|(first, last)| first..=last).take(most)
+    }
+
+    /// The last submitted of the user's jobs of this name. IDs ascend up to `next`; larger ones are
+    /// from before the IDs began again at 1.
+    pub(super) fn last(&self, user: UserId, name: &str, prefix: bool, next: u32) -> Option<u32> {
         let last = |(first, last): (u32, u32)| match next.checked_sub(1) {
             Some(newest) if (first..last).contains(&newest) => newest,
             _ => last,
         };
         let lasts = self.by_name.runs(user, name, prefix).map(last);
-        lasts.max_by_key(|id| (*id < next, *id)).and_then(|id| self.job(id))
+        lasts.max_by_key(|id| (*id < next, *id))
     }
 
     /// Are there more of these jobs than that?
-    pub fn names_more(&self, user: UserId, name: &str, prefix: bool, most: usize) -> bool {
+    pub fn more_than(&self, user: UserId, name: &str, prefix: bool, most: usize) -> bool {
         let mut sum = 0;
         self.by_name.runs(user, name, prefix).map(length).any(|n| {
             sum += n;
@@ -203,7 +221,7 @@ impl State {
     }
 
     /// Has the names of a condition stand for the jobs that bear them now.
-    pub(crate) fn bind(&mut self, user: UserId, resolved: Resolved) -> Resolved {
+    pub(super) fn bind(&mut self, user: UserId, resolved: Resolved) -> Resolved {
         if resolved.names().is_empty() {
             return resolved;
         }
@@ -226,7 +244,7 @@ impl State {
     }
 
     /// Do the names of a new condition stand for more jobs than a user may have so?
-    pub(crate) fn names_too_many(&self, user: UserId, resolved: &Resolved) -> bool {
+    pub fn too_many(&self, user: UserId, resolved: &Resolved) -> bool {
         let mut held = None;
         for (name, prefix) in resolved.names() {
             let members = self.members(user, &name, prefix);
@@ -236,20 +254,11 @@ impl State {
         }
         held.is_some_and(|n| n > MAX_NAMED)
     }
-}
 
-impl State {
     /// Can the names in a condition be looked up in one turn? All of it counts, whether a name is
     /// there before or not.
     /// `last`: a name stands for the job submitted last alone (JOB_DEP_LAST_SUB=1).
-    pub(crate) fn names_within(
-        &self,
-        user: &str,
-        condition: &DepExpr,
-        recorded: bool,
-        last: bool,
-    ) -> bool {
-        let Some(user) = self.names.users.find(user) else { return true };
+    pub fn within(&self, user: UserId, condition: &DepExpr, recorded: bool, last: bool) -> bool {
         let (mut runs, mut kept, mut listed) = (0, 0, 0);
         let mut within = true;
         condition.names(&mut |name, prefix, whole| {
@@ -297,44 +306,34 @@ mod tests {
         runs.insert(u32::MAX);
         assert_eq!(runs.0, BTreeMap::from([(1, 1000), (u32::MAX, u32::MAX)]));
     }
-    use crate::model::event::{Event, JobNew, Record};
-    use crate::model::job::JobSpec;
-    use std::sync::Arc;
 
     #[test]
     fn names_that_stand_for_too_many_jobs_are_counted_over_all_of_a_user() {
-        let mut state = State { next_job: 1, ..State::default() };
-        let spec = Arc::new(JobSpec { name: "s1".into(), ..JobSpec::default() });
-        let new = JobNew { job: 1, user: "ann".into(), spec, ..JobNew::default() };
-        state.apply(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
-        let (ann, bob) = (state.names.users.id("ann"), state.names.users.id("bob"));
+        let mut users = crate::batch::state::names::Names::default().users;
+        let (ann, bob) = (users.id("ann"), users.id("bob"));
+        let mut names = JobNames::default();
+        names.insert(ann, "s1", 1);
         let condition = || Resolved::parse("done(\"s*\")").unwrap();
-        let mut hold = |user, number, n: usize| {
-            let (name, members) = ("t".to_string(), Rc::new(vec![7; n]));
+        let hold = |names: &mut JobNames, user, number, n: usize| {
+            let (name, members) = (format!("t{number}"), Rc::new(vec![7; n]));
             let group = Rc::new(Group { number, name, prefix: true, members });
-            state.groups.all.push((user, Rc::downgrade(&group)));
+            names.groups.all.push((user, Rc::downgrade(&group)));
             group
         };
-        let half = hold(ann, 0, MAX_NAMED / 2);
-        let other = hold(bob, 1, MAX_NAMED);
-        let rest = hold(ann, 2, MAX_NAMED / 2 - 1);
-        assert!(!state.names_too_many(ann, &condition()));
+        let half = hold(&mut names, ann, 0, MAX_NAMED / 2);
+        let other = hold(&mut names, bob, 1, MAX_NAMED);
+        let rest = hold(&mut names, ann, 2, MAX_NAMED / 2 - 1);
+        assert!(!names.too_many(ann, &condition()));
         // one that is shared costs nothing
-        let shared = state.bind(ann, condition());
-        assert!(!state.names_too_many(ann, &condition()));
+        let shared = names.bind(ann, condition());
+        assert!(!names.too_many(ann, &condition()));
         drop(shared);
         drop(rest);
-        let rest = state.bind(ann, Resolved::parse("done(\"s1\")").unwrap());
-        assert!(!state.names_too_many(ann, &condition()));
-        let full = Rc::new(Group {
-            number: 9,
-            name: "u".into(),
-            prefix: false,
-            members: Rc::new(vec![7; MAX_NAMED / 2 - 1]),
-        });
-        state.groups.all.push((ann, Rc::downgrade(&full)));
-        assert!(state.names_too_many(ann, &condition()));
-        assert!(!state.names_too_many(bob, &Resolved::parse("done(1)").unwrap()));
+        let rest = names.bind(ann, Resolved::parse("done(\"s1\")").unwrap());
+        assert!(!names.too_many(ann, &condition()));
+        let full = hold(&mut names, ann, 9, MAX_NAMED / 2 - 1);
+        assert!(names.too_many(ann, &condition()));
+        assert!(!names.too_many(bob, &Resolved::parse("done(1)").unwrap()));
         drop((half, other, rest, full));
     }
 }

@@ -3,7 +3,7 @@
 //! are in the records of what was done (JOB_SIGNAL, JOB_REQUEUE), so that a crash between two
 //! slices of a request, or between its end and the answer, changes nothing.
 
-use crate::batch::state::Request;
+use crate::batch::state::request_ids::RequestId;
 use crate::model::JobRef;
 use std::collections::{HashMap, VecDeque};
 
@@ -42,8 +42,8 @@ impl Stretch {
 /// Requests by their ids.
 #[derive(Debug, Default)]
 pub struct Retries {
-    done: HashMap<Request, Vec<Stretch>>,
-    ages: VecDeque<(i64, Request)>,
+    done: HashMap<RequestId, Vec<Stretch>>,
+    ages: VecDeque<(i64, RequestId)>,
     stretches: usize,
 }
 
@@ -54,7 +54,7 @@ impl Retries {
             return;
         }
         self.forget_before(time - WINDOW);
-        let id = Request::of(request);
+        let id = RequestId::of(request);
         let done = self.done.entry(id).or_default();
         if done.is_empty() {
             self.ages.push_back((time, id));
@@ -88,7 +88,7 @@ impl Retries {
         if request.is_empty() || self.done.is_empty() {
             return None;
         }
-        let mut all = self.done.get(&Request::of(request))?.clone();
+        let mut all = self.done.get(&RequestId::of(request))?.clone();
         all.sort_unstable_by_key(|s| (s.first.job, s.first.idx));
         Some(Done(all))
     }

@@ -6,7 +6,7 @@
 
 use crate::batch::state::started_elements::{Share, StartedElements};
 use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
-use crate::model::{JobKey, JobRef};
+use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl State {
         for key in keys {
             put(key, &text(&mine, key), &text(&theirs, key));
         }
-        let leaving = |of: &State| of.ended.iter().map(|e| e.1).collect::<HashSet<u32>>();
+        let leaving = |of: &State| of.ended.ids().collect::<HashSet<u32>>();
         let (my_leaving, their_leaving) = (leaving(self), leaving(other));
         let ids: BTreeSet<&u32> = self.jobs.keys().chain(other.jobs.keys()).collect();
         for id in ids.into_iter().filter(|id| !but.contains(id)) {
@@ -53,9 +53,9 @@ impl State {
                 put(&format!("started elements of job <{id}>"), &of(false), &of(true));
             }
         }
-        for (request, job) in &self.requests {
+        for (request, job) in self.requests.iter() {
             let kept = other.requests.get(request) == Some(job);
-            if self.jobs.contains_key(job) && !but.contains(job) && !kept {
+            if self.jobs.contains_key(&job) && !but.contains(&job) && !kept {
                 out.push(format!("the request of job <{job}> is forgotten"));
             }
         }
@@ -65,7 +65,7 @@ impl State {
     /// The state of one job; `all`: also the places of its changes in the spool.
     pub fn about(&self, job: u32, all: bool) -> String {
         let Some(job) = self.jobs.get(&job) else { return String::new() };
-        let leaves = self.ended.iter().any(|(_, id)| *id == job.id);
+        let leaves = self.ended.ids().any(|id| id == job.id);
         let beside = if all { self.beside(job, leaves) } else { String::new() };
         self.job_told(job, true) + &beside
     }
@@ -83,9 +83,8 @@ impl State {
             next_order: _,
             // compared by themselves: those of jobs that left memory are no longer in the log
             requests: _,
-            request_ages: _,
-            queue_ctl,
-            host_ctl,
+            queue_ctl: _,
+            host_ctl: _,
             group_hosts,
             counts,
             // told with the counts
@@ -95,16 +94,13 @@ impl State {
             given_groups: _,
             remains: _,
             // told with the jobs whose conditions have them
-            groups: _,
-            // follows from the jobs
-            by_name: _,
+            job_names: _,
             // counted from the last switch on
             finished: _,
             reserved: _,
             // told with their jobs
             moved: _,
-            changed: _,
-            first: _,
+            modifications: _,
             tries: _,
             left: _,
             posts: _,
@@ -112,7 +108,6 @@ impl State {
             alone: _,
             waited: _,
             ended: _,
-            last_ends: _,
             kinds: _,
         } = self;
         let mut out = Told::default();
@@ -125,49 +120,50 @@ impl State {
         out.put("the next job", next_job);
         out.put("the start of mbatchd", started_at);
         out.put("group hosts", group_hosts);
-        for (queue, ctl) in queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
-            let QueueCtl { closed, inactive, comment, by, time } = ctl;
-            out.put(
-                format!("queue {}", self.names.queue(*queue)),
-                (closed, inactive, comment, by, time),
-            );
-        }
-        for (host, ctl) in host_ctl.iter().filter(|(_, c)| c.shut()) {
-            let HostCtl { closed, locks, comment, by, time } = ctl;
-            out.put(format!("host {}", self.names.host(*host)), (closed, locks, comment, by, time));
-        }
+        self.controls_told(&mut out);
         if but.is_empty() {
             self.counts_told(counts, &mut out);
         }
         out.0
     }
 
+    fn controls_told(&self, out: &mut Told) {
+        for (queue, ctl) in self.queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
+            let QueueCtl { closed, inactive, comment, by, time } = ctl;
+            out.put(
+                format!("queue {}", self.names.queue(*queue)),
+                (closed, inactive, comment, by, time),
+            );
+        }
+        for (host, ctl) in self.host_ctl.iter().filter(|(_, c)| c.shut()) {
+            let HostCtl { closed, locks, comment, by, time } = ctl;
+            out.put(format!("host {}", self.names.host(*host)), (closed, locks, comment, by, time));
+        }
+    }
+
     /// The state of a job that is kept beside it. `leaves`: it is among the jobs that are to leave
     /// memory.
     fn beside(&self, job: &Job, leaves: bool) -> String {
-        let State { moved, changed, first, tries, left, posts, issued, .. } = self;
-        let State { alone, waited, last_ends, .. } = self;
+        let State { moved, modifications, tries, left, posts, issued, alone, waited, .. } = self;
         let id = job.id;
         let mut beside = String::new();
-        let more = (moved.get(&id), changed.get(&id), first.get(&id), last_ends.get(&id));
-        let _ = write!(beside, "{more:?}");
-        let range = JobRef { job: id, idx: 0 }..=JobRef { job: id, idx: u32::MAX };
-        for (at, t) in tries.range(range.clone()) {
+        let changed = (modifications.has(id), modifications.places(id), modifications.first(id));
+        let _ = write!(beside, "{:?} {changed:?} {}", moved.get(&id), self.ended.last_end(job));
+        for (at, t) in tries.of_job(id) {
             let passed: Vec<_> = t.passed.iter().map(|host| self.names.host(*host)).collect();
             let counts = (t.requeues, t.pre_exec, t.failed);
             let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
         }
-        for l in left.range(range.clone()).flat_map(|(_, all)| all) {
+        for l in left.of_job(id) {
             let _ = write!(beside, " {} left {} on {}", l.key, l.slots, self.names.host(l.host));
         }
-        for (at, w) in waited.range(range.clone()) {
+        for (at, w) in waited.of_job(id) {
             let _ = write!(beside, " {at} waited {w:?}");
         }
-        for at in alone.range(range) {
+        for at in alone.range(JobRef::all_of(id)) {
             let _ = write!(beside, " {at} alone");
         }
-        let key = |idx, attempt| JobKey { job: id, idx, attempt };
-        for key in posts.range(key(0, 0)..=key(u32::MAX, u32::MAX)) {
+        for key in posts.of_job(id) {
             let _ = write!(beside, " {key} posts");
         }
         issued.each(id, &mut |at, action, host, why| {

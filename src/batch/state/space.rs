@@ -3,8 +3,9 @@
 //! of the state it is kept by `apply` alone. Bytes that a job leaves behind in the spool file that
 //! is written count until the log is switched: the file goes only then.
 
+use crate::batch::state::job::Job;
+use crate::batch::state::modifications::Modifications;
 use crate::batch::state::names::{HostId, UserId};
-use crate::batch::state::{Job, State};
 use crate::model::event::Event;
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef};
@@ -136,73 +137,75 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
     effects.iter().map(bytes).sum()
 }
 
-impl State {
-    /// Bytes of a job but for its first environment, which others may share.
-    fn bytes_of(&self, job: &Job) -> u64 {
-        let changed = self.changed.get(&job.id).into_iter().flatten();
-        let changed: u64 = changed.map(|at| u64::from(at.len)).sum();
-        let script = if self.first.contains_key(&job.id) { 0 } else { job.script.len };
-        JOB_BYTES + spec_bytes(&job.spec) + u64::from(script) + u64::from(job.exact.len) + changed
-    }
+/// Bytes of a job but for its first environment, which others may share.
+fn bytes_of(job: &Job, modifications: &Modifications) -> u64 {
+    let changed: u64 = modifications.places(job.id).iter().map(|at| u64::from(at.len)).sum();
+    let script = if modifications.first(job.id).is_some() { 0 } else { job.script.len };
+    JOB_BYTES + spec_bytes(&job.spec) + u64::from(script) + u64::from(job.exact.len) + changed
+}
 
-    fn first_env(&self, job: &Job) -> SpoolRef {
-        self.first.get(&job.id).map_or(job.env, |first| first.env)
-    }
+fn first_env(job: &Job, modifications: &Modifications) -> SpoolRef {
+    modifications.first(job.id).map_or(job.env, |first| first.env)
+}
 
+impl Space {
     /// A job is in memory from now on.
-    pub(crate) fn space_new(&mut self, id: u32) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        let (user, mut bytes, env) = (job.user, self.bytes_of(job), self.first_env(job));
+    pub(super) fn came(&mut self, job: &Job, modifications: &Modifications) {
+        let (mut bytes, env) = (bytes_of(job, modifications), first_env(job, modifications));
         let newest = env.spool.max(job.script.spool).max(job.exact.spool);
-        self.space.newest = self.space.newest.max(newest);
+        self.newest = self.newest.max(newest);
         if env.len > 0 {
-            let uses = self.space.uses(env);
+            let uses = self.uses(env);
             *uses += 1;
             bytes += if *uses == 1 { u64::from(env.len) } else { 0 };
         }
-        let kept = self.space.by_user.entry(user).or_default();
+        let kept = self.by_user.entry(job.user).or_default();
         (kept.jobs, kept.bytes) = (kept.jobs + 1, kept.bytes + bytes);
     }
 
     /// A job leaves memory.
-    pub(crate) fn space_gone(&mut self, id: u32) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        let (user, mut bytes, env) = (job.user, self.bytes_of(job), self.first_env(job));
+    pub(super) fn went(&mut self, job: &Job, modifications: &Modifications) {
+        let (mut bytes, env) = (bytes_of(job, modifications), first_env(job, modifications));
         let mut left = vec![job.script, job.exact];
-        left.extend(self.changed.get(&id).into_iter().flatten());
+        left.extend(modifications.places(job.id));
         left.sort_unstable();
         left.dedup();
         left.retain(|at| *at != env);
         if env.len > 0 {
-            let uses = self.space.uses(env);
+            let uses = self.uses(env);
             *uses = uses.saturating_sub(1);
             if *uses == 0 {
                 bytes += u64::from(env.len);
                 left.push(env);
             }
         }
-        left.into_iter().for_each(|at| self.space.leave(user, at));
-        let kept = self.space.by_user.entry(user).or_default();
+        left.into_iter().for_each(|at| self.leave(job.user, at));
+        let kept = self.by_user.entry(job.user).or_default();
         debug_assert!(kept.jobs > 0 && kept.bytes >= bytes, "{kept:?} of a user, less {bytes}");
         kept.jobs = kept.jobs.saturating_sub(1);
         kept.bytes = kept.bytes.saturating_sub(bytes);
         if *kept == Kept::default() {
-            self.space.by_user.remove(&user);
+            self.by_user.remove(&job.user);
         }
     }
 
-    /// Bytes of a job before it changes; [`State::space_changed`] takes them.
-    pub(crate) fn space_before(&self, id: u32) -> u64 {
-        self.jobs.get(&id).map_or(0, |job| self.bytes_of(job))
+    /// Bytes of a job before it changes; [`Space::changed`] takes them.
+    pub(super) fn before(job: Option<&Job>, modifications: &Modifications) -> u64 {
+        job.map_or(0, |job| bytes_of(job, modifications))
     }
 
     /// A job was changed, to what lies at these places.
-    pub(crate) fn space_changed(&mut self, id: u32, before: u64, places: &[SpoolRef]) {
-        let Some(job) = self.jobs.get(&id) else { return };
-        let (user, after) = (job.user, self.bytes_of(job));
+    pub(super) fn changed(
+        &mut self,
+        job: &Job,
+        modifications: &Modifications,
+        before: u64,
+        places: &[SpoolRef],
+    ) {
+        let after = bytes_of(job, modifications);
         let newest = places.iter().map(|at| at.spool).max().unwrap_or(0);
-        self.space.newest = self.space.newest.max(newest);
-        let kept = self.space.by_user.entry(user).or_default();
+        self.newest = self.newest.max(newest);
+        let kept = self.by_user.entry(job.user).or_default();
         kept.bytes = (kept.bytes + after).saturating_sub(before);
     }
 }

@@ -1,21 +1,44 @@
 //! Retries of elements that went back to the queue without a request: failed starts, with the
 //! hosts passed over for a while and the pause before the next try; exit values that sent a job
 //! back (REQUEUE_EXIT_VALUES), with the hosts passed over until mbatchd is started again
-//! (EXCLUDE()). Like everything that changes the state this is only reached through `apply`.
+//! (EXCLUDE()).
 
-use crate::batch::state::change::Applied;
-use crate::batch::state::{Bar, Elem, ElemState, Pend, State, Tries};
+use crate::batch::state::element::{Bar, Tries};
+use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::event::{JobStatus, Retry};
-use crate::model::job::stat;
 use crate::model::reason::PendReason;
+use std::collections::BTreeMap;
 
-impl State {
-    /// Pending again, or still: a start has failed, or somebody resumed it and has it begin anew.
-    pub(crate) fn note_pending(&mut self, t: i64, s: &JobStatus) {
+/// Failed starts and requeues of elements that have not ended.
+#[derive(Debug, Default)]
+pub struct ElementTries(BTreeMap<JobRef, Tries>);
+
+impl ElementTries {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn of(&self, at: JobRef) -> Option<&Tries> {
+        self.0.get(&at)
+    }
+
+    /// The elements of a job of which something is kept.
+    pub fn of_job(&self, job: u32) -> impl Iterator<Item = (JobRef, &Tries)> {
+        self.0.range(JobRef::all_of(job)).map(|(at, tries)| (*at, tries))
+    }
+
+    /// The elements of which something is kept.
+    pub fn elements(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.0.keys().copied()
+    }
+
+    /// Pending again, or still: a start has failed, perhaps because of this host, or somebody
+    /// resumed the element and has it begin anew.
+    pub(super) fn note_pending(&mut self, t: i64, s: &JobStatus, host: Option<HostId>) {
         let reason = PendReason::of_number(s.reason);
         if reason == PendReason::Resumed {
-            return self.tried(s.at, |tries| {
+            return self.change(s.at, |tries| {
                 tries.begin_anew();
                 tries.requeues = 0;
             });
@@ -25,8 +48,7 @@ impl State {
             return;
         }
         let retry = s.retry.as_deref().cloned().unwrap_or_default();
-        let host = (!retry.host.is_empty()).then(|| self.names.hosts.id(&retry.host));
-        let tries = self.tries.entry(s.at).or_default();
+        let tries = self.0.entry(s.at).or_default();
         match pre_exec {
             true => tries.pre_exec += 1,
             false => tries.failed += 1,
@@ -39,38 +61,30 @@ impl State {
     }
 
     /// Changes what is kept of an element, if anything is; nothing worth keeping goes.
-    fn tried(&mut self, at: JobRef, change: impl FnOnce(&mut Tries)) {
-        if let Some(tries) = self.tries.get_mut(&at) {
+    fn change(&mut self, at: JobRef, change: impl FnOnce(&mut Tries)) {
+        if let Some(tries) = self.0.get_mut(&at) {
             change(tries);
             if *tries == Tries::default() {
-                self.tries.remove(&at);
+                self.0.remove(&at);
             }
         }
     }
 
     /// The element runs: failed starts count no more.
-    pub(crate) fn retries_over(&mut self, at: JobRef) {
-        self.tried(at, Tries::begin_anew);
+    pub(super) fn begin_anew(&mut self, at: JobRef) {
+        self.change(at, Tries::begin_anew);
     }
 
     /// bmod: what kept the elements of a job from starting may be mended.
-    pub(crate) fn retry_modified(&mut self, job: u32) {
-        for at in self.tried_of(job) {
-            self.retries_over(at);
-        }
-    }
-
-    /// The elements of a job of which something is kept.
-    pub fn tried_of(&self, job: u32) -> Vec<JobRef> {
-        let all = JobRef { job, idx: 0 }..=JobRef { job, idx: u32::MAX };
-        self.tries.range(all).map(|(at, _)| *at).collect()
+    pub(super) fn begin_job_anew(&mut self, job: u32) {
+        let all: Vec<JobRef> = self.of_job(job).map(|(at, _)| at).collect();
+        all.into_iter().for_each(|at| self.begin_anew(at));
     }
 
     /// mbatchd is started: EXCLUDE() was remembered until then. A log that was switched since has
     /// the start at its head, and behind it older records of the jobs that were carried over.
-    pub(crate) fn started(&mut self, t: i64) {
-        self.started_at = t;
-        self.tries.retain(|_, tries| {
+    pub(super) fn mbatchd_started(&mut self, t: i64) {
+        self.0.retain(|_, tries| {
             if tries.passed_at < t {
                 (tries.passed, tries.passed_at) = Default::default();
             }
@@ -78,38 +92,29 @@ impl State {
         });
     }
 
-    pub(crate) fn requeue(
-        &mut self,
-        t: i64,
-        at: JobRef,
-        held: Option<PendReason>,
-        uncounted: bool,
-        passed: &[String],
-        until: i64,
-    ) -> Applied {
-        let over = |e: &Elem| matches!(&e.state, ElemState::Run(_) | ElemState::End(_));
-        if !self.elem(at).is_some_and(over) {
-            return Applied::Rejected("requeue of a job that is not started");
-        }
-        let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
-        if self.elem(at).is_some_and(unasked) && !uncounted {
-            let tries = self.tries.entry(at).or_default();
-            (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
-        }
-        if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
-            self.leave(at);
-        }
-        let passed = if t < self.started_at { &[] } else { passed };
-        let passed: Vec<_> = passed.iter().map(|host| self.names.hosts.id(host)).collect();
-        if !passed.is_empty() || until > 0 || self.tries.contains_key(&at) {
-            let tries = self.tries.entry(at).or_default();
+    /// The element goes back to the queue for its exit value.
+    pub(super) fn count_requeue(&mut self, at: JobRef) {
+        let tries = self.0.entry(at).or_default();
+        (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
+    }
+
+    /// The element is back in the queue: it passes over these hosts, and waits until then.
+    pub(super) fn requeued(&mut self, t: i64, at: JobRef, passed: Vec<HostId>, until: i64) {
+        if !passed.is_empty() || until > 0 || self.0.contains_key(&at) {
+            let tries = self.0.entry(at).or_default();
             tries.passed_at = if passed.is_empty() { 0 } else { t };
             (tries.passed, tries.wait) = (passed, (t, until));
         }
-        // what still runs after it says nothing of its next run
-        self.forget_posts(at, at);
-        self.set(at, |e| {
-            e.state = ElemState::Pend(Pend { since: t, held, reason: Some(PendReason::Requeued) });
-        })
+    }
+
+    /// The element has ended.
+    pub(super) fn forget(&mut self, at: JobRef) {
+        self.0.remove(&at);
+    }
+
+    /// The job leaves memory.
+    pub(super) fn forget_job(&mut self, job: u32) {
+        let gone: Vec<JobRef> = self.of_job(job).map(|(at, _)| at).collect();
+        gone.into_iter().for_each(|at| self.forget(at));
     }
 }

@@ -134,7 +134,7 @@ fn a_job_goes_to_another_queue_with_its_counters() {
     assert_eq!(r.does(USER, to("high"), b).code, 0);
     assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
     let count = |m: &Mbatchd, q: &str| {
-        let s = m.state.counts.queue[&m.state.names.queues.find(q).unwrap()];
+        let s = m.state.counts().queue[&m.state.names().queues.find(q).unwrap()];
         (s.pend, s.run)
     };
     for m in [&r.mbd, &r.restarted()] {
@@ -256,8 +256,8 @@ fn a_pending_job_is_changed() {
     assert_eq!(r.modify(USER, id, &[Name, Command, Queue, Slots], to.clone()), 0);
     let seen = |m: &Mbatchd| {
         let j = m.state.job(id).unwrap();
-        let queue = m.state.names.queue(j.queue).to_string();
-        let pend = m.state.counts.queue[&j.queue].pend;
+        let queue = m.state.names().queue(j.queue).to_string();
+        let pend = m.state.counts().queue[&j.queue].pend;
         (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
     };
     assert_eq!(seen(&r.mbd), ("new".into(), "b".into(), "high".into(), 2));
@@ -433,11 +433,11 @@ fn an_exclusive_job_has_its_host_alone() {
     let started = r.starts();
     assert!(started.iter().all(|(c, k)| *c != conn && k.job != second), "{started:?}");
     assert!(!started.is_empty() && started.iter().all(|(_, k)| others.contains(&k.job)));
-    assert_eq!(r.restarted().state.alone.len(), 1);
+    assert_eq!(r.restarted().state.exclusive().len(), 1);
     let host = r.name_behind(conn);
     assert_eq!(r.locks(), [vec![host.clone()]]);
     r.report(conn, key, done());
-    assert_eq!(r.mbd.state.alone.iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
+    assert_eq!(r.mbd.state.exclusive().iter().map(|at| at.job).collect::<Vec<_>>(), [second]);
     assert_eq!(r.starts_of(second).iter().map(|s| s.0).collect::<Vec<_>>(), [conn]);
     assert_eq!(r.stat(first, 0), "DONE");
     assert_eq!(r.locks().pop(), Some(vec![host.clone()]), "locked again");
@@ -510,7 +510,7 @@ fn script_and_environment_are_changed_and_taken_back() {
     assert_eq!(now.3.len, 4, "the environment stays");
     assert_eq!(modify(&mut r, of(&[Script, Env], "", 0)), at_first);
     // what spool files are still needed for
-    let kept = &r.mbd.state.changed[&1];
+    let kept = r.mbd.state.modifications().places(1);
     assert!(kept.contains(&at_first.2) && kept.contains(&at_first.3));
     // both are those of all elements
     r.submit(JobSpec { name: "a[1-2]".into(), options2: opt2::HOLD, ..spec("x") }).unwrap();

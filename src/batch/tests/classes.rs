@@ -288,7 +288,8 @@ fn very_many_jobs_of_one_start_time_are_taken_in_several_turns() {
 fn a_requirement_of_its_own_counts_among_what_a_user_keeps() {
     let mut r = Rig::new();
     let mut kept = |spec: JobSpec| {
-        let of = |r: &Rig| r.mbd.state.space.of(r.mbd.state.names.users.find("ann").unwrap()).bytes;
+        let of =
+            |r: &Rig| r.mbd.state.space().of(r.mbd.state.names().users.find("ann").unwrap()).bytes;
         r.submit(self::spec("x")).unwrap();
         let before = of(&r);
         r.submit(spec).unwrap();

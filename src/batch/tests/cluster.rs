@@ -363,7 +363,7 @@ impl Cluster {
     pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {
         let reserve = &mut self.machine.reserve;
         let (touched, hosts) = (reserve.touches.take(), std::mem::take(&mut reserve.told));
-        let name = |host| self.machine.state.names.host(host).to_string();
+        let name = |host| self.machine.state.names().host(host).to_string();
         (touched, hosts.into_iter().map(name).collect())
     }
 

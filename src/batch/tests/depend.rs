@@ -26,7 +26,7 @@ fn elements_that_are_ready_together_start_together() {
 
 #[test]
 fn elements_are_looked_at_when_theirs_change() {
-    const N: u32 = 10_000;
+    const N: u32 = 2_000;
     let mut c = conf();
     c.batch.params.max_job_array_size = N;
     c.batch.hosts.hosts[0].mxj = Mxj::Slots(N);

@@ -34,7 +34,7 @@ fn order(r: &mut Rig, mut running: Vec<(ConnId, JobKey)>) -> Vec<(u32, u32)> {
 
 fn count(m: &Mbatchd, queue: &str) -> (u64, u64, u64) {
     let slots =
-        m.state.names.queues.find(queue).and_then(|q| m.state.counts.queue.get(&q).copied());
+        m.state.names().queues.find(queue).and_then(|q| m.state.counts().queue.get(&q).copied());
     slots.map_or((0, 0, 0), |s| (s.pend_jobs, s.pend, s.run))
 }
 
@@ -134,7 +134,7 @@ fn elements_go_to_another_queue() {
         assert_eq!(count(m, "normal"), (7, 7, 4));
         assert_eq!(count(m, "high"), (2, 2, 0));
         let job = m.state.job(id).unwrap();
-        assert_eq!(&**m.state.names.queue(job.queue_at(8)), "high");
+        assert_eq!(&**m.state.names().queue(job.queue_at(8)), "high");
         assert_eq!(job.parts().len(), 1);
     }
     // A filter by queue takes those in it.

@@ -199,8 +199,8 @@ fn waiting_times_of_jobs_that_have_left_memory_are_forgotten() {
     let options2 = crate::model::job::opt2::HOLD;
     let held = r.submit(JobSpec { options2, ..spec("x") }).unwrap();
     r.later(10);
-    assert!(!r.mbd.state.waited.is_empty());
+    assert!(!r.mbd.state.waited().is_empty());
     assert_eq!(r.kill(USER, held), 0);
     r.later(4000);
-    assert!(r.mbd.state.job(held).is_none() && r.mbd.state.waited.is_empty());
+    assert!(r.mbd.state.job(held).is_none() && r.mbd.state.waited().is_empty());
 }

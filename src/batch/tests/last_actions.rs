@@ -23,8 +23,8 @@ fn why(verb: Verb, job: u32, reason: &str) -> Control {
 }
 
 fn last(m: &Mbatchd, job: u32, idx: u32, action: ControlAction) -> Option<(String, String)> {
-    let (host, reason) = m.state.issued.last(JobRef { job, idx }, action)?;
-    Some((m.state.names.host(host).to_string(), reason.to_string()))
+    let (host, reason) = m.state.last_actions().last(JobRef { job, idx }, action)?;
+    Some((m.state.names().host(host).to_string(), reason.to_string()))
 }
 
 fn said(host: &str, reason: &str) -> Option<(String, String)> {

@@ -18,7 +18,7 @@ fn a_job_runs_and_its_history_replays() {
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
     let again = Mbatchd::new(conf(), "h1", found);
     assert_eq!(again.state.job(id).unwrap().tally.done, 1);
-    assert_eq!(again.state.next_job, r.mbd.state.next_job);
+    assert_eq!(again.state.next_job(), r.mbd.state.next_job());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_cleaned_job_stays_gone_though_its_end_is_lost_from_the_log() {
     let found = Recovered { records, seen_ids: vec![id], epoch: 2, ..Default::default() };
     let again = Mbatchd::new(conf(), "h1", found);
     assert!(again.state.job(id).is_none());
-    assert!(again.state.reserved.contains(&id));
+    assert!(again.state.is_reserved(id));
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
     records.extend(live);
     let of =
         |records| Mbatchd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
-    assert_eq!(of(records.clone()).state.next_job, last + 1);
+    assert_eq!(of(records.clone()).state.next_job(), last + 1);
     // one that was submitted since decides, also where the numbers have begun anew
     let rec = |job| {
         let new = r.log.iter().find_map(|rec| match &rec.event {
@@ -83,10 +83,10 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
         Record { time, event: Event::JobNew(Box::new(new)) }
     };
     records.push(rec(last + 1));
-    assert_eq!(of(records.clone()).state.next_job, last + 2);
+    assert_eq!(of(records.clone()).state.next_job(), last + 2);
     records.push(rec(ids[0] + 500));
     records.push(rec(last + 7));
-    assert_eq!(of(records).state.next_job, last + 8);
+    assert_eq!(of(records).state.next_job(), last + 8);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
     let mut records = r.log.clone();
     records.push(Record { time: 1, event: Event::JobClean { at: JobRef { job: id, idx: 0 } } });
     r.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });
-    let left = r.mbd.state.counts.host.values().map(|h| h.slots.all()).sum::<u64>();
-    assert_eq!((left, r.mbd.state.jobs.len()), (0, 0));
+    let left = r.mbd.state.counts().host.values().map(|h| h.slots.all()).sum::<u64>();
+    assert_eq!((left, r.mbd.state.job_count()), (0, 0));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use super::requeue::{at, exit};
 use super::*;
 use crate::batch::state::named::NAMED_LISTED;
+use crate::model::event::JobNew;
 use crate::model::specfield::SpecField;
+use std::sync::Arc;
 
 const N: usize = 3 * NAMED_LISTED;
 
@@ -166,10 +168,11 @@ fn many_conditions_on_many_jobs_are_cheap() {
 fn names_that_take_too_long_to_look_up_are_refused() {
     let mut r = Rig::of(conf());
     r.submit(named("s1")).unwrap();
-    let user = r.mbd.state.names.users.find("ann").unwrap();
     let most = crate::batch::state::named::MAX_NAME_RUNS as u32;
     for n in 1..most {
-        r.mbd.state.by_name.insert(user, &format!("t{n}"), 10 + n);
+        let spec = Arc::new(named(&format!("t{n}")));
+        let new = JobNew { job: 10 + n, user: "ann".into(), spec, ..JobNew::default() };
+        r.mbd.state.apply(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
     }
     let refused = |r: &mut Rig, depend: &str| r.submit(waiting(depend)).map_err(|r| r.words());
     let words = |depend: &str| {

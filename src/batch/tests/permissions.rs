@@ -54,7 +54,9 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             ClientMsg::Modify(Box::new(Modify { id, spec, fields, ..Modify::default() }))
         }
         "Control.Resume/damaged" => {
-            r.mbd.state.jobs.get_mut(&job).unwrap().damaged = true;
+            let (at, why) = (JobRef { job, idx: 0 }, "a record is lost".to_string());
+            let event = crate::model::event::Event::Hold { at, why };
+            r.mbd.state.apply(&Record { time: r.now.secs(), event });
             control(Verb::Resume)
         }
         "Peek" => {

@@ -90,14 +90,14 @@ fn a_restart_still_waits_and_a_host_that_does_not_know_of_it_has_failed() {
     }
     r.over(starts[0].0, starts[0].1, 0, Post::Done);
     let again = r.restarted();
-    assert_eq!(again.state.posts.iter().collect::<Vec<_>>(), [&starts[1].1]);
+    assert_eq!(again.state.posts().iter().collect::<Vec<_>>(), [starts[1].1]);
     let tally = again.state.job(id).unwrap().tally;
     assert_eq!((tally.done, tally.post_done, tally.post_err), (2, 1, 0));
     // the hosts of the rig know of nothing
     let r = Rig::with(again, r.now);
     let tally = r.mbd.state.job(id).unwrap().tally;
     assert_eq!((tally.done, tally.post_done, tally.post_err), (2, 1, 1));
-    assert!(r.mbd.state.posts.is_empty());
+    assert!(r.mbd.state.posts().is_empty());
     assert_eq!(r.statuses(id), [0x140]);
 }
 
@@ -126,7 +126,7 @@ fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() 
     r.over(conn, key, 0, Post::Done);
     assert!(r.forgets(key));
     assert_eq!(r.statuses(id), [0x40]);
-    assert!(r.mbd.state.posts.is_empty());
+    assert!(r.mbd.state.posts().is_empty());
 }
 
 #[test]

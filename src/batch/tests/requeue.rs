@@ -57,7 +57,7 @@ impl Rig {
         self.now.mono_us += 60_000_000;
         self.step(Input::Tick);
         let run = self.mbd.state.running(key).unwrap().hosts[0].0;
-        let on = self.mbd.state.names.host(run).to_string();
+        let on = self.mbd.state.names().host(run).to_string();
         let mut found = None;
         for (conn, to) in std::mem::take(&mut self.dialled) {
             let Endpoint::Tcp { host, daemon } = to else { continue };
@@ -226,17 +226,17 @@ fn an_excluded_host_is_passed_over_until_mbatchd_starts_again() {
     let like = r.submit(with("Q", "EXCLUDE(20)")).unwrap();
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [like]);
     // what is read again without a start of mbatchd is not forgotten
-    assert_eq!(r.mbd.state.tries[&at(id)].passed.len(), 2);
-    assert_eq!(r.restarted().state.tries[&at(id)].passed.len(), 2);
+    assert_eq!(r.mbd.state.tries().of(at(id)).unwrap().passed.len(), 2);
+    assert_eq!(r.restarted().state.tries().of(at(id)).unwrap().passed.len(), 2);
     let fresh = Rig::with(r.restarted(), r.now);
-    assert!(fresh.mbd.state.tries.get(&at(id)).is_none_or(|t| t.passed.is_empty()));
+    assert!(fresh.mbd.state.tries().of(at(id)).is_none_or(|t| t.passed.is_empty()));
     // a switch of the log changes nothing of either
     let of_job = |rec: &Record| crate::log::codec::job_of(&rec.event).job == id;
     for (rig, hosts) in [(&r, 2), (&fresh, 0)] {
         let mut records = rig.mbd.switch_head(rig.now.secs());
         records.extend(r.read_back().into_iter().filter(of_job));
         let read = Mbatchd::new(conf(), "h1", Recovered { records, epoch: 2, ..<_>::default() });
-        assert_eq!(read.state.tries[&at(id)].passed.len(), hosts);
+        assert_eq!(read.state.tries().of(at(id)).unwrap().passed.len(), hosts);
     }
     let started: Vec<u32> = { fresh }.starts().iter().map(|s| s.1.job).collect();
     assert!(started.contains(&id), "{started:?}");
@@ -286,7 +286,7 @@ fn a_pre_execution_command_is_not_asked_for_ever() {
             r.later(61);
         }
         assert_eq!(r.stat(id, 0), want);
-        let count = |m: &Mbatchd| m.state.tries.get(&at(id)).map_or(0, |tries| tries.pre_exec);
+        let count = |m: &Mbatchd| m.state.tries().of(at(id)).map_or(0, |tries| tries.pre_exec);
         assert_eq!(count(&r.restarted()), count(&r.mbd));
         if want == "EXIT" {
             assert_eq!(r.acct[0].exit_info, term::PRE_EXEC_FAIL);

@@ -130,7 +130,7 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
         assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![]));
         r.report(conn, key, done());
         assert_eq!(r.shown(id), "DONE");
-        assert!(r.mbd.state.left.is_empty());
+        assert!(r.mbd.state.left().is_empty());
     }
 }
 
@@ -230,7 +230,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     assert_eq!(r.shown(id), "RUN");
     let (conn, second) = r.starts_of(id)[0];
     assert_eq!((second.attempt, r.host_of(second) == i), (2, false));
-    assert_eq!(r.mbd.state.left[&at(id)].len(), 1);
+    assert_eq!(r.mbd.state.left().of(at(id)).len(), 1);
     r.report(conn, second, AttemptPhase::Running);
     // the host is back with what ran there: it is killed, and has its slots until it is over
     let old = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
@@ -238,7 +238,7 @@ fn rerunnable_jobs_leave_a_host_that_is_given_up_and_no_other() {
     r.lim_says(i, true);
     assert_eq!(r.mbd.view().host_used(i), 1);
     let slots = r.mbd.view().host_max(i).unwrap() as u32;
-    let hosts = vec![r.mbd.state.names.host(i).to_string()];
+    let hosts = vec![r.mbd.state.names().host(i).to_string()];
     let whole = JobSpec { hosts, min_slots: slots, max_slots: slots, ..spec("x") };
     let whole = r.submit(whole).unwrap();
     assert_eq!((slots > 1, r.shown(whole)), (true, "PEND".into()));
@@ -405,7 +405,7 @@ fn a_job_with_an_attempt_left_behind_is_not_cleaned_before_its_host_has_spoken()
     assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
     r.report(conn, key, AttemptPhase::Ended { end: End::Status(9), exit_info: 0 });
     r.out(200);
-    assert!(r.mbd.state.job(id).is_none() && r.mbd.state.left.is_empty());
+    assert!(r.mbd.state.job(id).is_none() && r.mbd.state.left().is_empty());
 }
 
 #[test]

@@ -313,7 +313,7 @@ fn a_switch_of_many_elements_is_done_by_units() {
     assert!(said.len() == 300 && said.iter().all(|o| o.2 == 0));
     let queue = |idx: u32| {
         let job = r.mbd.state.job(job).unwrap();
-        r.mbd.state.names.queue(job.queue_at(idx)).to_string()
+        r.mbd.state.names().queue(job.queue_at(idx)).to_string()
     };
     assert_eq!((queue(1), queue(300), queue(301)), ("high".into(), "high".into(), "normal".into()));
     assert_eq!(r.mbd.state.job(job).unwrap().parts().len(), 1);
@@ -423,11 +423,11 @@ fn the_space_of_a_user_in_the_spool_has_a_bound() {
     let c = Control { bulk: true, ..Control::of(Verb::Kill, ids(&[(jobs[2], 0, 0)])) };
     r.ask(USER, ClientMsg::Control(Box::new(c)));
     assert!(r.mbd.state.job(jobs[2]).is_none() && ask(&mut r, mb).is_err());
-    let kept = r.mbd.state.space.of(r.mbd.state.names.users.find("ann").unwrap());
+    let kept = r.mbd.state.space().of(r.mbd.state.names().users.find("ann").unwrap());
     assert!(kept.gone >= mb as u64 && kept.jobs == 2, "{kept:?}");
     let again = r.after_restart();
-    let user = again.mbd.state.names.users.find("ann").unwrap();
-    assert_eq!(again.mbd.state.space.of(user), kept);
+    let user = again.mbd.state.names().users.find("ann").unwrap();
+    assert_eq!(again.mbd.state.space().of(user), kept);
     r.mbd.state.apply(&Record { time: 1, event: Event::LogSwitch { last_job: 9 } });
     ask(&mut r, mb).unwrap();
 }
@@ -439,7 +439,7 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     c.batch.params.clean_period = 10;
     let mut r = Rig::of(c);
     let user =
-        |r: &Rig| r.mbd.state.names.users.find("ann").map(|u| r.mbd.state.space.of(u)).unwrap();
+        |r: &Rig| r.mbd.state.names().users.find("ann").map(|u| r.mbd.state.space().of(u)).unwrap();
     let begin_time = r.now.secs() + 9999;
     let s = Submit {
         spec: JobSpec { name: "a[1-5]".into(), begin_time, ..spec("x") },
@@ -468,7 +468,7 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     r.now.mono_us += 60_000_000;
     r.now.wall_us += 60_000_000;
     r.step(Input::Tick);
-    assert!(r.mbd.state.jobs.is_empty());
+    assert!(r.mbd.state.job_count() == 0);
     let gone = user(&r);
     assert_eq!((gone.jobs, gone.bytes), (0, 0));
 }

@@ -272,7 +272,7 @@ impl Resolver for Finder<'_> {
     }
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
-        let Some(user) = self.state.names.users.find(self.user) else { return Vec::new() };
+        let Some(user) = self.state.names().users.find(self.user) else { return Vec::new() };
         let found = match self.last {
             true => self.state.last_named(user, name, prefix).into_iter().collect(),
             // one more says that there are too many
@@ -282,8 +282,8 @@ impl Resolver for Finder<'_> {
     }
 
     fn kept(&self, name: &str, prefix: bool) -> bool {
-        let many = |user| self.state.names_more(user, name, prefix, NAMED_LISTED);
-        self.recorded && !self.last && self.state.names.users.find(self.user).is_some_and(many)
+        let many = |user| self.state.job_names().more_than(user, name, prefix, NAMED_LISTED);
+        self.recorded && !self.last && self.state.names().users.find(self.user).is_some_and(many)
     }
 
     fn most(&self) -> usize {

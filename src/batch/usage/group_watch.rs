@@ -212,7 +212,7 @@ impl JobLookup for Facts<'_> {
 impl GroupWatch {
     /// The state of a job of a group; a job that has left memory has none.
     fn member_truth(&self, state: &State, func: &Func, job: u32) -> Truth {
-        match state.jobs.contains_key(&job) {
+        match state.has_job(job) {
             true => of_job(func, u64::from(job), &Facts { state, groups: self }),
             false => Truth { holds: true, fixed: true },
         }

@@ -99,7 +99,7 @@ impl LimitsLedger {
         if let Some(known) = self.consumers.borrow().limits.get(&consumer) {
             return known.clone();
         }
-        let user = state.names.user(consumer.user);
+        let user = state.names().user(consumer.user);
         let ConsumerRules { user, host, .. } = site.consumer_rules(consumer, user);
         let mut known = self.consumers.borrow_mut();
         let mut number = |counter: Counter| {
@@ -116,7 +116,7 @@ impl LimitsLedger {
     pub(crate) fn recount(&mut self, state: &State, site: &Site) {
         let (cells, recounts) = (vec![0; site.rules.cells()], self.recounts + 1);
         let mut all = LimitsLedger { cells, recounts, ..LimitsLedger::default() };
-        for (host, here) in &state.counts.host {
+        for (host, here) in &state.counts().host {
             for at in &here.jobs {
                 let Some(job) = state.job(at.job) else { continue };
                 let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) else {
@@ -281,13 +281,13 @@ fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> Strin
         text += &format!(" of {}", rule.pos);
     }
     if member.user != UserId::MAX {
-        text += &format!(", user {}", state.names.user(member.user));
+        text += &format!(", user {}", state.names().user(member.user));
     }
     if member.queue != QueueId::MAX {
-        text += &format!(", queue {}", state.names.queue(member.queue));
+        text += &format!(", queue {}", state.names().queue(member.queue));
     }
     if member.host != HostId::MAX {
-        text += &format!(", host {}", state.names.host(member.host));
+        text += &format!(", host {}", state.names().host(member.host));
     }
     text
 }

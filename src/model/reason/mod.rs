@@ -186,75 +186,94 @@ pub mod err {
     pub const CHAIN: i32 = 9004;
 }
 
+/// The text of each lsberrno, in ascending order.
+const ERR_TEXTS: &[(i32, &str)] = &[
+    (1, "No matching job found"),
+    (2, "Job has not started yet"),
+    (3, "Job has already started"),
+    (4, "Job has already finished"),
+    (6, "Dependency condition syntax error"),
+    (7, "Queue does not accept EXCLUSIVE jobs"),
+    (8, "Root job submission is disabled"),
+    (10, "Job is not checkpointable"),
+    (12, "No job Id can be used now"),
+    (13, "Queue only accepts interactive jobs"),
+    (14, "Queue does not accept interactive jobs"),
+    (16, "Unknown user"),
+    (17, "User permission denied"),
+    (18, "No such queue"),
+    (19, "Queue name must be specified"),
+    (20, "Queue has been closed"),
+    (22, "User cannot use the queue"),
+    (23, "Bad host name, host group name or cluster name"),
+    (24, "Too many processors requested"),
+    (29, "Host or host group is not used by the queue"),
+    (30, "Queue does not have enough per-user job slots"),
+    (34, "Request from non-LSF host rejected"),
+    (35, "Bad argument"),
+    (36, "Bad time specification"),
+    (37, "Start time is later than termination time"),
+    (38, "Bad CPU limit specification"),
+    (39, "Cannot exceed queue's hard limit(s)"),
+    (40, "Empty job"),
+    (41, "Signal not supported"),
+    (42, "Bad job name"),
+    (47, "Master batch daemon internal error"),
+    (57, "Batch protocol error"),
+    (60, "Contacting batch daemon: Communication timeout"),
+    (62, "Connection refused by server"),
+    (66, "Operation is in progress"),
+    (68, "Job parameters cannot be changed now; non-repetitive job is running"),
+    (69, "Modified parameters have not been used"),
+    (75, "Bad resource requirement syntax"),
+    (76, "Not enough host(s) currently eligible"),
+    (79, "No resource defined"),
+    (80, "Bad resource name"),
+    (87, "Bad host specification"),
+    (88, "Bad user group name"),
+    (89, "Request aborted by esub"),
+    (90, "Bad or invalid action specification"),
+    (93, "Bad/empty job group name"),
+    (97, "Job array index error"),
+    (98, "Job array index too large"),
+    (99, "Job array does not exist"),
+    (101, "Cannot operate on element job"),
+    (102, "Bad jobId"),
+    (103, "Change job name is not allowed for job array"),
+    (118, "Bad user priority"),
+    (119, "Job priority control undefined"),
+    (120, "Job has already been requeued"),
+    (125, "Too few processors requested"),
+    (
+        126,
+        "Only the following parameters can be used to modify a running job: -c, -M, -W, -o, \
+             -e, -r",
+    ),
+    (131, "Dependent arrays do not have the same size"),
+    (132, "Pending job threshold reached"),
+    (9001, "The event log cannot be written; no job is accepted until it can"),
+    (9002, "The batch daemon is busy; try again later"),
+    (9003, "The environment must be sent again"),
+    (9004, "An earlier submission of this batch was refused"),
+];
+
 /// The text of an lsberrno.
 pub fn err_text(code: i32) -> &'static str {
-    match code {
-        1 => "No matching job found",
-        2 => "Job has not started yet",
-        3 => "Job has already started",
-        4 => "Job has already finished",
-        6 => "Dependency condition syntax error",
-        7 => "Queue does not accept EXCLUSIVE jobs",
-        8 => "Root job submission is disabled",
-        10 => "Job is not checkpointable",
-        12 => "No job Id can be used now",
-        13 => "Queue only accepts interactive jobs",
-        14 => "Queue does not accept interactive jobs",
-        16 => "Unknown user",
-        17 => "User permission denied",
-        18 => "No such queue",
-        19 => "Queue name must be specified",
-        20 => "Queue has been closed",
-        22 => "User cannot use the queue",
-        23 => "Bad host name, host group name or cluster name",
-        24 => "Too many processors requested",
-        29 => "Host or host group is not used by the queue",
-        30 => "Queue does not have enough per-user job slots",
-        34 => "Request from non-LSF host rejected",
-        35 => "Bad argument",
-        36 => "Bad time specification",
-        37 => "Start time is later than termination time",
-        38 => "Bad CPU limit specification",
-        39 => "Cannot exceed queue's hard limit(s)",
-        40 => "Empty job",
-        41 => "Signal not supported",
-        42 => "Bad job name",
-        47 => "Master batch daemon internal error",
-        57 => "Batch protocol error",
-        60 => "Contacting batch daemon: Communication timeout",
-        62 => "Connection refused by server",
-        66 => "Operation is in progress",
-        68 => "Job parameters cannot be changed now; non-repetitive job is running",
-        69 => "Modified parameters have not been used",
-        75 => "Bad resource requirement syntax",
-        76 => "Not enough host(s) currently eligible",
-        79 => "No resource defined",
-        80 => "Bad resource name",
-        87 => "Bad host specification",
-        88 => "Bad user group name",
-        89 => "Request aborted by esub",
-        90 => "Bad or invalid action specification",
-        93 => "Bad/empty job group name",
-        97 => "Job array index error",
-        98 => "Job array index too large",
-        99 => "Job array does not exist",
-        101 => "Cannot operate on element job",
-        102 => "Bad jobId",
-        103 => "Change job name is not allowed for job array",
-        118 => "Bad user priority",
-        119 => "Job priority control undefined",
-        120 => "Job has already been requeued",
-        125 => "Too few processors requested",
-        126 => {
-            "Only the following parameters can be used to modify a running job: -c, -M, -W, -o, \
-             -e, -r"
-        }
-        131 => "Dependent arrays do not have the same size",
-        132 => "Pending job threshold reached",
-        9001 => "The event log cannot be written; no job is accepted until it can",
-        9002 => "The batch daemon is busy; try again later",
-        9003 => "The environment must be sent again",
-        9004 => "An earlier submission of this batch was refused",
-        _ => "Batch library internal error",
+    match ERR_TEXTS.binary_search_by_key(&code, |row| row.0) {
+        Ok(at) => ERR_TEXTS[at].1,
+        Err(_) => "Batch library internal error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_number_with_a_text_is_found() {
+        assert!(ERR_TEXTS.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!(err_text(err::NO_JOB), "No matching job found");
+        assert_eq!(err_text(err::CHAIN), "An earlier submission of this batch was refused");
+        assert_eq!(err_text(5), "Batch library internal error");
     }
 }

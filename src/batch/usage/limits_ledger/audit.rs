@@ -33,11 +33,11 @@ impl LimitsLedger {
     pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
         let mut counted: BTreeMap<Counter, u64> = BTreeMap::new();
         let mut rows: IdMap<UserId, Option<usize>> = IdMap::default();
-        let on_hosts = state.counts.host.values();
+        let on_hosts = state.counts().host.values();
         let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         for at in started {
             let Some(job) = state.job(at.job) else { continue };
-            let user = state.names.user(job.user);
+            let user = state.names().user(job.user);
             let row = *rows.entry(job.user).or_insert_with(|| site.user_row_position(user));
             count(site, (job, at.idx), (user, row), &mut counted);
         }

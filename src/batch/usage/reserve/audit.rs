@@ -36,7 +36,7 @@ impl Audit<'_> {
         let mut sums = Sums::new();
         let shared: Vec<_> =
             crate::batch::usage::reserve::instances(&self.site.conf.base).collect();
-        let on_hosts = self.state.counts.host.values();
+        let on_hosts = self.state.counts().host.values();
         let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
         let mut terms: HashMap<&str, Vec<RusageTerm>> = HashMap::new();
         for at in started {
@@ -60,7 +60,7 @@ impl Audit<'_> {
                 let kept = (reserved.all(id).unwrap_or(0.0), reserved.unseen(id));
                 let same = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
                 if !same(all, kept.0) || !same(unseen, kept.1) {
-                    let host = self.state.names.host(i);
+                    let host = self.state.names().host(i);
                     return Err(format!(
                         "{name} of {host}: reserved {kept:?} (all, not measured), by the jobs \
                          {all:?} and {unseen:?}"
@@ -104,7 +104,7 @@ impl Audit<'_> {
                 let used = self.reserve.unmeasured(run.key.job_ref());
                 let used = used.unwrap_or(run.soft.usage.mem_kb) as f64 / MB;
                 let seen = if term.res == "mem" && n == 0 { used.min(amount) } else { 0.0 };
-                let host = self.state.names.host(i);
+                let host = self.state.names().host(i);
                 let mut instances = shared.iter().filter(|s| s.0 == term.res);
                 let instance = instances.find(|s| s.1.iter().any(|h| **h == **host));
                 let all = instance.map_or(vec![i], |s| {

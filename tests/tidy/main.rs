@@ -4,6 +4,7 @@
 mod contributing;
 mod counts;
 mod examples;
+mod fields;
 mod headings;
 mod imports;
 mod man;

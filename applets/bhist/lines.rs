@@ -2,12 +2,12 @@
 
 use lsf::cli::long_format::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
-use lsf::model::event::SIGNAL_FOR_WINDOW;
+use lsf::model::action::JobAction;
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
 use lsf::model::job::stat;
 use lsf::model::reason::{PendReason, susp_text, term_text};
 use lsf::model::specfield::SpecField;
-use lsf::model::{ByteStr, JobRef};
+use lsf::model::{ByteStr, JobRef, signals};
 use std::fmt::Write;
 
 /// The job or element that a record is about.
@@ -74,14 +74,14 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
 }
 
 fn signal(t: &mut String, s: &JobSignal) {
-    if s.signal.starts_with("REQUEUE_") {
-        t.push_str("Job is being requeued;");
-        return;
-    }
-    match s.signal.as_str() {
-        "DELETEJOB" => t.push_str("Delete"),
-        // that of bsub -s
-        signal => push(t, "Signal ", signal.strip_prefix(SIGNAL_FOR_WINDOW).unwrap_or(signal)),
+    match &s.action {
+        JobAction::Requeue(_) => {
+            t.push_str("Job is being requeued;");
+            return;
+        }
+        JobAction::Remove => t.push_str("Delete"),
+        JobAction::WindowSignal(signal) => push(t, "Signal ", &signals::text(signal.0)),
+        action => push(t, "Signal ", &action.word()),
     }
     push(t, " requested by user or administrator ", &s.user);
     t.push(';');

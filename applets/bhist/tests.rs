@@ -8,6 +8,7 @@ use lsf::cli::ctx::Ctx;
 use lsf::cli::long_format::RULE;
 use lsf::log::codec::read_record;
 use lsf::model::JobRef;
+use lsf::model::action::JobAction;
 use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
 use lsf::proto::client::IdSel;
@@ -104,8 +105,8 @@ fn end(after: i64, at: JobRef, code: i32, info: u32) -> Record {
 }
 
 fn signal(after: i64, at: JobRef, signal: &str) -> Record {
-    let (user, signal) = ("user1".to_string(), signal.to_string());
-    let s = JobSignal { at, uid: 1, user, signal, run_count: 1, ..JobSignal::default() };
+    let (user, action) = ("user1".to_string(), JobAction::of_word(signal));
+    let s = JobSignal { at, uid: 1, user, action, run_count: 1, ..JobSignal::default() };
     rec(after, Event::JobSignal(Box::new(s)))
 }
 

@@ -2,6 +2,7 @@
 //! (lsb.events(5)). `batch::state::apply` is the only function that acts on them; `log::codec`
 //! writes them as classic text and reads them back.
 
+use super::action::JobAction;
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::reason::PendReason;
@@ -124,20 +125,13 @@ pub struct Retry {
     pub note: String,
 }
 
-/// [`JobSignal::signal`] of a job that ended because of load, by TERMINATE_WHEN of its queue.
-pub const SIGNAL_BY_LOAD: &str = "SIG_TERM_LOAD";
-/// [`JobSignal::signal`] of a job that ended because of its queue's run window, likewise.
-pub const SIGNAL_BY_WINDOW: &str = "SIG_TERM_WINDOW";
-/// The prefix of [`JobSignal::signal`] where the signal of bsub -s was sent.
-pub const SIGNAL_FOR_WINDOW: &str = "SIG_WINDOW_";
-
 /// JOB_SIGNAL: a signal, or what acts like one, was asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobSignal {
     pub at: JobRef,
     pub uid: u32,
     pub user: String,
-    pub signal: String,
+    pub action: JobAction,
     pub run_count: u32,
     /// Our tail: not the owner.
     pub by_admin: bool,

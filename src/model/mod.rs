@@ -1,5 +1,6 @@
 //! The nouns: plain data that every floor above shares. No logic beyond conversions, no I/O.
 
+pub mod action;
 pub mod bytes;
 pub mod event;
 pub mod further;

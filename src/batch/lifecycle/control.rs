@@ -4,12 +4,16 @@
 use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::state::{Elem, ElemState, ElementView, Phase};
 use crate::batch::{Mbatchd, StepContext};
+use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job::stat;
 use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
+
+/// HUP, INT, QUIT, ABRT, KILL and TERM: the signals of bkill -s that end a job which waits.
+const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
 
 /// A request to control a job, its sender, and whether the sender is not the owner.
 pub(crate) struct Asked<'a> {
@@ -105,18 +109,18 @@ impl Mbatchd {
         match (verb, key) {
             (Verb::Kill | Verb::Remove, None) => self.kill_pending(cx, a, at),
             (Verb::Kill, Some(key)) => {
-                self.signal_event(cx, a, at, "KILL", key);
+                self.signal_event(cx, a, at, JobAction::Kill, key);
                 self.act_on(cx, key, Act::Terminate { exit_info: a.killed() });
             }
             (Verb::Remove, Some(key)) => self.remove(cx, a, at, key),
-            (Verb::Signal { name, .. }, None) => {
-                if !matches!(name.as_str(), "KILL" | "INT" | "TERM" | "HUP" | "QUIT" | "ABRT") {
+            (Verb::Signal { number, .. }, None) => {
+                if !ENDING_SIGNALS.contains(number) {
                     return err::NOT_STARTED;
                 }
                 self.kill_pending(cx, a, at);
             }
-            (Verb::Signal { number, name }, Some(key)) => {
-                self.signal_event(cx, a, at, name, key);
+            (Verb::Signal { number, .. }, Some(key)) => {
+                self.signal_event(cx, a, at, JobAction::of_signal(*number), key);
                 self.act_on(cx, key, Act::Signal { number: *number });
             }
             (Verb::Stop, None) => self.stop_pending(cx, a, at, held),
@@ -128,7 +132,7 @@ impl Mbatchd {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
-                    self.signal_event(cx, a, at, "CONT", never(at));
+                    self.signal_event(cx, a, at, JobAction::Resume, never(at));
                     self.pend_event(cx, at, stat::PEND, PendReason::Resumed);
                 }
             }
@@ -139,7 +143,7 @@ impl Mbatchd {
     }
 
     fn kill_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) {
-        self.signal_event(cx, a, at, "KILL", never(at));
+        self.signal_event(cx, a, at, JobAction::Kill, never(at));
         self.end_unstarted(cx, at, a.killed(), a.as_done());
     }
 
@@ -154,14 +158,14 @@ impl Mbatchd {
     ) {
         let why = if a.by_admin { PendReason::AdminStop } else { PendReason::UserStop };
         if held.is_none() || (a.by_admin && held != Some(why)) {
-            self.signal_event(cx, a, at, "STOP", never(at));
+            self.signal_event(cx, a, at, JobAction::Stop, never(at));
             self.pend_event(cx, at, stat::PSUSP, why);
         }
     }
 
     /// -r: out of the system at once, whether its host answers or not.
     fn remove(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) {
-        self.signal_event(cx, a, at, "DELETEJOB", key);
+        self.signal_event(cx, a, at, JobAction::Remove, key);
         let info = a.killed_by_force();
         self.act_on(cx, key, Act::Terminate { exit_info: info });
         self.end_unasked(cx, key, info, false);
@@ -176,7 +180,7 @@ impl Mbatchd {
         status: u32,
     ) {
         let why = if a.by_admin { susp::ADMIN } else { susp::USER };
-        self.signal_event(cx, a, at, "STOP", key);
+        self.signal_event(cx, a, at, JobAction::Stop, key);
         if status == stat::USUSP {
             // its owner has stopped it: from now on it is not he who resumes it
             if a.by_admin {
@@ -204,10 +208,10 @@ impl Mbatchd {
         // a stop that is on its way is taken back
         let asked = self.state.running(key).and_then(|r| r.soft.asked);
         if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
-            self.signal_event(cx, a, at, "CONT", key);
+            self.signal_event(cx, a, at, JobAction::Resume, key);
         }
         if let Some(Phase::Ususp(_)) = phase {
-            self.signal_event(cx, a, at, "CONT", key);
+            self.signal_event(cx, a, at, JobAction::Resume, key);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };
             self.phase_event(cx, at, key.attempt, stat::SSUSP, why);
         }
@@ -230,15 +234,15 @@ impl Mbatchd {
         cx: &mut StepContext,
         a: &Asked,
         at: JobRef,
-        signal: &str,
+        action: JobAction,
         key: JobKey,
     ) {
-        let kill = signal == "KILL" && a.c.verb == Verb::Kill;
+        let kill = action == JobAction::Kill && a.c.verb == Verb::Kill;
         let s = JobSignal {
             at,
             uid: a.who.uid,
             user: a.who.user.clone(),
-            signal: signal.to_string(),
+            action,
             run_count: key.attempt,
             by_admin: a.by_admin,
             host: a.who.host.clone(),
@@ -284,12 +288,12 @@ impl Mbatchd {
                 ElemState::Run(_) if !run => err::JOB_STARTED,
                 ElemState::Run(r) => {
                     let key = r.key;
-                    let signal = match (which.hold, by_admin) {
-                        (false, _) => "REQUEUE_PEND",
-                        (true, false) => "REQUEUE_PSUSP_USER",
-                        (true, true) => "REQUEUE_PSUSP_ADMIN",
+                    let to = match (which.hold, by_admin) {
+                        (false, _) => Requeued::Pending,
+                        (true, false) => Requeued::HeldByOwner,
+                        (true, true) => Requeued::HeldByAdmin,
                     };
-                    self.signal_event(cx, a, at, signal, key);
+                    self.signal_event(cx, a, at, JobAction::Requeue(to), key);
                     let info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
                     self.act_on(cx, key, Act::Terminate { exit_info: info });
                     0

@@ -15,7 +15,7 @@ use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
-use crate::model::event::SIGNAL_BY_LOAD;
+use crate::model::action::JobAction;
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
@@ -75,7 +75,7 @@ impl Mbatchd {
     fn host_by_load(&mut self, cx: &mut StepContext, i: HostId) -> bool {
         if let Some((job, why)) = self.first_to_suspend(i) {
             if self.site.queues[job.queue].end_by_load {
-                self.end_for(cx, job.key, SIGNAL_BY_LOAD, term::LOAD);
+                self.end_for(cx, job.key, JobAction::EndByLoad, term::LOAD);
                 return true;
             }
             let at = job.key.job_ref();

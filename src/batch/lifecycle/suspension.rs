@@ -5,11 +5,12 @@
 use crate::batch::site::Queue;
 use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
-use crate::model::event::{Event, JobSignal, SIGNAL_BY_WINDOW, SIGNAL_FOR_WINDOW};
+use crate::model::action::JobAction;
+use crate::model::event::{Event, JobSignal};
 use crate::model::further::SignalNumber;
 use crate::model::job::stat;
 use crate::model::reason::{susp, term};
-use crate::model::{JobKey, JobRef, signals};
+use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
 
 impl Mbatchd {
@@ -38,12 +39,12 @@ impl Mbatchd {
             return;
         }
         if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
-            return self.end_for(cx, key, SIGNAL_BY_WINDOW, term::WINDOW);
+            return self.end_for(cx, key, JobAction::EndByWindow, term::WINDOW);
         }
         let job = self.state.job(key.job);
         let signal = job.and_then(|j| j.spec_at(key.idx).further.window_signal);
-        if let Some(SignalNumber(number)) = signal {
-            return self.window_signal(cx, key, number);
+        if let Some(signal) = signal {
+            return self.window_signal(cx, key, signal);
         }
         self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
         self.order_for_window(cx, key, None, Act::Suspend);
@@ -51,7 +52,12 @@ impl Mbatchd {
 
     /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
     /// time the windows close.
-    pub(crate) fn window_signal(&mut self, cx: &mut StepContext, key: JobKey, number: i32) {
+    pub(crate) fn window_signal(
+        &mut self,
+        cx: &mut StepContext,
+        key: JobKey,
+        signal: SignalNumber,
+    ) {
         let Some(run) = self.state.running(key).filter(|r| r.phase == Phase::Running) else {
             return;
         };
@@ -61,18 +67,17 @@ impl Mbatchd {
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
             return;
         }
-        let name = signals::text(number);
         let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let s = JobSignal {
             at: key.job_ref(),
             user,
-            signal: format!("{SIGNAL_FOR_WINDOW}{name}"),
+            action: JobAction::WindowSignal(signal),
             run_count: key.attempt,
             by_admin: true,
             ..JobSignal::default()
         };
         self.emit(cx, Event::JobSignal(Box::new(s)));
-        self.act_on(cx, key, Act::Signal { number });
+        self.act_on(cx, key, Act::Signal { number: signal.0 });
     }
 
     pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
@@ -97,11 +102,16 @@ impl Mbatchd {
     }
 
     /// Ends a job that TERMINATE_WHEN does not let be suspended.
-    pub(crate) fn end_for(&mut self, cx: &mut StepContext, key: JobKey, signal: &str, why: u32) {
+    pub(crate) fn end_for(
+        &mut self,
+        cx: &mut StepContext,
+        key: JobKey,
+        action: JobAction,
+        why: u32,
+    ) {
         let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (at, run_count) = (key.job_ref(), key.attempt);
-        let signal = signal.to_owned();
-        let s = JobSignal { at, user, signal, run_count, by_admin: true, ..JobSignal::default() };
+        let s = JobSignal { at, user, action, run_count, by_admin: true, ..JobSignal::default() };
         self.emit(cx, Event::JobSignal(Box::new(s)));
         self.act_on(cx, key, Act::Terminate { exit_info: why });
     }

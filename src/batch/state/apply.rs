@@ -7,6 +7,7 @@ use crate::batch::state::change::{Applied, Change};
 use crate::batch::state::counts::tally;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
+use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{Event, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job::stat;
 use crate::model::reason::{PendReason, susp, term};
@@ -171,7 +172,7 @@ impl State {
 
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Applied {
         let (at, by_admin) = (s.at, s.by_admin);
-        if s.signal.starts_with(crate::model::event::SIGNAL_FOR_WINDOW) {
+        if matches!(s.action, JobAction::WindowSignal(_)) {
             return match self.elem(at) {
                 Some(Elem { state: ElemState::Run(_), .. }) => {
                     self.with_run(at, |r| r.window_signal = t)
@@ -181,28 +182,27 @@ impl State {
         }
         if !s.host.is_empty()
             && self.jobs.contains_key(&at.job)
-            && let Some(action) = ControlAction::of(&s.signal)
+            && let Some(action) = ControlAction::of(&s.action)
         {
             let host = self.names.hosts.id(&s.host);
             self.issued.note(at, action, host, &s.reason);
         }
-        let requeue = match s.signal.as_str() {
-            "REQUEUE_PEND" => Some(None),
-            "REQUEUE_PSUSP_USER" => Some(Some(PendReason::UserStop)),
-            "REQUEUE_PSUSP_ADMIN" => Some(Some(PendReason::AdminStop)),
-            _ => None,
-        };
-        if requeue.is_some() {
+        if let JobAction::Requeue(to) = s.action {
+            let held = match to {
+                Requeued::Pending => None,
+                Requeued::HeldByOwner => Some(PendReason::UserStop),
+                Requeued::HeldByAdmin => Some(PendReason::AdminStop),
+            };
             let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
             return self.with_run(at, |r| {
-                (r.killed, r.requeue, r.as_done) = (Some(why), requeue, false);
+                (r.killed, r.requeue, r.as_done) = (Some(why), Some(held), false);
             });
         }
         // until the host has told that it is so
-        let asked = match (s.signal.as_str(), by_admin) {
-            ("STOP", true) => Some(susp::ADMIN),
-            ("STOP", false) => Some(susp::USER),
-            ("CONT", _) => Some(0),
+        let asked = match (&s.action, by_admin) {
+            (JobAction::Stop, true) => Some(susp::ADMIN),
+            (JobAction::Stop, false) => Some(susp::USER),
+            (JobAction::Resume, _) => Some(0),
             _ => None,
         };
         if asked.is_some() {
@@ -213,14 +213,14 @@ impl State {
                 _ => Applied::noted(at),
             };
         }
-        let why = match (s.signal.as_str(), by_admin) {
-            ("KILL", _) if s.bulk => term::BUCKET_KILL,
-            ("KILL", false) => term::OWNER,
-            ("KILL", true) => term::ADMIN,
-            ("DELETEJOB", false) => term::FORCE_OWNER,
-            ("DELETEJOB", true) => term::FORCE_ADMIN,
-            (crate::model::event::SIGNAL_BY_LOAD, _) => term::LOAD,
-            (crate::model::event::SIGNAL_BY_WINDOW, _) => term::WINDOW,
+        let why = match (&s.action, by_admin) {
+            (JobAction::Kill, _) if s.bulk => term::BUCKET_KILL,
+            (JobAction::Kill, false) => term::OWNER,
+            (JobAction::Kill, true) => term::ADMIN,
+            (JobAction::Remove, false) => term::FORCE_OWNER,
+            (JobAction::Remove, true) => term::FORCE_ADMIN,
+            (JobAction::EndByLoad, _) => term::LOAD,
+            (JobAction::EndByWindow, _) => term::WINDOW,
             _ => return Applied::noted(at),
         };
         match self.elem(at) {

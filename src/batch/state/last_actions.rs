@@ -3,6 +3,7 @@
 
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
+use crate::model::action::{JobAction, SIGTSTP};
 use std::collections::BTreeMap;
 
 /// In the order in which they are shown.
@@ -17,12 +18,12 @@ impl ControlAction {
     pub const ALL: [ControlAction; 3] =
         [ControlAction::Kill, ControlAction::Suspend, ControlAction::Resume];
 
-    /// The action of a signal of JOB_SIGNAL; `None`: none of these.
-    pub fn of(signal: &str) -> Option<ControlAction> {
-        Some(match signal {
-            "KILL" | "DELETEJOB" => ControlAction::Kill,
-            "STOP" | "TSTP" => ControlAction::Suspend,
-            "CONT" => ControlAction::Resume,
+    /// The listed action that one of JOB_SIGNAL is; `None`: another one.
+    pub fn of(action: &JobAction) -> Option<ControlAction> {
+        Some(match action {
+            JobAction::Kill | JobAction::Remove => ControlAction::Kill,
+            JobAction::Stop | JobAction::Signal(SIGTSTP) => ControlAction::Suspend,
+            JobAction::Resume => ControlAction::Resume,
             _ => return None,
         })
     }

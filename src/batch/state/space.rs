@@ -120,8 +120,9 @@ const RECORD_ACCT: u64 = 448;
 pub fn log_bytes(effects: &[Effect]) -> u64 {
     let record = |event: &Event| match event {
         Event::JobSignal(s) => {
-            let texts = [&s.user, &s.signal, &s.host, &s.reason, &s.request];
-            RECORD + texts.into_iter().map(|t| t.len() as u64).sum::<u64>()
+            let texts = [&s.user, &s.host, &s.reason, &s.request];
+            let texts = texts.into_iter().map(|t| t.len() as u64).sum::<u64>();
+            RECORD + texts + s.action.word().len() as u64
         }
         Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
         Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,

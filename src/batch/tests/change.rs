@@ -566,6 +566,8 @@ fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
     assert_eq!(r.modify(USER, id, &[HostFile], file("h1 1 h2 1")), 0);
     assert_eq!(look(&r), ("h1 h2".into(), 2, 2, true));
     assert_eq!(r.modify(USER, id, &[HostFile], file("nosuch 1")), err::BAD_HOST);
+    assert_eq!(r.modify(USER, id, &[HostFile], file("h1 0")), err::BAD_HOST);
+    assert_eq!(look(&r), ("h1 h2".into(), 2, 2, true));
     assert_eq!(r.modify(USER, id, &[HostFile], file("h2 2")), 0);
     assert_eq!(look(&r), ("h2".into(), 2, 2, true));
     assert_eq!(r.modify(USER, id, &[Slots], spec("x")), err::BAD_ARG);

@@ -102,6 +102,27 @@ fn what_is_killed_may_count_as_done() {
 }
 
 #[test]
+fn the_name_that_a_client_gives_to_a_signal_makes_no_other_action_of_it() {
+    let mut r = Rig::new();
+    let id = r.submit(spec("x")).unwrap();
+    let (conn, key) = r.starts()[0];
+    r.report(conn, key, AttemptPhase::Running);
+    for name in ["REQUEUE_PEND", "SIG_TERM_LOAD", "KILL", "DELETEJOB", "CONT"] {
+        let signal = Verb::Signal { number: 12, name: name.into() };
+        assert_eq!(acted(&mut r, USER, Control::of(signal, of(id))), [0]);
+        assert_eq!(r.acts(), [Act::Signal { number: 12 }]);
+        let run = |state: &crate::batch::state::State| {
+            let run =
+                state.elem(JobRef { job: id, idx: 0 }).and_then(|e| e.run().cloned()).unwrap();
+            (run.killed, run.requeue.is_some(), run.soft.asked)
+        };
+        assert_eq!(run(&r.mbd.state), (None, false, None), "{name}");
+        assert_eq!(run(&r.restarted().state), (None, false, None), "{name}");
+        assert_eq!(last(&r.mbd, id, 0, ControlAction::Kill), None, "{name}");
+    }
+}
+
+#[test]
 fn what_waits_goes_at_once_when_many_are_killed() {
     let mut r = Rig::new();
     let hold = JobSpec { begin_time: i64::MAX, ..spec("x") };

@@ -9,6 +9,7 @@ use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
 use super::{modify, new};
 use crate::model::JobRef;
+use crate::model::action::JobAction;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
 use crate::model::job::stat;
 use crate::model::reason::PendReason;
@@ -246,11 +247,11 @@ fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
 
 fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let (job, uid, run_count) = (f.num()?, f.num()?, f.num()?);
-    let signal = f.text()?;
+    let action = JobAction::of_word(&f.text()?);
     let idx = f.num()?;
     let user = f.text()?;
     let at = JobRef { job, idx };
-    let mut s = JobSignal { at, uid, user, signal, run_count, ..JobSignal::default() };
+    let mut s = JobSignal { at, uid, user, action, run_count, ..JobSignal::default() };
     for (key, value) in find_tail(f).unwrap_or_default() {
         let text = || String::from_utf8_lossy(&value).into_owned();
         match &*key {

@@ -80,7 +80,7 @@ fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
     for n in [s.at.job, s.uid, s.run_count] {
         put_int(out, n);
     }
-    put_str(out, s.signal.as_bytes());
+    put_str(out, s.action.word().as_bytes());
     put_int(out, s.at.idx);
     put_str(out, s.user.as_bytes());
     let mut tail = Tail::begin(out);

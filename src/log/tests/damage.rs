@@ -3,6 +3,7 @@
 use super::super::EVENTS_SUM;
 use super::super::checksums::ENTRY;
 use super::*;
+use crate::model::action::JobAction;
 use std::sync::Arc;
 
 fn all() -> Vec<Record> {
@@ -238,7 +239,7 @@ fn equal_records_whose_checksums_are_lost_with_power_cost_no_record_behind_them(
         let s = JobStatus { at: at(1), status: bits, attempt: 1, ..JobStatus::default() };
         of(Event::JobStatus(Box::new(s)))
     };
-    let kill = JobSignal { at: at(1), signal: "KILL".into(), ..JobSignal::default() };
+    let kill = JobSignal { at: at(1), action: JobAction::Kill, ..JobSignal::default() };
     let kill = || of(Event::JobSignal(Box::new(kill.clone())));
     let later = [phase(stat::SSUSP), kill(), kill(), phase(stat::RUN)];
     let disk = ran();

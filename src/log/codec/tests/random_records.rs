@@ -1,6 +1,7 @@
 //! Random records: each is read back as it was written, and no text of a user forges one.
 
 use super::*;
+use crate::model::action::JobAction;
 use crate::model::reason::PendReason;
 use proptest::collection::vec;
 use proptest::option;
@@ -186,12 +187,13 @@ fn job_signal() -> impl Strategy<Value = Event> {
     let texts = [kept(), kept(), kept(), kept(), kept()];
     (at(), any::<[u32; 2]>(), any::<[bool; 3]>(), texts).prop_map(
         |(at, [uid, run_count], [by_admin, done, bulk], texts)| {
-            let [user, signal, host, reason, request] = texts;
+            let [user, word, host, reason, request] = texts;
+            let action = JobAction::of_word(&word);
             let s = JobSignal {
                 at,
                 uid,
                 user,
-                signal,
+                action,
                 run_count,
                 by_admin,
                 host,

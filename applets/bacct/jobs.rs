@@ -8,7 +8,8 @@ use lsf::cli::long_format::{
 use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
-use lsf::model::job::{Usage, except, stat};
+use lsf::model::job::{Usage, except};
+use lsf::model::job_state::JobState;
 use lsf::model::reason::term_text;
 use std::fmt::Write;
 
@@ -66,7 +67,7 @@ fn spent(f: &Finish, look: &JobForm) -> Spent {
 }
 
 fn status(f: &Finish) -> &'static str {
-    if f.status & stat::DONE != 0 { "done" } else { "exit" }
+    if f.status.is_done() { "done" } else { "exit" }
 }
 
 fn line(out: &mut String, f: &Finish, wide: bool, look: &JobForm, clock: &Clock) {
@@ -109,8 +110,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock)
     }
     push_given(&mut t, ", Mail ", &spec.mail_user);
     push_given(&mut t, ", Job Group ", &spec.further.job_group);
-    let done = f.status & stat::DONE != 0;
-    push(&mut t, ", Status ", if done { "DONE" } else { "EXIT" });
+    push(&mut t, ", Status ", JobState::of_end(f.status.is_done()).name());
     push(&mut t, ", Queue ", &spec.queue);
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);

@@ -3,7 +3,8 @@
 use super::*;
 use lsf::model::JobRef;
 use lsf::model::event::Finish;
-use lsf::model::job::{JobSpec, Usage, stat};
+use lsf::model::job::{JobSpec, Usage};
+use lsf::model::job_state::JobState;
 
 /// 2026-11-20 12:48:20 UTC.
 const NOW: i64 = 1_795_178_900;
@@ -33,7 +34,7 @@ fn finish() -> Finish {
             ..JobSpec::default()
         },
         exec_hosts: vec![("hosta".into(), 1)],
-        status: stat::DONE,
+        status: JobState::Done.into(),
         usage: Some(usage),
         ..Finish::default()
     }
@@ -209,7 +210,7 @@ Accounting information about this job:
 ------------------------------------------------------------------------------
 ";
     assert!(out.ends_with(want), "{out}");
-    let killed = Finish { status: stat::EXIT, exit_info: 14, ..finish() };
+    let killed = Finish { status: JobState::Exit.into(), exit_info: 14, ..finish() };
     out.clear();
     jobs::show(&mut out, &killed, &look(Form::Long { wrap: false }), false, &Clock::utc());
     assert!(out.contains(": Completed <exit>; TERM_OWNER: job killed by owner.\n"), "{out}");
@@ -328,7 +329,7 @@ fn rejections() {
 fn jobs_in_lines() {
     let other = Finish {
         at: JobRef { job: 25, idx: 1000 },
-        status: stat::EXIT,
+        status: JobState::Exit.into(),
         spec: JobSpec {
             queue: "a_queue_of_a_long_name".into(),
             from_host: "login-node-1".into(),

@@ -14,52 +14,32 @@ use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
 use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
 use lsf::model::further;
-use lsf::model::job::{Usage, opt2, stat};
+use lsf::model::job::{Usage, opt2};
+use lsf::model::job_state::JobState;
 use lsf::proto::client::IdSel;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// States that time is counted in, in the order of the columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Pend,
-    Psusp,
-    Run,
-    Ususp,
-    Ssusp,
-    Unkwn,
-    Done,
-    Exit,
-}
-
 /// Most elements of one array that are shown: a bound on what a damaged or hostile log can cost.
 const MAX_ELEMENTS: usize = 1 << 20;
 
+/// The states that have a column of seconds, in their order.
+const COLUMNS: [JobState; 6] = [
+    JobState::Pend,
+    JobState::Psusp,
+    JobState::Run,
+    JobState::Ususp,
+    JobState::Ssusp,
+    JobState::Unkwn,
+];
+
 /// How many states have a column.
-pub const COUNTED: usize = 6;
+pub const COUNTED: usize = COLUMNS.len();
 
-impl State {
-    /// The state of logged status bits; `None` for bits that are not known.
-    fn of(bits: u32) -> Option<State> {
-        Some(match bits {
-            stat::PEND => State::Pend,
-            stat::PSUSP => State::Psusp,
-            stat::RUN => State::Run,
-            stat::USUSP => State::Ususp,
-            stat::SSUSP => State::Ssusp,
-            b if b & stat::DONE != 0 => State::Done,
-            b if b & stat::EXIT != 0 => State::Exit,
-            b if b & stat::UNKWN != 0 => State::Unkwn,
-            _ => return None,
-        })
-    }
-
-    pub fn finished(self) -> bool {
-        matches!(self, State::Done | State::Exit)
-    }
+fn column(state: JobState) -> Option<usize> {
+    COLUMNS.iter().position(|counted| *counted == state)
 }
 
-/// The conditions that a job must meet. An empty field is no condition.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub ids: Vec<IdSel>,
@@ -98,16 +78,16 @@ impl States {
         self.all || self.done || self.exit || self.pend || self.run || self.susp
     }
 
-    fn wants(self, s: State) -> bool {
+    fn wants(self, s: JobState) -> bool {
         if !self.any() {
-            return !s.finished();
+            return !s.is_finished();
         }
         self.all
-            || (self.done && s.finished())
-            || (self.exit && s == State::Exit)
-            || (self.pend && s == State::Pend)
-            || (self.run && s == State::Run)
-            || (self.susp && matches!(s, State::Psusp | State::Ususp | State::Ssusp))
+            || (self.done && s.is_finished())
+            || (self.exit && s == JobState::Exit)
+            || (self.pend && s == JobState::Pend)
+            || (self.run && s == JobState::Run)
+            || (self.susp && matches!(s, JobState::Psusp | JobState::Ususp | JobState::Ssusp))
     }
 }
 
@@ -178,7 +158,7 @@ impl Filter {
 /// A job, or an element of an array.
 #[derive(Clone, Debug)]
 pub struct Elem {
-    pub state: State,
+    pub state: JobState,
     since: i64,
     spent: [i64; COUNTED],
     /// When it finished; 0 before.
@@ -204,7 +184,7 @@ impl Elem {
     fn new(new: &JobNew) -> Self {
         let held = new.spec.options2 & opt2::HOLD != 0;
         Elem {
-            state: if held { State::Psusp } else { State::Pend },
+            state: if held { JobState::Psusp } else { JobState::Pend },
             since: new.submit_time,
             spent: [0; COUNTED],
             end: 0,
@@ -220,22 +200,21 @@ impl Elem {
         }
     }
 
-    fn enter(&mut self, time: i64, state: State) {
-        if let Some(spent) = self.spent.get_mut(self.state as usize) {
+    fn enter(&mut self, time: i64, state: JobState) {
+        if let Some(spent) = column(self.state).map(|column| &mut self.spent[column]) {
             *spent += (time - self.since).max(0);
         }
-        let waits = |s: State| matches!(s, State::Pend | State::Psusp);
-        if waits(self.state) && !waits(state) {
+        if self.state.is_pending() && !state.is_pending() {
             self.waited.end(time);
         }
         (self.state, self.since) = (state, time);
-        self.end = if state.finished() { time } else { 0 };
+        self.end = if state.is_finished() { time } else { 0 };
     }
 
     /// Seconds in each state up to its end, or up to `now`.
     pub fn times(&self, now: i64) -> [i64; COUNTED] {
         let mut spent = self.spent;
-        if let Some(s) = spent.get_mut(self.state as usize) {
+        if let Some(s) = column(self.state).map(|column| &mut spent[column]) {
             *s += (now - self.since).max(0);
         }
         spent
@@ -256,7 +235,7 @@ impl Elem {
             avg_mem_kb: u.avg_mem_kb,
             asked_mb: self.asked_mb,
             slots: self.hosts.iter().map(|h| i64::from(h.1)).sum(),
-            ran: self.times(now).get(State::Run as usize).map_or(0.0, |n| *n as f64),
+            ran: column(JobState::Run).map_or(0.0, |column| self.times(now)[column] as f64),
             cpu: u.cpu_secs(),
             peak: f64::from(u.cpu_peak) / 100.0,
             peak_secs: i64::from(u.cpu_peak_secs),
@@ -275,12 +254,12 @@ impl Elem {
         let asked = Some(&s.eff_res_req).filter(|req| req.contains("mem="));
         self.asked_mb = asked.and_then(|req| requested_mb(req)).unwrap_or(0.0);
         self.starts.push(time);
-        self.enter(time, State::Run);
+        self.enter(time, JobState::Run);
     }
 
     fn status(&mut self, time: i64, s: &JobStatus) {
-        let Some(state) = State::of(s.status) else { return };
-        let time = if state.finished() && s.end_time > 0 { s.end_time } else { time };
+        let Some(state) = s.status.state() else { return };
+        let time = if state.is_finished() && s.end_time > 0 { s.end_time } else { time };
         self.enter(time, state);
         if let Some(u) = s.usage {
             self.usage = u;
@@ -421,17 +400,17 @@ impl History {
             return;
         }
         let Some(e) = job.elem(at.idx) else { return };
-        if matches!(&rec.event, Event::JobStatus(s) if s.status & (stat::PDONE | stat::PERR) != 0) {
+        if matches!(&rec.event, Event::JobStatus(s) if s.status.post().is_some()) {
             return e.note(rec.time, line);
         }
-        if e.state.finished() && !matches!(rec.event, Event::JobRequeue { .. }) {
+        if e.state.is_finished() && !matches!(rec.event, Event::JobRequeue { .. }) {
             return;
         }
         match &rec.event {
             Event::JobStart(s) => e.start(rec.time, s),
             Event::JobStatus(s) => e.status(rec.time, s),
-            Event::JobRequeue { held: None, .. } => e.enter(rec.time, State::Pend),
-            Event::JobRequeue { .. } => e.enter(rec.time, State::Psusp),
+            Event::JobRequeue { held: None, .. } => e.enter(rec.time, JobState::Pend),
+            Event::JobRequeue { .. } => e.enter(rec.time, JobState::Psusp),
             _ => {}
         }
         let time = if e.end > 0 { e.end } else { rec.time };
@@ -449,7 +428,7 @@ impl History {
             }
             return;
         }
-        let waits = |e: &&mut Elem| !e.apart && matches!(e.state, State::Pend | State::Psusp);
+        let waits = |e: &&mut Elem| !e.apart && e.state.is_pending();
         job.own.values_mut().filter(waits).for_each(|e| e.waited.turn(time, on));
         job.fresh.waited.turn(time, on);
     }

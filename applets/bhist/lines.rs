@@ -4,7 +4,7 @@ use lsf::cli::long_format::push_clean;
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::action::JobAction;
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
-use lsf::model::job::stat;
+use lsf::model::job_state::JobState;
 use lsf::model::reason::{PendReason, susp_text, term_text};
 use lsf::model::specfield::SpecField;
 use lsf::model::{ByteStr, JobRef, signals};
@@ -126,9 +126,14 @@ fn modified(t: &mut String, m: &JobModify) -> Option<()> {
 }
 
 fn status(t: &mut String, s: &JobStatus) -> Option<()> {
-    let _ = match s.status {
-        stat::PEND | stat::PSUSP if s.reason == 0 => write!(t, "Pending;"),
-        stat::PEND | stat::PSUSP => {
+    if let Some(succeeded) = s.status.post() {
+        let how = if succeeded { "done successfully" } else { "failed" };
+        let _ = write!(t, "Post job process {how};");
+        return Some(());
+    }
+    let _ = match s.status.state()? {
+        JobState::Pend | JobState::Psusp if s.reason == 0 => write!(t, "Pending;"),
+        JobState::Pend | JobState::Psusp => {
             let _ = write!(t, "Pending: {}", PendReason::of_number(s.reason).text());
             let note = s.retry.as_ref().map_or("", |retry| &retry.note);
             if !note.is_empty() {
@@ -137,23 +142,21 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
             }
             write!(t, ";")
         }
-        stat::RUN => write!(t, "Running;"),
-        stat::USUSP => write!(t, "Suspended by the user or administrator;"),
-        stat::SSUSP => write!(t, "Suspended: {};", susp_text(s.reason)),
-        b if b & stat::PDONE != 0 => write!(t, "Post job process done successfully;"),
-        b if b & stat::PERR != 0 => write!(t, "Post job process failed;"),
-        b if b & (stat::DONE | stat::EXIT) != 0 => {
+        JobState::Run => write!(t, "Running;"),
+        JobState::Ususp => write!(t, "Suspended by the user or administrator;"),
+        JobState::Ssusp => write!(t, "Suspended: {};", susp_text(s.reason)),
+        state @ (JobState::Done | JobState::Exit) => {
             // A job that never started has no attempt; other logs have no attempts at all.
             let started = s.attempt > 0 || s.usage.is_some() || s.exit_status != 0 || s.cpu > 0.0;
             let raw = (started && !s.unknown_end).then_some(i64::from(s.exit_status));
             let known = started && (raw.is_some() || s.cpu > 0.0);
-            let words = end_words(b & stat::DONE != 0, started, raw);
+            let words = end_words(state == JobState::Done, started, raw);
             let wrote = write!(t, "{words}.{};", cpu_words(known.then_some(s.cpu)));
             push_note(t, " ", &s.after);
             wrote
         }
-        b if b & stat::UNKWN != 0 => write!(t, "Unknown; unable to reach the execution host;"),
-        _ => return None,
+        JobState::Unkwn => write!(t, "Unknown; unable to reach the execution host;"),
+        JobState::Wait | JobState::Zombi => return None,
     };
     Some(())
 }
@@ -161,9 +164,8 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
 /// The sentence after the end of a job that LSF ended: `Completed <exit>; TERM_OWNER: ...`.
 pub fn completed(e: &Event) -> Option<String> {
     let Event::JobStatus(s) = e else { return None };
-    let done = s.status & stat::DONE != 0;
-    let post = s.status & (stat::PDONE | stat::PERR) != 0;
-    if s.exit_info == 0 || post || !(done || s.status & stat::EXIT != 0) {
+    let done = s.status.is_done();
+    if s.exit_info == 0 || s.status.post().is_some() || !s.status.is_finished() {
         return None;
     }
     let (name, text) = term_text(s.exit_info);

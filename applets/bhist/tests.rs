@@ -10,7 +10,8 @@ use lsf::log::codec::read_record;
 use lsf::model::JobRef;
 use lsf::model::action::JobAction;
 use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};
-use lsf::model::job::{JobSpec, Limits, Usage, opt2, stat};
+use lsf::model::job::{JobSpec, Limits, Usage, opt2};
+use lsf::model::job_state::JobState;
 use lsf::proto::client::IdSel;
 
 /// 2026-11-20 09:30:13 UTC.
@@ -76,8 +77,8 @@ fn start(after: i64, at: JobRef, hosts: &[(&str, u32)], res: &str) -> [Record; 3
     [rec(after, Event::JobStart(Box::new(s))), rec(after, accept), rec(after, execute)]
 }
 
-fn status(after: i64, at: JobRef, status: u32, reason: u32) -> Record {
-    let s = JobStatus { at, status, reason, attempt: 1, ..JobStatus::default() };
+fn status(after: i64, at: JobRef, state: JobState, reason: u32) -> Record {
+    let s = JobStatus { at, status: state.into(), reason, attempt: 1, ..JobStatus::default() };
     rec(after, Event::JobStatus(Box::new(s)))
 }
 
@@ -92,7 +93,7 @@ fn end(after: i64, at: JobRef, code: i32, info: u32) -> Record {
     };
     let s = JobStatus {
         at,
-        status: if code == 0 { stat::DONE } else { stat::EXIT },
+        status: JobState::of_end(code == 0).into(),
         end_time: T + after,
         cpu: 0.04,
         exit_status: code << 8,
@@ -115,9 +116,9 @@ fn log() -> Vec<Record> {
     let mut log = vec![new(23, "", "sleep 300", JobSpec::default())];
     let needs = "select[type == local] rusage[mem=4000]";
     log.extend(start(0, at(23, 0), &[("vm", 1)], needs));
-    log.push(status(96, at(23, 0), stat::USUSP, 1));
-    log.push(status(99, at(23, 0), stat::SSUSP, 3));
-    log.push(status(99, at(23, 0), stat::RUN, 0));
+    log.push(status(96, at(23, 0), JobState::Ususp, 1));
+    log.push(status(99, at(23, 0), JobState::Ssusp, 3));
+    log.push(status(99, at(23, 0), JobState::Run, 0));
     log.push(signal(111, at(23, 0), "KILL"));
     log.push(end(111, at(23, 0), 130, 14));
     let wide = JobSpec {
@@ -137,12 +138,12 @@ fn log() -> Vec<Record> {
     log.extend(start(7, at(25, 3), &[("vm3", 1)], ""));
     let held = JobSpec { options2: opt2::HOLD, ..JobSpec::default() };
     log.push(new(26, "held_for_long", "sleep 5", held));
-    log.push(status(50, at(26, 0), stat::PEND, 605));
+    log.push(status(50, at(26, 0), JobState::Pend, 605));
     log.push(new(27, "e\u{1b}[1mé", "x", JobSpec::default()));
     log.push(signal(10, at(27, 0), "DELETEJOB"));
     let never = JobStatus {
         at: at(27, 0),
-        status: stat::EXIT,
+        status: JobState::Exit.into(),
         end_time: T + 10,
         exit_info: 8,
         ..JobStatus::default()
@@ -153,7 +154,7 @@ fn log() -> Vec<Record> {
     log.extend(start(1, at(28, 0), &[("vm", 1)], ""));
     let lost = JobStatus {
         at: at(28, 0),
-        status: stat::EXIT,
+        status: JobState::Exit.into(),
         end_time: T + 21,
         exit_info: 9001,
         attempt: 1,
@@ -550,7 +551,8 @@ fn a_requeue_tells_the_exit_value_and_a_failed_start_what_its_host_said() {
     assert_eq!(said, "Pending: Requeued job is waiting for rescheduling;(exit code 5)");
     let note = "input file </root/in>: Permission denied".to_string();
     let retry = Some(Box::new(Retry { note, ..Retry::default() }));
-    let s = JobStatus { at, status: stat::PEND, reason: 10, retry, ..JobStatus::default() };
+    let s =
+        JobStatus { at, status: JobState::Pend.into(), reason: 10, retry, ..JobStatus::default() };
     let said = super::lines::sentence(&Event::JobStatus(Box::new(s)), false).unwrap();
     let want =
         "Pending: Unable to open job's I/O buffers: input file </root/in>: Permission denied;";

@@ -3,13 +3,14 @@
 
 use super::figures::{EFFICIENCY_COLS, efficiency, eligible_secs, kept_secs, wait_limit};
 use super::reasons;
-use super::show::{Show, host_words, is_finished, is_pending, push_hosts_joined};
+use super::show::{Show, host_words, is_finished, is_pending, is_suspended, push_hosts_joined};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{Column, Fields, in_unit};
 use lsf::cli::job_rows::{Cell, Row};
 use lsf::cli::long_format::{Efficiency, mem_words, size_words};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
+use lsf::model::job_state::JobState;
 use lsf::model::reason::{susp, susp_text, term_text};
 use lsf::proto::client::Col;
 use std::fmt::Write;
@@ -470,18 +471,18 @@ fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
 
 /// The reason given to bstop, unless LSF has suspended the job for another reason since.
 fn suspend_reason(o: &mut String, r: &Row, _: &Show) {
-    let (stat, code) = (r.text(Col::Stat), r.int(Col::SuspReason) as u32);
+    let code = r.int(Col::SuspReason) as u32;
     let from = o.len();
-    if stat != "SSUSP" || code == susp::RESUMED {
+    if r.state() != Some(JobState::Ssusp) || code == susp::RESUMED {
         issued(o, r, SUSPEND, REASON);
     }
-    if o.len() == from && matches!(&*stat, "SSUSP" | "USUSP") {
+    if o.len() == from && is_suspended(r) {
         o.push_str(susp_text(code));
     }
 }
 
 fn exit_reason(o: &mut String, r: &Row, _: &Show) {
-    if r.text(Col::Stat) == "EXIT" && r.int(Col::ExitInfo) > 0 {
+    if r.state() == Some(JobState::Exit) && r.int(Col::ExitInfo) > 0 {
         let (name, text) = term_text(r.int(Col::ExitInfo) as u32);
         let _ = write!(o, "{name}: {text}");
     }
@@ -497,8 +498,7 @@ struct Given {
 }
 
 fn given_time(r: &Row) -> Option<Given> {
-    let stat = r.text(Col::Stat);
-    if is_pending(&stat) || is_finished(&stat) || r.int(Col::StartTime) == 0 {
+    if is_pending(r) || is_finished(r) || r.int(Col::StartTime) == 0 {
         return None;
     }
     let limit = limit(r, "run");
@@ -520,10 +520,9 @@ pub fn time_left(o: &mut String, r: &Row, _: &Show) {
 
 /// The end; of a job that runs the one to expect, and by what.
 fn finish(o: &mut String, r: &Row, s: &Show, form: fn(&Clock, &mut String, i64)) {
-    let suspended = matches!(&*r.text(Col::Stat), "SSUSP" | "USUSP");
     if r.int(Col::EndTime) > 0 {
         form(&s.clock, o, r.int(Col::EndTime));
-    } else if let Some(Given { secs, by, .. }) = given_time(r).filter(|_| !suspended) {
+    } else if let Some(Given { secs, by, .. }) = given_time(r).filter(|_| !is_suspended(r)) {
         form(&s.clock, o, s.now + secs - r.int(Col::RunTime));
         let _ = write!(o, " {by}");
     }
@@ -547,11 +546,11 @@ pub fn eligible(r: &Row) -> bool {
         let code = p.list().first().and_then(Cell::int);
         matches!(code, Some(2 | 3 | 4 | 301 | 302 | 9001))
     };
-    r.text(Col::Stat) == "PEND" && !r.list(Col::PendReasons).iter().any(waits)
+    r.state() == Some(JobState::Pend) && !r.list(Col::PendReasons).iter().any(waits)
 }
 
 fn pendstate(o: &mut String, r: &Row, _: &Show) {
-    o.push_str(match (is_pending(&r.text(Col::Stat)), eligible(r)) {
+    o.push_str(match (is_pending(r), eligible(r)) {
         (false, _) => "NOTPEND",
         (_, true) => "EPEND",
         (_, false) => "IPEND",

@@ -14,7 +14,7 @@ pub fn kept_secs(r: &Row, option: &str) -> Option<i64> {
 pub fn wait_limit(r: &Row, option: &str) -> Option<i64> {
     let at = usize::from(option == "eptl");
     let of_queue = || r.list(Col::PendLimits).get(at).and_then(Cell::int);
-    kept_secs(r, option).or_else(of_queue).filter(|_| is_pending(&r.text(Col::Stat)))
+    kept_secs(r, option).or_else(of_queue).filter(|_| is_pending(r))
 }
 
 /// Seconds of waiting in which nothing but room was missing, where that is tracked.

@@ -234,7 +234,7 @@ impl Listing {
         } = self;
         each_row(rows, cols, |r| {
             mark(&r, select, wanted, seen);
-            *unfinished += usize::from(!is_finished(&r.text(Col::Stat)));
+            *unfinished += usize::from(!is_finished(&r));
             if !keep.has(&r) {
                 return;
             }

@@ -16,6 +16,7 @@ use lsf::cli::submission::{
 };
 use lsf::model::further::{self, copies, host_lines};
 use lsf::model::job::Limits;
+use lsf::model::job_state::JobState;
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::collections::BTreeMap;
@@ -121,16 +122,15 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
             paragraph(out, &text, wrap);
         }
     }
-    let stat = r.text(Col::Stat);
-    if is_finished(&stat) {
-        ended(out, r, s, &stat);
-    } else if !is_pending(&stat) && r.int(Col::UsageTime) > 0 {
+    if is_finished(r) {
+        ended(out, r, s);
+    } else if !is_pending(r) && r.int(Col::UsageTime) > 0 {
         usage(out, r, s);
     }
     memory(out, r);
     run_time(out, r);
-    why(out, r, s, &stat);
-    pending_time(out, r, &stat);
+    why(out, r, s);
+    pending_time(out, r);
     out.push_str("\n SCHEDULING PARAMETERS:\n");
     thresholds(out, &threshold_pairs(r));
     external_thresholds(out, &external_pairs(r));
@@ -324,12 +324,12 @@ fn push_all_hosts(t: &mut String, r: &Row) {
     }
 }
 
-fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
+fn ended(out: &mut String, r: &Row, s: &Show) {
     let wrap = !s.unwrapped;
     let mut t = String::new();
     stamp(&mut t, s, r.int(Col::EndTime));
     let status = r.cell(Col::WaitStatus).int();
-    let (done, started) = (stat == "DONE", has_hosts(r));
+    let (done, started) = (r.state() == Some(JobState::Done), has_hosts(r));
     let cpu = s.cpu(r, Col::CpuUsed);
     let known = started && (status.is_some() || cpu > 0.0);
     t.push_str(&end_words(done, started, status));
@@ -353,7 +353,7 @@ fn ended(out: &mut String, r: &Row, s: &Show, stat: &str) {
         t.clear();
         stamp(&mut t, s, r.int(Col::EndTime));
         let (name, text) = term_text(info as u32);
-        let word = if stat == "DONE" { "done" } else { "exit" };
+        let word = if done { "done" } else { "exit" };
         let _ = write!(t, "Completed <{word}>; {name}: {text}.");
         paragraph(out, &t, wrap);
     }
@@ -436,9 +436,9 @@ fn run_time(out: &mut String, r: &Row) {
     }
 }
 
-fn why(out: &mut String, r: &Row, s: &Show, stat: &str) {
+fn why(out: &mut String, r: &Row, s: &Show) {
     let from = out.len();
-    if is_pending(stat) {
+    if is_pending(r) {
         out.push_str(" PENDING REASONS:\n");
     } else {
         out.push_str(" SUSPENDING REASONS:\n");
@@ -452,7 +452,7 @@ fn why(out: &mut String, r: &Row, s: &Show, stat: &str) {
 
 /// How a job has waited (TRACK_ELIGIBLE_PENDINFO), and how long it may: that the limits are told
 /// is documented, not how.
-fn pending_time(out: &mut String, r: &Row, stat: &str) {
+fn pending_time(out: &mut String, r: &Row) {
     let head = out.len();
     let lines = [
         (ELIGIBLE_TIME, eligible_secs(r)),
@@ -461,7 +461,7 @@ fn pending_time(out: &mut String, r: &Row, stat: &str) {
         ("Eligible pending time limit", wait_limit(r, "eptl")),
     ];
     pending_times(out, " ", &lines);
-    if out.len() > head && is_pending(stat) {
+    if out.len() > head && is_pending(r) {
         out.insert(head, '\n');
     }
 }

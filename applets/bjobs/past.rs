@@ -196,7 +196,7 @@ mod tests {
     use lsf::log::codec::{write_finish, write_record};
     use lsf::model::JobRef;
     use lsf::model::event::{Event, Finish, JobNew, Record};
-    use lsf::model::job::stat;
+    use lsf::model::job_state::JobState;
 
     /// A directory of logs: job 7 in the current one and, as another job, in the one before; 8 in
     /// the one before; 9, and element 2 of 10, in lsb.acct alone; 11 nowhere.
@@ -223,7 +223,7 @@ mod tests {
                 event_time: T,
                 submit_time: T - 9,
                 start_time: T - 5,
-                status: stat::DONE,
+                status: JobState::Done.into(),
                 spec,
                 ..Finish::default()
             };

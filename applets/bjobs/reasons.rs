@@ -1,7 +1,7 @@
 //! Why a job waits or stands still (bjobs(1) -p, -s): ` text: N hosts;`, ` text: 1 host;`, `
 //! text;`; and the summary of -psum.
 
-use super::show::{Show, is_pending};
+use super::show::{Show, is_pending, is_suspended};
 use lsf::cli::job_rows::{Cell, Row};
 use lsf::cli::long_format::push_clean;
 use lsf::model::reason::{PendReason, susp_text};
@@ -94,11 +94,10 @@ fn pending<'r>(r: &Row<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
 
 /// The reason lines of a job in a state that has reasons; else nothing.
 pub fn push(out: &mut String, r: &Row, s: &Show) {
-    let stat = r.text(Col::Stat);
-    if matches!(&*stat, "SSUSP" | "USUSP") {
+    if is_suspended(r) {
         let _ = writeln!(out, " {};", susp_text(r.int(Col::SuspReason) as u32));
     }
-    if !is_pending(&stat) {
+    if !is_pending(r) {
         return;
     }
     let mut line = |reason: &Reason| {
@@ -172,7 +171,7 @@ impl PendSum {
 
     pub fn add(&mut self, r: &Row, s: &Show) {
         // with -a and the like others come too
-        if !is_pending(&r.text(Col::Stat)) {
+        if !is_pending(r) {
             return;
         }
         let most = if s.level == 1 { 1 } else { usize::MAX };

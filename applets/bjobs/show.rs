@@ -3,6 +3,7 @@
 use lsf::cli::clock::Clock;
 use lsf::cli::job_rows::{Cell, Row};
 use lsf::cli::long_format::push_clean;
+use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -141,11 +142,16 @@ pub fn has_hosts(r: &Row) -> bool {
 }
 
 /// Is the job waiting, rather than started or over?
-pub fn is_pending(stat: &str) -> bool {
-    matches!(stat, "PEND" | "PSUSP")
+pub fn is_pending(r: &Row) -> bool {
+    r.state().is_some_and(JobState::is_pending)
+}
+
+/// Is the job suspended after its start?
+pub fn is_suspended(r: &Row) -> bool {
+    r.state().is_some_and(JobState::is_suspended)
 }
 
 /// Is the job over?
-pub fn is_finished(stat: &str) -> bool {
-    matches!(stat, "DONE" | "EXIT")
+pub fn is_finished(r: &Row) -> bool {
+    r.state().is_some_and(JobState::is_finished)
 }

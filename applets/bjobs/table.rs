@@ -5,6 +5,7 @@ use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
 use lsf::cli::job_rows::Row;
 use lsf::cli::long_format::push_clean;
+use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
@@ -122,17 +123,17 @@ fn common(out: &mut String, r: &Row, s: &Show, all_hosts: bool) {
     out.push(' ');
     s.cell(out, &r.text(Col::FromHost), 11);
     out.push(' ');
-    exec_host(out, r, s, &stat, all_hosts);
+    exec_host(out, r, s, all_hosts);
     out.push(' ');
     s.tail_cell(out, &r.text(Col::Name), 10);
     out.push(' ');
 }
 
 /// The EXEC_HOST column: the first host of several, or all of them, then never blank.
-fn exec_host(out: &mut String, r: &Row, s: &Show, stat: &str, all: bool) {
+fn exec_host(out: &mut String, r: &Row, s: &Show, all: bool) {
     const WIDTH: usize = 11;
     if !has_hosts(r) {
-        let none = if all || !is_pending(stat) { "   -" } else { "" };
+        let none = if all || !is_pending(r) { "   -" } else { "" };
         return s.cell(out, none, WIDTH);
     }
     if all {
@@ -253,14 +254,14 @@ impl Sum {
     pub fn add(&mut self, r: &Row) {
         let held: i64 = r.hosts(Col::ExecHosts).map(|(_, n)| n).sum();
         let slots = if held > 0 { held } else { r.int(Col::MinSlots).max(1) };
-        match &*r.text(Col::Stat) {
-            "RUN" => self.run += slots,
-            "SSUSP" => self.ssusp += slots,
-            "USUSP" => self.ususp += slots,
-            "UNKWN" | "ZOMBI" => self.unknown += slots,
-            "PEND" => self.pend += slots,
-            "PSUSP" => self.psusp += slots,
-            _ => {}
+        match r.state() {
+            Some(JobState::Run) => self.run += slots,
+            Some(JobState::Ssusp) => self.ssusp += slots,
+            Some(JobState::Ususp) => self.ususp += slots,
+            Some(JobState::Unkwn | JobState::Zombi) => self.unknown += slots,
+            Some(JobState::Pend) => self.pend += slots,
+            Some(JobState::Psusp) => self.psusp += slots,
+            Some(JobState::Done | JobState::Exit | JobState::Wait) | None => {}
         }
     }
 

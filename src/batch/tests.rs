@@ -12,6 +12,7 @@ use crate::model::JobKey;
 use crate::model::event::{Event, Record};
 use crate::model::job::SpoolRef;
 use crate::model::job::{End, JobSpec, Usage, opt2};
+use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
 use crate::model::reason::err;
 use crate::model::{ByteStr, JobRef, Now};
@@ -255,7 +256,7 @@ impl Rig {
 
     fn stat(&self, job: u32, idx: u32) -> &'static str {
         let view = self.mbd.state.job(job).and_then(|j| j.view(idx)).map(|v| v.stat());
-        crate::batch::query::job_columns::stat_name(view.unwrap_or(0))
+        view.map_or("", JobState::name)
     }
 
     fn kill(&mut self, conn: ConnId, job: u32) -> i32 {

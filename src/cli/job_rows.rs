@@ -5,6 +5,7 @@
 //! next to nothing. Invariant: a row has exactly the cells of the columns asked for.
 
 use crate::model::bytes::b64_decode;
+use crate::model::job_state::JobState;
 use crate::proto::client::Col;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,10 @@ impl<'r, 'a> Row<'r, 'a> {
     }
     pub fn text(&self, c: Col) -> Cow<'r, str> {
         self.cell(c).text()
+    }
+    /// The state; `None`: one that this version does not know.
+    pub fn state(&self) -> Option<JobState> {
+        JobState::of_name(&self.text(Col::Stat))
     }
     /// The integer of a column, 0 where there is none.
     pub fn int(&self, c: Col) -> i64 {

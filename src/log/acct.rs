@@ -10,7 +10,7 @@ use super::record_walk::{PlaceContents, RecordWalker};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
-use crate::model::job::{JobSpec, stat};
+use crate::model::job::JobSpec;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
@@ -54,7 +54,7 @@ impl Ended<'_> {
             exec_hosts: start.map_or(Vec::new(), |start| {
                 start.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect()
             }),
-            status: s.status & (stat::DONE | stat::EXIT),
+            status: s.status.end(),
             host_factor: start.map_or(0.0, |start| start.host_factor),
             usage: s.usage,
             exit_status: s.exit_status,
@@ -151,7 +151,7 @@ pub fn ahead(
         return Ok(None);
     }
     let ended = |record: &Record| match &record.event {
-        Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => Some(s.at),
+        Event::JobStatus(s) if s.status.is_finished() => Some(s.at),
         _ => None,
     };
     let known: HashSet<JobRef> = records.iter().filter_map(ended).collect();

@@ -5,6 +5,7 @@
 use super::action::JobAction;
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
+use super::job_state::LoggedStatus;
 use super::reason::PendReason;
 use super::specfield::SpecField;
 use std::sync::Arc;
@@ -84,8 +85,7 @@ pub struct JobStart {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobStatus {
     pub at: JobRef,
-    /// `job::stat` bits.
-    pub status: u32,
+    pub status: LoggedStatus,
     /// Pending or suspending reason code; 0 none.
     pub reason: u32,
     pub subreason: u32,
@@ -333,8 +333,8 @@ pub struct Finish {
     pub spec: JobSpec,
     /// `name[list]` for an array, as JOB_NEW has it.
     pub exec_hosts: Vec<(String, u32)>,
-    /// `job::stat::EXIT` or `DONE`.
-    pub status: u32,
+    /// EXIT or DONE.
+    pub status: LoggedStatus,
     pub host_factor: f64,
     pub usage: Option<Usage>,
     pub exit_status: i32,

@@ -7,21 +7,6 @@ pub use super::limits::Limits;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Job status bits, as logged.
-pub mod stat {
-    pub const PEND: u32 = 0x01;
-    pub const PSUSP: u32 = 0x02;
-    pub const RUN: u32 = 0x04;
-    pub const SSUSP: u32 = 0x08;
-    pub const USUSP: u32 = 0x10;
-    pub const EXIT: u32 = 0x20;
-    pub const DONE: u32 = 0x40;
-    /// Beside DONE or EXIT: what runs after the job has succeeded, or failed.
-    pub const PDONE: u32 = 0x80;
-    pub const PERR: u32 = 0x100;
-    pub const UNKWN: u32 = 0x10000;
-}
-
 /// Exceptions of a job (lsbatch numbering), as logged.
 pub mod except {
     pub const OVERRUN: u32 = 0x02;

@@ -7,6 +7,7 @@ pub mod further;
 pub mod idmap;
 pub mod ids;
 pub mod job;
+pub mod job_state;
 pub mod limits;
 pub mod reason;
 pub mod signals;

@@ -66,7 +66,7 @@ const LISTINGS: &[Listing] = &[
     Listing {
         page: "bacct.1",
         sources: &["applets/bacct/jobs.rs", "applets/bacct/sums.rs"],
-        others: &["DONE", "EXIT"],
+        others: &[],
     },
     Listing { page: "bhist.1", sources: &["applets/bhist/show.rs"], others: &[] },
     Listing {

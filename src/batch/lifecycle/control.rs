@@ -6,7 +6,7 @@ use crate::batch::state::{Elem, ElemState, ElementView, Phase};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{Event, JobSignal, JobStatus};
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::client::{Control, Requeue, Verb};
@@ -95,7 +95,7 @@ impl Mbatchd {
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(cx, a, *which, at);
         }
-        let (status, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
+        let (state, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
             Some(view @ crate::batch::state::ElementView::Untouched(held)) => {
                 (view.stat(), None, held)
@@ -124,7 +124,7 @@ impl Mbatchd {
                 self.act_on(cx, key, Act::Signal { number: *number });
             }
             (Verb::Stop, None) => self.stop_pending(cx, a, at, held),
-            (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, status),
+            (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, state),
             (Verb::Resume, None) => {
                 let locked =
                     held == Some(PendReason::AdminStop) && !self.site.params().enable_user_resume;
@@ -133,7 +133,7 @@ impl Mbatchd {
                 }
                 if held.is_some() {
                     self.signal_event(cx, a, at, JobAction::Resume, never(at));
-                    self.pend_event(cx, at, stat::PEND, PendReason::Resumed);
+                    self.pend_event(cx, at, JobState::Pend, PendReason::Resumed);
                 }
             }
             (Verb::Resume, Some(key)) => return self.resume_running(cx, a, at, key),
@@ -159,7 +159,7 @@ impl Mbatchd {
         let why = if a.by_admin { PendReason::AdminStop } else { PendReason::UserStop };
         if held.is_none() || (a.by_admin && held != Some(why)) {
             self.signal_event(cx, a, at, JobAction::Stop, never(at));
-            self.pend_event(cx, at, stat::PSUSP, why);
+            self.pend_event(cx, at, JobState::Psusp, why);
         }
     }
 
@@ -177,14 +177,14 @@ impl Mbatchd {
         a: &Asked,
         at: JobRef,
         key: JobKey,
-        status: u32,
+        state: JobState,
     ) {
         let why = if a.by_admin { susp::ADMIN } else { susp::USER };
         self.signal_event(cx, a, at, JobAction::Stop, key);
-        if status == stat::USUSP {
+        if state == JobState::Ususp {
             // its owner has stopped it: from now on it is not he who resumes it
             if a.by_admin {
-                self.phase_event(cx, at, key.attempt, stat::USUSP, why);
+                self.phase_event(cx, at, key.attempt, JobState::Ususp, why);
             }
             return;
         }
@@ -213,7 +213,7 @@ impl Mbatchd {
         if let Some(Phase::Ususp(_)) = phase {
             self.signal_event(cx, a, at, JobAction::Resume, key);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };
-            self.phase_event(cx, at, key.attempt, stat::SSUSP, why);
+            self.phase_event(cx, at, key.attempt, JobState::Ssusp, why);
         }
         if shut {
             if let Some(run) = self.state.running_mut(key) {
@@ -254,8 +254,9 @@ impl Mbatchd {
         self.emit(cx, Event::JobSignal(Box::new(s)));
     }
 
-    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, status: u32, why: PendReason) {
-        let s = JobStatus { at, status, reason: why.number(), ..JobStatus::default() };
+    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, state: JobState, why: PendReason) {
+        let s =
+            JobStatus { at, status: state.into(), reason: why.number(), ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(s)));
     }
 

@@ -14,7 +14,8 @@ use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::event::{Event, JobStatus};
-use crate::model::job::{End, stat};
+use crate::model::job::End;
+use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{susp, term};
 use crate::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, TaskState};
 
@@ -72,7 +73,7 @@ impl Mbatchd {
                 {
                     self.act(cx, t.key, i, Act::Suspend);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
-                    self.phase_event(cx, at, t.key.attempt, stat::RUN, 0);
+                    self.phase_event(cx, at, t.key.attempt, JobState::Run, 0);
                 } else if want != 0 {
                     self.act(cx, t.key, i, Act::Suspend);
                 }
@@ -130,7 +131,7 @@ impl Mbatchd {
             self.act(cx, key, i, Act::Resume);
         } else if !matches!(phase, RunPhase::Ususp(_)) {
             let why = asked.unwrap_or(susp::USER);
-            self.phase_event(cx, key.job_ref(), key.attempt, stat::USUSP, why);
+            self.phase_event(cx, key.job_ref(), key.attempt, JobState::Ususp, why);
         }
     }
 
@@ -168,18 +169,18 @@ impl Mbatchd {
             return;
         }
         let status = match end {
-            End::Status(0) => stat::DONE,
-            End::Status(_) if as_done => stat::DONE,
-            _ => stat::EXIT,
+            End::Status(0) => JobState::Done,
+            End::Status(_) if as_done => JobState::Done,
+            _ => JobState::Exit,
         };
         let exit_info = match (status, info, killed) {
-            (stat::DONE, _, _) if end == End::Status(0) => 0,
+            (JobState::Done, _, _) if end == End::Status(0) => 0,
             (_, 0, Some(k)) => k,
             (_, info, _) => info,
         };
         let record = JobStatus {
             at,
-            status,
+            status: status.into(),
             end_time: t.time,
             cpu: t.usage.cpu_secs(),
             usage: Some(t.usage),
@@ -198,15 +199,15 @@ impl Mbatchd {
     /// The report of a host on the commands after an attempt that has ended.
     pub(crate) fn posted(&mut self, cx: &mut StepContext, t: &TaskState) {
         let at = t.key.job_ref();
-        let bit = match t.post {
-            Post::Done => stat::PDONE,
-            Post::Failed => stat::PERR,
+        let succeeded = match t.post {
+            Post::Done => true,
+            Post::Failed => false,
             Post::None | Post::Running => return,
         };
         let Some(e) = self.state.elem(at).filter(|_| self.state.posts().contains(t.key)) else {
             return;
         };
-        let (status, attempt) = (e.stat() | bit, t.key.attempt);
+        let (status, attempt) = (LoggedStatus::Post { ended: e.stat(), succeeded }, t.key.attempt);
         let status = JobStatus { at, status, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
     }

@@ -5,7 +5,7 @@ use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Finish, JobStatus};
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
 use crate::model::{JobKey, JobRef};
 use crate::proto::machine::Effect;
@@ -16,11 +16,12 @@ impl Mbatchd {
         cx: &mut StepContext,
         at: JobRef,
         attempt: u32,
-        st: u32,
+        state: JobState,
         why: u32,
     ) {
-        let unreached = self.state.elem(at).is_some_and(|e| e.stat() == stat::UNKWN);
-        let status = JobStatus { at, status: st, reason: why, attempt, ..JobStatus::default() };
+        let unreached = self.state.elem(at).is_some_and(|e| e.stat() == JobState::Unkwn);
+        let status =
+            JobStatus { at, status: state.into(), reason: why, attempt, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(status)));
         if unreached {
             self.unknown_event(cx, JobKey { job: at.job, idx: at.idx, attempt });
@@ -48,7 +49,7 @@ impl Mbatchd {
         let now = cx.now.secs();
         let status = JobStatus {
             at,
-            status: if done { stat::DONE } else { stat::EXIT },
+            status: JobState::of_end(done).into(),
             end_time: now,
             exit_info: info,
             ..JobStatus::default()
@@ -80,7 +81,7 @@ impl Mbatchd {
             spec: (**job.spec_at(at.idx)).clone(),
             exec_hosts: run
                 .map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
-            status: if e.done { stat::DONE } else { stat::EXIT },
+            status: JobState::of_end(e.done).into(),
             host_factor: run.map_or(0.0, |r| r.host_factor),
             usage: e.usage,
             exit_status: e.status.unwrap_or(0),
@@ -97,7 +98,7 @@ impl Mbatchd {
     pub(crate) fn unknown_event(&mut self, cx: &mut StepContext, key: JobKey) {
         let status = JobStatus {
             at: key.job_ref(),
-            status: stat::UNKWN,
+            status: JobState::Unkwn.into(),
             attempt: key.attempt,
             ..JobStatus::default()
         };
@@ -109,7 +110,7 @@ impl Mbatchd {
         let Some(run) = self.state.running(key).filter(|r| r.unknown) else { return };
         let status = JobStatus {
             at: key.job_ref(),
-            status: run.phase.stat(),
+            status: run.phase.stat().into(),
             reason: run.phase.reason(),
             attempt: key.attempt,
             ..JobStatus::default()
@@ -122,7 +123,7 @@ impl Mbatchd {
         let at = key.job_ref();
         let end = JobStatus {
             at,
-            status: if done { stat::DONE } else { stat::EXIT },
+            status: JobState::of_end(done).into(),
             end_time: cx.now.secs(),
             exit_info: info,
             attempt: key.attempt,

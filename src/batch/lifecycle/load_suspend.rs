@@ -16,7 +16,7 @@ use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
 use crate::model::action::JobAction;
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
@@ -79,7 +79,7 @@ impl Mbatchd {
                 return true;
             }
             let at = job.key.job_ref();
-            self.phase_event(cx, at, job.key.attempt, stat::SSUSP, why);
+            self.phase_event(cx, at, job.key.attempt, JobState::Ssusp, why);
             self.act(cx, job.key, i, Act::Suspend);
             return true;
         }
@@ -89,7 +89,7 @@ impl Mbatchd {
         });
         for job in stay.iter().filter(|job| job.phase != Phase::Ssusp(susp::RESUME_COND)) {
             let at = job.key.job_ref();
-            self.phase_event(cx, at, job.key.attempt, stat::SSUSP, susp::RESUME_COND);
+            self.phase_event(cx, at, job.key.attempt, JobState::Ssusp, susp::RESUME_COND);
         }
         let best = held.into_iter().max_by_key(|job| (job.priority, std::cmp::Reverse(job.start)));
         if let Some(job) = &best {

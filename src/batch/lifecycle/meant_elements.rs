@@ -4,7 +4,6 @@
 use crate::batch::Mbatchd;
 use crate::batch::state::Job;
 use crate::model::event::JobModify;
-use crate::model::job::stat;
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
 use std::collections::BTreeMap;
@@ -19,15 +18,6 @@ pub(crate) const MAX_PARTS: usize = 1000;
 pub(crate) struct Meant {
     pub part: u32,
     pub elems: Vec<u32>,
-}
-
-/// Has it finished?
-pub(crate) fn over(st: u32) -> bool {
-    st & (stat::DONE | stat::EXIT) != 0
-}
-
-pub(crate) fn waits(st: u32) -> bool {
-    st & (stat::PEND | stat::PSUSP) != 0
 }
 
 /// The elements meant, in order; 0 for the whole job.
@@ -63,7 +53,7 @@ impl Mbatchd {
         for idx in crate::batch::query::selection::elements(&sel.elems) {
             match job.view(idx) {
                 None => not.push((idx, err::NO_JOB)),
-                Some(v) if over(v.stat()) => not.push((idx, err::JOB_FINISH)),
+                Some(v) if v.stat().is_finished() => not.push((idx, err::JOB_FINISH)),
                 Some(_) => by_part.entry(job.part_no(idx)).or_default().push(idx),
             }
         }

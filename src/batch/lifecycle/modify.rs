@@ -7,7 +7,7 @@
 //! is started. Of an array only elements that have not started are affected, and its list of
 //! indices stays; elements that are named become a part of their own (`state::element_groups`).
 
-use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, waits};
+use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT};
 use crate::batch::lifecycle::submit::{
     bad_requirement, check_group, check_host_lines, check_texts, check_times,
 };
@@ -208,7 +208,7 @@ impl Mbatchd {
         let mut any = usize::MAX;
         for _ in 0..UNIT_LOOKS {
             let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
-            match job.view(idx).map(|v| waits(v.stat())) {
+            match job.view(idx).map(|v| v.stat().is_pending()) {
                 Some(true) => work.waiting.push(idx),
                 Some(false) if job.started_from(idx) == Some(idx) => work.started.push(idx),
                 Some(false) => work.over = Some(idx),
@@ -363,7 +363,7 @@ impl Mbatchd {
         if meant.is_empty() {
             return refuse(not.first().map_or(err::NO_JOB, |n| n.1));
         }
-        let waits = |idx: &u32| job.view(*idx).is_some_and(|v| waits(v.stat()));
+        let waits = |idx: &u32| job.view(*idx).is_some_and(|v| v.stat().is_pending());
         let running = match m.id.elems.is_empty() {
             true => job.tally.pend + job.tally.psusp == 0,
             false => !meant.iter().any(|part| part.elems.iter().any(waits)),

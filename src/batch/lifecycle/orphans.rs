@@ -7,7 +7,6 @@ use crate::batch::state::Job;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::DepValue;
 use crate::model::JobRef;
-use crate::model::job::stat;
 use crate::model::reason::term;
 use crate::model::time::US;
 
@@ -75,7 +74,7 @@ impl Mbatchd {
 
     pub(crate) fn waits_at(&self, at: JobRef) -> bool {
         let view = self.state.job(at.job).and_then(|j| j.view(at.idx));
-        view.is_some_and(|v| v.stat() & (stat::PEND | stat::PSUSP) != 0)
+        view.is_some_and(|v| v.stat().is_pending())
     }
 
     /// An orphan ends, if it waits still, and for what can never be.

@@ -12,7 +12,7 @@
 //! Invariant: one request looks at a time (`Works::begin_scan`). Places that were found are kept
 //! for the further jobs of that request: memory and time are those of one look.
 
-use crate::batch::lifecycle::meant_elements::{Meant, named, waits};
+use crate::batch::lifecycle::meant_elements::{Meant, named};
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::place_scan::{PlaceScan, Placed};
 use crate::batch::state::Job;
@@ -116,7 +116,7 @@ impl Mbatchd {
             meant.extend(parts.map(|part| Meant { part, elems: Vec::new() }));
         }
         for m in &mut meant {
-            m.elems.retain(|idx| job.view(*idx).is_some_and(|v| waits(v.stat())));
+            m.elems.retain(|idx| job.view(*idx).is_some_and(|v| v.stat().is_pending()));
         }
         meant.retain(|m| !m.elems.is_empty() || sel.elems.is_empty());
         if job.tally.pend + job.tally.psusp == 0 || meant.is_empty() {

@@ -9,7 +9,8 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus};
-use crate::model::job::{End, exit_code, stat};
+use crate::model::job::{End, exit_code};
+use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, term};
 use crate::proto::sbd::TaskState;
 
@@ -93,7 +94,7 @@ impl Mbatchd {
         if exits {
             return self.exit_unstarted(cx, at, term::PRE_EXEC_FAIL);
         }
-        let status = stat::PSUSP;
+        let status = JobState::Psusp.into();
         let s = JobStatus {
             at,
             status,

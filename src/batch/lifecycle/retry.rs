@@ -8,7 +8,7 @@ use crate::batch::lifecycle::requeue::pause;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, JobStatus, Retry};
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
 use crate::model::{JobRef, cut};
 use crate::proto::sbd::{SbdMsg, TaskState};
@@ -48,7 +48,7 @@ impl Mbatchd {
             };
             let pre_exec = matches!(reason, PendReason::PreExec | PendReason::QueuePreExec);
             let retry = Some(Box::new(self.retry_of(cx, at, host, t, pre_exec)));
-            let (status, attempt, reason) = (stat::PEND, t.key.attempt, reason.number());
+            let (status, attempt, reason) = (JobState::Pend.into(), t.key.attempt, reason.number());
             let s = JobStatus { at, status, reason, attempt, retry, ..JobStatus::default() };
             self.emit(cx, Event::JobStatus(Box::new(s)));
             match pre_exec {
@@ -84,7 +84,7 @@ impl Mbatchd {
         if self.state.tries().of(at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }
-        let (status, reason) = (stat::PSUSP, PendReason::StartLimit.number());
+        let (status, reason) = (JobState::Psusp.into(), PendReason::StartLimit.number());
         let s = JobStatus { at, status, reason, ..JobStatus::default() };
         self.emit(cx, Event::JobStatus(Box::new(s)));
         format!(

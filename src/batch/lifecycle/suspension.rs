@@ -8,7 +8,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::model::action::JobAction;
 use crate::model::event::{Event, JobSignal};
 use crate::model::further::SignalNumber;
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
@@ -46,7 +46,7 @@ impl Mbatchd {
         if let Some(signal) = signal {
             return self.window_signal(cx, key, signal);
         }
-        self.phase_event(cx, key.job_ref(), key.attempt, stat::SSUSP, susp::WINDOW);
+        self.phase_event(cx, key.job_ref(), key.attempt, JobState::Ssusp, susp::WINDOW);
         self.order_for_window(cx, key, None, Act::Suspend);
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Of an array all of it changes, or the elements named (`state::element_groups`).
 
-use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named, waits};
+use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named};
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::works::UNIT;
 use crate::batch::state::Job;
@@ -82,7 +82,9 @@ impl Mbatchd {
         for (elems, spec) in specs {
             let waits = |j: &Job| match elems.is_empty() {
                 true => j.tally.pend + j.tally.psusp > 0,
-                false => elems.iter().any(|idx| j.view(*idx).is_some_and(|v| waits(v.stat()))),
+                false => {
+                    elems.iter().any(|idx| j.view(*idx).is_some_and(|v| v.stat().is_pending()))
+                }
             };
             let now = self.state.job(id).filter(|j| waits(j));
             let first = elems.first().copied();

@@ -6,7 +6,8 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::further;
-use crate::model::job::{except, stat};
+use crate::model::job::except;
+use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
 use crate::proto::client::Col;
 use crate::proto::sbd::Post;
@@ -67,20 +68,6 @@ impl Mbatchd {
     }
 }
 
-/// `PEND` and its like.
-pub fn stat_name(bits: u32) -> &'static str {
-    match bits {
-        stat::PEND => "PEND",
-        stat::PSUSP => "PSUSP",
-        stat::RUN => "RUN",
-        stat::SSUSP => "SSUSP",
-        stat::USUSP => "USUSP",
-        stat::DONE => "DONE",
-        stat::EXIT => "EXIT",
-        _ => "UNKWN",
-    }
-}
-
 impl Shown<'_> {
     fn spec(&self) -> &crate::model::job::JobSpec {
         self.job.spec_of(self.part)
@@ -101,9 +88,18 @@ impl Shown<'_> {
         }
     }
 
-    fn stat(&self) -> u32 {
-        let untouched = if self.held.is_some() { stat::PSUSP } else { stat::PEND };
+    fn stat(&self) -> JobState {
+        let untouched = if self.held.is_some() { JobState::Psusp } else { JobState::Pend };
         self.elem.map_or(untouched, Elem::stat)
+    }
+
+    /// The state, and ZOMBI where an element is to be killed on a host that cannot be asked.
+    fn shown_state(&self) -> JobState {
+        let killed = self.run().is_some_and(|r| r.unknown && r.killed.is_some());
+        match self.stat() {
+            JobState::Unkwn if killed => JobState::Zombi,
+            state => state,
+        }
     }
 
     fn usage(&self) -> Option<crate::model::job::Usage> {
@@ -171,12 +167,7 @@ impl Shown<'_> {
     fn col_run(&self, out: &mut Vec<u8>, col: Col) {
         let run = self.run();
         match col {
-            Col::Stat => {
-                // one that is to be killed where its host cannot be asked
-                let zombie = run.is_some_and(|r| r.unknown && r.killed.is_some());
-                let zombie = zombie && self.stat() == stat::UNKWN;
-                json(out, if zombie { "ZOMBI" } else { stat_name(self.stat()) });
-            }
+            Col::Stat => json(out, self.shown_state().name()),
             Col::ExecHosts => {
                 let names = self.mbd.state.names();
                 let hosts: Vec<(&str, u32)> = run
@@ -359,8 +350,7 @@ impl Shown<'_> {
 
     /// Why it waits, most telling first; `[]` for what does not wait.
     fn pend_reasons(&self, out: &mut Vec<u8>) {
-        let st = self.stat();
-        if st & (stat::PEND | stat::PSUSP) == 0 {
+        if !self.stat().is_pending() {
             out.extend_from_slice(b"[]");
             return;
         }

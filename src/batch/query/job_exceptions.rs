@@ -2,7 +2,7 @@
 
 use crate::batch::Mbatchd;
 use crate::batch::state::{Elem, Job};
-use crate::model::job::{except, stat};
+use crate::model::job::except;
 
 /// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
 const IDLE_AFTER: f64 = 20.0 * 60.0;
@@ -16,7 +16,7 @@ impl Mbatchd {
             let text = queue.conf.raw.get(name)?.text.trim();
             text.parse::<f64>().ok().filter(|n| *n > 0.0)
         };
-        let (ran, over) = (elem.ran(now) as f64, elem.stat() & (stat::DONE | stat::EXIT) != 0);
+        let (ran, over) = (elem.ran(now) as f64, elem.stat().is_finished());
         let cpu = || elem.usage().map_or(0.0, |u| u.cpu_secs());
         let idle = |factor| ran > IDLE_AFTER && cpu() / ran < factor;
         let bit = |on: bool, bit: u32| if on { bit } else { 0 };

@@ -6,7 +6,8 @@ use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::state::{Elem, Job};
 use crate::lang::jobname::{self, JobIdSpec, JobName};
 use crate::model::further;
-use crate::model::job::{JobSpec, stat};
+use crate::model::job::JobSpec;
+use crate::model::job_state::JobState;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{IdSel, JobSelect, Requeue, Which};
@@ -21,10 +22,15 @@ pub(crate) fn stands(states: Which, job: &Job, idx: u32) -> bool {
 pub(crate) fn requeues(which: Requeue, job: &Job, idx: u32) -> bool {
     let run = which.run || !(which.done || which.exit || which.pend);
     job.view(idx).is_some_and(|v| match v.stat() {
-        stat::PEND | stat::PSUSP => which.pend,
-        stat::DONE => which.done,
-        stat::EXIT => which.exit,
-        _ => run,
+        JobState::Pend | JobState::Psusp => which.pend,
+        JobState::Done => which.done,
+        JobState::Exit => which.exit,
+        JobState::Run
+        | JobState::Ssusp
+        | JobState::Ususp
+        | JobState::Wait
+        | JobState::Unkwn
+        | JobState::Zombi => run,
     })
 }
 
@@ -80,8 +86,8 @@ pub fn id_sel(spec: &JobIdSpec) -> Option<IdSel> {
 }
 
 /// Does a state belong to what was asked?
-pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
-    let finished = st & (stat::DONE | stat::EXIT) != 0;
+pub(crate) fn wanted(w: Which, state: JobState, by_id: bool) -> bool {
+    let finished = state.is_finished();
     let none = !(w.all || w.done || w.pend || w.run || w.susp);
     if w.all || (none && by_id) {
         return true;
@@ -90,9 +96,9 @@ pub(crate) fn wanted(w: Which, st: u32, by_id: bool) -> bool {
         return !finished;
     }
     (w.done && finished)
-        || (w.pend && st & (stat::PEND | stat::PSUSP) != 0)
-        || (w.run && st & (stat::RUN | stat::UNKWN) != 0)
-        || (w.susp && st & (stat::SSUSP | stat::USUSP | stat::PSUSP) != 0)
+        || (w.pend && state.is_pending())
+        || (w.run && matches!(state, JobState::Run | JobState::Unkwn | JobState::Zombi))
+        || (w.susp && (state.is_suspended() || state == JobState::Psusp))
 }
 
 impl Mbatchd {

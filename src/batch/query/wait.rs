@@ -83,7 +83,7 @@ impl Mbatchd {
         let ElemState::End(end) = &e.state else { return None };
         Some(Waited::Ended {
             exit_code: crate::model::job::exit_code(end.status),
-            status: e.stat(),
+            status: e.stat().bits(),
             started: end.run.is_some(),
         })
     }

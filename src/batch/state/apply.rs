@@ -9,7 +9,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{Event, JobSignal, JobStart, JobStatus, Record};
-use crate::model::job::stat;
+use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
@@ -104,7 +104,7 @@ impl State {
         let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.hosts.id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
-            Some(v) if v.stat() & (stat::PEND | stat::PSUSP) == 0 => {
+            Some(v) if !v.stat().is_pending() => {
                 return Applied::Rejected("start of a job that is not pending");
             }
             Some(_) => {}
@@ -239,11 +239,14 @@ impl State {
             Some(v) => v.stat(),
             None => return Applied::Rejected("no such job"),
         };
-        if known & (stat::DONE | stat::EXIT) != 0 {
+        if known.is_finished() {
             return self.posted(s);
         }
-        match s.status {
-            stat::PEND => {
+        let LoggedStatus::State(state) = s.status else {
+            return Applied::Rejected("a status this build does not know");
+        };
+        match state {
+            JobState::Pend => {
                 let host = s.retry.as_ref().map(|r| &r.host).filter(|host| !host.is_empty());
                 let host = host.map(|host| self.names.hosts.id(host));
                 self.tries.note_pending(t, s, host);
@@ -257,20 +260,22 @@ impl State {
                     e.state = ElemState::Pend(Pend { since, held: None, reason });
                 })
             }
-            stat::PSUSP => self.set(s.at, |e| {
+            JobState::Psusp => self.set(s.at, |e| {
                 e.attempts = e.attempts.max(s.attempt);
                 let held = Some(PendReason::of_number(s.reason));
                 e.state = ElemState::Pend(Pend { since: t, held, reason: None });
             }),
-            stat::RUN | stat::SSUSP | stat::USUSP => self.set(s.at, |e| {
+            JobState::Run | JobState::Ssusp | JobState::Ususp => self.set(s.at, |e| {
                 e.attempts = e.attempts.max(s.attempt);
                 if let ElemState::Run(r) = &mut e.state {
-                    run_phase(r, t, s);
+                    run_phase(r, t, state, s);
                 }
             }),
-            stat::UNKWN => self.with_run(s.at, |r| r.unknown = true),
-            stat::DONE | stat::EXIT => self.finish(t, s),
-            _ => Applied::Rejected("a status this build does not know"),
+            JobState::Unkwn => self.with_run(s.at, |r| r.unknown = true),
+            JobState::Done | JobState::Exit => self.finish(t, s),
+            JobState::Wait | JobState::Zombi => {
+                Applied::Rejected("a status this build does not know")
+            }
         }
     }
 
@@ -279,7 +284,7 @@ impl State {
         let mut key = None;
         self.waited_until(end_time, s.at);
         let forced = matches!(s.exit_info, term::FORCE_OWNER | term::FORCE_ADMIN);
-        if s.unknown_end && self.elem(s.at).is_some_and(|e| forced || e.stat() == stat::UNKWN) {
+        if s.unknown_end && self.elem(s.at).is_some_and(|e| forced || e.stat() == JobState::Unkwn) {
             self.leave(s.at);
         }
         let did = self.set(s.at, |e| {
@@ -301,7 +306,7 @@ impl State {
             key = run.as_ref().filter(|_| s.post).map(|r| r.key);
             e.state = ElemState::End(Box::new(End {
                 end_time,
-                done: s.status == stat::DONE,
+                done: s.status.is_done(),
                 status,
                 exit_info: s.exit_info,
                 unknown: s.unknown_end,
@@ -339,7 +344,7 @@ impl State {
         if self.elem(at).is_some_and(unasked) && !uncounted {
             self.tries.count_requeue(at);
         }
-        if self.elem(at).is_some_and(|e| e.stat() == stat::UNKWN) {
+        if self.elem(at).is_some_and(|e| e.stat() == JobState::Unkwn) {
             self.leave(at);
         }
         let passed = if t < self.started_at { &[] } else { passed };
@@ -354,10 +359,10 @@ impl State {
 
     /// The post-execution of a job that has ended is over.
     fn posted(&mut self, s: &JobStatus) -> Applied {
-        let post = match s.status & (stat::PDONE | stat::PERR) {
-            0 => return Applied::Rejected("the job has finished already"),
-            stat::PDONE => Post::Done,
-            _ => Post::Failed,
+        let post = match s.status.post() {
+            None => return Applied::Rejected("the job has finished already"),
+            Some(true) => Post::Done,
+            Some(false) => Post::Failed,
         };
         let mut key = None;
         let did = self.set(s.at, |e| {
@@ -452,23 +457,23 @@ impl State {
     }
 }
 
-fn run_phase(r: &mut Run, t: i64, s: &JobStatus) {
+fn run_phase(r: &mut Run, t: i64, state: JobState, s: &JobStatus) {
     let was = matches!(r.phase, Phase::Ssusp(_) | Phase::Ususp(_));
-    let phase = match s.status {
-        stat::RUN => Phase::Running,
-        stat::SSUSP => Phase::Ssusp(if s.reason == 0 { susp::RESUMED } else { s.reason }),
+    let phase = match state {
+        JobState::Run => Phase::Running,
+        JobState::Ssusp => Phase::Ssusp(if s.reason == 0 { susp::RESUMED } else { s.reason }),
         _ => Phase::Ususp(if s.reason == 0 { susp::USER } else { s.reason }),
     };
     // heard of again, it is as it was: what was asked for meanwhile stays open
-    let as_before = phase == r.phase || s.status == stat::RUN && r.phase == Phase::Starting;
+    let as_before = phase == r.phase || state == JobState::Run && r.phase == Phase::Starting;
     if std::mem::take(&mut r.unknown) && as_before {
         return;
     }
     r.phase = phase;
-    if s.status != stat::SSUSP {
+    if state != JobState::Ssusp {
         r.soft.asked = None;
     }
-    match (was, s.status == stat::RUN) {
+    match (was, state == JobState::Run) {
         (false, false) => r.susp_since = t,
         (true, true) => {
             r.susp_total += (t - r.susp_since).max(0);

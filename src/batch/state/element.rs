@@ -3,7 +3,8 @@
 use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
-use crate::model::job::{Usage, stat};
+use crate::model::job::Usage;
+use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, susp};
 use crate::proto::sbd::Post;
 use std::mem::take;
@@ -120,12 +121,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Status bits.
-    pub fn stat(self) -> u32 {
+    pub fn stat(self) -> JobState {
         match self {
-            Phase::Starting | Phase::Running => stat::RUN,
-            Phase::Ssusp(_) => stat::SSUSP,
-            Phase::Ususp(_) => stat::USUSP,
+            Phase::Starting | Phase::Running => JobState::Run,
+            Phase::Ssusp(_) => JobState::Ssusp,
+            Phase::Ususp(_) => JobState::Ususp,
         }
     }
     /// The suspending reason; 0 none.
@@ -178,15 +178,14 @@ impl Run {
 }
 
 impl Elem {
-    /// Status bits.
-    pub fn stat(&self) -> u32 {
+    pub fn stat(&self) -> JobState {
         match &self.state {
-            ElemState::Pend(p) if p.held.is_some() => stat::PSUSP,
-            ElemState::Pend(_) => stat::PEND,
-            ElemState::Run(r) if r.unknown => stat::UNKWN,
+            ElemState::Pend(p) if p.held.is_some() => JobState::Psusp,
+            ElemState::Pend(_) => JobState::Pend,
+            ElemState::Run(r) if r.unknown => JobState::Unkwn,
             ElemState::Run(r) => r.phase.stat(),
-            ElemState::End(e) if e.done => stat::DONE,
-            ElemState::End(_) => stat::EXIT,
+            ElemState::End(e) if e.done => JobState::Done,
+            ElemState::End(_) => JobState::Exit,
         }
     }
     pub fn run(&self) -> Option<&Run> {
@@ -224,10 +223,10 @@ pub enum ElementView<'a> {
 }
 
 impl ElementView<'_> {
-    pub fn stat(&self) -> u32 {
+    pub fn stat(&self) -> JobState {
         match self {
-            ElementView::Untouched(None) => stat::PEND,
-            ElementView::Untouched(Some(_)) => stat::PSUSP,
+            ElementView::Untouched(None) => JobState::Pend,
+            ElementView::Untouched(Some(_)) => JobState::Psusp,
             ElementView::Own(e) => e.stat(),
         }
     }

@@ -86,7 +86,7 @@ fn what_is_killed_may_count_as_done() {
     r.reread();
     r.report(conn, key, killed.clone());
     assert_eq!(r.stat(id, 0), "DONE");
-    assert_eq!((r.acct[0].status, r.acct[0].exit_info), (0x40, term::OWNER));
+    assert_eq!((r.acct[0].status.bits(), r.acct[0].exit_info), (0x40, term::OWNER));
     assert_eq!(r.starts()[0].1.job, next);
     // with -r or a signal it is as ever
     let other = r.submit(spec("z")).unwrap();

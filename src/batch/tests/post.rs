@@ -23,7 +23,7 @@ impl Rig {
     /// Status bits of the records of the job, the last first.
     fn statuses(&self, job: u32) -> Vec<u32> {
         let of = |r: &Record| match &r.event {
-            Event::JobStatus(s) if s.at.job == job => Some(s.status),
+            Event::JobStatus(s) if s.at.job == job => Some(s.status.bits()),
             _ => None,
         };
         self.log.iter().rev().filter_map(of).collect()

@@ -5,7 +5,7 @@ use super::*;
 use crate::batch::site::rules::{Consumer, Counter};
 use crate::model::event::JobStatus;
 use crate::model::further::Further;
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
@@ -58,8 +58,8 @@ impl Rig {
         said
     }
 
-    fn apply_status(&mut self, at: JobRef, status: u32) {
-        let s = JobStatus { at, status, end_time: 1, ..JobStatus::default() };
+    fn apply_status(&mut self, at: JobRef, state: JobState) {
+        let s = JobStatus { at, status: state.into(), end_time: 1, ..JobStatus::default() };
         let time = self.now.secs();
         self.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
     }
@@ -137,7 +137,7 @@ fn mixed(r: &mut Rig) -> u32 {
     let job = r.submit(JobSpec { name, ..spec("x") }).unwrap();
     assert_eq!(r.stat(job, 4), "RUN");
     for idx in 5..=MANY {
-        let status = if idx % 2 == 0 { stat::PSUSP } else { stat::EXIT };
+        let status = if idx % 2 == 0 { JobState::Psusp } else { JobState::Exit };
         r.apply_status(JobRef { job, idx }, status);
     }
     job
@@ -516,7 +516,7 @@ fn change_of_very_many_named_started_elements_is_done_in_short_turns() {
     let mut r = Rig::of(c);
     let job = started(&mut r, STARTED);
     for idx in [1, 2, 3, STARTED] {
-        r.apply_status(JobRef { job, idx }, stat::DONE);
+        r.apply_status(JobRef { job, idx }, JobState::Done);
     }
     let named = |first, last, mem| {
         let id = IdSel { job, elems: vec![(first, last, 1)] };
@@ -532,7 +532,7 @@ fn change_of_very_many_named_started_elements_is_done_in_short_turns() {
     assert_eq!(acts.len(), STARTED as usize - 4, "each host is told of each element once");
     // of those that are over all is said at once
     for idx in 4..STARTED {
-        r.apply_status(JobRef { job, idx }, stat::DONE);
+        r.apply_status(JobRef { job, idx }, JobState::Done);
     }
     match r.bounded("bmod -R of what is over", USER, named(1, STARTED, 8)) {
         Some(Msg::Refused(refusal)) => assert_eq!(refusal.code, err::JOB_FINISH),
@@ -557,7 +557,7 @@ fn elements_behind_very_many_that_wait_by_themselves_are_found_without_a_walk() 
         // the first of them could not be started, the others can be at once
         let retry = crate::model::event::Retry { until, ..Default::default() };
         let retry = (idx <= 4 + WAIT).then(|| Box::new(retry));
-        let failed = JobStatus { at, status: stat::PEND, retry, ..JobStatus::default() };
+        let failed = JobStatus { at, status: JobState::Pend.into(), retry, ..JobStatus::default() };
         recorded(&mut r, Event::JobStatus(Box::new(failed)));
     }
     r.mbd.refresh(job);
@@ -577,7 +577,7 @@ fn elements_behind_very_many_that_wait_by_themselves_are_found_without_a_walk() 
     let first = JobRef { job, idx: 7 };
     let resumed = JobStatus {
         at: first,
-        status: stat::PEND,
+        status: JobState::Pend.into(),
         reason: PendReason::Resumed.number(),
         ..Default::default()
     };
@@ -681,7 +681,7 @@ fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
     let one = || JobSpec { name: "s".into(), begin_time, ..spec("x") };
     let jobs: Vec<u32> = (0..5000).map(|_| job_of(r.ask(USER, submit(one())))).collect();
     for job in &jobs[..4999] {
-        r.apply_status(JobRef { job: *job, idx: 0 }, stat::DONE);
+        r.apply_status(JobRef { job: *job, idx: 0 }, JobState::Done);
     }
     let waits = |depend: &str| JobSpec { depend: depend.into(), ..spec("y") };
     r.works = false;
@@ -689,7 +689,7 @@ fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
     let all = job_of(r.ask(USER, submit(waits("done(\"s\")"))));
     assert!(r.mbd.has_work() && r.mbd.deps.is_named(jobs[4998]));
     // one that was not looked at yet changes
-    r.apply_status(JobRef { job: jobs[4999], idx: 0 }, stat::DONE);
+    r.apply_status(JobRef { job: jobs[4999], idx: 0 }, JobState::Done);
     r.mbd.deps.touched(&r.mbd.state, JobRef { job: jobs[4999], idx: 0 });
     r.works = true;
     r.step(Input::Tick);

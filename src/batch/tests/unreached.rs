@@ -2,7 +2,8 @@
 //! when a host comes back.
 
 use super::*;
-use crate::model::job::{opt, stat};
+use crate::model::job::opt;
+use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, susp, term};
 use crate::proto::lim::status;
 
@@ -115,16 +116,15 @@ fn jobs_of_a_host_out_of_reach_are_unkwn_after_the_tries_and_known_when_it_is_ba
         r.out(1);
         assert_eq!(
             (r.shown(id), r.restarted().state.elem(at(id)).unwrap().stat()),
-            ("UNKWN".into(), stat::UNKWN)
+            ("UNKWN".into(), JobState::Unkwn)
         );
         // nobody decides anything about it, also where LIM has given the host up
         r.lim_says(i, false);
         r.out(100);
         assert_eq!(r.shown(id), "UNKWN");
-        let records = r
-            .log
-            .iter()
-            .filter(|r| matches!(&r.event, Event::JobStatus(s) if s.status == stat::UNKWN));
+        let records = r.log.iter().filter(
+            |r| matches!(&r.event, Event::JobStatus(s) if s.status == JobState::Unkwn.into()),
+        );
         assert_eq!(records.count(), 1);
         let conn = r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
         assert_eq!((r.shown(id), r.acts()), ("RUN".into(), vec![]));

@@ -9,7 +9,7 @@ use crate::batch::usage::group_watch::{Facts, GroupWatch};
 use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use std::collections::{BTreeMap, BTreeSet};
@@ -296,7 +296,7 @@ fn look_at_element(facts: &Facts, job: &Job, dep: &Resolved, idx: u32, each: &mu
     if each.never.remove(&idx) {
         each.turned.insert(idx);
     }
-    if job.view(idx).is_some_and(|v| v.stat() == stat::PEND) {
+    if job.view(idx).is_some_and(|v| v.stat() == JobState::Pend) {
         match dep.eval(facts, Some(idx)) {
             DepValue::True => each.ready.insert(idx),
             DepValue::Never => each.turned.insert(idx) | each.never.insert(idx),

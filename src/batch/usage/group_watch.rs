@@ -7,7 +7,7 @@ use crate::batch::state::{Body, Elem, ElemState, ElementView, State};
 use crate::lang::depend::{
     DepCounts, DepFacts, DepState, Func, Group, JobLookup, PostState, Resolved, Truth, of_job,
 };
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -126,15 +126,15 @@ impl GroupWatch {
     }
 }
 
-fn dep_state(stat_bits: u32, exit: Option<i32>) -> DepState {
-    match stat_bits {
-        stat::PEND => DepState::Pend,
-        stat::PSUSP => DepState::Held,
+fn dep_state(state: JobState, exit: Option<i32>) -> DepState {
+    match state {
+        JobState::Pend => DepState::Pend,
+        JobState::Psusp => DepState::Held,
         // where its host cannot be asked, it has not ended
-        stat::RUN | stat::UNKWN => DepState::Run,
-        stat::SSUSP | stat::USUSP => DepState::Susp,
-        stat::DONE => DepState::Done,
-        _ => DepState::Exit(exit),
+        JobState::Run | JobState::Wait | JobState::Unkwn | JobState::Zombi => DepState::Run,
+        JobState::Ssusp | JobState::Ususp => DepState::Susp,
+        JobState::Done => DepState::Done,
+        JobState::Exit => DepState::Exit(exit),
     }
 }
 

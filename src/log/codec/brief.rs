@@ -4,6 +4,7 @@
 
 use super::record_error::RecordError;
 use super::text::{Field, Fields, split_slots};
+use crate::model::job_state::LoggedStatus;
 use memchr::memchr;
 use std::borrow::Cow;
 
@@ -110,8 +111,7 @@ pub fn read_brief<'a>(
     b.slots = f.small()?;
     b.hosts = f.clone();
     f.skip(b.slots as usize)?;
-    let status = f.small()?;
-    b.done = status & crate::model::job::stat::DONE != 0;
+    b.done = LoggedStatus::of_bits(f.small()?).is_done();
     b.host_factor = f.num()?;
     b.name = f.bytes()?;
     // command
@@ -137,7 +137,8 @@ mod tests {
     use crate::log::codec::write_finish;
     use crate::model::JobRef;
     use crate::model::event::Finish;
-    use crate::model::job::{JobSpec, Usage, stat};
+    use crate::model::job::{JobSpec, Usage};
+    use crate::model::job_state::JobState;
 
     #[test]
     fn it_is_what_the_whole_record_says() {
@@ -156,7 +157,7 @@ mod tests {
             start_time: 1_795_167_100,
             spec,
             exec_hosts: vec![("h1".into(), 2), ("h2".into(), 1)],
-            status: stat::DONE,
+            status: JobState::Done.into(),
             usage: Some(Usage { utime_us: 1_500_000, stime_us: 500_000, ..Usage::default() }),
             ..Finish::default()
         };

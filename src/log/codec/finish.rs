@@ -10,6 +10,7 @@ use crate::model::ByteStr;
 use crate::model::event::Finish;
 use crate::model::further;
 use crate::model::job::Usage;
+use crate::model::job_state::LoggedStatus;
 
 /// Appends the line of a finished job, newline included.
 pub fn write_finish(fin: &Finish, out: &mut Vec<u8>) {
@@ -33,7 +34,7 @@ pub fn write_finish(fin: &Finish, out: &mut Vec<u8>) {
     put_job_file(out, fin.submit_time, fin.at.job);
     put_list(out, &s.hosts);
     put_slots(out, &fin.exec_hosts);
-    put_int(out, fin.status);
+    put_int(out, fin.status.bits());
     put_factor(out, fin.host_factor);
     put_str(out, s.name.as_bytes());
     put_str(out, s.command.as_bytes());
@@ -196,7 +197,7 @@ fn get_submission(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordErro
     f.skip(1)?;
     s.hosts = f.list()?;
     fin.exec_hosts = f.slots()?;
-    fin.status = f.num()?;
+    fin.status = LoggedStatus::of_bits(f.num()?);
     fin.host_factor = f.num()?;
     s.name = f.text()?;
     s.command = bytes(f)?;

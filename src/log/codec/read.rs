@@ -11,7 +11,7 @@ use super::{modify, new};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
-use crate::model::job::stat;
+use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 
 /// Reads a line, with or without its newline.
@@ -148,7 +148,7 @@ fn get_execute(f: &mut Fields<'_>) -> Result<Event, RecordError> {
 fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> {
     let mut s = JobStatus::default();
     s.at.job = f.num()?;
-    s.status = f.num()?;
+    s.status = LoggedStatus::of_bits(f.num()?);
     s.reason = f.num()?;
     s.subreason = f.num()?;
     s.cpu = f.num()?;
@@ -171,7 +171,7 @@ fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> 
 /// The fields that older versions do not have.
 fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
     let mut ahead = f.clone();
-    if s.status & (stat::DONE | stat::EXIT) != 0 {
+    if s.status.is_finished() {
         let hosts: usize = ahead.num().unwrap_or(0);
         for _ in 0..hosts {
             if ahead.skip(5).is_err() {

@@ -7,7 +7,8 @@ use crate::model::JobRef;
 use crate::model::bytes::log_loses;
 use crate::model::event::*;
 use crate::model::further::{self, Further};
-use crate::model::job::{JobSpec, Limits, SpoolRef, Usage, stat};
+use crate::model::job::{JobSpec, Limits, SpoolRef, Usage};
+use crate::model::job_state::JobState;
 use crate::model::specfield::SpecField;
 use std::sync::Arc;
 
@@ -96,7 +97,7 @@ fn a_start_and_a_status_have_the_checked_order() {
     };
     let status = JobStatus {
         at,
-        status: stat::EXIT,
+        status: JobState::Exit.into(),
         end_time: 1_699_999_999,
         cpu: 0.0137,
         usage: Some(usage),
@@ -158,7 +159,7 @@ fn a_finished_job_has_the_order_of_real_files() {
         start_time: 1_700_000_008,
         spec: JobSpec::clone(&job.spec),
         exec_hosts: vec![("hosta".into(), 1)],
-        status: stat::DONE,
+        status: JobState::Done.into(),
         host_factor: 12.5,
         usage: None,
         eff_res_req: "r".into(),

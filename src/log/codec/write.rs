@@ -6,7 +6,7 @@ use super::usage::{more_usage, peak, put_usage};
 use super::{modify, new};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record};
-use crate::model::job::stat;
+use crate::model::job_state::JobState;
 
 /// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
 /// is written for it.
@@ -128,7 +128,7 @@ fn put_change(out: &mut Vec<u8>, event: &Event) {
 
 fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     put_int(out, s.at.job);
-    put_int(out, stat::RUN);
+    put_int(out, JobState::Run.bits());
     // jobPid jobPGid: not known yet
     put_int(out, 0);
     put_int(out, 0);
@@ -152,7 +152,7 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
 }
 
 fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
-    for n in [s.at.job, s.status, s.reason, s.subreason] {
+    for n in [s.at.job, s.status.bits(), s.reason, s.subreason] {
         put_int(out, n);
     }
     put_secs(out, s.cpu);
@@ -169,7 +169,7 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
     put_int(out, s.exit_status);
     put_int(out, s.at.idx);
     put_int(out, s.exit_info);
-    if s.status & (stat::DONE | stat::EXIT) != 0 {
+    if s.status.is_finished() {
         // numhRusages
         put_int(out, 0);
     }

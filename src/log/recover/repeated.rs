@@ -11,7 +11,6 @@
 
 use super::super::checksums::ChecksumEntry;
 use crate::model::event::{Event, Record};
-use crate::model::job::stat;
 use std::collections::HashSet;
 
 /// Entries before a line among which the record of the same second is looked for.
@@ -93,7 +92,7 @@ fn once(event: &Event) -> bool {
         | Event::JobStartAccept { .. }
         | Event::JobExecute { .. }
         | Event::JobClean { .. } => true,
-        Event::JobStatus(s) => s.attempt > 0 && s.status & (stat::DONE | stat::EXIT) != 0,
+        Event::JobStatus(s) => s.attempt > 0 && s.status.is_finished(),
         _ => false,
     }
 }

@@ -13,7 +13,7 @@ use super::repeated::{RECENT, Repeats};
 use super::spooled::SpoolPlaces;
 use crate::model::event::{Event, JobNew, Record};
 use crate::model::idmap::IdMap;
-use crate::model::job::{JobSpec, SpoolRef, stat};
+use crate::model::job::{JobSpec, SpoolRef};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -441,8 +441,8 @@ impl LogScan {
                 }
             }
             // what ran after a job does not end it once more
-            Event::JobStatus(s) if s.status & (stat::PDONE | stat::PERR) != 0 => {}
-            Event::JobStatus(s) if s.status & (stat::EXIT | stat::DONE) != 0 => {
+            Event::JobStatus(s) if s.status.post().is_some() => {}
+            Event::JobStatus(s) if s.status.is_finished() => {
                 if at >= self.head_pos {
                     self.finishes.push(self.records.len());
                 }

@@ -4,6 +4,7 @@ use super::super::EVENTS_SUM;
 use super::super::checksums::ENTRY;
 use super::*;
 use crate::model::action::JobAction;
+use crate::model::job_state::JobState;
 use std::sync::Arc;
 
 fn all() -> Vec<Record> {
@@ -235,13 +236,13 @@ fn after_a_loss_of_power_the_rest_of_a_torn_commit_is_cut_and_put_aside() {
 #[test]
 fn equal_records_whose_checksums_are_lost_with_power_cost_no_record_behind_them() {
     let of = |event| Record { time: 5000, event };
-    let phase = |bits| {
-        let s = JobStatus { at: at(1), status: bits, attempt: 1, ..JobStatus::default() };
+    let phase = |state: JobState| {
+        let s = JobStatus { at: at(1), status: state.into(), attempt: 1, ..JobStatus::default() };
         of(Event::JobStatus(Box::new(s)))
     };
     let kill = JobSignal { at: at(1), action: JobAction::Kill, ..JobSignal::default() };
     let kill = || of(Event::JobSignal(Box::new(kill.clone())));
-    let later = [phase(stat::SSUSP), kill(), kill(), phase(stat::RUN)];
+    let later = [phase(JobState::Ssusp), kill(), kill(), phase(JobState::Run)];
     let disk = ran();
     let before = disk.get(EVENTS_SUM).unwrap().len();
     let (_, mut store) = open(&disk, BOOT);

@@ -6,6 +6,7 @@ use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::*;
+use crate::model::job_state::JobState;
 
 const ENOSPC: i32 = 28;
 
@@ -346,7 +347,8 @@ fn accounting_put_aside_is_not_written_again() {
 #[test]
 fn each_end_of_a_job_that_never_ran_is_accounted_for() {
     let end = |time: i64| {
-        let s = JobStatus { status: stat::EXIT, end_time: time, attempt: 0, ..status(1) };
+        let s =
+            JobStatus { status: JobState::Exit.into(), end_time: time, attempt: 0, ..status(1) };
         Record { time, event: Event::JobStatus(Box::new(s)) }
     };
     let back = read_record(br#""JOB_REQUEUE" "10.1" 3002 1 0"#).unwrap();
@@ -358,7 +360,7 @@ fn each_end_of_a_job_that_never_ran_is_accounted_for() {
         records.iter().for_each(|r| b.append(r));
         for event_time in [3001, 3003].into_iter().take(kept) {
             let (start_time, attempt, exec_hosts) = (0, 0, vec![]);
-            let status = stat::EXIT;
+            let status = JobState::Exit.into();
             b.account(&Finish { event_time, start_time, attempt, exec_hosts, status, ..finish(1) });
         }
         commit(&mut store, &b).unwrap();

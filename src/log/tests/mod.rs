@@ -20,7 +20,8 @@ use super::simdisk::SimDisk;
 use super::store::Store;
 use crate::model::JobRef;
 use crate::model::event::*;
-use crate::model::job::{JobSpec, SpoolRef, Usage, stat};
+use crate::model::job::{JobSpec, SpoolRef, Usage};
+use crate::model::job_state::JobState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -86,7 +87,7 @@ fn start(job: u32) -> Record {
 fn status(job: u32) -> JobStatus {
     JobStatus {
         at: at(job),
-        status: stat::DONE,
+        status: JobState::Done.into(),
         end_time: 3000 + i64::from(job),
         usage: Some(Usage { utime_us: 5, ..Usage::default() }),
         attempt: 1,
@@ -128,7 +129,7 @@ fn batch(records: &[Record]) -> Batch {
     for record in records {
         out.append(record);
         if let Event::JobStatus(s) = &record.event
-            && s.status & stat::DONE != 0
+            && s.status.is_done()
         {
             out.account(&finish(s.at.job));
         }

@@ -4,6 +4,7 @@ use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::*;
+use crate::model::job_state::{JobState, LoggedStatus};
 
 fn carried() -> Record {
     Record { time: 5000, event: Event::Carried { next_job: 7, epoch: 1 } }
@@ -104,7 +105,11 @@ fn the_end_of_what_ran_after_a_job_is_no_second_end_of_it() {
     commit(&mut store, &batch(&[new(2), start(2), new(5), start(5), done(5)])).unwrap();
     store.begin_switch(order()).unwrap();
     while !store.switch_slice().unwrap() {}
-    let post = JobStatus { status: stat::DONE | stat::PDONE, usage: None, ..status(5) };
+    let post = JobStatus {
+        status: LoggedStatus::Post { ended: JobState::Done, succeeded: true },
+        usage: None,
+        ..status(5)
+    };
     let post = Record { time: 3900, event: Event::JobStatus(Box::new(post)) };
     let mut b = Batch::default();
     b.append(&post);

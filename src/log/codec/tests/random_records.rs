@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::action::JobAction;
+use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 use proptest::collection::vec;
 use proptest::option;
@@ -154,7 +155,7 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
         )| {
             JobStatus {
                 at,
-                status,
+                status: LoggedStatus::of_bits(status),
                 reason,
                 subreason,
                 end_time,
@@ -388,7 +389,7 @@ proptest! {
             start_time: times[2],
             spec,
             exec_hosts: hosts,
-            status: n.1 | 0x40,
+            status: LoggedStatus::of_bits(n.1 | 0x40),
             host_factor: 7.25,
             usage,
             exit_status: n.3,

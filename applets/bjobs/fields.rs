@@ -11,7 +11,7 @@ use lsf::cli::long_format::{Efficiency, mem_words, size_words};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
 use lsf::model::job_state::JobState;
-use lsf::model::reason::{susp, susp_text, term_text};
+use lsf::model::reason::{PendReason, susp, susp_text, term_text};
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
@@ -543,8 +543,8 @@ pub fn complete(o: &mut String, r: &Row, _: &Show) {
 /// with an unmet condition and one in an inactive queue could not.
 pub fn eligible(r: &Row) -> bool {
     let waits = |p: &Cell| {
-        let code = p.list().first().and_then(Cell::int);
-        matches!(code, Some(2 | 3 | 4 | 301 | 302 | 9001))
+        let number = p.list().first().and_then(Cell::int).and_then(|n| u32::try_from(n).ok());
+        number.is_some_and(|n| PendReason::of_number(n).makes_ineligible())
     };
     r.state() == Some(JobState::Pend) && !r.list(Col::PendReasons).iter().any(waits)
 }

@@ -31,6 +31,7 @@ use crate::conf::Diag;
 use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
+use crate::model::reason::PendReason;
 use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::client::env_hash;
 use crate::proto::machine::{ConnId, Effect, Peer};
@@ -271,6 +272,11 @@ impl Mbatchd {
             return true;
         }
         self.links.hosts.get(left.host).is_none_or(|host| host.given_up)
+    }
+
+    /// The reason for which nothing is dispatched at all.
+    pub(crate) fn dispatch_stopped(&self) -> Option<PendReason> {
+        self.log_failed.as_ref().map(|_| PendReason::LogFull)
     }
 
     pub(crate) fn tracks(&self) -> bool {

@@ -244,7 +244,7 @@ impl Machine for Mbatchd {
         self.settle(cx);
         self.net_tick(cx);
         self.wait_tick(cx);
-        if self.log_failed.is_none() && self.started {
+        if self.dispatch_stopped().is_none() && self.started {
             self.do_what_is_due(cx, tick);
         }
     }
@@ -262,7 +262,7 @@ impl Machine for Mbatchd {
 
     fn deadline(&self) -> Option<u64> {
         // While nothing may be decided, nothing is due.
-        let on = self.started && self.log_failed.is_none();
+        let on = self.started && self.dispatch_stopped().is_none();
         let work = on.then(|| {
             let (keep, windows) = (self.keep.deadline(), self.windows.deadline());
             let left = (self.deps.left() && !self.conditions_left()) || self.eligible.left();

@@ -48,6 +48,7 @@ mod permissions;
 mod policies;
 mod post;
 mod properties;
+mod readiness;
 mod refused;
 mod reporters;
 mod requeue;

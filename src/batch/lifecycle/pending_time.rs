@@ -8,10 +8,10 @@
 //! while the parameter is off. The elements of an array share the entry of the array until one
 //! differs.
 
+use crate::batch::sched::Asked;
 use crate::batch::state::{Body, Elem, ElemState, Job};
 use crate::batch::step::RECORDS_PER_TURN;
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::depend::DepValue;
 use crate::model::JobRef;
 use crate::model::event::Event;
 
@@ -31,13 +31,17 @@ impl Mbatchd {
 
     /// Logs who became eligible, and who no longer is.
     pub(crate) fn eligible_due(&mut self, cx: &mut StepContext) {
+        // not all start times that are over were taken off the timer, or not all jobs looked at
+        if self.works.refill.is_some() || self.sched.begins_due(cx.now) {
+            return;
+        }
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
         while budget > 0
             && looks > 0
             && let Some(id) = self.next_eligible()
         {
             looks -= 1;
-            for (at, on) in self.eligible_changes(id, cx.now.secs()) {
+            for (at, on) in self.eligible_changes(id) {
                 self.emit(cx, Event::Eligible { at, on });
                 budget = budget.saturating_sub(1);
             }
@@ -45,7 +49,7 @@ impl Mbatchd {
     }
 
     /// The records to be logged of a job: of the whole first, as its elements follow it.
-    fn eligible_changes(&self, id: u32, now: i64) -> Vec<(JobRef, bool)> {
+    fn eligible_changes(&self, id: u32) -> Vec<(JobRef, bool)> {
         let mut changes = Vec::new();
         let Some(job) = self.state.job(id) else { return changes };
         if job.tally.pend + job.tally.psusp == 0 {
@@ -54,8 +58,8 @@ impl Mbatchd {
         let at = JobRef { job: id, idx: 0 };
         let one_by_one = self.deps.ready_elements(id);
         let on = match &job.body {
-            Body::Single(e) => self.could_go(job, 0, Some(e), now),
-            Body::Array(_) => one_by_one.is_none() && self.could_go(job, 0, None, now),
+            Body::Single(_) => self.is_eligible(job, 0, Asked::Element(0)),
+            Body::Array(_) => self.is_eligible(job, 0, Asked::Untouched),
         };
         let known = self.state.waited().own_is_eligible(at).unwrap_or(true);
         if on != known {
@@ -68,8 +72,7 @@ impl Mbatchd {
                 return;
             }
             let part = elem.map_or(0, |e| e.part);
-            let ready = one_by_one.is_none_or(|set| set.contains(&idx));
-            let may = ready && self.could_go(job, part, elem, now);
+            let may = self.is_eligible(job, part, Asked::Element(idx));
             let known = self.state.waited().own_is_eligible(at).unwrap_or(on);
             if may != known {
                 changes.push((at, may));
@@ -85,19 +88,10 @@ impl Mbatchd {
         changes
     }
 
-    /// Would room be all that is missing?
-    fn could_go(&self, job: &Job, part: u32, elem: Option<&Elem>, now: i64) -> bool {
-        let held = |e: &Elem| matches!(&e.state, ElemState::Pend(p) if p.held.is_some());
-        let queue = job.queue_of(part);
-        let one_by_one = job.depend.as_ref().is_some_and(|d| d.per_element());
-        let all_held = || matches!(&job.body, Body::Array(a) if a.held.is_some());
-        let out = job.damaged
-            || elem.map_or_else(all_held, held)
-            || job.spec_of(part).begin_time > now
-            || (!one_by_one && self.deps.value(job.id) != DepValue::True)
-            || self.site.queue(queue).is_none()
-            || self.state.queue_ctl(queue).is_some_and(|c| c.inactive)
-            || self.view().queue_shut(queue);
-        !out
+    /// Does the pending time of elements count as eligible?
+    fn is_eligible(&self, job: &Job, group: u32, of: Asked) -> bool {
+        let view = self.view();
+        view.queue_closed(job.queue_of(group)).is_none()
+            && self.sched.readiness(&view, job, of).err().is_none_or(|why| why.eligible)
     }
 }

@@ -129,9 +129,6 @@ impl Mbatchd {
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
         for id in pending {
             self.watch_depend(id);
-            if let Some(job) = self.state.job(id) {
-                self.sched.begins_of(job);
-            }
             self.refresh(id);
             self.end_orphans(cx, id);
         }

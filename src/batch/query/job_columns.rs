@@ -2,6 +2,7 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use crate::batch::Mbatchd;
+use crate::batch::sched::{Asked, NotReady};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
@@ -354,11 +355,18 @@ impl Shown<'_> {
             out.extend_from_slice(b"[]");
             return;
         }
-        if let Some(code) = self.own_reason() {
+        if let Some(NotReady { reason, eligible }) = self.not_ready() {
+            // an element between two starts; one whose last start has failed, too
             let limits = [PendReason::StartLimit, PendReason::PreExecLimit];
-            let tries = self.tries().filter(|_| limits.contains(&code));
+            let told = limits.contains(&reason) || eligible && reason == self.last_reason();
+            let tries = self.tries().filter(|_| told);
             let note = tries.map_or("", |tries| &tries.note);
-            json(out, &[Reason::new(code, 0, Vec::new(), note)]);
+            let own = Reason::new(reason, 0, Vec::new(), note);
+            let queue = self.mbd.view().queue_closed(self.job.queue_of(self.part));
+            match queue.filter(|_| eligible) {
+                Some(why) => json(out, &[Reason::new(why, 0, Vec::new(), ""), own]),
+                None => json(out, &[own]),
+            }
             return;
         }
         let found = self.mbd.sched.reasons(&self.mbd.view(), self.at, self.part);
@@ -380,45 +388,17 @@ impl Shown<'_> {
         self.mbd.state.tries().of(self.at)
     }
 
-    /// The pending reason that belongs to the job itself and not to hosts, queue or limits.
-    fn own_reason(&self) -> Option<PendReason> {
-        use crate::lang::depend::DepValue;
-        if self.mbd.log_failed.is_some() {
-            return Some(PendReason::LogFull);
+    /// The reason that keeps the element wherever there may be room.
+    fn not_ready(&self) -> Option<NotReady> {
+        if let Some(reason) = self.mbd.dispatch_stopped() {
+            return Some(NotReady { reason, eligible: true });
         }
-        if self.job.damaged {
-            return Some(PendReason::Damaged);
-        }
-        if self.held.is_some() {
-            return self.held;
-        }
-        if self.mbd.unreached.bars(self.at) {
-            return Some(PendReason::Zombie);
-        }
-        if self.spec().begin_time > self.now {
-            return Some(PendReason::StartTime);
-        }
-        if self.job.depend.is_some() {
-            let ready = self.mbd.deps.ready_elements(self.job.id);
-            let value = match ready {
-                Some(set) if set.contains(&self.at.idx) => DepValue::True,
-                Some(_) if self.mbd.deps.value(self.job.id) != DepValue::Never => DepValue::False,
-                _ => self.mbd.deps.value(self.job.id),
-            };
-            match value {
-                DepValue::True => {}
-                DepValue::False => return Some(PendReason::Dependency),
-                DepValue::Never => return Some(PendReason::DependencyNever),
-            }
-        }
-        self.job.at_limit().then_some(PendReason::ArrayLimit)
+        let (view, of) = (self.mbd.view(), Asked::Element(self.at.idx));
+        self.mbd.sched.readiness(&view, self.job, of).err()
     }
 
     fn last_reason(&self) -> PendReason {
-        match self.elem.map(|e| &e.state) {
-            Some(ElemState::Pend(p)) => p.reason.unwrap_or(PendReason::New),
-            _ => PendReason::New,
-        }
+        self.job.returned_for(self.at.idx)
     }
 }
 

@@ -52,14 +52,6 @@ impl Sched {
         }
     }
 
-    /// Does nothing keep all of a part from starting, but what it depends on?
-    pub(super) fn may_start(&self, job: &Job, part: u32) -> bool {
-        !job.damaged
-            && job.tally.pend > 0
-            && !job.at_limit()
-            && !self.begins.contains_key(&(job.spec_of(part).begin_time, job.id))
-    }
-
     /// The requirement of a job's class, where it was compiled.
     pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
         self.classes.kept(self.entry(job, part)?.class)?.req.clone()

@@ -52,7 +52,10 @@ impl Sched {
 
     fn explain(&self, view: &View, number: u32) -> Reasons {
         let kind = &self.classes.get(number).kind;
-        let Some(queue) = view.site.queue(kind.queue) else { return Reasons::new() };
+        let Some(queue) = view.site.queue(kind.queue) else {
+            let why = view.queue_closed(kind.queue).unwrap_or(PendReason::QueueInactive);
+            return vec![(why, Vec::new())];
+        };
         let limits = view.limits_of(kind.queue, kind.user);
         let room = self.policies.user(view, queue, &limits);
         if room.slots < u64::from(kind.min) {

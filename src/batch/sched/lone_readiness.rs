@@ -4,20 +4,13 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
 use crate::batch::sched::lone::{Lone, barred, bars};
+use crate::batch::sched::readiness::Asked;
 use crate::batch::sched::view::View;
 use crate::batch::state::{ElemState, Tries};
-use crate::lang::depend::DepValue;
 use crate::model::event::QueuePosition;
 use crate::model::{JobRef, Now};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-
-fn depends_no_more(view: &View, at: JobRef) -> bool {
-    match view.depends.ready_elements(at.job) {
-        Some(ready) => ready.contains(&at.idx),
-        None => view.depends.value(at.job) == DepValue::True,
-    }
-}
 
 impl Sched {
     /// Looks again at an element; idx 0 of an array: at all of it.
@@ -84,7 +77,7 @@ impl Sched {
         let next = next.min().map(|next| now.map_or(0, |now| now.mono_of_wall(next)));
         let Some(job) = view.state.job(at.job) else { return };
         let part = job.part_no(at.idx);
-        let ready = self.may_start(job, part) && depends_no_more(view, at);
+        let ready = self.readiness(view, job, Asked::Element(at.idx)).is_ok();
         let priority = Reverse(view.priority(job.spec_of(part)));
         let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {

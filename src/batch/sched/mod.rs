@@ -2,7 +2,9 @@
 //!
 //! | file | its part |
 //! |---|---|
-//! | readiness, lone_readiness, lone | which jobs and elements are ready |
+//! | readiness | whether an element could start: the one answer for all who ask |
+//! | ready_entries, lone_readiness, lone | which jobs and elements are ready |
+//! | start_times | when a job with a start time becomes ready |
 //! | classes | jobs that ask for the same thing, as one |
 //! | order | ready classes in dispatch order; which of them wait for a look |
 //! | open_hosts | hosts that may take a job, best first |
@@ -31,6 +33,8 @@ mod order;
 mod place;
 pub(crate) mod policy;
 mod readiness;
+mod ready_entries;
+mod start_times;
 pub mod view;
 mod walk;
 mod walk_state;
@@ -42,6 +46,7 @@ pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;
 pub(crate) use place::split_host_word;
+pub(crate) use readiness::{Asked, NotReady};
 
 use crate::batch::state::names::HostId;
 use crate::model::Now;
@@ -101,10 +106,11 @@ impl Sched {
         timers.into_iter().chain([self.lone.deadline()]).flatten().min()
     }
 
-    /// A scheduler with nothing known; it goes on counting changes.
-    pub(crate) fn anew(&self) -> Sched {
-        let policies = self.policies.clone();
-        Sched { changes: self.changes, now: self.now, policies, ..Sched::default() }
+    /// A scheduler that knows nothing but the start times ahead; it goes on counting changes.
+    pub(crate) fn anew(&mut self) -> Sched {
+        let (policies, begins) = (self.policies.clone(), std::mem::take(&mut self.begins));
+        let (changes, now, begin_timer) = (self.changes, self.now, self.begin_timer);
+        Sched { changes, now, policies, begins, begin_timer, ..Sched::default() }
     }
 
     /// Changes so far that may make room, or take it.

@@ -1,175 +1,97 @@
-//! The ready ones among the pending jobs, and when a job with a start time becomes ready.
+//! Readiness: whether an element could start, if there were room for it.
 //!
-//! Each job, and each part of an array, has an [`Entry`] that says what class it is in, at what
-//! place, and whether it is ready. Entries are looked at again when something about their job has
-//! changed, and not before.
+//! [`Sched::readiness`] alone decides that, for the pass, for the account of pending time and for
+//! the listing of reasons. The conditions of a queue are [`View::queue_closed`], because a queue
+//! that opens must not touch each of its jobs; room is the matter of the policies.
 
-use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
+use crate::batch::sched::Sched;
 use crate::batch::sched::view::View;
-use crate::batch::sched::{DUE_PER_TURN, Sched};
-use crate::batch::state::{Body, Job};
+use crate::batch::state::Job;
 use crate::lang::depend::DepValue;
-use crate::model::event::QueuePosition;
-use crate::model::{JobRef, Now};
-use std::cmp::Reverse;
+use crate::model::JobRef;
+use crate::model::reason::PendReason;
 
-impl Sched {
-    /// The first element of a part whose own condition holds, where elements wait one by one.
-    fn ready_element(&self, view: &View, job: &Job, part: u32) -> Option<u32> {
-        let mine = |idx: &&u32| {
-            job.part_no(**idx) == part && !self.lone.has(JobRef { job: job.id, idx: **idx })
-        };
-        view.depends.ready_elements(job.id)?.iter().find(mine).copied()
-    }
+/// The elements of a job that a question is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Asked {
+    /// Any element of a group; 0: of the elements in no group.
+    Group(u32),
+    /// The elements of an array that nothing has happened to.
+    Untouched,
+    /// The element with this index; 0 for a job that is no array.
+    Element(u32),
+}
 
-    /// The next element of a ready part of a job that may go: the lowest index.
-    pub(super) fn next_element(&self, view: &View, id: u32, part: u32) -> Option<JobRef> {
-        let job = view.state.job(id)?;
-        let at = |idx| JobRef { job: id, idx };
-        let Body::Array(a) = &job.body else { return Some(at(0)) };
-        if view.depends.ready_elements(id).is_some() {
-            return self.ready_element(view, job, part).map(at);
-        }
-        if let Some(p) = job.part(part) {
-            return self.lone.first_other(id, part, &p.waiting).map(at);
-        }
-        let fresh = a.first_fresh();
-        let own = match a.waiting.len() > self.lone.of_part(id, part) as usize {
-            true => self.lone.first_other(id, part, &a.waiting),
-            false => None,
-        };
-        [fresh, own].into_iter().flatten().min().map(at)
+/// The reason for which elements do not start, whatever room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotReady {
+    pub reason: PendReason,
+    /// Does the time until then count as eligible pending time?
+    pub eligible: bool,
+}
+
+impl NotReady {
+    fn because(reason: PendReason) -> Result<(), NotReady> {
+        Err(NotReady { reason, eligible: !reason.makes_ineligible() })
     }
 }
 
 impl Sched {
-    /// Looks again whether a job is ready, after anything about it has changed.
-    /// Where one element has changed, `at` names it; idx 0 of an array: all of it.
-    pub(crate) fn refresh(&mut self, view: &View, at: JobRef) {
-        let id = at.job;
-        let Some(job) = view.state.job(id) else {
-            self.drop_entry(id);
-            return;
+    /// Could elements of a job start, if there were room? The first reason against it; those that
+    /// make a job ineligible come first.
+    pub(crate) fn readiness(&self, view: &View, job: &Job, of: Asked) -> Result<(), NotReady> {
+        if job.damaged {
+            return NotReady::because(PendReason::Damaged);
+        }
+        let (group, held) = match of {
+            Asked::Group(group) => (group, None),
+            Asked::Untouched => (0, job.untouched_held()),
+            Asked::Element(idx) => (job.part_no(idx), job.view(idx).and_then(|v| v.held())),
         };
-        if job.tally.pend + job.tally.psusp == 0 {
-            self.drop_entry(id);
-            return;
+        if let Some(reason) = held {
+            return Err(NotReady { reason, eligible: false });
         }
-        self.refresh_lones(view, at);
-        let parts = job.parts().len() as u32;
-        for part in 0..=parts {
-            self.refresh_part(view, id, part);
+        if self.starts_later(job.id, job.spec_of(group).begin_time) {
+            return NotReady::because(PendReason::StartTime);
         }
-    }
-
-    fn refresh_part(&mut self, view: &View, id: u32, part: u32) {
-        let Some(job) = view.state.job(id) else { return };
-        let ready = self.is_ready(view, job, part);
-        let next = match job.parts().is_empty() || !ready {
-            true => 0,
-            false => self.next_element(view, id, part).map_or(0, |at| at.idx),
-        };
-        let known = self.entry(id, part).copied();
-        let entry = match known {
-            Some(e) => e,
-            None => {
-                let priority = Reverse(view.priority(job.spec_of(part)));
-                let QueuePosition { base, between } = view.state.spot_of(job, part);
-                let place = DispatchKey { priority, base, between, next, part };
-                let class = self.class_of(job, part, &[]);
-                self.classes.get_mut(class).pending += 1;
-                Entry { class, place, ready: false }
-            }
-        };
-        let place = DispatchKey { next, ..entry.place };
-        if known.is_some() && (ready, place) == (entry.ready, entry.place) {
-            return;
+        match dependency(view, job.id, of) {
+            DepValue::True => {}
+            DepValue::False => return NotReady::because(PendReason::Dependency),
+            DepValue::Never => return NotReady::because(PendReason::DependencyNever),
         }
-        if entry.ready {
-            self.set_ready(entry.class, entry.place, id, false);
-        }
-        if ready {
-            self.set_ready(entry.class, place, id, true);
-        }
-        self.keep(id, part, Entry { ready, place, ..entry });
-    }
-
-    fn is_ready(&self, view: &View, job: &Job, part: u32) -> bool {
-        if !self.may_start(job, part) || job.waiting(part) <= self.lone.of_part(job.id, part) {
-            return false;
-        }
-        if !job.depend.as_ref().is_some_and(|d| d.per_element()) {
-            return view.depends.value(job.id) == DepValue::True;
-        }
-        self.ready_element(view, job, part).is_some()
-    }
-
-    /// Puts a job with a start time ahead on the timer. True: it is ahead.
-    pub(crate) fn watch_begin(&mut self, view: &View, id: u32) -> bool {
-        let Some(job) = view.state.job(id) else { return false };
-        let mut ahead = false;
-        for begin in begins(job).filter(|begin| *begin > view.now.secs()) {
-            self.begins.insert((begin, id), ());
-            ahead = true;
-        }
-        if ahead {
-            self.set_begin_timer(view.now);
-        }
-        ahead
-    }
-
-    /// Takes the start time of a job off the timer, before it becomes another one.
-    pub(crate) fn unwatch_begin(&mut self, view: &View, id: u32) {
-        if let Some(job) = view.state.job(id) {
-            for begin in begins(job) {
-                self.begins.remove(&(begin, id));
-            }
-            self.set_begin_timer(view.now);
-        }
-    }
-
-    /// All start times, whether ahead or over, to be looked at in the next turn.
-    pub(crate) fn begins_rebuilt(&mut self, view: &View) {
-        let pending = |j: &&Job| j.tally.pend + j.tally.psusp > 0 && has_begin(j);
-        view.state.each_job().filter(pending).for_each(|job| self.begins_of(job));
-    }
-
-    /// The start times of one job, likewise.
-    pub(crate) fn begins_of(&mut self, job: &Job) {
-        for begin in begins(job).filter(|begin| *begin > 0) {
-            self.begins.insert((begin, job.id), ());
-            self.begin_timer = Some(0);
-        }
-    }
-
-    fn set_begin_timer(&mut self, now: Now) {
-        let first = self.begins.keys().next();
-        self.begin_timer = first.map(|(t, _)| now.mono_of_wall(*t));
-    }
-
-    /// The jobs whose start time has come, as many as one turn takes.
-    pub(crate) fn begun(&mut self, now: Now) -> Vec<u32> {
-        let mut begun = Vec::new();
-        if self.begin_timer.is_none_or(|t| t > now.mono_us) {
-            return begun;
-        }
-        while begun.len() < DUE_PER_TURN
-            && let Some(&(t, id)) = self.begins.keys().next()
-            && t <= now.secs()
+        if let Asked::Element(idx) = of
+            && let Some(reason) = self.pause(view, job, idx)
         {
-            self.begins.remove(&(t, id));
-            begun.push(id);
+            return NotReady::because(reason);
         }
-        self.set_begin_timer(now);
-        begun
+        match job.at_limit() {
+            true => NotReady::because(PendReason::ArrayLimit),
+            false => Ok(()),
+        }
+    }
+
+    /// The reason for which an element that went back to the queue waits: for the end of an attempt
+    /// that it has left behind, or for the instant of its next start.
+    fn pause(&self, view: &View, job: &Job, idx: u32) -> Option<PendReason> {
+        let at = JobRef { job: job.id, idx };
+        if view.unreached.bars(at) {
+            return Some(PendReason::Zombie);
+        }
+        let waits = self.lone.get(at).is_some_and(|lone| lone.entry.is_none());
+        waits.then(|| job.returned_for(idx))
     }
 }
 
-fn has_begin(job: &Job) -> bool {
-    begins(job).any(|begin| begin > 0)
-}
-
-/// The start times of a job and its parts.
-fn begins(job: &Job) -> impl Iterator<Item = i64> + '_ {
-    (0..=job.parts().len() as u32).map(|part| job.spec_of(part).begin_time)
+/// The dependency condition of elements. Of a group whose elements wait one by one: of the one that
+/// comes first to its end.
+fn dependency(view: &View, job: u32, of: Asked) -> DepValue {
+    let Some(ready) = view.depends.ready_elements(job) else { return view.depends.value(job) };
+    match of {
+        Asked::Group(_) => view.depends.value(job),
+        // none of them is known to be ready: each is asked about by itself
+        Asked::Untouched => DepValue::False,
+        Asked::Element(idx) if ready.contains(&idx) => DepValue::True,
+        Asked::Element(idx) if view.depends.never(JobRef { job, idx }) => DepValue::Never,
+        Asked::Element(_) => DepValue::False,
+    }
 }

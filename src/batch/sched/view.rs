@@ -6,7 +6,7 @@ use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::rules::Consumer;
-use crate::batch::site::{Bound, Bounds, External, Queue, Site};
+use crate::batch::site::{Bound, Bounds, External, Site};
 use crate::batch::state::State;
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
 use crate::batch::usage::dependencies::Deps;
@@ -204,12 +204,16 @@ impl<'a> View<'a> {
         self.site.queue_position(queue).is_some_and(|i| self.windows.queue(i))
     }
 
-    /// Why a queue starts no jobs at all now, if so.
-    pub fn queue_closed(&self, queue: &Queue) -> Option<PendReason> {
-        if self.state.queue_ctl(queue.id).is_some_and(|c| c.inactive) {
-            return Some(PendReason::QueueInactive);
+    /// The reason for which a queue starts no job now: it is inactive or not configured any more,
+    /// or its windows are closed.
+    pub fn queue_closed(&self, queue: QueueId) -> Option<PendReason> {
+        let position = self.site.queue_position(queue);
+        let inactive = self.state.queue_ctl(queue).is_some_and(|c| c.inactive);
+        match position {
+            None => Some(PendReason::QueueInactive),
+            Some(_) if inactive => Some(PendReason::QueueInactive),
+            Some(i) => self.windows.queue(i).then_some(PendReason::QueueWindow),
         }
-        self.queue_shut(queue.id).then_some(PendReason::QueueWindow)
     }
 
     /// The priority of a job among those of its queue (bsub -sp); larger goes first.

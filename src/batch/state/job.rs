@@ -6,6 +6,7 @@ use crate::batch::state::names::{QueueId, UserId};
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::job::{JobSpec, SpoolRef};
+use crate::model::reason::PendReason;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -164,6 +165,20 @@ impl Job {
             None => {
                 self.tally.pend - self.parts().iter().map(|p| p.waiting.len() as u32).sum::<u32>()
             }
+        }
+    }
+    /// The reason for which the elements are held that nothing has happened to; `None`: not held.
+    pub fn untouched_held(&self) -> Option<PendReason> {
+        match &self.body {
+            Body::Array(a) => a.held,
+            Body::Single(_) => None,
+        }
+    }
+    /// The reason for which a pending element went back to the queue last; New: it did not.
+    pub fn returned_for(&self, idx: u32) -> PendReason {
+        match self.elem(idx).map(|e| &e.state) {
+            Some(ElemState::Pend(p)) => p.reason.unwrap_or(PendReason::New),
+            _ => PendReason::New,
         }
     }
     /// Is the array at its %limit?

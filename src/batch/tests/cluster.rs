@@ -122,6 +122,8 @@ impl Cluster {
                 assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
                 assert_eq!(self.machine.reserve_audit(), Ok(()));
                 assert_eq!(self.machine.limits_audit(), Ok(()));
+                let view = self.machine.view();
+                assert_eq!(self.machine.sched.audit_readiness(&view), Ok(()));
                 return;
             }
             out.into_iter().for_each(|effect| self.carry_out(effect));
@@ -378,6 +380,16 @@ impl Cluster {
         let run = self.machine.state.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
         run.soft.usage.mem_kb = mem << 10;
         self.machine.reserve_audit()
+    }
+
+    /// The log cannot be written.
+    pub fn log_fails(&mut self) {
+        self.tell(Input::LogFailed { why: "no space left".into() });
+    }
+
+    /// The log can be written again.
+    pub fn log_is_back(&mut self) {
+        self.tell(Input::LogBack);
     }
 
     /// How often mbatchd wanted the configuration to be read since this was asked last.

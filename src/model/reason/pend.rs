@@ -180,6 +180,20 @@ fn at(texts: &[&'static str], index: u8) -> &'static str {
 }
 
 impl PendReason {
+    /// Does pending time with this reason count as ineligible? LSF counts so a start time ahead, a
+    /// dependency and a queue that is closed; we count the hold after damage to the log, too.
+    pub fn makes_ineligible(self) -> bool {
+        matches!(
+            self,
+            PendReason::StartTime
+                | PendReason::Dependency
+                | PendReason::DependencyNever
+                | PendReason::QueueInactive
+                | PendReason::QueueWindow
+                | PendReason::Damaged
+        )
+    }
+
     /// The resource of the site that the reason is about.
     pub fn resource(self) -> Option<SiteResource> {
         match self {

@@ -10,6 +10,6 @@ pub(super) struct Windows;
 
 impl Policy for Windows {
     fn queue(&self, view: &View, queue: &Queue) -> Room {
-        view.queue_closed(queue).map_or(Room::ANY, Room::none)
+        view.queue_closed(queue.id).map_or(Room::ANY, Room::none)
     }
 }

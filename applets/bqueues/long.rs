@@ -2,7 +2,7 @@
 
 use super::table::{per_processor, status};
 use lsf::cli::columns::count;
-use lsf::cli::long_format::{LimitBlock, clean, external_thresholds, push_clean, thresholds};
+use lsf::cli::long_format::{LimitBlock, external_thresholds, push_clean, thresholds};
 use lsf::conf::names::lsb_queues::QUEUE;
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
@@ -187,7 +187,6 @@ fn policies(out: &mut String, q: &QueueInfo) {
     }
     shares(out, param(q, "FAIRSHARE"));
     parameter(out, q, "PREEMPTION", "PREEMPTION = ");
-    share_table(out, q);
 }
 
 /// `USER_SHARES:  [default, 1] ` of `USER_SHARES[[default,1] ...]`.
@@ -205,34 +204,6 @@ fn shares(out: &mut String, fairshare: &str) {
     }
     out.push_str(QUEUE.mark("FAIRSHARE").trim_start());
     out.push('\n');
-}
-
-/// The shares of users and groups, and their started slots; past usage is not recorded.
-fn share_table(out: &mut String, q: &QueueInfo) {
-    if q.shares.is_empty() {
-        return;
-    }
-    let name = clean(&q.name);
-    let _ = writeln!(
-        out,
-        "\nSHARE_INFO_FOR: {name}/{}\n \
-         USER/GROUP   SHARES  PRIORITY  STARTED  RESERVED  CPU_TIME  RUN_TIME   ADJUST",
-        QUEUE.mark("FAIRSHARE"),
-    );
-    for s in &q.shares {
-        let _ = writeln!(
-            out,
-            "{:<11}{:>5}{:>12.3}{:>7}{:>9}{:>12.1}{:>9}{:>12.3}",
-            clean(&s.name),
-            s.shares,
-            s.priority,
-            s.started,
-            0,
-            0.0,
-            0,
-            0.0
-        );
-    }
 }
 
 /// SUSPEND, RESUME and TERMINATE of JOB_CONTROLS, each with what is done.

@@ -2,7 +2,7 @@
 
 use super::{long, table};
 use lsf::conf::units::SizeUnit;
-use lsf::proto::client::{QueueInfo, ShareInfo};
+use lsf::proto::client::QueueInfo;
 
 fn queue(name: &str) -> QueueInfo {
     QueueInfo {
@@ -243,15 +243,9 @@ fn every_field_of_the_manual() {
     assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
 }
 
-/// The documented sample of -l, with what a fairshare queue has and -r shows too.
+/// The documented sample of -l; -r shows the same.
 #[test]
-fn a_queue_with_shares() {
-    let share = |name: &str, shares, priority, started| ShareInfo {
-        name: name.into(),
-        shares,
-        priority,
-        started,
-    };
+fn fairshare_queue_shows_its_shares_and_no_priorities() {
     let q = QueueInfo {
         description: "Default queue for normal jobs.".into(),
         is_default: true,
@@ -267,7 +261,6 @@ fn a_queue_with_shares() {
             ("BACKFILL", "Y"),
             ("EXCLUSIVE", "Y"),
         ]),
-        shares: vec![share("alice", 1, 1.0 / 3.0, 0), share("user1", 10, 0.476_19, 6)],
         ..queue("normal")
     };
     let want = include_str!("../../tests/cmd/expected/bqueues-r.txt");

@@ -511,20 +511,6 @@ pub struct QueueInfo {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<(String, String)>,
     pub admin_comment: String,
-    /// Of a queue with FAIRSHARE.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shares: Vec<ShareInfo>,
-}
-
-/// bqueues -r: what a user or group has a share of, and holds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ShareInfo {
-    pub name: String,
-    pub shares: u64,
-    pub priority: f64,
-    /// Slots of started jobs.
-    pub started: u64,
 }
 
 /// bhosts.

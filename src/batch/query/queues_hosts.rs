@@ -79,7 +79,6 @@ impl Mbatchd {
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
             admin_comment: ctl.comment,
-            shares: c.fairshare.as_deref().map_or(Vec::new(), |f| self.shares_of(&c.name, f)),
         }
     }
 

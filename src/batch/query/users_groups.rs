@@ -3,10 +3,9 @@
 use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::{ComputeUnit, UserPolicy, UserTerm};
-use crate::conf::units::user_shares;
 use crate::model::reason::err;
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, GroupInfo, ShareInfo, UserInfo};
+use crate::proto::client::{ClientMsg, GroupInfo, UserInfo};
 use crate::proto::machine::ConnId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,46 +119,6 @@ impl Mbatchd {
             return cx.refuse(conn, Refusal::about(code, bad));
         }
         cx.reply(conn, ClientMsg::GroupRows { rows });
-    }
-
-    /// The shares of a queue with what is held by started jobs; what was used before is not kept. A
-    /// user with started jobs and no share of his own has that of `default`.
-    pub(crate) fn shares_of(&self, queue: &str, fairshare: &str) -> Vec<ShareInfo> {
-        let sym = self.state.names().queues.find(queue);
-        let held =
-            self.state.counts().queue_user.iter().filter(|(k, n)| Some(k.0) == sym && **n > 0);
-        let held: BTreeMap<&str, u64> =
-            held.map(|(k, n)| (&**self.state.names().user(k.1), *n)).collect();
-        let factor = self.site.params().run_job_factor;
-        let mut named = BTreeSet::new();
-        let row = |name: &str, shares: u64, started: u64| ShareInfo {
-            name: name.to_string(),
-            shares,
-            priority: shares as f64 / (factor * (1 + started) as f64).max(f64::MIN_POSITIVE),
-            started,
-        };
-        let (mut rows, mut others) = (Vec::new(), None);
-        for (name, share) in user_shares(fairshare) {
-            let shares = share.parse().unwrap_or(0);
-            let group = name.trim_end_matches('@');
-            match (name, self.group_members(group)) {
-                ("default" | "others", _) => others = Some(shares),
-                (_, Some(members)) => {
-                    let of: Vec<_> = held.iter().filter(|(u, _)| self.is_in(members, u)).collect();
-                    named.extend(of.iter().map(|(user, _)| **user));
-                    rows.push(row(name, shares, of.iter().map(|(_, n)| **n).sum()));
-                }
-                (_, None) => {
-                    named.insert(name);
-                    rows.push(row(name, shares, held.get(name).copied().unwrap_or(0)));
-                }
-            }
-        }
-        if let Some(shares) = others {
-            let rest = held.iter().filter(|(user, _)| !named.contains(**user));
-            rows.extend(rest.map(|(user, started)| row(user, shares, *started)));
-        }
-        rows
     }
 
     fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {

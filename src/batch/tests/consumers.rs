@@ -1,7 +1,7 @@
-//! bqueues -r, bmgroup -cu, and groups that nobody knows.
+//! bmgroup -cu, and groups that nobody knows.
 
 use super::*;
-use crate::conf::types::{ComputeUnit, HostGroup, UserGroup, UserTerm};
+use crate::conf::types::{ComputeUnit, HostGroup};
 
 fn unit(name: &str, kind: &str, members: &[&str]) -> ComputeUnit {
     let members = members.iter().map(|m| m.to_string()).collect();
@@ -45,34 +45,6 @@ fn units_hold_hosts_groups_and_units() {
     assert_eq!(units(&mut r, &["rack1"], true), whole);
     let bad = "nosuch: Bad host name, host group name or cluster name";
     assert_eq!(units(&mut r, &["encl1", "nosuch"], false), [text(bad, "")]);
-}
-
-#[test]
-fn shares_tell_what_started_jobs_hold() {
-    let mut conf = conf();
-    let queue = &mut conf.batch.queues[0];
-    queue.fairshare = Some("USER_SHARES[[team, 6] [zoe, 4] [default, 2]]".into());
-    let term = UserTerm { name: "bob".into(), ..UserTerm::default() };
-    conf.batch.users.groups.push(UserGroup {
-        name: "team".into(),
-        members: vec![term],
-        ..UserGroup::default()
-    });
-    let mut r = Rig::of(conf);
-    r.connect();
-    r.submit(spec("x")).unwrap();
-    r.step(Input::Tick);
-    let ask = ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() };
-    let Some(Msg::Client(ClientMsg::QueueRows { rows })) = r.ask(OTHER, ask) else { panic!() };
-    let shown = |q: &QueueInfo| -> Vec<String> {
-        let row =
-            |s: &ShareInfo| format!("{} {} {:.3} {}", s.name, s.shares, s.priority, s.started);
-        q.shares.iter().map(row).collect()
-    };
-    let normal = rows.iter().find(|q| q.name == "normal").unwrap();
-    // ann has no share of her own
-    assert_eq!(shown(normal), ["team 6 2.000 0", "zoe 4 1.333 0", "ann 2 0.333 1"]);
-    assert!(rows.iter().all(|q| q.name == "normal" || q.shares.is_empty()));
 }
 
 #[test]

@@ -84,13 +84,13 @@ impl Repeats {
     }
 }
 
-/// Does it happen once only?
+/// Does it happen once only? A JOB_EXECUTE does not: its record has no attempt number, and the next
+/// attempt of one second may get the process ID of the one before.
 fn once(event: &Event) -> bool {
     match event {
         Event::JobNew(_)
         | Event::JobStart(_)
         | Event::JobStartAccept { .. }
-        | Event::JobExecute { .. }
         | Event::JobClean { .. } => true,
         Event::JobStatus(s) => s.attempt > 0 && s.status.is_finished(),
         _ => false,

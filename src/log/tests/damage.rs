@@ -261,3 +261,28 @@ fn equal_records_whose_checksums_are_lost_with_power_cost_no_record_behind_them(
         assert!(jobs_of(&found).is_empty(), "{entries} {boot}");
     }
 }
+
+/// Two attempts of one second run with the same process ID: JOB_EXECUTE does not tell them apart.
+#[test]
+fn equal_execute_records_of_two_attempts_are_both_found_after_a_loss_of_power() {
+    let of = |event| Record { time: 5000, event };
+    let state = |state: JobState| {
+        let s = JobStatus { at: at(1), status: state.into(), attempt: 1, ..JobStatus::default() };
+        of(Event::JobStatus(Box::new(s)))
+    };
+    let (pid, pgid, uid) = (104, 104, 1000);
+    let [cwd, home, user, note] = ["/", "/", "u", ""].map(String::from);
+    let execute = of(Event::JobExecute { at: at(1), uid, pid, pgid, cwd, home, user, note });
+    let later = [execute.clone(), state(JobState::Pend), execute, state(JobState::Ssusp)];
+    let disk = ran();
+    let before = disk.get(EVENTS_SUM).unwrap().len();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&later)).unwrap();
+    drop(store);
+    for entries in 0..=4 {
+        let disk = disk.fork();
+        disk.damage(EVENTS_SUM, |bytes| bytes.truncate(before + entries * ENTRY));
+        let got = look(&disk, "boot-2").recovered.records;
+        assert!(got == [&all()[..], &later].concat(), "{entries}: {got:#?}");
+    }
+}

@@ -95,6 +95,8 @@ pub struct Links {
     pub hosts: HostMap<HostRt>,
     pub(crate) lim: Link,
     pub(crate) conns: IdMap<ConnId, Whose>,
+    /// The hosts without a link, see [`HostRt::lost`].
+    pub(crate) lost: BTreeSet<HostId>,
     /// When each host is to be dialled or probed next.
     pub(crate) due: BTreeSet<(u64, HostId)>,
     pub(crate) next_conn: ConnId,
@@ -119,6 +121,7 @@ impl Links {
             hosts,
             lim: Link::Down { at: 0, pause: REDIAL_FIRST },
             conns: IdMap::default(),
+            lost: BTreeSet::new(),
             due: BTreeSet::new(),
             next_conn: 1,
             on: false,
@@ -151,9 +154,14 @@ impl Links {
         self.due.first().map(|due| due.0).into_iter().chain(lim).min()
     }
 
-    /// Notes when a host whose link has changed is to be dialled or probed next.
+    /// Notes that the link to a host has changed: when it is to be dialled or probed next, and
+    /// whether it is lost.
     pub fn note_due(&mut self, host: HostId) {
         let Some(h) = self.hosts.get_mut(host) else { return };
+        match h.lost {
+            Some(_) => self.lost.insert(host),
+            None => self.lost.remove(&host),
+        };
         let due = match h.link {
             Link::Up { .. } | Link::Greeted { .. } => Some(h.next_ping),
             Link::Down { at, .. } => Some(at),
@@ -173,6 +181,7 @@ impl Links {
     /// Notes the due times of all hosts anew.
     pub fn note_all_due(&mut self) {
         self.due.clear();
+        self.lost.clear();
         self.hosts.iter_mut().for_each(|(_, h)| h.due = None);
         let ids: Vec<HostId> = self.hosts.ids().collect();
         ids.into_iter().for_each(|host| self.note_due(host));

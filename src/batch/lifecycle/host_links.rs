@@ -258,11 +258,10 @@ impl Mbatchd {
                 }
                 h.load = Some(load);
                 self.reserve.measured(&self.state, &self.site, i);
+                self.load_checks.heard(i);
                 self.sched.host_changed(i);
             }
-            self.load_checks.look = true;
-            self.unreached.look |= self.links.hosts.values().any(|h| h.lost.is_some());
-
+            self.unreached.look |= !self.links.lost.is_empty();
             cx.say(log::Level::Trace, "loads taken over");
         }
     }

@@ -10,7 +10,7 @@
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::{Bounds, External, Queue};
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
@@ -20,6 +20,7 @@ use crate::model::job_state::JobState;
 use crate::model::reason::{susp, term};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
+use std::collections::BTreeSet;
 
 /// Positions of pg and it among the built-in indices.
 const PG: usize = 4;
@@ -51,8 +52,11 @@ impl Mbatchd {
         self.load_checks.look = false;
         self.load_checks.timer = None;
         self.load_checks.some = false;
-        let ids: Vec<HostId> = self.links.hosts.ids().collect();
-        for i in ids {
+        for i in self.hosts_to_look_at() {
+            #[cfg(test)]
+            {
+                self.load_checks.host_looks += 1;
+            }
             let Some(here) = self.state.counts().host.get(&i) else { continue };
             self.load_checks.some |= !here.suspended_by_load.is_empty();
             let rest = self.load_checks.rest.get(&i).copied().unwrap_or(0);
@@ -68,6 +72,40 @@ impl Mbatchd {
                 self.load_checks.some = true;
             }
         }
+    }
+
+    /// The hosts whose load may suspend a job, or on which jobs are suspended for it.
+    fn hosts_to_look_at(&mut self) -> BTreeSet<HostId> {
+        let heard: Vec<HostId> = match self.load_checks.heard.replace(HostSet::default()) {
+            Some(heard) => heard.iter().filter(|i| self.links.hosts.contains(*i)).collect(),
+            None => self.links.hosts.ids().collect(),
+        };
+        #[cfg(test)]
+        {
+            self.load_checks.host_looks += heard.len();
+        }
+        for i in heard {
+            match self.load_may_suspend(i) {
+                true => self.load_checks.suspending.insert(i),
+                false => self.load_checks.suspending.remove(&i),
+            };
+        }
+        let suspended = &self.state.counts().hosts_with_suspended;
+        let suspended = suspended.iter().filter(|i| self.links.hosts.contains(**i));
+        self.load_checks.suspending.iter().chain(suspended).copied().collect()
+    }
+
+    /// May the load of a host suspend jobs of some queue, whether there are any now or not?
+    fn load_may_suspend(&self, i: HostId) -> bool {
+        let over = |bounds, external| self.stop_over(i, bounds, external).is_some();
+        let host = &self.site.hosts[i];
+        over(&host.bounds, &host.external)
+            || self
+                .site
+                .queues
+                .iter()
+                .filter(|queue| queue.stops())
+                .any(|queue| queue.stop_cond.is_some() || over(&queue.bounds, &queue.external))
     }
 
     /// Acts on one job of a host at most; says whether it did. Jobs are gone through only where the

@@ -41,8 +41,8 @@ impl Mbatchd {
         let limit = self.reach_limit();
         let mut budget = RECORDS_PER_TURN;
         let mut next: Option<u64> = None;
-        let ids: Vec<HostId> = self.links.hosts.ids().collect();
-        for i in ids {
+        let lost: Vec<HostId> = self.links.lost.iter().copied().collect();
+        for i in lost {
             let Some(lost) = self.links.hosts[i].lost else { continue };
             let due = lost.saturating_add(limit);
             if now < due {

@@ -42,6 +42,8 @@ pub struct Counts {
     pub queue: IdMap<QueueId, Slots>,
     pub user: IdMap<UserId, Slots>,
     pub host: IdMap<HostId, HostSlots>,
+    /// The hosts on which elements are suspended for load.
+    pub hosts_with_suspended: BTreeSet<HostId>,
     /// Started slots.
     pub queue_user: IdMap<(QueueId, UserId), u64>,
 }
@@ -141,8 +143,14 @@ impl Counts {
                 }
                 bump_map(&mut self.queue_user, (queue, user), n, up);
                 for &(host, k) in &run.hosts {
-                    let k = u64::from(k);
-                    self.host.entry(host).or_default().note(at, phase, k, up);
+                    let here = self.host.entry(host).or_default();
+                    here.note(at, phase, u64::from(k), up);
+                    if phase.suspended_by_load() {
+                        match here.suspended_by_load.is_empty() {
+                            true => self.hosts_with_suspended.remove(&host),
+                            false => self.hosts_with_suspended.insert(host),
+                        };
+                    }
                 }
             }
         }

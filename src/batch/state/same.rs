@@ -178,7 +178,13 @@ impl State {
     }
 
     fn counts_told(&self, counts: &crate::batch::state::counts::Counts, out: &mut Told) {
-        let crate::batch::state::counts::Counts { queue, user, host, queue_user } = counts;
+        let crate::batch::state::counts::Counts {
+            queue,
+            user,
+            host,
+            hosts_with_suspended,
+            queue_user,
+        } = counts;
         let names = &self.names;
         for (user, kept) in self.space.each() {
             out.put(format!("kept by {}", self.names.user(user)), (kept.jobs, kept.bytes));
@@ -191,6 +197,9 @@ impl State {
         }
         for (id, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
             out.put(format!("slots of host {}", names.host(*id)), (&on.slots, &on.jobs));
+        }
+        for id in hosts_with_suspended {
+            out.put(format!("elements of host {}", names.host(*id)), "suspended for load");
         }
         for ((a, b), n) in queue_user.iter().filter(|(_, n)| **n > 0) {
             out.put(format!("slots of queue, user {} {}", names.queue(*a), names.user(*b)), n);

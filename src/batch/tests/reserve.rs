@@ -11,9 +11,14 @@ const MEM: usize = 10;
 
 /// Two hosts that share three `lic` and an elim's `tok`; each has a `scr` of its own.
 fn sharing() -> Site {
+    sharing_among(2)
+}
+
+/// The same with so many hosts.
+fn sharing_among(hosts: usize) -> Site {
     let resources = ["lic Numeric () N", "tok Numeric 15 N", "scr Numeric 15 N"];
     let maps = ["lic (3@[all])", "tok [all]", "scr [default]"];
-    let site = resources.into_iter().fold(cluster().hosts(2, 9), Site::resource);
+    let site = resources.into_iter().fold(cluster().hosts(hosts, 9), Site::resource);
     maps.into_iter().fold(site, Site::resource_map).param("SBD_SLEEP_TIME = 15")
 }
 
@@ -199,6 +204,42 @@ fn jobs_of_a_host_are_looked_at_only_while_a_threshold_is_crossed_or_one_may_res
     assert_eq!(looks(&c) - before, 0);
     c.loads("tok=5");
     assert_eq!((looks(&c) - before, c.orders()), (1, vec![(suspended, Act::Resume)]));
+}
+
+#[test]
+fn load_of_one_host_within_thresholds_has_no_other_host_looked_at() {
+    let mut c = sharing_among(100).queue("normal", "scr = 4/2").up();
+    c.loads("mem=1000 it=0 scr=5");
+    let job = c.submit("ann", "-q normal -m h7");
+    let looks = |c: &Cluster| c.hosts_looked_at_for_load();
+    let before = looks(&c);
+    c.load("h3", "scr=5");
+    assert_eq!(looks(&c) - before, 1);
+    // beyond loadStop a host is looked at whenever any load is heard of: its jobs may be others
+    c.load("h7", "scr=1");
+    assert_eq!(c.orders(), [(job, Act::Suspend)]);
+    c.load("h8", "scr=1");
+    let before = looks(&c);
+    c.load("h3", "scr=5");
+    assert_eq!(looks(&c) - before, 3);
+    // within loadSched of the host with the suspended job alone
+    c.load("h8", "scr=5");
+    c.advance(20);
+    c.load("h7", "scr=5");
+    assert_eq!(c.orders(), [(job, Act::Resume)]);
+    let before = looks(&c);
+    c.load("h3", "scr=5");
+    assert_eq!(looks(&c) - before, 1);
+}
+
+#[test]
+fn job_that_comes_to_an_overloaded_host_is_suspended_with_the_next_load_of_any_host() {
+    let mut c = sharing_among(3).queue("normal", "scr = -/2").up();
+    c.loads("mem=1000 it=0 scr=1");
+    let job = c.submit("ann", "-q normal -m h2");
+    assert_eq!((c.state(job).as_str(), c.orders()), ("RUN", vec![]));
+    c.load("h3", "scr=1");
+    assert_eq!((c.state(job).as_str(), c.orders()), ("SSUSP", vec![(job, Act::Suspend)]));
 }
 
 #[test]

@@ -212,7 +212,12 @@ impl Cluster {
         self.machine.load_checks.looks.get()
     }
 
-    /// LIM reports these values of a host, such as `mem=100 r1m=2 tok=5`; others stay. An index
+    /// How often a host was looked at for jobs that its load suspends or lets go on.
+    pub fn hosts_looked_at_for_load(&self) -> usize {
+        self.machine.load_checks.host_looks
+    }
+
+    /// LIM reports these values of a host, and of no other, such as `mem=100 r1m=2 tok=5`; others stay. An index
     /// that is not built in is an external one; `status=N` sets the bits of the host's status.
     pub fn load(&mut self, host: &str, values: &str) {
         let at = self.hosts.iter_mut().find(|h| h.name == host);
@@ -229,7 +234,11 @@ impl Cluster {
                 load.external.push((name.to_owned(), value.to_owned()));
             }
         }
-        self.report_loads();
+        let msg = Msg::Lim(LimMsg::Loads { hosts: vec![load.clone()] });
+        if let Some(conn) = self.lim {
+            self.inputs.push_back(Input::Msg { conn, msg });
+            self.tell(Input::Tick);
+        }
     }
 
     /// Reports the load values of all hosts, in one message of LIM.

@@ -90,16 +90,22 @@ impl Lim {
     /// Announces this master; the next time before the next turn where that would be too late
     /// for those who wait for it.
     fn call(&mut self, now: Now, want: bool, out: &mut Vec<Effect>) {
-        self.announce(want, out);
+        let told = self.announce(want, out);
         let pause = election::pause(&self.base);
-        self.call_at = if pause < self.interval_us() { now.mono_us + pause } else { u64::MAX };
+        // where there is nobody else, the next exchange sees whether there is by then
+        let again = told && pause < self.interval_us();
+        self.call_at = if again { now.mono_us + pause } else { u64::MAX };
     }
 
-    /// Tells every other server who is master; `want`: and asks for its reading.
-    fn announce(&self, want: bool, out: &mut Vec<Effect>) {
-        for def in self.base.cluster.hosts.iter().filter(|h| h.server && h.name != self.host) {
+    /// Tells every other server who is master, if there are any; `want`: and asks for its reading.
+    fn announce(&self, want: bool, out: &mut Vec<Effect>) -> bool {
+        let servers = self.base.cluster.hosts.iter().filter(|h| h.server && h.name != self.host);
+        let mut told = false;
+        for def in servers {
             self.announce_to(&def.name, want, out);
+            told = true;
         }
+        told
     }
 
     /// Asks the candidates who is master, while that is not known.

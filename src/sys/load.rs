@@ -22,10 +22,64 @@ const READ_AT_ONCE: usize = 16 << 10;
 /// Bytes of a sector in /proc/diskstats, whatever the disk has.
 const SECTOR: u64 = 512;
 
-/// Measures this host.
+/// Measures this host. What it reads each time it keeps open.
 pub struct Probe {
     cpu: HostFacts,
     boot_id: String,
+    memory: KernelFile,
+    paging: KernelFile,
+    processors: KernelFile,
+    average: KernelFile,
+    disks: KernelFile,
+    uptime: KernelFile,
+    /// Pages swapped since boot, as they were read last.
+    pages: Option<u64>,
+    /// The names in /proc/diskstats, and which of them are disks with hardware behind them. A disk
+    /// that comes or goes changes the names, so that /sys is looked through only then.
+    block_devices: Vec<String>,
+    hardware: BTreeSet<String>,
+}
+
+/// A file that the kernel makes up anew whenever it is read from its beginning.
+struct KernelFile {
+    path: &'static str,
+    file: Option<fs::File>,
+}
+
+impl KernelFile {
+    fn new(path: &'static str) -> KernelFile {
+        KernelFile { path, file: None }
+    }
+
+    fn text(&mut self) -> String {
+        use std::os::unix::fs::FileExt;
+        if self.file.is_none() {
+            self.file = fs::File::open(self.path).ok();
+        }
+        let Some(file) = &self.file else { return String::new() };
+        let mut data = vec![0; READ_AT_ONCE];
+        let mut len = 0;
+        loop {
+            match file.read_at(&mut data[len..], len as u64) {
+                Ok(0) => break,
+                Ok(n) => len += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    // opened anew by the next measurement
+                    self.file = None;
+                    break;
+                }
+            }
+            if len as u64 >= MAX_READ {
+                break;
+            }
+            if data.len() - len < READ_AT_ONCE / 2 {
+                data.resize(2 * data.len(), 0);
+            }
+        }
+        data.truncate(len);
+        String::from_utf8_lossy(&data).into_owned()
+    }
 }
 
 impl Default for Probe {
@@ -40,16 +94,30 @@ impl Probe {
         let arch = std::env::consts::ARCH;
         let mut cpu = processors(&text("/proc/cpuinfo"), arch);
         cpu.host_type = type_of(arch);
-        Probe { cpu, boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_owned() }
+        Probe {
+            cpu,
+            boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_owned(),
+            memory: KernelFile::new("/proc/meminfo"),
+            paging: KernelFile::new("/proc/vmstat"),
+            processors: KernelFile::new("/proc/stat"),
+            average: KernelFile::new("/proc/loadavg"),
+            disks: KernelFile::new("/proc/diskstats"),
+            uptime: KernelFile::new("/proc/uptime"),
+            pages: None,
+            block_devices: Vec::new(),
+            hardware: BTreeSet::new(),
+        }
     }
 
     /// One measurement.
-    pub fn sample(&self) -> LoadSample {
-        let (mem, vm) = (text("/proc/meminfo"), text("/proc/vmstat"));
+    pub fn sample(&mut self) -> LoadSample {
+        let mem = self.memory.text();
         let get = |text: &str, name: &str| value(text, name).unwrap_or(0);
-        let (cpu_busy, cpu_total) = jiffies(&text("/proc/stat"));
-        let disks = disks();
-        let loadavg = text("/proc/loadavg");
+        let pages = self.pages_swapped(get(&mem, "SwapTotal") > 0);
+        let (cpu_busy, cpu_total) = jiffies(&self.processors.text());
+        let diskstats = self.disks.text();
+        self.look_for_disks(&diskstats);
+        let loadavg = self.average.text();
         let lines = logins();
         let (tmp, max_tmp) = space("/tmp");
         let free = || get(&mem, "MemFree") + get(&mem, "Buffers") + get(&mem, "Cached");
@@ -57,22 +125,41 @@ impl Probe {
         facts.max_mem = get(&mem, "MemTotal") / 1024;
         facts.max_swp = get(&mem, "SwapTotal") / 1024;
         facts.max_tmp = max_tmp;
-        facts.ndisks = disks.len() as u32;
+        facts.ndisks = self.hardware.len() as u32;
         LoadSample {
             run_queue: runnable(&loadavg),
             load_avg: averages(&loadavg),
             cpu_busy,
             cpu_total,
-            pages: get(&vm, "pswpin") + get(&vm, "pswpout"),
-            io_kb: disk_kb(&text("/proc/diskstats"), &disks),
+            pages,
+            io_kb: disk_kb(&diskstats, &self.hardware),
             logins: lines.iter().map(|l| &l.user).collect::<BTreeSet<_>>().len() as u32,
-            idle_minutes: idle_minutes(&lines),
+            idle_minutes: idle_minutes(&lines, &mut self.uptime),
             tmp,
             swp: get(&mem, "SwapFree") / 1024,
             mem: value(&mem, "MemAvailable").unwrap_or_else(free) / 1024,
             facts,
             boot_id: self.boot_id.clone(),
             copies: Vec::new(),
+        }
+    }
+
+    /// Pages swapped in and out since boot: they grow no further where there is no swap space.
+    fn pages_swapped(&mut self, swaps: bool) -> u64 {
+        if let Some(pages) = self.pages.filter(|_| !swaps) {
+            return pages;
+        }
+        let text = self.paging.text();
+        let get = |name: &str| value(&text, name).unwrap_or(0);
+        *self.pages.insert(get("pswpin") + get("pswpout"))
+    }
+
+    /// Looks through /sys where the block devices are others than before.
+    fn look_for_disks(&mut self, diskstats: &str) {
+        let names = || diskstats.lines().filter_map(|line| line.split_whitespace().nth(2));
+        if self.hardware.is_empty() || !names().eq(self.block_devices.iter().map(String::as_str)) {
+            self.block_devices = names().map(str::to_owned).collect();
+            self.hardware = disks();
         }
     }
 }
@@ -222,7 +309,7 @@ fn utmp(data: &[u8]) -> Vec<Login> {
 }
 
 /// Minutes since anybody typed; since boot where there is no terminal.
-fn idle_minutes(lines: &[Login]) -> f64 {
+fn idle_minutes(lines: &[Login], uptime: &mut KernelFile) -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
     let mut terminals: Vec<PathBuf> = lines
         .iter()
@@ -235,11 +322,7 @@ fn idle_minutes(lines: &[Login]) -> f64 {
     let touched = terminals.iter().filter_map(|p| fs::metadata(p).ok()).map(|m| m.atime()).max();
     let idle = match touched {
         Some(at) => now.saturating_sub(at).max(0) as f64,
-        None => text("/proc/uptime")
-            .split_whitespace()
-            .next()
-            .and_then(|w| w.parse().ok())
-            .unwrap_or(0.0),
+        None => uptime.text().split_whitespace().next().and_then(|w| w.parse().ok()).unwrap_or(0.0),
     };
     idle / 60.0
 }
@@ -304,6 +387,35 @@ mod tests {
         let got = utmp(&data);
         assert_eq!(got.len(), 2);
         assert_eq!((got[1].user.as_slice(), got[1].line.as_slice()), (&b"bob"[..], &b"pts/0"[..]));
+    }
+
+    #[test]
+    fn file_that_is_kept_open_is_read_from_its_beginning_each_time() {
+        let path = std::env::temp_dir().join(format!("lsf-load-{}", std::process::id()));
+        let shown: &'static str = Box::leak(path.to_str().unwrap().to_owned().into_boxed_str());
+        let mut file = KernelFile::new(shown);
+        // longer than what is read at once, and shorter again
+        for length in [3 * READ_AT_ONCE, 10] {
+            let text = "x".repeat(length);
+            fs::write(&path, &text).unwrap();
+            assert_eq!(file.text(), text);
+            assert_eq!(file.text(), text, "from where the last reading ended");
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(KernelFile::new("/proc/absent").text(), "");
+    }
+
+    #[test]
+    fn disks_are_looked_for_again_when_a_block_device_comes() {
+        let mut probe = Probe::new();
+        probe.sample();
+        let (names, hardware) = (probe.block_devices.clone(), probe.hardware.clone());
+        probe.hardware = BTreeSet::from(["kept".to_owned()]);
+        probe.sample();
+        assert_eq!(probe.hardware, BTreeSet::from(["kept".to_owned()]), "{names:?}");
+        probe.block_devices.push("gone".to_owned());
+        probe.sample();
+        assert_eq!((probe.block_devices, probe.hardware), (names, hardware));
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn rates_are_those_of_vmstat() {
     if vmstat().is_none() {
         return skipped("rates_are_those_of_vmstat: vmstat is wanted");
     }
-    let probe = Probe::new();
+    let mut probe = Probe::new();
     let file = std::env::temp_dir().join(format!("lsf-rates-{}", std::process::id()));
     let mut meters = [Meter::default(), Meter::default(), Meter::default()];
     // the least and the most that may have come between two samples
@@ -142,7 +142,7 @@ fn idle_time_is_that_of_the_terminal_touched_last() {
     BufReader::new(script.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let tty = line.trim();
     assert!(tty.starts_with("/dev/pts/"), "{tty}");
-    let probe = Probe::new();
+    let mut probe = Probe::new();
     let now = || lsf::sys::now().secs();
     // touched now, then three minutes ago; others may work at theirs
     for ago in [0, 180] {

@@ -6,6 +6,7 @@ pub mod event;
 pub mod further;
 pub mod idmap;
 pub mod ids;
+pub mod idtable;
 pub mod job;
 pub mod job_state;
 pub mod limits;

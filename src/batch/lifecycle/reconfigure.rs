@@ -33,8 +33,6 @@ impl Mbatchd {
         self.sched = self.sched.anew();
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
-        self.sched
-            .expect(self.state.counts().pending_jobs().min(self.state.job_count() as u64) as usize);
         self.load_checks = LoadChecks::default();
         self.unreached = Unreached::default();
         self.look_left();

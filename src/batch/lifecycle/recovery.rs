@@ -123,7 +123,6 @@ impl Mbatchd {
         waiting.into_iter().for_each(|id| self.watch_depend(id));
         let (sched, view) = self.sched_and_view();
         sched.begins_rebuilt(&view);
-        self.sched.expect(pending.len());
         pending.into_iter().for_each(|id| self.refresh(id));
         self.load_checks = LoadChecks::default();
         self.unreached = Unreached::default();

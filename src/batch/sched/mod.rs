@@ -50,7 +50,7 @@ pub(crate) use readiness::{Asked, NotReady};
 
 use crate::batch::state::names::HostId;
 use crate::model::Now;
-use crate::model::idmap::IdMap;
+use crate::model::idtable::IdTable;
 use classes::Classes;
 use dispatch_key::Entry;
 use open_hosts::OpenHosts;
@@ -73,7 +73,7 @@ pub struct Sched {
     hosts: OpenHosts,
     /// The pass under way.
     walk: Option<Walk>,
-    entries: IdMap<u32, Entry>,
+    entries: IdTable<Entry>,
     /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), Entry>,
     /// Jobs whose start time has not come: (seconds, job).
@@ -147,11 +147,6 @@ impl Sched {
     pub(crate) fn users_changed(&mut self) {
         self.classes.forget_users();
         self.changed();
-    }
-
-    /// So many jobs are about to come: a table that grows moves what it has.
-    pub(crate) fn expect(&mut self, jobs: usize) {
-        self.entries.reserve(jobs);
     }
 }
 

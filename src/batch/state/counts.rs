@@ -58,11 +58,6 @@ pub(super) fn bump_map<K: std::hash::Hash + Eq>(
 }
 
 impl Counts {
-    /// Pending jobs and elements of all queues.
-    pub fn pending_jobs(&self) -> u64 {
-        self.queue.values().map(|s| s.pend_jobs).sum()
-    }
-
     /// Adds or takes away `n` untouched elements of a job.
     pub fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
         for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {

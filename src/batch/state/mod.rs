@@ -50,6 +50,7 @@ pub use crate::batch::state::untouched::Untouched;
 use crate::lang::depend::DepExpr;
 use crate::model::event::{Ctrl, QueuePosition};
 use crate::model::idmap::IdMap;
+use crate::model::idtable::IdTable;
 use crate::model::job::JobSpec;
 use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,8 +66,8 @@ pub type AddedHosts = BTreeMap<String, BTreeSet<String>>;
 #[derive(Debug, Default)]
 pub struct State {
     names: Names,
-    /// Boxed: the nodes of a map that grows at its end are little more than half full.
-    jobs: BTreeMap<u32, Box<Job>>,
+    /// Boxed: IDs between those of jobs that are in memory take room.
+    jobs: IdTable<Box<Job>>,
     /// The ID tried next.
     next_job: u32,
     /// When the log that this was read from was begun by a switch, seconds since the epoch; 0: it
@@ -396,7 +397,7 @@ impl State {
     /// An ID that neither is known nor may still be in a log.
     pub fn free_id(&self, max: u32) -> Option<u32> {
         let next = self.next_job.clamp(1, max);
-        let last = [self.jobs.last_key_value().map(|j| *j.0), self.reserved.last().copied()];
+        let last = [self.jobs.last_key(), self.reserved.last().copied()];
         let all_below = last.into_iter().flatten().all(|id| id <= max);
         // each known ID is below the largest, and there are as many: none is left
         if all_below && self.jobs.len() + self.reserved.len() >= max as usize {
@@ -408,7 +409,7 @@ impl State {
     /// The first free ID from `first` to `last`. The known IDs are walked in order: a look-up of
     /// each would take long where nearly all are known.
     fn free_in(&self, first: u32, last: u32) -> Option<u32> {
-        let mut jobs = self.jobs.range(first..=last).map(|j| *j.0).peekable();
+        let mut jobs = self.jobs.range(first..=last).map(|j| j.0).peekable();
         let mut reserved = self.reserved.range(first..=last).copied().peekable();
         (first..=last).find(|id| {
             let known = jobs.next_if_eq(id).is_some();

@@ -32,14 +32,14 @@ impl State {
         }
         let leaving = |of: &State| of.ended.ids().collect::<HashSet<u32>>();
         let (my_leaving, their_leaving) = (leaving(self), leaving(other));
-        let ids: BTreeSet<&u32> = self.jobs.keys().chain(other.jobs.keys()).collect();
+        let ids: BTreeSet<u32> = self.jobs.keys().chain(other.jobs.keys()).collect();
         for id in ids.into_iter().filter(|id| !but.contains(id)) {
-            let (a, b) = (self.jobs.get(id), other.jobs.get(id));
+            let (a, b) = (self.jobs.get(&id), other.jobs.get(&id));
             // most are of one submission, which is long
             let alike = a.zip(b).is_some_and(|(a, b)| a.spec == b.spec);
             let of = |state: &State, job: Option<&Box<Job>>, leaving: &HashSet<u32>| match job {
                 Some(job) => {
-                    let beside = state.beside(job, leaving.contains(id));
+                    let beside = state.beside(job, leaving.contains(&id));
                     (state.job_told(job, !alike), job.damaged, beside)
                 }
                 None => Default::default(),
@@ -48,7 +48,7 @@ impl State {
             put(&format!("job <{id}>"), &a.0, &b.0);
             put(&format!("job <{id}> held"), &a.1.to_string(), &b.1.to_string());
             put(&format!("job <{id}> beside"), &a.2, &b.2);
-            for (state, job) in [(self, self.jobs.get(id)), (other, other.jobs.get(id))] {
+            for (state, job) in [(self, self.jobs.get(&id)), (other, other.jobs.get(&id))] {
                 let of = |counted| job.map_or(String::new(), |j| state.started_told(j, counted));
                 put(&format!("started elements of job <{id}>"), &of(false), &of(true));
             }
@@ -233,7 +233,7 @@ impl State {
             let _ = write!(out, " {spec:?}");
         }
         // of what a name stands for only what is in memory counts
-        let known = |id: &&u32| self.jobs.contains_key(*id);
+        let known = |id: &&u32| self.jobs.contains_key(id);
         let waits = depend.as_deref().map(|depend| {
             let groups = depend.groups();
             let members = groups.iter().flat_map(|(_, g)| g.members.iter().filter(known).copied());

@@ -150,6 +150,9 @@ impl Mbatchd {
             self.works.note_parted(at.job);
         }
         self.deps.touched(&self.state, at);
+        if self.deps.concern(at.job) || !self.waits.is_empty() || !self.watches.is_empty() {
+            self.deps.note_changed(at);
+        }
         self.look_left_of(at);
         self.refresh_at(at);
         self.reserve.refresh(&self.state, &self.site, at);

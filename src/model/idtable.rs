@@ -3,8 +3,8 @@
 //! search of its own; neighbours lie side by side, as jobs are mostly gone over in the order of
 //! their IDs.
 //!
-//! The methods are those of a standard map. Numbers may be anywhere in a u32: parts of the table in which there is nothing take no memory
-//! but their place in a list.
+//! The methods are those of a standard map. Numbers may be anywhere in a u32: parts of the table in
+//! which there is nothing take no memory but their place in a list.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -252,7 +252,7 @@ mod tests {
             }
             let behind: Vec<u32> = map.range(from..).map(|pair| *pair.0).collect();
             prop_assert_eq!(table.range(from..).map(|p| p.0).collect::<Vec<_>>(), behind);
-            map.keys().for_each(|id| drop(table.remove(id)));
+            map.keys().for_each(|id| _ = table.remove(id));
             let left = table.branches.iter().flatten().count();
             prop_assert_eq!((table.len(), left), (0, 0));
         }

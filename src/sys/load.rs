@@ -22,7 +22,7 @@ const READ_AT_ONCE: usize = 16 << 10;
 /// Bytes of a sector in /proc/diskstats, whatever the disk has.
 const SECTOR: u64 = 512;
 
-/// Measures this host. What it reads each time it keeps open.
+/// Measures this host. The files that each measurement reads stay open.
 pub struct Probe {
     cpu: HostFacts,
     boot_id: String,

@@ -133,7 +133,7 @@ impl Mbatchd {
 
     /// How often a job of the queue goes back to it by its exit value.
     pub(crate) fn most_requeues(&self, queue: Option<&Queue>) -> u32 {
-        self.param(queue, "MAX_JOB_REQUEUE").and_then(|n| n.parse().ok()).unwrap_or(u32::MAX)
+        queue.map_or_else(|| self.site.most_requeues(None), |queue| queue.most_requeues)
     }
 
     /// If it goes back by its exit value this time, is it held?

@@ -3,7 +3,7 @@
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::order::{ClassHead, DispatchOrder};
-use crate::batch::sched::place::Compiled;
+use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
@@ -52,6 +52,7 @@ pub(super) struct Classes {
     by_key: HashMap<Rc<ClassKey>, u32>,
     /// Bytes of what is kept compiled.
     compiled: usize,
+    requirements: Requirements,
     /// Classes that were forgotten: their places are given to new ones.
     free: Vec<u32>,
     /// With so many classes in use they are gone through again; see [`Classes::forget`].
@@ -76,7 +77,8 @@ impl Classes {
         if let Some(compiled) = &c.compiled {
             return (compiled.clone(), 0);
         }
-        let compiled = Rc::new(Compiled::new(view, &c.kind));
+        let requirement = self.requirements.of(view, &c.kind);
+        let compiled = Rc::new(Compiled::new(view, &c.kind, requirement));
         let bytes = c.compiled_bytes(&compiled);
         if self.compiled + bytes <= MAX_COMPILED {
             self.compiled += bytes;
@@ -225,6 +227,12 @@ impl Classes {
     #[cfg(test)]
     pub fn places(&self) -> usize {
         self.all.len()
+    }
+
+    /// Requirements that were compiled and are not forgotten.
+    #[cfg(test)]
+    pub fn requirements(&self) -> usize {
+        self.requirements.len()
     }
 
     /// Bytes of what is kept compiled.

@@ -54,6 +54,6 @@ impl Sched {
 
     /// The requirement of a job's class, where it was compiled.
     pub fn req(&self, job: u32, part: u32) -> Option<Rc<Req>> {
-        self.classes.kept(self.entry(job, part)?.class)?.req.clone()
+        self.classes.kept(self.entry(job, part)?.class)?.requirement.req.clone()
     }
 }

@@ -3,7 +3,7 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::Entry;
 use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
-use crate::batch::sched::place::{Compiled, HostMatch, Reasons};
+use crate::batch::sched::place::{Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
@@ -63,10 +63,13 @@ impl Sched {
         }
         let compiled = match self.classes.kept(number) {
             Some(compiled) => compiled.clone(),
-            None => Rc::new(Compiled::new(view, kind)),
+            None => {
+                let requirement = Rc::new(Requirement::new(view, kind));
+                Rc::new(Compiled::new(view, kind, requirement))
+            }
         };
         let mut first = None;
-        for req in compiled.alternatives.iter() {
+        for req in compiled.requirement.alternatives.iter() {
             let looks = self.explained.looks.get()
                 + kind.looks()
                 + compiled.asked.hosts()

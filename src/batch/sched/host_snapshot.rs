@@ -2,7 +2,7 @@
 
 use crate::batch::cluster::hosts::HostRt;
 use crate::batch::site::requirements::Names;
-use crate::batch::state::names::ResourceId;
+use crate::batch::state::names::{Id, ResourceId};
 use crate::batch::usage::reserve::ledger::{Reserved, left};
 use crate::conf::types::HostDef;
 use crate::lang::resreq::HostView;
@@ -50,6 +50,10 @@ impl HostView for HostSnapshot<'_> {
             Some(id) => self.available(id, name),
             None => self.measured(name),
         }
+    }
+
+    fn numbered(&self, number: u32, name: &str) -> Option<f64> {
+        self.available(ResourceId::from_index(number as usize), name)
     }
 
     fn text(&self, name: &str) -> Option<&str> {

@@ -200,6 +200,10 @@ impl Sched {
     pub fn compiled_bytes(&self) -> usize {
         self.classes.compiled_bytes()
     }
+    /// Requirements that were compiled and are not forgotten.
+    pub fn requirements(&self) -> usize {
+        self.classes.requirements()
+    }
     /// How often it was asked whether an element waits by itself.
     pub fn lone_asked(&self) -> usize {
         self.lone.asked.get()

@@ -5,15 +5,15 @@ use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, QueueId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{SelectContext, Simple, Span, Tile};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::further::HostLines;
 use crate::model::reason::PendReason;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// Why a class found no place: reasons, each with the hosts that it holds for; no host: all.
@@ -22,11 +22,67 @@ pub(crate) type Reasons = Vec<(PendReason, Vec<HostId>)>;
 /// The requirement and the hosts that a class asks for, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
-    /// The whole requirement.
+    pub requirement: Rc<Requirement>,
+    pub asked: Rc<Asked>,
+}
+
+/// A requirement, compiled.
+#[derive(Debug)]
+pub(super) struct Requirement {
+    /// The whole of it.
     pub req: Option<Rc<Req>>,
     /// The requirement, one entry per rusage alternative; never empty.
     pub alternatives: Vec<Option<Rc<Alternative>>>,
-    pub asked: Rc<Asked>,
+}
+
+/// The key of a compiled requirement: everything in the class that it is made of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RequirementKey {
+    /// The queue, where it has a requirement of its own.
+    queue: Option<QueueId>,
+    res_req: String,
+    hosts_asked: bool,
+}
+
+/// Compiled requirements that classes have: classes of several users and queues share one. A
+/// requirement is forgotten with the last class that has it, and all are with the configuration
+/// that they were compiled by ([`super::Sched::anew`]).
+#[derive(Debug, Default)]
+pub(super) struct Requirements {
+    known: HashMap<RequirementKey, Weak<Requirement>>,
+    /// With so many the forgotten ones are taken out.
+    crowded: usize,
+}
+
+/// So many keys are kept whether their requirements are forgotten or not.
+const KEYS_KEPT: usize = 1024;
+
+impl Requirements {
+    /// The requirement of a class.
+    pub fn of(&mut self, view: &View, class: &ClassKey) -> Rc<Requirement> {
+        let of_queue = view.site.queue(class.queue).is_some_and(|queue| queue.req.is_some());
+        let key = RequirementKey {
+            queue: of_queue.then_some(class.queue),
+            res_req: class.res_req.clone(),
+            hosts_asked: !class.hosts.is_empty(),
+        };
+        if let Some(known) = self.known.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        let new = Rc::new(Requirement::new(view, class));
+        if self.known.len() >= self.crowded.max(KEYS_KEPT) {
+            self.known.retain(|_, requirement| requirement.strong_count() > 0);
+            self.crowded = 2 * self.known.len();
+        }
+        self.known.insert(key, Rc::downgrade(&new));
+        new
+    }
+
+    /// Requirements that are known, forgotten ones too.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
 }
 
 /// A requirement with one alternative of its rusage, and its text for the log.
@@ -55,7 +111,18 @@ impl Asked {
 }
 
 impl Compiled {
-    pub fn new(view: &View, kind: &ClassKey) -> Compiled {
+    pub fn new(view: &View, kind: &ClassKey, requirement: Rc<Requirement>) -> Compiled {
+        let asked = Asked {
+            preferred: preferred(view, &kind.hosts),
+            first: first_hosts(view, &kind.hosts),
+            fixed: fixed_slots(view, &kind.fixed),
+        };
+        Compiled { requirement, asked: Rc::new(asked) }
+    }
+}
+
+impl Requirement {
+    pub fn new(view: &View, kind: &ClassKey) -> Requirement {
         let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());
         let req = req.ok().map(Rc::new);
         let alternative = |req: Req| {
@@ -69,12 +136,7 @@ impl Compiled {
             ),
             None => vec![None],
         };
-        let asked = Asked {
-            preferred: preferred(view, &kind.hosts),
-            first: first_hosts(view, &kind.hosts),
-            fixed: fixed_slots(view, &kind.fixed),
-        };
-        Compiled { req, alternatives, asked: Rc::new(asked) }
+        Requirement { req, alternatives }
     }
 }
 

@@ -276,7 +276,7 @@ impl Sched {
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
         let mut found: Option<Found> = None;
-        for (n, req) in compiled.alternatives.iter().enumerate() {
+        for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
             let simple = req.as_ref().and_then(|r| r.req.0.first());
             let look =
                 HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, simple);
@@ -349,6 +349,10 @@ impl Sched {
         }
         for (host, until) in std::mem::take(&mut first_fit.rests) {
             self.hosts.rest(host, until);
+        }
+        // of one slot there is nothing to be spread
+        if look.any_slot() && first_fit.free.len() == 1 {
+            return Some(first_fit.free);
         }
         look.allocate(&first_fit.free)
     }

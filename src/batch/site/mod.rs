@@ -60,6 +60,8 @@ pub struct Queue {
     /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes.
     pub end_by_load: bool,
     pub end_by_window: bool,
+    /// MAX_JOB_REQUEUE, its own or that of lsb.params.
+    pub most_requeues: u32,
 }
 
 impl Queue {
@@ -225,9 +227,18 @@ impl Site {
             resume_cond: cond(&q.resume_cond),
             end_by_load: ends("LOAD"),
             end_by_window: ends("WINDOW"),
+            most_requeues: self.most_requeues(Some(q)),
             conf: q.clone(),
             limits: Vec::new(),
         }
+    }
+
+    /// MAX_JOB_REQUEUE of a queue, else of lsb.params: how often a job goes back to its queue by
+    /// its exit value.
+    pub(crate) fn most_requeues(&self, queue: Option<&QueueConf>) -> u32 {
+        let own = queue.and_then(|queue| queue.raw.get("MAX_JOB_REQUEUE"));
+        let value = own.or_else(|| self.params().raw.get("MAX_JOB_REQUEUE"));
+        value.and_then(|v| v.text.trim().parse().ok()).unwrap_or(u32::MAX)
     }
 
     fn host_policy(&self, def: &HostDef) -> Option<HostPolicy> {

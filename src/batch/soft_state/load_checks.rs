@@ -12,8 +12,8 @@ pub struct LoadChecks {
     /// The hosts whose load was heard of since [`LoadChecks::suspending`] was brought up to date;
     /// `None`: all hosts.
     pub(crate) heard: Option<HostSet>,
-    /// The hosts whose load may suspend jobs of some queue. Which ones follows from their load and
-    /// the configuration alone, so that the other hosts need no look, whatever their jobs do.
+    /// The hosts whose load may suspend jobs of some queue. This follows from their load
+    /// and the configuration alone, so that other hosts need no look, whatever their jobs do.
     pub(crate) suspending: BTreeSet<HostId>,
     /// Jobs are suspended for load, or were when it was looked last.
     pub(crate) some: bool,

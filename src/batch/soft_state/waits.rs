@@ -37,6 +37,9 @@ impl Waits {
             self.timers.remove(&(t, conn));
         }
     }
+    pub fn is_empty(&self) -> bool {
+        self.by_conn.is_empty()
+    }
     pub fn is_named(&self, job: u32) -> bool {
         self.named.contains_key(&job)
     }

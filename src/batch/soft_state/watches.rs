@@ -21,6 +21,9 @@ pub struct Watches {
 }
 
 impl Watches {
+    pub fn is_empty(&self) -> bool {
+        self.by_conn.is_empty()
+    }
     pub fn close(&mut self, conn: ConnId) {
         self.by_conn.remove(&conn);
     }

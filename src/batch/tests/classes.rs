@@ -43,6 +43,31 @@ fn kinds_of_job_without_a_pending_one_are_forgotten() {
 }
 
 #[test]
+fn jobs_of_two_users_and_queues_with_one_requirement_share_it_compiled() {
+    let site = cluster().hosts(1, 1).queue("night", "PRIORITY = 40");
+    let mut c = site.queue("own", "RES_REQ = select[mem>0]").up();
+    let mut asks = |user: &str, queue: &str, requirement: &str| {
+        c.submit(user, &format!("-q {queue} -R '{requirement}'"));
+        c.requirements_compiled()
+    };
+    let known = asks("ann", "normal", "select[ncpus<1]");
+    assert_eq!(asks("bob", "normal", "select[ncpus<1]"), known);
+    assert_eq!(asks("bob", "night", "select[ncpus<1]"), known);
+    assert_eq!(asks("ann", "own", "select[ncpus<1]"), known + 1);
+    assert_eq!(asks("ann", "normal", "select[ncpus<2]"), known + 2);
+}
+
+#[test]
+fn requirements_without_a_class_are_forgotten() {
+    let mut r = Rig::new();
+    for n in 0..5 * CLASSES_KEPT {
+        passes(&mut r, 1_000 + n);
+    }
+    let known = r.mbd.sched.requirements();
+    assert!(known <= 4 * CLASSES_KEPT, "{known} without a pending job");
+}
+
+#[test]
 fn a_kind_that_was_forgotten_is_found_anew() {
     let mut r = Rig::new();
     for n in 1..2 * CLASSES_KEPT {

@@ -14,7 +14,7 @@ fn sharing() -> Site {
     sharing_among(2)
 }
 
-/// The same with so many hosts.
+/// So many hosts that share these resources.
 fn sharing_among(hosts: usize) -> Site {
     let resources = ["lic Numeric () N", "tok Numeric 15 N", "scr Numeric 15 N"];
     let maps = ["lic (3@[all])", "tok [all]", "scr [default]"];

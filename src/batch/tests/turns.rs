@@ -690,7 +690,7 @@ fn a_condition_on_a_name_holds_once_all_its_jobs_were_looked_at() {
     assert!(r.mbd.has_work() && r.mbd.deps.is_named(jobs[4998]));
     // one that was not looked at yet changes
     r.apply_status(JobRef { job: jobs[4999], idx: 0 }, JobState::Done);
-    r.mbd.deps.touched(&r.mbd.state, JobRef { job: jobs[4999], idx: 0 });
+    r.mbd.deps.note_changed(JobRef { job: jobs[4999], idx: 0 });
     r.works = true;
     r.step(Input::Tick);
     let value = |id| r.mbd.deps.value(id);

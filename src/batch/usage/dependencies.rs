@@ -400,7 +400,19 @@ impl Deps {
                 idx => self.evaluate_element(state, at.job, idx),
             }
         }
+    }
+
+    /// A job changed that somebody waits for or watches: `Mbatchd::settle` has them look at it.
+    pub(crate) fn note_changed(&mut self, at: JobRef) {
         self.dirty.insert(at);
+    }
+
+    /// Is a condition to be looked at when a job changes: its own, or one that names it?
+    pub(crate) fn concern(&self, job: u32) -> bool {
+        self.values.contains_key(&job)
+            || self.waiters.contains_key(&job)
+            || !self.groups.is_empty()
+            || !self.orphans.since.is_empty()
     }
 
     /// Some elements (0: all) of a job that the condition of `id` names have changed.

@@ -83,6 +83,11 @@ impl Watched {
 }
 
 impl GroupWatch {
+    /// Does no job wait for a group?
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.leaving.is_empty()
+    }
+
     /// Is a job in a group that an unfinished job waits for?
     pub fn is_named(&self, job: u32) -> bool {
         let member = |number| {

@@ -61,8 +61,11 @@ impl Reserve {
         let job = state.job(at.job)?;
         let elem = job.elem(at.idx)?;
         let ElemState::Run(run) = &elem.state else { return None };
-        let text = job.effective_requirement(elem).filter(|text| text.contains("rusage["))?;
+        let text = job.effective_requirement(elem)?;
         let requirement = self.requirement(text, |text| {
+            if !text.contains("rusage[") {
+                return Vec::new();
+            }
             let req = site.names.parse(text).ok();
             let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
             let term = |rusage: &RusageTerm| {

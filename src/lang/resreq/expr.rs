@@ -4,7 +4,7 @@
 //! expression without a value selects nothing. `&&` with a false side and `||` with a true side
 //! have a value all the same. A Boolean resource that is lacking is 0.
 
-use super::syntax::{HostView, ResKind};
+use super::syntax::{HostView, ResKind, ResName};
 use std::fmt;
 
 /// A binary operator, weakest first.
@@ -82,8 +82,8 @@ pub enum Expr {
     Size(f64),
     /// A text.
     Text(String),
-    /// A resource by its real name (aliases resolved).
-    Res(String, ResKind),
+    /// A resource (aliases resolved).
+    Res(ResName, ResKind),
     /// defined(res): whether the host has it.
     Defined(String, ResKind),
     /// `-e`
@@ -128,7 +128,10 @@ impl Expr {
         match self {
             Expr::Num(n) | Expr::Size(n) => Value::Num(*n),
             Expr::Text(t) => Value::Text(t),
-            Expr::Res(name, kind) => resource(host, name, *kind),
+            Expr::Res(ResName { number: Some(number), text }, ResKind::Numeric { .. }) => {
+                host.numbered(*number, text).map_or(Value::None, Value::Num)
+            }
+            Expr::Res(name, kind) => resource(host, &name.text, *kind),
             Expr::Defined(name, kind) => truth(match kind {
                 ResKind::Boolean => host.boolean(name) == Some(true),
                 _ => !matches!(resource(host, name, *kind), Value::None),
@@ -146,7 +149,7 @@ impl Expr {
             Expr::Bin(op, a, b) => match (a.as_ref(), b.as_ref()) {
                 (Expr::Res(name, ResKind::String), Expr::Text(t))
                 | (Expr::Text(t), Expr::Res(name, ResKind::String)) => {
-                    named(host, cx, *op, name, t)
+                    named(host, cx, *op, &name.text, t)
                 }
                 _ => binary(*op, a.value(host, cx), b.value(host, cx)),
             },
@@ -157,7 +160,8 @@ impl Expr {
     pub fn mentions(&self, wanted: &dyn Fn(&str, ResKind) -> bool) -> bool {
         match self {
             Expr::Num(_) | Expr::Size(_) | Expr::Text(_) => false,
-            Expr::Res(name, kind) | Expr::Defined(name, kind) => wanted(name, *kind),
+            Expr::Res(name, kind) => wanted(&name.text, *kind),
+            Expr::Defined(name, kind) => wanted(name, *kind),
             Expr::Neg(e) | Expr::Not(e) => e.mentions(wanted),
             Expr::Bin(_, a, b) => a.mentions(wanted) || b.mentions(wanted),
         }
@@ -174,7 +178,7 @@ impl Expr {
             Expr::Size(n) => write!(f, "{n}M"),
             Expr::Text(t) if t.contains('"') => write!(f, "'{t}'"),
             Expr::Text(t) => write!(f, "\"{t}\""),
-            Expr::Res(name, _) => f.write_str(name),
+            Expr::Res(name, _) => f.write_str(&name.text),
             Expr::Defined(name, _) => write!(f, "defined({name})"),
             Expr::Neg(e) | Expr::Not(e) => {
                 f.write_str(if matches!(self, Expr::Neg(_)) { "-" } else { "!" })?;

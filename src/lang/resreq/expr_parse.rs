@@ -77,7 +77,7 @@ fn old_term(item: &str, offset: usize, syntax: &Syntax<'_>) -> Parsed<Expr> {
         };
         return match syntax.lookup(name) {
             Some((name, kind @ ResKind::Boolean)) => {
-                let expr = Expr::Res(name, kind);
+                let expr = Expr::Res(syntax.numbered(name), kind);
                 Ok(if negated { Expr::Not(Box::new(expr)) } else { expr })
             }
             Some(_) => ResReqError::at(offset, format!("{name}: a value is missing")),
@@ -241,7 +241,7 @@ impl<'a> Parser<'a, '_> {
                         false => self.fail("missing )"),
                     };
                 }
-                self.resource(word).map(|(name, kind)| Expr::Res(name, kind))
+                self.resource(word).map(|(name, kind)| Expr::Res(self.syntax.numbered(name), kind))
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::expr::{BinOp, Expr};
 use super::order::HostOrder;
 use super::requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
-use super::syntax::{Parsed, ResKind, ResReqError, Syntax};
+use super::syntax::{Parsed, ResKind, ResName, ResReqError, Syntax};
 
 impl Select {
     /// `(self) && (other)`.
@@ -16,7 +16,7 @@ impl Select {
 
     /// `type == word`, as listings show it.
     fn host_type(word: &str) -> Select {
-        let name = Expr::Res("type".to_string(), ResKind::String);
+        let name = Expr::Res(ResName::unnumbered("type"), ResKind::String);
         let word_expr = Expr::Text(word.to_string());
         Select {
             text: format!("type == {word}"),

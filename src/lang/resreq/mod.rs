@@ -31,7 +31,7 @@ pub use parse::requested_mb;
 pub use requirement::{Alternative, CompoundTerm, ResReq, Select, Simple};
 pub use syntax::{
     Builtins, HOST_NUMBERS, HostView, MAX_NESTING, MAX_OPERATORS, MAX_RESREQ_TEXT,
-    MAX_RUSAGE_ALTERNATIVES, ResKind, ResNames, ResReqError, Syntax, alias, is_size,
+    MAX_RUSAGE_ALTERNATIVES, ResKind, ResName, ResNames, ResReqError, Syntax, alias, is_size,
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::expr::Expr;
 use super::expr_parse::expression;
-use super::syntax::{HostView, Parsed, ResKind, ResReqError, Syntax};
+use super::syntax::{HostView, Parsed, ResKind, ResName, ResReqError, Syntax};
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl Default for HostOrder {
     /// LSF's default, `r15s:pg`.
     fn default() -> Self {
         let key = |name: &str| OrderKey {
-            expr: Expr::Res(name.to_string(), ResKind::Numeric { increasing: true }),
+            expr: Expr::Res(ResName::unnumbered(name), ResKind::Numeric { increasing: true }),
             reversed: false,
             fresh: false,
         };

@@ -117,11 +117,43 @@ impl<'a> Syntax<'a> {
     }
 }
 
+/// The real name of a resource, and its number where the table of names has numbers: a host finds
+/// a number without comparing names.
+#[derive(Clone, Debug)]
+pub struct ResName {
+    pub text: String,
+    pub number: Option<u32>,
+}
+
+impl ResName {
+    /// A name of which the number is not known.
+    pub(super) fn unnumbered(text: &str) -> ResName {
+        ResName { text: text.to_owned(), number: None }
+    }
+}
+
+impl PartialEq for ResName {
+    fn eq(&self, other: &ResName) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Syntax<'_> {
+    /// A real name with its number.
+    pub(super) fn numbered(&self, name: String) -> ResName {
+        ResName { number: self.names.number(&name), text: name }
+    }
+}
+
 /// A host as select and order see it. Values of load indices are those for scheduling: measured,
 /// less what is reserved. Sizes are in MB.
 pub trait HostView {
     /// The value of a numeric resource; None where the host has none.
     fn num(&self, name: &str) -> Option<f64>;
+    /// The value of a numeric resource whose number is known ([`ResNames::number`]).
+    fn numbered(&self, _number: u32, name: &str) -> Option<f64> {
+        self.num(name)
+    }
     /// The value of a string resource.
     fn text(&self, name: &str) -> Option<&str>;
     /// Whether the host has a Boolean resource; None counts as false.

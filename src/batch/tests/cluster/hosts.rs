@@ -212,13 +212,19 @@ impl Cluster {
         self.machine.load_checks.looks.get()
     }
 
+    /// Requirements that the scheduler has compiled.
+    pub fn requirements_compiled(&self) -> usize {
+        self.machine.sched.requirements()
+    }
+
     /// How often a host was looked at for jobs that its load suspends or lets go on.
     pub fn hosts_looked_at_for_load(&self) -> usize {
         self.machine.load_checks.host_looks
     }
 
-    /// LIM reports these values of a host, and of no other, such as `mem=100 r1m=2 tok=5`; others stay. An index
-    /// that is not built in is an external one; `status=N` sets the bits of the host's status.
+    /// LIM reports these values of a host, and of no other, such as `mem=100 r1m=2 tok=5`; further
+    /// values stay. An index that is not built in is an external one; `status=N` sets the bits of
+    /// the host's status.
     pub fn load(&mut self, host: &str, values: &str) {
         let at = self.hosts.iter_mut().find(|h| h.name == host);
         let load = &mut at.unwrap_or_else(|| panic!("no host {host}")).load;

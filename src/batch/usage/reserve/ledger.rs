@@ -239,6 +239,9 @@ pub struct Reserve {
     used: BTreeSet<(HostId, JobRef)>,
     /// Requirements by their text.
     requirements: HashMap<Arc<str>, Rc<Requirement>>,
+    /// Requirements by the address of their text, for the elements that share one. An entry holds
+    /// its text, so that no other text comes to that address as long as the entry is there.
+    by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
     /// The rows of the hosts by id, and behind them those of instances that hosts share.
     rows: Vec<Row>,
     /// Rows of which something may be given back, not taken yet.
@@ -360,6 +363,9 @@ impl Reserve {
     /// The memory, KB, that an element used when the load of its host was heard of, where it uses
     /// another amount now.
     pub fn unmeasured(&self, at: JobRef) -> Option<u64> {
+        if self.used.is_empty() {
+            return None;
+        }
         let holder = self.holders.get(&at)?;
         let first = holder.hosts.all().first()?.0;
         self.used.contains(&(first, at)).then_some(holder.used_kb)
@@ -382,6 +388,23 @@ impl Reserve {
         text: &Arc<str>,
         resolve: impl FnOnce(&str) -> Vec<Term>,
     ) -> Rc<Requirement> {
+        let address = text.as_ptr().addr();
+        if let Some((_, known)) = self.by_address.get(&address) {
+            return known.clone();
+        }
+        let known = self.requirement_by_text(text, resolve);
+        if self.by_address.len() >= MAX_REQUIREMENTS {
+            self.by_address.clear();
+        }
+        self.by_address.insert(address, (text.clone(), known.clone()));
+        known
+    }
+
+    fn requirement_by_text(
+        &mut self,
+        text: &Arc<str>,
+        resolve: impl FnOnce(&str) -> Vec<Term>,
+    ) -> Rc<Requirement> {
         if let Some(known) = self.requirements.get(text) {
             return known.clone();
         }
@@ -395,15 +418,18 @@ impl Reserve {
 
     /// An element reserves this from now on; `None`: nothing.
     pub fn set(&mut self, at: JobRef, holder: Option<Holder>) {
-        if self.holders.get(&at) == holder.as_ref() {
+        let before = match &holder {
+            Some(holder) => self.holders.insert(at, holder.clone()),
+            None => self.holders.remove(&at),
+        };
+        if before == holder {
             return;
         }
-        if let Some(before) = self.holders.remove(&at) {
+        if let Some(before) = before {
             self.spread_all(at, &before, false);
         }
         if let Some(holder) = holder {
             self.spread_all(at, &holder, true);
-            self.holders.insert(at, holder);
         }
     }
 
@@ -543,5 +569,21 @@ impl Reserve {
         #[cfg(test)]
         self.told.extend(&hosts);
         hosts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirement_whose_text_comes_to_the_address_of_another_is_its_own() {
+        let mut reserve = Reserve::default();
+        for n in 0..3 * MAX_REQUIREMENTS {
+            // the table by text keeps the first of equal texts; the others are free to be reused
+            let text: Arc<str> = format!("rusage[mem={}]", n % 7).into();
+            assert_eq!(reserve.requirement(&text, |_| Vec::new()).text, text);
+        }
+        assert!(reserve.by_address.len() <= MAX_REQUIREMENTS);
     }
 }

@@ -9,12 +9,12 @@ const SHOWN: &[(&str, usize)] = &[
     ("cluster", 29),
     ("lifecycle", 12),
     ("mbatchd.rs", 34),
-    ("sched", 94),
+    ("sched", 88),
     ("site", 68),
-    ("soft_state", 145),
+    ("soft_state", 142),
     ("state", 155),
     ("step.rs", 2),
-    ("usage", 34),
+    ("usage", 31),
 ];
 
 /// Does a line of a struct declare a field that other rooms can reach?
@@ -37,11 +37,12 @@ fn rooms_of_mbatchd_show_no_more_fields_than_before() {
     }
     assert!(shown.values().sum::<usize>() > 100, "{shown:?}");
     let most = |room| SHOWN.iter().find(|(of, _)| *of == room).map_or(0, |(_, most)| *most);
-    let above = shown.into_iter().filter(|(room, n)| *n > most(*room));
-    report(
-        "fields",
-        above.map(|(room, n)| format!("{room}: {n} fields, {} at most", most(room))).collect(),
-    );
+    let other = shown.into_iter().filter(|(room, n)| *n != most(*room));
+    let text = |(room, n)| match most(room) {
+        most if n < most => format!("{room}: {n} fields; lower the ceiling of {most}"),
+        most => format!("{room}: {n} fields, {most} at most"),
+    };
+    report("fields", other.map(text).collect());
 }
 
 #[test]

@@ -144,29 +144,13 @@ impl Sched {
             {
                 self.visits += 1;
             }
-            let class = head.1;
-            if self.classes.head(class).map(|first| first.0) != Some(head.0) {
-                // the class has changed its place since the walk came to it
-                if let Some((place, _)) = self.classes.head(class) {
-                    self.classes.get_mut(class).unseen = true;
-                    self.order.unsee((queue.id, user), (place, class));
-                }
+            if self.class_moved((queue.id, user), head) {
                 self.walk_on_from(queue.id, here, head, user, false);
                 continue;
             }
-            let Some(of_user) = here.users.get_mut(&user) else { continue };
-            if of_user.left == 0 {
-                if !of_user.unseen_only {
-                    self.order.lag((queue.id, user), head, view.now.mono_us);
-                    (of_user.unseen_only, of_user.left) = (true, CLASSES_PER_TURN);
-                    let next = self.order.next_unseen((queue.id, user), head);
-                    here.heads.extend(next.map(|head| Reverse((head, user))));
-                } else {
-                    self.order.later(view.now.mono_us);
-                }
-                continue;
-            }
-            let unseen = of_user.fresh || self.classes.get(class).unseen;
+            let Some(fresh) = self.turn_of(view, queue.id, here, head, user) else { continue };
+            let class = head.1;
+            let unseen = fresh || self.classes.get(class).unseen;
             if !unseen && changed.is_empty() {
                 self.walk_on_from(queue.id, here, head, user, false);
                 continue;
@@ -195,6 +179,44 @@ impl Sched {
             }
             self.walk_on_from(queue.id, here, head, user, false);
         }
+        None
+    }
+
+    /// Has the class changed its place since the walk came to it? It is looked at there then.
+    fn class_moved(&mut self, order: (QueueId, UserId), head: ClassHead) -> bool {
+        let now = self.classes.head(head.1);
+        if now.map(|first| first.0) == Some(head.0) {
+            return false;
+        }
+        if let Some((place, _)) = now {
+            self.classes.get_mut(head.1).unseen = true;
+            self.order.unsee(order, (place, head.1));
+        }
+        true
+    }
+
+    /// May a class of the user be looked at in this turn? The answer is whether all of the user's
+    /// classes are to be looked at; `None`: the user had all looks of the turn.
+    fn turn_of(
+        &mut self,
+        view: &View,
+        queue: QueueId,
+        here: &mut QueueWalk,
+        head: ClassHead,
+        user: UserId,
+    ) -> Option<bool> {
+        let of_user = here.users.get_mut(&user)?;
+        if of_user.left > 0 {
+            return Some(of_user.fresh);
+        }
+        if of_user.unseen_only {
+            self.order.later(view.now.mono_us);
+            return None;
+        }
+        self.order.lag((queue, user), head, view.now.mono_us);
+        (of_user.unseen_only, of_user.left) = (true, CLASSES_PER_TURN);
+        let next = self.order.next_unseen((queue, user), head);
+        here.heads.extend(next.map(|head| Reverse((head, user))));
         None
     }
 

@@ -100,8 +100,14 @@ impl World {
     /// mbatchd decides this.
     pub(super) fn mbd_decides(&mut self, event: &Event) {
         match event {
-            Event::JobNew(new) if !new.spec.further.requeue.is_empty() => {
-                self.check.requeued.insert(new.job);
+            // a job may run again before its submitter has the answer
+            Event::JobNew(new) => {
+                if !new.spec.further.requeue.is_empty() {
+                    self.check.requeued.insert(new.job);
+                }
+                if new.spec.options & opt::RERUNNABLE != 0 {
+                    self.check.may_rerun.insert(new.job);
+                }
             }
             Event::JobStart(s) => {
                 let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };

@@ -83,7 +83,6 @@ impl World {
         let by_exit = !w.spec.further.requeue.is_empty();
         if w.spec.options & opt::RERUNNABLE != 0 {
             self.check.rerunnable.insert(job);
-            self.check.may_rerun.insert(job);
         }
         if w.spec.options2 & opt2::HOLD != 0 {
             self.clients[client].stopped.push(IdSel { job, elems: Vec::new() });

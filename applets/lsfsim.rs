@@ -96,6 +96,8 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
                 s.events,
                 s.virtual_secs
             );
+            // A soak that is interrupted has said how far it came.
+            ctx.flush();
             true
         }
         Err(f) => {

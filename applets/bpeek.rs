@@ -144,12 +144,12 @@ fn parts(info: &PeekInfo, tag: &str) -> Parts {
             let word = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
             let cwd = Path::new(&info.cwd);
             let dir = cwd.join(word(info.out_dir.as_bytes()));
-            // Without the directory of -outdir, files are in the working directory.
+            // A job without the directory of -outdir has its files in the working directory.
             for dir in
                 [(!info.out_dir.is_empty()).then_some(&*dir), Some(cwd)].into_iter().flatten()
             {
                 let path = dir.join(word(name));
-                // In a directory it has a name of its own.
+                // A file in a given directory has a name made of the job's ID.
                 all.push(path.join(format!("{}{idx}.{ext}", info.id.job)));
                 all.push(path);
             }
@@ -163,7 +163,7 @@ fn parts(info: &PeekInfo, tag: &str) -> Parts {
     parts
 }
 
-/// On this host.
+/// Shows the output of a job on this host.
 fn here(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, parts: Parts, follow: bool) -> i32 {
     let mut code = 0;
     let mut open = Vec::new();
@@ -225,7 +225,7 @@ fn copied(ctx: &mut Ctx, mut file: File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Until the job is over, and then what it wrote last.
+/// Follows the files until the job is over, and shows the last output.
 fn follow_all(ctx: &mut Ctx, select: &JobSelect, info: &PeekInfo, files: &mut Vec<File>) {
     let mut one = select.clone();
     if one.ids.is_empty() {

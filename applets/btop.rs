@@ -1,6 +1,6 @@
 //! btop and bbot: a pending job goes before, or behind, the others of its queue (btop(1)).
 //!
-//! Without being asked for anything else they say what they did on stderr, as LSF's do.
+//! Without options they say on stderr what they did, as LSF's do.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};

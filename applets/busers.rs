@@ -118,7 +118,7 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
     Ok(if strangers.is_empty() { 0 } else { FAIL })
 }
 
-/// Neither a user nor a group of that name exists, and nobody of that name has jobs.
+/// False: neither a user nor a group has that name, and no job has such an owner.
 fn known(u: &UserInfo) -> bool {
     if u.name.is_empty() {
         return false;

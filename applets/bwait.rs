@@ -52,7 +52,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     }
 }
 
-/// Of the minutes after -t; 0 is for ever.
+/// The seconds of the minutes after -t; 0 is for ever.
 fn seconds(minutes: Option<u64>) -> Option<u64> {
     match minutes {
         None => Some(0),

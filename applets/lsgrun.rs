@@ -149,7 +149,7 @@ fn one(ctx: &mut Ctx) -> i32 {
     }
 }
 
-/// Where lsf.conf is, and the hosts.
+/// The path of lsf.conf, and the hosts.
 fn chosen(o: &Options) -> Result<(String, Vec<String>), String> {
     let site = site::find().map_err(|e| e.to_string())?;
     let mut names: Vec<String> =
@@ -208,7 +208,8 @@ fn yes(ctx: &mut Ctx, what: &str) -> bool {
     read.is_ok() && line.trim_start().starts_with(['y', 'Y'])
 }
 
-/// On all hosts at the same time; the first exit code that is not 0, in the order of the hosts.
+/// Runs on all hosts at the same time; returns the first exit code that is not 0, in the order of
+/// the hosts.
 fn all(ctx: &mut Ctx, hosts: &[String], begin: &dyn Fn(&str) -> Result<Child, String>) -> i32 {
     let mut begun: Vec<_> = hosts.iter().map(|h| begin(h)).collect();
     let inputs = begun.iter_mut().flatten().filter_map(|c| c.stdin.take()).collect();

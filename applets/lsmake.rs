@@ -38,7 +38,7 @@ const VARS: [&str; 6] = [
     "LSF_MAKE_TAG",
     "LSF_MAKE_ALL",
 ];
-/// Of the line at hand: its target, and what that needs (the first of them).
+/// The target of the current line, and the first of its prerequisites.
 const TARGET: [(&str, &str); 2] =
     [("LSF_MAKE_TARGET", "$@"), ("LSF_MAKE_NEEDS", "$(wordlist 1,200,$^)")];
 /// Most slots.

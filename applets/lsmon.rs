@@ -114,7 +114,7 @@ impl Monitor {
         out.write_all(text.as_bytes()).map_err(fail)
     }
 
-    /// Without a terminal, until nobody reads any more.
+    /// Writes without a terminal, until nobody reads any more.
     fn plain(&mut self, ctx: &mut Ctx) -> Result<(), String> {
         loop {
             let text = self.look()?;

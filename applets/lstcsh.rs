@@ -134,7 +134,7 @@ fn aliases(ctx: &mut Ctx) -> i32 {
 
 /// The request of `@` at the end of a line.
 enum At {
-    /// Nothing was said.
+    /// The line names no host.
     Unsaid,
     Local,
     /// Any host, or one that meets this.
@@ -226,7 +226,7 @@ fn eligible(lists: &Tasks, word: &std::ffi::OsStr, remote_mode: bool) -> bool {
     lists.remote.contains_key(&name) || remote_mode && !lists.local.contains_key(&name)
 }
 
-/// At the best host; here where none is to be had.
+/// Runs the command at the best host; here if there is none.
 fn elsewhere(
     ctx: &mut Ctx,
     site: LocalSite,

@@ -320,7 +320,7 @@ pub fn normal(cpu: f64, host_factor: f64, factor: f64) -> f64 {
 
 /// How often the progress is shown, and how long nothing is of a file that is not long.
 const TICK: Duration = Duration::from_millis(200);
-/// From this length on a file's progress is shown at once and at each tenth, bytes.
+/// The length of a file from which its progress is shown at once and at each tenth, bytes.
 const LONG: u64 = 16 << 20;
 /// Marks of a whole bar, and of a tenth.
 const MARKS: u64 = 50;
@@ -338,7 +338,7 @@ struct Progress {
     /// The marks that are shown, once there is a bar.
     shown: Option<u64>,
     on: bool,
-    /// Of [`ENDING`], where there is a bar to erase first.
+    /// The signals of [`ENDING`], where there is a bar to erase first.
     signals: Option<SignalFd>,
 }
 

@@ -11,7 +11,7 @@ use lsf::lang::interval::Interval;
 use lsf::log::codec::Brief;
 use std::fmt::Write;
 
-/// Where the left value ends, and how wide the right half is.
+/// The column at which the left value ends, and the width of the right half.
 const LEFT: usize = 35;
 const RIGHT: usize = 34;
 

@@ -138,7 +138,7 @@ pub fn sbdtime(ctx: &mut Ctx) -> Result<i32, Exit> {
     hosts(ctx, "sbdtime")
 }
 
-/// To the master batch daemon, of which the scheduler is a part.
+/// Sends the setting to the master batch daemon, of which the scheduler is a part.
 fn master(ctx: &mut Ctx, verb: &str) -> Result<i32, Exit> {
     let (set, hosts) = read(ctx, &format!("badmin {verb}"))?;
     match hosts.first() {
@@ -147,7 +147,7 @@ fn master(ctx: &mut Ctx, verb: &str) -> Result<i32, Exit> {
     }
 }
 
-/// To the batch daemons of hosts, through the master.
+/// Sends the setting to the batch daemons of hosts, through the master.
 fn hosts(ctx: &mut Ctx, verb: &str) -> Result<i32, Exit> {
     let (set, mut hosts) = read(ctx, &format!("badmin {verb}"))?;
     if hosts.is_empty() {

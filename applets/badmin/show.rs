@@ -15,7 +15,7 @@ use lsf::{errln, outln};
 
 const SHOWCONF: &str = "Usage: badmin showconf mbd | [sbd] [host_name ... | all]";
 
-/// Where the values of showstatus stand.
+/// The column of the values of showstatus.
 const COLUMN: usize = 28;
 /// The layout of showstatus: blanks before a label, the label, the value's name; no name: none;
 /// `?`: a line only where there is a value; `@`: a time.

@@ -147,7 +147,7 @@ impl Filter {
             || e.hosts.iter().any(|(h, _)| self.hosts.iter().any(|want| want == h));
         let by_time = self.completed.is_none_or(|i| e.end > 0 && i.holds(e.end))
             && self.dispatched.is_none_or(|i| e.starts.iter().any(|t| i.holds(*t)));
-        // Where a time is asked for, finished jobs are meant too.
+        // A selection by time includes finished jobs.
         let timed =
             self.completed.is_some() || self.dispatched.is_some() || self.submitted.is_some();
         let named = (!self.ids.is_empty() || timed) && !self.states.any();

@@ -178,7 +178,7 @@ pub struct EventKinds {
     pub queues: bool,
     pub hosts: bool,
     pub mbatchd: bool,
-    /// Of the log itself.
+    /// Events of the log itself.
     pub switches: bool,
 }
 

@@ -202,7 +202,7 @@ pub fn log_dir(site: &LocalSite) -> Result<String, String> {
     base.lsf.batch_logdir(&base.name).ok_or_else(|| "LSB_SHAREDIR not defined".to_string())
 }
 
-/// Where the records come from.
+/// The source of the records.
 #[derive(Debug, PartialEq, Eq)]
 enum Source {
     Logs(Range),
@@ -334,7 +334,7 @@ struct Around {
 }
 
 impl Around {
-    /// With a queue or hosts, of these; nothing where single jobs are asked for.
+    /// The kinds of events about the selected queue or hosts; none where single jobs are asked for.
     fn of(f: &Filter, by_time: bool) -> Self {
         let what = match (f.queue.is_empty(), f.hosts.is_empty()) {
             _ if !by_time || f.narrow() => EventKinds::default(),

@@ -325,7 +325,7 @@ fn call(words: &[&str]) -> (String, String, i32) {
     call_over(words, &[("lsb.events", &log())], b"garbage\n", &show())
 }
 
-/// Likewise over these logs, the first with something behind it.
+/// Calls bhist over these logs, the first with `behind` at its end.
 fn call_over(
     words: &[&str],
     logs: &[(&str, &[Record])],

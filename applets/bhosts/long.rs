@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// Columns of each built-in index after the 14 of the line's head.
 const WIDTHS: [usize; 11] = [6, 6, 6, 6, 6, 6, 5, 6, 6, 6, 6];
-/// Where the columns of loads begin.
+/// The column at which loads begin.
 const FROM: usize = 14;
 /// Columns of a shared resource, at least.
 const EXTERNAL: usize = 6;

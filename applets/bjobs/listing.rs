@@ -128,7 +128,7 @@ pub struct Listing {
     text: String,
     /// --watch.
     pub watch: bool,
-    /// With --watch: the jobs and elements shown so far.
+    /// The jobs and elements shown so far with --watch.
     pub members: BTreeSet<JobRef>,
 }
 
@@ -174,7 +174,7 @@ impl Listing {
         }
     }
 
-    /// Where the cluster's name is told, and not known yet.
+    /// The place for the cluster's name, if the listing shows one that is not known yet.
     pub fn cluster(&mut self) -> Option<&mut String> {
         match &mut self.form {
             Form::PendSum(sum) => Some(&mut sum.cluster),
@@ -350,7 +350,7 @@ pub fn operand(sel: &IdSel) -> String {
     out
 }
 
-/// Of several states the first tells.
+/// The message for an empty listing: the first of several states decides.
 fn none_words(which: &Which) -> &'static str {
     match which {
         Which { all: true, .. } => "No job found",

@@ -160,7 +160,7 @@ pub struct PendSum {
     pub cluster: String,
     /// Jobs that have a reason of the level asked for.
     jobs: i64,
-    /// Of those the ones that hosts are no help to.
+    /// The jobs of these that no host can help.
     by_hosts: i64,
     /// Text, jobs that wait for it as a whole, hosts that it kept jobs from.
     seen: Vec<(Cow<'static, str>, i64, i64)>,

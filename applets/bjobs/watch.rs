@@ -53,7 +53,7 @@ pub fn run(
     }
 }
 
-/// Until it is over; the last listing.
+/// Follows the jobs until they are over, and returns the last listing.
 fn follow(ctx: &mut Ctx, site: &LocalSite, plan: MakeListing) -> Result<Listing, ClientError> {
     let terminal = std::io::stdout().is_terminal();
     let mut screen = Screen { terminal, ..Screen::default() };

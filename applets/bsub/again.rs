@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How often a submission may still be sent.
 #[derive(Clone, Copy)]
 pub struct Again {
-    /// `None`: for ever.
+    /// The number of tries left; `None`: no limit.
     left: Option<u32>,
 }
 

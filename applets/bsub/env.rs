@@ -53,7 +53,7 @@ const WISHES: [&str; 2] = ["LSB_EXIT_IF_CWD_NOTEXIST", "LSB_JOB_INCLUDE_POSTPROC
 /// One variable.
 pub type Var = (Vec<u8>, Vec<u8>);
 
-/// With what all of them begin: nearly every variable is told from them at once.
+/// The beginnings of all names in OWN and INTERNAL: a variable with another one needs no search.
 const HEADS: [&str; 2] = ["LS", "RM_"];
 
 /// Whether the rules let a variable travel when it was not asked for by name.

@@ -42,7 +42,7 @@ const WINDOW_MAX: u64 = 4096;
 
 /// A submission on its way.
 struct Sent {
-    /// Of the file, from 1.
+    /// The line of the file, counted from 1.
     line: usize,
     msg: Msg,
     /// A queue was asked for.
@@ -85,10 +85,11 @@ struct Pack<'a> {
     facts: Facts,
     tally: Tally,
     waiting: VecDeque<Sent>,
-    /// To be sent again when nothing waits for an answer any more, and how long after that.
+    /// The submissions to be sent again when no answer is awaited any more, and the pause before
+    /// that.
     again: Vec<(usize, Submit, Again)>,
     pause: Option<Duration>,
-    /// Of the submissions that are sent now; 0: each is taken by itself.
+    /// The chain of the submissions that are sent now; 0: each is taken by itself.
     chain: u32,
     client: Option<Client>,
     /// The environment that was sent last, with its hash, and whether the daemon keeps it.

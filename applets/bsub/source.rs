@@ -55,7 +55,7 @@ fn standard_input(ctx: &mut Ctx) -> Result<Vec<u8>, Rejection> {
 fn typed(ctx: &mut Ctx, mut input: io::StdinLock) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     loop {
-        // On stderr: stdout begins with the answer.
+        // The prompt goes to stderr: stdout begins with the answer.
         let _ = write!(ctx.err, "bsub> ");
         let _ = ctx.err.flush();
         let left = (script::MAX_SCRIPT + 1).saturating_sub(text.len() as u64);

@@ -1,5 +1,5 @@
-//! From options to a submission: what can be checked without the master is checked here, with
-//! LSF's words, so that a mistake costs no connection. Names only the cluster knows (queues,
+//! Makes a submission from options: all that can be checked without the master is checked here,
+//! with LSF's words, so that a mistake costs no connection. Names only the cluster knows (queues,
 //! hosts, users, resources) are left to mbatchd.
 
 use super::opts::BsubOpts;

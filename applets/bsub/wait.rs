@@ -38,7 +38,7 @@ enum News {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct JobEnd {
     started: bool,
-    /// `None`: not known.
+    /// The exit code; `None`: unknown.
     code: Option<i32>,
 }
 
@@ -55,7 +55,7 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// As the environment and lsf.conf have it.
+    /// The settings of the environment and lsf.conf.
     pub fn of(site: &LocalSite) -> Voice {
         let set = |name: &str| std::env::var_os(name).is_some();
         let no = |v: String| matches!(v.trim(), "N" | "n" | "0" | "no" | "No" | "NO");

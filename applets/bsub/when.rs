@@ -35,7 +35,7 @@ pub fn parse(text: &str, now: i64, zone: &TimeZone) -> Option<Clock> {
         _ => return None,
     };
     let local = zone.to_datetime(Timestamp::from_second(now).ok()?);
-    // At the minute that is just running, a time means now rather than tomorrow.
+    // The time of the current minute means now rather than tomorrow.
     let floor = now - i64::from(local.second());
     let now = local.date();
     let day = |d: &i16| i8::try_from(*d).ok();

@@ -32,9 +32,10 @@ pub const LIFE: i64 = 300;
 pub const MAX_SEEN: usize = 16_384;
 /// Longest wait for an answer of `eauth -s`.
 pub const WAIT: Duration = Duration::from_secs(8);
-/// To eauthd, before a question: its auxiliary data. A question begins with a number.
+/// The line to eauthd before a question: its auxiliary data. A question begins with a number.
 pub const AUX: &str = "aux ";
-/// From eauthd, before an answer: what LSF_EAUTH_AUX_STATUS says, up to the end of the line.
+/// The byte from eauthd before an answer: the text of LSF_EAUTH_AUX_STATUS follows, up to the end
+/// of the line.
 pub const SAID: u8 = b'#';
 /// Id of LSF_EAUTH_KEY in a credential; no key of a key file can have it.
 const OWN: &str = "=";
@@ -119,7 +120,7 @@ impl Judge {
             user: user.to_owned(),
             host: host.to_owned(),
         };
-        // With a key of eauth's own the cluster's keys do not count.
+        // A key of eauth's own replaces the cluster's keys.
         let with = own.filter(|_| key == OWN).or_else(|| ring.find(key).filter(|_| own.is_none()));
         let with = with.ok_or("signed with an unknown key")?;
         let said = Said { key, claims: &claims, to, time, nonce: &nonce };
@@ -177,11 +178,11 @@ impl Question<'_> {
 }
 
 struct Running {
-    /// None: eauthd's child, which it kills when we hang up.
+    /// The child; `None`: it is eauthd's, which kills it when we hang up.
     child: Option<Child>,
     to: File,
     from: File,
-    /// Of our child; eauthd has its own.
+    /// The auxiliary files of our child; eauthd has its own.
     beside: Option<EauthAux>,
 }
 

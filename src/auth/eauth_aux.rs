@@ -31,7 +31,7 @@ impl Drop for EauthAux {
 }
 
 impl EauthAux {
-    /// With both files, empty.
+    /// Makes the directory with both files, empty.
     pub fn make() -> io::Result<EauthAux> {
         EauthAux::make_in(&std::env::temp_dir())
     }
@@ -54,12 +54,12 @@ impl EauthAux {
         self.dir.join("status")
     }
 
-    /// For `eauth -c`.
+    /// Sets the environment of `eauth -c`.
     pub fn tell_client(&self, cmd: &mut Command) {
         cmd.env("LSF_EAUTH_AUX_PASS", "yes").env("LSF_EAUTH_AUX_DATA", self.data());
     }
 
-    /// For `eauth -s`.
+    /// Sets the environment of `eauth -s`.
     pub fn tell_server(&self, cmd: &mut Command) {
         self.tell_client(cmd);
         cmd.env("LSF_EAUTH_AUX_STATUS", self.status());
@@ -94,7 +94,7 @@ fn too_long() -> String {
     format!("auxiliary data of more than {} KB", MAX_AUX >> 10)
 }
 
-/// As it travels: base64, so that its length on the wire is bounded whatever it holds.
+/// Encodes the data for the wire in base64, so that their length is bounded whatever they hold.
 pub fn pack(data: &[u8]) -> String {
     b64_encode(data)
 }

@@ -108,7 +108,7 @@ pub struct Target {
     pub nonce: Hex32,
     pub lo: u16,
     pub hi: u16,
-    /// As in [`Hello`].
+    /// The names of methods, as in [`Hello`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ways: String,
 }
@@ -138,7 +138,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// By the signature.
+    /// A proof by the signature.
     pub fn signed(version: u16, claims: Claims) -> Auth {
         let (way, data, aux) = Default::default();
         Auth { version, claims, way, data, aux }
@@ -195,13 +195,13 @@ pub enum Grant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
     Frame(FrameError),
-    /// Neither side's range of versions meets the other's.
+    /// The ranges of versions of the two sides do not meet.
     NoVersion {
         lo: u16,
         hi: u16,
     },
     NoCommonKey {
-        /// As [`KeyRing::place`] tells it.
+        /// The place of the keys, from [`KeyRing::place`].
         place: String,
     },
     UnknownKey {
@@ -567,7 +567,7 @@ pub fn write_auth(
     write_auth_of(Auth::signed(version, claims), key, out)
 }
 
-/// As [`write_auth`], in any way.
+/// Writes like [`write_auth`], with any method.
 pub fn write_auth_of(
     auth: Auth,
     key: &SessionKey,

@@ -34,7 +34,7 @@ impl Way {
         }
     }
 
-    /// Of a name on the wire; an empty one is the built-in credential.
+    /// Finds a way by its name on the wire; the empty name is the built-in credential.
     pub fn of(name: &str) -> Option<Way> {
         Some(match name {
             "" | "key" => Way::Key,
@@ -100,7 +100,7 @@ impl Ways {
         ways
     }
 
-    /// As [`Ways::of`], with what a daemon needs besides.
+    /// The ways of [`Ways::of`], with the additional settings of a daemon.
     pub fn of_daemon(lsf: &LsfConf, cluster: &str, host: &str) -> Ways {
         let mut ways = Ways::of(lsf);
         (ways.cluster, ways.host) = (cluster.to_owned(), host.to_owned());
@@ -120,7 +120,7 @@ impl Ways {
         self.list.contains(&way)
     }
 
-    /// As a Hello announces them: empty where there is the built-in credential alone.
+    /// The names that a Hello announces; empty where there is the built-in credential alone.
     pub fn words(&self) -> String {
         if self.list == [Way::Key] {
             return String::new();

@@ -38,7 +38,7 @@ use crate::proto::machine::{ConnId, Effect, Peer};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// Where the next spooled bytes go.
+/// The place of the next spooled bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SpoolEnd {
     pub(crate) spool: u32,
@@ -65,7 +65,7 @@ pub struct Mbatchd {
     /// The log cannot be written: nothing is accepted or dispatched, with the reason.
     pub(crate) log_failed: Option<String>,
     pub(crate) peers: IdMap<ConnId, Peer>,
-    /// Of connections: the chain of submissions of which one was refused.
+    /// The chain of submissions, by connection, of which one was refused.
     pub(crate) broken: IdMap<ConnId, u32>,
     pub(crate) links: Links,
     pub(crate) sched: Sched,
@@ -170,7 +170,7 @@ impl Mbatchd {
         }
     }
 
-    /// Where exact bytes will lie; asks for them to be spooled.
+    /// Asks for bytes to be spooled, and returns their future place.
     pub(crate) fn spool(&mut self, cx: &mut StepContext, data: ByteStr) -> SpoolRef {
         let len = data.len() as u32;
         let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };

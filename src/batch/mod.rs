@@ -171,7 +171,7 @@ impl Mbatchd {
 
     /// The name service has told who the members of Unix groups are.
     fn user_groups_known(&mut self, asked: &[String], found: Vec<UnixGroup>) {
-        // Nobody else holds the policy between two steps.
+        // The site has no other owner between two steps.
         if let Some(site) = Rc::get_mut(&mut self.site) {
             site.conf.unix.answered(asked, found);
             // another row of lsb.users may apply to a user

@@ -407,7 +407,7 @@ fn read_back(log: &[Record]) -> Vec<Record> {
         let mut line = Vec::new();
         crate::log::codec::write_record(rec, &mut line);
         let mut read = crate::log::codec::read_record(&line).unwrap();
-        // As recovery does with what the spool holds.
+        // Recovery restores the spec from the spool in the same way.
         if let (Event::JobModify(m), Event::JobModify(was)) = (&mut read.event, &rec.event) {
             m.spec = was.spec.clone();
         }

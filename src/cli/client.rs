@@ -4,7 +4,7 @@
 //! the user's environment, leaves only after the server has proved itself; other requests
 //! travel together with our proof, and nothing that comes back is believed before the server's.
 //!
-//! Where nobody answers, the user is told in LSF's words on stderr and the command tries again,
+//! If nobody answers, the user is told in LSF's words on stderr and the command tries again,
 //! LSB_NTRIES times or for ever.
 //!
 //! Here is who can be asked. How a connection is made is in client/dial.rs, a connection and what
@@ -36,7 +36,7 @@ pub fn mbatchd(site: &LocalSite, err: &mut dyn Write) -> Result<Client, ClientEr
     mbatchd_with(site, Patience::of(site), err)
 }
 
-/// As [`mbatchd`], with another patience.
+/// Connects like [`mbatchd`], with another patience.
 pub fn mbatchd_with(
     site: &LocalSite,
     patience: Patience,

@@ -58,7 +58,7 @@ pub struct Format {
 pub enum FormatError {
     /// No such field.
     Field(String),
-    /// Not a width, or not a unit.
+    /// The text after the field's name is neither a width nor a unit.
     Width(String),
     /// No field at all, or too many.
     Count,

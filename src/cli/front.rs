@@ -52,9 +52,9 @@ pub struct Parsed<T> {
 pub struct Exit {
     /// The exit code.
     pub code: i32,
-    /// For stdout.
+    /// The text for stdout.
     pub out: String,
-    /// For stderr.
+    /// The text for stderr.
     pub err: String,
 }
 
@@ -408,7 +408,8 @@ impl Table {
                     // of two letters the wrong one is named, of a longer word the whole of it
                     let bundle = !steps.is_empty() && text.chars().count() == 2;
                     let letters = if bundle { letter.to_string() } else { text.to_string() };
-                    // Nothing of a word that is wrong acts, a -h in it least of all.
+                    // A word with a wrong letter has no effect at all; above all, a -h in it prints
+                    // no help.
                     return vec![Step::Unknown(letters)];
                 }
             }

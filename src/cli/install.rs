@@ -121,7 +121,7 @@ pub enum Key {
     Kept,
     /// The key was created.
     Made,
-    /// Only root can put it there.
+    /// The key is missing, and only root can create it.
     ForRoot,
 }
 

@@ -13,16 +13,16 @@ use crate::proto::lim::{HostLoad, LimMsg, SharedRow};
 use crate::sys::files::RealFiles;
 use std::io;
 
-/// Nobody answers at the LIM asked first.
+/// The LIM asked first does not answer.
 pub const LIM_DOWN: &str = "LIM is down; try later";
 /// The master's LIM does not answer.
 pub const MASTER_LIM_DOWN: &str = "Master LIM is down; try later";
-/// Nobody knows the master.
+/// No LIM knows the master.
 pub const NO_MASTER: &str = "Cannot locate master LIM now, try later";
 /// The master does not know a host.
 pub const BAD_HOST: &str = "Bad host name";
 
-/// Neither a host nor a host model.
+/// The name is neither a host nor a host model.
 pub const BAD_SPEC: &str = "Bad host specification";
 
 /// The cluster as its LIM tells it.
@@ -69,7 +69,7 @@ impl Cluster {
         if self.master.is_empty() { Err(NO_MASTER.to_owned()) } else { Ok(&self.master) }
     }
 
-    /// These hosts, or all; an unknown one is an error that names it.
+    /// Asks for these hosts, or for all; an unknown one is an error that names it.
     pub fn hosts(&mut self, names: &[String]) -> Result<Vec<HostLoad>, String> {
         match self.ask_master(LimMsg::Hosts { hosts: names.to_vec() })? {
             LimMsg::Loads { hosts } => Ok(hosts),
@@ -77,7 +77,7 @@ impl Cluster {
         }
     }
 
-    /// As [`Cluster::hosts`]; the cluster's own name stands for all.
+    /// Asks for hosts like [`Cluster::hosts`]; the cluster's own name stands for all of them.
     pub fn named(&mut self, names: &[String]) -> Result<Vec<HostLoad>, String> {
         let all = names == [self.name.clone()];
         self.hosts(if all { &[] } else { names })

@@ -10,9 +10,9 @@ use crate::proto::lim::{HostLoad, INDEX_NAMES, Queue, SharedRow, status};
 
 /// MB in a GB, GB in a TB.
 const STEP: f64 = 1024.0;
-/// From here a GB value is shown without decimals.
+/// A GB value is shown without decimals from this number on.
 const WHOLE_FROM: f64 = 99.95;
-/// From here tmp is shown in GB, in MB.
+/// tmp is shown in GB from this number of MB on.
 const TMP_IN_GB: f64 = 10.0 * STEP;
 /// Position of tmp in a load vector; it has a rule of its own.
 const TMP: usize = 8;
@@ -251,7 +251,7 @@ pub fn choose(
     Ok(())
 }
 
-/// As [`choose`]; without a context nothing is left out.
+/// Chooses like [`choose`]; without a context no host is left out.
 pub fn choose_by(
     hosts: &mut Vec<HostLoad>,
     req: &ResReq,

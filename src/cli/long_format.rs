@@ -251,7 +251,7 @@ impl LimitBlock {
     }
 }
 
-/// Where each built-in column of a threshold table ends, and where its `-` stands.
+/// The column at which each built-in column of a threshold table ends, and the column of its `-`.
 const THRESHOLD_COLS: [(usize, usize); 11] = [
     (15, 13),
     (21, 19),

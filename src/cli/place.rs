@@ -24,7 +24,7 @@ pub fn eligible(
     chosen(all, &local, !hosts.is_empty(), res_req, &base)
 }
 
-/// These hosts, in this order, with the processors of each.
+/// The hosts in the given order, with the processors of each.
 pub fn processors(
     cluster: &mut Cluster,
     hosts: Vec<String>,
@@ -50,15 +50,15 @@ pub fn places(hosts: &[(String, usize)], least: usize, most: usize) -> Vec<Strin
     if all.len() < least { Vec::new() } else { all }
 }
 
-/// So many places at most, one of each host first, then a second one of those that have it.
+/// At most `most` places: one of each host first, then a second one of the hosts that have it.
 pub fn rounds(hosts: &[(String, usize)], most: usize) -> Vec<String> {
     let longest = hosts.iter().map(|h| h.1).max().unwrap_or(0);
     let round = |n: usize| hosts.iter().filter(move |h| h.1 > n).map(|h| h.0.clone());
     (0..longest).flat_map(round).take(most).collect()
 }
 
-/// Where a requirement says nothing of type, model or a Boolean resource and no host is `named`,
-/// a host must be of the caller's own type.
+/// The chosen hosts. If the requirement does not mention type, model or a Boolean resource and no
+/// host is `named`, a host must be of the caller's own type.
 fn chosen(
     mut all: Vec<HostLoad>,
     local: &str,

@@ -102,7 +102,7 @@ fn help(words: &[String]) -> Result<(), String> {
     let daemon = daemons.into_iter().find(|d| d.name() == daemon).ok_or("no daemon")?;
     let mut dec = Decoder::new(MAX_FRAME_EARLY);
     let (mut seen, mut buf) = (Vec::new(), vec![0; 16 << 10]);
-    // Nothing goes to what is not one of our servers.
+    // The request is sent to none but our servers.
     let (hello, version) = loop {
         if let Some(raw) = dec.take().map_err(|e| e.to_string())? {
             break shake::read_hello(&raw, daemon, host).map_err(|e| e.to_string())?;

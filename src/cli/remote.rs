@@ -46,13 +46,13 @@ const FORWARDED: [i32; 6] =
 /// How a task is run.
 #[derive(Clone, Debug, Default)]
 pub struct How {
-    /// On a pseudo-terminal.
+    /// The task gets a pseudo-terminal.
     pub pty: bool,
     /// The task leads the session of its terminal, as a shell does.
     pub shell: bool,
     /// The command that asks, for esub and for RES.
     pub name: &'static str,
-    /// In the user's home, not in this directory.
+    /// The task starts in the user's home instead of this directory.
     pub home: bool,
 }
 
@@ -159,7 +159,7 @@ pub fn run(site: &LocalSite, host: &str, task: RunTask) -> Result<WaitStatus, Cl
     run_at(site, client::res_of(site, host)?, task)
 }
 
-/// As [`run`], over a connection to the host's res.
+/// Runs like [`run`], over a connection to the host's res.
 pub fn run_at(
     site: &LocalSite,
     mut client: Client,
@@ -232,7 +232,7 @@ fn widen(fd: BorrowedFd<'_>) {
 struct Out {
     fd: OwnedFd,
     queue: VecDeque<Vec<u8>>,
-    /// Of the first of the queue.
+    /// The bytes of the queue's first block that are written.
     written: usize,
     closed: bool,
     /// The end was told to res.

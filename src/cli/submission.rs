@@ -16,7 +16,8 @@ pub struct Submission<'a> {
     pub begin_time: i64,
     pub term_time: i64,
     pub cwd: Cow<'a, str>,
-    /// Where bsub was called, if `cwd` was given to it (`further::SUBMISSION_DIRECTORY`).
+    /// The directory in which bsub was called, if `cwd` was given to it
+    /// (`further::SUBMISSION_DIRECTORY`).
     pub sub_cwd: Cow<'a, str>,
     pub home: Cow<'a, str>,
     pub in_file: Cow<'a, str>,

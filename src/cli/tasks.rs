@@ -87,7 +87,7 @@ fn text_of(path: &Path) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Where a user's own list is.
+/// The path of a user's own list.
 pub fn user_file(home: &Path) -> PathBuf {
     home.join(".lsftask")
 }

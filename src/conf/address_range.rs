@@ -14,12 +14,12 @@ enum AddrRange {
 }
 
 impl AddrRanges {
-    /// None: it cannot be read.
+    /// Reads the ranges; `None`: the text is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         text.split_whitespace().map(range).collect::<Option<_>>().map(AddrRanges)
     }
 
-    /// Nobody may join.
+    /// No host may join.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -197,7 +197,7 @@ impl ClusterConf {
             return false;
         }
         let mut chosen = terms.iter().filter(|t| !t.exclude).peekable();
-        // Nothing but exclusions: everyone else.
+        // A list of exclusions alone means everyone else.
         chosen.peek().is_none() && !terms.is_empty() || chosen.any(holds)
     }
 

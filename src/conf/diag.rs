@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Where a piece of text stands: file, line and column, both counted from 1, the column
-/// in characters. Line 0 means the file as a whole.
+/// The position of a piece of text: file, line and column, both counted from 1, the column in
+/// characters. Line 0 means the file as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pos {
     /// Path as it was opened.

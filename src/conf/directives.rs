@@ -29,7 +29,7 @@ pub(super) fn cut(text: &str, within: bool) -> (&str, bool) {
     }
 }
 
-/// Where a comment starts: a `#` that does not stand in a pair of double quotes.
+/// The beginning of a comment: a `#` that does not stand in a pair of double quotes.
 fn comment_start(text: &str) -> Option<usize> {
     let first = text.find('#')?;
     if !text[..first].contains('"') {

@@ -1,4 +1,4 @@
-//! Where the readers get their files, and the moment for which `#if time(...)` is decided.
+//! The access of readers to files, and the moment for which `#if time(...)` is decided.
 //!
 //! The readers are pure: what reads real files is `sys::files`, and tests bring their own.
 
@@ -15,7 +15,7 @@ pub trait Files {
         self.read(path).is_ok()
     }
 
-    /// For which moment `#if time(...)` is decided; where there is none, nothing timed is read.
+    /// The moment for which `#if time(...)` is decided; `None`: nothing timed is read.
     fn moment(&self) -> Option<Moment> {
         None
     }

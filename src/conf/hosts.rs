@@ -230,7 +230,7 @@ impl HostTable {
         }
     }
 
-    /// As `find`, without reading the name as an address.
+    /// Finds a host like `find`, without reading the name as an address.
     fn find_name(&self, name: &str) -> Option<usize> {
         if name.parse::<IpAddr>().is_ok() { None } else { self.find(name) }
     }

@@ -76,7 +76,7 @@ fn words(list: &str) -> Vec<String> {
     found
 }
 
-/// Where a word of a value stands, or the value.
+/// The position of a word of a value, or of the value.
 fn place(values: &RawParams, name: &str, word: &str) -> Pos {
     let value = values.get(name);
     value.map_or_else(Pos::default, |v| {

@@ -32,7 +32,7 @@ const MAX_SHOWN: usize = 60;
 pub struct Section {
     /// The name of the section as written.
     pub name: String,
-    /// Where the name stands.
+    /// The position of the name.
     pub pos: Pos,
     /// The lines of the section, none of them blank.
     pub lines: Vec<Line>,
@@ -520,7 +520,8 @@ mod tests {
         assert_eq!(told.len(), 1, "{told:?}");
     }
 
-    /// As [`lex`], of lsb.x at a time of Tuesday 2023-11-14, UTC; when it may change last.
+    /// Reads lsb.x like [`lex`] at an hour of Tuesday 2023-11-14, UTC; the last result is the time
+    /// at which the answer may change.
     fn lex_at(text: &str, hour: i64) -> (Vec<String>, Vec<String>, Option<i64>) {
         let midnight = 1_699_920_000;
         let mut files = MapFiles::one("d/lsb.x", text);

@@ -141,7 +141,7 @@ pub fn merge(table: &mut HostTable, old: &[Member], new: &[Member]) {
 }
 
 impl BaseConf {
-    /// Where the members are kept; None: no host can join.
+    /// The path of the file of members; `None`: no host can join.
     pub fn hostcache(&self) -> Option<String> {
         let open = !self.cluster.params.addr_range.is_empty() || wait_time(&self.lsf).is_some();
         let dir = self.lsf.batch_logdir(&self.name).filter(|_| open)?;

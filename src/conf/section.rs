@@ -1,7 +1,7 @@
 //! The meaning of the lines of a section: `KEYWORD = value` parameters, or a table of columns.
 //!
-//! Also the typed reading of values. A value that cannot be read is told with its place and the
-//! rest goes on, so that one run names every mistake. See lsf.shared(5).
+//! This file also reads values with their types. A malformed value is reported with its place and
+//! reading goes on, so that one run names every mistake. See lsf.shared(5).
 
 use super::diag::{Diags, Pos};
 use super::lexer::{Section, shown};
@@ -86,7 +86,7 @@ pub fn is_empty(text: &str) -> bool {
 pub struct Row {
     /// Cells that are not empty.
     pub cells: RawParams,
-    /// Where the row starts.
+    /// The position of the row's beginning.
     pub pos: Pos,
 }
 
@@ -188,7 +188,7 @@ fn cells(line: &Line, diags: &mut Diags) -> Option<Vec<RawParam>> {
     Some(cells)
 }
 
-/// Where the bracket that opens `text` is closed.
+/// The place of the bracket that closes the one at the beginning of `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (offset, c) in text.char_indices() {
@@ -204,7 +204,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// Where a bare word ends: at a blank outside `( )` and `[ ]`.
+/// The end of a bare word: a blank outside `( )` and `[ ]`.
 fn bare(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (offset, c) in text.char_indices() {
@@ -224,7 +224,7 @@ fn bare(text: &str) -> Option<usize> {
 pub struct Values<'a> {
     /// The values by documented name.
     pub raw: &'a RawParams,
-    /// Where mistakes go.
+    /// The list that collects mistakes.
     pub diags: &'a mut Diags,
 }
 

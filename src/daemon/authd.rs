@@ -315,7 +315,7 @@ impl Authd {
         }
     }
 
-    /// For `eauth -c`.
+    /// Makes a credential for `eauth -c`.
     fn eauth(&self, to: &str, uid: u32, gid: u32, user: String) -> Grant {
         let (key, host) = (String::new(), self.host.clone());
         let claims = Claims { key, who: Who::User, uid, gid, user, host };
@@ -329,7 +329,8 @@ impl Authd {
         }
     }
 
-    /// For `eauth -s`. A credential is good once: only who serves may use it up.
+    /// Judges a credential for `eauth -s`. A credential is good once: only daemons that serve may
+    /// use it up.
     fn judge(&mut self, text: &str, uid: u32) -> Grant {
         if uid != 0 && uid != crate::sys::euid() {
             return Grant::No { why: "judges for the daemons alone".into() };
@@ -362,7 +363,7 @@ impl Authd {
         let (tx, waker) = (self.found.0.clone(), self.waker.clone());
         std::thread::spawn(move || {
             let name = UserDatabase::default().find_uid(uid, LOOKUP_WAIT).map(|u| u.name);
-            // Where authd has ended, nobody listens.
+            // An error means that authd has ended.
             let _ = tx.send((uid, name));
             let _ = waker.wake();
         });

@@ -39,7 +39,7 @@ pub struct Boot {
     pub ring: Option<Arc<KeyRing>>,
     pub hosts: SharedHosts,
     pub log: LogHandle,
-    /// Of a launcher of root's: whom its daemons run as, where that is not root.
+    /// The user that root's launcher runs its daemons as, if that is not root.
     pub admin: Option<User>,
 }
 

@@ -69,7 +69,7 @@ pub trait DaemonDriver {
     fn hangup(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
         let _ = (m, shell);
     }
-    /// These hosts have joined by themselves, and no others; the shell knows them.
+    /// The hosts that have joined by themselves are exactly these; the shell knows them.
     fn members(&mut self, m: &mut Self::M, all: Vec<Member>, shell: &mut ShellControl) {
         let _ = (m, all, shell);
     }

@@ -126,7 +126,7 @@ fn answer(beside: &EauthAux, from: &mut dyn Read, to: &mut dyn Write) -> io::Res
             if !words.is_empty() {
                 to.write_all(&[&[eauth::SAID], words.as_bytes(), b"\n"].concat())?;
             }
-            // Only we may begin such a line.
+            // A line of the child must not begin with our mark.
             to.write_all(&[if *byte == eauth::SAID { b'?' } else { *byte }])?;
         }
     }

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Longest wait for the name service.
 const ADMIN_WAIT: Duration = Duration::from_secs(30);
-/// With names that begin so root makes the launcher's directories; elsewhere somebody who is root
-/// has made it: other names may mean something to other programs.
+/// The names that root's launcher gives its directories under /run. Anywhere else an administrator
+/// makes the directory: other names may mean something to other programs.
 const OWN_BELOW: &str = "/run";
 const OWN_NAME: &str = "lsf";
 /// How a directory is opened: no link is followed.

@@ -24,7 +24,8 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Of those daemons whose standstill holds the cluster, where MBD_HANG_TIME is not 0.
+    /// The heartbeat of a daemon whose standstill would hold up the cluster, if MBD_HANG_TIME is
+    /// not 0.
     pub fn of(lsf: &LsfConf, launcher: PathBuf, daemon: Daemon) -> Option<Heartbeat> {
         let hang = lsf.mbd_hang_secs() * US;
         let given = GIVE_SIGNS.contains(&daemon) && hang > 0;

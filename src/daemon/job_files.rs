@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<(OwnedFd
     Ok((fd, kind == FileType::RegularFile))
 }
 
-/// Where job files and kept output lie: ~/.lsbatch, else /tmp/.lsbtmpUID.
+/// The directory of job files and kept output: ~/.lsbatch, else /tmp/.lsbtmpUID.
 pub(super) struct JobFiles {
     home: PathBuf,
     uid: u32,
@@ -45,7 +45,7 @@ impl JobFiles {
         JobFiles::of(user, (job.job, job.idx, job.submit_time), &job.tag)
     }
 
-    /// Of a job by its number, its index and the time of its submission.
+    /// The files of a job, found by its number, its index and the time of its submission.
     pub(super) fn of(user: &User, (job, idx, submit_time): (u32, u32, i64), tag: &str) -> Self {
         let idx = if idx == 0 { String::new() } else { format!(".{idx}") };
         let base = format!("{submit_time}.{job}{idx}{tag}");

@@ -86,7 +86,7 @@ struct LauncherRuntime {
     machine: Launcher,
     boot: Boot,
     rundir: PathBuf,
-    /// As the machine was told.
+    /// The configuration that the machine was given.
     conf: LauncherConf,
     /// The file a successor is started from.
     exe: PathBuf,
@@ -101,7 +101,8 @@ struct LauncherRuntime {
     conns: BTreeMap<ConnId, LocalConn>,
     ports: KeptPorts,
     next: ConnId,
-    /// Until then nobody is accepted, for want of descriptors; monotonic microseconds.
+    /// The instant until which no connection is accepted, for want of descriptors; monotonic
+    /// microseconds.
     deaf_until: Option<u64>,
     setups: BTreeMap<TaskId, Pending>,
     inputs: VecDeque<Input>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The journal of this host's launcher.
 pub(super) struct JournalFile {
     path: PathBuf,
-    /// `None` until a journal of this launcher's own has been begun.
+    /// The file; `None` until a journal of this launcher's own has been begun.
     file: Option<File>,
     /// Lines that are still to be written to it.
     lines: Vec<u8>,

@@ -46,7 +46,7 @@ impl LimDriver {
         self.copies.clone()
     }
 
-    /// Where something is kept: on this host, or where the next master finds it.
+    /// The path of a record: on this host, or where the next master finds it.
     fn place(&self, what: LockRecord) -> Option<PathBuf> {
         let shared = || self.conf.lsf.batch_logdir(&self.conf.name).map(PathBuf::from);
         match what {

@@ -25,7 +25,7 @@ use std::time::Duration;
 const MAX_LINE: usize = 8192;
 /// A turn that the first level of times tells.
 const SLOW: Duration = Duration::from_millis(100);
-/// Where syslog listens.
+/// The socket on which syslog listens.
 const DEV_LOG: &str = "/dev/log";
 /// Permission bits of a file beside the log.
 const NOTE_MODE: u32 = 0o640;
@@ -172,7 +172,7 @@ fn of_another(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| !own(m))
 }
 
-/// Where lines go without a file.
+/// The sink of a daemon without a log file: syslog, else stderr.
 fn elsewhere() -> (Box<dyn Write + Send>, bool) {
     match Syslog::open() {
         Ok(sink) => (Box::new(sink), true),
@@ -208,7 +208,7 @@ fn one_line(text: &str) -> String {
 
 /// A file that turns itself over to `.old`.
 struct LogFile {
-    /// Where lines go without -f of limdebug and its like.
+    /// The path that is used without -f of limdebug and its like.
     usual: PathBuf,
     path: PathBuf,
     file: File,
@@ -239,8 +239,8 @@ impl LogFile {
         }
     }
 
-    /// Where this cannot be, the file goes on growing, for as long again: better than losing the
-    /// words that say what is wrong.
+    /// Begins a new file. If that fails, the old file goes on growing for another period: a long
+    /// log is better than no words about the failure.
     fn turn_over(&mut self) {
         match open_log(&self.path, self.owner.as_ref(), true) {
             Ok((file, size)) => (self.file, self.size) = (file, size),

@@ -59,7 +59,7 @@ impl Shared {
     }
 }
 
-/// Where the log is, for as often as it is tried to take it.
+/// The place of the event log, for each attempt to take it.
 #[derive(Clone)]
 struct LogPlace {
     dir: PathBuf,
@@ -113,7 +113,7 @@ impl LogPlace {
 struct MbatchdDriver {
     envdir: String,
     dir: PathBuf,
-    /// Until the loop starts.
+    /// The data of the start, until the loop begins.
     begin: Option<Begin>,
     log: Option<LogHandle>,
     crash: CrashPoints,
@@ -159,7 +159,7 @@ fn tell(notice: WriterNotice, remote: &Remote, shared: &Shared, crash: &CrashPoi
     }
 }
 
-/// Where orders go.
+/// Hands orders to the thread of the log.
 fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
     move |command| {
         if let Some(log) = log {

@@ -300,7 +300,7 @@ impl MelimRuntime {
         }
     }
 
-    /// To the whole group of an elim.
+    /// Sends a signal to the whole group of an elim.
     fn signal(&self, i: usize, signal: Signal) {
         if let Some(pid) = self.pids[i] {
             // one that is empty by now needs none

@@ -31,7 +31,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// None: no host can join this cluster.
+    /// The follower of the members' file; `None`: no host can join this cluster.
     pub fn of(conf: &BaseConf, host: &str) -> Option<Follower> {
         Some(Follower {
             path: conf.hostcache()?.into(),

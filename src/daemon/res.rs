@@ -35,7 +35,7 @@ const SYNCUP_MIN: u64 = 90;
 const TOKEN: usize = 32;
 /// Most starters that have connected and not yet spoken.
 const WAITING: usize = 64;
-/// Where lsf.acct goes without LSF_RES_ACCTDIR.
+/// The directory of lsf.acct without LSF_RES_ACCTDIR.
 const ACCT_DIR: &str = "/tmp";
 /// The permission bits of lsf.acct.HOST.
 const ACCT_MODE: u32 = 0o644;
@@ -119,7 +119,7 @@ struct Task {
     control: Option<mio::net::UnixStream>,
     pty: bool,
     queue: VecDeque<Vec<u8>>,
-    /// Of the first of the queue.
+    /// The bytes of the queue's first block that are written.
     written: usize,
     close_in: bool,
     /// The last input was not a whole line.

@@ -124,7 +124,7 @@ pub struct ShellConfig {
     pub udp: bool,
     pub unix: Option<UnixListen>,
     pub ports: Ports,
-    /// None only where there is neither TCP nor UDP (launcher).
+    /// The keys; `None` in the launcher alone, which has neither TCP nor UDP.
     pub ring: Option<Arc<KeyRing>>,
     pub hosts: SharedHosts,
     /// `Endpoint::Launcher`.

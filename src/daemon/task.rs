@@ -24,7 +24,7 @@ pub struct ReadyTask {
     /// The name that the program gets, when it is not the first word.
     pub(super) arg0: Option<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
-    /// Of a task of res on a terminal: the way to res.
+    /// The connection to res, of a task of res on a terminal.
     pub(super) control: Option<UnixStream>,
 }
 

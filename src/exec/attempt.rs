@@ -16,7 +16,7 @@ const SIGUSR2: i32 = 12;
 const SIGTERM: i32 = 15;
 const SIGXCPU: i32 = 24;
 
-/// From SIGUSR2 to SIGKILL where a termination deadline (-t) has passed, seconds.
+/// The time between SIGUSR2 and SIGKILL once a termination deadline (-t) has passed, seconds.
 pub const DEADLINE_GRACE: u64 = 600;
 /// First look at what a new job uses, microseconds after its start.
 pub const FIRST_SAMPLE: u64 = US;
@@ -158,7 +158,7 @@ impl Attempt {
         Attempt::noted(Note { order, shown, mark: AttemptMark::default() }, now)
     }
 
-    /// From the note of an attempt that the launcher knows.
+    /// Rebuilds an attempt from the note that the launcher keeps of it.
     pub fn noted(note: Note, now: Now) -> Self {
         Attempt {
             note,
@@ -193,7 +193,7 @@ impl Attempt {
         }
     }
 
-    /// Neither over nor about to be.
+    /// The attempt is neither over nor about to be.
     pub fn live(&self) -> bool {
         matches!(self.stage, AttemptStage::Launching | AttemptStage::Running)
     }
@@ -477,7 +477,7 @@ impl Attempt {
         }
     }
 
-    /// As told to mbatchd.
+    /// The attempt's state in the form that mbatchd is told.
     pub fn state(&self) -> TaskState {
         let o = &self.note.order;
         let mark = &self.note.mark;

@@ -23,7 +23,7 @@ pub(super) struct OwnTask {
     pub(super) ticks: u64,
     /// Our child: its end will be told. Otherwise it is looked for.
     pub(super) child: bool,
-    /// To be forgotten at its end.
+    /// The task is forgotten at its end.
     pub(super) forget: bool,
 }
 

@@ -1,4 +1,4 @@
-//! From a start order to a starter's plan: the job's environment, its file names, its text.
+//! Makes a starter's plan from a start order: the job's environment, its file names, its text.
 
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
@@ -488,8 +488,8 @@ pub fn mail_to(site: &HostEnvironment, o: &StartJob) -> String {
     if to.starts_with('-') || to.chars().any(char::is_control) { String::new() } else { to }
 }
 
-/// Where a directory of the submission host lies here: below the home there, below the home
-/// here.
+/// Maps a directory of the submission host to this host: below the home there becomes below the
+/// home here.
 pub fn map_home(dir: &[u8], home_there: &[u8], home_here: &[u8]) -> Vec<u8> {
     let there = trim_slashes(home_there);
     match dir.strip_prefix(there) {

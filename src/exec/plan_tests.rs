@@ -199,7 +199,7 @@ fn what_runs_beside_a_job_has_its_order() {
     assert_eq!((shown(&back), back.len()), (vec!["c >< c".to_string()], 1));
     assert_eq!(shown(&pre(&o))[0], "in.%J > i");
     assert_eq!((after[0].1.as_str(), after[1].1.as_str()), ("j2", "q2"));
-    // On one host nothing is copied onto itself.
+    // A file on the same host is not copied onto itself.
     Arc::make_mut(&mut o.spec).from_host = "h1".into();
     assert!(texts(&pre(&o))[0].1.starts_with("test '/home/alice/w/in.101' -ef 'i' || exec"));
 }

@@ -65,14 +65,15 @@ pub struct Report<'a> {
     pub place: ReportPlace<'a>,
 }
 
-/// Where a report stands.
+/// The place of a report: in the output file or in a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportPlace<'a> {
-    /// In the output file, below output that was written there at once.
+    /// The report stands in the output file, below output that was written there at once.
     Below,
-    /// In the output file, with the output behind it and [`Report::after_output`] below that.
+    /// The report stands in the output file, the output behind it, and [`Report::after_output`]
+    /// below that.
     Above,
-    /// In a mail to whom, and whether the output follows.
+    /// The report is mailed to this user; `output`: the output follows it.
     Mail { to: &'a str, output: bool },
 }
 
@@ -229,7 +230,8 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Where the output is. In a mail it comes last, so what is elsewhere is told before it.
+    /// Says where the output is. In a mail the output comes last, and a file elsewhere is named
+    /// before it.
     fn tail(&self, out: &mut String) -> std::fmt::Result {
         match self.place {
             ReportPlace::Above => return writeln!(out, "\nThe output (if any) follows:\n"),

@@ -139,7 +139,7 @@ impl Check {
         }
     }
 
-    /// Nothing is counted any more once all is over.
+    /// Checks that the counters are zero once all jobs are over.
     fn counted(&mut self, mbd: &Mbatchd) {
         if self.damaged || !self.hurt.is_empty() {
             return;
@@ -220,7 +220,7 @@ impl Check {
         self.starts.get(&at)?.iter().find(alive).copied()
     }
 
-    /// Nothing runs any more of what is over, was given up or removed.
+    /// No process runs for a job that is over, was given up or removed.
     pub fn nothing_left(&self) -> bool {
         let left = |k: &JobKey| !self.excused(k.job);
         self.damaged || !self.running.values().flatten().any(left)

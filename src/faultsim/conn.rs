@@ -17,7 +17,7 @@ pub(super) struct Conn {
     pub(super) b: ConnEnd,
     /// Last delivery in each direction: order is kept.
     pub(super) last: [u64; 2],
-    /// On one host: never isolated.
+    /// Both ends are on one host, so that no fault isolates them.
     pub(super) local: bool,
     /// Messages that mbatchd's end holds.
     pub(super) held: HeldReplies,

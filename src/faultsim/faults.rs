@@ -145,7 +145,7 @@ impl World {
         at
     }
 
-    /// Nothing gets in or out of a host for a while.
+    /// Cuts a host off from all others for a while.
     pub(super) fn host_cut_off(&mut self, host: usize) {
         let mut until = self.now_us + US + self.rng.below(20 * US);
         if self.rng.chance(LONG) {

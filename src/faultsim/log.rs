@@ -54,7 +54,7 @@ pub(super) struct MbdLog {
 }
 
 impl MbdLog {
-    /// Nothing waits to become durable, and the thread has nothing to do.
+    /// No record waits to become durable, and the thread has no work.
     pub(super) fn quiet(&self) -> bool {
         let idle = self.open.as_ref().is_some_and(|o| o.writer.due() == Due::Ordered);
         idle && self.tickets.due().is_none()

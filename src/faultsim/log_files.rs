@@ -103,7 +103,7 @@ impl World {
         Ok(mbd)
     }
 
-    /// As [`World::open_log`], but the process may be killed at any step of it.
+    /// Opens the log like [`World::open_log`], but the process may be killed at any step.
     pub(super) fn start_log(&mut self, host: usize) -> Result<Mbatchd, String> {
         // what kills this process must not close the files of one that was stopped
         let alone = self.log.open.is_none() && self.log.stopped.is_none();

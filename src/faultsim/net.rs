@@ -133,7 +133,7 @@ impl World {
         })
     }
 
-    /// Both ends hear of it.
+    /// Cuts a connection; both ends hear of it.
     pub(super) fn cut(&mut self, id: u64) {
         let Some(c) = self.conns.remove(&id) else { return };
         for end in [c.a, c.b] {

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 /// The state that must be found again, and the records that may be found behind it.
 #[derive(Debug)]
 pub(super) struct Shadow {
-    /// Of all durable records.
+    /// The state after all durable records.
     state: State,
     /// Records appended since, with the number of them that each ticket covers.
     later: VecDeque<Record>,

@@ -80,7 +80,8 @@ pub(super) struct HostSim {
     pub name: String,
     pub os: Os,
     pub isolated: bool,
-    /// Not back before then, however often it is cut off or dies meanwhile.
+    /// The instant before which the host does not come back, however often it is cut off or dies
+    /// meanwhile.
     pub isolated_until: u64,
     pub dead_until: u64,
 }

@@ -40,7 +40,7 @@ impl Codes {
 }
 
 impl ExitCodes {
-    /// `None`: that is no list.
+    /// Reads a list; `None`: the text is no such list.
     pub fn parse(text: &str) -> Option<ExitCodes> {
         let mut list = ExitCodes::default();
         let (mut plain, mut rest) = (String::new(), text);
@@ -67,7 +67,7 @@ impl ExitCodes {
         self.plain.has(code) || self.excludes(code)
     }
 
-    /// And not to the same host again?
+    /// The list excludes the host of the failed attempt for this code.
     pub fn excludes(&self, code: i32) -> bool {
         self.exclude.has(code)
     }

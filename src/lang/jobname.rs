@@ -307,7 +307,7 @@ impl fmt::Display for JobName {
 /// Why a job name was refused, in LSF's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobNameError {
-    /// Not a name: empty, too long, control characters, a stray bracket.
+    /// The text is no name: empty, too long, with control characters or a stray bracket.
     BadName,
     /// The list or the limit is not one.
     ArrayIndex,

@@ -21,7 +21,7 @@ pub const MAX_WINDOWS: usize = 200;
 struct Window {
     /// Minute of the week, or of the day when `daily`.
     start: u16,
-    /// Likewise; not included.
+    /// The end, in the same unit; not included.
     end: u16,
     daily: bool,
 }
@@ -117,7 +117,7 @@ impl Windows {
         let reading = TimeZone::UTC.to_timestamp(at).ok()?.as_second();
         let reading = reading - reading.rem_euclid(60) + i64::from(minutes) * 60;
         let then = TimeZone::UTC.to_datetime(Timestamp::from_second(reading).ok()?);
-        // Where clocks go back, the same reading comes again: look once more a minute later.
+        // A clock that is set back shows the same reading again: the next look is a minute later.
         Some(civil::instant(then, zone).max(now - now.rem_euclid(60) + 60))
     }
 }

@@ -25,12 +25,12 @@ pub const FAST_RANKS: usize = 8;
 /// Seconds of refused connections after which the first candidate may take over; a later one
 /// waits a second more for each before it.
 pub const REFUSED_SECS: u64 = 1;
-/// By how much at least a candidate waits longer for a silent master than the one before it,
+/// The least time by which a candidate waits longer for a silent master than the one before it,
 /// microseconds.
 const IN_ORDER: u64 = US;
 /// Pause before a lost connection to the master is made again, microseconds.
 const REDIAL: u64 = US / 2;
-/// For so long a host on which mbatchd hangs is no candidate, while there is another master.
+/// A host on which mbatchd hangs is no candidate for this long, while there is another master.
 pub const AWAY_SECS: u64 = 600;
 /// Most candidates asked in one round who is master.
 pub const ASKED_AT_ONCE: usize = 32;
@@ -147,7 +147,7 @@ impl Election {
         self
     }
 
-    /// In their order.
+    /// The candidates in their order.
     pub fn candidates(&self) -> &[String] {
         &self.candidates
     }
@@ -263,7 +263,7 @@ impl Election {
         out.push(Effect::Connect { conn, to: Endpoint::Tcp { host, daemon: Daemon::Lim } });
     }
 
-    /// Without an announcement until then, a last question decides.
+    /// The instant at which a last question decides if no announcement comes.
     fn due(&self) -> Option<u64> {
         let Rules { silence, step, retry, .. } = self.rules;
         let wait = |k: u64| (k * step).max(retry).max(k.saturating_sub(1) * IN_ORDER);

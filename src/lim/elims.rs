@@ -18,11 +18,11 @@ pub const SETTLE_SECS: u64 = 5;
 #[derive(Debug, Default)]
 pub struct Elims {
     pub(super) instances: Vec<Instance>,
-    /// Of each instance of a list the host that reports it, as master.
+    /// The host that reports each instance of a list, as the master decided.
     pub(super) first: Vec<Option<String>>,
     /// The resources that the master expects from this host.
     pub(super) told: Vec<String>,
-    /// Until then it is not decided where lists are reported.
+    /// The instant before which the reporters of lists are not decided.
     pub(super) settled_by: Option<u64>,
     /// The last report of this host's melim.
     pub own: Vec<(String, String)>,
@@ -39,7 +39,7 @@ impl Elims {
         self.first = vec![None; self.instances.len()];
     }
 
-    /// Nothing is known of where lists are reported: there is another master.
+    /// Forgets where lists are reported: there is another master.
     pub fn unsettle(&mut self, now: Now) {
         self.first.fill(None);
         let lists = self.instances.iter().any(|i| i.reporter == Reporter::First);

@@ -88,7 +88,8 @@ fn starts(out: &[Effect]) -> usize {
     out.iter().filter(|e| matches!(e, Effect::Melim { .. })).count()
 }
 
-/// Nobody answers at the host of the master, until this LIM has taken over; when, and what it did.
+/// Lets time pass without an answer from the master's host until this LIM has taken over: the
+/// seconds that took, and the effects.
 fn taken_over(lim: &mut Lim, from: u64) -> (u64, Vec<Effect>) {
     let mut all = Vec::new();
     for secs in from..from + 60 {

@@ -101,7 +101,7 @@ impl Lim {
         (conf.members.len() >= MAX_MEMBERS).then(|| "the cluster is full".to_owned())
     }
 
-    /// These hosts have joined, and no others.
+    /// The hosts that have joined are exactly these.
     pub(super) fn members(&mut self, now: Now, all: Vec<Member>, out: &mut Vec<Effect>) {
         if !self.base.set_members(&all, &self.host) {
             return;

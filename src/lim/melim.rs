@@ -92,7 +92,7 @@ pub struct Melim {
 }
 
 impl Melim {
-    /// For the elims of these names; they start with the first tick.
+    /// A melim for the elims of these names; they start with the first tick.
     pub fn new(conf: MelimConf, names: Vec<String>) -> Self {
         let elims = names.into_iter().map(|name| Elim { name, ..Elim::default() }).collect();
         Melim { conf, elims, values: BTreeMap::new(), dirty: false, reported: None }

@@ -24,9 +24,9 @@ pub(super) struct Known {
     pub(super) gone: Option<u64>,
     /// The peer's copies of the configuration beside ours.
     pub(super) differ: copies::Differences,
-    /// By the master's administrator.
+    /// The master's administrator has locked the host.
     pub(super) locked: bool,
-    /// By an exclusive job there.
+    /// An exclusive job has locked the host.
     pub(super) exclusive: bool,
     /// When tasks were sent there, and how many.
     pub(super) adjusted: Vec<(u64, u32)>,

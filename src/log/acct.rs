@@ -191,7 +191,7 @@ fn ends(
     done
 }
 
-/// Where lsb.acct was when the log was begun; `None`: not known, or another file.
+/// The length of lsb.acct when the log was begun; `None`: unknown, or the file is another one.
 fn begun(
     disk: &mut dyn Disk,
     file: FileId,
@@ -352,7 +352,7 @@ fn remove_accounted_in(
     let from = begun(disk, file, len, head)?.unwrap_or(0);
     let mut walker = RecordWalker::new(file, from, len, Vec::new());
     let (mut end, mut line) = (from, Vec::new());
-    // From here on it is torn; what is readable behind it.
+    // The place where the torn part begins, and the readable records behind it.
     let mut torn: Option<(u64, Vec<Key>)> = None;
     while let Some(step) = walker.step(disk, &mut line)? {
         if step.what == PlaceContents::Partial {

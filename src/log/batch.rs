@@ -11,7 +11,7 @@ pub(super) struct SpoolRun {
     pub(super) spool: u32,
     pub(super) at: u64,
     pub(super) data: Vec<u8>,
-    /// Of the pieces in it.
+    /// The checksum entries of the pieces.
     pub(super) entries: Vec<ChecksumEntry>,
 }
 

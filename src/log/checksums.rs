@@ -185,7 +185,7 @@ enum BadHead {
 /// The contents of a checksum file.
 #[derive(Clone, Debug, Default)]
 pub struct Checksums {
-    /// `None`: missing or damaged.
+    /// The head; `None`: missing or damaged.
     pub head: Option<ChecksumHead>,
     /// All that can be trusted, by place, none overlapping.
     pub entries: Vec<ChecksumEntry>,
@@ -264,7 +264,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Of the first `limit` bytes.
+    /// Reads the checksums of the first `limit` bytes.
     pub fn new(disk: &mut dyn Disk, file: FileId, limit: u64) -> io::Result<Reader> {
         let buf = vec![0; chunk(disk.len(file)?.min(limit))];
         let sums = Checksums { present: true, ..Checksums::default() };

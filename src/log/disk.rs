@@ -144,7 +144,7 @@ pub struct RealDisk {
     dir: PathBuf,
     local: bool,
     files: Vec<Option<File>>,
-    /// For tests on a personal cluster: while this file exists, writes fail as it says.
+    /// The file that makes writes fail as its text says, in tests on a personal cluster.
     fault: Option<PathBuf>,
 }
 
@@ -162,8 +162,9 @@ impl RealDisk {
         RealDisk { dir: dir.to_path_buf(), local, files: Vec::new(), fault: None }
     }
 
-    /// For tests on a personal cluster: while `path` exists and holds `enospc` or `eio`, every
-    /// write fails with that error; with `sync`, every sync fails; with `hang`, neither comes back.
+    /// Makes writes fail for tests on a personal cluster: while `path` exists and holds `enospc` or
+    /// `eio`, every write fails with that error; with `sync`, every sync fails; with `hang`,
+    /// neither comes back.
     pub fn with_fault_file(mut self, path: PathBuf) -> RealDisk {
         self.fault = Some(path);
         self

@@ -3,11 +3,11 @@
 //! commit behind them, and the files change their names. The damaged log and its checksum file are
 //! kept as lsb.events.damaged (damaged.2, ...) for whoever wants to look at them.
 //!
-//! Until that commit nothing is written to the damaged log, so that a start that ends before finds
-//! the same damage; the commit itself holds what follows from it (LSF_HOLD, closed queues and
-//! hosts). A crash at any step recovers ([`finish_interrupted`]): as long as the new file has its
-//! own name, it is thrown away; once it has not, it is whole and durable. The names are changed as
-//! a switch changes them, so that a run that has lost the log takes no name away.
+//! The damaged log stays as it is until that commit, so that a start that ends before finds the
+//! same damage; the commit itself holds what follows from it (LSF_HOLD, closed queues and hosts). A
+//! crash at any step recovers ([`finish_interrupted`]): as long as the new file has its own name,
+//! it is thrown away; once it has not, it is whole and durable. The names are changed as a switch
+//! changes them, so that a run that has lost the log takes no name away.
 
 use super::checksums::{ChecksumEntry, ChecksumHead};
 use super::disk::{Disk, PUBLIC, Tail, exists, read_full, remove};
@@ -39,9 +39,9 @@ pub struct Piece {
 /// How a log is put in order.
 #[derive(Clone, Debug, Default)]
 pub struct Mend {
-    /// In place of a head line that is damaged.
+    /// The head line that replaces a damaged one.
     pub head: Option<Vec<u8>>,
-    /// Up to here nothing was moved; the entries of what lies there.
+    /// The end of the part in which no record has moved; `before` are its entries.
     pub kept: u64,
     pub before: Vec<ChecksumEntry>,
     /// The records behind it, in this order.

@@ -17,7 +17,7 @@ use std::io;
 /// The log that is being made: the run's word follows.
 pub(super) const NEW: &str = "lsb.events.new";
 
-/// And this, for its checksum file.
+/// The ending of a log's checksum file.
 const SUM: &str = ".sum";
 
 /// The newest of the old logs.

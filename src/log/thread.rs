@@ -32,7 +32,7 @@ const IDLE_LOOK: Duration = Duration::from_secs(2);
 /// The loop's orders; `None` to stop.
 type PendingCommand = Option<Command>;
 
-/// Where the process is to kill itself. Clones count together.
+/// The point at which the process is to kill itself. Clones count together.
 #[derive(Clone, Debug, Default)]
 pub struct CrashPoints {
     at: Option<(Point, u64)>,
@@ -41,7 +41,7 @@ pub struct CrashPoints {
 }
 
 impl CrashPoints {
-    /// From the text of [`CRASH_AT`]; nothing that is malformed acts.
+    /// Reads the text of [`CRASH_AT`]; a malformed text has no effect.
     pub fn parse(text: &str) -> CrashPoints {
         let (text, stops) = match text.strip_prefix("stop-") {
             Some(text) => (text, true),
@@ -60,7 +60,7 @@ impl CrashPoints {
         CrashPoints { at, stops, ..CrashPoints::default() }
     }
 
-    /// From the environment, for a personal cluster's tests only.
+    /// Reads the environment, in a personal cluster's tests only.
     pub fn from_env(testing: bool) -> CrashPoints {
         let text =
             if testing { std::env::var(CRASH_AT).unwrap_or_default() } else { String::new() };

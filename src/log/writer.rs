@@ -58,7 +58,7 @@ pub enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     Now,
-    /// At this instant of the monotonic clock, microseconds.
+    /// Work is due at this instant of the monotonic clock, microseconds.
     At(u64),
     /// When something is ordered.
     Ordered,
@@ -147,7 +147,7 @@ impl<D: Disk> Writer<D> {
         }
     }
 
-    /// With nothing to do: is the log still this run's?
+    /// Checks, when there is no other work, that the log is still this run's.
     fn look(&mut self, now: u64) -> Option<WriterNotice> {
         match self.store.look(now) {
             Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),

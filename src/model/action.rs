@@ -11,7 +11,7 @@ const SIGSTOP: i32 = 19;
 /// A stop that a job can catch.
 pub const SIGTSTP: SignalNumber = SignalNumber(20);
 
-/// Where a requeued job goes after its end.
+/// The state of a requeued job after its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeued {
     Pending,

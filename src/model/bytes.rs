@@ -1,6 +1,6 @@
 //! Byte strings from users (commands, paths, environments): opaque, rarely non-UTF-8.
 //!
-//! On the wire: a JSON string when valid UTF-8, else `{"b64": "..."}`.
+//! The wire carries a JSON string if the bytes are valid UTF-8, else `{"b64": "..."}`.
 
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -49,7 +49,7 @@ impl From<Vec<u8>> for ByteStr {
     }
 }
 
-/// As much of a text as so many bytes hold, in whole characters.
+/// Cuts a text to so many bytes, at the end of a character.
 pub fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]

@@ -46,7 +46,7 @@ pub type ElementRange = (u32, u32, u32);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobModify {
     pub job: u32,
-    /// None: what was not changed by itself before.
+    /// The elements concerned; `None`: all that were not changed by themselves before.
     pub elems: Vec<ElementRange>,
     /// Our tail: with the elements that were changed like the one in `elems` before.
     pub alike: bool,
@@ -117,9 +117,10 @@ pub struct JobStatus {
 pub struct Retry {
     /// The host that could not start it.
     pub host: String,
-    /// Until then that host is passed over, seconds since the epoch.
+    /// The instant until which that host is passed over, seconds since the epoch.
     pub host_until: i64,
-    /// Until then the job waits, whatever host there is, seconds since the epoch; 0: it does not.
+    /// The instant until which the job waits, whatever host there is, seconds since the epoch; 0:
+    /// it does not wait.
     pub until: i64,
     /// Why, in the words of the host.
     pub note: String,
@@ -164,8 +165,8 @@ impl QueuePosition {
     }
 }
 
-/// By what a queue or a host is known where its control record is lost: the CRC-32 of its name;
-/// never 0.
+/// The number that stands for a queue or a host whose control record is lost: the CRC-32 of its
+/// name; never 0.
 pub fn name_mark(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes()).max(1)
 }
@@ -233,7 +234,7 @@ pub enum Event {
     /// btop, bbot: the whole job, or an element, gets another place in the order of dispatch.
     JobMove {
         at: JobRef,
-        /// From 1.
+        /// The position, counted from 1.
         position: u32,
         /// Counted from the top, else from the bottom.
         top: bool,

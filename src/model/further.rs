@@ -275,7 +275,7 @@ impl<'de> Deserialize<'de> for Further {
 
 /// A value as a text of records and messages.
 trait OptionText: Sized {
-    /// `None`: not given.
+    /// The text; `None`: the option was not given.
     fn text(&self) -> Option<Cow<'_, str>>;
     /// The value of a text that is not empty.
     fn read(text: &str) -> Option<Self>;
@@ -453,7 +453,7 @@ impl CopyOp {
             CopyOp::Both => "><",
         }
     }
-    /// To the execution host before the job.
+    /// The file is copied to the execution host before the job.
     pub fn to_exec(self) -> bool {
         matches!(self, CopyOp::To | CopyOp::Both)
     }
@@ -478,10 +478,10 @@ impl CopyOp {
 /// A file transfer of -f.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyFile {
-    /// On the submission host.
+    /// The path on the submission host.
     pub local: String,
     pub op: CopyOp,
-    /// On the execution host.
+    /// The path on the execution host.
     pub remote: String,
 }
 

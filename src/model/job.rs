@@ -93,7 +93,7 @@ impl fmt::Display for SpoolRef {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobSpec {
-    /// As given to -J, with index list and %limit; empty when not given.
+    /// The name given with -J, with index list and %limit; empty when not given.
     #[serde(skip_serializing_if = "unset")]
     pub name: String,
     /// Shell text of the command line as the user typed it.

@@ -14,7 +14,7 @@ pub enum JobState {
     Wait,
     /// The host cannot be reached.
     Unkwn,
-    /// To be killed on a host that cannot be reached.
+    /// The job is to be killed, on a host that cannot be reached.
     Zombi,
 }
 

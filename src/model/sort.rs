@@ -15,7 +15,7 @@ pub fn sort_by_key<T, K: Ord>(list: &mut Vec<T>, key: impl Fn(&T) -> K) {
     sort_by(list, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Where each place's element comes from.
+/// The old place of the element for each new place.
 fn places(len: usize, compare: &dyn Fn(u32, u32) -> Ordering) -> Vec<u32> {
     let mut places: Vec<u32> = (0..len as u32).collect();
     places.sort_by(|a, b| compare(*a, *b));

@@ -19,7 +19,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// Where a connection stands.
+/// The phases of a connection, from dialling to its end.
 #[derive(Debug)]
 pub enum ConnPhase {
     /// Outgoing: TCP is not through yet.
@@ -100,7 +100,7 @@ impl std::fmt::Display for Gone {
 /// How a read ended.
 #[derive(Debug)]
 pub enum ReadEnd {
-    /// Nothing more for now.
+    /// No more bytes for now.
     Dry,
     /// The budget of this turn is used up.
     More,
@@ -113,7 +113,7 @@ pub struct Conn {
     pub phase: ConnPhase,
     /// The peer's address; None on a Unix socket.
     pub addr: Option<SocketAddr>,
-    /// For the log: who a refused caller said it was, or what was called.
+    /// The name for the log: who a refused caller claimed to be, or which daemon was called.
     pub whom: String,
     /// (uid, host) once authenticated as a user's, for the count of each.
     pub user: Option<(u32, String)>,
@@ -121,11 +121,12 @@ pub struct Conn {
     pub opened: bool,
     /// The poll tells when it can be written to.
     pub write_armed: bool,
-    /// Not read although there may be something, because its output is behind.
+    /// The connection was passed over in reading, because its output is behind; input may be
+    /// waiting.
     pub skipped: bool,
     /// The peer has ended its half: read to the end.
     pub hup: bool,
-    /// In the pool's queue of connections to look at.
+    /// The connection is in the pool's queue of connections to look at.
     pub queued: bool,
     /// Whole frames may be in the buffer: the time of a turn was over before they were looked at.
     left: bool,
@@ -210,7 +211,7 @@ impl Conn {
         self.phase_since = now;
     }
 
-    /// Not yet authenticated, and not of our own making.
+    /// The caller is not yet authenticated. False on connections that we made.
     pub fn early(&self) -> bool {
         matches!(self.phase, ConnPhase::AwaitAuth { .. } | ConnPhase::AwaitCheck { .. })
     }

@@ -42,7 +42,7 @@ struct In {
     msg: Msg,
 }
 
-/// Only as much as finding the key takes.
+/// The part of a datagram that is read to find the key.
 #[derive(Deserialize)]
 struct KeyOnly {
     key: String,

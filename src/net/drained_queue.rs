@@ -21,12 +21,12 @@ struct Waiting {
 /// Connections whose output has room.
 #[derive(Debug, Default)]
 pub struct DrainedQueue {
-    /// In the order in which they came, at most one a connection.
+    /// The waiting connections in the order in which they came, each at most once.
     queue: Vec<Waiting>,
     /// The turns of connections that were served since they last said something.
     turns: HashMap<ConnId, u64>,
     next_turn: u64,
-    /// Nobody is told before, while there is other work.
+    /// The instant before which nobody is told while there is other work.
     not_before: u64,
     /// The connection that last sent something, and when.
     heard: (ConnId, u64),

@@ -73,7 +73,7 @@ impl HeldPort {
         })
     }
 
-    /// As [`HeldPort::inherited`] takes them.
+    /// The descriptors, in the order that [`HeldPort::inherited`] expects.
     pub fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
         [&self.listener, &self.guard].into_iter().chain(&self.datagrams)
     }
@@ -93,10 +93,10 @@ impl HeldPort {
         Ok(PortSockets { listener: copy(&self.listener)?, datagrams })
     }
 
-    /// Nobody serves any more: callers are refused, and the port stays taken.
+    /// Stops the service: callers are refused, and the port stays taken.
     pub fn rest(&self) -> io::Result<()> {
-        // Where nobody had begun to listen, it would be shut down for whoever listens next: what
-        // is accepted then could not be written to.
+        // A socket that does not listen must not be shut down: connections that its next listener
+        // accepts could not be written to.
         if sockopt::socket_acceptconn(&self.listener)? {
             shutdown(&self.listener, Shutdown::Both)?;
         }

@@ -5,7 +5,7 @@
 pub const MAX_CONNS: usize = 8192;
 /// Descriptors left for everything that is not a connection.
 pub const SPARE_FDS: u64 = 64;
-/// Of all connections, these are for daemons alone.
+/// Connections that are kept for daemons, out of all.
 pub const DAEMON_RESERVE: usize = 256;
 /// Most connections that are not yet authenticated, and no more than a quarter of all. Beyond it
 /// the oldest gives way to a new one: whoever means it is done long before it is the oldest.
@@ -56,11 +56,11 @@ pub const ROOM_PAUSE: u64 = 6;
 /// A client that waits this long for a piece is served before earlier requests: clients
 /// wait for LSB_API_RECVTIMEOUT (10 s), microseconds.
 pub const ROOM_WAIT_US: u64 = 2_000_000;
-/// So long after somebody said something there is other work, microseconds.
+/// A daemon that heard something less than this long ago has other work, microseconds.
 pub const ROOM_QUIET_US: u64 = 10_000;
-/// With more waiting output than this the peer is given up, bytes.
+/// Most waiting output of a peer before the connection is given up, bytes.
 pub const OUT_MAX: usize = 64 << 20;
-/// With more messages than this waiting for the log a connection is not read any more.
+/// Most messages of a connection that wait for the log before no more are read from it.
 pub const MAX_HELD: usize = 1024;
 /// Largest sum of incomplete frames over all connections, bytes.
 pub const MAX_PARTIAL: usize = 64 << 20;
@@ -93,7 +93,7 @@ pub fn max_conns() -> usize {
     let soft = limit.maximum.map_or(wanted, |hard| hard.min(wanted));
     let have = limit.current.unwrap_or(u64::MAX);
     if have < soft {
-        // Without it there are fewer connections.
+        // A failure only leaves room for fewer connections.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });
     }
     let now = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

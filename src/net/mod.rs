@@ -26,7 +26,7 @@ pub struct Identity {
     pub addr: Option<IpAddr>,
     /// The daemon's own uid.
     pub uid: u32,
-    /// None only where nothing comes from the network (launcher).
+    /// The keys; `None` in the launcher alone, which hears nothing from a network.
     pub ring: Option<Arc<KeyRing>>,
     pub hosts: SharedHosts,
     /// A personal cluster: the only uid accepted.

@@ -149,7 +149,7 @@ pub struct JobSelect {
     /// Further filters, (option, value): `G`, `Jd`, and what [`JobSpec::further`] holds (`g`,
     /// `app`, `sla`, `Lp`).
     pub given: Vec<(String, String)>,
-    /// Of what is acted on: the states meant; none set: every one that the action is for.
+    /// The states of the jobs to act on; none set: every state that the action is for.
     #[serde(skip_serializing_if = "Which::unset")]
     pub states: Which,
 }
@@ -256,14 +256,14 @@ impl Control {
     }
 }
 
-/// Where the output of a started job is.
+/// The place of a started job's output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeekInfo {
     pub id: JobRef,
     pub host: String,
     pub submit_time: i64,
-    /// On the host; numbers are put in for %J and %I. Empty: not given.
+    /// The output file on the host, with numbers in place of %J and %I; empty: not given.
     pub out_file: ByteStr,
     pub err_file: ByteStr,
     pub cwd: String,
@@ -283,10 +283,12 @@ pub struct Modify {
     /// Holds the values of `fields`; what is not among them is not looked at.
     pub spec: JobSpec,
     pub fields: Vec<SpecField>,
-    /// With `Script`: the script itself. With the field and an empty command: as at submission.
+    /// The script itself, where `fields` has `Script`; `Script` with an empty command: the script
+    /// given at submission.
     #[serde(default, skip_serializing_if = "ByteStr::is_empty")]
     pub script: ByteStr,
-    /// With `Env`: `NAME=value` NUL-separated; `None`: as at submission.
+    /// The environment, where `fields` has `Env`: `NAME=value`, NUL-separated; `None`: the
+    /// environment given at submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<ByteStr>,
 }
@@ -294,7 +296,7 @@ pub struct Modify {
 /// The result for one job of a [`Control`]; `code` is an lsberrno, 0 done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// As the message names it: `123` or `123[4]`.
+    /// The job, named in messages as `123` or `123[4]`.
     pub id: JobRef,
     pub code: i32,
     /// btop, bbot: the position reached.
@@ -573,9 +575,9 @@ pub struct GroupInfo {
     /// A group within it ends in `/`; `all`: every user, every host.
     pub members: Vec<String>,
     pub admins: Vec<String>,
-    /// As written.
+    /// The text of the shares as it is written in the file.
     pub shares: String,
-    /// Of a compute unit: its type.
+    /// The type of a compute unit; empty for groups of users and hosts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
 }

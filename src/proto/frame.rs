@@ -98,7 +98,7 @@ pub enum FrameError {
     /// The stream ended inside a frame.
     Short,
     Magic,
-    /// Not a kind of ours.
+    /// The byte is no known kind.
     Kind(u8),
     /// A kind that does not belong here.
     Unexpected(Kind),
@@ -116,7 +116,7 @@ pub enum FrameError {
     /// The MAC field is empty where a MAC must be.
     Unsigned,
     BadMac,
-    /// Not the next sequence number: replayed, reordered or lost.
+    /// The sequence number is not the next one: the frame was replayed, reordered or lost.
     Replayed {
         got: u64,
         want: u64,
@@ -442,7 +442,7 @@ pub struct FrameHead {
 }
 
 impl FrameHead {
-    /// Of an unsigned frame outside a session.
+    /// The head of an unsigned frame outside a session.
     pub fn plain(kind: Kind, version: u16) -> FrameHead {
         FrameHead { version, kind, seq: 0, cap: MAX_FRAME_EARLY }
     }
@@ -452,7 +452,7 @@ impl FrameHead {
 #[derive(Debug)]
 pub struct Session {
     version: u16,
-    /// None on a Unix socket whose peer the kernel names.
+    /// The key; `None` on a Unix socket whose peer the kernel names.
     key: Option<MacKey>,
     side: Side,
     sent: u64,
@@ -559,7 +559,7 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Session::open`], for messages.
+    /// Opens a frame like [`Session::open`] and reads the message in it.
     pub fn open_msg(&mut self, raw: &Raw<'_>) -> Result<super::Msg, FrameError> {
         match self.open_data(raw)? {
             Some((port, bytes)) => {

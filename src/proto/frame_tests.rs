@@ -157,7 +157,7 @@ fn signed_body(body: &str) -> Result<Vec<u64>, FrameError> {
     match raw {
         Ok(raw) => write_frame(&mut out, head, Some((&mac, Direction::ToServer)), &raw).unwrap(),
         Err(_) => {
-            // Not JSON: build it by hand.
+            // The text is not JSON: the frame is built by hand.
             out = vec![0; HEADER];
             out[..4].copy_from_slice(&MAGIC);
             (out[5], out[6]) = (PROTO_HIGH as u8, Kind::Msg as u8);

@@ -135,7 +135,7 @@ mod tests {
         t.touch();
         assert_eq!(t.due(), Some(1));
         assert_eq!((t.seal(), t.seal()), (Some(1), None));
-        // Nothing appended since, but the first is still under way.
+        // No record was appended since, but the first is still under way.
         assert_eq!(t.due(), Some(1));
         t.touch();
         assert_eq!(t.due(), Some(2));

@@ -108,18 +108,18 @@ pub enum LaunchMsg {
 pub struct TaskInfo {
     pub id: TaskId,
     pub uid: u32,
-    /// Also its process group and session.
+    /// The process ID; it is the ID of the process group and the session, too.
     pub pid: u32,
     /// Seconds since the epoch.
     pub started: i64,
-    /// `None` until the starter has reported (or when it never did).
+    /// The report of the starter; `None` until it comes.
     pub setup: Option<Setup>,
     pub ended: Option<TaskEnd>,
-    /// As given by sbatchd; empty but for [`TaskStep::Job`].
+    /// The note given by sbatchd; empty but for [`TaskStep::Job`].
     pub note: String,
 }
 
-/// As many of these tasks as one `Tasks` message holds, and whether there are more.
+/// The first of these tasks, as many as one `Tasks` message holds, and whether there are more.
 pub fn piece_of<'a>(all: impl Iterator<Item = &'a TaskInfo>) -> (Vec<TaskInfo>, bool) {
     let (mut tasks, mut size) = (Vec::new(), 0);
     for info in all {
@@ -215,8 +215,8 @@ pub enum SetupStage {
 pub const EXIT_PRE_ABORT: i32 = 99;
 
 impl SetupStage {
-    /// Of a starter whose setup failed in it; but for the two that mean the job's own end, nobody
-    /// takes it for the job's.
+    /// The exit status of a starter whose setup failed in this stage. Two of the statuses mean the
+    /// job's own end; the others are never taken for the job's.
     pub fn exit_status(self) -> i32 {
         match self {
             SetupStage::Cwd => 2,
@@ -246,9 +246,9 @@ impl Hook {
 /// The owner of a hook, which decides where it runs and what its failure means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HookOf {
-    /// In /tmp, with a plain PATH.
+    /// A hook of the queue runs in /tmp, with a plain PATH.
     Queue,
-    /// In the job's directory.
+    /// A hook of the job runs in the job's directory.
     Job,
     /// A file transfer of -f, in the job's directory; the job runs only where those before it have
     /// not failed.
@@ -387,7 +387,7 @@ pub struct FinishPlan {
     pub err: ByteStr,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub err_over: bool,
-    /// Of the files that are made for them.
+    /// The umask of the files that are made for the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub umask: Option<u32>,
     /// Sent where `append_to` cannot take the report; `output`: with `buffer`.
@@ -399,10 +399,10 @@ pub struct FinishPlan {
     /// Job, index and time of submission, for the name of a report that is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_as: Option<(u32, u32, i64)>,
-    /// As in [`JobPlan`].
+    /// The tag, as in [`JobPlan`].
     #[serde(skip_serializing_if = "String::is_empty")]
     pub tag: String,
-    /// Nothing but to remove what jobs of this host have left in the user's directory.
+    /// The task only removes files that jobs of this host have left in the user's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tidy: Option<Tidy>,
     pub remove: ByteStr,

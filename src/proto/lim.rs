@@ -25,7 +25,7 @@ pub struct HostFacts {
     pub max_tmp: u64,
     /// Boolean and `name=value` resources of lsf.cluster's Host section.
     pub resources: Vec<(String, Option<String>)>,
-    /// Of these, the ones that a task must ask for to be placed on the host.
+    /// The resources that a task must ask for to be placed on the host; all are among `resources`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclusive: Vec<String>,
     /// Static instances of lsf.cluster's ResourceMap that this host shares (name, value).
@@ -84,8 +84,8 @@ pub struct HostLoad {
     pub external: Vec<(String, String)>,
     pub facts: Option<HostFacts>,
     pub boot_id: String,
-    /// In a beat the sender's copies of the configuration, name and checksum; in an answer the
-    /// names of those that differ from the master's.
+    /// The copies of the configuration, name and checksum: in a beat the sender's own, in an answer
+    /// those that differ from the master's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copies: Vec<(String, String)>,
 }
@@ -112,14 +112,14 @@ pub struct LoadSample {
     pub mem: u64,
     pub facts: HostFacts,
     pub boot_id: String,
-    /// As in [`HostLoad`].
+    /// The copies of the configuration, as in [`HostLoad`].
     pub copies: Vec<(String, String)>,
 }
 
 /// How a run queue length is counted (lsload, lsload -E, lsload -N).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queue {
-    /// As measured.
+    /// The length as measured.
     #[default]
     Raw,
     /// The processes that wait while every processor is busy, divided by the processors.
@@ -220,8 +220,8 @@ pub enum LimMsg {
     Exclusive {
         hosts: Vec<String>,
     },
-    /// So many tasks more are on their way to these hosts: their load counts as higher for a
-    /// while. Answered by `Done`.
+    /// More tasks are on their way to these hosts, so many to each: their load counts as higher for
+    /// a while. Answered by `Done`.
     Adjust {
         hosts: Vec<(String, u32)>,
     },

@@ -240,7 +240,7 @@ pub enum Effect {
     },
     /// Read what was kept (lim).
     Recall(LockRecord),
-    /// These hosts have joined: keep them, and know their names (lim).
+    /// Keep the hosts that have joined, and know their names (lim).
     Members(Vec<Member>),
     /// Measure this host; answered by [`Input::Sample`] (lim).
     Sample,

@@ -1,10 +1,10 @@
-//! Any message on any authenticated connection.
+//! Messages on authenticated connections.
 
 use super::refusal::Refusal;
 use super::{client, launch, lim, res, sbd};
 use serde::{Deserialize, Serialize};
 
-/// Any message on any authenticated connection.
+/// Messages on authenticated connections.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Msg {
     /// A command and mbatchd.

@@ -44,11 +44,11 @@ pub enum ResMsg {
         rows: u16,
         cols: u16,
     },
-    /// So many bytes more may be sent. Either way.
+    /// The sender may send so many bytes more. Either side sends this.
     Credit {
         bytes: u32,
     },
-    /// Nobody takes the output of this port any more. No answer.
+    /// The output of this port has no reader any more. Not answered.
     Close {
         port: u8,
     },
@@ -120,7 +120,7 @@ pub enum TaskOp {
     Write(Vec<u8>),
     /// End of input, behind what is still to be written.
     CloseIn,
-    /// So many bytes more may be read.
+    /// Allow so many more bytes to be read.
     Allow(usize),
     /// Close an output.
     Close(u8),

@@ -55,7 +55,7 @@ pub enum SbdMsg {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         more: bool,
     },
-    /// Also the answer to a repeated `Start`.
+    /// The state of an attempt; also the answer to a repeated `Start`.
     State(Box<TaskState>),
     NeedBlob {
         at: SpoolRef,
@@ -155,7 +155,7 @@ pub enum Act {
     Limits(Box<crate::model::job::Limits>),
 }
 
-/// Where an attempt stands on its host.
+/// The state of an attempt on its host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskState {

@@ -40,7 +40,7 @@ const OWN: usize = 4 << 20;
 /// other, which this never is of itself.
 const APART: u32 = 1 << 31;
 
-/// Where dlmalloc gets memory from, and how much it has.
+/// The memory of dlmalloc: counts the bytes that were mapped for it.
 struct Pages(AtomicUsize);
 
 // SAFETY: regions are fresh mappings of at least the size asked for, and are given back whole.
@@ -130,7 +130,7 @@ thread_local! {
     static LEAVES: Leaves = const { Leaves };
 }
 
-/// Where a thread is in its life.
+/// The stages of a thread's life.
 #[derive(Clone, Copy, PartialEq)]
 enum Stage {
     New,

@@ -24,7 +24,7 @@ use crate::model::Now;
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 
-/// Both clocks.
+/// Reads both clocks.
 pub fn now() -> Now {
     let mono = clock_gettime(ClockId::Monotonic);
     let wall = clock_gettime(ClockId::Realtime);

@@ -16,7 +16,7 @@ pub struct Reaped {
     pub pid: u32,
     /// Raw wait status.
     pub status: i32,
-    /// Of itself and of the children it waited for.
+    /// The resource use of the process and of the children it waited for.
     pub usage: Usage,
 }
 

@@ -111,7 +111,7 @@ pub fn find_from(around: &Around) -> Result<LocalSite, SiteError> {
     find_with(&RealFiles, around)
 }
 
-/// As [`find_from`], with lsf.conf read in another way.
+/// Finds the site like [`find_from`], with other readers of files.
 pub fn find_with(files: &dyn Files, around: &Around) -> Result<LocalSite, SiteError> {
     let envdir = around.envdir().to_string_lossy().into_owned();
     let mut diags = Diags::new();
@@ -132,8 +132,8 @@ pub fn find_with(files: &dyn Files, around: &Around) -> Result<LocalSite, SiteEr
 }
 
 impl LocalSite {
-    /// Where this host's sockets and journals are: LSF_RUNDIR, or LSF_RUNDIR/HOST where several
-    /// hosts share the machine.
+    /// The directory of this host's sockets and journals: LSF_RUNDIR, or LSF_RUNDIR/HOST where
+    /// several hosts share the machine.
     pub fn rundir(&self) -> PathBuf {
         let top = PathBuf::from(self.lsf.rundir());
         if self.shared_machine { top.join(&self.host) } else { top }
@@ -143,7 +143,7 @@ impl LocalSite {
         self.rundir().join("authd/sock")
     }
 
-    /// Where an `eauth -s` that runs as LSF_EAUTH_USER is asked.
+    /// The socket on which an `eauth -s` that runs as LSF_EAUTH_USER is asked.
     pub fn eauthd_socket(&self) -> PathBuf {
         self.rundir().join("eauthd.sock")
     }

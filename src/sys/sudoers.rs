@@ -6,7 +6,7 @@
 use crate::conf::lsf_sudoers::{self, LsfSudoers, MAX_SUDOERS};
 use crate::conf::{Diag, Diags, has_errors};
 
-/// Where lsf.sudoers is.
+/// The path of lsf.sudoers.
 pub const PATH: &str = "/etc/lsf.sudoers";
 
 /// Reads lsf.sudoers. `None`: there is none. An error names the file and is reason to go on as

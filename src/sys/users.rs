@@ -101,12 +101,12 @@ impl UserDatabase {
         UserDatabase { passwd: Cached::new(passwd), group: Cached::new(group) }
     }
 
-    /// From passwd alone.
+    /// Looks a user up in passwd alone.
     pub fn by_uid(&mut self, uid: u32) -> Option<User> {
         self.passwd.text().lines().filter_map(parse_user).find(|u| u.uid == uid)
     }
 
-    /// From passwd alone.
+    /// Looks a user up in passwd alone.
     pub fn by_name(&mut self, name: &str) -> Option<User> {
         let mine = |l: &&str| l.strip_prefix(name).is_some_and(|r| r.starts_with(':'));
         self.passwd.text().lines().filter(mine).find_map(parse_user)
@@ -123,7 +123,7 @@ impl UserDatabase {
         out
     }
 
-    /// From passwd, else through `getent`, which may take up to `wait`.
+    /// Looks a user up in passwd, else through `getent`, which may take up to `wait`.
     pub fn find_uid(&mut self, uid: u32, wait: Duration) -> Option<User> {
         self.by_uid(uid).or_else(|| {
             let line = getent("passwd", &uid.to_string(), wait).ok()??;
@@ -131,7 +131,7 @@ impl UserDatabase {
         })
     }
 
-    /// From passwd, else through `getent`, which may take up to `wait`.
+    /// Looks a user up in passwd, else through `getent`, which may take up to `wait`.
     pub fn find_name(&mut self, name: &str, wait: Duration) -> Option<User> {
         self.by_name(name).or_else(|| {
             if !is_name(name) {
@@ -158,7 +158,7 @@ impl UserDatabase {
     }
 }
 
-/// Where `getent` is looked for.
+/// The paths at which `getent` is looked for.
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 
 /// Asks the system's name service through `getent DB KEY`: its first line, `None` where it

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// The machine's zone.
 const LOCAL: &str = "/etc/localtime";
-/// Where zones lie; TZDIR names another place.
+/// The directory of zones; TZDIR names another one.
 const ZONES: &str = "/usr/share/zoneinfo";
 /// Longest file of a zone that is read, bytes.
 const MAX_ZONE: u64 = 1 << 20;

@@ -142,7 +142,7 @@ impl Rates {
         Figure::new(name, Unit::PerSec, self.jobs.clone())
     }
 
-    /// These rates as a share of earlier ones.
+    /// Shows these rates as a share of earlier ones.
     fn left(&self, table: &mut Table, of: &Rates, what: &str) {
         let share = |now: &[f64], then: &[f64]| {
             let then = median(then)?;

@@ -123,7 +123,7 @@ fn a_full_private_directory_refuses_submissions_over_a_restart_and_loses_nothing
 struct Mounted(PathBuf);
 
 impl Mounted {
-    /// `None` where this cannot be had here; that counts the test as skipped.
+    /// Mounts a small file system; `None` if that is impossible here: the test counts as skipped.
     fn over(name: &str, dir: PathBuf) -> Option<Mounted> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m,mode=0700", "none"]).arg(&dir);

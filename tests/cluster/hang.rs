@@ -140,7 +140,8 @@ fn a_lim_that_hangs_is_ended_and_its_host_is_master_again() {
 struct Frozen(PathBuf);
 
 impl Frozen {
-    /// `None` where this cannot be had here; that counts the test as skipped.
+    /// Makes a file system that can be frozen; `None` if that is impossible here: the test counts
+    /// as skipped.
     fn make(name: &str, dir: &Path, image: &Path) -> Option<Frozen> {
         let (dir, image) = (dir.display(), image.display());
         let line = format!(

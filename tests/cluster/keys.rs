@@ -106,7 +106,7 @@ fn a_key_that_is_missing_or_not_private_is_named_with_file_and_host() {
         logs += usize::from(!text.is_empty());
     }
     assert!(logs > 0, "no log was written");
-    // Nobody has to start anything once the key is right.
+    // The hosts come back by themselves once the key is right.
     private(&key, &good);
     wait_for("host2 to be back", || host_is(&rig, "host2", "ok"));
     assert!(rig.ok("bsub", &["-m", "host2", "-o", "/dev/null", "true"]).contains("submitted"));

@@ -1,5 +1,5 @@
-//! Where a job's output may go and where not, with two users and a real mail program of the
-//! site's: what is refused is mailed, and bjobs tells why.
+//! The files to which a job's output may go, with two users and a mail program of the site's own:
+//! refused output is mailed, and bjobs says why.
 
 use super::rig::{program, wait_for};
 use super::site::{ADMIN, Site, uid};

@@ -28,7 +28,7 @@ fn functions() -> Option<HashMap<String, u64>> {
     Some(text.lines().filter_map(function).collect())
 }
 
-/// Where the file begins in the memory of a process.
+/// The address at which the file begins in the memory of a process.
 fn base(pid: u32) -> u64 {
     let file = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
@@ -36,7 +36,7 @@ fn base(pid: u32) -> u64 {
     u64::from_str_radix(first.split('-').next().unwrap(), 16).unwrap()
 }
 
-/// Where the environment's strings lie in it: its program has read them.
+/// The address of the environment's strings in a process: its program has read them.
 fn environment(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     // env_start is field 50; behind the name comes field 3

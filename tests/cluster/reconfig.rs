@@ -208,7 +208,7 @@ struct Crontab {
 }
 
 impl Crontab {
-    /// `None` where there is no cron, or where it may not run.
+    /// Adds the line to cron; `None`: there is no cron, or it may not run here.
     fn new(line: &str) -> Option<Crontab> {
         let cron = ["/usr/sbin/cron", "/sbin/cron"].into_iter().find(|p| Path::new(p).exists())?;
         // cron takes names without a dot alone, and files of root that nobody else may write.

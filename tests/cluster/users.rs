@@ -15,8 +15,8 @@ fn states(tables: &[&str]) -> std::collections::BTreeMap<String, String> {
     rows.lines().filter_map(row).collect()
 }
 
-/// Nothing that comes over a network reaches the process: its sockets are of the Unix kind, or
-/// ports kept for daemons, which it neither connects nor accepts on; one of them, lim's, is for
+/// Asserts that no network input reaches the process: its sockets are of the Unix kind, or ports
+/// kept for daemons, on which it neither connects nor accepts; one of them, lim's, is for
 /// datagrams.
 fn hears_no_network(pid: u32) {
     /// LISTEN in /proc/net/tcp.

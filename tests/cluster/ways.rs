@@ -175,7 +175,7 @@ fn own_conf(site: &Site, name: &str, lines: &str) -> String {
     format!("LSF_ENVDIR={} ", to.display())
 }
 
-/// As [`own_conf`], with an eauth of the caller's own.
+/// A configuration like [`own_conf`], with an eauth of the caller's own.
 fn own_eauth(site: &Site, name: &str, script: &str) -> String {
     let dir = site.path(&format!("{name}.srv"));
     std::fs::create_dir(&dir).unwrap();

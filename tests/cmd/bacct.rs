@@ -26,7 +26,7 @@ fn finished_jobs_are_summed_up() {
     assert_eq!(lines(&brief, &format!("{bad}[")), 2, "{brief}");
     let element = ok("bacct", &["-b", &format!("{bad}[2]")]);
     assert_eq!(lines(&element, &format!("{bad}[")), 1, "{element}");
-    // Nothing selected is an answer too.
+    // An empty selection is an answer, too.
     let none = ok("bacct", &["-P", "no-such-project"]);
     assert!(none.contains("done jobs:       0 "), "{none}");
     let said = run("bacct", &["-f", "/nonexistent/lsb.acct"]);
@@ -94,7 +94,7 @@ fn a_bar_tells_on_a_terminal_how_far_it_is() {
     let tenths = shown.iter().filter(|bar| bar.starts_with("[#####")).count();
     assert!(tenths >= 9 && shown[1].ends_with("]   0%"), "{last:?}");
     assert!(last.ends_with("\r\x1b[K"), "{last:?}");
-    // Nobody sees it elsewhere.
+    // The bar is shown on terminals only.
     let said = run("bacct", &["-u", "all", "-f", path.to_str().unwrap()]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();

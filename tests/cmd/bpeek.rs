@@ -20,7 +20,7 @@ fn bpeek_prints_what_a_job_has_written() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert_eq!(said, want);
-    // Without an ID: the newest of that name.
+    // The newest job of that name is meant.
     assert_eq!(ok("bpeek", &["-J", "peek"]), want);
     ok("bkill", &[&id]);
     end_of(&id);
@@ -67,14 +67,14 @@ fn bpeek_prints_what_a_job_has_written() {
 
 #[test]
 fn bpeek_f_follows_the_output_to_the_end_of_the_job() {
-    // On each host: here, and through res of another.
+    // The job runs on this host, and on another one, through res.
     for host in ["host1", "host2"] {
         let dir = scratch(&format!("bpeek-f-{host}"));
         let go = dir.join("go");
         let wait = format!("while [ ! -e {} ]; do sleep 0.1; done", go.display());
         let id = bsub(&["-m", host, &format!("echo first; {wait}; echo last")]);
         until(&id, "RUN");
-        // Until its host has said where it runs.
+        // The host must first say where the job runs.
         for _ in 0..100 {
             if run("bpeek", &[&id]).code == 0 {
                 break;

@@ -284,7 +284,7 @@ fn rule_12_times() {
     ok("bkill", &[&id]);
 }
 
-/// Where the site's configuration is.
+/// The directory of the site's configuration.
 fn envdir() -> Option<PathBuf> {
     match site() {
         Site::Own(rig) => Some(rig.path("conf")),

@@ -12,7 +12,7 @@ pub use crate::rig::{job_id, wait_for};
 /// Hosts of the cluster started for the tests.
 const HOSTS: usize = 2;
 
-/// Where the commands come from.
+/// The installation whose commands are tested.
 pub enum Site {
     /// A personal cluster of our own.
     Own(Rig),
@@ -98,7 +98,7 @@ pub fn cmd(applet: &str) -> Command {
     }
 }
 
-/// Any program with the site's commands on its path, ended after a minute.
+/// Runs a program with the site's commands on its path, ended after a minute.
 pub fn program(words: &[&str]) -> Command {
     let mut c = Command::new("timeout");
     c.args(["-s", "KILL", "60"]).args(words).stdin(Stdio::null());

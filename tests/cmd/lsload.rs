@@ -68,7 +68,7 @@ fn chosen_indices_and_hosts() {
     assert_eq!((none.code, none.err.as_str()), (255, "No host is eligible\n"));
 }
 
-/// Without -o, JSON has every field that -o knows.
+/// JSON without -o has every field that -o knows.
 #[test]
 fn json_without_a_format_has_every_field() {
     for (applet, fields) in [

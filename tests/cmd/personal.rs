@@ -76,7 +76,7 @@ fn up_says_what_to_type_next_and_which_lines_it_runs_without() {
     assert!(again.err.contains("lsb.queues:") && again.err.contains(wrong), "{}", again.err);
 }
 
-/// Nobody starts a personal cluster that is down: commands end with the command that does.
+/// A command does not start a personal cluster that is down; it fails at once.
 #[test]
 fn commands_end_while_their_cluster_is_down() {
     let rig = Rig::up("ended", 2);

@@ -207,8 +207,8 @@ impl Rig {
         id
     }
 
-    /// So many starts that the launcher finds together when it looks: it is stopped meanwhile, for
-    /// as long as its socket takes more.
+    /// Sends these starts while the launcher is stopped, as many as its socket takes, so that it
+    /// finds them together.
     pub fn start_together(&mut self, jobs: std::ops::RangeInclusive<u32>, job: JobPlan) {
         let link = self.link.as_mut().unwrap();
         let mut out = Vec::new();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// In a file that only root can read.
+/// The text of a file that only root can read.
 const SECRET: &str = "SeCrEt-4711";
 /// Longest that a launcher takes to come up or to refuse.
 const SETTLED: Duration = Duration::from_secs(50);

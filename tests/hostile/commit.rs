@@ -101,7 +101,7 @@ fn messages_of_one_connection_never_overtake_each_other() {
         }
     }
     assert_eq!(order, ["submitted", "first", "second"]);
-    // Nothing is open any more: an answer that must be durable leaves at once.
+    // No commit is under way: an answer that must be durable leaves at once.
     let at = Instant::now();
     let queues = ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() };
     let bytes = raw.frame(&Msg::Client(queues));

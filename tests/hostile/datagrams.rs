@@ -17,7 +17,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So far ahead is the datagram, microseconds.
+/// The time by which the datagram's clock is ahead, microseconds.
 const AHEAD_US: i64 = 500_000_000;
 
 /// The place of mem in a load vector, and a value that no host measures.

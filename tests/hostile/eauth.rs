@@ -89,7 +89,7 @@ fn a_site_s_own_eauth_replaces_ours() {
     assert_eq!(read("client"), "user mbatchd@cluster1\n".replace("cluster1", &w.base.name));
     let user = said.split("user: \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     assert_eq!(read("server"), format!("{uid} {user} {} for host1\n", w.addr("host1")));
-    // Without authd on the client's host it is eauth alone that vouches.
+    // eauth alone vouches for a client whose host has no authd.
     std::fs::remove_file(w.site.authd_socket()).unwrap();
     assert!(dial(&w).contains(&format!("uid: {uid},")));
     assert_eq!(by_hand(&w, "host1", &user, uid, "for host1"), 0);
@@ -313,7 +313,7 @@ fn handed_over_by(fd: i32) {
     let mut judge = lsf::auth::eauth::Judge::default();
     let claims = judge.judge(&w.ring, Some(&own), &text, "host1", now).unwrap();
     assert_eq!(claims.uid, lsf::sys::euid());
-    // Neither its environment nor what it can be asked holds the key.
+    // The key is neither in the child's environment nor in any file it can be asked for.
     let environ = std::fs::read(format!("/proc/{}/environ", child.0.id())).unwrap();
     assert!(!String::from_utf8_lossy(&environ).contains("secret of root"));
     let three = std::fs::read_link(format!("/proc/{}/fd/3", child.0.id()));

@@ -117,7 +117,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
     pieces.map(of).collect()
 }
 
-/// As many attempts as one host may have, and texts and processes as long as they may be.
+/// The host has as many attempts as it may, with the longest texts and the most processes.
 #[test]
 fn mbatchd_takes_what_a_host_tells_at_its_cap() {
     let node = Node::new("mbdcaps");
@@ -135,7 +135,7 @@ fn mbatchd_takes_what_a_host_tells_at_its_cap() {
     node.tells("Usage", vec![SbdMsg::Usage { key, usage, pids, pgids, groups }]);
 }
 
-/// As many jobs of one host as it may have at a time begin, end and are lost.
+/// The host begins, ends and loses as many jobs as it may have at a time.
 #[test]
 fn very_many_jobs_of_one_host_end_in_short_turns() {
     let node = Node::new("mbdends");

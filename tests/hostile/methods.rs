@@ -40,7 +40,7 @@ fn child_that_dials() {
     }
 }
 
-/// As [`dial`], as another user.
+/// Dials like [`dial`], as another user.
 fn dial_as(w: &World, uid: u32) -> String {
     let out = Command::new("/proc/self/exe")
         .args(["--exact", "methods::child_that_dials", "--nocapture"])
@@ -159,7 +159,7 @@ fn only_the_ways_that_the_site_names_are_open() {
     let key = session_key(&w.ring, &raw.claims, &raw.hello.target()).unwrap();
     let auth = Auth::signed(1, raw.claims.clone());
     assert_eq!(send(&mut raw, auth, &key), 0);
-    // And nothing but the key.
+    // A daemon proves itself with the key and in no other way.
     let mut raw = w.greeted();
     raw.claims.who = shake::Who::Daemon(Daemon::Sbatchd);
     let (auth, key) = open(&raw, "setuid");
@@ -223,7 +223,7 @@ fn a_frame_in_the_open_is_good_for_one_connection_and_one_host() {
     let w = World::with(None, &|_| "LSF_AUTH=setuid\n".into());
     let first = w.greeted();
     let (auth, key) = open(&first, "setuid");
-    // Of another connection.
+    // The proof belongs to another connection.
     let mut raw = w.greeted();
     assert_eq!(send(&mut raw, auth.clone(), &key), 17);
     // Changed after it was made.
@@ -231,7 +231,7 @@ fn a_frame_in_the_open_is_good_for_one_connection_and_one_host() {
     let (mut auth, key) = open(&raw, "setuid");
     auth.claims.uid = 5;
     assert_eq!(send(&mut raw, auth, &key), 17);
-    // Of another host.
+    // The proof belongs to another host.
     let mut raw = w.greeted();
     raw.claims.host = "host2".into();
     let (auth, key) = open(&raw, "setuid");
@@ -351,7 +351,7 @@ fn the_helper_is_nothing_but_the_helper() {
     assert_eq!(said, "lsf-port: not a frame of this protocol\n");
     let (port, text) = heard.join().unwrap();
     assert!(port < 1024 && text.is_empty(), "{port} {text:?}");
-    // Where others could swap the file, it is not made.
+    // The file is not made in a directory in which others could replace it.
     let open = w.dir.join("open");
     std::fs::create_dir_all(&open).unwrap();
     std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).unwrap();

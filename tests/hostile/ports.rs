@@ -77,7 +77,7 @@ fn nobody_gets_the_port_of_a_daemon_that_restarts() {
     assert_eq!(taken.load(Ordering::Relaxed), 0);
 }
 
-/// On a host that is to take over the port of mbatchd is taken before mbatchd ever ran there.
+/// A host that may take over keeps the port of mbatchd before mbatchd ever ran there.
 #[test]
 fn nobody_gets_the_port_that_the_next_master_will_need() {
     let rig = Rig::up("next", 2);

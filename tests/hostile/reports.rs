@@ -12,7 +12,7 @@ use lsf::model::job::{End, SpoolRef, Usage};
 use lsf::proto::Msg;
 use lsf::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, SbdParams, StartJob, TaskState};
 
-/// Where the environment of a job lies: the attacker is taken to know it.
+/// The place of a job's environment: the attacker is taken to know it.
 fn env_of(rig: &Rig, job: u32) -> SpoolRef {
     let log = std::fs::read(rig.logdir().join("lsb.events")).unwrap();
     let lines = log.split_inclusive(|b| *b == b'\n');

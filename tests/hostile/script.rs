@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 pub(super) struct Script {
     pub(super) say: Vec<Msg>,
-    /// To be sent over a connection to mbatchd that this daemon makes for each lot.
+    /// The messages for mbatchd, each lot over a connection that this daemon makes.
     pub(super) call: Vec<Msg>,
     pub(super) heard: Vec<Msg>,
     /// The connection that `say` goes to is there.

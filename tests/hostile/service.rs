@@ -63,7 +63,7 @@ fn a_listing_is_sent_as_it_is_read_and_no_faster() {
         w.toy.slices.store(slices, Relaxed);
         w.toy.slice_bytes.store(bytes, Relaxed);
         let mut c = w.raw();
-        // Else the kernel takes it all.
+        // A buffer of the default size would take all output.
         rustix::net::sockopt::set_socket_recv_buffer_size(&c.sock, 65_536).unwrap();
         let before = resident();
         let ask = c.frame(&Msg::Client(ClientMsg::Jobs(Box::default())));
@@ -133,7 +133,7 @@ fn a_credential_for_one_connection_is_worthless_on_another() {
         assert!(b.fill() > 0);
     };
     assert_eq!(frame, Err(AuthError::Denied { code: 17 }));
-    // Of another daemon, of another host.
+    // The target is another daemon, then another host.
     for change in [
         |t: &mut lsf::auth::Target| t.daemon = Daemon::Sbatchd,
         |t: &mut lsf::auth::Target| t.host = "host2".into(),
@@ -164,7 +164,7 @@ fn nobody_there_is_told_and_tried_again() {
     let e = lsf::cli::client::mbatchd_with(&w.site, patience, &mut said).map(|_| ()).unwrap_err();
     assert_eq!(String::from_utf8_lossy(&said), "LSF is down. Please wait ...\n".repeat(2));
     assert_eq!(e.words(), "Connection refused by server");
-    // Without authd likewise.
+    // The client tells this error without authd, too.
     w.site = site.clone();
     w.site.lsf.set("LSF_RUNDIR", "/nonexistent");
     let got = Client::dial(&w.site, Daemon::Mbatchd, patience).map(|_| ()).unwrap_err();

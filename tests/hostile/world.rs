@@ -50,7 +50,7 @@ pub struct Knobs {
     pub sync_ms: AtomicUsize,
     pub syncs: AtomicUsize,
     pub appends: AtomicUsize,
-    /// Not 0: the next sync fails.
+    /// A number that is not 0 makes the next sync fail.
     pub fail: AtomicUsize,
     /// Slices of a listing.
     pub slices: AtomicUsize,
@@ -154,7 +154,7 @@ impl World {
         self.base.hosts.addrs(host)[0]
     }
 
-    /// Where the daemon listens.
+    /// The address on which the daemon listens.
     pub fn server(&self) -> SocketAddr {
         SocketAddr::new(self.addr("host1"), self.ports.mbd)
     }

@@ -17,7 +17,7 @@ pub const REDIAL_MOST: u64 = 5 * US;
 /// Seconds between probes of a silent link.
 pub(crate) const PING_SECS: u64 = 20;
 
-/// Where the link to a daemon stands.
+/// The state of the link to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
     /// Dialled again at this instant.

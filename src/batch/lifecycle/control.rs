@@ -203,7 +203,7 @@ impl Mbatchd {
         {
             return err::PERMISSION;
         }
-        // With closed run windows it waits for them.
+        // The job waits for its run windows if they are closed.
         let shut = self.run_shut(at);
         // a stop that is on its way is taken back
         let asked = self.state.running(key).and_then(|r| r.soft.asked);

@@ -126,7 +126,7 @@ impl Mbatchd {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
         let loaded = phase.suspended_by_load() && asked.is_none();
         if loaded || (windowed && self.run_shut(key.job_ref())) {
-            // As it should be.
+            // The job is suspended as it should be.
         } else if windowed || asked == Some(0) {
             self.act(cx, key, i, Act::Resume);
         } else if !matches!(phase, RunPhase::Ususp(_)) {
@@ -156,7 +156,8 @@ impl Mbatchd {
     pub(crate) fn ended(&mut self, cx: &mut StepContext, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
-        // Only one that is over for certain: it must not run twice at the same time.
+        // Only an attempt that is over for certain is requeued: a job must not run twice at the
+        // same time.
         let restarted = end == End::Unknown && info == term::HOST_RESTART;
         if let Some(held) = requeue.filter(|_| restarted || end != End::Unknown) {
             return self.back_to_queue(cx, at, held);

@@ -120,7 +120,7 @@ impl Mbatchd {
         self.end_modify(cx, &work, did)
     }
 
-    /// Nothing more is changed: what follows from the changes, and the answer.
+    /// Ends a modification: carries out the consequences of its changes, and answers.
     fn end_modify(
         &mut self,
         cx: &mut StepContext,
@@ -330,7 +330,7 @@ impl Mbatchd {
         }
     }
 
-    /// Where the script and the environment that a job has from now on lie.
+    /// The places of the script and the environment that a job has from now on.
     fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
         let Some(job) = self.state.job(m.id.job) else { return <_>::default() };
         let (uid, first) = (job.uid, self.state.modifications().first(job.id));
@@ -382,7 +382,7 @@ impl Mbatchd {
         if m.fields.contains(&SpecField::Name) {
             return refuse(err::ARRAY_NAME);
         }
-        // These are the whole job's.
+        // These fields belong to the whole job.
         let whole = [SpecField::Depend, SpecField::Script, SpecField::Env];
         if whole.iter().any(|f| m.fields.contains(f)) {
             return refuse(err::ELEMENT);

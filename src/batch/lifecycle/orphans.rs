@@ -111,7 +111,7 @@ impl Mbatchd {
         }
     }
 
-    /// At a start, or when the log can be written again: orphans that nobody has ended.
+    /// Ends all orphans, at a start or when the log can be written again.
     pub(crate) fn end_all_orphans(&mut self, cx: &mut StepContext) {
         let some = self.state.each_job().filter(|job| job.depend.is_some());
         let ids: Vec<u32> = some.map(|job| job.id).collect();

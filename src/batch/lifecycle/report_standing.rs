@@ -116,7 +116,7 @@ impl Mbatchd {
         self.links.hosts.values().map(|h| h.refused.count).sum()
     }
 
-    /// Only the bytes of jobs that this host is the first of.
+    /// Sends bytes of the spool to the first host of the job that they belong to.
     pub(crate) fn need_blob(
         &mut self,
         cx: &mut StepContext,

@@ -143,7 +143,7 @@ impl Mbatchd {
         at.map(Some).ok_or_else(|| Refusal::new(err::ENV_GONE))
     }
 
-    /// Nothing is accepted that could not be recorded.
+    /// Refuses the request if its record could not be written.
     pub(crate) fn log_works(&self) -> Checked<()> {
         match &self.log_failed {
             None => Ok(()),

@@ -1,7 +1,7 @@
 //! bswitch, brequeue: a job goes to another queue, or back to the queue; what these share with btop
 //! and bbot (`lifecycle::reposition`).
 //!
-//! Of an array all of it changes, or the elements named (`state::element_groups`).
+//! A request for an array changes all of it, or the elements named (`state::element_groups`).
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named};
 use crate::batch::site::permissions::Caller;

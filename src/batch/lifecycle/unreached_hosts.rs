@@ -24,7 +24,7 @@ use crate::model::{JobKey, JobRef};
 use std::collections::HashSet;
 
 impl Mbatchd {
-    /// For how long a host is out of reach before its jobs are UNKWN, microseconds.
+    /// The time that a host is out of reach before its jobs are UNKWN, microseconds.
     fn reach_limit(&self) -> u64 {
         let p = self.site.params();
         let one = p.mbd_sleep_time.clamp(1, PING_SECS);

@@ -20,7 +20,7 @@ struct Shown<'a> {
     elem: Option<&'a Elem>,
     /// The pending reason for which the element is held.
     held: Option<PendReason>,
-    /// Of the array it belongs to.
+    /// The element group that the element belongs to.
     part: u32,
     at: JobRef,
     arrays: bool,

@@ -136,7 +136,7 @@ impl Mbatchd {
         queue.map_or_else(|| self.site.most_requeues(None), |queue| queue.most_requeues)
     }
 
-    /// If it goes back by its exit value this time, is it held?
+    /// The element is held if its exit value requeues it this time.
     pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
         let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
         before >= self.most_requeues(queue)

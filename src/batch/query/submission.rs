@@ -104,7 +104,7 @@ impl Mbatchd {
         })
     }
 
-    /// Of an array the element dispatched last, or the first where none runs.
+    /// The element of an array dispatched last, or the first one if none runs.
     fn newest_element(&self, job: u32) -> JobRef {
         let of = |idx| JobRef { job, idx };
         let Some(job) = self.state.job(job).filter(|j| j.is_array()) else { return of(0) };

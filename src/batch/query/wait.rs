@@ -72,7 +72,7 @@ impl Mbatchd {
         cx.reply_durable(conn, ClientMsg::Waited(answer));
     }
 
-    /// For `ended(ID)` of one plain job: how it ended (bsub -K needs it).
+    /// The end of one plain job, for `ended(ID)` (bsub -K needs it).
     fn end_of_one(&self, expr: &Resolved) -> Option<Waited> {
         let ids = expr.job_ids();
         let [id] = ids[..] else { return None };

@@ -143,7 +143,7 @@ fn time(
     let max = queue.maximum.as_ref();
     match (*own, max) {
         (Some(v), Some(max)) => {
-            // Both sides in seconds of a host of factor 1.
+            // Both limits count in seconds of a host of factor 1.
             let theirs = max.spec.as_deref().map_or(1.0, |s| factor(site, s));
             let ours = if spec.is_empty() { theirs } else { factor(site, spec) };
             if v as f64 * ours > max.seconds as f64 * theirs * 1.000_001 {

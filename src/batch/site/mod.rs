@@ -94,7 +94,7 @@ pub struct Site {
     pub conf: ClusterConf,
     /// The name of the cluster.
     pub cluster: Arc<str>,
-    /// By priority, highest first; equal ones in the order of lsb.queues.
+    /// The queues by priority, highest first; equal ones in the order of lsb.queues.
     pub queues: Vec<Queue>,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
@@ -154,7 +154,7 @@ impl Site {
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
             let pol = p.host_policy(&def);
-            // Where lsb.hosts has rows, a host without one takes no jobs.
+            // A host without a row takes no jobs if lsb.hosts has rows.
             let none = p.conf.batch.hosts.hosts.is_empty();
             let mxj = if none { Mxj::Cpus } else { Mxj::Slots(0) };
             let id = names.hosts.id(&def.name);

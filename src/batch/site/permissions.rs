@@ -20,7 +20,7 @@ pub enum Action {
     Submit,
     /// Kill, stop, resume, signal.
     ControlJob,
-    /// Where a job's output is.
+    /// Ask for the place of a job's output.
     PeekJob,
     /// The environment and the script that a job was submitted with.
     SeeSubmission,

@@ -106,7 +106,7 @@ pub enum LimitedQuantity {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
     Fixed(u64),
-    /// For each processor of a host; a fraction is rounded up.
+    /// The amount for each processor of a host; a fraction is rounded up.
     PerProcessor(f64),
 }
 

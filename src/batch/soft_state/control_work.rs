@@ -21,7 +21,7 @@ pub(crate) enum Source {
     All { from: u32 },
     /// The newest of them alone: those found so far, by their order.
     Newest { from: u32, found: Vec<(u64, u32)> },
-    /// These, the last first.
+    /// Chosen jobs, the last first.
     Chosen(Vec<u32>),
     /// No further one.
     Over,
@@ -36,7 +36,7 @@ pub(crate) struct OneJob {
     /// Filters that concern elements are applied first: the elements they leave so far, and
     /// whether those are all.
     pub(crate) sift: Option<(Vec<ElementRange>, bool)>,
-    /// Of a whole job, which is told of once: what is told.
+    /// The code that is told for a whole job, which gets one answer.
     pub(crate) best: i32,
     pub(crate) by_admin: bool,
 }
@@ -61,7 +61,7 @@ pub struct ControlWork {
     pub(crate) acted: u64,
     /// Bytes that it has written, [`log_bytes`].
     pub(crate) written: u64,
-    /// Of btop and bbot: the places among which jobs are moved.
+    /// The places among which btop and bbot move jobs.
     pub(crate) scan: Option<PlaceScan>,
     /// When the client was last told something.
     pub(crate) said: u64,

@@ -11,6 +11,6 @@ pub(crate) struct QueryLogging {
     pub(crate) on: bool,
     /// The usual one where it is empty.
     pub(crate) file: String,
-    /// Not after this instant, microseconds of the monotonic clock.
+    /// The instant at which the diagnosis ends, microseconds of the monotonic clock.
     pub(crate) until: Option<u64>,
 }

@@ -33,7 +33,7 @@ pub(crate) type SortedRows = std::vec::IntoIter<(RowOrder, JobRef)>;
 
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// Until all is found.
+    /// The search, until all jobs are found.
     pub(crate) finding: Option<Finding>,
     pub(crate) runs: Vec<SortedRows>,
     /// The first row of each step.
@@ -49,7 +49,7 @@ pub(crate) struct Listing {
 #[derive(Debug, Default)]
 pub struct Listings {
     pub(crate) open: IdMap<ConnId, Listing>,
-    /// By all.
+    /// The bytes held by all listings.
     pub(crate) held: usize,
 }
 

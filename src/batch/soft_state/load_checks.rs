@@ -17,7 +17,7 @@ pub struct LoadChecks {
     pub(crate) suspending: BTreeSet<HostId>,
     /// Jobs are suspended for load, or were when it was looked last.
     pub(crate) some: bool,
-    /// By host: not before this instant again.
+    /// The instant before which a host is not looked at again.
     pub(crate) rest: IdMap<HostId, u64>,
     pub(crate) timer: Option<u64>,
     /// How often a job was looked at.

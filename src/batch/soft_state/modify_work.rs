@@ -19,12 +19,12 @@ pub struct ModifyWork {
     pub(crate) over: Option<u32>,
     /// The last element that was modified.
     pub(crate) done: Option<u32>,
-    /// Of a whole array: the next part to be changed; 0: nothing was.
+    /// The next element group of a whole array to be changed; 0: none was.
     pub(crate) part: u32,
     /// Others have put elements into parts meanwhile, which may have been passed: all are gone
     /// through once more.
     pub(crate) again: bool,
-    /// Nothing that is changed waits.
+    /// No changed job waits.
     pub(crate) running: bool,
     /// Bytes that were written, [`log_bytes`].
     pub(crate) written: u64,

@@ -47,7 +47,7 @@ pub(crate) struct Sampling {
     pub(crate) last: Counts,
     pub(crate) max: Counts,
     pub(crate) min: Counts,
-    /// Of the periods that are over.
+    /// The counts of the periods that are over.
     pub(crate) total: Counts,
     pub(crate) turns: Turns,
 }

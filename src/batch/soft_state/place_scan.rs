@@ -24,7 +24,8 @@ pub struct PlaceScan {
     pub(crate) all: BTreeSet<Placed>,
     /// The jobs of the user.
     pub(crate) own: BTreeSet<Placed>,
-    /// Where jobs were found, by job; and since they have changed.
+    /// The places of jobs as they were found; `again`: their places since they have changed, by
+    /// job.
     pub(crate) found: Vec<Placed>,
     pub(crate) again: BTreeMap<u32, Vec<Placed>>,
 }

@@ -44,7 +44,7 @@ pub enum ElementDeed {
 /// The elements that are left.
 #[derive(Debug)]
 pub enum Left {
-    /// In descending order.
+    /// Chosen elements, in descending order.
     These(Vec<u32>),
     /// All in memory, from there on.
     All(Cursor),
@@ -99,7 +99,7 @@ pub struct Works {
     pub cleaning: bool,
     /// Before a switch of the log.
     pub count: Option<Count>,
-    /// Of the run windows that opened or closed last.
+    /// The work of the run windows that opened or closed last.
     pub windows: WindowWork,
     /// The kind of work whose turn it is.
     pub(crate) turn: usize,
@@ -107,7 +107,7 @@ pub struct Works {
     pub old_scans: Vec<PlaceScan>,
     /// While a request looks at the places of pending jobs: the jobs that have changed since.
     pub(crate) changed: Option<BTreeSet<u32>>,
-    /// In place of [`MAX_LOG_BYTES`].
+    /// The limit that replaces [`MAX_LOG_BYTES`].
     #[cfg(test)]
     pub log_bytes: Option<u64>,
 }
@@ -292,7 +292,8 @@ impl Works {
         self.ending.contains(&job)
     }
 
-    /// Nothing of it can be done: who waits for it.
+    /// Drops all works, which can no longer be done, and returns the connections that wait for
+    /// them.
     pub fn give_up(&mut self) -> Vec<ConnId> {
         let conns = self.queue.iter().filter_map(Work::conn).collect();
         *self = Works { refill: self.refill, ..Works::default() };

@@ -418,7 +418,7 @@ impl State {
         self.waited.forget_job(id);
     }
 
-    /// As [`State::apply`], of a log that may have lost records.
+    /// Applies a record like [`State::apply`], from a log that may have lost records.
     pub fn recover(&mut self, rec: &Record) {
         self.apply(rec);
         if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {

@@ -21,15 +21,15 @@ pub struct Array {
     pub spec: ArraySpec,
     /// Elements nothing has happened to yet.
     pub fresh: Untouched,
-    /// These were submitted to be held (bsub -H), for this pending reason.
+    /// The pending reason of elements that were submitted to be held (bsub -H).
     pub held: Option<PendReason>,
     /// All others that are still in memory.
     pub own: BTreeMap<u32, Elem>,
-    /// Of those the started ones.
+    /// The started elements of `own`.
     pub started: BTreeSet<u32>,
-    /// Of these the ones in no part, together.
+    /// The started elements that are in no element group, together.
     pub started_elements: StartedElements,
-    /// Of those the pending ones that are not held and in no part.
+    /// The pending elements of `own` that are not held and in no element group.
     pub waiting: BTreeSet<u32>,
     /// How many have ended without success, by their exit status.
     pub exits: BTreeMap<Option<i32>, u32>,
@@ -53,12 +53,12 @@ pub struct ElementGroup {
     pub started_elements: StartedElements,
 }
 
-/// In what the elements of a part differ.
+/// The properties in which the elements of an element group differ from their job.
 #[derive(Clone, Debug)]
 pub struct ElementSpec {
     pub queue: QueueId,
     pub spec: Arc<JobSpec>,
-    /// Where btop or bbot put them; else they stand where their job does.
+    /// The position that btop or bbot gave them; else they stand at their job's.
     pub spot: Option<QueuePosition>,
 }
 

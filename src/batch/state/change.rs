@@ -63,7 +63,7 @@ pub enum ChangeKind {
         /// The slots that it had before.
         held: Option<Held>,
     },
-    /// Neither its place, its submission nor its stage.
+    /// Some other property: neither its position, its submission nor its stage.
     Noted,
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub struct HostSlots {
     pub slots: Slots,
     pub jobs: BTreeSet<JobRef>,
-    /// Of these the elements that are suspended for load.
+    /// The elements of `jobs` that are suspended for load.
     pub suspended_by_load: BTreeSet<JobRef>,
 }
 

@@ -59,7 +59,7 @@ pub struct Run {
     pub exec: Option<Box<Exec>>,
     /// Termination asked for: TERM_ number.
     pub killed: Option<u32>,
-    /// Then it is DONE, however it ends (bkill -d).
+    /// The element is DONE, however it ends (bkill -d).
     pub as_done: bool,
     /// After its end it goes back to the queue, to wait or to be held for a pending reason.
     pub requeue: Option<Option<PendReason>>,
@@ -68,7 +68,7 @@ pub struct Run {
     /// When it was last suspended, and for how long before.
     pub susp_since: i64,
     pub susp_total: i64,
-    /// Not event-sourced: refreshed by the host after every connect.
+    /// Data that no event holds: the host refreshes them after every connect.
     pub soft: Box<Soft>,
 }
 
@@ -249,9 +249,9 @@ pub struct Tries {
     pub passed: Vec<HostId>,
     /// When they were told last, seconds since the epoch.
     pub passed_at: i64,
-    /// For a pre-execution command that failed; since it last ran.
+    /// Starts that failed in the pre-execution command since it last ran.
     pub pre_exec: u32,
-    /// For other starts that failed; since it last ran.
+    /// Other starts that failed since it last ran.
     pub failed: u32,
     /// The job waits from the first instant to the second, seconds since the epoch.
     pub wait: (i64, i64),

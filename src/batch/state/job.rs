@@ -53,7 +53,7 @@ pub struct Tally {
     pub exit: u32,
     pub exit_unstarted: u32,
     pub cleaned: u32,
-    /// Of those that ended: the commands after them have succeeded, or failed.
+    /// Ended elements whose post-execution commands have succeeded; in `post_err`: have failed.
     pub post_done: u32,
     pub post_err: u32,
 }

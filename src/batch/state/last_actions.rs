@@ -6,7 +6,7 @@ use crate::model::JobRef;
 use crate::model::action::{JobAction, SIGTSTP};
 use std::collections::BTreeMap;
 
-/// In the order in which they are shown.
+/// The actions, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlAction {
     Kill,
@@ -38,7 +38,7 @@ struct Last {
 
 #[derive(Debug, Default)]
 pub struct LastActions {
-    /// At most one of each action.
+    /// The last actions by job, at most one of each kind.
     by_job: BTreeMap<JobRef, Vec<Last>>,
 }
 

@@ -88,7 +88,7 @@ impl RunningPosts {
         self.0.remove(&key);
     }
 
-    /// Nothing is asked any more about what runs after the attempts of an element.
+    /// Forgets the attempts of an element: their post-execution no longer matters.
     pub(super) fn forget(&mut self, at: JobRef) {
         let gone: Vec<JobKey> = self.within(at, at).collect();
         gone.into_iter().for_each(|key| self.remove(key));

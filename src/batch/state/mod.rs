@@ -166,7 +166,7 @@ impl QueueCtl {
 /// The last HOST_CTRL of a host.
 #[derive(Clone, Debug, Default)]
 pub struct HostCtl {
-    /// Without a lock ID.
+    /// The host is closed without a lock ID.
     pub closed: bool,
     /// The lock IDs that keep it closed (hclose -i).
     pub locks: BTreeSet<String>,

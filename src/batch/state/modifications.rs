@@ -19,7 +19,7 @@ pub struct First {
 /// The changes that bmod made, by job.
 #[derive(Debug, Default)]
 pub struct Modifications {
-    /// Where the spool holds what jobs were changed to, and from.
+    /// The places in the spool of the values that jobs were changed to, and from.
     places: BTreeMap<u32, Vec<SpoolRef>>,
     /// Command, script and environment of jobs before bmod first changed them.
     first: BTreeMap<u32, First>,
@@ -31,7 +31,7 @@ impl Modifications {
         self.places.contains_key(&job)
     }
 
-    /// Where the spool holds what the job was changed to, and from.
+    /// The places in the spool of the values that the job was changed to, and from.
     pub fn places(&self, job: u32) -> &[SpoolRef] {
         self.places.get(&job).map_or(&[], Vec::as_slice)
     }

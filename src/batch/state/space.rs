@@ -29,7 +29,7 @@ pub struct Kept {
     pub gone: u64,
 }
 
-/// Of all users.
+/// The space that each user's jobs take.
 #[derive(Debug, Default)]
 pub struct Space {
     by_user: IdMap<UserId, Kept>,

@@ -57,10 +57,10 @@ fn jobs_are_moved_among_their_users_own() {
     let all = [mine[0], mine[1], mine[2], his, last];
     let top = |position| Verb::Move { top: true, position };
     let bottom = |position| Verb::Move { top: false, position };
-    // To the top of the own ones, of which all were submitted before.
+    // The job goes to the top of its user's jobs, all of which were submitted before.
     assert_eq!(r.does(USER, top(1), last).place, 1);
     assert_eq!(order(&r.mbd, &all), [last, mine[0], mine[1], mine[2], his]);
-    // Not before anybody else's.
+    // The job does not go before jobs of other users.
     assert_eq!(r.does(OTHER, top(1), his).place, 1);
     assert_eq!(order(&r.mbd, &all)[4], his);
     assert_eq!(r.does(OTHER, top(1), last).code, err::PERMISSION);
@@ -75,7 +75,7 @@ fn jobs_are_moved_among_their_users_own() {
     assert_eq!(order(&r.mbd, &all), now);
     assert_eq!(order(&r.restarted(), &all), now);
     assert_eq!(r.does(USER, top(1), full[0]).code, err::JOB_STARTED);
-    // And they are dispatched so.
+    // The jobs are dispatched in that order.
     let mut went = Vec::new();
     let mut ends = started;
     while let Some((conn, key)) = ends.pop() {

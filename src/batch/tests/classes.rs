@@ -332,7 +332,7 @@ fn a_requirement_of_its_own_counts_among_what_a_user_keeps() {
     );
 }
 
-/// Both hosts are full, with [`MANY`] classes of two users behind; a started job, and its link.
+/// Fills both hosts, with [`MANY`] classes of two users behind; returns a started job and its link.
 fn full_with_many_behind() -> (Rig, (ConnId, JobKey)) {
     let mut r = Rig::new();
     flood(&mut r, OTHER, (0..4).map(|_| spec("x")));

@@ -225,7 +225,7 @@ impl Cluster {
         self.try_submit(user, options).unwrap_or_else(|why| panic!("{options}: {why:?}"))
     }
 
-    /// So many submissions taken in one turn of the loop, before the scheduler has its turn.
+    /// Takes these submissions in one turn of the loop, before the scheduler has its turn.
     pub fn submit_together(&mut self, user: &str, all: &[&str]) -> Vec<JobRef> {
         let conn = self.connection(user);
         self.answers.retain(|answer| answer.0 != conn);
@@ -423,7 +423,7 @@ impl Cluster {
         self.restart_after_damage(&[]);
     }
 
-    /// As [`Cluster::restart`]; the log lost something of these jobs.
+    /// Restarts like [`Cluster::restart`]; the log lost a record of each of these jobs.
     pub fn restart_after_damage(&mut self, lost: &[JobRef]) {
         let mut found = self.found();
         found.damaged = lost.iter().map(|at| (*at, "its JOB_START is lost".to_string())).collect();
@@ -450,7 +450,7 @@ impl Cluster {
         self.rows(select, columns).into_iter().next().unwrap_or_default()
     }
 
-    /// These columns of every job there is.
+    /// The given columns of every job.
     pub fn listing(&mut self, columns: &[Col]) -> Vec<Vec<serde_json::Value>> {
         let select = JobSelect { user: "all".to_owned(), ..JobSelect::default() };
         self.rows(select, columns)

@@ -113,7 +113,7 @@ fn what_cannot_be_changed_of_elements() {
     r.report(conn, key, done());
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], to()), err::JOB_FINISH);
     assert!(r.mbd.state.job(id).unwrap().parts().is_empty());
-    // Of a range, the elements that can be changed are changed.
+    // The change of a range changes those of its elements that can be changed.
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 4)]), &[Project], to()), 0);
     let job = r.mbd.state.job(id).unwrap();
     let changed = |idx: &u32| job.spec_at(*idx).project == "p";

@@ -6,7 +6,7 @@ use crate::model::reason::err;
 
 const QUEUE_ADMIN: ConnId = crate::proto::machine::INCOMING + 4;
 const ROOT: ConnId = crate::proto::machine::INCOMING + 5;
-/// In the order of the columns.
+/// The roles, in the order of the columns.
 const ROLES: [(&str, ConnId); 5] = [
     ("anybody", OTHER),
     ("owner", USER),

@@ -6,7 +6,7 @@ use super::{Act, Col, JobRef};
 use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::specfield::SpecField::ResReq;
 
-/// Where MEM stands among the built-in load indices.
+/// The place of MEM among the built-in load indices.
 const MEM: usize = 10;
 
 /// Two hosts that share three `lic` and an elim's `tok`; each has a `scr` of its own.
@@ -14,7 +14,7 @@ fn sharing() -> Site {
     sharing_among(2)
 }
 
-/// So many hosts that share these resources.
+/// A site of so many hosts that share these resources.
 fn sharing_among(hosts: usize) -> Site {
     let resources = ["lic Numeric () N", "tok Numeric 15 N", "scr Numeric 15 N"];
     let maps = ["lic (3@[all])", "tok [all]", "scr [default]"];

@@ -6,7 +6,7 @@ use super::{Col, JobRef};
 use crate::model::specfield::SpecField::ResReq;
 use proptest::prelude::*;
 
-/// Where MEM stands among the built-in load indices.
+/// The place of MEM among the built-in load indices.
 const MEM: usize = 10;
 
 /// Hosts that share `lic`; each has a `scr` of its own.

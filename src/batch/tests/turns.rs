@@ -337,7 +337,7 @@ fn recorded(r: &mut Rig, event: Event) {
     r.log.push(rec);
 }
 
-/// These elements of an array were changed by themselves, to this project.
+/// Records that elements of an array were changed by themselves, to this project.
 fn changed_alike(r: &mut Rig, job: u32, elems: Vec<(u32, u32, u32)>, project: &str) {
     let now = r.mbd.state.job(job).unwrap();
     let (submit_time, project) = (now.submit_time, project.to_string());

@@ -68,7 +68,7 @@ fn hosts_are_brought_in_line_with_run_windows() {
     assert_eq!(r.acts(), [Act::Resume]);
     r.report(conn, key, AttemptPhase::Running);
     assert_eq!((r.acts(), r.stat(id, 0)), (vec![], "RUN"));
-    // Without windows nothing is due.
+    // A site without windows has no deadline.
     r.step(Input::Config { conf: Some(Box::new(conf())), diags: vec![] });
     assert_eq!(r.mbd.windows.deadline(), None);
 }

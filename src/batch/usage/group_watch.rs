@@ -28,7 +28,7 @@ pub struct GroupWatch {
 #[derive(Debug)]
 struct Watched {
     group: Rc<Group>,
-    /// So many jobs are in `of_job`: changes of these are noticed.
+    /// The number of jobs in `of_job`, whose changes are noticed.
     noticed: usize,
     asked: Vec<Asked>,
     /// Jobs whose condition is about it.
@@ -39,11 +39,11 @@ struct Watched {
 #[derive(Debug)]
 struct Asked {
     func: Func,
-    /// Of each job that was looked at, none of which is beyond those noticed.
+    /// The truth for each job that was looked at; none of them is beyond the noticed ones.
     truths: Vec<Truth>,
     /// Jobs that are not as it says.
     not: u32,
-    /// Of those the ones that never will be.
+    /// Jobs of `not` for which the condition can never hold.
     never: u32,
     /// Jobs of which it may still change.
     open: u32,
@@ -65,7 +65,7 @@ impl Asked {
         step(&mut self.open, !t.fixed);
     }
 
-    /// Of a group that was wholly looked at.
+    /// The truth for a group all of whose jobs were looked at.
     fn truth(&self) -> Truth {
         match (self.truths.is_empty(), self.never > 0, self.not > 0) {
             (true, ..) | (_, true, _) => Truth { holds: false, fixed: true },

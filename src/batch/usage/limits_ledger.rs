@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 #[derive(Debug, Default)]
 pub struct LimitsLedger {
-    /// By counter; never zero.
+    /// The amount held under each counter; never zero.
     used: IdMap<Counter, u64>,
     /// Counters that have a number: those of hosts ([`HostRule::cell`]), then those of users.
     cells: Vec<u64>,

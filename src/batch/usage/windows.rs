@@ -9,9 +9,9 @@ use jiff::tz::TimeZone;
 pub struct ClosedByWindows {
     /// The master's zone, in which windows are civil time.
     pub zone: TimeZone,
-    /// By queue, as the policy has them: run windows, dispatch windows.
+    /// Closed (run windows, dispatch windows), by queue in the order of the site.
     pub queues: Vec<(bool, bool)>,
-    /// By host, as the policy has them.
+    /// Closed dispatch windows, by host in the order of the site.
     pub hosts: HostMap<bool>,
     /// The policy is new.
     pub stale: bool,

@@ -25,7 +25,7 @@ pub(super) enum WaitNotice {
 }
 
 impl WaitNotice {
-    /// As lsf.conf or the environment has it, else as LSF has it.
+    /// The text of lsf.conf or the environment, else LSF's own text.
     pub(super) fn words(self, site: &LocalSite) -> String {
         let (name, usual) = match self {
             WaitNotice::Down => ("LSB_MBD_DOWN_MSG", DOWN),
@@ -39,7 +39,7 @@ impl WaitNotice {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum ClientError {
-    /// Nobody listens: the words of the last try.
+    /// No daemon listens: the words of the last try.
     Down(String),
     /// Somebody may listen but does not answer in time.
     Timeout(String),

@@ -25,12 +25,12 @@ pub const LOST_IN_A_ROW: u32 = 12;
 pub struct Patience {
     pub connect: Duration,
     pub answer: Duration,
-    /// None: for ever.
+    /// The number of tries; `None`: no limit.
     pub tries: Option<u32>,
 }
 
 impl Patience {
-    /// From lsf.conf; LSB_NTRIES of the environment stands above it.
+    /// Reads the patience from lsf.conf; LSB_NTRIES of the environment stands above it.
     pub fn of(site: &LocalSite) -> Patience {
         let secs = |name, default| Duration::from_secs(site.lsf.int(name, default).max(1));
         let tries = std::env::var("LSB_NTRIES").ok();

@@ -158,7 +158,8 @@ impl Client {
             set_socket_timeout(&self.sock, Timeout::Recv, wait).map_err(|e| lost(&e.into()))?;
             self.waits = wait;
             if wait.is_none() {
-                // Else a daemon whose machine is gone would be waited for until the end of time.
+                // Without keep-alive, a daemon whose machine is gone would be waited for without
+                // end.
                 sock::keep_alive(std::os::fd::AsFd::as_fd(&self.sock));
             }
         }

@@ -61,7 +61,7 @@ const DIRS: [&str; 8] = ["conf", "log", "run", "bin", "etc", "lib", "include", "
 
 /// Paths that do not exist before a cluster is created, so that a failed creation leaves nothing.
 pub struct Missing {
-    /// With what is in them.
+    /// Directories that are removed with their contents.
     dirs: Vec<PathBuf>,
     /// Parents of the cluster's directory, the deepest first.
     parents: Vec<PathBuf>,

@@ -56,7 +56,7 @@ pub struct HostTerm {
     pub first: bool,
     /// `name@cluster`.
     pub cluster: Option<String>,
-    /// Where the word stands.
+    /// The position of the word.
     pub pos: Pos,
 }
 

@@ -56,6 +56,6 @@ pub struct UserTerm {
     pub exclude: bool,
     /// `group@`: each member.
     pub members: bool,
-    /// Where the word stands.
+    /// The position of the word.
     pub pos: Pos,
 }

@@ -66,7 +66,7 @@ impl LsfConf {
         self.get(name).is_some_and(|v| yes_no(v) == Some(true))
     }
 
-    /// As [`LsfConf::yes`], with a default for an unset or unreadable value.
+    /// The value like [`LsfConf::yes`], with a default for an unset or unreadable one.
     pub fn yes_or(&self, name: &str, default: bool) -> bool {
         self.get(name).and_then(yes_no).unwrap_or(default)
     }

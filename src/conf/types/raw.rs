@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub struct RawParam {
     /// The value's text, trimmed.
     pub text: String,
-    /// Where the value starts.
+    /// The position of the value's beginning.
     pub pos: Pos,
-    /// Where a value goes on that spans several lines: byte offset in `text`, position.
+    /// The continuations of a value that spans several lines: byte offset in `text`, position.
     pub breaks: Vec<(usize, Pos)>,
 }
 

@@ -22,7 +22,7 @@ pub const LIM: ConnId = 2;
 pub const LAUNCHER_RETRY: u64 = US / 5;
 /// Pause before the LIM is called again, microseconds.
 pub const LIM_RETRY: u64 = 2 * US;
-/// Without a LIM for so long this host is no master, where others may be, microseconds.
+/// A host that had no LIM for this long is not master if others may be, microseconds.
 pub const LIM_LOST: u64 = 4 * US;
 /// Shortest time between two looks at all processes, microseconds.
 pub const SAMPLE_GAP: u64 = US;
@@ -49,7 +49,7 @@ pub struct SbatchdConf {
     pub candidates: Vec<String>,
     /// Simulated execution is allowed only here.
     pub personal: bool,
-    /// For the times in reports.
+    /// The time zone of the times in reports.
     pub zone: TimeZone,
 }
 
@@ -86,7 +86,7 @@ pub struct Sbatchd {
     pub(super) sampled_at: u64,
     /// Next process number of simulated execution.
     pub(super) sim_pid: u32,
-    /// By uid: whose directory is to be tidied.
+    /// The users, by uid, whose directories are to be tidied.
     pub(super) tidy: TidyTable,
 }
 
@@ -119,7 +119,7 @@ impl Sbatchd {
         }
     }
 
-    /// To the current mbatchd, if it has its inventory.
+    /// Tells the current mbatchd, if it has the inventory of this host.
     pub(super) fn tell(&self, msg: SbdMsg, out: &mut Vec<Effect>) {
         if let Some((conn, true)) = self.mbd {
             out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });

@@ -1,4 +1,4 @@
-//! From an order to a task of the launcher; orders on running attempts.
+//! Turns an order into a task of the launcher; orders on running attempts.
 
 use super::agent::*;
 use super::*;
@@ -89,7 +89,8 @@ impl Sbatchd {
         }
     }
 
-    /// Without processes: `sleep N` lasts N seconds, all else nothing.
+    /// Simulates the job without processes: `sleep N` lasts N seconds, any other command ends at
+    /// once.
     pub(super) fn simulate(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let pid = self.sim_pid;
         self.sim_pid = self.sim_pid.wrapping_add(1).max(1);

@@ -3,7 +3,7 @@
 use super::expr::{CmpOp, CountOf, DepIndex, DependExpr, Func};
 use super::resolve::{Group, IdRef, Ref, Resolved};
 
-/// Where one job or element stands, as far as dependencies care.
+/// The state of one job or element, as far as dependencies care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DepState {
     /// PEND, and every state before the start that is not held.
@@ -25,7 +25,7 @@ pub enum DepState {
 /// The state of the post-execution command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PostState {
-    /// None ran, or it has not ended.
+    /// No command ran, or it has not ended.
     #[default]
     None,
     /// The command succeeded.
@@ -68,7 +68,7 @@ pub struct DepCounts {
     pub done: u32,
     /// EXIT, known or unknown code, started or not.
     pub exit: u32,
-    /// Of `exit`: those that ended without ever running.
+    /// The elements of `exit` that ended without ever running.
     pub exit_unstarted: u32,
     /// Elements cleaned from memory.
     pub gone: u32,
@@ -129,7 +129,7 @@ pub fn of_job(func: &Func, id: u64, jobs: &dyn JobLookup) -> Truth {
 pub enum DepValue {
     /// Satisfied.
     True,
-    /// Not satisfied so far.
+    /// The condition is not satisfied so far.
     False,
     /// Can never be satisfied any more (`Dependency condition invalid or never satisfied`).
     Never,

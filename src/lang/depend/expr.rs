@@ -189,9 +189,9 @@ impl fmt::Display for DepIndex {
 /// A job as the user named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DepTarget {
-    /// By ID.
+    /// A job named by its ID.
     Id(u64),
-    /// By name, the user's own jobs only.
+    /// Jobs named by name, the user's own jobs only.
     Name {
         /// The name without its closing `*`.
         name: String,

@@ -54,7 +54,7 @@ impl BinOp {
         matches!(self.level(), 3 | 4)
     }
 
-    /// As written.
+    /// The operator as it is written.
     pub(super) fn sign(self) -> &'static str {
         match self {
             BinOp::Or => "||",

@@ -6,7 +6,7 @@
 //! swp, tmp, maxmem, maxswp, maxtmp) are in MB throughout; a number without a unit counts in
 //! [`Syntax::size_unit_mb`].
 //!
-//! Where LSF's documents leave a choice: a section may stand once in one string; bare
+//! Choices that LSF's documents leave open: a section may stand once in one string; bare
 //! `res=val:bool` lists are recognised by a `:` or a single `=` in the select text; `same` of queue
 //! and job are joined, everything else of the job wins over the queue's.
 

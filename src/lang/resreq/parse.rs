@@ -184,7 +184,8 @@ fn simple(text: &str, base: usize, syntax: &Syntax<'_>) -> Parsed<Simple> {
     }
 }
 
-/// Where the first `word[` of a section begins, quotes respected; the text's length if nowhere.
+/// The beginning of the first `word[` of a section, quotes respected; the text's length if there is
+/// none.
 fn next_section(text: &str) -> usize {
     let mut scan = Scan::new(text);
     loop {

@@ -12,7 +12,7 @@ use std::fmt;
 /// A select section: the expression and its text, which listings show as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// As typed, or as merged.
+    /// The text as typed, or as merged.
     pub text: String,
     /// The expression.
     pub expr: Expr,

@@ -16,7 +16,7 @@ const MAX_PHASES: usize = 100;
 /// The unit to which an amount applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Nothing said: per host, or per task with RESOURCE_RESERVE_PER_TASK=Y.
+    /// No unit was given: per host, or per task with RESOURCE_RESERVE_PER_TASK=Y.
     Unsaid,
     /// `/host`
     Host,
@@ -31,7 +31,7 @@ pub enum Per {
 pub struct RusagePhase {
     /// How much; MB for sizes.
     pub amount: f64,
-    /// For how many seconds; None until the job ends.
+    /// The duration in seconds; `None`: until the job ends.
     pub duration: Option<u64>,
     /// Whether the amount shrinks linearly to nothing over the duration.
     pub decay: bool,
@@ -173,7 +173,7 @@ impl Parser<'_, '_> {
     /// The text between two commas.
     fn group(&mut self) -> Parsed<Vec<Draft>> {
         let mut drafts: Vec<Draft> = Vec::new();
-        // Where the terms begin that the next duration or decay acts on, and whether one came.
+        // `open`: the first term that the next duration or decay acts on; `closed`: one came.
         let (mut open, mut closed) = (0, false);
         loop {
             self.scan.blanks();

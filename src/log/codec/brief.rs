@@ -18,7 +18,8 @@ pub struct Brief<'a> {
     pub start_time: i64,
     pub user: Cow<'a, [u8]>,
     pub queue: Cow<'a, [u8]>,
-    /// From here on not known when a line is first asked about.
+    /// The index of the element. This and the fields below are not known when a line is first asked
+    /// about.
     pub idx: u32,
     pub project: Cow<'a, [u8]>,
     pub name: Cow<'a, [u8]>,

@@ -33,7 +33,7 @@ pub struct Rest {
     pub repeated: bool,
 }
 
-/// Where the records lie that are not all at their places.
+/// The places of records that have moved.
 #[derive(Clone, Debug, Default)]
 pub struct Moved {
     /// The first entry that this is about, and the end of what lies before it.
@@ -47,7 +47,7 @@ pub struct Moved {
     pub rests: Vec<Rest>,
     /// The next to be told.
     next_loose: usize,
-    /// Where the record told last ends in the file, and the next one there is: (entry, place).
+    /// The end in the file of the record told last, and the next record there: (entry, place).
     told: u64,
     ahead: (usize, u64),
 }
@@ -121,7 +121,7 @@ impl Wanted {
     }
 }
 
-/// Where in a line another record may begin.
+/// The places in a line at which another record may begin.
 fn starts(line: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let names = |at: &usize| {
         let name = |b: &&u8| b.is_ascii_uppercase() || **b == b'_' || b.is_ascii_digit();
@@ -242,8 +242,8 @@ impl Moved {
         self.loose.sort_by_key(|(at, _)| *at);
     }
 
-    /// Where bytes that are no record of an entry were written, as far as the record before them
-    /// tells: `None` where an entry covered that place.
+    /// The place at which bytes that belong to no entry were written, as far as the record before
+    /// them tells; `None`: an entry covered that place.
     fn written_at(
         &self,
         entries: &[ChecksumEntry],

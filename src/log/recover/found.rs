@@ -23,10 +23,10 @@ pub struct RecoveryNotice {
 
 /// The result of recovery.
 pub struct Found {
-    /// For the machine.
+    /// The state for the machine.
     pub recovered: Recovered,
     pub notices: Vec<RecoveryNotice>,
-    /// For `Store::open`.
+    /// The plan for `Store::open`.
     pub plan: RecoveryPlan,
 }
 
@@ -125,7 +125,7 @@ pub(super) fn failed(what: &str) -> impl FnOnce(io::Error) -> RecoverError + '_ 
     move |err| RecoverError::Io { what: what.to_string(), err }
 }
 
-/// From where the log goes on once that was accepted.
+/// The beginning of the log that goes on once the recovery was accepted.
 #[derive(Clone, Debug, Default)]
 pub struct Base {
     /// The first records of the log.

@@ -25,7 +25,7 @@ pub(super) struct Repeats {
     /// The record before was a repetition; and the one before that.
     was: bool,
     before: bool,
-    /// Of all entries, made when it is asked for.
+    /// The keys of all entries, collected at the first request.
     all: Option<HashSet<(u32, u32)>>,
 }
 

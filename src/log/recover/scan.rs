@@ -77,7 +77,7 @@ pub(super) struct LogScan {
     pub(super) kind: Option<Arc<JobSpec>>,
     pub(super) alike: SimilarSubmissions,
     pub(super) jobs: IdMap<u32, Track>,
-    /// Of jobs in `jobs`.
+    /// The troubles of the jobs in `jobs`.
     pub(super) troubles: IdMap<u32, Trouble>,
     /// Place of the last damage of which it is not known whose records it took, with words.
     pub(super) unknown: Option<(u64, String)>,
@@ -87,7 +87,7 @@ pub(super) struct LogScan {
     /// Lines behind all entries that cannot be read, with nothing readable behind them so far.
     pub(super) doubtful: Vec<Doubtful>,
     pub(super) cut_from: Option<u64>,
-    /// Where a record begins that lies in part behind the end.
+    /// The beginning of a record that lies in part behind the end of the file.
     pub(super) stump: Option<u64>,
     pub(super) save_cut: bool,
     /// The head line is damaged.

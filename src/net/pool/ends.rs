@@ -31,7 +31,7 @@ impl Pool {
             (ConnPhase::AwaitAuth { .. } | ConnPhase::AwaitCheck { .. }, _) => {
                 if let Gone::Auth(error) = &gone {
                     conn.refuse(error);
-                    // Only once, and only what fits.
+                    // A single write sends as much as fits.
                     let _ = conn.flush(us);
                     let _ = conn.sock.finish();
                 }

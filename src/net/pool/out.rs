@@ -128,7 +128,7 @@ impl Pool {
         self.datagram_at(addr, to, msg, wall_us);
     }
 
-    /// To an address that need not be a host's.
+    /// Sends a datagram to an address that need not be a host's.
     pub fn datagram_at(&mut self, addr: IpAddr, to: &str, msg: &Msg, wall_us: i64) {
         let Some(udp) = &self.listen.udp else {
             log::error!("no datagram socket");

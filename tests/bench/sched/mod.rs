@@ -58,7 +58,7 @@ const LINES: [(&str, &str, Unit); 10] = [
     ("host", "memory of a host", Unit::Bytes),
 ];
 
-/// Both sizes, and how much of the small one's speed the large one has.
+/// Measures both sizes, and how much of the small one's speed the large one has.
 pub fn measure(table: &mut Table) {
     let small = of_size("small", table);
     let large = of_size("large", table);
@@ -263,7 +263,8 @@ fn unchanged(scheduler: &mut Scheduler, size: &Size) {
     }
 }
 
-/// From the end of a job on a full cluster to the start order for the next one on its slot.
+/// Measures the time from the end of a job on a full cluster to the start order of the next one on
+/// its slot.
 fn freed(scheduler: &mut Scheduler, size: &Size, singles: &mut Vec<Started>) -> Result<(), String> {
     let (begin, mut times) = (Instant::now(), Vec::new());
     scheduler.started.clear();

@@ -13,7 +13,7 @@ pub const SLOTS: usize = 32;
 pub const CAMPAIGN: usize = 50;
 /// The user and the queue of the jobs that hold the slots until they are freed.
 pub const OPERATOR: &str = "operator";
-/// Where the files are.
+/// The directory of the configuration files.
 pub const ENVDIR: &str = "/site";
 /// Memory, swap space and disk of a host, MB.
 const MEMORY: f32 = 512_000.0;

@@ -174,7 +174,7 @@ impl Cluster {
         self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });
     }
 
-    /// From now on the hosts take orders and say nothing until the test does.
+    /// Hosts take orders from now on and say nothing until the test does.
     pub fn hosts_wait(&mut self) {
         self.answering = false;
     }

@@ -30,7 +30,7 @@ pub fn cluster() -> Site {
 }
 
 impl Site {
-    /// So many more hosts of so many slots and processors: h1, h2 and so on.
+    /// Adds so many hosts of so many slots and processors: h1, h2 and so on.
     pub fn hosts(mut self, count: usize, slots: u32) -> Site {
         for _ in 0..count {
             self.hosts.push((format!("h{}", self.hosts.len() + 1), slots, String::new()));

@@ -74,7 +74,7 @@ pub struct Mbatchd {
     pub(crate) watches: Watches,
     pub(crate) listings: Listings,
     pub(crate) works: Works,
-    pub(crate) keep: Retention,
+    pub(crate) retention: Retention,
     pub(crate) windows: ClosedByWindows,
     pub(crate) load_checks: LoadChecks,
     pub(crate) reserve: Reserve,
@@ -123,23 +123,23 @@ impl Mbatchd {
     }
 
     /// Changes the state by one event and has it logged.
-    pub(crate) fn emit(&mut self, cx: &mut StepContext, event: Event) {
-        let rec = Record { time: cx.now.secs(), event };
+    pub(crate) fn emit(&mut self, context: &mut StepContext, event: Event) {
+        let rec = Record { time: context.now.secs(), event };
         match self.state.apply(&rec) {
             Applied::Job(change) => {
                 self.follow(&change);
                 if let Some(why) = self.limits.take_fault() {
-                    cx.say(log::Level::Error, why);
+                    context.say(log::Level::Error, why);
                 }
             }
             Applied::Nothing => {}
             Applied::Rejected(why) => {
-                cx.say(log::Level::Error, format!("an event does not fit: {why}"));
+                context.say(log::Level::Error, format!("an event does not fit: {why}"));
                 return;
             }
         }
-        self.keep.wrote();
-        cx.out.push(Effect::Append(Box::new(rec)));
+        self.retention.wrote();
+        context.out.push(Effect::Append(Box::new(rec)));
     }
 
     /// Has all that is derived from the state follow a change of a job. The only place that does.
@@ -171,16 +171,21 @@ impl Mbatchd {
     }
 
     /// Asks for bytes to be spooled, and returns their future place.
-    pub(crate) fn spool(&mut self, cx: &mut StepContext, data: ByteStr) -> SpoolRef {
+    pub(crate) fn spool(&mut self, context: &mut StepContext, data: ByteStr) -> SpoolRef {
         let len = data.len() as u32;
         let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };
         self.spool.at += u64::from(len);
-        cx.out.push(Effect::Spool { at, data });
+        context.out.push(Effect::Spool { at, data });
         at
     }
 
     /// The place of an environment: stored once for a user as long as the spool file lasts.
-    pub(crate) fn spool_env(&mut self, cx: &mut StepContext, uid: u32, env: ByteStr) -> SpoolRef {
+    pub(crate) fn spool_env(
+        &mut self,
+        context: &mut StepContext,
+        uid: u32,
+        env: ByteStr,
+    ) -> SpoolRef {
         let key = (uid, env_hash(&env));
         if let Some(at) = self.envs.get(&key) {
             return *at;
@@ -188,7 +193,7 @@ impl Mbatchd {
         if self.envs.len() >= MAX_ENVS {
             self.envs.clear();
         }
-        let at = self.spool(cx, env);
+        let at = self.spool(context, env);
         self.envs.insert(key, at);
         at
     }

@@ -79,65 +79,66 @@ impl Mbatchd {
         self
     }
 
-    fn message(&mut self, cx: &mut StepContext, conn: ConnId, msg: Msg) {
+    fn message(&mut self, context: &mut StepContext, conn: ConnId, msg: Msg) {
         let Some(peer) = self.peers.get(&conn).cloned() else { return };
         match (msg, peer) {
             (Msg::Client(m), Peer::User { uid, gid, user, host }) => {
-                self.client(cx, conn, Caller { uid, gid, user, host }, m);
+                self.client(context, conn, Caller { uid, gid, user, host }, m);
             }
             (Msg::Sbd(m), Peer::Daemon { daemon: Daemon::Sbatchd, host }) => {
                 if let Some(why) = caps::check_sbd(&m) {
-                    cx.say(log::Level::Warn, format!("sbatchd of <{host}>: {why}; closed"));
-                    cx.out.push(Effect::Close { conn });
-                    return self.net_closed(cx, conn);
+                    context.say(log::Level::Warn, format!("sbatchd of <{host}>: {why}; closed"));
+                    context.out.push(Effect::Close { conn });
+                    return self.net_closed(context, conn);
                 }
-                self.take_sbatchd_message(cx, conn, m)
+                self.take_sbatchd_message(context, conn, m)
             }
             (Msg::Lim(m), Peer::Daemon { daemon: Daemon::Lim, .. }) => {
-                self.take_lim_message(cx, conn, m);
+                self.take_lim_message(context, conn, m);
                 self.note_peak();
             }
-            (Msg::Ping { n }, _) => cx.send(conn, Msg::Pong { n }),
-            (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(cx, conn),
+            (Msg::Ping { n }, _) => context.send(conn, Msg::Pong { n }),
+            (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(context, conn),
             (_, peer) => {
-                cx.say(log::Level::Warn, format!("{peer} sent what it may not; closed"));
-                cx.out.push(Effect::Close { conn });
+                context.say(log::Level::Warn, format!("{peer} sent what it may not; closed"));
+                context.out.push(Effect::Close { conn });
             }
         }
     }
 
-    fn client(&mut self, cx: &mut StepContext, conn: ConnId, who: Caller, msg: ClientMsg) {
+    fn client(&mut self, context: &mut StepContext, conn: ConnId, who: Caller, msg: ClientMsg) {
         self.perfmon.asked(&msg);
-        self.note_query(cx, &who, &msg);
+        self.note_query(context, &who, &msg);
         if let Err(r) = caps::check(&msg) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         match msg {
-            ClientMsg::Submit(s) => self.submit(cx, conn, &who, *s),
-            ClientMsg::Control(c) => self.control(cx, conn, &who, *c),
-            ClientMsg::Modify(m) => self.modify(cx, conn, &who, *m),
-            ClientMsg::Peek(s) => self.peek(cx, conn, &who, &s),
-            ClientMsg::Stored { id, script } => self.stored(cx, conn, &who, &id, script),
-            ClientMsg::Jobs(q) => self.list_jobs(cx, conn, &who, *q),
+            ClientMsg::Submit(s) => self.submit(context, conn, &who, *s),
+            ClientMsg::Control(c) => self.control(context, conn, &who, *c),
+            ClientMsg::Modify(m) => self.modify(context, conn, &who, *m),
+            ClientMsg::Peek(s) => self.peek(context, conn, &who, &s),
+            ClientMsg::Stored { id, script } => self.stored(context, conn, &who, &id, script),
+            ClientMsg::Jobs(q) => self.list_jobs(context, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
-                self.list_queues(cx, conn, &names, &user, &host)
+                self.list_queues(context, conn, &names, &user, &host)
             }
-            ClientMsg::Hosts { names, res_req } => self.list_hosts(cx, conn, &names, &res_req),
-            ClientMsg::Wait(w) => self.wait(cx, conn, &who, w),
-            ClientMsg::Admin(op) => self.admin(cx, conn, &who, op),
-            ClientMsg::Users { names } => self.list_users(cx, conn, &names),
+            ClientMsg::Hosts { names, res_req } => self.list_hosts(context, conn, &names, &res_req),
+            ClientMsg::Wait(w) => self.wait(context, conn, &who, w),
+            ClientMsg::Admin(op) => self.admin(context, conn, &who, op),
+            ClientMsg::Users { names } => self.list_users(context, conn, &names),
             ClientMsg::Groups { hosts, names, expand, units } => {
-                self.list_groups(cx, conn, (hosts, units), &names, expand)
+                self.list_groups(context, conn, (hosts, units), &names, expand)
             }
-            ClientMsg::Params => self.list_params(cx, conn),
+            ClientMsg::Params => self.list_params(context, conn),
             _ => {
-                cx.say(log::Level::Warn, format!("connection {conn}: a command sent an answer"));
-                cx.out.push(Effect::Close { conn });
+                context
+                    .say(log::Level::Warn, format!("connection {conn}: a command sent an answer"));
+                context.out.push(Effect::Close { conn });
             }
         }
     }
 
-    fn closed(&mut self, cx: &mut StepContext, conn: ConnId) {
+    fn closed(&mut self, context: &mut StepContext, conn: ConnId) {
         self.peers.remove(&conn);
         self.broken.remove(&conn);
         self.listings.close(conn);
@@ -145,28 +146,28 @@ impl Mbatchd {
         self.waits.close(conn);
         self.watches.close(conn);
         self.reconfig.retain(|c| *c != conn);
-        self.net_closed(cx, conn);
+        self.net_closed(context, conn);
     }
 
-    fn failed(&mut self, cx: &mut StepContext, why: String) {
-        cx.say(log::Level::Error, format!("the event log cannot be written: {why}"));
+    fn failed(&mut self, context: &mut StepContext, why: String) {
+        context.say(log::Level::Error, format!("the event log cannot be written: {why}"));
         self.log_failed = Some(why);
         for conn in self.works.give_up() {
-            cx.refuse(conn, Refusal::new(crate::model::reason::err::LOG_FULL));
+            context.refuse(conn, Refusal::new(crate::model::reason::err::LOG_FULL));
         }
         // Messages to hosts since the last durable record are void: all links begin anew.
-        self.net_drop_all(cx);
+        self.net_drop_all(context);
     }
 
-    fn log_is_back(&mut self, cx: &mut StepContext) {
+    fn log_is_back(&mut self, context: &mut StepContext) {
         self.log_failed = None;
-        cx.say(log::Level::Info, "the event log can be written again");
-        self.hold_damaged(cx);
-        self.end_all_orphans(cx);
+        context.say(log::Level::Info, "the event log can be written again");
+        self.hold_damaged(context);
+        self.end_all_orphans(context);
         // jobs may not be as run windows want them: that work was given up
         self.windows.renew();
         self.sched.changed();
-        self.net_start(cx);
+        self.net_start(context);
     }
 
     /// The name service has told who the members of Unix groups are.
@@ -183,26 +184,26 @@ impl Mbatchd {
 
 impl Mbatchd {
     /// Hands an input to the file that deals with it.
-    fn take(&mut self, cx: &mut StepContext, input: Input) {
+    fn take(&mut self, context: &mut StepContext, input: Input) {
         match input {
-            Input::Start => self.start(cx),
+            Input::Start => self.start(context),
             Input::Tick => {}
             Input::Opened { conn, peer } => {
                 self.peers.insert(conn, peer);
-                self.net_opened(cx, conn);
+                self.net_opened(context, conn);
             }
-            Input::ConnectFailed { conn, why, .. } => self.net_failed(cx, conn, &why),
-            Input::Closed { conn } => self.closed(cx, conn),
+            Input::ConnectFailed { conn, why, .. } => self.net_failed(context, conn, &why),
+            Input::Closed { conn } => self.closed(context, conn),
             Input::Drained { conn } => {
                 self.works.drained(conn);
-                self.next_slice(cx, conn);
+                self.next_slice(context, conn);
             }
-            Input::Msg { conn, msg } => self.message(cx, conn, msg),
-            Input::Config { conf, diags } => self.config(cx, conf.map(|c| *c), diags),
+            Input::Msg { conn, msg } => self.message(context, conn, msg),
+            Input::Config { conf, diags } => self.config(context, conf.map(|c| *c), diags),
             Input::Groups { asked, found } => self.user_groups_known(&asked, found),
-            Input::LogFailed { why } => self.failed(cx, why),
-            Input::LogBack => self.log_is_back(cx),
-            Input::Switched { ok } => self.switched(cx, ok),
+            Input::LogFailed { why } => self.failed(context, why),
+            Input::LogBack => self.log_is_back(context),
+            Input::Switched { ok } => self.switched(context, ok),
             Input::Datagram { .. }
             | Input::Sample(_)
             | Input::External(_)
@@ -214,38 +215,38 @@ impl Mbatchd {
     }
 
     /// The work that time has brought, and at the end of a turn the pass of the scheduler.
-    fn do_what_is_due(&mut self, cx: &mut StepContext, end_of_turn: bool) {
-        self.housekeep(cx);
-        self.unreached_due(cx);
-        self.orphans_due(cx);
-        self.windows_due(cx);
-        self.suspend_by_load(cx);
-        self.perf_due(cx);
-        self.eligible_due(cx);
+    fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
+        self.housekeep(context);
+        self.unreached_due(context);
+        self.orphans_due(context);
+        self.windows_due(context);
+        self.suspend_by_load(context);
+        self.perf_due(context);
+        self.eligible_due(context);
         for host in self.reserve.take_freed() {
             self.sched.host_changed(host);
         }
         // one pass for all that a turn brings: the tick comes behind the other inputs
         if end_of_turn {
-            self.schedule_due(cx);
+            self.schedule_due(context);
         }
-        self.tell_exclusive(cx);
+        self.tell_exclusive(context);
     }
 }
 
 impl Machine for Mbatchd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        let mut cx = StepContext { now, out };
-        let cx = &mut cx;
+        let mut context = StepContext { now, out };
+        let context = &mut context;
         self.sched.now = now;
         self.reserve.set_now(now.secs());
         let tick = matches!(input, Input::Tick);
-        self.take(cx, input);
-        self.settle(cx);
-        self.net_tick(cx);
-        self.wait_tick(cx);
+        self.take(context, input);
+        self.settle(context);
+        self.net_tick(context);
+        self.wait_tick(context);
         if self.dispatch_stopped().is_none() && self.started {
-            self.do_what_is_due(cx, tick);
+            self.do_what_is_due(context, tick);
         }
     }
 
@@ -264,13 +265,13 @@ impl Machine for Mbatchd {
         // While nothing may be decided, nothing is due.
         let on = self.started && self.dispatch_stopped().is_none();
         let work = on.then(|| {
-            let (keep, windows) = (self.keep.deadline(), self.windows.deadline());
+            let (retention, windows) = (self.retention.deadline(), self.windows.deadline());
             let left = (self.deps.left() && !self.conditions_left()) || self.eligible.left();
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
             let unreached = self.unreached.deadline();
             [
-                keep,
+                retention,
                 self.sched.deadline(),
                 windows,
                 self.load_checks.deadline(),

@@ -99,8 +99,8 @@ impl World {
     pub(super) fn reopen(&mut self) {
         let closed = |w: &World| {
             w.mbd().is_none_or(|mbd| {
-                mbd.state.queue_ctls().any(|(_, c)| c.closed || c.inactive)
-                    || mbd.state.host_ctls().any(|(_, c)| c.shut())
+                mbd.state.queue_controls().any(|(_, c)| c.closed || c.inactive)
+                    || mbd.state.host_controls().any(|(_, c)| c.shut())
             })
         };
         if !self.log.shut {

@@ -73,17 +73,17 @@ impl Mbatchd {
     }
 
     /// A command asks for something.
-    pub(crate) fn note_query(&mut self, cx: &mut StepContext, who: &Caller, msg: &ClientMsg) {
+    pub(crate) fn note_query(&mut self, context: &mut StepContext, who: &Caller, msg: &ClientMsg) {
         if matches!(msg, ClientMsg::Submit(_) | ClientMsg::Control(_)) {
             return;
         }
-        let Some(file) = self.query_log(cx.now) else { return };
+        let Some(file) = self.query_log(context.now) else { return };
         let Some((command, option)) = told(msg) else { return };
         let size = serde_json::to_vec(msg).map_or(0, |m| m.len());
-        let time = ctime(self.windows.zone(), cx.now.secs());
+        let time = ctime(self.windows.zone(), context.now.secs());
         let (user, host, option) = (clean(&who.user), clean(&who.host), clean(&option));
         let text = format!("{time} {command},{user},{host},{size},{option}\n");
-        cx.out.push(Effect::Aside { file, text });
+        context.out.push(Effect::Aside { file, text });
     }
 }
 

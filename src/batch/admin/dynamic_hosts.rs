@@ -26,7 +26,7 @@ impl Mbatchd {
     /// again, as what is taken away may be in them.
     pub(crate) fn group_ctrl(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         add: bool,
         group: &str,
@@ -51,12 +51,12 @@ impl Mbatchd {
             if code == 0 {
                 let (group, message) = (group.to_string(), comment.to_string());
                 let (uid, user) = (who.uid, who.user.clone());
-                self.emit(cx, Event::GroupHost { add, group, host, uid, user, message });
+                self.emit(context, Event::GroupHost { add, group, host, uid, user, message });
                 done = true;
             }
         }
         if done && add {
-            self.take_policy(cx, self.site.conf.clone());
+            self.take_policy(context, self.site.conf.clone());
         }
         Ok((lines, done && !add))
     }

@@ -24,18 +24,18 @@ impl Mbatchd {
     }
 
     /// Ends the periods that are over; one that nobody saw was empty.
-    pub(crate) fn perf_due(&mut self, cx: &StepContext) {
+    pub(crate) fn perf_due(&mut self, context: &StepContext) {
         let Some(s) = &mut self.perfmon.run else { return };
-        if s.due > cx.now.mono_us {
+        if s.due > context.now.mono_us {
             return;
         }
-        s.end_period(cx.now.secs());
-        s.due = cx.now.after(s.period);
+        s.end_period(context.now.secs());
+        s.due = context.now.after(s.period);
     }
 
     pub(crate) fn perf_admin(
         &mut self,
-        cx: &StepContext,
+        context: &StepContext,
         who: &Caller,
         what: &str,
         secs: u64,
@@ -45,12 +45,14 @@ impl Mbatchd {
             return Err(Refusal::new(err::BAD_ARG));
         }
         match what {
-            "start" => self.perfmon.begin(cx.now, self.site.params(), (secs > 0).then_some(secs)),
+            "start" => {
+                self.perfmon.begin(context.now, self.site.params(), (secs > 0).then_some(secs))
+            }
             "stop" => self.perfmon.run = None,
             "setperiod" => {
                 self.perfmon.period = Some(secs);
                 if let Some(s) = &mut self.perfmon.run {
-                    (s.period, s.due) = (secs, cx.now.after(secs));
+                    (s.period, s.due) = (secs, context.now.after(secs));
                 }
             }
             "view" => return Ok(self.perf_rows()),

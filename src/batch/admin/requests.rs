@@ -18,7 +18,13 @@ fn line(about: &str, code: i32) -> AdminLine {
 const MAX_LOCK_ID: usize = 128;
 
 impl Mbatchd {
-    pub(crate) fn admin(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, op: AdminOp) {
+    pub(crate) fn admin(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        op: AdminOp,
+    ) {
         if let Some(why) = &self.log_failed
             && matches!(
                 op,
@@ -26,27 +32,27 @@ impl Mbatchd {
             )
         {
             let text = format!("{} ({why})", crate::model::reason::err_text(err::LOG_FULL));
-            return cx.refuse(conn, Refusal::text(err::LOG_FULL, text));
+            return context.refuse(conn, Refusal::text(err::LOG_FULL, text));
         }
         let result = match op {
             AdminOp::HostCtrl { open, hosts, comment, lock } => {
-                self.host_ctrl(cx, who, open, &hosts, (&comment, &lock))
+                self.host_ctrl(context, who, open, &hosts, (&comment, &lock))
             }
             AdminOp::QueueCtrl { op, queues, comment } => {
-                self.queue_ctrl(cx, who, op, &queues, &comment)
+                self.queue_ctrl(context, who, op, &queues, &comment)
             }
-            AdminOp::Logging { hosts, set } => self.set_logging(cx, who, &hosts, set),
+            AdminOp::Logging { hosts, set } => self.set_logging(context, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
             AdminOp::Diagnose { what, on, file, minutes } => {
-                self.diagnose(cx.now, who, (&what, on), &file, minutes)
+                self.diagnose(context.now, who, (&what, on), &file, minutes)
             }
-            AdminOp::Perfmon { what, secs } => self.perf_admin(cx, who, &what, secs),
+            AdminOp::Perfmon { what, secs } => self.perf_admin(context, who, &what, secs),
             AdminOp::GroupHosts { add, group, hosts, comment } => {
-                match self.group_ctrl(cx, who, add, &group, &hosts, &comment) {
+                match self.group_ctrl(context, who, add, &group, &hosts, &comment) {
                     Ok((lines, false)) => Ok(lines),
                     Ok((lines, true)) => {
                         // what the files say holds for it again
-                        cx.out.push(Effect::LoadConfig);
+                        context.out.push(Effect::LoadConfig);
                         Ok(lines)
                     }
                     Err(r) => Err(r),
@@ -54,40 +60,43 @@ impl Mbatchd {
             }
             AdminOp::Reconfig { .. } => match self.site.check(who, Action::Reconfig, "", "") {
                 Ok(()) => {
-                    cx.say(log::Level::Info, format!("reconfiguration asked for by {}", who.user));
+                    context.say(
+                        log::Level::Info,
+                        format!("reconfiguration asked for by {}", who.user),
+                    );
                     self.reconfig.push(conn);
-                    cx.out.push(Effect::LoadConfig);
+                    context.out.push(Effect::LoadConfig);
                     return;
                 }
                 Err(r) => Err(r),
             },
             AdminOp::Shutdown { comment } => match self.site.check(who, Action::Shutdown, "", "") {
                 Ok(()) => {
-                    self.shutdown(cx, conn, &comment);
+                    self.shutdown(context, conn, &comment);
                     return;
                 }
                 Err(r) => Err(r),
             },
         };
         match result {
-            Ok(lines) => cx.reply_durable(conn, ClientMsg::AdminDone { lines }),
-            Err(r) => cx.refuse(conn, r),
+            Ok(lines) => context.reply_durable(conn, ClientMsg::AdminDone { lines }),
+            Err(r) => context.refuse(conn, r),
         }
     }
 
-    fn shutdown(&mut self, cx: &mut StepContext, conn: ConnId, comment: &str) {
+    fn shutdown(&mut self, context: &mut StepContext, conn: ConnId, comment: &str) {
         let (master, message) = (self.me.clone(), comment.to_string());
         // A log that cannot be written must not keep an administrator from a restart.
         if self.log_failed.is_none() {
-            self.emit(cx, Event::MbdDie { master, removed: 0, code: 0, message });
+            self.emit(context, Event::MbdDie { master, removed: 0, code: 0, message });
         }
-        cx.reply_durable(conn, ClientMsg::AdminDone { lines: Vec::new() });
-        cx.out.push(Effect::Exit { code: 0 });
+        context.reply_durable(conn, ClientMsg::AdminDone { lines: Vec::new() });
+        context.out.push(Effect::Exit { code: 0 });
     }
 
     fn host_ctrl(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         open: bool,
         hosts: &[String],
@@ -121,7 +130,7 @@ impl Mbatchd {
                 }
                 lines.push(line(&host, 0));
                 let lock = lock.to_string();
-                self.emit(cx, Event::HostCtrl { op, host, uid, user, message, lock });
+                self.emit(context, Event::HostCtrl { op, host, uid, user, message, lock });
             }
         }
         self.sched.changed();
@@ -130,7 +139,7 @@ impl Mbatchd {
 
     /// Why a host cannot be opened so, if it cannot.
     fn keeps_shut(&self, host: &str, open: bool, lock: &str) -> Option<String> {
-        let locks = self.state.host_ctl_of(host).map(|c| &c.locks);
+        let locks = self.state.host_control_of(host).map(|c| &c.locks);
         let has = |lock: &str| locks.is_some_and(|l| l.contains(lock));
         match (open, lock) {
             (true, "") => {
@@ -145,7 +154,7 @@ impl Mbatchd {
 
     fn queue_ctrl(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         op: QueueOp,
         queues: &[String],
@@ -176,7 +185,7 @@ impl Mbatchd {
                 lines.push(line(&queue, 0));
                 let (uid, user) = (who.uid, who.user.clone());
                 let message = comment.to_string();
-                self.emit(cx, Event::QueueCtrl { op, queue, uid, user, message });
+                self.emit(context, Event::QueueCtrl { op, queue, uid, user, message });
             }
         }
         self.eligible_all();

@@ -112,14 +112,14 @@ impl Mbatchd {
     /// Has this daemon log otherwise, or those of hosts.
     pub(crate) fn set_logging(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         hosts: &[String],
         set: Logging,
     ) -> Result<Vec<AdminLine>, Refusal> {
         self.site.check(who, Action::Logging, "", "")?;
         if hosts.is_empty() {
-            cx.out.push(Effect::Logging(set));
+            context.out.push(Effect::Logging(set));
             return Ok(vec![row(&self.me, "")]);
         }
         let mut lines = Vec::new();
@@ -132,7 +132,7 @@ impl Mbatchd {
                 let i = self.site.host_id(&host);
                 match i.and_then(|i| self.links.hosts[i].up()) {
                     Some(conn) => {
-                        cx.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));
+                        context.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));
                         lines.push(row(&host, ""));
                     }
                     None => {

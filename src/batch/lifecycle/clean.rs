@@ -24,24 +24,25 @@ const CARRIED_FREELY: u64 = 4000;
 const SPOOL_GONE: u64 = 256 << 20;
 
 impl Mbatchd {
-    pub(crate) fn housekeep(&mut self, cx: &mut StepContext) {
-        self.clean_due(cx);
-        self.switch_due(cx);
+    pub(crate) fn housekeep(&mut self, context: &mut StepContext) {
+        self.clean_due(context);
+        self.switch_due(context);
     }
 
     /// Is there a finished job to be taken out of memory?
-    fn clean_due(&mut self, cx: &mut StepContext) {
+    fn clean_due(&mut self, context: &mut StepContext) {
         let period = self.site.params().clean_period as i64;
         let Some((ended, _)) = self.state.ended().next() else {
-            self.keep.timer = None;
+            self.retention.timer = None;
             return;
         };
         let due = ended + period;
-        if due <= cx.now.secs() {
+        if due <= context.now.secs() {
             self.works.cleaning = true;
-            self.keep.timer = None;
+            self.retention.timer = None;
         } else {
-            self.keep.timer = Some(cx.now.mono_of_wall(due).max(cx.now.mono_us + 1000));
+            self.retention.timer =
+                Some(context.now.mono_of_wall(due).max(context.now.mono_us + 1000));
         }
     }
 
@@ -52,13 +53,13 @@ impl Mbatchd {
 
     /// Takes some finished jobs out of memory. A job that a pending job or a wait still names
     /// stays.
-    pub(crate) fn clean_unit(&mut self, cx: &mut StepContext) {
-        let now = cx.now.secs();
+    pub(crate) fn clean_unit(&mut self, context: &mut StepContext) {
+        let now = context.now.secs();
         let period = self.site.params().clean_period as i64;
         for _ in 0..UNIT {
             let Some((ended, id)) = self.state.take_ended(now - period) else {
                 self.works.cleaning = false;
-                return self.clean_due(cx);
+                return self.clean_due(context);
             };
             let Some(job) = self.state.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
@@ -75,49 +76,49 @@ impl Mbatchd {
                 self.state.put_back_ended(now.saturating_add(again), id);
                 continue;
             }
-            self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
+            self.emit(context, Event::JobClean { at: JobRef { job: id, idx: 0 } });
         }
     }
 
-    fn may_switch(&self, cx: &StepContext) -> bool {
+    fn may_switch(&self, context: &StepContext) -> bool {
         let p = self.site.params();
         let many = self.state.finished() >= p.max_job_num.max(1)
-            && self.keep.written + CARRIED_FREELY >= self.keep.carried;
+            && self.retention.written + CARRIED_FREELY >= self.retention.carried;
         let min = p.min_switch_period * US;
-        let too_soon = self.keep.last_switch.is_some_and(|t| t + min > cx.now.mono_us);
+        let too_soon = self.retention.last_switch.is_some_and(|t| t + min > context.now.mono_us);
         (many || self.state.space().gone() >= SPOOL_GONE)
-            && !self.keep.switching
-            && cx.now.mono_us >= self.keep.not_before
+            && !self.retention.switching
+            && context.now.mono_us >= self.retention.not_before
             && !too_soon
     }
 
     /// Begins to count what a switch would carry over, where one is due.
-    fn switch_due(&mut self, cx: &mut StepContext) {
-        if self.works.count.is_none() && self.may_switch(cx) {
+    fn switch_due(&mut self, context: &mut StepContext) {
+        if self.works.count.is_none() && self.may_switch(context) {
             self.works.count = Some(Count::begin(self.spool.spool));
         }
     }
 
     /// All was counted: the switch.
-    pub(crate) fn switch_counted(&mut self, cx: &mut StepContext, count: &Count) {
-        self.keep.switching = true;
+    pub(crate) fn switch_counted(&mut self, context: &mut StepContext, count: &Count) {
+        self.retention.switching = true;
         let last_job = self.state.next_job().saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
-        self.emit(cx, Event::LogSwitch { last_job });
-        let head = self.switch_head(cx.now.secs());
+        self.emit(context, Event::LogSwitch { last_job });
+        let head = self.switch_head(context.now.secs());
         let live: Vec<u32> = self.state.each_job().map(|job| job.id).collect();
-        (self.keep.written, self.keep.carried) = (0, count.carried);
+        (self.retention.written, self.retention.carried) = (0, count.carried);
         self.spool.spool += 1;
         self.spool.at = 0;
         self.envs.clear();
         let (spool, oldest_spool) = (self.spool.spool, count.oldest.min(self.spool.spool));
-        cx.out.push(Effect::Switch { live, head, spool, oldest_spool });
+        context.out.push(Effect::Switch { live, head, spool, oldest_spool });
     }
 
     /// Counts anew from here what is written beside what is carried over.
     pub(crate) fn note_carried(&mut self) {
-        self.keep.written = 0;
-        self.keep.carried = self.state.each_job().map(records_of).sum();
+        self.retention.written = 0;
+        self.retention.carried = self.state.each_job().map(records_of).sum();
     }
 
     /// The oldest spool file that a job needs. Later additions of the job are in newer files.
@@ -138,7 +139,7 @@ impl Mbatchd {
         if self.state.started_at() > 0 {
             head.push(Record { time: self.state.started_at(), event: self.start_event() });
         }
-        for (id, c) in self.state.queue_ctls() {
+        for (id, c) in self.state.queue_controls() {
             let queue = self.state.names().queue(id);
             let mut put = |op| {
                 let (uid, user) = c.by.clone();
@@ -153,7 +154,7 @@ impl Mbatchd {
                 put(Ctrl::Inactivate);
             }
         }
-        for (id, c) in self.state.host_ctls() {
+        for (id, c) in self.state.host_controls() {
             let host = self.state.names().host(id);
             let locks = c.closed.then(String::new).into_iter().chain(c.locks.iter().cloned());
             for lock in locks {
@@ -174,14 +175,14 @@ impl Mbatchd {
         head
     }
 
-    pub(crate) fn switched(&mut self, cx: &mut StepContext, ok: bool) {
-        self.keep.switching = false;
+    pub(crate) fn switched(&mut self, context: &mut StepContext, ok: bool) {
+        self.retention.switching = false;
         if ok {
-            self.keep.last_switch = Some(cx.now.mono_us);
+            self.retention.last_switch = Some(context.now.mono_us);
         } else {
-            self.keep.not_before = cx.now.after(SWITCH_RETRY);
-            self.keep.carried = 0;
-            cx.say(log::Level::Error, "lsb.events could not be switched; tried again later");
+            self.retention.not_before = context.now.after(SWITCH_RETRY);
+            self.retention.carried = 0;
+            context.say(log::Level::Error, "lsb.events could not be switched; tried again later");
         }
     }
 }

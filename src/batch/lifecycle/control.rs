@@ -49,7 +49,7 @@ fn never(at: JobRef) -> JobKey {
 
 impl Mbatchd {
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
-    pub(crate) fn clean_bulk(&mut self, cx: &mut StepContext, c: &Control, id: u32) {
+    pub(crate) fn clean_bulk(&mut self, context: &mut StepContext, c: &Control, id: u32) {
         let Some(t) =
             self.state.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
         else {
@@ -57,22 +57,27 @@ impl Mbatchd {
         };
         let never_ran = t.exit_unstarted == t.total && t.cleaned == 0;
         if never_ran && !self.is_named(id) {
-            self.emit(cx, Event::JobClean { at: JobRef { job: id, idx: 0 } });
+            self.emit(context, Event::JobClean { at: JobRef { job: id, idx: 0 } });
         }
     }
 
     /// An administrator lets a job go whose history is incomplete.
-    pub(crate) fn release(&mut self, cx: &mut StepContext, who: &Caller, at: JobRef) -> i32 {
+    pub(crate) fn release(&mut self, context: &mut StepContext, who: &Caller, at: JobRef) -> i32 {
         if self.site.check(who, Action::ReleaseDamaged, "", "").is_err() {
             return err::PERMISSION;
         }
-        self.emit(cx, Event::Release { at, uid: who.uid, user: who.user.clone() });
+        self.emit(context, Event::Release { at, uid: who.uid, user: who.user.clone() });
         0
     }
 
     /// A request is repeated that was carried out on this element: done, but for what a crash
     /// cut off between two records of one action.
-    pub(crate) fn control_again(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
+    pub(crate) fn control_again(
+        &mut self,
+        context: &mut StepContext,
+        a: &Asked,
+        at: JobRef,
+    ) -> i32 {
         let elem = self.state.elem(at);
         let pending = elem.is_none_or(|e| matches!(e.state, ElemState::Pend(_)));
         let view = self.state.job(at.job).and_then(|j| j.view(at.idx));
@@ -87,13 +92,13 @@ impl Mbatchd {
             Verb::Switch { .. } | Verb::Move { .. } => true,
             Verb::Requeue(_) => false,
         };
-        if open { self.control_one(cx, a, at) } else { 0 }
+        if open { self.control_one(context, a, at) } else { 0 }
     }
 
-    pub(crate) fn control_one(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
+    pub(crate) fn control_one(&mut self, context: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
         let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
-            return self.requeue_one(cx, a, *which, at);
+            return self.requeue_one(context, a, *which, at);
         }
         let (state, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
@@ -107,24 +112,24 @@ impl Mbatchd {
             },
         };
         match (verb, key) {
-            (Verb::Kill | Verb::Remove, None) => self.kill_pending(cx, a, at),
+            (Verb::Kill | Verb::Remove, None) => self.kill_pending(context, a, at),
             (Verb::Kill, Some(key)) => {
-                self.signal_event(cx, a, at, JobAction::Kill, key);
-                self.act_on(cx, key, Act::Terminate { exit_info: a.killed() });
+                self.signal_event(context, a, at, JobAction::Kill, key);
+                self.act_on(context, key, Act::Terminate { exit_info: a.killed() });
             }
-            (Verb::Remove, Some(key)) => self.remove(cx, a, at, key),
+            (Verb::Remove, Some(key)) => self.remove(context, a, at, key),
             (Verb::Signal { number, .. }, None) => {
                 if !ENDING_SIGNALS.contains(number) {
                     return err::NOT_STARTED;
                 }
-                self.kill_pending(cx, a, at);
+                self.kill_pending(context, a, at);
             }
             (Verb::Signal { number, .. }, Some(key)) => {
-                self.signal_event(cx, a, at, JobAction::of_signal(*number), key);
-                self.act_on(cx, key, Act::Signal { number: *number });
+                self.signal_event(context, a, at, JobAction::of_signal(*number), key);
+                self.act_on(context, key, Act::Signal { number: *number });
             }
-            (Verb::Stop, None) => self.stop_pending(cx, a, at, held),
-            (Verb::Stop, Some(key)) => self.stop_running(cx, a, at, key, state),
+            (Verb::Stop, None) => self.stop_pending(context, a, at, held),
+            (Verb::Stop, Some(key)) => self.stop_running(context, a, at, key, state),
             (Verb::Resume, None) => {
                 let locked =
                     held == Some(PendReason::AdminStop) && !self.site.params().enable_user_resume;
@@ -132,69 +137,75 @@ impl Mbatchd {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
-                    self.signal_event(cx, a, at, JobAction::Resume, never(at));
-                    self.pend_event(cx, at, JobState::Pend, PendReason::Resumed);
+                    self.signal_event(context, a, at, JobAction::Resume, never(at));
+                    self.pend_event(context, at, JobState::Pend, PendReason::Resumed);
                 }
             }
-            (Verb::Resume, Some(key)) => return self.resume_running(cx, a, at, key),
+            (Verb::Resume, Some(key)) => return self.resume_running(context, a, at, key),
             (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_), _) => {}
         }
         0
     }
 
-    fn kill_pending(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef) {
-        self.signal_event(cx, a, at, JobAction::Kill, never(at));
-        self.end_unstarted(cx, at, a.killed(), a.as_done());
+    fn kill_pending(&mut self, context: &mut StepContext, a: &Asked, at: JobRef) {
+        self.signal_event(context, a, at, JobAction::Kill, never(at));
+        self.end_unstarted(context, at, a.killed(), a.as_done());
     }
 
     /// Holds a pending element. After a stop by an administrator the owner cannot resume it, even
     /// if he had stopped it himself before.
     fn stop_pending(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         a: &Asked,
         at: JobRef,
         held: Option<PendReason>,
     ) {
         let why = if a.by_admin { PendReason::AdminStop } else { PendReason::UserStop };
         if held.is_none() || (a.by_admin && held != Some(why)) {
-            self.signal_event(cx, a, at, JobAction::Stop, never(at));
-            self.pend_event(cx, at, JobState::Psusp, why);
+            self.signal_event(context, a, at, JobAction::Stop, never(at));
+            self.pend_event(context, at, JobState::Psusp, why);
         }
     }
 
     /// -r: out of the system at once, whether its host answers or not.
-    fn remove(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) {
-        self.signal_event(cx, a, at, JobAction::Remove, key);
+    fn remove(&mut self, context: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) {
+        self.signal_event(context, a, at, JobAction::Remove, key);
         let info = a.killed_by_force();
-        self.act_on(cx, key, Act::Terminate { exit_info: info });
-        self.end_unasked(cx, key, info, false);
+        self.act_on(context, key, Act::Terminate { exit_info: info });
+        self.end_unasked(context, key, info, false);
     }
 
     fn stop_running(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         a: &Asked,
         at: JobRef,
         key: JobKey,
         state: JobState,
     ) {
         let why = if a.by_admin { susp::ADMIN } else { susp::USER };
-        self.signal_event(cx, a, at, JobAction::Stop, key);
+        self.signal_event(context, a, at, JobAction::Stop, key);
         if state == JobState::Ususp {
             // its owner has stopped it: from now on it is not he who resumes it
             if a.by_admin {
-                self.phase_event(cx, at, key.attempt, JobState::Ususp, why);
+                self.phase_event(context, at, key.attempt, JobState::Ususp, why);
             }
             return;
         }
         if let Some(run) = self.state.running_mut(key) {
             run.soft.asked = Some(why);
         }
-        self.act_on(cx, key, Act::Suspend);
+        self.act_on(context, key, Act::Suspend);
     }
 
-    fn resume_running(&mut self, cx: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) -> i32 {
+    fn resume_running(
+        &mut self,
+        context: &mut StepContext,
+        a: &Asked,
+        at: JobRef,
+        key: JobKey,
+    ) -> i32 {
         let phase = self.state.running(key).map(|r| r.phase);
         let admin = self.site.is_admin(&a.who.user) || a.by_admin;
         if phase == Some(Phase::Ususp(susp::ADMIN))
@@ -208,30 +219,30 @@ impl Mbatchd {
         // a stop that is on its way is taken back
         let asked = self.state.running(key).and_then(|r| r.soft.asked);
         if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
-            self.signal_event(cx, a, at, JobAction::Resume, key);
+            self.signal_event(context, a, at, JobAction::Resume, key);
         }
         if let Some(Phase::Ususp(_)) = phase {
-            self.signal_event(cx, a, at, JobAction::Resume, key);
+            self.signal_event(context, a, at, JobAction::Resume, key);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };
-            self.phase_event(cx, at, key.attempt, JobState::Ssusp, why);
+            self.phase_event(context, at, key.attempt, JobState::Ssusp, why);
         }
         if shut {
             if let Some(run) = self.state.running_mut(key) {
                 run.soft.asked = None;
             }
-            self.shut_job(cx, key);
+            self.shut_job(context, key);
             return 0;
         }
         if let Some(run) = self.state.running_mut(key) {
             run.soft.asked = Some(0);
         }
-        self.act_on(cx, key, Act::Resume);
+        self.act_on(context, key, Act::Resume);
         0
     }
 
     pub(crate) fn signal_event(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         a: &Asked,
         at: JobRef,
         action: JobAction,
@@ -251,19 +262,25 @@ impl Mbatchd {
             bulk: kill && a.c.bulk,
             request: a.c.request.clone(),
         };
-        self.emit(cx, Event::JobSignal(Box::new(s)));
+        self.emit(context, Event::JobSignal(Box::new(s)));
     }
 
-    fn pend_event(&mut self, cx: &mut StepContext, at: JobRef, state: JobState, why: PendReason) {
+    fn pend_event(
+        &mut self,
+        context: &mut StepContext,
+        at: JobRef,
+        state: JobState,
+        why: PendReason,
+    ) {
         let s =
             JobStatus { at, status: state.into(), reason: why.number(), ..JobStatus::default() };
-        self.emit(cx, Event::JobStatus(Box::new(s)));
+        self.emit(context, Event::JobStatus(Box::new(s)));
     }
 
     /// One job or element goes back to the queue: at once when it is over, else after its end.
     pub(crate) fn requeue_one(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         a: &Asked,
         which: Requeue,
         at: JobRef,
@@ -281,7 +298,7 @@ impl Mbatchd {
                 ElemState::Pend(p) if p.reason == Some(PendReason::Requeued) => err::REQUEUED,
                 ElemState::Pend(_) => err::NOT_STARTED,
                 ElemState::End(e) if (e.done && which.done) || (!e.done && which.exit) => {
-                    self.requeue_asked(cx, at, held, &a.c.request);
+                    self.requeue_asked(context, at, held, &a.c.request);
                     0
                 }
                 ElemState::End(_) => err::JOB_FINISH,
@@ -294,9 +311,9 @@ impl Mbatchd {
                         (true, false) => Requeued::HeldByOwner,
                         (true, true) => Requeued::HeldByAdmin,
                     };
-                    self.signal_event(cx, a, at, JobAction::Requeue(to), key);
+                    self.signal_event(context, a, at, JobAction::Requeue(to), key);
                     let info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
-                    self.act_on(cx, key, Act::Terminate { exit_info: info });
+                    self.act_on(context, key, Act::Terminate { exit_info: info });
                     0
                 }
             },

@@ -38,7 +38,7 @@ impl Mbatchd {
     /// Begins a request that has passed its checks, and does it where that takes no time.
     pub(crate) fn begin_control(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         c: Control,
@@ -46,7 +46,7 @@ impl Mbatchd {
         let weight = 1 + c.select.ids.iter().map(|id| 1 + id.elems.len()).sum::<usize>();
         self.works.forget_request(who.uid, &c.request);
         if let Err(r) = self.works.room(conn, who.uid, weight) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         let s = &c.select;
         let source = match (s.ids.is_empty(), s.all) {
@@ -70,11 +70,11 @@ impl Mbatchd {
             acted: 0,
             written: 0,
             scan: None,
-            said: cx.now.mono_us,
+            said: context.now.mono_us,
             c,
         });
         for _ in 0..UNITS_AT_ONCE {
-            match self.control_unit(cx, work) {
+            match self.control_unit(context, work) {
                 Some(left) => work = left,
                 None => return,
             }
@@ -85,25 +85,25 @@ impl Mbatchd {
     /// Does a unit; gives the work back unless it is whole.
     pub(crate) fn control_unit(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         mut work: Box<ControlWork>,
     ) -> Option<Box<ControlWork>> {
         let (mut fuel, mut looks) = (UNIT, UNIT_LOOKS);
         while fuel > 0 && looks > 0 {
-            let before = cx.out.len();
+            let before = context.out.len();
             if let Some(job) = work.job.take() {
-                work.job = self.control_on(cx, &mut work, job, &mut fuel, &mut looks);
+                work.job = self.control_on(context, &mut work, job, &mut fuel, &mut looks);
             } else if !self.next_job(&mut work, &mut fuel, &mut looks) {
                 self.works.end_scan(&mut work);
-                self.answer_control(cx, &mut work, false);
+                self.answer_control(context, &mut work, false);
                 return None;
             }
-            work.written += log_bytes(&cx.out[before..]);
+            work.written += log_bytes(&context.out[before..]);
             if let Some(why) = work.beyond(self.works.log_most()) {
                 self.works.end_scan(&mut work);
-                self.answer_control(cx, &mut work, true);
+                self.answer_control(context, &mut work, true);
                 if let Some(conn) = work.conn {
-                    cx.refuse(conn, why);
+                    context.refuse(conn, why);
                 }
                 return None;
             }
@@ -115,13 +115,13 @@ impl Mbatchd {
             work.outcomes.truncate(MAX_OUTCOMES);
         }
         let full = work.outcomes.len() >= OUTCOMES_PIECE;
-        if work.c.pieces && (full || cx.now.mono_us >= work.said + WORD_US) {
-            self.answer_control(cx, &mut work, true);
+        if work.c.pieces && (full || context.now.mono_us >= work.said + WORD_US) {
+            self.answer_control(context, &mut work, true);
         }
         Some(work)
     }
 
-    fn answer_control(&mut self, cx: &mut StepContext, work: &mut ControlWork, more: bool) {
+    fn answer_control(&mut self, context: &mut StepContext, work: &mut ControlWork, more: bool) {
         let mut outcomes = std::mem::take(&mut work.outcomes);
         if !work.c.pieces {
             outcomes.truncate(MAX_OUTCOMES);
@@ -130,8 +130,8 @@ impl Mbatchd {
         if more && !work.c.pieces {
             return;
         }
-        (work.said, work.waits) = (cx.now.mono_us, more);
-        cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more });
+        (work.said, work.waits) = (context.now.mono_us, more);
+        context.reply_durable(conn, ClientMsg::Controlled { outcomes, more });
     }
 
     /// Takes the next job that is meant, or looks for it; false: there is none.
@@ -245,7 +245,7 @@ impl Mbatchd {
     /// Goes on with a job; gives it back unless it is done.
     fn control_on(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         w: &mut ControlWork,
         mut one: OneJob,
         fuel: &mut usize,
@@ -267,7 +267,7 @@ impl Mbatchd {
                 w.outcomes.push(code);
                 return None;
             }
-            one = match self.control_whole(cx, w, one, fuel, looks) {
+            one = match self.control_whole(context, w, one, fuel, looks) {
                 ControlFlow::Continue(one) => one,
                 ControlFlow::Break(rest) => return rest,
             };
@@ -275,15 +275,15 @@ impl Mbatchd {
         if let Verb::Switch { queue } = &w.c.verb
             && one.sel.elems.is_empty()
         {
-            if !self.fit_parts(cx, &w.who, (id, queue), &mut one.cursor.next, fuel) {
+            if !self.fit_parts(context, &w.who, (id, queue), &mut one.cursor.next, fuel) {
                 return Some(one);
             }
             w.outcomes.push(Outcome::new(whole, 0));
             return None;
         }
         match w.c.verb {
-            Verb::Switch { .. } => self.switch_some(cx, w, &mut one, fuel),
-            _ => self.control_elements(cx, w, &mut one, told_once, fuel, looks),
+            Verb::Switch { .. } => self.switch_some(context, w, &mut one, fuel),
+            _ => self.control_elements(context, w, &mut one, told_once, fuel, looks),
         }
         let over = self.state.job(id).is_none_or(|job| one.cursor.over(job, &one.sel));
         if !over {
@@ -292,7 +292,7 @@ impl Mbatchd {
         if told_once && !matches!(w.c.verb, Verb::Switch { .. }) {
             w.outcomes.push(Outcome::new(whole, one.best));
         }
-        self.clean_bulk(cx, &w.c, id);
+        self.clean_bulk(context, &w.c, id);
         None
     }
 
@@ -300,7 +300,7 @@ impl Mbatchd {
     /// the turn, with the job where it is not dealt with yet.
     fn control_whole(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         w: &mut ControlWork,
         mut one: OneJob,
         fuel: &mut usize,
@@ -310,7 +310,7 @@ impl Mbatchd {
         match &w.c.verb {
             Verb::Move { top, position } => {
                 let to = (*top, *position);
-                let moved = self.reposition(cx, &w.who, &one.sel, to, &mut w.scan, looks);
+                let moved = self.reposition(context, &w.who, &one.sel, to, &mut w.scan, looks);
                 w.outcomes.push(match moved {
                     Moved::Later => return ControlFlow::Break(Some(one)),
                     Moved::To(place) => Outcome { id: whole, code: 0, place },
@@ -321,7 +321,7 @@ impl Mbatchd {
             }
             Verb::Switch { queue } if one.sel.elems.is_empty() => {
                 let told = w.outcomes.len();
-                self.switch(cx, &w.who, &one.sel, queue, &mut w.outcomes);
+                self.switch(context, &w.who, &one.sel, queue, &mut w.outcomes);
                 w.acted += 1;
                 one.cursor.next = 1;
                 one.best = w.outcomes.drain(told..).next().map_or(0, |o| o.code);
@@ -332,7 +332,7 @@ impl Mbatchd {
                 ControlFlow::Continue(one)
             }
             Verb::Resume if self.state.job(whole.job).is_some_and(held_for_damage) => {
-                let code = self.release(cx, &w.who, whole);
+                let code = self.release(context, &w.who, whole);
                 w.outcomes.push(Outcome::new(whole, code));
                 ControlFlow::Break(None)
             }
@@ -355,7 +355,7 @@ impl Mbatchd {
     /// Acts on elements, one after the other.
     fn control_elements(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         w: &mut ControlWork,
         one: &mut OneJob,
         told_once: bool,
@@ -372,8 +372,8 @@ impl Mbatchd {
             let known = job.view(idx).is_some();
             let asked = Asked { who: &w.who, c: &w.c, by_admin: one.by_admin };
             let code = match (known, again) {
-                (true, false) => self.control_one(cx, &asked, at),
-                (true, true) => self.control_again(cx, &asked, at),
+                (true, false) => self.control_one(context, &asked, at),
+                (true, true) => self.control_again(context, &asked, at),
                 (false, true) => 0,
                 (false, false) => err::NO_JOB,
             };
@@ -388,7 +388,7 @@ impl Mbatchd {
     /// bswitch of some elements.
     fn switch_some(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         w: &mut ControlWork,
         one: &mut OneJob,
         fuel: &mut usize,
@@ -408,7 +408,7 @@ impl Mbatchd {
         let sel =
             IdSel { job: one.sel.job, elems: crate::batch::state::element_groups::ranges(some) };
         if let Verb::Switch { queue } = &w.c.verb {
-            self.switch(cx, &w.who, &sel, queue, &mut w.outcomes);
+            self.switch(context, &w.who, &sel, queue, &mut w.outcomes);
         }
     }
 
@@ -479,7 +479,7 @@ impl Mbatchd {
 
     pub(crate) fn control(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         mut c: Control,
@@ -490,16 +490,16 @@ impl Mbatchd {
             c.verb = Verb::Kill;
         }
         if let Err(r) = self.log_works().and_then(|()| self.check_select(&c.select)) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         if c.reason.chars().count() > MAX_REASON {
-            return cx.refuse(conn, Refusal::new(err::BAD_ARG));
+            return context.refuse(conn, Refusal::new(err::BAD_ARG));
         }
         if let Verb::Switch { queue } = &c.verb
             && self.site.find_queue(queue).is_none()
         {
-            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
+            return context.refuse(conn, Refusal::about(err::BAD_QUEUE, queue));
         }
-        self.begin_control(cx, conn, who, c);
+        self.begin_control(context, conn, who, c);
     }
 }

@@ -7,9 +7,9 @@ use crate::model::time::US;
 
 impl Mbatchd {
     /// One unit of looking at the elements of arrays.
-    pub(crate) fn sweep_unit(&mut self, cx: &mut StepContext) {
+    pub(crate) fn sweep_unit(&mut self, context: &mut StepContext) {
         if let Some(id) = self.deps.sweep_unit(&self.state) {
-            self.end_orphans(cx, id);
+            self.end_orphans(context, id);
             self.refresh(id);
             self.sched.needed = true;
         }
@@ -18,16 +18,16 @@ impl Mbatchd {
     /// Looks at the conditions that name what has changed, EVALUATE_JOB_DEPENDENCY of them in
     /// one turn, and about as many as EVALUATE_JOB_DEPENDENCY_TIMEOUT has time for; at waits too.
     /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
-    pub(crate) fn settle(&mut self, cx: &mut StepContext) {
+    pub(crate) fn settle(&mut self, context: &mut StepContext) {
         let params = self.site.params();
         let bounded =
             params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
         let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
         if let Some(ms) = params.evaluate_timeout_ms {
             let most = ms.saturating_mul(US / 1000);
-            left = left.min(self.deps.share(cx.now.mono_us, most));
+            left = left.min(self.deps.share(context.now.mono_us, most));
         }
-        self.settle_some(cx, left);
+        self.settle_some(context, left);
     }
 
     /// Are conditions left that are looked at unit by unit?
@@ -39,14 +39,14 @@ impl Mbatchd {
     }
 
     /// One unit of the work with these jobs.
-    pub(crate) fn settle_unit(&mut self, cx: &mut StepContext) {
-        self.settle_some(cx, SETTLED_AT_ONCE);
+    pub(crate) fn settle_unit(&mut self, context: &mut StepContext) {
+        self.settle_some(context, SETTLED_AT_ONCE);
     }
 
-    fn settle_some(&mut self, cx: &mut StepContext, mut left: u32) {
+    fn settle_some(&mut self, context: &mut StepContext, mut left: u32) {
         loop {
             while let Some((job, elements)) = self.deps.next_changed() {
-                self.settle_job(cx, job, &elements);
+                self.settle_job(context, job, &elements);
             }
             if left == 0 {
                 return self.deps.turn_over();
@@ -54,18 +54,18 @@ impl Mbatchd {
             let Some((id, elements)) = self.deps.next_to_look_at() else { return };
             left -= 1;
             self.deps.named_changed(&self.state, id, &elements);
-            self.end_orphans(cx, id);
+            self.end_orphans(context, id);
             self.refresh(id);
             self.sched.needed = true;
         }
     }
 
-    fn settle_job(&mut self, cx: &mut StepContext, changed: u32, elements: &[u32]) {
-        self.wait_changed(cx, changed);
-        self.watch_changed(cx, changed);
+    fn settle_job(&mut self, context: &mut StepContext, changed: u32, elements: &[u32]) {
+        self.wait_changed(context, changed);
+        self.watch_changed(context, changed);
         self.deps.forget_ended(&self.state, changed);
         // one that was held may have become an orphan meanwhile
-        self.end_orphans(cx, changed);
+        self.end_orphans(context, changed);
         self.deps.job_changed(&self.state, changed, elements);
     }
 }

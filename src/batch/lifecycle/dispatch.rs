@@ -7,25 +7,25 @@ use crate::model::event::{Event, JobStart};
 
 impl Mbatchd {
     /// Runs a pass if one is due.
-    pub(crate) fn schedule_due(&mut self, cx: &mut StepContext) {
+    pub(crate) fn schedule_due(&mut self, context: &mut StepContext) {
         // what is due is due when all jobs were looked at
         if self.works.refill.is_some() {
             return;
         }
-        for id in self.sched.begun(cx.now) {
+        for id in self.sched.begun(context.now) {
             self.refresh(id);
             self.sched.needed = true;
         }
         for _ in 0..DUE_PER_TURN {
-            let Some(at) = self.sched.next_lone(cx.now) else { break };
+            let Some(at) = self.sched.next_lone(context.now) else { break };
             self.refresh_at(at);
             self.sched.needed = true;
         }
-        if self.sched.begin_pass(cx.now) {
+        if self.sched.begin_pass(context.now) {
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
                 fuel.spend_decision();
-                self.dispatch(cx, decision);
+                self.dispatch(context, decision);
             }
             self.sched.end_turn();
         }
@@ -36,12 +36,12 @@ impl Mbatchd {
         sched.next_decision(&view, fuel)
     }
 
-    fn dispatch(&mut self, cx: &mut StepContext, decision: Decision) {
+    fn dispatch(&mut self, context: &mut StepContext, decision: Decision) {
         let Decision { at, hosts, req } = decision;
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         for (host, _) in &hosts {
-            self.links.hosts[*host].last_dispatch = Some(cx.now.mono_us);
+            self.links.hosts[*host].last_dispatch = Some(context.now.mono_us);
         }
         let event = JobStart {
             at,
@@ -51,12 +51,12 @@ impl Mbatchd {
             eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
             boot: self.links.hosts[first].boot_id.clone(),
         };
-        self.emit(cx, Event::JobStart(Box::new(event)));
+        self.emit(context, Event::JobStart(Box::new(event)));
         for (host, _) in hosts {
             let (sched, view) = self.sched_and_view();
             sched.host_filled(&view, host);
         }
-        self.send_start(cx, JobKey { job: at.job, idx: at.idx, attempt });
+        self.send_start(context, JobKey { job: at.job, idx: at.idx, attempt });
     }
 }
 

@@ -8,17 +8,17 @@ use crate::proto::client::IdSel;
 
 impl Mbatchd {
     /// One unit of the changes of very many elements.
-    pub(crate) fn elements_unit(&mut self, cx: &mut StepContext) -> Option<()> {
+    pub(crate) fn elements_unit(&mut self, context: &mut StepContext) -> Option<()> {
         let work = self.works.elements.pop_front()?;
         let (job, these) = (work.job, matches!(work.left, Left::These(_)));
         let ends = matches!(work.action, ElementDeed::EndOrphans { .. });
-        if let Some(left) = self.some_elements(cx, work) {
+        if let Some(left) = self.some_elements(context, work) {
             self.works.elements.push_back(left);
         } else if ends {
             self.works.ending.remove(&job);
             // those that became orphans meanwhile; of a whole array all were looked at
             if these {
-                self.end_orphans(cx, job);
+                self.end_orphans(context, job);
             }
         }
         Some(())
@@ -27,7 +27,7 @@ impl Mbatchd {
     /// Does what is to be done to some more elements; gives the work back unless it is whole.
     pub(crate) fn some_elements(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         mut work: ElementWork,
     ) -> Option<ElementWork> {
         let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
@@ -48,9 +48,9 @@ impl Mbatchd {
             };
             let at = JobRef { job: work.job, idx };
             match work.action {
-                ElementDeed::EndOrphans { at_once } => self.end_orphan(cx, at, at_once),
-                ElementDeed::KeepRunWindow => self.keep_run_window(cx, at),
-                ElementDeed::TellLimits => self.tell_limits_of(cx, at),
+                ElementDeed::EndOrphans { at_once } => self.end_orphan(context, at, at_once),
+                ElementDeed::KeepRunWindow => self.keep_run_window(context, at),
+                ElementDeed::TellLimits => self.tell_limits_of(context, at),
             }
         }
         Some(work)
@@ -59,28 +59,28 @@ impl Mbatchd {
     /// Does something to these elements of a job, the first of them at once.
     pub(crate) fn act_on_elements(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         job: u32,
         left: Left,
         action: ElementDeed,
     ) {
-        let left = self.some_elements(cx, ElementWork { job, left, action });
+        let left = self.some_elements(context, ElementWork { job, left, action });
         left.into_iter().for_each(|work| self.works.put_elements(work));
     }
 
     /// A job, or these elements of it, are in another queue than before: what has been started
     /// is as the windows and the thresholds of that queue want it.
-    pub(crate) fn queue_changed(&mut self, cx: &mut StepContext, id: u32, elems: &[u32]) {
+    pub(crate) fn queue_changed(&mut self, context: &mut StepContext, id: u32, elems: &[u32]) {
         let left = match elems {
             [] | [0] => Left::Started(0),
             named => Left::These(named.iter().rev().copied().collect()),
         };
-        self.act_on_elements(cx, id, left, ElementDeed::KeepRunWindow);
+        self.act_on_elements(context, id, left, ElementDeed::KeepRunWindow);
         self.load_checks.look = true;
     }
 
     /// The hosts of a changed job's started elements hear of its limits.
-    pub(crate) fn tell_limits(&mut self, cx: &mut StepContext, id: u32) {
-        self.act_on_elements(cx, id, Left::Started(0), ElementDeed::TellLimits);
+    pub(crate) fn tell_limits(&mut self, context: &mut StepContext, id: u32) {
+        self.act_on_elements(context, id, Left::Started(0), ElementDeed::TellLimits);
     }
 }

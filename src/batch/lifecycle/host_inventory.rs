@@ -24,7 +24,7 @@ impl Mbatchd {
     /// One piece of what a host knows of.
     pub(crate) fn inventory_piece(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         (i, conn): (HostId, ConnId),
         boot_id: String,
         tasks: &[TaskState],
@@ -40,22 +40,22 @@ impl Mbatchd {
         if told.len() > MAX_INVENTORY {
             let most = MAX_INVENTORY;
             let text = format!("sbatchd of <{}> tells of more than {most} attempts", h.name);
-            cx.say(log::Level::Warn, format!("{text}; closed"));
-            cx.out.push(Effect::Close { conn });
-            return self.net_closed(cx, conn);
+            context.say(log::Level::Warn, format!("{text}; closed"));
+            context.out.push(Effect::Close { conn });
+            return self.net_closed(context, conn);
         }
         for t in tasks {
-            self.task_state(cx, i, t);
+            self.task_state(context, i, t);
             // an order that told of changed limits may have been lost
             if self.state.modifications().has(t.key.job) && self.state.running(t.key).is_some() {
-                self.tell_limits_of(cx, t.key.job_ref());
+                self.tell_limits_of(context, t.key.job_ref());
             }
         }
         if !more {
             let told = self.links.hosts[i].told.take().unwrap_or_default();
             let keys = self.missing(i, &told);
             self.works.drop_missing(conn);
-            self.some_missing(cx, i, Missing { conn, keys, told });
+            self.some_missing(context, i, Missing { conn, keys, told });
         }
     }
 
@@ -84,20 +84,20 @@ impl Mbatchd {
     }
 
     /// One unit of what hosts do not know of.
-    pub(crate) fn missing_unit(&mut self, cx: &mut StepContext) -> Option<()> {
+    pub(crate) fn missing_unit(&mut self, context: &mut StepContext) -> Option<()> {
         let work = self.works.next_missing()?;
         // its connection is gone: the next inventory tells
         if let Some(i) = self.links.host_by_conn(work.conn) {
-            self.some_missing(cx, i, work);
+            self.some_missing(context, i, work);
         }
         Some(())
     }
 
     /// Settles some; after the last the host is ready.
-    fn some_missing(&mut self, cx: &mut StepContext, i: HostId, mut work: Missing) {
+    fn some_missing(&mut self, context: &mut StepContext, i: HostId, mut work: Missing) {
         for _ in 0..UNIT {
             let Some(key) = work.keys.pop() else { break };
-            self.settle_missing(cx, i, key);
+            self.settle_missing(context, i, key);
         }
         if !work.keys.is_empty() {
             return self.works.put_missing(work);
@@ -107,29 +107,30 @@ impl Mbatchd {
     }
 
     /// The host does not know an attempt.
-    fn settle_missing(&mut self, cx: &mut StepContext, i: HostId, key: JobKey) {
+    fn settle_missing(&mut self, context: &mut StepContext, i: HostId, key: JobKey) {
         let Some(run) = self.started(key.job_ref()).filter(|run| run.key == key) else {
             // what ran after it has failed
-            return self.posted(cx, &TaskState { key, post: Post::Failed, ..TaskState::default() });
+            return self
+                .posted(context, &TaskState { key, post: Post::Failed, ..TaskState::default() });
         };
         let rebooted = *run.boot != *self.links.hosts[i].boot_id;
         if !rebooted && run.phase == RunPhase::Starting {
-            self.known_again(cx, key);
-            self.send_start(cx, key);
+            self.known_again(context, key);
+            self.send_start(context, key);
         } else {
-            self.lost(cx, key, rebooted);
+            self.lost(context, key, rebooted);
         }
     }
 
     /// The end of a started job that its host does not know of.
-    fn lost(&mut self, cx: &mut StepContext, key: JobKey, rebooted: bool) {
+    fn lost(&mut self, context: &mut StepContext, key: JobKey, rebooted: bool) {
         let info = if rebooted { term::HOST_RESTART } else { term::LOST_STATUS };
         let t = TaskState {
             key,
             phase: AttemptPhase::Ended { end: End::Unknown, exit_info: info },
-            time: cx.now.secs(),
+            time: context.now.secs(),
             ..TaskState::default()
         };
-        self.ended(cx, &t, End::Unknown, info);
+        self.ended(context, &t, End::Unknown, info);
     }
 }

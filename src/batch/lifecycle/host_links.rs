@@ -12,47 +12,47 @@ use crate::proto::sbd::{SbdMsg, SbdParams};
 use crate::proto::{Daemon, Msg};
 
 impl Mbatchd {
-    pub(crate) fn net_start(&mut self, cx: &mut StepContext) {
+    pub(crate) fn net_start(&mut self, context: &mut StepContext) {
         self.links.on = true;
         for (_, h) in self.links.hosts.iter_mut() {
-            h.link = Link::down(cx.now);
-            (h.lost, h.given_up) = (Some(cx.now.mono_us), false);
+            h.link = Link::down(context.now);
+            (h.lost, h.given_up) = (Some(context.now.mono_us), false);
         }
         self.links.note_all_due();
         self.unreached.look = true;
         self.look_left();
         if matches!(self.links.lim, Link::Down { .. }) {
-            self.links.lim = Link::down(cx.now);
+            self.links.lim = Link::down(context.now);
         }
     }
 
     /// Closes every link to a sbatchd: nothing that was said over them since the last durable
     /// record holds.
-    pub(crate) fn net_drop_all(&mut self, cx: &mut StepContext) {
+    pub(crate) fn net_drop_all(&mut self, context: &mut StepContext) {
         self.links.on = false;
         for (_, h) in self.links.hosts.iter_mut() {
             if let Some(conn) = h.link.conn() {
                 self.links.conns.remove(&conn);
                 self.peers.remove(&conn);
-                cx.out.push(Effect::Close { conn });
+                context.out.push(Effect::Close { conn });
             }
-            (h.link, h.told) = (Link::down(cx.now), None);
+            (h.link, h.told) = (Link::down(context.now), None);
         }
         self.links.note_all_due();
     }
 
     /// Keeps the links of hosts that are still there.
-    pub(crate) fn net_reconfigured(&mut self, cx: &mut StepContext) {
+    pub(crate) fn net_reconfigured(&mut self, context: &mut StepContext) {
         let mut old: IdMap<HostId, HostRt> = self.links.hosts.drain().into_iter().collect();
         for (id, site) in self.site.hosts.iter() {
-            let new = || HostRt { lost: Some(cx.now.mono_us), ..HostRt::new(&site.def.name) };
+            let new = || HostRt { lost: Some(context.now.mono_us), ..HostRt::new(&site.def.name) };
             self.links.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
         self.links.note_all_due();
         for gone in old.into_values() {
             if let Some(conn) = gone.link.conn() {
                 self.links.conns.remove(&conn);
-                cx.out.push(Effect::Close { conn });
+                context.out.push(Effect::Close { conn });
             }
         }
         self.unreached.look = true;
@@ -60,7 +60,7 @@ impl Mbatchd {
         let params = self.sbd_params();
         for h in self.links.hosts.values() {
             if let Link::Up { conn } | Link::Greeted { conn } = h.link {
-                cx.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
+                context.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
             }
         }
     }
@@ -74,7 +74,7 @@ impl Mbatchd {
         }
     }
 
-    fn dial(&mut self, cx: &mut StepContext, whose: Whose) {
+    fn dial(&mut self, context: &mut StepContext, whose: Whose) {
         let conn = self.links.next_conn;
         self.links.next_conn += 1;
         self.links.conns.insert(conn, whose);
@@ -95,24 +95,24 @@ impl Mbatchd {
         if let Whose::Host(host) = whose {
             self.links.note_due(host);
         }
-        cx.out.push(Effect::Connect { conn, to });
+        context.out.push(Effect::Connect { conn, to });
     }
 
-    pub(crate) fn net_opened(&mut self, cx: &mut StepContext, conn: ConnId) {
+    pub(crate) fn net_opened(&mut self, context: &mut StepContext, conn: ConnId) {
         let Some(&whose) = self.links.conns.get(&conn) else { return };
         match whose {
             Whose::Lim => {
                 self.links.lim = Link::Up { conn };
-                cx.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
+                context.send(conn, Msg::Lim(LimMsg::Subscribe { loads: true }));
                 (self.links.told_alone, self.links.told_at) = (Some(Vec::new()), 0);
-                self.tell_exclusive(cx);
+                self.tell_exclusive(context);
             }
             Whose::Host(i) => {
                 let right = matches!(self.peers.get(&conn), Some(Peer::Daemon { host, .. })
                     if *host == self.links.hosts[i].name);
                 if !right {
-                    cx.say(log::Level::Error, "another host answered than the one dialled");
-                    cx.out.push(Effect::Close { conn });
+                    context.say(log::Level::Error, "another host answered than the one dialled");
+                    context.out.push(Effect::Close { conn });
                     return;
                 }
                 let params = self.sbd_params();
@@ -120,12 +120,12 @@ impl Mbatchd {
                 h.link = Link::Greeted { conn };
                 // it may come back with what was given up
                 let back = std::mem::take(&mut h.given_up);
-                h.last_heard = cx.now.mono_us;
-                h.next_ping = cx.now.after(PING_SECS);
+                h.last_heard = context.now.mono_us;
+                h.next_ping = context.now.after(PING_SECS);
                 self.links.note_due(i);
                 let cluster = self.site.conf.base.name.clone();
                 let hello = SbdMsg::Hello { epoch: self.epoch, cluster, params, pieces: true };
-                cx.send(conn, Msg::Sbd(hello));
+                context.send(conn, Msg::Sbd(hello));
                 if back {
                     self.look_left();
                 }
@@ -133,15 +133,15 @@ impl Mbatchd {
         }
     }
 
-    pub(crate) fn net_failed(&mut self, cx: &mut StepContext, conn: ConnId, why: &str) {
-        cx.say(log::Level::Debug, format!("connection {conn}: {why}"));
-        self.net_closed(cx, conn);
+    pub(crate) fn net_failed(&mut self, context: &mut StepContext, conn: ConnId, why: &str) {
+        context.say(log::Level::Debug, format!("connection {conn}: {why}"));
+        self.net_closed(context, conn);
     }
 
-    pub(crate) fn net_closed(&mut self, cx: &mut StepContext, conn: ConnId) {
+    pub(crate) fn net_closed(&mut self, context: &mut StepContext, conn: ConnId) {
         let Some(whose) = self.links.conns.remove(&conn) else { return };
         self.peers.remove(&conn);
-        let now = cx.now.mono_us;
+        let now = context.now.mono_us;
         if let Whose::Host(i) = whose {
             let h = &mut self.links.hosts[i];
             // what is closed for its silence has been out of reach for as long
@@ -159,7 +159,7 @@ impl Mbatchd {
             _ => REDIAL_FIRST,
         };
         if matches!(link, Link::Up { .. }) {
-            cx.say(log::Level::Warn, format!("lost the connection to a {name}"));
+            context.say(log::Level::Warn, format!("lost the connection to a {name}"));
         }
         *link = Link::Down { at: now + pause, pause };
         match whose {
@@ -172,36 +172,36 @@ impl Mbatchd {
     }
 
     /// Dials what is due, probes what is silent.
-    pub(crate) fn net_tick(&mut self, cx: &mut StepContext) {
+    pub(crate) fn net_tick(&mut self, context: &mut StepContext) {
         if !self.links.on {
             return;
         }
-        let now = cx.now.mono_us;
+        let now = context.now.mono_us;
         if self.links.deadline().is_none_or(|d| d > now) {
             return;
         }
         if matches!(self.links.lim, Link::Down { at, .. } if at <= now) {
-            self.dial(cx, Whose::Lim);
+            self.dial(context, Whose::Lim);
         }
         let silent = PING_SECS * u64::from(self.site.params().max_sbd_fail.max(1)) * US;
         let due = self.links.due.range(..=(now, HostId::MAX));
         let due: Vec<HostId> = due.map(|due| due.1).collect();
         for i in due {
             match self.links.hosts[i].link {
-                Link::Down { at, .. } if at <= now => self.dial(cx, Whose::Host(i)),
+                Link::Down { at, .. } if at <= now => self.dial(context, Whose::Host(i)),
                 Link::Greeted { conn } | Link::Up { conn }
                     if self.links.hosts[i].next_ping <= now =>
                 {
                     let h = &mut self.links.hosts[i];
-                    h.next_ping = cx.now.after(PING_SECS);
+                    h.next_ping = context.now.after(PING_SECS);
                     self.links.note_due(i);
                     let h = &mut self.links.hosts[i];
                     if now.saturating_sub(h.last_heard) > silent {
-                        cx.say(log::Level::Warn, format!("sbatchd on {} is silent", h.name));
-                        cx.out.push(Effect::Close { conn });
-                        self.net_closed(cx, conn);
+                        context.say(log::Level::Warn, format!("sbatchd on {} is silent", h.name));
+                        context.out.push(Effect::Close { conn });
+                        self.net_closed(context, conn);
                     } else {
-                        cx.send(conn, Msg::Ping { n: now });
+                        context.send(conn, Msg::Ping { n: now });
                     }
                 }
                 _ => {}
@@ -210,18 +210,18 @@ impl Mbatchd {
     }
 
     /// The host behind a connection; notes that it is alive.
-    pub(crate) fn host_of(&mut self, cx: &StepContext, conn: ConnId) -> Option<HostId> {
+    pub(crate) fn host_of(&mut self, context: &StepContext, conn: ConnId) -> Option<HostId> {
         match self.links.conns.get(&conn) {
             Some(Whose::Host(i)) => {
-                self.links.hosts[*i].last_heard = cx.now.mono_us;
+                self.links.hosts[*i].last_heard = context.now.mono_us;
                 Some(*i)
             }
             _ => None,
         }
     }
 
-    pub(crate) fn heard(&mut self, cx: &StepContext, conn: ConnId) {
-        let _ = self.host_of(cx, conn);
+    pub(crate) fn heard(&mut self, context: &StepContext, conn: ConnId) {
+        let _ = self.host_of(context, conn);
     }
 
     /// The inventory has been worked through: orders may go out.
@@ -236,9 +236,14 @@ impl Mbatchd {
     }
 
     /// A message of the LIM of this host; another LIM, which has called, is not believed.
-    pub(crate) fn take_lim_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: LimMsg) {
+    pub(crate) fn take_lim_message(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        msg: LimMsg,
+    ) {
         if self.links.conns.get(&conn) != Some(&Whose::Lim) {
-            return self.refuse_caller(cx, conn);
+            return self.refuse_caller(context, conn);
         }
         if let LimMsg::Loads { hosts } = msg {
             for load in hosts {
@@ -262,12 +267,12 @@ impl Mbatchd {
                 self.sched.host_changed(i);
             }
             self.unreached.look |= !self.links.lost.is_empty();
-            cx.say(log::Level::Trace, "loads taken over");
+            context.say(log::Level::Trace, "loads taken over");
         }
     }
 
     /// Has LIM lock the hosts on which exclusive jobs run, and no others.
-    pub(crate) fn tell_exclusive(&mut self, cx: &mut StepContext) {
+    pub(crate) fn tell_exclusive(&mut self, context: &mut StepContext) {
         let Link::Up { conn } = self.links.lim else { return };
         let (told, changes) = (&self.links.told_alone, self.sched.changes());
         let empty = self.state.exclusive().is_empty() && told.as_ref().is_some_and(Vec::is_empty);
@@ -282,7 +287,7 @@ impl Mbatchd {
         if Some(&hosts) != told.as_ref() {
             let names = hosts.iter().map(|h| self.state.names().host(*h).to_string()).collect();
             self.links.told_alone = Some(hosts);
-            cx.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
+            context.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }
     }
 }

@@ -6,21 +6,26 @@ use crate::proto::machine::ConnId;
 use crate::proto::sbd::SbdMsg;
 
 impl Mbatchd {
-    pub(crate) fn take_sbatchd_message(&mut self, cx: &mut StepContext, conn: ConnId, msg: SbdMsg) {
-        let Some(i) = self.host_of(cx, conn) else { return self.refuse_caller(cx, conn) };
+    pub(crate) fn take_sbatchd_message(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        msg: SbdMsg,
+    ) {
+        let Some(i) = self.host_of(context, conn) else { return self.refuse_caller(context, conn) };
         if self.log_failed.is_some() {
             return;
         }
         match msg {
             SbdMsg::Inventory { boot_id, tasks, more } => {
-                self.inventory_piece(cx, (i, conn), boot_id, &tasks, more);
+                self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
             }
-            SbdMsg::State(t) => self.task_state(cx, i, &t),
-            SbdMsg::NeedBlob { at } => self.need_blob(cx, i, conn, at),
+            SbdMsg::State(t) => self.task_state(context, i, &t),
+            SbdMsg::NeedBlob { at } => self.need_blob(context, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
-                let now = cx.now.secs();
+                let now = context.now.secs();
                 if self.standing(i, key) == Standing::Foreign {
-                    self.refuse_report(cx, i, "usage", key.job_ref());
+                    self.refuse_report(context, i, "usage", key.job_ref());
                 } else if let Some(run) = self.state.running_mut(key) {
                     run.soft.usage = usage;
                     run.soft.usage_time = now;
@@ -29,7 +34,7 @@ impl Mbatchd {
                     self.reserve.used(&self.state, key.job_ref());
                 }
             }
-            _ => self.refuse(cx, i, "an order, which hosts do not give"),
+            _ => self.refuse(context, i, "an order, which hosts do not give"),
         }
     }
 }

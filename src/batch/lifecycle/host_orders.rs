@@ -13,28 +13,28 @@ use crate::proto::sbd::{Act, SbdMsg};
 impl Mbatchd {
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
     /// when it is back: the inventory settles everything.
-    pub(crate) fn order(&mut self, cx: &mut StepContext, i: HostId, msg: SbdMsg) {
+    pub(crate) fn order(&mut self, context: &mut StepContext, i: HostId, msg: SbdMsg) {
         if let Link::Up { conn } | Link::Greeted { conn } = self.links.hosts[i].link {
-            cx.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
+            context.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
         }
     }
 
-    pub(crate) fn act(&mut self, cx: &mut StepContext, key: JobKey, i: HostId, act: Act) {
+    pub(crate) fn act(&mut self, context: &mut StepContext, key: JobKey, i: HostId, act: Act) {
         let (seq, order) = self.next_act();
-        self.order(cx, i, SbdMsg::Act { key, seq, order, act });
+        self.order(context, i, SbdMsg::Act { key, seq, order, act });
     }
 
-    pub(crate) fn send_start(&mut self, cx: &mut StepContext, key: JobKey) {
+    pub(crate) fn send_start(&mut self, context: &mut StepContext, key: JobKey) {
         let Some(order) = self.start_order(key) else { return };
         let first = self.state.running(key).and_then(|run| self.first_host(run));
         if let Some(host) = first {
-            self.order(cx, host, SbdMsg::Start(Box::new(order)));
+            self.order(context, host, SbdMsg::Start(Box::new(order)));
         }
     }
 
-    pub(crate) fn act_on(&mut self, cx: &mut StepContext, key: JobKey, act: Act) {
+    pub(crate) fn act_on(&mut self, context: &mut StepContext, key: JobKey, act: Act) {
         let Some(i) = self.state.running(key).and_then(|r| self.first_host(r)) else { return };
-        self.act(cx, key, i, act);
+        self.act(context, key, i, act);
     }
 
     /// A number for an order to act, larger than any before, across restarts; and before it the
@@ -46,11 +46,11 @@ impl Mbatchd {
     }
 
     /// Notes the changed reservation of an element, and tells its host the limits.
-    pub(crate) fn tell_limits_of(&mut self, cx: &mut StepContext, at: JobRef) {
+    pub(crate) fn tell_limits_of(&mut self, context: &mut StepContext, at: JobRef) {
         self.reserve.refresh(&self.state, &self.site, at);
         let Some(job) = self.state.job(at.job) else { return };
         let Some(ElemState::Run(r)) = job.elem(at.idx).map(|e| &e.state) else { return };
         let (key, limits) = (r.key, Box::new(self.host_limits(job, r)));
-        self.act_on(cx, key, Act::Limits(limits));
+        self.act_on(context, key, Act::Limits(limits));
     }
 }

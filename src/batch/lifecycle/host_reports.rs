@@ -22,102 +22,102 @@ use crate::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, TaskState};
 impl Mbatchd {
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
-    fn not_running(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
+    fn not_running(&mut self, context: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
         let (at, name) = (t.key.job_ref(), &self.links.hosts[i].name);
         let over = matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. });
         match (is, over) {
-            (Standing::Foreign, _) => return self.refuse_report(cx, i, "the state", at),
+            (Standing::Foreign, _) => return self.refuse_report(context, i, "the state", at),
             (Standing::NoJob, false) => {
                 let text = format!("{name} runs job <{at}>, which the log does not know");
-                return self.say_bounded(cx, i, log::Level::Error, text);
+                return self.say_bounded(context, i, log::Level::Error, text);
             }
-            (Standing::Ended, true) => self.posted(cx, t),
+            (Standing::Ended, true) => self.posted(context, t),
             (Standing::Ended | Standing::Left, false) => self.left_runs(i, t.key),
             _ => {}
         }
         if over {
             self.left_over(i, t.key);
-            self.forget(cx, i, t);
+            self.forget(context, i, t);
         } else {
-            self.act(cx, t.key, i, Act::Terminate { exit_info: term::FORCE_ADMIN });
+            self.act(context, t.key, i, Act::Terminate { exit_info: term::FORCE_ADMIN });
         }
     }
 
     /// An attempt as its host sees it.
-    pub(crate) fn task_state(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState) {
+    pub(crate) fn task_state(&mut self, context: &mut StepContext, i: HostId, t: &TaskState) {
         let at = t.key.job_ref();
         let is = self.standing(i, t.key);
         if is != Standing::Running {
-            return self.not_running(cx, i, t, is);
+            return self.not_running(context, i, t, is);
         }
         if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
-            self.known_again(cx, t.key);
+            self.known_again(context, t.key);
         }
         let Some(run) = self.state.running(t.key) else { return };
         let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
         let asked = run.soft.asked;
         match &t.phase {
             // a stop may have reached it, and what took that back was lost
-            AttemptPhase::Starting if asked == Some(0) => self.act(cx, t.key, i, Act::Resume),
+            AttemptPhase::Starting if asked == Some(0) => self.act(context, t.key, i, Act::Resume),
             AttemptPhase::Starting => {}
             AttemptPhase::Running => {
                 let want = asked.unwrap_or(0);
                 let shut = killed.is_none() && self.run_shut(at);
                 if starting {
-                    self.confirmed(cx, t);
+                    self.confirmed(context, t);
                 }
                 if starting && want == 0 {
                     // nothing else was asked for
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
                     || (phase.suspended_by_load() && asked.is_none() && killed.is_none())
                 {
-                    self.act(cx, t.key, i, Act::Suspend);
+                    self.act(context, t.key, i, Act::Suspend);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
-                    self.phase_event(cx, at, t.key.attempt, JobState::Run, 0);
+                    self.phase_event(context, at, t.key.attempt, JobState::Run, 0);
                 } else if want != 0 {
-                    self.act(cx, t.key, i, Act::Suspend);
+                    self.act(context, t.key, i, Act::Suspend);
                 }
                 if want == 0 {
                     self.settled(t.key);
                 }
                 if shut && want == 0 {
-                    self.shut_job(cx, t.key);
+                    self.shut_job(context, t.key);
                 }
             }
             AttemptPhase::Suspended => {
                 if starting {
-                    self.confirmed(cx, t);
+                    self.confirmed(context, t);
                 }
-                self.suspended(cx, i, t.key, phase, asked);
+                self.suspended(context, i, t.key, phase, asked);
                 if asked != Some(0) {
                     self.settled(t.key);
                 }
             }
             AttemptPhase::Failed { reason } => {
-                self.start_failed(cx, i, t, *reason);
+                self.start_failed(context, i, t, *reason);
                 self.left_over(i, t.key);
             }
             AttemptPhase::Ended { end, exit_info } => {
                 if starting && t.pid != 0 {
-                    self.confirmed(cx, t);
+                    self.confirmed(context, t);
                 }
-                self.ended(cx, t, *end, *exit_info);
+                self.ended(context, t, *end, *exit_info);
                 self.left_over(i, t.key);
-                self.posted(cx, t);
-                self.forget(cx, i, t);
+                self.posted(context, t);
+                self.forget(context, i, t);
             }
         }
         if matches!(t.phase, AttemptPhase::Running | AttemptPhase::Suspended)
             && let Some(info) = killed
         {
-            self.act(cx, t.key, i, Act::Terminate { exit_info: info });
+            self.act(context, t.key, i, Act::Terminate { exit_info: info });
         }
     }
 
     /// The host has suspended it: for its queue's run windows, or for who asked.
     fn suspended(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         i: HostId,
         key: JobKey,
         phase: RunPhase,
@@ -128,10 +128,10 @@ impl Mbatchd {
         if loaded || (windowed && self.run_shut(key.job_ref())) {
             // The job is suspended as it should be.
         } else if windowed || asked == Some(0) {
-            self.act(cx, key, i, Act::Resume);
+            self.act(context, key, i, Act::Resume);
         } else if !matches!(phase, RunPhase::Ususp(_)) {
             let why = asked.unwrap_or(susp::USER);
-            self.phase_event(cx, key.job_ref(), key.attempt, JobState::Ususp, why);
+            self.phase_event(context, key.job_ref(), key.attempt, JobState::Ususp, why);
         }
     }
 
@@ -143,30 +143,31 @@ impl Mbatchd {
     }
 
     /// The host has started it: JOB_START_ACCEPT and JOB_EXECUTE.
-    fn confirmed(&mut self, cx: &mut StepContext, t: &TaskState) {
+    fn confirmed(&mut self, context: &mut StepContext, t: &TaskState) {
         let at = t.key.job_ref();
         let (pid, pgid) = (t.pid, t.pgid);
-        self.emit(cx, Event::JobStartAccept { at, attempt: t.key.attempt, pid, pgid });
+        self.emit(context, Event::JobStartAccept { at, attempt: t.key.attempt, pid, pgid });
         let (cwd, home) = (t.exec_cwd.clone(), t.exec_home.clone());
         let (user, note) = (t.exec_user.clone(), t.note.clone());
-        self.emit(cx, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user, note });
+        self.emit(context, Event::JobExecute { at, uid: t.uid, pid, pgid, cwd, home, user, note });
     }
 
     /// A started job ends.
-    pub(crate) fn ended(&mut self, cx: &mut StepContext, t: &TaskState, end: End, info: u32) {
+    pub(crate) fn ended(&mut self, context: &mut StepContext, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         // Only an attempt that is over for certain is requeued: a job must not run twice at the
         // same time.
         let restarted = end == End::Unknown && info == term::HOST_RESTART;
         if let Some(held) = requeue.filter(|_| restarted || end != End::Unknown) {
-            return self.back_to_queue(cx, at, held);
+            return self.back_to_queue(context, at, held);
         }
         if restarted && killed.is_none() && self.rerunnable(at) {
-            cx.say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
-            return self.requeue(cx, at, None, true);
+            context
+                .say(log::Level::Warn, format!("job <{at}> is requeued: its host was restarted"));
+            return self.requeue(context, at, None, true);
         }
-        if killed.is_none() && info == 0 && self.requeued_by_exit(cx, t, end) {
+        if killed.is_none() && info == 0 && self.requeued_by_exit(context, t, end) {
             return;
         }
         let status = match end {
@@ -193,12 +194,12 @@ impl Mbatchd {
             after: t.after.clone(),
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(record)));
-        self.account(cx, at);
+        self.emit(context, Event::JobStatus(Box::new(record)));
+        self.account(context, at);
     }
 
     /// The report of a host on the commands after an attempt that has ended.
-    pub(crate) fn posted(&mut self, cx: &mut StepContext, t: &TaskState) {
+    pub(crate) fn posted(&mut self, context: &mut StepContext, t: &TaskState) {
         let at = t.key.job_ref();
         let succeeded = match t.post {
             Post::Done => true,
@@ -210,13 +211,13 @@ impl Mbatchd {
         };
         let (status, attempt) = (LoggedStatus::Post { ended: e.stat(), succeeded }, t.key.attempt);
         let status = JobStatus { at, status, attempt, ..JobStatus::default() };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
+        self.emit(context, Event::JobStatus(Box::new(status)));
     }
 
     /// The attempt is over; what still runs after it is waited for.
-    fn forget(&mut self, cx: &mut StepContext, i: HostId, t: &TaskState) {
+    fn forget(&mut self, context: &mut StepContext, i: HostId, t: &TaskState) {
         if t.post != Post::Running {
-            self.order(cx, i, SbdMsg::Forget { key: t.key, mail: String::new() });
+            self.order(context, i, SbdMsg::Forget { key: t.key, mail: String::new() });
         }
     }
 }

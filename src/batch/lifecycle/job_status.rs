@@ -13,7 +13,7 @@ use crate::proto::machine::Effect;
 impl Mbatchd {
     pub(crate) fn phase_event(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         attempt: u32,
         state: JobState,
@@ -22,9 +22,9 @@ impl Mbatchd {
         let unreached = self.state.elem(at).is_some_and(|e| e.stat() == JobState::Unkwn);
         let status =
             JobStatus { at, status: state.into(), reason: why, attempt, ..JobStatus::default() };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
+        self.emit(context, Event::JobStatus(Box::new(status)));
         if unreached {
-            self.unknown_event(cx, JobKey { job: at.job, idx: at.idx, attempt });
+            self.unknown_event(context, JobKey { job: at.job, idx: at.idx, attempt });
         }
     }
 
@@ -34,19 +34,19 @@ impl Mbatchd {
     }
 
     /// A job that never ran ends.
-    pub(crate) fn exit_unstarted(&mut self, cx: &mut StepContext, at: JobRef, info: u32) {
-        self.end_unstarted(cx, at, info, false);
+    pub(crate) fn exit_unstarted(&mut self, context: &mut StepContext, at: JobRef, info: u32) {
+        self.end_unstarted(context, at, info, false);
     }
 
     /// Ends a job that never ran, as DONE or EXIT.
     pub(crate) fn end_unstarted(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         info: u32,
         done: bool,
     ) {
-        let now = cx.now.secs();
+        let now = context.now.secs();
         let status = JobStatus {
             at,
             status: JobState::of_end(done).into(),
@@ -54,14 +54,14 @@ impl Mbatchd {
             exit_info: info,
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
-        self.account(cx, at);
+        self.emit(context, Event::JobStatus(Box::new(status)));
+        self.account(context, at);
     }
 
     /// lsb.acct: what the state says of an element that has just ended.
-    pub(crate) fn account(&mut self, cx: &mut StepContext, at: JobRef) {
+    pub(crate) fn account(&mut self, context: &mut StepContext, at: JobRef) {
         let Some(f) = self.finish_record(at) else { return };
-        cx.out.push(Effect::Account(Box::new(f)));
+        context.out.push(Effect::Account(Box::new(f)));
     }
 
     pub(crate) fn finish_record(&self, at: JobRef) -> Option<Finish> {
@@ -95,18 +95,18 @@ impl Mbatchd {
         })
     }
 
-    pub(crate) fn unknown_event(&mut self, cx: &mut StepContext, key: JobKey) {
+    pub(crate) fn unknown_event(&mut self, context: &mut StepContext, key: JobKey) {
         let status = JobStatus {
             at: key.job_ref(),
             status: JobState::Unkwn.into(),
             attempt: key.attempt,
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
+        self.emit(context, Event::JobStatus(Box::new(status)));
     }
 
     /// The host of an attempt that was UNKWN has spoken of it.
-    pub(crate) fn known_again(&mut self, cx: &mut StepContext, key: JobKey) {
+    pub(crate) fn known_again(&mut self, context: &mut StepContext, key: JobKey) {
         let Some(run) = self.state.running(key).filter(|r| r.unknown) else { return };
         let status = JobStatus {
             at: key.job_ref(),
@@ -115,22 +115,28 @@ impl Mbatchd {
             attempt: key.attempt,
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(status)));
+        self.emit(context, Event::JobStatus(Box::new(status)));
     }
 
     /// A started job ends without its host's word.
-    pub(crate) fn end_unasked(&mut self, cx: &mut StepContext, key: JobKey, info: u32, done: bool) {
+    pub(crate) fn end_unasked(
+        &mut self,
+        context: &mut StepContext,
+        key: JobKey,
+        info: u32,
+        done: bool,
+    ) {
         let at = key.job_ref();
         let end = JobStatus {
             at,
             status: JobState::of_end(done).into(),
-            end_time: cx.now.secs(),
+            end_time: context.now.secs(),
             exit_info: info,
             attempt: key.attempt,
             unknown_end: true,
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(end)));
-        self.account(cx, at);
+        self.emit(context, Event::JobStatus(Box::new(end)));
+        self.account(context, at);
     }
 }

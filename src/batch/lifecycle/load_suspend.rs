@@ -39,8 +39,8 @@ struct Candidate {
 
 impl Mbatchd {
     /// Suspends and resumes by load where that is due.
-    pub(crate) fn suspend_by_load(&mut self, cx: &mut StepContext) {
-        let now = cx.now.mono_us;
+    pub(crate) fn suspend_by_load(&mut self, context: &mut StepContext) {
+        let now = context.now.mono_us;
         let due = self.load_checks.timer.is_some_and(|t| t <= now);
         if !(self.site.stops || self.load_checks.some) {
             self.load_checks.timer = None;
@@ -65,8 +65,8 @@ impl Mbatchd {
                     let timer = self.load_checks.timer.map_or(rest, |t| t.min(rest));
                     self.load_checks.timer = Some(timer);
                 }
-            } else if self.host_by_load(cx, i) {
-                let rest = cx.now.after(self.site.params().sbd_sleep_time.max(1));
+            } else if self.host_by_load(context, i) {
+                let rest = context.now.after(self.site.params().sbd_sleep_time.max(1));
                 self.load_checks.rest.insert(i, rest);
                 self.load_checks.timer.get_or_insert(rest);
                 self.load_checks.some = true;
@@ -110,15 +110,15 @@ impl Mbatchd {
 
     /// Acts on one job of a host at most; says whether it did. Jobs are gone through only where the
     /// load suspends or resumes those of a queue: a host may have very many.
-    fn host_by_load(&mut self, cx: &mut StepContext, i: HostId) -> bool {
+    fn host_by_load(&mut self, context: &mut StepContext, i: HostId) -> bool {
         if let Some((job, why)) = self.first_to_suspend(i) {
             if self.site.queues[job.queue].end_by_load {
-                self.end_for(cx, job.key, JobAction::EndByLoad, term::LOAD);
+                self.end_for(context, job.key, JobAction::EndByLoad, term::LOAD);
                 return true;
             }
             let at = job.key.job_ref();
-            self.phase_event(cx, at, job.key.attempt, JobState::Ssusp, why);
-            self.act(cx, job.key, i, Act::Suspend);
+            self.phase_event(context, at, job.key.attempt, JobState::Ssusp, why);
+            self.act(context, job.key, i, Act::Suspend);
             return true;
         }
         let (stay, held): (Vec<_>, Vec<_>) = self.resumable_jobs(i).into_iter().partition(|job| {
@@ -127,11 +127,11 @@ impl Mbatchd {
         });
         for job in stay.iter().filter(|job| job.phase != Phase::Ssusp(susp::RESUME_COND)) {
             let at = job.key.job_ref();
-            self.phase_event(cx, at, job.key.attempt, JobState::Ssusp, susp::RESUME_COND);
+            self.phase_event(context, at, job.key.attempt, JobState::Ssusp, susp::RESUME_COND);
         }
         let best = held.into_iter().max_by_key(|job| (job.priority, std::cmp::Reverse(job.start)));
         if let Some(job) = &best {
-            self.resume_job(cx, job.key);
+            self.resume_job(context, job.key);
         }
         best.is_some()
     }
@@ -235,8 +235,8 @@ impl Mbatchd {
         }
         let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
         let (local_type, local_model) = (sight.host_type(), sight.model());
-        let cx = SelectContext { local_type, local_model };
-        cond.0.first().is_some_and(|s| s.selects(&sight, &cx))
+        let context = SelectContext { local_type, local_model };
+        cond.0.first().is_some_and(|s| s.selects(&sight, &context))
     }
 
     /// Does somebody sit at a host?

@@ -44,10 +44,16 @@ const WHILE_RUNNING: [SpecField; 7] = [
 ];
 
 impl Mbatchd {
-    pub(crate) fn modify(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, m: Modify) {
+    pub(crate) fn modify(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        m: Modify,
+    ) {
         let weight = 1 + m.id.elems.len();
         if let Err(r) = self.works.room(conn, who.uid, weight) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         let (conn, who) = (Some(conn), who.clone());
         let (cursor, sorted, done) = (Cursor::default(), false, None);
@@ -69,7 +75,7 @@ impl Mbatchd {
             written,
         };
         let work = Box::new(work);
-        if let Some(left) = self.modify_unit(cx, work) {
+        if let Some(left) = self.modify_unit(context, work) {
             self.works.put(Work::Modify(left));
         }
     }
@@ -77,17 +83,17 @@ impl Mbatchd {
     /// Changes a job, or some more of the elements named; gives the work back unless it is whole.
     pub(crate) fn modify_unit(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
         let id = work.m.id.clone();
         if id.elems.is_empty() {
-            return self.modify_whole(cx, work);
+            return self.modify_whole(context, work);
         }
         if id.named() <= MODIFIED_AT_ONCE {
-            let did = self.modified(cx, &work.who, &mut work.m);
+            let did = self.modified(context, &work.who, &mut work.m);
             let did = did.map(|running| work.running = running);
-            return self.end_modify(cx, &work, did);
+            return self.end_modify(context, &work, did);
         }
         if !work.sorted {
             work.sorted = self.sort_elements(&mut work);
@@ -95,13 +101,13 @@ impl Mbatchd {
         }
         let (some, more) = work.next_elements();
         if some.is_empty() {
-            return self.end_modify(cx, &work, Err(Refusal::new(err::NO_JOB)));
+            return self.end_modify(context, &work, Err(Refusal::new(err::NO_JOB)));
         }
         work.m.id.elems = crate::batch::state::element_groups::ranges(some.iter().copied());
-        let before = cx.out.len();
-        let did = self.modified(cx, &work.who, &mut work.m);
+        let before = context.out.len();
+        let did = self.modified(context, &work.who, &mut work.m);
         work.m.id = id;
-        work.written += log_bytes(&cx.out[before..]);
+        work.written += log_bytes(&context.out[before..]);
         let mut did = match did {
             // these were started when they were looked at, and have ended since
             Err(r) if r.code == err::JOB_FINISH && (more || work.done.is_some()) => Ok(()),
@@ -117,25 +123,25 @@ impl Mbatchd {
                 return Some(work);
             }
         }
-        self.end_modify(cx, &work, did)
+        self.end_modify(context, &work, did)
     }
 
     /// Ends a modification: carries out the consequences of its changes, and answers.
     fn end_modify(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         work: &ModifyWork,
         did: Checked<()>,
     ) -> Option<Box<ModifyWork>> {
         let id = work.m.id.job;
         let some = did.is_ok() || work.done.is_some() || work.part > 0;
         if some && work.running {
-            self.tell_limits(cx, id);
+            self.tell_limits(context, id);
         }
         if some && work.m.fields.contains(&SpecField::Queue) {
-            self.queue_changed(cx, id, &[]);
+            self.queue_changed(context, id, &[]);
         }
-        self.answer_modify(cx, work, did);
+        self.answer_modify(context, work, did);
         None
     }
 
@@ -152,18 +158,18 @@ impl Mbatchd {
     /// Changes a whole job: of an array first what was not changed by itself, then part by part.
     fn modify_whole(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
-        let before = cx.out.len();
+        let before = context.out.len();
         if work.part == 0 {
-            match self.modified(cx, &work.who, &mut work.m) {
+            match self.modified(context, &work.who, &mut work.m) {
                 Ok(running) => (work.part, work.running) = (1, running),
-                Err(refused) => return self.end_modify(cx, &work, Err(refused)),
+                Err(refused) => return self.end_modify(context, &work, Err(refused)),
             }
         }
-        let mut did = self.modify_parts(cx, &mut work);
-        work.written += log_bytes(&cx.out[before..]);
+        let mut did = self.modify_parts(context, &mut work);
+        work.written += log_bytes(&context.out[before..]);
         if let Ok(true) = did
             && std::mem::take(&mut work.again)
         {
@@ -175,11 +181,11 @@ impl Mbatchd {
                 Err(full) => did = Err(full),
             }
         }
-        self.end_modify(cx, &work, did.map(|_| ()))
+        self.end_modify(context, &work, did.map(|_| ()))
     }
 
     /// Changes some more parts of an array; whether all are.
-    fn modify_parts(&mut self, cx: &mut StepContext, work: &mut ModifyWork) -> Checked<bool> {
+    fn modify_parts(&mut self, context: &mut StepContext, work: &mut ModifyWork) -> Checked<bool> {
         let id = work.m.id.job;
         for _ in 0..PARTS_PER_UNIT {
             let gone = || Refusal::new(err::NO_JOB);
@@ -191,10 +197,10 @@ impl Mbatchd {
             self.log_works()?;
             let owner = self.owner(id)?;
             let meant = Meant { part, elems: Vec::new() };
-            let change = self.change_of(cx, &owner, job, meant, &work.m, work.running)?;
+            let change = self.change_of(context, &owner, job, meant, &work.m, work.running)?;
             // it may have been changed before another one was put into it
             if change.spec != **job.spec_of(part) || !change.eff_res_req.is_empty() {
-                self.record_modified(cx, &work.who, change);
+                self.record_modified(context, &work.who, change);
             }
             work.part = part + 1;
         }
@@ -218,12 +224,12 @@ impl Mbatchd {
         false
     }
 
-    fn answer_modify(&mut self, cx: &mut StepContext, work: &ModifyWork, did: Checked<()>) {
+    fn answer_modify(&mut self, context: &mut StepContext, work: &ModifyWork, did: Checked<()>) {
         let Some(conn) = work.conn else { return };
         match did {
             Ok(()) => {
                 let outcomes = vec![Outcome::new(JobRef { job: work.m.id.job, idx: 0 }, 0)];
-                cx.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
+                context.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
             }
             Err(mut r) => {
                 let before = match (work.done, work.part) {
@@ -235,14 +241,19 @@ impl Mbatchd {
                     r.text = format!("{} ({before} modified before)", r.words());
                     r.about = String::new();
                 }
-                cx.refuse(conn, r);
+                context.refuse(conn, r);
             }
         }
     }
 
     /// Checks a change of all that is meant, and makes it; of whole parts of an array it is made
     /// by [`Mbatchd::modify_parts`]. Whether the job has been started.
-    fn modified(&mut self, cx: &mut StepContext, who: &Caller, m: &mut Modify) -> Checked<bool> {
+    fn modified(
+        &mut self,
+        context: &mut StepContext,
+        who: &Caller,
+        m: &mut Modify,
+    ) -> Checked<bool> {
         self.log_works()?;
         let id = m.id.job;
         let job = self.state.job(id).ok_or_else(|| Refusal::new(err::NO_JOB))?;
@@ -259,12 +270,12 @@ impl Mbatchd {
         let mut all = Vec::new();
         for part in meant {
             let later = part.part != 0 && part.elems.is_empty();
-            let change = self.change_of(cx, &owner, job, part, m, running)?;
+            let change = self.change_of(context, &owner, job, part, m, running)?;
             all.extend((!later).then_some(change));
         }
-        let (script, env) = self.stored_anew(cx, m);
+        let (script, env) = self.stored_anew(context, m);
         for change in all {
-            self.record_modified(cx, who, JobModify { script, env, ..change });
+            self.record_modified(context, who, JobModify { script, env, ..change });
         }
         if m.id.elems.is_empty() {
             // they are stored
@@ -276,14 +287,14 @@ impl Mbatchd {
     /// The record of a change of a part, or of elements of it.
     fn change_of(
         &self,
-        cx: &StepContext,
+        context: &StepContext,
         owner: &Caller,
         job: &Job,
         meant: Meant,
         m: &Modify,
         running: bool,
     ) -> Checked<JobModify> {
-        let mut spec = self.changed(cx, owner, job, meant.part, m)?;
+        let mut spec = self.changed(context, owner, job, meant.part, m)?;
         let mut eff_res_req = String::new();
         if running && m.fields.contains(&SpecField::ResReq) {
             spec.res_req = self.other_rusage(&job.spec_of(meant.part).res_req, &m.spec)?;
@@ -331,7 +342,7 @@ impl Mbatchd {
     }
 
     /// The places of the script and the environment that a job has from now on.
-    fn stored_anew(&mut self, cx: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
+    fn stored_anew(&mut self, context: &mut StepContext, m: &Modify) -> (SpoolRef, SpoolRef) {
         let Some(job) = self.state.job(m.id.job) else { return <_>::default() };
         let (uid, first) = (job.uid, self.state.modifications().first(job.id));
         let mut script = first.map_or(job.script, |f| f.script);
@@ -340,12 +351,12 @@ impl Mbatchd {
         if !asked(SpecField::Script) {
             script = SpoolRef::default();
         } else if !m.script.is_empty() {
-            script = self.spool(cx, m.script.clone());
+            script = self.spool(context, m.script.clone());
         }
         if !asked(SpecField::Env) {
             env = SpoolRef::default();
         } else if let Some(new) = &m.env {
-            env = self.spool_env(cx, uid, new.clone());
+            env = self.spool_env(context, uid, new.clone());
         }
         (script, env)
     }
@@ -398,7 +409,7 @@ impl Mbatchd {
     /// The submission that a part of a job becomes of.
     fn changed(
         &self,
-        cx: &StepContext,
+        context: &StepContext,
         owner: &Caller,
         job: &Job,
         part: u32,
@@ -434,7 +445,7 @@ impl Mbatchd {
             self.site.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
         self.fit(&mut spec, queue)?;
         if asked(SpecField::Begin) || asked(SpecField::Term) {
-            check_times(&spec, cx.now.secs())?;
+            check_times(&spec, context.now.secs())?;
         }
         self.check_priority(&spec)?;
         if asked(SpecField::Depend) {
@@ -504,10 +515,15 @@ impl Mbatchd {
     }
 
     /// The job, or the elements, are what the change says from now on.
-    pub(crate) fn record_modified(&mut self, cx: &mut StepContext, who: &Caller, m: JobModify) {
+    pub(crate) fn record_modified(
+        &mut self,
+        context: &mut StepContext,
+        who: &Caller,
+        m: JobModify,
+    ) {
         let job = m.job;
         let Some(submit_time) = self.state.job(job).map(|j| j.submit_time) else { return };
-        let exact = self.spool_spec(cx, &m.spec);
+        let exact = self.spool_spec(context, &m.spec);
         let (uid, user) = (who.uid, who.user.clone());
         let other = |field| m.fields.contains(&field);
         let (begin, depend) = (other(SpecField::Begin), other(SpecField::Depend) && !m.alike);
@@ -519,7 +535,7 @@ impl Mbatchd {
             self.deps.unwatch(&self.state, job);
         }
         let m = JobModify { uid, user, submit_time, exact, ..m };
-        self.emit(cx, Event::JobModify(Box::new(m)));
+        self.emit(context, Event::JobModify(Box::new(m)));
         if depend {
             self.watch_depend(job);
         }
@@ -527,7 +543,7 @@ impl Mbatchd {
             self.watch_begin(job);
         }
         self.refresh(job);
-        self.end_orphans(cx, job);
+        self.end_orphans(context, job);
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn ends_at_once(job: &Job, part: u32) -> bool {
 impl Mbatchd {
     /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
-    pub(crate) fn end_orphans(&mut self, cx: &mut StepContext, id: u32) {
+    pub(crate) fn end_orphans(&mut self, context: &mut StepContext, id: u32) {
         let graced = self.site.params().orphan_grace.is_some();
         let whole = JobRef { job: id, idx: 0 };
         let known = self.deps.watched(id).then(|| self.state.job(id)).flatten();
@@ -42,7 +42,7 @@ impl Mbatchd {
                 let at_once = orphan && ends_at_once(job, job.part_no(idx));
                 now.extend(at_once.then_some(idx));
                 let later = orphan && !at_once && graced;
-                self.deps.set_orphan(JobRef { job: id, idx }, cx.now.mono_us, later);
+                self.deps.set_orphan(JobRef { job: id, idx }, context.now.mono_us, later);
             }
         } else if never && job.tally.total as usize > UNIT {
             let later = graced && !(0..=parts).all(|part| ends_at_once(job, part));
@@ -51,14 +51,14 @@ impl Mbatchd {
                 let action = ElementDeed::EndOrphans { at_once: true };
                 self.works.put_elements(ElementWork { job: id, left, action });
             }
-            return self.deps.set_orphan(whole, cx.now.mono_us, later);
+            return self.deps.set_orphan(whole, context.now.mono_us, later);
         } else {
             let all = if never { job.indices() } else { Vec::new() };
             let waits = |idx: &u32| self.waits_at(JobRef { job: id, idx: *idx });
             let (ends, later): (Vec<u32>, Vec<u32>) =
                 all.into_iter().filter(waits).partition(|idx| ends_at_once(job, job.part_no(*idx)));
             now = ends;
-            self.deps.set_orphan(whole, cx.now.mono_us, graced && !later.is_empty());
+            self.deps.set_orphan(whole, context.now.mono_us, graced && !later.is_empty());
         }
         if now.len() > UNIT {
             now.reverse();
@@ -67,9 +67,9 @@ impl Mbatchd {
             return;
         }
         for idx in now {
-            self.end_orphan(cx, JobRef { job: id, idx }, false);
+            self.end_orphan(context, JobRef { job: id, idx }, false);
         }
-        self.orphans_due(cx);
+        self.orphans_due(context);
     }
 
     pub(crate) fn waits_at(&self, at: JobRef) -> bool {
@@ -78,11 +78,11 @@ impl Mbatchd {
     }
 
     /// An orphan ends, if it waits still, and for what can never be.
-    pub(crate) fn end_orphan(&mut self, cx: &mut StepContext, at: JobRef, at_once: bool) {
+    pub(crate) fn end_orphan(&mut self, context: &mut StepContext, at: JobRef, at_once: bool) {
         let asked = |job: &Job| !at_once || ends_at_once(job, job.part_no(at.idx));
         let never = self.waits_at(at) && self.deps.never(at);
         if never && self.state.job(at.job).is_some_and(asked) {
-            self.exit_unstarted(cx, at, term::ORPHAN_SYSTEM);
+            self.exit_unstarted(context, at, term::ORPHAN_SYSTEM);
         }
     }
 
@@ -92,8 +92,8 @@ impl Mbatchd {
     }
 
     /// Orphans whose time is over end.
-    pub(crate) fn orphans_due(&mut self, cx: &mut StepContext) {
-        let now = cx.now.mono_us;
+    pub(crate) fn orphans_due(&mut self, context: &mut StepContext) {
+        let now = context.now.mono_us;
         if self.orphan_deadline().is_none_or(|at| at > now) {
             return;
         }
@@ -106,15 +106,15 @@ impl Mbatchd {
                         (Left::All(Cursor::default()), ElementDeed::EndOrphans { at_once: false });
                     self.works.put_elements(ElementWork { job: at.job, left, action });
                 }
-                _ => self.end_orphan(cx, at, false),
+                _ => self.end_orphan(context, at, false),
             }
         }
     }
 
     /// Ends all orphans, at a start or when the log can be written again.
-    pub(crate) fn end_all_orphans(&mut self, cx: &mut StepContext) {
+    pub(crate) fn end_all_orphans(&mut self, context: &mut StepContext) {
         let some = self.state.each_job().filter(|job| job.depend.is_some());
         let ids: Vec<u32> = some.map(|job| job.id).collect();
-        ids.into_iter().for_each(|id| self.end_orphans(cx, id));
+        ids.into_iter().for_each(|id| self.end_orphans(context, id));
     }
 }

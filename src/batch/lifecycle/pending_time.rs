@@ -30,9 +30,9 @@ impl Mbatchd {
     }
 
     /// Logs who became eligible, and who no longer is.
-    pub(crate) fn eligible_due(&mut self, cx: &mut StepContext) {
+    pub(crate) fn eligible_due(&mut self, context: &mut StepContext) {
         // not all start times that are over were taken off the timer, or not all jobs looked at
-        if self.works.refill.is_some() || self.sched.begins_due(cx.now) {
+        if self.works.refill.is_some() || self.sched.begins_due(context.now) {
             return;
         }
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
@@ -42,7 +42,7 @@ impl Mbatchd {
         {
             looks -= 1;
             for (at, on) in self.eligible_changes(id) {
-                self.emit(cx, Event::Eligible { at, on });
+                self.emit(context, Event::Eligible { at, on });
                 budget = budget.saturating_sub(1);
             }
         }

@@ -44,7 +44,7 @@ impl Mbatchd {
 
     pub(crate) fn config(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conf: Option<ClusterConf>,
         diags: Vec<Diag>,
     ) {
@@ -52,23 +52,23 @@ impl Mbatchd {
             conf.unix.keep_answers(&self.site.conf.unix);
             let sampling =
                 crate::batch::soft_state::perfmon::differ(self.site.params(), &conf.batch.params);
-            self.take_policy(cx, conf);
+            self.take_policy(context, conf);
             if sampling {
-                self.perfmon.reset(cx.now, self.site.params());
+                self.perfmon.reset(context.now, self.site.params());
             }
-            self.status.reconfigured = cx.now.secs();
-            cx.say(log::Level::Info, "reconfigured");
+            self.status.reconfigured = context.now.secs();
+            context.say(log::Level::Info, "reconfigured");
         } else {
-            cx.say(log::Level::Error, "reconfiguration refused: the old policy stays");
+            context.say(log::Level::Error, "reconfiguration refused: the old policy stays");
         }
         self.reconfig_diags = diags;
         // one that is taken is whole once all jobs were looked at
         if self.works.refill.is_none() {
-            self.answer_reconfig(cx);
+            self.answer_reconfig(context);
         }
     }
 
-    pub(crate) fn answer_reconfig(&mut self, cx: &mut StepContext) {
+    pub(crate) fn answer_reconfig(&mut self, context: &mut StepContext) {
         use crate::proto::client::AdminLine;
         let diags = std::mem::take(&mut self.reconfig_diags);
         let failed = crate::conf::has_errors(&diags);
@@ -86,9 +86,9 @@ impl Mbatchd {
                 let mut lines = lines.clone();
                 let text = "Reconfiguration aborted.".to_string();
                 lines.push(AdminLine { about: String::new(), code, text });
-                cx.reply(conn, ClientMsg::AdminDone { lines });
+                context.reply(conn, ClientMsg::AdminDone { lines });
             } else {
-                cx.reply_durable(conn, ClientMsg::AdminDone { lines: lines.clone() });
+                context.reply_durable(conn, ClientMsg::AdminDone { lines: lines.clone() });
             }
         }
     }
@@ -100,10 +100,10 @@ impl Mbatchd {
     }
 
     /// Another policy holds from now on.
-    pub(crate) fn take_policy(&mut self, cx: &mut StepContext, mut conf: ClusterConf) {
+    pub(crate) fn take_policy(&mut self, context: &mut StepContext, mut conf: ClusterConf) {
         put(&mut conf, self.state.group_hosts());
         self.site = Rc::new(Site::new(conf, self.state.names_mut()));
-        self.net_reconfigured(cx);
+        self.net_reconfigured(context);
         self.rebuild_by_units();
         self.windows.renew();
     }
@@ -118,7 +118,7 @@ impl Mbatchd {
     }
 
     /// One unit of looking at jobs after a reconfiguration.
-    pub(crate) fn refill_unit(&mut self, cx: &mut StepContext) {
+    pub(crate) fn refill_unit(&mut self, context: &mut StepContext) {
         let Some(from) = self.works.refill else { return };
         let some: Vec<u32> =
             self.state.jobs_from(from).map(|job| job.id).take(UNIT_LOOKS).collect();
@@ -128,7 +128,7 @@ impl Mbatchd {
         for id in pending {
             self.watch_depend(id);
             self.refresh(id);
-            self.end_orphans(cx, id);
+            self.end_orphans(context, id);
         }
         self.works.refill = match some.len() < UNIT_LOOKS {
             true => None,
@@ -136,7 +136,7 @@ impl Mbatchd {
         };
         if self.works.refill.is_none() {
             self.sched.changed();
-            self.answer_reconfig(cx);
+            self.answer_reconfig(context);
         }
     }
 }

@@ -73,7 +73,7 @@ impl Mbatchd {
             watches: Watches::default(),
             listings: Listings::default(),
             works: Works::default(),
-            keep: Retention::default(),
+            retention: Retention::default(),
             windows: ClosedByWindows::default(),
             load_checks: LoadChecks::default(),
             reserve: Reserve::default(),
@@ -132,36 +132,36 @@ impl Mbatchd {
         self.sched.changed();
     }
 
-    pub(crate) fn start(&mut self, cx: &mut StepContext) {
+    pub(crate) fn start(&mut self, context: &mut StepContext) {
         self.started = true;
-        self.status.started = cx.now.secs();
-        self.perfmon.reset(cx.now, self.site.params());
+        self.status.started = context.now.secs();
+        self.perfmon.reset(context.now, self.site.params());
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
-        self.emit(cx, Event::LoadIndex { names });
+        self.emit(context, Event::LoadIndex { names });
         // that forgets the hosts that jobs were not to go to
         let tried: Vec<JobRef> = self.state.tries().elements().collect();
-        self.emit(cx, self.start_event());
+        self.emit(context, self.start_event());
         tried.into_iter().for_each(|at| self.refresh_at(at));
-        self.hold_damaged(cx);
-        self.end_all_orphans(cx);
-        self.net_start(cx);
+        self.hold_damaged(context);
+        self.end_all_orphans(context);
+        self.net_start(context);
     }
 
     /// Marks the jobs whose history is incomplete. After a reload they are those that the log
     /// does not mark yet: the marks of the start may be among what could not be written.
-    pub(crate) fn hold_damaged(&mut self, cx: &mut StepContext) {
-        self.close_lost(cx);
+    pub(crate) fn hold_damaged(&mut self, context: &mut StepContext) {
+        self.close_lost(context);
         for (at, why) in std::mem::take(&mut self.damaged) {
             if let Some(job) = self.state.job(at.job) {
                 if job.tally.unfinished() > 0 {
-                    cx.say(log::Level::Error, format!("job <{at}> is held: {why}"));
+                    context.say(log::Level::Error, format!("job <{at}> is held: {why}"));
                 } else {
                     let text = format!("job <{at}> has ended; a requeue will hold it: {why}");
-                    cx.say(log::Level::Warn, text);
+                    context.say(log::Level::Warn, text);
                 }
-                self.emit(cx, Event::Hold { at, why });
+                self.emit(context, Event::Hold { at, why });
             } else {
-                cx.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
+                context.say(log::Level::Error, format!("job <{at}> is lost from the log: {why}"));
                 self.state.reserve_ids([at.job].into_iter());
             }
         }

@@ -61,20 +61,20 @@ impl Mbatchd {
     }
 
     /// The connection a message of a sbatchd came over is none that was dialled.
-    pub(crate) fn refuse_caller(&mut self, cx: &mut StepContext, conn: ConnId) {
+    pub(crate) fn refuse_caller(&mut self, context: &mut StepContext, conn: ConnId) {
         let host = match self.peers.get(&conn) {
             Some(Peer::Daemon { host, .. }) => host.clone(),
             _ => return,
         };
         let Some(i) = self.site.host_id(&host) else { return };
-        self.refuse(cx, i, "reports over a connection that this mbatchd has not made");
-        cx.out.push(Effect::Close { conn });
+        self.refuse(context, i, "reports over a connection that this mbatchd has not made");
+        context.out.push(Effect::Close { conn });
     }
 
     /// A report on an attempt that is not the host's to speak of.
     pub(crate) fn refuse_report(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         i: HostId,
         what: &str,
         at: JobRef,
@@ -83,31 +83,33 @@ impl Mbatchd {
         let host =
             run.and_then(|r| r.hosts.first()).map(|h| self.state.names().host(h.0).to_string());
         match host {
-            Some(host) => self.refuse(cx, i, format!("{what} of job <{at}>, which is on {host}")),
-            None => self.refuse(cx, i, format!("{what} of job <{at}>, which is not there")),
+            Some(host) => {
+                self.refuse(context, i, format!("{what} of job <{at}>, which is on {host}"))
+            }
+            None => self.refuse(context, i, format!("{what} of job <{at}>, which is not there")),
         }
     }
 
     /// Counts what a host may not say; logs it where the last line is long enough ago.
-    pub(crate) fn refuse(&mut self, cx: &mut StepContext, i: HostId, what: impl Display) {
+    pub(crate) fn refuse(&mut self, context: &mut StepContext, i: HostId, what: impl Display) {
         let h = &mut self.links.hosts[i];
         h.refused.count += 1;
         let text = format!("{}: {what}: refused ({} so far)", h.name, h.refused.count);
-        self.say_bounded(cx, i, log::Level::Warn, text);
+        self.say_bounded(context, i, log::Level::Warn, text);
     }
 
     /// Logs what a host has said where the last such line is long enough ago.
     pub(crate) fn say_bounded(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         i: HostId,
         level: log::Level,
         text: String,
     ) {
-        let (now, said) = (cx.now.mono_us, &mut self.links.hosts[i].refused.said);
+        let (now, said) = (context.now.mono_us, &mut self.links.hosts[i].refused.said);
         if said.is_none_or(|t| now >= t + LINE_SECS * US) {
             *said = Some(now);
-            cx.say(level, text);
+            context.say(level, text);
         }
     }
 
@@ -119,7 +121,7 @@ impl Mbatchd {
     /// Sends bytes of the spool to the first host of the job that they belong to.
     pub(crate) fn need_blob(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         i: HostId,
         conn: ConnId,
         at: SpoolRef,
@@ -133,9 +135,9 @@ impl Mbatchd {
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
         if self.state.counts().host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
-            cx.out.push(Effect::SendBlob { conn, at });
+            context.out.push(Effect::SendBlob { conn, at });
         } else {
-            self.refuse(cx, i, "asks for bytes of a job that it does not run");
+            self.refuse(context, i, "asks for bytes of a job that it does not run");
         }
     }
 }

@@ -47,7 +47,7 @@ impl Mbatchd {
     /// Moves what an operand means, or looks on for its place.
     pub(crate) fn reposition(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         (top, position): (bool, u32),
@@ -96,7 +96,7 @@ impl Mbatchd {
             let (uid, user) = (who.uid, who.user.clone());
             let (at, place) = (JobRef { job: sel.job, idx }, Some(place));
             self.sched.drop_entry(sel.job);
-            self.emit(cx, Event::JobMove { at, position, top, uid, user, place });
+            self.emit(context, Event::JobMove { at, position, top, uid, user, place });
         }
         Moved::To(position)
     }

@@ -36,7 +36,7 @@ impl Mbatchd {
     /// came back too often (MAX_JOB_REQUEUE). False: it has ended.
     pub(crate) fn requeued_by_exit(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         t: &TaskState,
         end: End,
     ) -> bool {
@@ -64,24 +64,27 @@ impl Mbatchd {
             passed.sort_unstable();
             passed.dedup();
         }
-        let until = self.requeued_until(cx, started, before + 1);
+        let until = self.requeued_until(context, started, before + 1);
         let (uncounted, exit, request) = (false, Some(code), String::new());
-        self.send_back(cx, Event::JobRequeue { at, held, uncounted, passed, until, exit, request });
+        self.send_back(
+            context,
+            Event::JobRequeue { at, held, uncounted, passed, until, exit, request },
+        );
         true
     }
 
     /// When a job that went back for the `n`th time may start, seconds since the epoch: in the
     /// next scheduling interval at the earliest, and so long after its last start as the pause
     /// that doubles each time says. A job that ran for long has waited already.
-    fn requeued_until(&self, cx: &StepContext, started: i64, n: u32) -> i64 {
+    fn requeued_until(&self, context: &StepContext, started: i64, n: u32) -> i64 {
         let interval = self.site.params().sched_interval_min_ms.div_ceil(1000).max(1);
         let secs = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let next = cx.now.secs().saturating_add(secs(interval));
+        let next = context.now.secs().saturating_add(secs(interval));
         next.max(started.saturating_add(secs(pause(interval, n))))
     }
 
     /// A pre-execution command has failed once more: it was asked often enough?
-    pub(crate) fn tried_enough(&mut self, cx: &mut StepContext, at: JobRef) {
+    pub(crate) fn tried_enough(&mut self, context: &mut StepContext, at: JobRef) {
         let queue = self.queue_at(at);
         let number = |name: &str| self.param(queue, name).and_then(|n| n.parse::<u32>().ok());
         let most = number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES);
@@ -92,7 +95,7 @@ impl Mbatchd {
             return;
         }
         if exits {
-            return self.exit_unstarted(cx, at, term::PRE_EXEC_FAIL);
+            return self.exit_unstarted(context, at, term::PRE_EXEC_FAIL);
         }
         let status = JobState::Psusp.into();
         let s = JobStatus {
@@ -101,44 +104,44 @@ impl Mbatchd {
             reason: PendReason::PreExecLimit.number(),
             ..JobStatus::default()
         };
-        self.emit(cx, Event::JobStatus(Box::new(s)));
+        self.emit(context, Event::JobStatus(Box::new(s)));
     }
 
     pub(crate) fn back_to_queue(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         held: Option<PendReason>,
     ) {
-        self.requeue(cx, at, held, false);
+        self.requeue(context, at, held, false);
     }
 
     /// Requeues an element. The dependency condition is watched again if the start ended that.
     /// Hosts that the element avoids (EXCLUDE()) stay avoided.
     pub(crate) fn requeue(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         held: Option<PendReason>,
         uncounted: bool,
     ) {
-        self.requeue_for(cx, at, (held, uncounted), String::new());
+        self.requeue_for(context, at, (held, uncounted), String::new());
     }
 
     /// Sends an element back to its queue for the request of this id.
     pub(crate) fn requeue_asked(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         held: Option<PendReason>,
         request: &str,
     ) {
-        self.requeue_for(cx, at, (held, false), request.to_string());
+        self.requeue_for(context, at, (held, false), request.to_string());
     }
 
     pub(crate) fn requeue_for(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         at: JobRef,
         (held, uncounted): (Option<PendReason>, bool),
         request: String,
@@ -146,7 +149,7 @@ impl Mbatchd {
         let passed = self.passed(at);
         let (until, exit) = (0, None);
         let event = Event::JobRequeue { at, held, uncounted, passed, until, exit, request };
-        self.send_back(cx, event);
+        self.send_back(context, event);
     }
 
     /// The hosts that an element is not to go to.
@@ -155,9 +158,9 @@ impl Mbatchd {
         self.state.tries().of(at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
-    pub(crate) fn send_back(&mut self, cx: &mut StepContext, event: Event) {
+    pub(crate) fn send_back(&mut self, context: &mut StepContext, event: Event) {
         let Event::JobRequeue { at, .. } = event else { return };
-        self.emit(cx, event);
+        self.emit(context, event);
         let depends = self.state.job(at.job).is_some_and(|job| job.depend.is_some());
         if depends && !self.deps.watched(at.job) {
             self.watch_depend(at.job);

@@ -27,7 +27,7 @@ impl Mbatchd {
     /// The host could not start it: back to the queue, elsewhere if there is a choice.
     pub(crate) fn start_failed(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         i: HostId,
         t: &TaskState,
         reason: u32,
@@ -35,39 +35,39 @@ impl Mbatchd {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
         let host = self.links.hosts[i].name.clone();
-        cx.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
+        context.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
         let mut mail = String::new();
         if let Some(held) = requeue {
-            self.back_to_queue(cx, at, held);
+            self.back_to_queue(context, at, held);
         } else if let Some(info) = killed {
-            self.end_unstarted(cx, at, info, as_done);
+            self.end_unstarted(context, at, info, as_done);
         } else {
             let reason = match reason {
                 0 => PendReason::ExecInit,
                 number => PendReason::of_number(number),
             };
             let pre_exec = matches!(reason, PendReason::PreExec | PendReason::QueuePreExec);
-            let retry = Some(Box::new(self.retry_of(cx, at, host, t, pre_exec)));
+            let retry = Some(Box::new(self.retry_of(context, at, host, t, pre_exec)));
             let (status, attempt, reason) = (JobState::Pend.into(), t.key.attempt, reason.number());
             let s = JobStatus { at, status, reason, attempt, retry, ..JobStatus::default() };
-            self.emit(cx, Event::JobStatus(Box::new(s)));
+            self.emit(context, Event::JobStatus(Box::new(s)));
             match pre_exec {
-                true => self.tried_enough(cx, at),
-                false => mail = self.started_enough(cx, at, &t.note),
+                true => self.tried_enough(context, at),
+                false => mail = self.started_enough(context, at, &t.note),
             }
         }
-        self.order(cx, i, SbdMsg::Forget { key: t.key, mail });
+        self.order(context, i, SbdMsg::Forget { key: t.key, mail });
     }
 
     fn retry_of(
         &self,
-        cx: &StepContext,
+        context: &StepContext,
         at: JobRef,
         host: String,
         t: &TaskState,
         pre_exec: bool,
     ) -> Retry {
-        let now = cx.now.secs();
+        let now = context.now.secs();
         let after = |secs: u64| now.saturating_add(i64::try_from(secs).unwrap_or(i64::MAX));
         let note = cut(&t.note, NOTE_MAX).to_string();
         if pre_exec {
@@ -80,13 +80,13 @@ impl Mbatchd {
     }
 
     /// Holds an element whose start has failed too often in a row; what its user is mailed.
-    fn started_enough(&mut self, cx: &mut StepContext, at: JobRef, note: &str) -> String {
+    fn started_enough(&mut self, context: &mut StepContext, at: JobRef, note: &str) -> String {
         if self.state.tries().of(at).is_none_or(|tries| tries.failed < START_TRIES) {
             return String::new();
         }
         let (status, reason) = (JobState::Psusp.into(), PendReason::StartLimit.number());
         let s = JobStatus { at, status, reason, ..JobStatus::default() };
-        self.emit(cx, Event::JobStatus(Box::new(s)));
+        self.emit(context, Event::JobStatus(Box::new(s)));
         format!(
             "The job could not be started {START_TRIES} times in a row and is held (PSUSP). The \
              last reason:\n\n{}\n\nbresume {at} has it tried again, bkill {at} removes it.\n",

@@ -26,23 +26,29 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Mbatchd {
-    pub(crate) fn submit(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: Submit) {
+    pub(crate) fn submit(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        s: Submit,
+    ) {
         if !s.request.is_empty()
             && let Some(job) = self.state.requested_job(&s.request)
         {
-            return self.answer_again(cx, conn, who, job);
+            return self.answer_again(context, conn, who, job);
         }
         let chain = s.chain;
         if chain != 0 && self.broken.get(&conn) == Some(&chain) {
-            return cx.refuse(conn, Refusal::new(err::CHAIN));
+            return context.refuse(conn, Refusal::new(err::CHAIN));
         }
-        match self.accept(cx, who, s) {
-            Ok(job) => self.answer(cx, conn, job),
+        match self.accept(context, who, s) {
+            Ok(job) => self.answer(context, conn, job),
             Err(r) => {
                 if chain != 0 {
                     self.broken.insert(conn, chain);
                 }
-                cx.refuse(conn, r);
+                context.refuse(conn, r);
             }
         }
     }
@@ -53,23 +59,23 @@ impl Mbatchd {
     }
 
     /// A retry gets the first answer, if it is the submitter's own.
-    fn answer_again(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, job: u32) {
+    fn answer_again(&mut self, context: &mut StepContext, conn: ConnId, who: &Caller, job: u32) {
         match self.state.job(job) {
-            Some(j) if j.uid != who.uid => cx.refuse(conn, Refusal::new(err::PERMISSION)),
-            Some(_) => self.answer(cx, conn, job),
-            None => cx.refuse(conn, Refusal::about(err::JOB_FINISH, format!("Job <{job}>"))),
+            Some(j) if j.uid != who.uid => context.refuse(conn, Refusal::new(err::PERMISSION)),
+            Some(_) => self.answer(context, conn, job),
+            None => context.refuse(conn, Refusal::about(err::JOB_FINISH, format!("Job <{job}>"))),
         }
     }
 
-    fn answer(&mut self, cx: &mut StepContext, conn: ConnId, job: u32) {
+    fn answer(&mut self, context: &mut StepContext, conn: ConnId, job: u32) {
         let Some(j) = self.state.job(job) else { return };
         let queue = self.state.names().queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
         let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
-        cx.reply_durable(conn, msg);
+        context.reply_durable(conn, msg);
     }
 
-    fn accept(&mut self, cx: &mut StepContext, who: &Caller, s: Submit) -> Checked<u32> {
+    fn accept(&mut self, context: &mut StepContext, who: &Caller, s: Submit) -> Checked<u32> {
         self.log_works()?;
         if who.uid == 0 && !self.site.personal() && !self.root_jobs {
             return Err(Refusal::new(err::ROOT));
@@ -86,7 +92,7 @@ impl Mbatchd {
         let queue = self.choose_queue(&mut spec, who)?;
         let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
         self.fit(&mut spec, queue)?;
-        check_times(&spec, cx.now.secs())?;
+        check_times(&spec, context.now.secs())?;
         self.check_pending(&spec, who, &name)?;
         if let Some(user) = self.state.names().users.find(&who.user) {
             let bytes = s.env.len() + s.script.len();
@@ -100,24 +106,24 @@ impl Mbatchd {
             self.state.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
         let env = match kept {
             Some(at) => at,
-            None => self.spool_env(cx, who.uid, s.env),
+            None => self.spool_env(context, who.uid, s.env),
         };
         let script = match s.script.is_empty() {
             true => SpoolRef::default(),
-            false => self.spool(cx, s.script),
+            false => self.spool(context, s.script),
         };
         let exact = match spec.text_loses() {
-            true => self.spool_spec(cx, &spec),
+            true => self.spool_spec(context, &spec),
             false => SpoolRef::default(),
         };
         self.emit(
-            cx,
+            context,
             Event::JobNew(Box::new(JobNew {
                 job,
                 uid: who.uid,
                 gid: who.gid,
                 user: who.user.clone(),
-                submit_time: cx.now.secs(),
+                submit_time: context.now.secs(),
                 spec: Arc::new(spec),
                 request: s.request,
                 env,
@@ -128,7 +134,7 @@ impl Mbatchd {
         self.watch_depend(job);
         self.watch_begin(job);
         self.refresh(job);
-        self.end_orphans(cx, job);
+        self.end_orphans(context, job);
         Ok(job)
     }
 
@@ -186,9 +192,9 @@ impl Mbatchd {
     }
 
     /// The exact submission goes to the spool.
-    pub(crate) fn spool_spec(&mut self, cx: &mut StepContext, spec: &JobSpec) -> SpoolRef {
+    pub(crate) fn spool_spec(&mut self, context: &mut StepContext, spec: &JobSpec) -> SpoolRef {
         match serde_json::to_vec(spec) {
-            Ok(json) => self.spool(cx, ByteStr(json)),
+            Ok(json) => self.spool(context, ByteStr(json)),
             Err(_) => SpoolRef::default(),
         }
     }
@@ -236,7 +242,7 @@ impl Mbatchd {
     pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
         let queue =
             self.site.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
-        if self.state.queue_ctl_of(name).is_some_and(|c| c.closed) {
+        if self.state.queue_control_of(name).is_some_and(|c| c.closed) {
             return Err(Refusal::about(err::QUEUE_CLOSED, name));
         }
         if !self.site.may_use(&queue.conf, &who.user, Some(who.gid)) {

@@ -27,7 +27,7 @@ impl Mbatchd {
 
     /// Suspends a job for its queue's run windows, unless somebody else has or is about to. A job
     /// whose start the host has not confirmed is suspended when it has.
-    pub(crate) fn shut_job(&mut self, cx: &mut StepContext, key: JobKey) {
+    pub(crate) fn shut_job(&mut self, context: &mut StepContext, key: JobKey) {
         let Some(run) = self.state.running(key) else { return };
         let runs = match run.phase {
             Phase::Running => true,
@@ -39,29 +39,29 @@ impl Mbatchd {
             return;
         }
         if self.queue_of(key.job_ref()).is_some_and(|q| self.site.queues[q].end_by_window) {
-            return self.end_for(cx, key, JobAction::EndByWindow, term::WINDOW);
+            return self.end_for(context, key, JobAction::EndByWindow, term::WINDOW);
         }
         let job = self.state.job(key.job);
         let signal = job.and_then(|j| j.spec_at(key.idx).further.window_signal);
         if let Some(signal) = signal {
-            return self.window_signal(cx, key, signal);
+            return self.window_signal(context, key, signal);
         }
-        self.phase_event(cx, key.job_ref(), key.attempt, JobState::Ssusp, susp::WINDOW);
-        self.order_for_window(cx, key, None, Act::Suspend);
+        self.phase_event(context, key.job_ref(), key.attempt, JobState::Ssusp, susp::WINDOW);
+        self.order_for_window(context, key, None, Act::Suspend);
     }
 
     /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
     /// time the windows close.
     pub(crate) fn window_signal(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         key: JobKey,
         signal: SignalNumber,
     ) {
         let Some(run) = self.state.running(key).filter(|r| r.phase == Phase::Running) else {
             return;
         };
-        let (sent, now) = (run.window_signal, cx.now.secs());
+        let (sent, now) = (run.window_signal, context.now.secs());
         let queue = self.queue_of(key.job_ref()).map(|q| &self.site.queues[q]);
         let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
@@ -76,19 +76,19 @@ impl Mbatchd {
             by_admin: true,
             ..JobSignal::default()
         };
-        self.emit(cx, Event::JobSignal(Box::new(s)));
-        self.act_on(cx, key, Act::Signal { number: signal.0 });
+        self.emit(context, Event::JobSignal(Box::new(s)));
+        self.act_on(context, key, Act::Signal { number: signal.0 });
     }
 
-    pub(crate) fn resume_job(&mut self, cx: &mut StepContext, key: JobKey) {
+    pub(crate) fn resume_job(&mut self, context: &mut StepContext, key: JobKey) {
         if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
-            self.order_for_window(cx, key, Some(0), Act::Resume);
+            self.order_for_window(context, key, Some(0), Act::Resume);
         }
     }
 
     pub(crate) fn order_for_window(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         key: JobKey,
         asked: Option<u32>,
         act: Act,
@@ -97,14 +97,14 @@ impl Mbatchd {
         run.soft.asked = asked;
         let host = self.state.running(key).and_then(|r: &Run| self.first_host(r));
         if let Some(i) = host {
-            self.act(cx, key, i, act);
+            self.act(context, key, i, act);
         }
     }
 
     /// Ends a job that TERMINATE_WHEN does not let be suspended.
     pub(crate) fn end_for(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         key: JobKey,
         action: JobAction,
         why: u32,
@@ -112,7 +112,7 @@ impl Mbatchd {
         let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (at, run_count) = (key.job_ref(), key.attempt);
         let s = JobSignal { at, user, action, run_count, by_admin: true, ..JobSignal::default() };
-        self.emit(cx, Event::JobSignal(Box::new(s)));
-        self.act_on(cx, key, Act::Terminate { exit_info: why });
+        self.emit(context, Event::JobSignal(Box::new(s)));
+        self.act_on(context, key, Act::Terminate { exit_info: why });
     }
 }

@@ -17,7 +17,7 @@ impl Mbatchd {
     /// Switches a job, or the elements named; the caller may control it.
     pub(crate) fn switch(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         to: &str,
@@ -34,7 +34,7 @@ impl Mbatchd {
         let named = named(sel, &meant);
         let code = match named.is_empty() {
             true => return,
-            false => self.switch_parts(cx, who, sel, to, &meant).err().unwrap_or(0),
+            false => self.switch_parts(context, who, sel, to, &meant).err().unwrap_or(0),
         };
         outcomes.extend(named.iter().map(|&idx| Outcome::new(JobRef { job: id, idx }, code)));
         outcomes.sort_by_key(|o| (o.id.job != id, o.id.idx));
@@ -42,7 +42,7 @@ impl Mbatchd {
 
     fn switch_parts(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         sel: &IdSel,
         to: &str,
@@ -76,7 +76,7 @@ impl Mbatchd {
             let (uid, user) = (who.uid, who.user.clone());
             let at = JobRef { job: id, idx };
             self.sched.drop_entry(id);
-            self.emit(cx, Event::JobSwitch { at, queue: to.to_string(), uid, user });
+            self.emit(context, Event::JobSwitch { at, queue: to.to_string(), uid, user });
         }
         // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
@@ -91,13 +91,13 @@ impl Mbatchd {
             if now.is_some_and(|j| **first.map_or(&j.spec, |idx| j.spec_at(idx)) != spec) {
                 let elems = crate::batch::state::element_groups::ranges(elems);
                 self.record_modified(
-                    cx,
+                    context,
                     who,
                     JobModify { job: id, elems, spec, ..JobModify::default() },
                 );
             }
         }
-        self.queue_changed(cx, id, &switched);
+        self.queue_changed(context, id, &switched);
         Ok(())
     }
 
@@ -105,7 +105,7 @@ impl Mbatchd {
     /// `next` on; returns whether all have it. One part takes as much work as several elements.
     pub(crate) fn fit_parts(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         who: &Caller,
         (id, to): (u32, &str),
         next: &mut u32,
@@ -122,7 +122,7 @@ impl Mbatchd {
                 let mut spec = (*look.spec).clone();
                 if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
                     let change = JobModify { spec, ..job.change_of(*next) };
-                    self.record_modified(cx, who, change);
+                    self.record_modified(context, who, change);
                     *fuel = fuel.saturating_sub(UNIT / PARTS_PER_UNIT);
                 }
             }

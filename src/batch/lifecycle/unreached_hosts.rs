@@ -32,8 +32,8 @@ impl Mbatchd {
     }
 
     /// Looks at the hosts without a link where that is due.
-    pub(crate) fn unreached_due(&mut self, cx: &mut StepContext) {
-        let now = cx.now.mono_us;
+    pub(crate) fn unreached_due(&mut self, context: &mut StepContext) {
+        let now = context.now.mono_us;
         if self.unreached.deadline().is_none_or(|t| t > now) {
             return;
         }
@@ -55,26 +55,26 @@ impl Mbatchd {
                 self.links.hosts[i].given_up = given_up;
                 self.look_left();
             }
-            self.lose_jobs(cx, i, given_up, &mut budget);
+            self.lose_jobs(context, i, given_up, &mut budget);
         }
-        self.lose_unlisted(cx, &mut budget);
+        self.lose_unlisted(context, &mut budget);
         (self.unreached.look, self.unreached.next) = (budget == 0, next);
     }
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
-    fn lose_unlisted(&mut self, cx: &mut StepContext, budget: &mut usize) {
+    fn lose_unlisted(&mut self, context: &mut StepContext, budget: &mut usize) {
         let listed = |host: &HostId| self.links.hosts.contains(*host);
         let busy = self.state.counts().host.iter().filter(|(_, h)| !h.jobs.is_empty());
         let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
         for host in off {
-            self.lose_jobs(cx, host, false, budget);
+            self.lose_jobs(context, host, false, budget);
         }
     }
 
     /// The jobs of a host that has been out of reach for long enough.
     fn lose_jobs(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         host: HostId,
         given_up: bool,
         budget: &mut usize,
@@ -93,7 +93,7 @@ impl Mbatchd {
             let (key, known) = (run.key, !run.unknown);
             let (killed, requeue, as_done) = (run.killed, run.requeue, run.as_done);
             if known {
-                self.unknown_event(cx, key);
+                self.unknown_event(context, key);
                 (unknown, *budget) = (unknown + 1, *budget - 1);
             }
             if !given_up || !self.rerunnable(at) {
@@ -101,9 +101,9 @@ impl Mbatchd {
             }
             *budget = budget.saturating_sub(1);
             match (requeue, killed) {
-                (Some(held), _) => self.requeue(cx, at, held, true),
-                (None, None) => self.requeue(cx, at, None, true),
-                (None, Some(why)) => self.end_unasked(cx, key, why, as_done),
+                (Some(held), _) => self.requeue(context, at, held, true),
+                (None, None) => self.requeue(context, at, None, true),
+                (None, Some(why)) => self.end_unasked(context, key, why, as_done),
             }
             rerun += 1;
         }
@@ -111,7 +111,7 @@ impl Mbatchd {
             let name = self.state.names().host(host);
             let is = if given_up { "is given up" } else { "cannot be reached" };
             let text = format!("{name} {is}: {unknown} jobs are UNKWN, {rerun} leave it");
-            cx.say(log::Level::Warn, text);
+            context.say(log::Level::Warn, text);
         }
     }
 

@@ -30,10 +30,10 @@ impl Mbatchd {
     }
 
     /// Looks at the windows when one may have opened or closed.
-    pub(crate) fn windows_due(&mut self, cx: &mut StepContext) {
-        let (now, s) = (cx.now.secs(), &self.windows);
+    pub(crate) fn windows_due(&mut self, context: &mut StepContext) {
+        let (now, s) = (context.now.secs(), &self.windows);
         let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
-        if !s.stale && !passed && s.timer.is_none_or(|t| t > cx.now.mono_us) {
+        if !s.stale && !passed && s.timer.is_none_or(|t| t > context.now.mono_us) {
             return;
         }
         let (zone, site) = (s.zone.clone(), self.site.clone());
@@ -44,7 +44,7 @@ impl Mbatchd {
             Some(t) if t <= now => {
                 if asked < t || now >= asked.saturating_add(LOOK_SECS as i64) {
                     asked = now;
-                    cx.out.push(Effect::LoadConfig);
+                    context.out.push(Effect::LoadConfig);
                 }
                 next = Some(asked.saturating_add(LOOK_SECS as i64));
             }
@@ -62,30 +62,31 @@ impl Mbatchd {
             hosts.insert(id, shut(&host.window));
         }
         let changed = s.stale || queues != s.queues || hosts != s.hosts;
-        let timer =
-            next.map(|t| cx.now.mono_of_wall(t).clamp(cx.now.mono_us + 1, cx.now.after(LOOK_SECS)));
+        let timer = next.map(|t| {
+            context.now.mono_of_wall(t).clamp(context.now.mono_us + 1, context.now.after(LOOK_SECS))
+        });
         let zone = self.windows.zone.clone();
         let stale = false;
         self.windows =
             ClosedByWindows { zone, queues, hosts, stale, looked: now, next, timer, asked };
         if changed {
             self.sched.changed();
-            self.keep_run_windows(cx);
+            self.keep_run_windows(context);
             self.eligible_all();
         }
     }
 
     /// Begins to suspend and resume what is not as the run windows want it.
-    fn keep_run_windows(&mut self, cx: &mut StepContext) {
+    fn keep_run_windows(&mut self, context: &mut StepContext) {
         let hosts = self.state.counts().host.iter().filter(|(_, host)| !host.jobs.is_empty());
         let hosts = hosts.map(|(host, _)| *host).collect();
         self.works.windows = WindowWork { hosts, from: JobRef::default() };
-        self.windows_unit(cx);
+        self.windows_unit(context);
     }
 
     /// Suspends and resumes some jobs. A job that holds several hosts is found on each, and is as
     /// it should be by then.
-    pub(crate) fn windows_unit(&mut self, cx: &mut StepContext) {
+    pub(crate) fn windows_unit(&mut self, context: &mut StepContext) {
         let mut left = UNIT;
         while left > 0
             && let Some(host) = self.works.windows.hosts.last()
@@ -106,17 +107,17 @@ impl Mbatchd {
             }
             // a host without jobs takes some time as well
             left = left.saturating_sub(some.len().max(1));
-            some.into_iter().for_each(|at| self.keep_run_window(cx, at));
+            some.into_iter().for_each(|at| self.keep_run_window(context, at));
         }
     }
 
     /// Suspends or resumes a job or element where its queue's run windows want it otherwise.
-    pub(crate) fn keep_run_window(&mut self, cx: &mut StepContext, at: JobRef) {
+    pub(crate) fn keep_run_window(&mut self, context: &mut StepContext, at: JobRef) {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return };
         let (key, phase) = (run.key, run.phase);
         match self.run_shut(at) {
-            true => self.shut_job(cx, key),
-            false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(cx, key),
+            true => self.shut_job(context, key),
+            false if phase == Phase::Ssusp(susp::WINDOW) => self.resume_job(context, key),
             false => {}
         }
     }

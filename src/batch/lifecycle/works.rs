@@ -33,22 +33,22 @@ impl Mbatchd {
     }
 
     /// Does one unit of what is to be done.
-    pub(crate) fn work_unit(&mut self, cx: &mut StepContext) {
+    pub(crate) fn work_unit(&mut self, context: &mut StepContext) {
         // classes and conditions are not whole before
         if self.works.refill.is_some() {
-            return self.refill_unit(cx);
+            return self.refill_unit(context);
         }
         for _ in 0..10 {
             self.works.turn = (self.works.turn + 1) % 10;
             let done = match self.works.turn {
-                0 => self.queued_unit(cx),
-                1 => self.works.cleaning.then(|| self.clean_unit(cx)),
-                2 => self.works.count.is_some().then(|| self.count_unit(cx)),
-                3 => self.conditions_left().then(|| self.settle_unit(cx)),
-                4 => self.elements_unit(cx),
-                5 => self.deps.sweeps_left().then(|| self.sweep_unit(cx)),
-                6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(cx)),
-                7 => self.missing_unit(cx),
+                0 => self.queued_unit(context),
+                1 => self.works.cleaning.then(|| self.clean_unit(context)),
+                2 => self.works.count.is_some().then(|| self.count_unit(context)),
+                3 => self.conditions_left().then(|| self.settle_unit(context)),
+                4 => self.elements_unit(context),
+                5 => self.deps.sweeps_left().then(|| self.sweep_unit(context)),
+                6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(context)),
+                7 => self.missing_unit(context),
                 8 => self.deps.groups.left().then(|| self.deps.groups_unit(&self.state)),
                 _ => self.remains_unit(),
             };
@@ -56,18 +56,18 @@ impl Mbatchd {
                 break;
             }
         }
-        self.settle(cx);
+        self.settle(context);
     }
 
-    fn queued_unit(&mut self, cx: &mut StepContext) -> Option<()> {
+    fn queued_unit(&mut self, context: &mut StepContext) -> Option<()> {
         match self.works.next()? {
             Work::Control(work) => {
-                if let Some(work) = self.control_unit(cx, work) {
+                if let Some(work) = self.control_unit(context, work) {
                     self.works.put(Work::Control(work));
                 }
             }
             Work::Modify(work) => {
-                if let Some(work) = self.modify_unit(cx, work) {
+                if let Some(work) = self.modify_unit(context, work) {
                     self.works.put(Work::Modify(work));
                 }
             }
@@ -76,7 +76,7 @@ impl Mbatchd {
     }
 
     /// A unit of the count before a switch of the log.
-    fn count_unit(&mut self, cx: &mut StepContext) {
+    fn count_unit(&mut self, context: &mut StepContext) {
         let Some(mut count) = self.works.count.take() else { return };
         let (mut looked, mut last) = (0, None);
         for job in self.state.jobs_from(count.from) {
@@ -91,7 +91,7 @@ impl Mbatchd {
         }
         match last.and_then(|id| id.checked_add(1)) {
             Some(next) => self.works.count = Some(Count { from: next, ..count }),
-            None => self.switch_counted(cx, &count),
+            None => self.switch_counted(context, &count),
         }
     }
 

@@ -32,21 +32,21 @@ pub const MAX_HELD: usize = 8_000_000;
 impl Mbatchd {
     pub(crate) fn list_jobs(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         q: JobQuery,
     ) {
         if let Err(r) = self.check_select(&q.select) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         if self.listings.open.len() >= MAX_LISTINGS {
-            return cx.refuse(conn, Refusal::new(err::BUSY));
+            return context.refuse(conn, Refusal::new(err::BUSY));
         }
         self.listings.close(conn);
         let listing = self.new_listing(who, q);
         self.listings.put(conn, listing);
-        self.next_slice(cx, conn);
+        self.next_slice(context, conn);
     }
 
     pub(crate) fn new_listing(&self, who: &Caller, q: JobQuery) -> Listing {
@@ -243,12 +243,12 @@ impl Mbatchd {
     }
 
     /// The next slice of a listing, once there is room for it.
-    pub(crate) fn next_slice(&mut self, cx: &mut StepContext, conn: ConnId) {
+    pub(crate) fn next_slice(&mut self, context: &mut StepContext, conn: ConnId) {
         let Some(mut l) = self.listings.take(conn) else { return };
-        let now = cx.now.secs();
+        let now = context.now.secs();
         let found = self.find_on(&mut l);
         if self.listings.held + l.held > MAX_HELD {
-            return cx.refuse(conn, Refusal::new(err::BUSY));
+            return context.refuse(conn, Refusal::new(err::BUSY));
         }
         let room = if found { SLICE_BYTES + 4096 } else { 2 };
         let mut out = Vec::with_capacity(room);
@@ -272,10 +272,10 @@ impl Mbatchd {
         let more = !found || !l.heads.is_empty();
         let text = String::from_utf8(out).unwrap_or_else(|_| "[]".to_string());
         match RawValue::from_string(text) {
-            Ok(rows) => cx.reply(conn, ClientMsg::Rows { rows, more }),
+            Ok(rows) => context.reply(conn, ClientMsg::Rows { rows, more }),
             Err(_) => {
-                cx.say(log::Level::Error, "a listing's row is not JSON");
-                return cx.refuse(conn, Refusal::new(err::MBATCHD));
+                context.say(log::Level::Error, "a listing's row is not JSON");
+                return context.refuse(conn, Refusal::new(err::MBATCHD));
             }
         }
         if more {

@@ -9,7 +9,7 @@ use crate::proto::machine::ConnId;
 type Rows = Vec<(String, String)>;
 
 impl Mbatchd {
-    pub(crate) fn list_params(&mut self, cx: &mut StepContext, conn: ConnId) {
+    pub(crate) fn list_params(&mut self, context: &mut StepContext, conn: ConnId) {
         let p = self.site.params();
         let mut values: Rows = vec![
             row("CLUSTER", self.site.conf.base.name.clone()),
@@ -31,7 +31,7 @@ impl Mbatchd {
         if let Some(why) = &self.log_failed {
             values.push(row("LOG_FAILED", why.clone()));
         }
-        cx.reply(conn, ClientMsg::ParamRows { values });
+        context.reply(conn, ClientMsg::ParamRows { values });
     }
 }
 

@@ -21,18 +21,18 @@ pub(crate) fn bounds_shown(of: &External) -> Vec<(String, String)> {
 impl Mbatchd {
     pub(crate) fn list_queues(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         names: &[String],
         user: &str,
         host: &str,
     ) {
         if let Some(bad) = names.iter().find(|n| self.site.find_queue(n).is_none()) {
-            return cx.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
+            return context.refuse(conn, Refusal::about(err::BAD_QUEUE, bad));
         }
         let hosts = self.site.expand_servers(host);
         if !host.is_empty() && hosts.is_empty() {
-            return cx.refuse(conn, Refusal::about(err::BAD_HOST, host));
+            return context.refuse(conn, Refusal::about(err::BAD_HOST, host));
         }
         let asked: BTreeSet<&String> = names.iter().collect();
         let mut rows = Vec::new();
@@ -46,20 +46,20 @@ impl Mbatchd {
                 rows.push(self.queue_info(q));
             }
         }
-        cx.reply(conn, ClientMsg::QueueRows { rows });
+        context.reply(conn, ClientMsg::QueueRows { rows });
     }
 
     fn queue_info(&self, q: &crate::batch::site::Queue) -> QueueInfo {
         let c = &q.conf;
         let s = self.state.counts().queue.get(&q.id).copied().unwrap_or_default();
-        let ctl = self.state.queue_ctl(q.id).cloned().unwrap_or_default();
+        let control = self.state.queue_control(q.id).cloned().unwrap_or_default();
         QueueInfo {
             name: c.name.clone(),
             description: c.description.clone(),
             priority: i64::from(c.priority),
             nice: c.nice,
-            open: !ctl.closed,
-            active: !ctl.inactive,
+            open: !control.closed,
+            active: !control.inactive,
             window_closed: self.view().queue_shut(q.id),
             is_default: self.site.default_queues().contains(&c.name),
             max: c.qjob_limit.map(u64::from),
@@ -78,13 +78,13 @@ impl Mbatchd {
             params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
-            admin_comment: ctl.comment,
+            admin_comment: control.comment,
         }
     }
 
     pub(crate) fn list_hosts(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         names: &[String],
         req: &str,
@@ -94,7 +94,7 @@ impl Mbatchd {
             false => self.site.names.parse(req).map(Some),
         };
         let Ok(req) = parsed else {
-            return cx.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
+            return context.refuse(conn, Refusal::about(err::BAD_RESREQ, req));
         };
         let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for n in names.iter().filter(|n| seen.insert(*n)) {
@@ -102,7 +102,7 @@ impl Mbatchd {
             let servers: Vec<_> =
                 hosts.into_iter().filter(|h| self.site.host_id(h).is_some()).collect();
             if servers.is_empty() {
-                return cx.refuse(conn, Refusal::about(err::BAD_HOST, n));
+                return context.refuse(conn, Refusal::about(err::BAD_HOST, n));
             }
             wanted.extend(servers);
         }
@@ -118,7 +118,7 @@ impl Mbatchd {
             }
             rows.push(self.host_info(i));
         }
-        cx.reply(conn, ClientMsg::HostRows { rows });
+        context.reply(conn, ClientMsg::HostRows { rows });
     }
 
     fn host_info(&self, i: HostId) -> HostInfo {
@@ -127,7 +127,7 @@ impl Mbatchd {
         let s = self.state.counts().host.get(&i).map_or(Slots::default(), |h| h.slots);
         let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
-        let ctl = self.state.host_ctl(i).filter(|c| c.shut());
+        let control = self.state.host_control(i).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserve.shown(&self.site, i);
         HostInfo {
             name: rt.name.clone(),
@@ -150,7 +150,7 @@ impl Mbatchd {
             reserved_external,
             thresholds: site.bounds.to_vec(),
             external: bounds_shown(&site.external),
-            admin_comment: ctl.map_or(String::new(), |c| c.comment.clone()),
+            admin_comment: control.map_or(String::new(), |c| c.comment.clone()),
             not_acted_on: site.not_acted_on.clone(),
         }
     }

@@ -15,16 +15,22 @@ use crate::proto::sbd::SbdMsg;
 use crate::proto::{Msg, Refusal};
 
 impl Mbatchd {
-    pub(crate) fn peek(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, s: &JobSelect) {
+    pub(crate) fn peek(
+        &mut self,
+        context: &mut StepContext,
+        conn: ConnId,
+        who: &Caller,
+        s: &JobSelect,
+    ) {
         match self.peeked(who, s) {
-            Ok(info) => cx.reply(conn, ClientMsg::Peeked(Box::new(info))),
-            Err(r) => cx.refuse(conn, r),
+            Ok(info) => context.reply(conn, ClientMsg::Peeked(Box::new(info))),
+            Err(r) => context.refuse(conn, r),
         }
     }
 
     pub(crate) fn stored(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         id: &IdSel,
@@ -32,14 +38,14 @@ impl Mbatchd {
     ) {
         let at = match self.find_stored(who, id, script) {
             Ok(at) => at,
-            Err(r) => return cx.refuse(conn, r),
+            Err(r) => return context.refuse(conn, r),
         };
         if at.len > 0 {
-            return cx.out.push(Effect::SendBlob { conn, at });
+            return context.out.push(Effect::SendBlob { conn, at });
         }
         let command = self.state.job(id.job).filter(|_| script).map(|j| j.spec.command.clone());
         let data = command.unwrap_or_default();
-        cx.send(conn, Msg::Sbd(SbdMsg::Blob { at, data }));
+        context.send(conn, Msg::Sbd(SbdMsg::Blob { at, data }));
     }
 
     fn find_stored(&self, who: &Caller, id: &IdSel, script: bool) -> Checked<SpoolRef> {

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 32;
 
 impl Mbatchd {
     /// The users of lsb.users and those who have jobs; the row `default` first.
-    pub(crate) fn list_users(&mut self, cx: &mut StepContext, conn: ConnId, names: &[String]) {
+    pub(crate) fn list_users(&mut self, context: &mut StepContext, conn: ConnId, names: &[String]) {
         let users = &self.site.conf.batch.users;
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
@@ -36,7 +36,7 @@ impl Mbatchd {
                 }
             }
         }
-        cx.reply(conn, ClientMsg::UserRows { rows });
+        context.reply(conn, ClientMsg::UserRows { rows });
     }
 
     /// A user's own row of lsb.users, a group's whose every member it limits, or `default`.
@@ -102,7 +102,7 @@ impl Mbatchd {
 
     pub(crate) fn list_groups(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         (hosts, units): (bool, bool),
         names: &[String],
@@ -116,9 +116,9 @@ impl Mbatchd {
         let known: BTreeSet<&str> = rows.iter().map(|g| g.name.as_str()).collect();
         if let Some(bad) = names.iter().find(|n| !known.contains(n.as_str())) {
             let code = if hosts { err::BAD_HOST } else { err::BAD_USER_GROUP };
-            return cx.refuse(conn, Refusal::about(code, bad));
+            return context.refuse(conn, Refusal::about(code, bad));
         }
-        cx.reply(conn, ClientMsg::GroupRows { rows });
+        context.reply(conn, ClientMsg::GroupRows { rows });
     }
 
     fn user_groups(&self, names: &[String], expand: bool) -> Vec<GroupInfo> {

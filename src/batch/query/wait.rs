@@ -16,9 +16,9 @@ use crate::proto::machine::ConnId;
 pub const MAX_WAITS: usize = 100_000;
 
 impl Mbatchd {
-    pub(crate) fn wait(&mut self, cx: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
+    pub(crate) fn wait(&mut self, context: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
         if let Some(select) = w.watch {
-            return self.watch(cx, conn, who, *select);
+            return self.watch(context, conn, who, *select);
         }
         let resolved = DepExpr::parse(&w.expr)
             .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
@@ -44,13 +44,13 @@ impl Mbatchd {
             });
         let expr = match resolved {
             Ok(e) => e,
-            Err(r) => return cx.refuse(conn, r),
+            Err(r) => return context.refuse(conn, r),
         };
         if self.waits.by_conn.len() >= MAX_WAITS {
-            return cx.refuse(conn, Refusal::new(err::BUSY));
+            return context.refuse(conn, Refusal::new(err::BUSY));
         }
         self.waits.close(conn);
-        let until = (w.timeout > 0).then(|| cx.now.mono_us.saturating_add(w.timeout * US));
+        let until = (w.timeout > 0).then(|| context.now.mono_us.saturating_add(w.timeout * US));
         for id in expr.job_ids() {
             self.waits.named.entry(id as u32).or_default().insert(conn);
         }
@@ -58,10 +58,10 @@ impl Mbatchd {
             self.waits.timers.insert((t, conn), ());
         }
         self.waits.by_conn.insert(conn, Waiter { expr, until });
-        self.look(cx, conn);
+        self.look(context, conn);
     }
 
-    fn look(&mut self, cx: &mut StepContext, conn: ConnId) {
+    fn look(&mut self, context: &mut StepContext, conn: ConnId) {
         let Some(w) = self.waits.by_conn.get(&conn) else { return };
         let answer = match w.expr.eval(&self.facts(), None) {
             DepValue::False => return,
@@ -69,7 +69,7 @@ impl Mbatchd {
             DepValue::Never => Waited::Never,
         };
         self.waits.close(conn);
-        cx.reply_durable(conn, ClientMsg::Waited(answer));
+        context.reply_durable(conn, ClientMsg::Waited(answer));
     }
 
     /// The end of one plain job, for `ended(ID)` (bsub -K needs it).
@@ -88,20 +88,20 @@ impl Mbatchd {
         })
     }
 
-    pub(crate) fn wait_changed(&mut self, cx: &mut StepContext, job: u32) {
+    pub(crate) fn wait_changed(&mut self, context: &mut StepContext, job: u32) {
         let Some(conns) = self.waits.named.get(&job) else { return };
         for conn in conns.clone() {
-            self.look(cx, conn);
+            self.look(context, conn);
         }
     }
 
-    pub(crate) fn wait_tick(&mut self, cx: &mut StepContext) {
+    pub(crate) fn wait_tick(&mut self, context: &mut StepContext) {
         while let Some(&(t, conn)) = self.waits.timers.keys().next() {
-            if t > cx.now.mono_us {
+            if t > context.now.mono_us {
                 break;
             }
             self.waits.close(conn);
-            cx.reply(conn, ClientMsg::Waited(Waited::Timeout));
+            context.reply(conn, ClientMsg::Waited(Waited::Timeout));
         }
     }
 }

@@ -19,7 +19,7 @@ impl Mbatchd {
     /// Asks for the next change; what changed since the last answer counts.
     pub(crate) fn watch(
         &mut self,
-        cx: &mut StepContext,
+        context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
         mut select: JobSelect,
@@ -27,27 +27,27 @@ impl Mbatchd {
         // an element is watched with its array
         select.ids.iter_mut().for_each(|id| id.elems = Vec::new());
         if let Err(r) = self.check_select(&select) {
-            return cx.refuse(conn, r);
+            return context.refuse(conn, r);
         }
         let watches = &mut self.watches.by_conn;
         if !watches.contains_key(&conn) && watches.len() >= MAX_WATCHES {
-            return cx.refuse(conn, Refusal::new(err::BUSY));
+            return context.refuse(conn, Refusal::new(err::BUSY));
         }
         let changed = watches.get(&conn).is_some_and(|w| w.changed && w.select == select);
         let watcher = Watcher { who: who.clone(), select, asks: !changed, changed: false };
         watches.insert(conn, watcher);
         if changed {
-            cx.reply_durable(conn, ClientMsg::Waited(Waited::True));
+            context.reply_durable(conn, ClientMsg::Waited(Waited::True));
         }
     }
 
-    pub(crate) fn watch_changed(&mut self, cx: &mut StepContext, job: u32) {
+    pub(crate) fn watch_changed(&mut self, context: &mut StepContext, job: u32) {
         let watches = &self.watches.by_conn;
         let told = watches.iter().filter(|(_, w)| !w.changed && self.is_watched(w, job));
         for conn in told.map(|(conn, _)| *conn).collect::<Vec<_>>() {
             let Some(w) = self.watches.by_conn.get_mut(&conn) else { continue };
             match std::mem::take(&mut w.asks) {
-                true => cx.reply_durable(conn, ClientMsg::Waited(Waited::True)),
+                true => context.reply_durable(conn, ClientMsg::Waited(Waited::True)),
                 false => w.changed = true,
             }
         }

@@ -58,7 +58,7 @@ impl<'a> View<'a> {
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {
-        self.state.host_ctl(i).is_some_and(|c| c.shut())
+        self.state.host_control(i).is_some_and(|c| c.shut())
     }
 
     /// The first built-in index beyond a loadSched threshold of the host.
@@ -208,7 +208,7 @@ impl<'a> View<'a> {
     /// or its windows are closed.
     pub fn queue_closed(&self, queue: QueueId) -> Option<PendReason> {
         let position = self.site.queue_position(queue);
-        let inactive = self.state.queue_ctl(queue).is_some_and(|c| c.inactive);
+        let inactive = self.state.queue_control(queue).is_some_and(|c| c.inactive);
         match position {
             None => Some(PendReason::QueueInactive),
             Some(_) if inactive => Some(PendReason::QueueInactive),

@@ -153,22 +153,24 @@ impl Site {
         let mut host_rows = HostRows::default();
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
-            let pol = p.host_policy(&def);
+            let policy = p.host_policy(&def);
             // A host without a row takes no jobs if lsb.hosts has rows.
             let none = p.conf.batch.hosts.hosts.is_empty();
             let mxj = if none { Mxj::Cpus } else { Mxj::Slots(0) };
             let id = names.hosts.id(&def.name);
             let unlisted = || HostPolicy { mxj, ..HostPolicy::default() };
-            host_rows.add(pol.as_ref().unwrap_or(&unlisted()), id);
+            host_rows.add(policy.as_ref().unwrap_or(&unlisted()), id);
             p.host_ids.insert(def.name.clone(), id);
             let host = HostPol {
-                window: windows(pol.as_ref().map_or("", |h| &h.dispatch_window)),
-                dispatch_window: pol.as_ref().map_or(String::new(), |h| h.dispatch_window.clone()),
-                bounds: pol.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
-                external: pol.as_ref().map_or(External::new(), |h| {
+                window: windows(policy.as_ref().map_or("", |h| &h.dispatch_window)),
+                dispatch_window: policy
+                    .as_ref()
+                    .map_or(String::new(), |h| h.dispatch_window.clone()),
+                bounds: policy.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
+                external: policy.as_ref().map_or(External::new(), |h| {
                     external(&h.thresholds, &p.conf.base.shared, &p.names)
                 }),
-                not_acted_on: pol.map_or(Vec::new(), |h| h.not_acted_on),
+                not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
             };
             p.hosts.insert(id, host);

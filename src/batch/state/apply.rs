@@ -46,12 +46,18 @@ impl State {
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
                 let queue = self.names.queues.id(queue);
-                self.queue_ctl.entry(queue).or_default().apply(*op, (*uid, user), message, t);
+                self.queue_control.entry(queue).or_default().apply(*op, (*uid, user), message, t);
                 Applied::Nothing
             }
             Event::HostCtrl { op, host, uid, user, message, lock } => {
                 let host = self.names.hosts.id(host);
-                self.host_ctl.entry(host).or_default().apply(*op, lock, (*uid, user), message, t);
+                self.host_control.entry(host).or_default().apply(
+                    *op,
+                    lock,
+                    (*uid, user),
+                    message,
+                    t,
+                );
                 Applied::Nothing
             }
             Event::Eligible { at, on } => self.eligible(t, *at, *on),

@@ -79,8 +79,8 @@ pub struct State {
     next_order: u64,
     /// The jobs that requests made, for retries of these.
     requests: SubmitRequests,
-    queue_ctl: IdMap<QueueId, QueueCtl>,
-    host_ctl: IdMap<HostId, HostCtl>,
+    queue_control: IdMap<QueueId, QueueControl>,
+    host_control: IdMap<HostId, HostControl>,
     /// Dynamic hosts that were added to host groups and compute units.
     group_hosts: AddedHosts,
     counts: Counts,
@@ -143,7 +143,7 @@ impl State {
 
 /// The last QUEUE_CTRL of a queue.
 #[derive(Clone, Debug, Default)]
-pub struct QueueCtl {
+pub struct QueueControl {
     pub closed: bool,
     pub inactive: bool,
     pub comment: String,
@@ -151,7 +151,7 @@ pub struct QueueCtl {
     pub time: i64,
 }
 
-impl QueueCtl {
+impl QueueControl {
     fn apply(&mut self, op: Ctrl, by: (u32, &str), comment: &str, time: i64) {
         match op {
             Ctrl::Open => self.closed = false,
@@ -165,7 +165,7 @@ impl QueueCtl {
 
 /// The last HOST_CTRL of a host.
 #[derive(Clone, Debug, Default)]
-pub struct HostCtl {
+pub struct HostControl {
     /// The host is closed without a lock ID.
     pub closed: bool,
     /// The lock IDs that keep it closed (hclose -i).
@@ -175,7 +175,7 @@ pub struct HostCtl {
     pub time: i64,
 }
 
-impl HostCtl {
+impl HostControl {
     fn apply(&mut self, op: Ctrl, lock: &str, by: (u32, &str), comment: &str, time: i64) {
         match (lock.is_empty(), op == Ctrl::Close) {
             (true, close) => self.closed = close,
@@ -274,26 +274,26 @@ impl State {
         self.finished
     }
     /// The last control records of queues.
-    pub fn queue_ctls(&self) -> impl Iterator<Item = (QueueId, &QueueCtl)> {
-        self.queue_ctl.iter().map(|(queue, ctl)| (*queue, ctl))
+    pub fn queue_controls(&self) -> impl Iterator<Item = (QueueId, &QueueControl)> {
+        self.queue_control.iter().map(|(queue, control)| (*queue, control))
     }
     /// The last control records of hosts.
-    pub fn host_ctls(&self) -> impl Iterator<Item = (HostId, &HostCtl)> {
-        self.host_ctl.iter().map(|(host, ctl)| (*host, ctl))
+    pub fn host_controls(&self) -> impl Iterator<Item = (HostId, &HostControl)> {
+        self.host_control.iter().map(|(host, control)| (*host, control))
     }
-    pub fn queue_ctl(&self, queue: QueueId) -> Option<&QueueCtl> {
-        self.queue_ctl.get(&queue)
+    pub fn queue_control(&self, queue: QueueId) -> Option<&QueueControl> {
+        self.queue_control.get(&queue)
     }
-    pub fn host_ctl(&self, host: HostId) -> Option<&HostCtl> {
-        self.host_ctl.get(&host)
+    pub fn host_control(&self, host: HostId) -> Option<&HostControl> {
+        self.host_control.get(&host)
     }
     /// The last control record of a queue, by its name.
-    pub fn queue_ctl_of(&self, name: &str) -> Option<&QueueCtl> {
-        self.queue_ctl(self.names.queues.find(name)?)
+    pub fn queue_control_of(&self, name: &str) -> Option<&QueueControl> {
+        self.queue_control(self.names.queues.find(name)?)
     }
     /// The last control record of a host, by its name.
-    pub fn host_ctl_of(&self, name: &str) -> Option<&HostCtl> {
-        self.host_ctl(self.names.hosts.find(name)?)
+    pub fn host_control_of(&self, name: &str) -> Option<&HostControl> {
+        self.host_control(self.names.hosts.find(name)?)
     }
     /// The ended job that leaves memory next, if it did so before that time; it is the caller's to
     /// clean, or to put back.

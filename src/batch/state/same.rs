@@ -5,7 +5,9 @@
 //! compared or left out on purpose.
 
 use crate::batch::state::started_elements::{Share, StartedElements};
-use crate::batch::state::{Body, Elem, ElemState, ElementSpec, HostCtl, Job, QueueCtl, Run, State};
+use crate::batch::state::{
+    Body, Elem, ElemState, ElementSpec, HostControl, Job, QueueControl, Run, State,
+};
 use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Debug, Write};
@@ -83,8 +85,8 @@ impl State {
             next_order: _,
             // compared by themselves: those of jobs that left memory are no longer in the log
             requests: _,
-            queue_ctl: _,
-            host_ctl: _,
+            queue_control: _,
+            host_control: _,
             group_hosts,
             counts,
             // told with the counts
@@ -128,15 +130,15 @@ impl State {
     }
 
     fn controls_told(&self, out: &mut Told) {
-        for (queue, ctl) in self.queue_ctl.iter().filter(|(_, c)| c.closed || c.inactive) {
-            let QueueCtl { closed, inactive, comment, by, time } = ctl;
+        for (queue, control) in self.queue_control.iter().filter(|(_, c)| c.closed || c.inactive) {
+            let QueueControl { closed, inactive, comment, by, time } = control;
             out.put(
                 format!("queue {}", self.names.queue(*queue)),
                 (closed, inactive, comment, by, time),
             );
         }
-        for (host, ctl) in self.host_ctl.iter().filter(|(_, c)| c.shut()) {
-            let HostCtl { closed, locks, comment, by, time } = ctl;
+        for (host, control) in self.host_control.iter().filter(|(_, c)| c.shut()) {
+            let HostControl { closed, locks, comment, by, time } = control;
             out.put(format!("host {}", self.names.host(*host)), (closed, locks, comment, by, time));
         }
     }

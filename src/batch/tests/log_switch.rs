@@ -38,7 +38,7 @@ fn what_is_carried_over_is_paid_by_what_was_written() {
     let more: usize = (0..50).map(|_| finish(&mut r, 100)).sum();
     assert!((1..=3).contains(&more), "{more} switches");
     // a switch that failed is not paid again
-    r.mbd.keep.switching = true;
+    r.mbd.retention.switching = true;
     r.step(Input::Switched { ok: false });
     r.now.mono_us += 61 * crate::model::time::US;
     assert_eq!(finish(&mut r, 100), 1);

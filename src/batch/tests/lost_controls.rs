@@ -19,13 +19,13 @@ fn lost(queue: bool, name: &str) -> LostControl {
 fn shut(r: &Rig) -> String {
     let mut out = Vec::new();
     for queue in ["high", "normal"] {
-        let ctl = r.mbd.state.queue_ctl_of(queue).cloned().unwrap_or_default();
-        out.extend(ctl.closed.then(|| format!("{queue} closed")));
-        out.extend(ctl.inactive.then(|| format!("{queue} inactive")));
+        let control = r.mbd.state.queue_control_of(queue).cloned().unwrap_or_default();
+        out.extend(control.closed.then(|| format!("{queue} closed")));
+        out.extend(control.inactive.then(|| format!("{queue} inactive")));
     }
     for host in ["h1", "h2"] {
-        let ctl = r.mbd.state.host_ctl_of(host).cloned().unwrap_or_default();
-        out.extend(ctl.closed.then(|| format!("{host} closed")));
+        let control = r.mbd.state.host_control_of(host).cloned().unwrap_or_default();
+        out.extend(control.closed.then(|| format!("{host} closed")));
     }
     out.join(", ")
 }

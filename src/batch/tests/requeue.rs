@@ -517,8 +517,11 @@ fn lock_ids_keep_a_host_closed() {
     assert_eq!(ctrl(&mut r, true, "a"), 0);
     let i = r.mbd.site.host_id("h1").unwrap();
     for m in [&r.mbd, &r.restarted()] {
-        let ctl = m.state.host_ctl_of("h1").unwrap();
-        assert_eq!((ctl.closed, ctl.locks.iter().next().map(|l| l.as_str())), (true, Some("b")));
+        let control = m.state.host_control_of("h1").unwrap();
+        assert_eq!(
+            (control.closed, control.locks.iter().next().map(|l| l.as_str())),
+            (true, Some("b"))
+        );
         assert!(m.view().host_closed(i));
     }
     let mut carried = state::State::default();
@@ -526,8 +529,8 @@ fn lock_ids_keep_a_host_closed() {
         carried.apply(&rec);
     }
     assert_eq!(
-        carried.host_ctl_of("h1").unwrap().locks,
-        r.mbd.state.host_ctl_of("h1").unwrap().locks
+        carried.host_control_of("h1").unwrap().locks,
+        r.mbd.state.host_control_of("h1").unwrap().locks
     );
     assert_eq!((ctrl(&mut r, true, "b"), r.mbd.view().host_closed(i)), (0, true));
     assert_eq!((ctrl(&mut r, true, ""), r.mbd.view().host_closed(i)), (0, false));

@@ -434,7 +434,7 @@ fn conditions_and_filters_take_an_unkwn_job_for_a_started_one() {
     assert_eq!(r.shown(id), "UNKWN");
     assert_eq!((r.shown(waits), r.shown(not)), ("RUN".into(), "PEND".into()));
     let which = |run, done| Which { run, done, ..Which::default() };
-    let st = r.mbd.state.elem(at(id)).unwrap().stat();
-    assert!(crate::batch::query::selection::wanted(which(true, false), st, false));
-    assert!(!crate::batch::query::selection::wanted(which(false, true), st, false));
+    let state = r.mbd.state.elem(at(id)).unwrap().stat();
+    assert!(crate::batch::query::selection::wanted(which(true, false), state, false));
+    assert!(!crate::batch::query::selection::wanted(which(false, true), state, false));
 }

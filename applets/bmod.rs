@@ -5,7 +5,7 @@
 use super::bsub::esub;
 use super::bsub::opts::BsubOpts;
 use super::bsub::rejection::Rejection;
-use super::bsub::spec::{self, Facts};
+use super::bsub::spec::{self, SubmissionInputs};
 use super::{bsub, control};
 use argh::{
     ArgsInfo, CommandInfoWithArgs, EarlyExit, FlagInfo, FlagInfoKind, FromArgs, Optionality,
@@ -85,7 +85,7 @@ static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
 
 /// The request in the words.
 #[derive(Default)]
-struct Asked {
+struct ModifyRequest {
     /// The words that bsub's table reads.
     rest: Vec<OsString>,
     /// -Z.
@@ -115,8 +115,8 @@ fn field_of(name: &str) -> Option<SpecField> {
 }
 
 /// Takes out what bsub does not know. A word behind an option that takes a value is its value.
-fn split(args: &[OsString]) -> Result<Asked, Exit> {
-    let mut asked = Asked::default();
+fn split(args: &[OsString]) -> Result<ModifyRequest, Exit> {
+    let mut asked = ModifyRequest::default();
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
@@ -293,7 +293,7 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
 }
 
 /// The submission with the options' values, files read and spooled.
-fn given_spec(ctx: &mut Ctx, opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Exit> {
+fn given_spec(ctx: &mut Ctx, opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Exit> {
     let mut spec = spec::build(opts, facts).map_err(not_modified)?;
     if let Some(file) = &opts.host_file {
         bsub::hostfile::put(file, &mut spec).map_err(not_modified)?;

@@ -34,7 +34,7 @@ struct Options {
 }
 
 /// A resource as it is shown.
-struct Row<'a> {
+struct ResourceRow<'a> {
     name: &'a str,
     kind: &'static str,
     order: &'static str,
@@ -103,8 +103,8 @@ fn text(o: &Options) -> Result<(String, Vec<String>), String> {
     let all = !(o.resources || o.models || o.all_models || o.types || !o.names.is_empty());
     let mut out = String::new();
     if all || o.resources || !o.names.is_empty() {
-        let wanted = |r: &&Row| o.names.is_empty() || o.names.iter().any(|n| n == r.name);
-        let rows: Vec<&Row> = rows.iter().filter(wanted).collect();
+        let wanted = |r: &&ResourceRow| o.names.is_empty() || o.names.iter().any(|n| n == r.name);
+        let rows: Vec<&ResourceRow> = rows.iter().filter(wanted).collect();
         if !rows.is_empty() {
             resources(&mut out, &rows, o.long);
         }
@@ -144,8 +144,8 @@ fn gap(out: &mut String) {
     }
 }
 
-fn rows(shared: &Shared) -> Vec<Row<'_>> {
-    let built = BUILT_IN.iter().map(|&(name, kind, interval, description)| Row {
+fn rows(shared: &Shared) -> Vec<ResourceRow<'_>> {
+    let built = BUILT_IN.iter().map(|&(name, kind, interval, description)| ResourceRow {
         name,
         kind: match &kind[..1] {
             "N" => "Numeric",
@@ -163,7 +163,7 @@ fn rows(shared: &Shared) -> Vec<Row<'_>> {
         description,
     });
     let own = |r: &'_ ResourceDef| (r.kind, r.increasing);
-    let configured = shared.resources.iter().map(|r| Row {
+    let configured = shared.resources.iter().map(|r| ResourceRow {
         name: &r.name,
         kind: match own(r).0 {
             ResourceKind::Numeric => "Numeric",
@@ -183,7 +183,7 @@ fn rows(shared: &Shared) -> Vec<Row<'_>> {
     built.chain(configured).collect()
 }
 
-fn resources(out: &mut String, rows: &[&Row], long: bool) {
+fn resources(out: &mut String, rows: &[&ResourceRow], long: bool) {
     if !long {
         out.push_str("RESOURCE_NAME   TYPE   ORDER  DESCRIPTION\n");
     }
@@ -230,7 +230,7 @@ mod tests {
         let rows = rows(&shared);
         let pick = |names: [&str; 3], long| {
             let mut out = String::new();
-            let rows: Vec<&Row> = rows.iter().filter(|r| names.contains(&r.name)).collect();
+            let rows: Vec<&ResourceRow> = rows.iter().filter(|r| names.contains(&r.name)).collect();
             resources(&mut out, &rows, long);
             out
         };

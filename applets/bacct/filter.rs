@@ -7,7 +7,7 @@ use lsf::proto::client::IdSel;
 
 /// The conditions that a job must meet. An empty list is no condition.
 #[derive(Debug, Default)]
-pub struct Filter {
+pub struct AccountingFilter {
     pub ids: Vec<IdSel>,
     pub users: Vec<String>,
     pub queues: Vec<String>,
@@ -43,7 +43,7 @@ fn among(list: &[String], has: &[u8]) -> bool {
     list.is_empty() || list.iter().any(|w| w.as_bytes() == has)
 }
 
-impl Filter {
+impl AccountingFilter {
     /// The values of the first fields of a line.
     pub fn may_want(&self, b: &Brief<'_>) -> bool {
         let within = |i: &Option<Interval>, time: i64| i.is_none_or(|i| i.holds(time));
@@ -57,7 +57,7 @@ impl Filter {
             && among(&self.queues, &b.queue)
     }
 
-    /// The rest, of a line that [`Filter::may_want`] let through.
+    /// The rest, of a line that [`AccountingFilter::may_want`] let through.
     pub fn wants(&self, b: &Brief<'_>) -> bool {
         let at = JobRef { job: b.job, idx: b.idx };
         (self.done == self.exit || if b.done { self.done } else { self.exit })

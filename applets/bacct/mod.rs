@@ -13,7 +13,7 @@ use super::bhist::files::{self, Damage};
 use super::bhist::{log_dir, own_name};
 use super::control;
 use argh::{ArgsInfo, FromArgs};
-use filter::{Filter, Reserved};
+use filter::{AccountingFilter, Reserved};
 use jiff::tz::TimeZone;
 use jobs::{Form, JobForm};
 use lsf::cli::clock::Clock;
@@ -126,7 +126,7 @@ struct Opts {
 /// A call: what to read, which jobs, how to show them.
 struct Call {
     file: Option<PathBuf>,
-    filter: Filter,
+    filter: AccountingFilter,
     form: Form,
     /// -N as given, and the CPU factor that it stands for.
     norm: Option<String>,
@@ -181,7 +181,7 @@ fn plan(
         host_words.extend(listed_hosts(path)?);
     }
     let reserved = words(&o.reservation);
-    let filter = Filter {
+    let filter = AccountingFilter {
         ids,
         users,
         apps: words(&o.app),

@@ -4,7 +4,7 @@
 //! turnaround from submission to the end, running from dispatch to the end. The hog factor is
 //! CPU time over turnaround, the expansion factor turnaround over running time.
 
-use super::filter::{Filter, Reserved};
+use super::filter::{AccountingFilter, Reserved};
 use lsf::cli::clock::Clock;
 use lsf::cli::long_format::push_clean;
 use lsf::lang::interval::Interval;
@@ -146,7 +146,7 @@ fn right(out: &mut String, label: &str, value: &str) {
 }
 
 /// The heading: the jobs that are accounted for.
-pub fn head(out: &mut String, f: &Filter, clock: &Clock) {
+pub fn head(out: &mut String, f: &AccountingFilter, clock: &Clock) {
     out.push_str("Accounting information about jobs that are: \n");
     list(out, "submitted by users", "submitted by all users.", &f.users);
     list(out, "accounted on projects", "accounted on all projects.", &f.projects);

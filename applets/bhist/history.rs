@@ -41,7 +41,7 @@ fn column(state: JobState) -> Option<usize> {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct HistoryFilter {
     pub ids: Vec<IdSel>,
     /// Empty: everybody.
     pub user: String,
@@ -103,7 +103,7 @@ fn wants_further(new: &JobNew, key: &str, want: &str) -> bool {
     }
 }
 
-impl Filter {
+impl HistoryFilter {
     /// Are some jobs meant rather than whatever happened?
     pub fn narrow(&self) -> bool {
         let texts = [&self.project, &self.name, &self.user_group, &self.description];
@@ -339,7 +339,7 @@ impl Job {
 
 /// All that the log tells of the jobs wanted.
 pub struct History {
-    pub filter: Filter,
+    pub filter: HistoryFilter,
     /// Keep the sentences of -l.
     long: bool,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.
@@ -352,7 +352,7 @@ pub struct History {
 }
 
 impl History {
-    pub fn new(filter: Filter, long: bool, tasks: bool) -> Self {
+    pub fn new(filter: HistoryFilter, long: bool, tasks: bool) -> Self {
         History { filter, long, tasks, factor: None, jobs: BTreeMap::new(), tracked: false }
     }
 

@@ -12,7 +12,7 @@ mod tests;
 
 use argh::{ArgsInfo, FromArgs};
 use files::{Damage, Only, Range, each_record, records};
-use history::{Filter, History, States};
+use history::{History, HistoryFilter, States};
 use jiff::tz::TimeZone;
 use lines::EventKinds;
 use lsf::cli::clock::Clock;
@@ -213,7 +213,7 @@ enum Source {
 /// A call: what to read, which jobs, how to show them.
 struct Call {
     source: Source,
-    filter: Filter,
+    filter: HistoryFilter,
     /// -t: the events of this interval instead of the jobs.
     events: Option<Interval>,
     long: bool,
@@ -265,7 +265,7 @@ fn plan(
         false => states,
     };
     let further = [(further::APP, o.app), (further::GROUP, o.group), (further::LICENSE, o.license)];
-    let filter = Filter {
+    let filter = HistoryFilter {
         ids: ids.ids,
         user,
         queue: o.queue.unwrap_or_default(),
@@ -335,7 +335,7 @@ struct Around {
 
 impl Around {
     /// The kinds of events about the selected queue or hosts; none where single jobs are asked for.
-    fn of(f: &Filter, by_time: bool) -> Self {
+    fn of(f: &HistoryFilter, by_time: bool) -> Self {
         let what = match (f.queue.is_empty(), f.hosts.is_empty()) {
             _ if !by_time || f.narrow() => EventKinds::default(),
             (true, true) => EventKinds { queues: true, hosts: true, mbatchd: true, switches: true },

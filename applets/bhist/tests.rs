@@ -1,6 +1,6 @@
 //! A hand-made log against the texts of tests/cmd/expected, written by hand from the documentation.
 
-use super::history::{Filter, History, States};
+use super::history::{History, HistoryFilter, States};
 use super::show::{self, Show};
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
@@ -165,7 +165,7 @@ fn log() -> Vec<Record> {
     log
 }
 
-fn table(filter: Filter) -> String {
+fn table(filter: HistoryFilter) -> String {
     let mut h = History::new(filter, false, false);
     log().iter().for_each(|r| h.add(r));
     let mut out = String::new();
@@ -174,13 +174,13 @@ fn table(filter: Filter) -> String {
     out
 }
 
-fn states(set: impl Fn(&mut States)) -> Filter {
-    let mut f = Filter::default();
+fn states(set: impl Fn(&mut States)) -> HistoryFilter {
+    let mut f = HistoryFilter::default();
     set(&mut f.states);
     f
 }
 
-fn ids(filter: Filter) -> String {
+fn ids(filter: HistoryFilter) -> String {
     let text = table(filter);
     let ids = text.lines().skip(2).map(|l| l.split(' ').next().unwrap_or(""));
     ids.collect::<Vec<_>>().join(" ")
@@ -194,7 +194,7 @@ fn the_table_of_times() {
 
 #[test]
 fn states_pick_jobs() {
-    assert_eq!(ids(Filter::default()), "24 25[3] 25[5] 26");
+    assert_eq!(ids(HistoryFilter::default()), "24 25[3] 25[5] 26");
     assert_eq!(ids(states(|s| s.done = true)), "23 25[1] 27 28");
     assert_eq!(ids(states(|s| s.exit = true)), "23 27 28");
     assert_eq!(ids(states(|s| s.pend = true)), "24 25[5] 26");
@@ -206,21 +206,27 @@ fn states_pick_jobs() {
 fn filters_pick_jobs() {
     let all = || states(|s| s.all = true);
     let sel = |job, elems: &[(u32, u32, u32)]| IdSel { job, elems: elems.to_vec() };
-    assert_eq!(ids(Filter { ids: vec![sel(23, &[])], ..Filter::default() }), "23");
-    assert_eq!(ids(Filter { ids: vec![sel(25, &[(2, 4, 1)])], ..Filter::default() }), "25[3]");
-    assert_eq!(ids(Filter { ids: vec![sel(99, &[])], ..Filter::default() }), "");
-    assert_eq!(ids(Filter { name: "arr".into(), ..all() }), "25[1] 25[3] 25[5]");
-    assert_eq!(ids(Filter { name: "ar*".into(), ..all() }), "25[1] 25[3] 25[5]");
-    assert_eq!(ids(Filter { name: "arr[5]".into(), ..all() }), "25[5]");
-    assert_eq!(ids(Filter { name: "sleep 300".into(), ..all() }), "23");
-    assert_eq!(ids(Filter { hosts: vec!["vm2".into(), "vm3".into()], ..all() }), "25[1] 25[3]");
-    assert_eq!(ids(Filter { queue: "night".into(), ..all() }), "");
-    assert_eq!(ids(Filter { user: "user2".into(), ..all() }), "");
-    let mine = Filter { project: "default".into(), user: "user1".into(), ..all() };
+    assert_eq!(ids(HistoryFilter { ids: vec![sel(23, &[])], ..HistoryFilter::default() }), "23");
+    assert_eq!(
+        ids(HistoryFilter { ids: vec![sel(25, &[(2, 4, 1)])], ..HistoryFilter::default() }),
+        "25[3]"
+    );
+    assert_eq!(ids(HistoryFilter { ids: vec![sel(99, &[])], ..HistoryFilter::default() }), "");
+    assert_eq!(ids(HistoryFilter { name: "arr".into(), ..all() }), "25[1] 25[3] 25[5]");
+    assert_eq!(ids(HistoryFilter { name: "ar*".into(), ..all() }), "25[1] 25[3] 25[5]");
+    assert_eq!(ids(HistoryFilter { name: "arr[5]".into(), ..all() }), "25[5]");
+    assert_eq!(ids(HistoryFilter { name: "sleep 300".into(), ..all() }), "23");
+    assert_eq!(
+        ids(HistoryFilter { hosts: vec!["vm2".into(), "vm3".into()], ..all() }),
+        "25[1] 25[3]"
+    );
+    assert_eq!(ids(HistoryFilter { queue: "night".into(), ..all() }), "");
+    assert_eq!(ids(HistoryFilter { user: "user2".into(), ..all() }), "");
+    let mine = HistoryFilter { project: "default".into(), user: "user1".into(), ..all() };
     assert_eq!(ids(mine), "23 24 25[1] 25[3] 25[5] 26 27 28");
 }
 
-fn long(filter: Filter, s: &Show) -> String {
+fn long(filter: HistoryFilter, s: &Show) -> String {
     let mut h = History::new(filter, true, s.tasks);
     log().iter().for_each(|r| h.add(r));
     let mut out = String::new();
@@ -234,8 +240,8 @@ fn long(filter: Filter, s: &Show) -> String {
     out
 }
 
-fn only(job: u32) -> Filter {
-    Filter { ids: vec![IdSel { job, elems: vec![] }], ..Filter::default() }
+fn only(job: u32) -> HistoryFilter {
+    HistoryFilter { ids: vec![IdSel { job, elems: vec![] }], ..HistoryFilter::default() }
 }
 
 #[test]

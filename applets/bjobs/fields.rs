@@ -6,7 +6,7 @@ use super::reasons;
 use super::show::{Show, host_words, is_finished, is_pending, is_suspended, push_hosts_joined};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{Column, Fields, in_unit};
-use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::{Efficiency, mem_words, size_words};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
@@ -16,7 +16,7 @@ use lsf::proto::client::Col;
 use std::fmt::Write;
 
 /// Appends the value as it is; nothing where there is none.
-type Value = fn(&mut String, &Row, &Show);
+type Value = fn(&mut String, &JobRow, &Show);
 
 /// A field of -o.
 pub struct Field {
@@ -274,7 +274,7 @@ impl BjobsFields {
     }
 
     /// Appends the value of a column of a format.
-    pub fn value(out: &mut String, c: &Column, r: &Row, s: &Show) {
+    pub fn value(out: &mut String, c: &Column, r: &JobRow, s: &Show) {
         let Some(f) = FIELDS.get(c.field) else { return };
         match (c.unit.or(s.unit), kilobytes(f.name, r)) {
             (Some(unit), Some(kb)) if kb > 0 => in_unit(out, kb as u64, unit),
@@ -292,7 +292,7 @@ impl BjobsFields {
 }
 
 /// The seconds that a field shows which -hms concerns; parts of a second count as one.
-fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
+fn duration(name: &str, r: &JobRow, s: &Show) -> Option<i64> {
     let started = r.int(Col::StartTime) > 0;
     match name {
         "cpu_used" if started => Some(s.cpu(r, Col::CpuUsed).ceil() as i64),
@@ -315,20 +315,20 @@ fn duration(name: &str, r: &Row, s: &Show) -> Option<i64> {
 }
 
 /// The recorded text of an option.
-fn kept(o: &mut String, r: &Row, option: &str) {
+fn kept(o: &mut String, r: &JobRow, option: &str) {
     if let Some(text) = r.cell(Col::Extra).key(option) {
         o.push_str(&text.text());
     }
 }
 
 /// The run time that was estimated at submission: it is kept as it was given.
-fn estimate(r: &Row) -> Option<i64> {
+fn estimate(r: &JobRow) -> Option<i64> {
     let text = r.cell(Col::Extra).key("We")?.text();
     i64::try_from(lsf::conf::units::time_limit(&text)?.seconds).ok()
 }
 
 /// The rest of that time; negative after the limit.
-fn wait_rest(r: &Row, option: &str) -> Option<i64> {
+fn wait_rest(r: &JobRow, option: &str) -> Option<i64> {
     let waited = match option {
         "eptl" => eligible_secs(r)?,
         _ => r.cell(Col::PendTime).int()?,
@@ -337,7 +337,7 @@ fn wait_rest(r: &Row, option: &str) -> Option<i64> {
 }
 
 /// `2.0` minutes before the limit, or `10%` of it.
-fn warn_time(o: &mut String, r: &Row, _: &Show) {
+fn warn_time(o: &mut String, r: &JobRow, _: &Show) {
     match kept_secs(r, "wt") {
         Some(secs) => {
             let _ = write!(o, "{:.1}", secs as f64 / 60.0);
@@ -346,7 +346,7 @@ fn warn_time(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-fn share(o: &mut String, r: &Row, of: fn(&Efficiency) -> f64) {
+fn share(o: &mut String, r: &JobRow, of: fn(&Efficiency) -> f64) {
     if let Some(e) = efficiency(r) {
         let _ = write!(o, "{:.2}%", of(&e));
     }
@@ -365,7 +365,7 @@ fn seconds(o: &mut String, secs: Option<i64>) {
 }
 
 /// The size that a field shows, KB; `None` where it shows no size.
-fn kilobytes(name: &str, r: &Row) -> Option<i64> {
+fn kilobytes(name: &str, r: &JobRow) -> Option<i64> {
     match name {
         "mem" => r.cell(Col::MemKb).int(),
         "max_mem" => r.cell(Col::MaxMemKb).int(),
@@ -391,52 +391,52 @@ fn positive(o: &mut String, n: i64) {
 }
 
 /// A count that is not known while 0.
-fn given(o: &mut String, r: &Row, c: Col) {
+fn given(o: &mut String, r: &JobRow, c: Col) {
     positive(o, r.int(c));
 }
 
 /// A number that may be 0, unless the value is null.
-fn known(o: &mut String, r: &Row, c: Col) {
+fn known(o: &mut String, r: &JobRow, c: Col) {
     if let Some(n) = r.cell(c).int() {
         int(o, n);
     }
 }
 
-fn time(o: &mut String, r: &Row, s: &Show, c: Col) {
+fn time(o: &mut String, r: &JobRow, s: &Show, c: Col) {
     if r.int(c) > 0 {
         s.clock.field(o, r.int(c));
     }
 }
 
-fn cpu_seconds(o: &mut String, r: &Row, s: &Show, c: Col) {
+fn cpu_seconds(o: &mut String, r: &JobRow, s: &Show, c: Col) {
     if r.int(Col::StartTime) > 0 && r.cell(c).num().is_some() {
         let _ = write!(o, "{:.2}", s.cpu(r, c));
     }
 }
 
-fn memory(o: &mut String, r: &Row, c: Col) {
+fn memory(o: &mut String, r: &JobRow, c: Col) {
     let kb = r.int(c);
     if kb > 0 {
         mem_words(o, kb as u64);
     }
 }
 
-fn slots_held(r: &Row) -> i64 {
+fn slots_held(r: &JobRow) -> i64 {
     r.hosts(Col::ExecHosts).map(|(_, n)| n.max(1)).sum()
 }
 
-fn limit(r: &Row, key: &str) -> Option<i64> {
+fn limit(r: &JobRow, key: &str) -> Option<i64> {
     r.cell(Col::Limits).key(key).and_then(Cell::int)
 }
 
-fn size_limit(o: &mut String, r: &Row, key: &str) {
+fn size_limit(o: &mut String, r: &JobRow, key: &str) {
     if let Some(kb) = limit(r, key).and_then(|n| u64::try_from(n).ok()) {
         o.push_str(&size_words(kb));
     }
 }
 
 /// `60.0`, `60.0/hosta`.
-fn run_limit(o: &mut String, r: &Row, _: &Show) {
+fn run_limit(o: &mut String, r: &JobRow, _: &Show) {
     if let Some(secs) = limit(r, "run") {
         let _ = write!(o, "{:.1}", secs as f64 / 60.0);
         let of = r.text(Col::LimitSpec);
@@ -446,13 +446,13 @@ fn run_limit(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-fn pids(o: &mut String, r: &Row, _: &Show) {
+fn pids(o: &mut String, r: &JobRow, _: &Show) {
     for (i, p) in r.list(Col::Pids).iter().enumerate() {
         let _ = write!(o, "{}{}", if i > 0 { "," } else { "" }, p.int().unwrap_or(0));
     }
 }
 
-fn ask_hosts(o: &mut String, r: &Row, _: &Show) {
+fn ask_hosts(o: &mut String, r: &JobRow, _: &Show) {
     for (i, h) in r.list(Col::AskedHosts).iter().enumerate() {
         if i > 0 {
             o.push(' ');
@@ -462,7 +462,7 @@ fn ask_hosts(o: &mut String, r: &Row, _: &Show) {
 }
 
 /// The host on which bkill, bstop or bresume was last called for the job, or its reason.
-fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
+fn issued(o: &mut String, r: &JobRow, deed: usize, what: usize) {
     let all = r.list(Col::Issued);
     if let Some(text) = all.get(deed).and_then(|pair| pair.list().get(what).map(Cell::text)) {
         o.push_str(&text);
@@ -470,7 +470,7 @@ fn issued(o: &mut String, r: &Row, deed: usize, what: usize) {
 }
 
 /// The reason given to bstop, unless LSF has suspended the job for another reason since.
-fn suspend_reason(o: &mut String, r: &Row, _: &Show) {
+fn suspend_reason(o: &mut String, r: &JobRow, _: &Show) {
     let code = r.int(Col::SuspReason) as u32;
     let from = o.len();
     if r.state() != Some(JobState::Ssusp) || code == susp::RESUMED {
@@ -481,7 +481,7 @@ fn suspend_reason(o: &mut String, r: &Row, _: &Show) {
     }
 }
 
-fn exit_reason(o: &mut String, r: &Row, _: &Show) {
+fn exit_reason(o: &mut String, r: &JobRow, _: &Show) {
     if r.state() == Some(JobState::Exit) && r.int(Col::ExitInfo) > 0 {
         let (name, text) = term_text(r.int(Col::ExitInfo) as u32);
         let _ = write!(o, "{name}: {text}");
@@ -497,7 +497,7 @@ struct Given {
     open: bool,
 }
 
-fn given_time(r: &Row) -> Option<Given> {
+fn given_time(r: &JobRow) -> Option<Given> {
     if is_pending(r) || is_finished(r) || r.int(Col::StartTime) == 0 {
         return None;
     }
@@ -511,7 +511,7 @@ fn given_time(r: &Row) -> Option<Given> {
 }
 
 /// `hours:minutes L`.
-pub fn time_left(o: &mut String, r: &Row, _: &Show) {
+pub fn time_left(o: &mut String, r: &JobRow, _: &Show) {
     if let Some(Given { secs, by, .. }) = given_time(r).filter(|g| !g.open) {
         let left = (secs - r.int(Col::RunTime)).max(0);
         let _ = write!(o, "{}:{} {by}", left / 3600, left / 60 % 60);
@@ -519,7 +519,7 @@ pub fn time_left(o: &mut String, r: &Row, _: &Show) {
 }
 
 /// The end; of a job that runs the one to expect, and by what.
-fn finish(o: &mut String, r: &Row, s: &Show, form: fn(&Clock, &mut String, i64)) {
+fn finish(o: &mut String, r: &JobRow, s: &Show, form: fn(&Clock, &mut String, i64)) {
     if r.int(Col::EndTime) > 0 {
         form(&s.clock, o, r.int(Col::EndTime));
     } else if let Some(Given { secs, by, .. }) = given_time(r).filter(|_| !is_suspended(r)) {
@@ -529,11 +529,11 @@ fn finish(o: &mut String, r: &Row, s: &Show, form: fn(&Clock, &mut String, i64))
 }
 
 /// Like [`finish`], without the year.
-pub fn finish_time(o: &mut String, r: &Row, s: &Show) {
+pub fn finish_time(o: &mut String, r: &JobRow, s: &Show) {
     finish(o, r, s, Clock::short);
 }
 
-pub fn complete(o: &mut String, r: &Row, _: &Show) {
+pub fn complete(o: &mut String, r: &JobRow, _: &Show) {
     if let Some(Given { secs, by, .. }) = given_time(r).filter(|g| g.secs > 0) {
         let _ = write!(o, "{:.2}% {by}", r.num(Col::RunTime) * 100.0 / secs as f64);
     }
@@ -541,7 +541,7 @@ pub fn complete(o: &mut String, r: &Row, _: &Show) {
 
 /// Could a waiting job be dispatched if there were room? A held job, one before its begin time, one
 /// with an unmet condition and one in an inactive queue could not.
-pub fn eligible(r: &Row) -> bool {
+pub fn eligible(r: &JobRow) -> bool {
     let waits = |p: &Cell| {
         let number = p.list().first().and_then(Cell::int).and_then(|n| u32::try_from(n).ok());
         number.is_some_and(|n| PendReason::of_number(n).makes_ineligible())
@@ -549,7 +549,7 @@ pub fn eligible(r: &Row) -> bool {
     r.state() == Some(JobState::Pend) && !r.list(Col::PendReasons).iter().any(waits)
 }
 
-fn pendstate(o: &mut String, r: &Row, _: &Show) {
+fn pendstate(o: &mut String, r: &JobRow, _: &Show) {
     o.push_str(match (is_pending(r), eligible(r)) {
         (false, _) => "NOTPEND",
         (_, true) => "EPEND",

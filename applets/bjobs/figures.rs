@@ -1,24 +1,24 @@
 //! Figures of a job that several layouts show: its waiting and its efficiency.
 
 use super::show::is_pending;
-use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::Efficiency;
 use lsf::proto::client::Col;
 
 /// The seconds that are kept of an option.
-pub fn kept_secs(r: &Row, option: &str) -> Option<i64> {
+pub fn kept_secs(r: &JobRow, option: &str) -> Option<i64> {
     r.cell(Col::Extra).key(option)?.text().parse().ok()
 }
 
 /// How long a job that waits may do so: as it was submitted, or as its queue says.
-pub fn wait_limit(r: &Row, option: &str) -> Option<i64> {
+pub fn wait_limit(r: &JobRow, option: &str) -> Option<i64> {
     let at = usize::from(option == "eptl");
     let of_queue = || r.list(Col::PendLimits).get(at).and_then(Cell::int);
     kept_secs(r, option).or_else(of_queue).filter(|_| is_pending(r))
 }
 
 /// Seconds of waiting in which nothing but room was missing, where that is tracked.
-pub fn eligible_secs(r: &Row) -> Option<i64> {
+pub fn eligible_secs(r: &JobRow) -> Option<i64> {
     let ineligible = r.cell(Col::IneligibleTime).int()?;
     Some((r.cell(Col::PendTime).int()? - ineligible).max(0))
 }
@@ -37,7 +37,7 @@ pub const EFFICIENCY_COLS: &[Col] = &[
 ];
 
 /// The share that a job used of its resources, once something is known of it.
-pub fn efficiency(r: &Row) -> Option<Efficiency> {
+pub fn efficiency(r: &JobRow) -> Option<Efficiency> {
     let of = |col| lsf::lang::resreq::requested_mb(&r.text(col)).filter(|mb| *mb > 0.0);
     let kb = |col| u64::try_from(r.int(col)).unwrap_or(0);
     let e = Efficiency {

@@ -7,11 +7,11 @@ use super::fields::{self, BjobsFields};
 use super::long;
 use super::reasons::PendSum;
 use super::show::{Show, is_finished};
-use super::table::{Sum, Table};
+use super::table::{Sum, TableKind};
 use lsf::cli::columns::{Format, Json};
 use lsf::cli::ctx::FAIL;
 use lsf::cli::job_ids::place_words;
-use lsf::cli::job_rows::{Cols, Row, each_row};
+use lsf::cli::job_rows::{Cols, JobRow, each_row};
 use lsf::cli::long_format::{RULE, clean};
 use lsf::model::JobRef;
 use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
@@ -20,7 +20,7 @@ use std::fmt::Write;
 
 /// The form of the listing.
 pub enum Form {
-    Table(Table),
+    Table(TableKind),
     /// -l, -UF.
     Long,
     /// -A -l.
@@ -40,7 +40,7 @@ impl Form {
         match self {
             Form::Table(t) => t.cols(),
             Form::Long => long::COLS.to_vec(),
-            Form::LongArrays => Table::Arrays.cols(),
+            Form::LongArrays => TableKind::Arrays.cols(),
             Form::Sum(_) => Sum::COLS.to_vec(),
             Form::PendSum(_) => PendSum::COLS.to_vec(),
             Form::Custom(f) | Form::Json(f, _) => {
@@ -82,7 +82,7 @@ impl RowFilter {
         cols
     }
 
-    fn has(&self, r: &Row) -> bool {
+    fn has(&self, r: &JobRow) -> bool {
         !self.none
             && self.eligible.is_none_or(|e| e == fields::eligible(r))
             && (!self.exceptions || !r.text(Col::Exceptions).is_empty())
@@ -183,7 +183,7 @@ impl Listing {
     }
 
     pub fn query(&self) -> JobQuery {
-        let arrays = matches!(self.form, Form::Table(Table::Arrays) | Form::LongArrays);
+        let arrays = matches!(self.form, Form::Table(TableKind::Arrays) | Form::LongArrays);
         JobQuery {
             select: self.select.clone(),
             which: self.which,
@@ -309,7 +309,7 @@ impl Listing {
     /// LSB_BJOBS_CONSISTENT_EXIT_CODE=Y.
     pub fn verdict(&self, consistent: bool) -> (String, i32) {
         let json = matches!(self.form, Form::Json(..));
-        let arrays = matches!(self.form, Form::Table(Table::Arrays) | Form::LongArrays);
+        let arrays = matches!(self.form, Form::Table(TableKind::Arrays) | Form::LongArrays);
         let place = place_words(&self.select.queue, &self.select.host);
         let not_found = |name: &str| match (arrays, name.contains('[')) {
             (true, true) => format!("Job <{name}> is not a job array\n"),
@@ -362,7 +362,7 @@ fn none_words(which: &Which) -> &'static str {
     }
 }
 
-fn mark(r: &Row, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &mut [bool]) {
+fn mark(r: &JobRow, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &mut [bool]) {
     if wanted.is_empty() {
         return;
     }
@@ -375,7 +375,7 @@ fn mark(r: &Row, select: &JobSelect, wanted: &HashMap<u32, Vec<usize>>, seen: &m
     }
 }
 
-fn job_ref(r: &Row) -> JobRef {
+fn job_ref(r: &JobRow) -> JobRef {
     let number = |col| u32::try_from(r.int(col)).unwrap_or(0);
     JobRef { job: number(Col::Job), idx: number(Col::Idx) }
 }
@@ -388,7 +388,7 @@ fn heading(text: &mut String, form: &Form, show: &Show) {
     }
 }
 
-fn row(text: &mut String, form: &mut Form, show: &Show, r: &Row, number: usize) {
+fn row(text: &mut String, form: &mut Form, show: &Show, r: &JobRow, number: usize) {
     if number > 1 && matches!(form, Form::Long | Form::LongArrays) {
         text.push_str(RULE);
         text.push('\n');

@@ -6,7 +6,7 @@
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
     pending_times, push_clean, thresholds,
@@ -96,7 +96,7 @@ pub const COLS: &[Col] = &[
 ];
 
 /// One record, from its leading blank line to the line before the rule.
-pub fn job(out: &mut String, r: &Row, s: &Show) {
+pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     let wrap = !s.unwrapped;
     out.push('\n');
     let mut text = String::with_capacity(512);
@@ -143,7 +143,7 @@ pub fn job(out: &mut String, r: &Row, s: &Show) {
 
 /// The hosts and slots of -hostfile, line by line, as "-hostfile" of bjobs in the documentation of
 /// LSF 10.1 shows them.
-fn host_file(out: &mut String, r: &Row) {
+fn host_file(out: &mut String, r: &JobRow) {
     let text = r.cell(Col::Extra).key(further::HOST_LINES).map(Cell::text).unwrap_or_default();
     let lines = host_lines(&text).unwrap_or_default();
     if !lines.is_empty() {
@@ -157,7 +157,7 @@ fn host_file(out: &mut String, r: &Row) {
 }
 
 /// -A -l: the head of an array with its counters.
-pub fn array(out: &mut String, r: &Row, s: &Show) {
+pub fn array(out: &mut String, r: &JobRow, s: &Show) {
     out.push('\n');
     let mut text = String::new();
     let _ = write!(text, "Job <{}>", r.int(Col::Job));
@@ -173,7 +173,7 @@ pub fn array(out: &mut String, r: &Row, s: &Show) {
     out.push('\n');
 }
 
-fn head(t: &mut String, r: &Row) {
+fn head(t: &mut String, r: &JobRow) {
     let _ = write!(t, "Job <{}", r.int(Col::Job));
     match r.int(Col::Idx) {
         0 => t.push('>'),
@@ -213,7 +213,7 @@ fn stamp(t: &mut String, s: &Show, secs: i64) {
     t.push_str(": ");
 }
 
-fn submitted(t: &mut String, r: &Row, s: &Show) {
+fn submitted(t: &mut String, r: &JobRow, s: &Show) {
     stamp(t, s, r.int(Col::SubmitTime));
     let kept = |key| r.cell(Col::Extra).key(key).map(Cell::text).unwrap_or_default();
     let submission = Submission {
@@ -244,7 +244,7 @@ fn submitted(t: &mut String, r: &Row, s: &Show) {
 
 /// The run time that the user expects (bsub -We), as "Plan-based scheduling run time" in the
 /// documentation of LSF 10.1 shows it; a blank line follows unless the limits bring theirs.
-fn estimated(out: &mut String, r: &Row) {
+fn estimated(out: &mut String, r: &JobRow) {
     let text = r.cell(Col::Extra).key(further::ESTIMATE).map(Cell::text).unwrap_or_default();
     let Some(limit) = lsf::conf::units::time_limit(&text) else { return };
     let _ = write!(out, " ESTIMATED_RUNTIME:\n {:.1} min", limit.seconds as f64 / 60.0);
@@ -258,7 +258,7 @@ fn estimated(out: &mut String, r: &Row) {
     }
 }
 
-fn limits(out: &mut String, r: &Row) {
+fn limits(out: &mut String, r: &JobRow) {
     let block = given_limits(r);
     if !block.is_empty() {
         out.push('\n');
@@ -266,7 +266,7 @@ fn limits(out: &mut String, r: &Row) {
     }
 }
 
-fn given_limits(r: &Row) -> LimitBlock {
+fn given_limits(r: &JobRow) -> LimitBlock {
     let l = r.cell(Col::Limits);
     let get = |key| l.key(key).and_then(Cell::int).and_then(|n| u64::try_from(n).ok());
     let limits = Limits {
@@ -284,7 +284,7 @@ fn given_limits(r: &Row) -> LimitBlock {
     limit_block(&limits, &r.text(Col::LimitSpec))
 }
 
-fn started(t: &mut String, r: &Row, s: &Show) {
+fn started(t: &mut String, r: &JobRow, s: &Show) {
     stamp(t, s, r.int(Col::StartTime));
     let idx = r.int(Col::Idx);
     if idx > 0 {
@@ -316,7 +316,7 @@ fn started(t: &mut String, r: &Row, s: &Show) {
 }
 
 /// `<4*hosta> <hostb>`.
-fn push_all_hosts(t: &mut String, r: &Row) {
+fn push_all_hosts(t: &mut String, r: &JobRow) {
     let mut joined = String::new();
     push_hosts_joined(&mut joined, r, '\n');
     for (i, host) in joined.lines().enumerate() {
@@ -324,7 +324,7 @@ fn push_all_hosts(t: &mut String, r: &Row) {
     }
 }
 
-fn ended(out: &mut String, r: &Row, s: &Show) {
+fn ended(out: &mut String, r: &JobRow, s: &Show) {
     let wrap = !s.unwrapped;
     let mut t = String::new();
     stamp(&mut t, s, r.int(Col::EndTime));
@@ -360,7 +360,7 @@ fn ended(out: &mut String, r: &Row, s: &Show) {
 }
 
 /// The usage of a running job: one line for each part, or one line in all with -UF.
-fn usage(out: &mut String, r: &Row, s: &Show) {
+fn usage(out: &mut String, r: &JobRow, s: &Show) {
     let mut parts = Vec::new();
     let cpu = s.cpu(r, Col::CpuUsed);
     if cpu >= 1.0 {
@@ -400,7 +400,7 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
 }
 
 /// `PGID: 4242;  PIDs: 4242 4243 `, one part a process group.
-fn processes(r: &Row) -> Vec<String> {
+fn processes(r: &JobRow) -> Vec<String> {
     let pids = r.list(Col::Pids).iter().map(|pid| pid.int().unwrap_or(0));
     let groups = r.list(Col::PidGroups).iter().map(|group| group.int().unwrap_or(0));
     let mut all: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
@@ -416,14 +416,14 @@ fn processes(r: &Row) -> Vec<String> {
     all.iter().filter(|(group, _)| **group > 0).map(part).collect()
 }
 
-fn memory(out: &mut String, r: &Row) {
+fn memory(out: &mut String, r: &JobRow) {
     if let Some(e) = efficiency(r) {
         e.push(out, " ", true);
     }
 }
 
 /// Beyond LSF: how much of its run limit a job has used.
-fn run_time(out: &mut String, r: &Row) {
+fn run_time(out: &mut String, r: &JobRow) {
     let limit = r.cell(Col::Limits).key("run").and_then(Cell::int).filter(|n| *n > 0);
     let (ran, Some(limit)) = (r.int(Col::RunTime), limit) else { return };
     if ran > 0 {
@@ -436,7 +436,7 @@ fn run_time(out: &mut String, r: &Row) {
     }
 }
 
-fn why(out: &mut String, r: &Row, s: &Show) {
+fn why(out: &mut String, r: &JobRow, s: &Show) {
     let from = out.len();
     if is_pending(r) {
         out.push_str(" PENDING REASONS:\n");
@@ -452,7 +452,7 @@ fn why(out: &mut String, r: &Row, s: &Show) {
 
 /// How a job has waited (TRACK_ELIGIBLE_PENDINFO), and how long it may: that the limits are told
 /// is documented, not how.
-fn pending_time(out: &mut String, r: &Row) {
+fn pending_time(out: &mut String, r: &JobRow) {
     let head = out.len();
     let lines = [
         (ELIGIBLE_TIME, eligible_secs(r)),
@@ -467,7 +467,7 @@ fn pending_time(out: &mut String, r: &Row) {
 }
 
 /// (sched, stop) by built-in index.
-fn threshold_pairs(r: &Row) -> Vec<(Option<f64>, Option<f64>)> {
+fn threshold_pairs(r: &JobRow) -> Vec<(Option<f64>, Option<f64>)> {
     r.list(Col::Thresholds)
         .iter()
         .map(|t| match t.list() {
@@ -478,7 +478,7 @@ fn threshold_pairs(r: &Row) -> Vec<(Option<f64>, Option<f64>)> {
 }
 
 /// (name, `sched/stop`) by external index.
-fn external_pairs(r: &Row) -> Vec<(String, String)> {
+fn external_pairs(r: &JobRow) -> Vec<(String, String)> {
     let pair = |cell: &Cell| match cell.list() {
         [name, text] => Some((name.text().into_owned(), text.text().into_owned())),
         _ => None,
@@ -486,7 +486,7 @@ fn external_pairs(r: &Row) -> Vec<(String, String)> {
     r.list(Col::ExternalThresholds).iter().filter_map(pair).collect()
 }
 
-fn details(out: &mut String, r: &Row, wrap: bool) {
+fn details(out: &mut String, r: &JobRow, wrap: bool) {
     out.push_str("\n RESOURCE REQUIREMENT DETAILS:\n");
     let mut t = String::new();
     for (label, col) in

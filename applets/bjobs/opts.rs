@@ -5,7 +5,7 @@ use super::listing::{Form, Listing, RowFilter};
 use super::reasons::PendSum;
 use super::show::Show;
 use super::stored::Wanted;
-use super::table::{Sum, Table};
+use super::table::{Sum, TableKind};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{self, Format, Json};
@@ -261,18 +261,18 @@ impl Opts {
             _ if self.sum => Form::Sum(Sum::default()),
             _ if self.psum => Form::PendSum(PendSum::default()),
             _ if self.arrays && long => Form::LongArrays,
-            _ if self.arrays => Form::Table(Table::Arrays),
+            _ if self.arrays => Form::Table(TableKind::Arrays),
             _ if long => Form::Long,
-            _ if self.usage => Form::Table(Table::Usage),
-            _ if self.time_left => Form::Table(Table::TimeLeft),
-            _ if self.finish => Form::Table(Table::Finish),
-            _ if self.complete => Form::Table(Table::Complete),
-            _ if self.aps || self.prio => Form::Table(Table::Aps),
-            _ if self.reasons() => Form::Table(Table::Reasons),
-            _ if self.wide => Form::Table(Table::Plain),
+            _ if self.usage => Form::Table(TableKind::Usage),
+            _ if self.time_left => Form::Table(TableKind::TimeLeft),
+            _ if self.finish => Form::Table(TableKind::Finish),
+            _ if self.complete => Form::Table(TableKind::Complete),
+            _ if self.aps || self.prio => Form::Table(TableKind::Aps),
+            _ if self.reasons() => Form::Table(TableKind::Reasons),
+            _ if self.wide => Form::Table(TableKind::Plain),
             _ => match &site.format {
                 Some(text) => Form::Custom(format(text)?),
-                None => Form::Table(Table::Plain),
+                None => Form::Table(TableKind::Plain),
             },
         })
     }

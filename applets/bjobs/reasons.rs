@@ -2,7 +2,7 @@
 //! text;`; and the summary of -psum.
 
 use super::show::{Show, is_pending, is_suspended};
-use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::push_clean;
 use lsf::model::reason::{PendReason, susp_text};
 use lsf::proto::client::Col;
@@ -81,7 +81,7 @@ impl Reason<'_> {
     }
 }
 
-fn pending<'r>(r: &Row<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
+fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
     r.list(Col::PendReasons).iter().filter_map(|reason| {
         let parts = reason.list();
         let number = u32::try_from(parts.first()?.int()?).ok()?;
@@ -93,7 +93,7 @@ fn pending<'r>(r: &Row<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
 }
 
 /// The reason lines of a job in a state that has reasons; else nothing.
-pub fn push(out: &mut String, r: &Row, s: &Show) {
+pub fn push(out: &mut String, r: &JobRow, s: &Show) {
     if is_suspended(r) {
         let _ = writeln!(out, " {};", susp_text(r.int(Col::SuspReason) as u32));
     }
@@ -113,7 +113,7 @@ pub fn push(out: &mut String, r: &Row, s: &Show) {
 }
 
 /// -p2 and -p3: what concerns the job, then candidate hosts, then (3) the others.
-fn by_candidates(out: &mut String, r: &Row, s: &Show, level: u8) {
+fn by_candidates(out: &mut String, r: &JobRow, s: &Show, level: u8) {
     let (job, hosts): (Vec<_>, Vec<_>) = pending(r).partition(|p| p.hosts == 0);
     let mut lines = |indent: &str, of: &[Reason]| {
         for p in of {
@@ -144,7 +144,7 @@ fn by_candidates(out: &mut String, r: &Row, s: &Show, level: u8) {
 }
 
 /// The most telling pending reason, for -o, whatever the level.
-pub fn key(out: &mut String, r: &Row) {
+pub fn key(out: &mut String, r: &JobRow) {
     if let Some(p) = pending(r).next() {
         p.push(out, false);
     }
@@ -169,7 +169,7 @@ pub struct PendSum {
 impl PendSum {
     pub const COLS: [Col; 4] = [Col::Job, Col::Idx, Col::Stat, Col::PendReasons];
 
-    pub fn add(&mut self, r: &Row, s: &Show) {
+    pub fn add(&mut self, r: &JobRow, s: &Show) {
         // with -a and the like others come too
         if !is_pending(r) {
             return;

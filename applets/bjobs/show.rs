@@ -1,7 +1,7 @@
 //! The settings of all forms of the listing: width, time zone, and the cells of a table.
 
 use lsf::cli::clock::Clock;
-use lsf::cli::job_rows::{Cell, Row};
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::push_clean;
 use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
@@ -39,7 +39,7 @@ pub struct Show {
 
 impl Show {
     /// CPU seconds of a job, by -N as they would be on another host.
-    pub fn cpu(&self, r: &Row, col: Col) -> f64 {
+    pub fn cpu(&self, r: &JobRow, col: Col) -> f64 {
         let secs = r.num(col);
         match (self.factor, r.num(Col::HostFactor)) {
             (Some(to), from) if from > 0.0 => secs * from / to,
@@ -114,7 +114,7 @@ fn push_host(out: &mut String, host: &str, slots: i64) {
 }
 
 /// `4*hosta:4*hostb`; nothing before dispatch.
-pub fn push_hosts_joined(out: &mut String, r: &Row, by: char) {
+pub fn push_hosts_joined(out: &mut String, r: &JobRow, by: char) {
     for (i, (host, slots)) in r.hosts(Col::ExecHosts).enumerate() {
         if i > 0 {
             out.push(by);
@@ -124,7 +124,7 @@ pub fn push_hosts_joined(out: &mut String, r: &Row, by: char) {
 }
 
 /// One text an allocated slot (`hosta` `hosta`), or one a host (`2*hosta`) when `short`.
-pub fn host_words<'r>(r: &Row<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
+pub fn host_words<'r>(r: &JobRow<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
     let mut words = Vec::new();
     for (host, slots) in r.hosts(Col::ExecHosts) {
         if short && slots > 1 {
@@ -137,21 +137,21 @@ pub fn host_words<'r>(r: &Row<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
 }
 
 /// Was the job ever dispatched (and not sent back since)?
-pub fn has_hosts(r: &Row) -> bool {
+pub fn has_hosts(r: &JobRow) -> bool {
     matches!(r.cell(Col::ExecHosts), Cell::List(l) if !l.is_empty())
 }
 
 /// Is the job waiting, rather than started or over?
-pub fn is_pending(r: &Row) -> bool {
+pub fn is_pending(r: &JobRow) -> bool {
     r.state().is_some_and(JobState::is_pending)
 }
 
 /// Is the job suspended after its start?
-pub fn is_suspended(r: &Row) -> bool {
+pub fn is_suspended(r: &JobRow) -> bool {
     r.state().is_some_and(JobState::is_suspended)
 }
 
 /// Is the job over?
-pub fn is_finished(r: &Row) -> bool {
+pub fn is_finished(r: &JobRow) -> bool {
     r.state().is_some_and(JobState::is_finished)
 }

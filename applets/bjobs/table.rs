@@ -3,7 +3,7 @@
 use super::fields::{self, LEFT_COLS};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
-use lsf::cli::job_rows::Row;
+use lsf::cli::job_rows::JobRow;
 use lsf::cli::long_format::push_clean;
 use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 /// The kind of table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Table {
+pub enum TableKind {
     /// Default and -w.
     Plain,
     /// -p and -s: reasons instead of hosts.
@@ -30,23 +30,23 @@ pub enum Table {
     Arrays,
 }
 
-impl Table {
+impl TableKind {
     pub fn cols(self) -> Vec<Col> {
         let mut cols = vec![Col::Job, Col::Idx, Col::User];
         match self {
-            Table::Arrays => {
+            TableKind::Arrays => {
                 cols.extend([Col::GivenName, Col::Counters]);
                 return cols;
             }
-            Table::TimeLeft | Table::Finish | Table::Complete => {
+            TableKind::TimeLeft | TableKind::Finish | TableKind::Complete => {
                 cols.push(Col::ExecHosts);
                 cols.extend(LEFT_COLS);
             }
-            Table::Plain | Table::Usage | Table::Aps => cols.push(Col::ExecHosts),
-            Table::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
+            TableKind::Plain | TableKind::Usage | TableKind::Aps => cols.push(Col::ExecHosts),
+            TableKind::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
         }
         cols.extend([Col::Stat, Col::Queue, Col::FromHost, Col::Name, Col::SubmitTime]);
-        if self == Table::Usage {
+        if self == TableKind::Usage {
             cols.extend([Col::Project, Col::CpuUsed, Col::MemKb, Col::SwapKb, Col::Pids]);
             cols.extend([Col::StartTime, Col::EndTime, Col::MinSlots]);
         }
@@ -56,13 +56,13 @@ impl Table {
     pub fn head(self, out: &mut String, s: &Show) {
         let id = s.id_width;
         match self {
-            Table::Reasons => {
+            TableKind::Reasons => {
                 let _ = write!(out, "{:id$} ", "JOBID");
                 out.push_str(
                     "USER    STAT  QUEUE       FROM_HOST      JOB_NAME           SUBMIT_TIME",
                 );
             }
-            Table::Arrays => {
+            TableKind::Arrays => {
                 let id = id.max(10);
                 let _ = write!(out, "{:id$} ", "JOBID");
                 out.push_str("ARRAY_SPEC  OWNER   NJOBS PEND DONE  RUN EXIT SSUSP USUSP PSUSP");
@@ -73,13 +73,13 @@ impl Table {
                     "USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME",
                 );
                 out.push_str(match self {
-                    Table::Usage => {
+                    TableKind::Usage => {
                         "  PROJ_NAME CPU_USED MEM SWAP PIDS START_TIME FINISH_TIME SLOTS"
                     }
-                    Table::TimeLeft => "  TIME_LEFT",
-                    Table::Finish => "  FINISH_TIME",
-                    Table::Complete => "  %COMPLETE",
-                    Table::Aps => "  APS",
+                    TableKind::TimeLeft => "  TIME_LEFT",
+                    TableKind::Finish => "  FINISH_TIME",
+                    TableKind::Complete => "  %COMPLETE",
+                    TableKind::Aps => "  APS",
                     _ => "",
                 });
             }
@@ -87,26 +87,26 @@ impl Table {
         out.push('\n');
     }
 
-    pub fn row(self, out: &mut String, r: &Row, s: &Show) {
+    pub fn row(self, out: &mut String, r: &JobRow, s: &Show) {
         match self {
-            Table::Plain => plain(out, r, s),
-            Table::Reasons => {
+            TableKind::Plain => plain(out, r, s),
+            TableKind::Reasons => {
                 with_reasons(out, r, s);
                 reasons::push(out, r, s);
             }
-            Table::Usage => usage(out, r, s),
-            Table::TimeLeft => timed(out, r, s, fields::time_left),
-            Table::Finish => timed(out, r, s, fields::finish_time),
-            Table::Complete => timed(out, r, s, fields::complete),
+            TableKind::Usage => usage(out, r, s),
+            TableKind::TimeLeft => timed(out, r, s, fields::time_left),
+            TableKind::Finish => timed(out, r, s, fields::finish_time),
+            TableKind::Complete => timed(out, r, s, fields::complete),
             // no queue has APS_PRIORITY
-            Table::Aps => timed(out, r, s, |_, _, _| {}),
-            Table::Arrays => array(out, r, s),
+            TableKind::Aps => timed(out, r, s, |_, _, _| {}),
+            TableKind::Arrays => array(out, r, s),
         }
     }
 }
 
 /// JOBID USER STAT, each with its blank.
-fn id_user_stat(out: &mut String, r: &Row, s: &Show, stat: &str) {
+fn id_user_stat(out: &mut String, r: &JobRow, s: &Show, stat: &str) {
     s.id_cell(out, r.int(Col::Job));
     out.push(' ');
     s.cell(out, &r.text(Col::User), 7);
@@ -116,7 +116,7 @@ fn id_user_stat(out: &mut String, r: &Row, s: &Show, stat: &str) {
 }
 
 /// The columns before SUBMIT_TIME, each with its blank.
-fn common(out: &mut String, r: &Row, s: &Show, all_hosts: bool) {
+fn common(out: &mut String, r: &JobRow, s: &Show, all_hosts: bool) {
     let stat = r.text(Col::Stat);
     id_user_stat(out, r, s, &stat);
     s.cell(out, &r.text(Col::Queue), 10);
@@ -130,7 +130,7 @@ fn common(out: &mut String, r: &Row, s: &Show, all_hosts: bool) {
 }
 
 /// The EXEC_HOST column: the first host of several, or all of them, then never blank.
-fn exec_host(out: &mut String, r: &Row, s: &Show, all: bool) {
+fn exec_host(out: &mut String, r: &JobRow, s: &Show, all: bool) {
     const WIDTH: usize = 11;
     if !has_hosts(r) {
         let none = if all || !is_pending(r) { "   -" } else { "" };
@@ -146,7 +146,7 @@ fn exec_host(out: &mut String, r: &Row, s: &Show, all: bool) {
     s.cell(out, words.first().map_or("", |w| w), WIDTH);
 }
 
-fn plain(out: &mut String, r: &Row, s: &Show) {
+fn plain(out: &mut String, r: &JobRow, s: &Show) {
     common(out, r, s, s.wide);
     s.clock.short(out, r.int(Col::SubmitTime));
     out.push('\n');
@@ -166,7 +166,7 @@ fn plain(out: &mut String, r: &Row, s: &Show) {
 }
 
 /// The plain columns on one line, then a time, `-` where there is none.
-fn timed(out: &mut String, r: &Row, s: &Show, value: fn(&mut String, &Row, &Show)) {
+fn timed(out: &mut String, r: &JobRow, s: &Show, value: fn(&mut String, &JobRow, &Show)) {
     common(out, r, s, s.wide);
     s.clock.short(out, r.int(Col::SubmitTime));
     out.push(' ');
@@ -175,7 +175,7 @@ fn timed(out: &mut String, r: &Row, s: &Show, value: fn(&mut String, &Row, &Show
     out.push_str(if out.len() == from { "-\n" } else { "\n" });
 }
 
-fn with_reasons(out: &mut String, r: &Row, s: &Show) {
+fn with_reasons(out: &mut String, r: &JobRow, s: &Show) {
     id_user_stat(out, r, s, &r.text(Col::Stat));
     s.cell(out, &r.text(Col::Queue), 11);
     out.push(' ');
@@ -196,7 +196,7 @@ pub fn push_hms(out: &mut String, secs: f64) {
 }
 
 /// -W: the plain columns on one line, then usage, nothing of it padded or blank.
-fn usage(out: &mut String, r: &Row, s: &Show) {
+fn usage(out: &mut String, r: &JobRow, s: &Show) {
     common(out, r, s, true);
     s.clock.slashed(out, r.int(Col::SubmitTime));
     out.push(' ');
@@ -223,7 +223,7 @@ fn usage(out: &mut String, r: &Row, s: &Show) {
     let _ = writeln!(out, "{}", if used > 0 { used } else { r.int(Col::MinSlots) });
 }
 
-fn array(out: &mut String, r: &Row, s: &Show) {
+fn array(out: &mut String, r: &JobRow, s: &Show) {
     let id = s.id_width.max(10);
     let _ = write!(out, "{:<id$} ", r.int(Col::Job));
     s.tail_cell(out, &r.text(Col::GivenName), 11);
@@ -251,7 +251,7 @@ pub struct Sum {
 impl Sum {
     pub const COLS: [Col; 5] = [Col::Job, Col::Idx, Col::Stat, Col::ExecHosts, Col::MinSlots];
 
-    pub fn add(&mut self, r: &Row) {
+    pub fn add(&mut self, r: &JobRow) {
         let held: i64 = r.hosts(Col::ExecHosts).map(|(_, n)| n).sum();
         let slots = if held > 0 { held } else { r.int(Col::MinSlots).max(1) };
         match r.state() {

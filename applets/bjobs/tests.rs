@@ -4,7 +4,7 @@
 use super::long;
 use super::opts::{ListingParams, plan};
 use super::show::Show;
-use super::table::{Sum, Table};
+use super::table::{Sum, TableKind};
 use lsf::cli::clock::Clock;
 use lsf::cli::job_rows::{Cols, each_row};
 use lsf::proto::client::Col;
@@ -80,7 +80,7 @@ fn zoo() -> Vec<Value> {
     ]
 }
 
-fn table(kind: Table, s: &Show, jobs: &[Value]) -> String {
+fn table(kind: TableKind, s: &Show, jobs: &[Value]) -> String {
     let cols = Cols::new(&kind.cols());
     let mut out = String::new();
     kind.head(&mut out, s);
@@ -91,27 +91,27 @@ fn table(kind: Table, s: &Show, jobs: &[Value]) -> String {
 #[test]
 fn the_default_table() {
     let want = include_str!("../../tests/cmd/expected/bjobs.txt");
-    assert_eq!(table(Table::Plain, &show(), &zoo()), want);
+    assert_eq!(table(TableKind::Plain, &show(), &zoo()), want);
 }
 
 #[test]
 fn the_wide_table() {
     let want = include_str!("../../tests/cmd/expected/bjobs-w.txt");
-    assert_eq!(table(Table::Plain, &Show { wide: true, ..show() }, &zoo()), want);
+    assert_eq!(table(TableKind::Plain, &Show { wide: true, ..show() }, &zoo()), want);
 }
 
 #[test]
 fn hosts_condense_where_the_site_says_so() {
     let s = Show { short_hosts: true, id_width: 10, ..show() };
-    let got = table(Table::Plain, &s, &zoo()[3..4]);
+    let got = table(TableKind::Plain, &s, &zoo()[3..4]);
     let lines: Vec<&str> = got.lines().collect();
     assert_eq!(lines[0].find("EXEC_HOST"), Some(48));
     assert_eq!(lines[1].find("2*hosta "), Some(48));
     assert_eq!(lines[2].find("hostb"), Some(48));
     assert_eq!(lines.len(), 3);
     let one = json!({"Stat": "RUN", "ExecHosts": [["hosta", 128]]});
-    assert_eq!(table(Table::Plain, &s, &[one]).lines().count(), 2);
-    assert!(table(Table::Plain, &s, &zoo()[6..7]).contains("\n12345678   alice"));
+    assert_eq!(table(TableKind::Plain, &s, &[one]).lines().count(), 2);
+    assert!(table(TableKind::Plain, &s, &zoo()[6..7]).contains("\n12345678   alice"));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn reasons_under_each_job() {
         json!({"Job": 103, "Stat": "USUSP", "SuspReason": 1}),
         json!({"Job": 104, "Stat": "RUN", "ExecHosts": [["hosta", 1]]}),
     ];
-    assert_eq!(table(Table::Reasons, &show(), &jobs), want);
+    assert_eq!(table(TableKind::Reasons, &show(), &jobs), want);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_reason_tells_what_a_host_said_and_the_resource_that_is_missing() {
         json!({"Job": 103, "PendReasons": [[2612, 2, [], "lic1"], [2612, 1, []], [2611, 1, []]]}),
         json!({"Job": 104, "PendReasons": [[2012, 2, [], "tok"], [2012, 1, []]]}),
     ];
-    let shown = table(Table::Reasons, &show(), &jobs);
+    let shown = table(TableKind::Reasons, &show(), &jobs);
     for want in [
         " Unable to open job's I/O buffers: input file </root/in>: Permission denied?[2J;\n",
         " Job slot limit reached: 1 host;\n",
@@ -161,7 +161,7 @@ fn usage_columns_are_never_blank() {
                "MemKb": 122_880, "SwapKb": 0, "Pids": [4242, 4243]}),
         json!({"Job": 102, "MinSlots": 2}),
     ];
-    assert_eq!(table(Table::Usage, &show(), &jobs), want);
+    assert_eq!(table(TableKind::Usage, &show(), &jobs), want);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn array_summaries() {
         json!({"Job": 102, "GivenName": "long_name[1-1000]%10",
                "Counters": [1000, 990, 0, 10, 0, 0, 0, 0]}),
     ];
-    assert_eq!(table(Table::Arrays, &show(), &jobs), want);
+    assert_eq!(table(TableKind::Arrays, &show(), &jobs), want);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::env::{self, EnvAsk, Var};
 use super::rejection::Rejection;
-use super::spec::Facts;
+use super::spec::SubmissionInputs;
 use jiff::tz::TimeZone;
 use lsf::conf::LsfConf;
 use lsf::model::ByteStr;
@@ -12,9 +12,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 const REQUEST_BYTES: usize = 16;
 
 /// `times`: the zone is wanted; reading it costs every submission two files.
-pub fn facts(conf: &LsfConf, times: bool) -> Result<Facts, Rejection> {
+pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection> {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
-    Ok(Facts {
+    Ok(SubmissionInputs {
         now: lsf::sys::now().secs(),
         zone: if times { TimeZone::system() } else { TimeZone::UTC },
         unit: conf.unit(),

@@ -5,7 +5,7 @@ use super::env::{self, EnvAsk};
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
 use super::source::Source;
-use super::spec::{self, Facts};
+use super::spec::{self, SubmissionInputs};
 use super::stop::Stop;
 use super::{esub, hostfile, resreq, spool};
 use jiff::tz::TimeZone;
@@ -21,7 +21,7 @@ pub fn compose(
     ctx: &mut Ctx,
     site: &LocalSite,
     opts: &BsubOpts,
-    facts: &Facts,
+    facts: &SubmissionInputs,
     source: Source,
 ) -> Result<Submit, Stop> {
     let mut spec = spec::build(opts, facts)?;

@@ -14,7 +14,7 @@ use super::compose::compose;
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
 use super::source::Source;
-use super::spec::Facts;
+use super::spec::SubmissionInputs;
 use super::stop::Stop;
 use super::{command, script};
 use lsf::cli::client::{self, Client, ClientError};
@@ -82,7 +82,7 @@ struct Tally {
 
 struct Pack<'a> {
     site: &'a LocalSite,
-    facts: Facts,
+    facts: SubmissionInputs,
     tally: Tally,
     waiting: VecDeque<Sent>,
     /// The submissions to be sent again when no answer is awaited any more, and the pause before
@@ -108,7 +108,7 @@ pub fn run(ctx: &mut Ctx, site: &LocalSite, file: &str) -> Result<i32, Stop> {
     let skip = site.lsf.yes("LSB_PACK_SKIP_ERROR");
     let mut pack = Pack {
         site,
-        facts: Facts { mesub, ..facts(&site.lsf, true)? },
+        facts: SubmissionInputs { mesub, ..facts(&site.lsf, true)? },
         tally: Tally::default(),
         waiting: VecDeque::new(),
         again: Vec::new(),

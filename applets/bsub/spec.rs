@@ -21,7 +21,7 @@ use std::path::Path;
 const MAX_DESCRIPTION: usize = 4094;
 
 /// The inputs of a submission besides its options.
-pub struct Facts {
+pub struct SubmissionInputs {
     /// Seconds since the epoch.
     pub now: i64,
     /// The caller's zone.
@@ -46,7 +46,7 @@ pub struct Facts {
 }
 
 /// The submission asked for, without command, script and environment.
-pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
+pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejection> {
     if let Some(word) = opts.refused() {
         return Err(Rejection::new(format!("option {word} is not supported yet")));
     }
@@ -85,7 +85,7 @@ pub fn build(opts: &BsubOpts, facts: &Facts) -> Result<JobSpec, Rejection> {
 }
 
 /// Names: job, description, queue, project, hosts, and those kept for later.
-fn naming(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Rejection> {
+fn naming(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) -> Result<(), Rejection> {
     if let Some(text) = &opts.name {
         JobName::parse(text).map_err(|e| Rejection::about(text, e))?;
         spec.name = text.trim().to_string();
@@ -227,7 +227,7 @@ fn positive(text: &str, what: &str) -> Rejection {
     Rejection::about(text, format_args!("{what} value should be a positive integer"))
 }
 
-fn times(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Rejection> {
+fn times(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) -> Result<(), Rejection> {
     let bad = |text: &str| Rejection::about(text, err_text(err::BAD_TIME));
     if let Some(text) = &opts.begin {
         let clock = when::parse(text, facts.now, &facts.zone).ok_or_else(|| bad(text))?;
@@ -247,7 +247,7 @@ fn times(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) -> Result<(), Rejec
 }
 
 /// The working directory and the three files, whose relative paths follow it on the host.
-fn files(opts: &BsubOpts, facts: &Facts, spec: &mut JobSpec) {
+fn files(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) {
     spec.cwd = ByteStr(facts.cwd.clone());
     if let Some(dir) = &opts.cwd {
         let base = Path::new(std::ffi::OsStr::from_bytes(&facts.cwd));
@@ -390,8 +390,8 @@ fn switches(opts: &BsubOpts, spec: &mut JobSpec) {
 mod tests {
     use super::*;
 
-    pub fn facts() -> Facts {
-        Facts {
+    pub fn facts() -> SubmissionInputs {
+        SubmissionInputs {
             now: 1_795_167_013, // 2026-11-20 09:30:13 UTC
             zone: TimeZone::UTC,
             unit: SizeUnit::KB,

@@ -1,7 +1,7 @@
 //! The handshake: what passes, and everything that must not.
 
 use super::*;
-use crate::auth::testing::Table;
+use crate::auth::testing::TwoHosts;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
 use crate::proto::{Msg, PROTO_HIGH};
 
@@ -22,7 +22,7 @@ fn ip(text: &str) -> IpAddr {
 }
 fn gate(ring: &KeyRing) -> Gate<'_> {
     static WAYS: std::sync::LazyLock<Ways> = std::sync::LazyLock::new(Ways::default);
-    Gate { ring, hosts: &Table, host: "hostb", only_uid: None, ways: &WAYS }
+    Gate { ring, hosts: &TwoHosts, host: "hostb", only_uid: None, ways: &WAYS }
 }
 fn with_raw<T>(bytes: &[u8], f: impl FnOnce(&Raw<'_>) -> T) -> T {
     f(&Raw::whole(bytes, MAX_FRAME_EARLY).unwrap())

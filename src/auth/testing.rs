@@ -4,8 +4,8 @@ use super::HostLookup;
 use std::net::IpAddr;
 
 /// A cluster of two hosts: hosta is 127.0.0.2, hostb 127.0.0.3.
-pub struct Table;
-impl HostLookup for Table {
+pub struct TwoHosts;
+impl HostLookup for TwoHosts {
     fn host_of_addr(&self, addr: IpAddr) -> Option<&str> {
         match addr.to_string().as_str() {
             "127.0.0.2" => Some("hosta"),

@@ -21,9 +21,9 @@ use crate::batch::soft_state::watches::Watches;
 use crate::batch::soft_state::works::Works;
 use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::names::HostId;
-use crate::batch::state::{ElemState, Left, Run, State};
+use crate::batch::state::{ElemState, LeftAttempt, Run, State};
 use crate::batch::usage::dependencies::Deps;
-use crate::batch::usage::group_watch::Facts;
+use crate::batch::usage::group_watch::JobFacts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -244,7 +244,7 @@ impl Mbatchd {
     }
 
     /// The facts that conditions are about, as of now.
-    pub(crate) fn facts(&self) -> Facts<'_> {
+    pub(crate) fn facts(&self) -> JobFacts<'_> {
         self.deps.facts(&self.state)
     }
 
@@ -275,7 +275,7 @@ impl Mbatchd {
     }
 
     /// May an attempt left behind be taken for over?
-    pub(crate) fn is_over(&self, left: &Left) -> bool {
+    pub(crate) fn is_over(&self, left: &LeftAttempt) -> bool {
         if self.unreached.gone.contains(&left.key) {
             return true;
         }

@@ -28,7 +28,7 @@ use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 mod change;
 mod classes;
 pub(crate) mod cluster;
-mod consumers;
+mod compute_units;
 mod depend;
 mod diagnose;
 mod dispatch;

@@ -366,7 +366,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// name, aliases, width
-    struct Table;
+    struct ExampleFields;
     const ROWS: [(&str, &[&str], usize); 5] = [
         ("jobid", &["id"], 7),
         ("stat", &[], 5),
@@ -375,7 +375,7 @@ mod tests {
         ("mem", &[], 10),
     ];
 
-    impl Fields for Table {
+    impl Fields for ExampleFields {
         fn count(&self) -> usize {
             ROWS.len()
         }
@@ -393,15 +393,15 @@ mod tests {
     const VALUES: [&str; 5] = ["101", "RUN", "a_very_long_name.sh", "", "12 M"];
 
     fn shown(format: &str) -> String {
-        let f = Format::parse(format, &Table).unwrap_or_else(|e| panic!("{format}: {e}"));
+        let f = Format::parse(format, &ExampleFields).unwrap_or_else(|e| panic!("{format}: {e}"));
         let mut out = String::new();
-        f.header(&mut out, &Table);
-        f.row(&mut out, &Table, |o, c| o.push_str(VALUES[c.field]));
+        f.header(&mut out, &ExampleFields);
+        f.row(&mut out, &ExampleFields, |o, c| o.push_str(VALUES[c.field]));
         out
     }
 
     fn refused(format: &str) -> String {
-        Format::parse(format, &Table).expect_err(format).to_string()
+        Format::parse(format, &ExampleFields).expect_err(format).to_string()
     }
 
     #[test]
@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(shown("name: delimiter='^' id:4"), "JOB_NAME  ^JOBI\n*g_name.sh^101 \n");
         assert_eq!(tail("abc", 1), "*");
         assert_eq!(tail("abcdef", 3), "*ef");
-        let f = Format::parse("mem:10:g mem::KB", &Table).unwrap();
+        let f = Format::parse("mem:10:g mem::KB", &ExampleFields).unwrap();
         assert_eq!(f.columns[0].unit, Some('G'));
         assert_eq!((f.columns[1].unit, f.columns[1].width), (Some('K'), Some(10)));
     }
@@ -485,9 +485,9 @@ mod tests {
 
     #[test]
     fn nothing_reaches_the_terminal() {
-        let f = Format::parse("name:6 id", &Table).unwrap();
+        let f = Format::parse("name:6 id", &ExampleFields).unwrap();
         let mut out = String::new();
-        f.row(&mut out, &Table, |o, _| o.push_str("\x1b[1m\n"));
+        f.row(&mut out, &ExampleFields, |o, _| o.push_str("\x1b[1m\n"));
         assert_eq!(out, "?[1m;  ?[1m;\n");
         let mut json = Json::new("bjobs", "JOBS");
         json.pairs(&[("A", "\x1b\u{9b}\"\\\n\u{e9}")]);
@@ -497,9 +497,9 @@ mod tests {
 
     #[test]
     fn json_in_lsf_layout() {
-        let f = Format::parse("id: stat %complete", &Table).unwrap();
+        let f = Format::parse("id: stat %complete", &ExampleFields).unwrap();
         let mut json = Json::new("bjobs", "JOBS");
-        f.record(&mut json, &Table, |o, c| o.push_str(VALUES[c.field]));
+        f.record(&mut json, &ExampleFields, |o, c| o.push_str(VALUES[c.field]));
         json.pairs(&[("JOBID", "9"), ("ERROR", "Job <9> is not found")]);
         assert_eq!(
             json.finish(),
@@ -516,9 +516,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_format_panics(text in "\\PC{0,30}|(id|stat|name|[:' \"=-]|delimiter|[0-9]){0,9}") {
-            if let Ok(f) = Format::parse(&text, &Table) {
+            if let Ok(f) = Format::parse(&text, &ExampleFields) {
                 let mut out = String::new();
-                f.row(&mut out, &Table, |o, c| o.push_str(VALUES[c.field]));
+                f.row(&mut out, &ExampleFields, |o, c| o.push_str(VALUES[c.field]));
             }
         }
 

@@ -89,7 +89,7 @@ pub fn parse_of<T: FromArgs + ArgsInfo>(ctx: &mut super::ctx::Ctx) -> Result<Par
 /// How each word with a glued value is read.
 pub fn readings<T: ArgsInfo>(args: &[OsString]) -> Vec<String> {
     let info = T::get_args_info();
-    Table::new(&info).read("", &info, args).map_or(Vec::new(), |words| words.readings)
+    OptionTable::new(&info).read("", &info, args).map_or(Vec::new(), |words| words.readings)
 }
 
 /// Reads the words of a command.
@@ -106,7 +106,7 @@ pub fn parse_over<T: FromArgs + ArgsInfo>(
     args: &[OsString],
 ) -> Result<Parsed<T>, Exit> {
     let info = T::get_args_info();
-    let table = Table::new(&info);
+    let table = OptionTable::new(&info);
     let own = table.read(name, &info, args)?;
     let mut found = Vec::new();
     for line in embedded {
@@ -125,12 +125,15 @@ pub fn parse_over<T: FromArgs + ArgsInfo>(
 
 /// Is this the whole name of an option?
 pub fn knows<T: ArgsInfo>(word: &str) -> bool {
-    Table::new(&T::get_args_info()).entries.iter().any(|e| e.word == word)
+    OptionTable::new(&T::get_args_info()).entries.iter().any(|e| e.word == word)
 }
 
 /// Is this the whole name of an option that takes a value?
 pub fn takes_value<T: ArgsInfo>(word: &str) -> bool {
-    Table::new(&T::get_args_info()).entries.iter().any(|e| e.value.is_some() && e.word == word)
+    OptionTable::new(&T::get_args_info())
+        .entries
+        .iter()
+        .any(|e| e.value.is_some() && e.word == word)
 }
 
 /// A usage error found by the applet itself: its words, then the usage lines; exit 255.
@@ -156,7 +159,7 @@ fn is_number(arg_name: &str) -> bool {
 }
 
 /// One option.
-struct Entry {
+struct OptionEntry {
     word: String,
     long: &'static str,
     /// The name that help gives to its value; `None` for a switch.
@@ -165,8 +168,8 @@ struct Entry {
 }
 
 /// The options of a command. Options are spoken of by their place in it.
-struct Table {
-    entries: Vec<Entry>,
+struct OptionTable {
+    entries: Vec<OptionEntry>,
 }
 
 /// The contents of one list of words.
@@ -190,10 +193,10 @@ enum Step {
     NotText(usize),
 }
 
-impl Table {
+impl OptionTable {
     fn new(info: &CommandInfoWithArgs) -> Self {
         let flags = info.flags.iter().filter(|f| f.long != "--help");
-        let entry = |f: &argh::FlagInfo<'static>| Entry {
+        let entry = |f: &argh::FlagInfo<'static>| OptionEntry {
             word: classic_word(f.short, f.long),
             long: f.long,
             value: match f.kind {
@@ -202,7 +205,7 @@ impl Table {
             },
             repeats: !matches!(f.optionality, Optionality::Optional | Optionality::Required),
         };
-        Table { entries: flags.map(entry).collect() }
+        OptionTable { entries: flags.map(entry).collect() }
     }
 
     fn find(&self, word: &str) -> Option<usize> {

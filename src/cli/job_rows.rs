@@ -107,14 +107,14 @@ impl<'a> Cell<'a> {
 
 /// One row. A column that was not asked for reads as null.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'r, 'a> {
+pub struct JobRow<'r, 'a> {
     cols: &'r Cols,
     cells: &'r [Cell<'a>],
 }
 
-impl<'r, 'a> Row<'r, 'a> {
+impl<'r, 'a> JobRow<'r, 'a> {
     pub fn new(cols: &'r Cols, cells: &'r [Cell<'a>]) -> Self {
-        Row { cols, cells }
+        JobRow { cols, cells }
     }
 
     pub fn cell(&self, c: Col) -> &'r Cell<'a> {
@@ -152,7 +152,7 @@ impl<'r, 'a> Row<'r, 'a> {
 /// Calls `each` for every row of a slice.
 pub fn each_row<'a, F>(text: &'a str, cols: &Cols, each: F) -> Result<(), serde_json::Error>
 where
-    F: FnMut(Row<'_, 'a>),
+    F: FnMut(JobRow<'_, 'a>),
 {
     let mut json = serde_json::Deserializer::from_str(text);
     Rows { cols, each, cells: Vec::with_capacity(cols.list.len()) }.deserialize(&mut json)?;
@@ -167,7 +167,7 @@ struct Rows<'c, 'a, F> {
 
 impl<'de, F> DeserializeSeed<'de> for Rows<'_, 'de, F>
 where
-    F: FnMut(Row<'_, 'de>),
+    F: FnMut(JobRow<'_, 'de>),
 {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<(), D::Error> {
@@ -177,7 +177,7 @@ where
 
 impl<'de, F> Visitor<'de> for Rows<'_, 'de, F>
 where
-    F: FnMut(Row<'_, 'de>),
+    F: FnMut(JobRow<'_, 'de>),
 {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -188,7 +188,7 @@ where
             if self.cells.len() != self.cols.list.len() {
                 return Err(de::Error::invalid_length(self.cells.len(), &"a cell a column"));
             }
-            (self.each)(Row { cols: self.cols, cells: &self.cells });
+            (self.each)(JobRow { cols: self.cols, cells: &self.cells });
         }
         Ok(())
     }

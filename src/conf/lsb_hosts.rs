@@ -8,7 +8,7 @@ use super::lexer::{self, Section, shown};
 use super::lsb_queues::index_name;
 use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION};
-use super::section::{Row, Values, known_params, list, table};
+use super::section::{SectionRow, Values, known_params, list, table};
 use super::types::{
     BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam, Shared,
 };
@@ -73,7 +73,7 @@ fn hosts(section: &Section, shared: &Shared, batch: &mut BatchHosts, diags: &mut
     }
 }
 
-fn host(row: &Row, name: &str, diags: &mut Diags) -> HostPolicy {
+fn host(row: &SectionRow, name: &str, diags: &mut Diags) -> HostPolicy {
     let mxj = mxj(row.get("MXJ"), diags);
     let mut v = Values::new(&row.cells, diags);
     let mut policy = HostPolicy {

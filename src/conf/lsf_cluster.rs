@@ -11,7 +11,7 @@ use super::names::tables::{
     CLUSTER_ADMINS, CLUSTER_HOST, CLUSTER_PARAMETERS, REMOTE_CLUSTERS, RESOURCE_MAP,
 };
 use super::names::{load_index, nearest};
-use super::section::{Row, Values, known_params, list, table};
+use super::section::{SectionRow, Values, known_params, list, table};
 use super::types::{
     ClusterFile, HostDef, HostResource, LimParams, RawParam, RawParams, ResourceInstance,
     ResourceMapping, Shared,
@@ -89,7 +89,7 @@ fn hosts(section: &Section, shared: &Shared, cluster: &mut ClusterFile, diags: &
     }
 }
 
-fn host(row: &Row, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
+fn host(row: &SectionRow, shared: &Shared, diags: &mut Diags) -> Option<HostDef> {
     let name = super::lsf_shared::key(row, "HOSTNAME", diags)?;
     // it becomes part of file names, and a word of rsh's
     if name.starts_with(['-', '.']) || name.contains('/') {

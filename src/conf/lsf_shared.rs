@@ -7,7 +7,7 @@ use super::files::Files;
 use super::lexer::{self, Section, shown};
 use super::names::tables::{HOST_MODEL, HOST_TYPE, RESOURCE, SHARED_CLUSTER};
 use super::names::{LOAD_INDICES, nearest};
-use super::section::{Row, Values, name_fault, table};
+use super::section::{SectionRow, Values, name_fault, table};
 use super::types::{ClusterName, HostModel, ResourceDef, ResourceKind, Shared};
 
 /// Longest name of a resource, characters.
@@ -106,7 +106,7 @@ fn resources(section: &Section, shared: &mut Shared, diags: &mut Diags) {
     }
 }
 
-fn resource(row: &Row, diags: &mut Diags) -> Option<ResourceDef> {
+fn resource(row: &SectionRow, diags: &mut Diags) -> Option<ResourceDef> {
     let Some(name) = row.get("RESOURCENAME") else {
         diags.error(&row.pos, "RESOURCENAME is missing");
         return None;
@@ -163,7 +163,7 @@ pub fn resource_fault(name: &str) -> Option<&'static str> {
 }
 
 /// The name in a row's key column.
-pub(super) fn key(row: &Row, column: &str, diags: &mut Diags) -> Option<String> {
+pub(super) fn key(row: &SectionRow, column: &str, diags: &mut Diags) -> Option<String> {
     let Some(name) = row.get(column) else {
         diags.error(&row.pos, format!("{column} is missing"));
         return None;
@@ -177,7 +177,7 @@ pub(super) fn key(row: &Row, column: &str, diags: &mut Diags) -> Option<String> 
 }
 
 /// Tells that a row names something a second time.
-pub(super) fn twice(row: &Row, column: &str, diags: &mut Diags) {
+pub(super) fn twice(row: &SectionRow, column: &str, diags: &mut Diags) {
     if let Some(name) = row.get(column) {
         let text = format!("{column} <{}> is given twice", shown(&name.text));
         diags.error(&name.pos, text);

@@ -83,14 +83,14 @@ pub fn is_empty(text: &str) -> bool {
 
 /// A row of a horizontal section: its cells by documented column name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct SectionRow {
     /// Cells that are not empty.
     pub cells: RawParams,
     /// The position of the row's beginning.
     pub pos: Pos,
 }
 
-impl Row {
+impl SectionRow {
     /// The text of a cell; None where it is empty.
     pub fn get(&self, column: &str) -> Option<&RawParam> {
         self.cells.get(column)
@@ -104,7 +104,7 @@ pub fn table(
     names: &NameTable,
     extra: &dyn Fn(&str) -> Option<String>,
     diags: &mut Diags,
-) -> Vec<Row> {
+) -> Vec<SectionRow> {
     let Some((head, lines)) = section.lines.split_first() else {
         return Vec::new();
     };
@@ -119,7 +119,7 @@ pub fn table(
             diags.error(&at, format!("{text}: <{}>", shown(&line.text)));
             continue;
         }
-        let mut row = Row { cells: RawParams::new(), pos: line.start() };
+        let mut row = SectionRow { cells: RawParams::new(), pos: line.start() };
         for ((cell, column), told) in cells.into_iter().zip(&columns).zip(&mut told) {
             let Some((name, acted)) = column else { continue };
             if is_empty(&cell.text) {
@@ -522,7 +522,7 @@ mod tests {
     fn rows(text: &str) -> (Vec<String>, Vec<String>) {
         let mut diags = Diags::new();
         let rows = table(&section(text), &BATCH_HOST, &none, &mut diags);
-        let row = |r: &Row| {
+        let row = |r: &SectionRow| {
             let cells: Vec<String> =
                 r.cells.iter().map(|(k, v)| format!("{k}={}@{}", v.text, v.pos.col)).collect();
             format!("{} {}", r.pos.line, cells.join(" "))

@@ -58,7 +58,7 @@ impl When {
 
 /// The request of a starter.
 #[derive(Serialize, Deserialize)]
-struct Asked {
+struct EexecRequest {
     #[serde(default)]
     when: When,
     /// The task's user here.
@@ -117,7 +117,7 @@ fn ask(
     let env = env.iter().map(|(name, value)| (bytes(name), bytes(value))).collect();
     let User { name, uid, gid, .. } = user;
     let (user, data) = (name.clone(), data.clone());
-    let asked = Asked { when, user, uid: *uid, gid: *gid, env, data };
+    let asked = EexecRequest { when, user, uid: *uid, gid: *gid, env, data };
     link.write_all(&serde_json::to_vec(&asked)?)?;
     let mut answer = String::new();
     link.take(ANSWER_MAX).read_to_string(&mut answer)?;
@@ -191,7 +191,7 @@ impl Program {
     fn answer(&self, mut sock: UnixStream) -> io::Result<()> {
         let starter = peer_cred(sock.as_fd())?.2;
         let text = BufReader::new((&sock).take(ASKED_MAX));
-        let asked = serde_json::Deserializer::from_reader(text).into_iter::<Asked>().next();
+        let asked = serde_json::Deserializer::from_reader(text).into_iter::<EexecRequest>().next();
         let Some(Ok(asked)) = asked else { return Ok(()) };
         if !self.path.exists() {
             return sock.write_all(DONE.as_bytes());
@@ -212,7 +212,7 @@ impl Program {
         only(&path, &self.owners).map(|()| path)
     }
 
-    fn command(&self, path: PathBuf, asked: &Asked, starter: u32) -> Command {
+    fn command(&self, path: PathBuf, asked: &EexecRequest, starter: u32) -> Command {
         let mut command = Command::new(path);
         command.current_dir("/");
         let word = |b: &ByteStr| OsStr::from_bytes(&b.0).to_owned();
@@ -354,7 +354,7 @@ mod tests {
             s.spawn(|| p.answer(theirs));
             let (env, data) = (Vec::new(), ByteStr::default());
             let (when, user) = (When::End, "ann".into());
-            let asked = Asked { when, user, uid: 71, gid: 72, env, data };
+            let asked = EexecRequest { when, user, uid: 71, gid: 72, env, data };
             (&ours).write_all(&serde_json::to_vec(&asked).unwrap()).unwrap();
             drop(ours);
         });

@@ -29,7 +29,7 @@ pub(super) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFla
 const TIDY_MAX: usize = 100_000;
 
 /// One of a job's two output files, as it was asked for.
-struct Asked<'a> {
+struct OutputRequest<'a> {
     name: &'a ByteStr,
     over: bool,
     ext: &'static str,
@@ -51,13 +51,13 @@ pub(super) fn open_all(
     ready: &mut Ready,
 ) -> SetupResult<(OwnedFd, OwnedFd)> {
     let bytes = |path: PathBuf| ByteStr(path.into_os_string().into_vec());
-    let out = Asked { name: &job.out_file, over: job.out_over, ext: "out" };
+    let out = OutputRequest { name: &job.out_file, over: job.out_over, ext: "out" };
     let out = match asked(job, dir, store, &out, ready) {
         Some(out) => out,
         None => kept(job, store, ready)?,
     };
     (ready.out, ready.buffer) = (bytes(out.path), bytes(out.buffer));
-    let err = Asked { name: &job.err_file, over: job.err_over, ext: "err" };
+    let err = OutputRequest { name: &job.err_file, over: job.err_over, ext: "err" };
     let err = match asked(job, dir, store, &err, ready) {
         Some(err) => {
             if !err.buffer.as_os_str().is_empty() {
@@ -75,7 +75,7 @@ fn asked(
     job: &JobPlan,
     dir: &Path,
     store: &JobFiles,
-    one: &Asked,
+    one: &OutputRequest,
     ready: &mut Ready,
 ) -> Option<Opened> {
     if one.name.is_empty() {
@@ -105,7 +105,7 @@ fn kept(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> SetupResult<Opene
 
 /// The path of a file that was asked for. A name that ends in `/` is a directory, made where it is
 /// missing; a directory gets a file named by the job.
-fn place(job: &JobPlan, dir: &Path, one: &Asked) -> io::Result<PathBuf> {
+fn place(job: &JobPlan, dir: &Path, one: &OutputRequest) -> io::Result<PathBuf> {
     let mut path = dir.join(path_of(&one.name.0));
     if one.name.0.ends_with(b"/") {
         std::fs::create_dir_all(&path)?;
@@ -142,7 +142,7 @@ fn direct(path: PathBuf, over: bool) -> io::Result<Opened> {
 
 /// An output file that is written at the end of the job. Write permission is checked before the job
 /// runs.
-fn buffered(path: PathBuf, one: &Asked, store: &JobFiles) -> io::Result<Opened> {
+fn buffered(path: PathBuf, one: &OutputRequest, store: &JobFiles) -> io::Result<Opened> {
     match target(&path, WRITE.difference(OFlags::CREATE)) {
         Ok((_, false)) => return direct(path, one.over),
         Ok(_) => {}

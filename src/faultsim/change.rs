@@ -16,7 +16,7 @@ pub struct Submitted {
 
 /// The cluster as a request knows it.
 #[derive(Clone, Copy)]
-pub(super) struct Site {
+pub(super) struct SimulatedSite {
     /// A job may ask for two slots of one host.
     pub pairs: bool,
     pub hosts: usize,
@@ -26,7 +26,7 @@ pub(super) struct Site {
 
 /// A request that changes a submitted job.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct JobChangeRequest {
     pub msg: Msg,
     /// The project that bmod gives to the job or element.
     pub project: Option<(JobRef, String)>,
@@ -34,12 +34,12 @@ pub struct Change {
     pub last: bool,
 }
 
-impl Change {
-    pub(super) fn control(verb: Verb, id: IdSel, request: String) -> Change {
+impl JobChangeRequest {
+    pub(super) fn control(verb: Verb, id: IdSel, request: String) -> JobChangeRequest {
         let select = JobSelect { ids: vec![id], ..JobSelect::default() };
         let control = Control { request, ..Control::of(verb, select) };
         let msg = Msg::Client(ClientMsg::Control(Box::new(control)));
-        Change { msg, project: None, last: false }
+        JobChangeRequest { msg, project: None, last: false }
     }
 }
 

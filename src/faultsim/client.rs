@@ -2,7 +2,7 @@
 //! submission under the same request id until it is answered. In between they change jobs that they
 //! have submitted ([`super::verbs`]).
 
-use super::change::{Change, Submitted};
+use super::change::{JobChangeRequest, Submitted};
 use super::limits::{any_queue, shape};
 use super::rng::Rng;
 use crate::model::ByteStr;
@@ -52,7 +52,7 @@ pub struct Client {
     pub env_kept: bool,
     pub jobs: Vec<Submitted>,
     /// Requested and not answered.
-    pub change: Option<Change>,
+    pub change: Option<JobChangeRequest>,
     /// Jobs that may be stopped or held and are to be resumed at the end.
     pub stopped: Vec<IdSel>,
     /// Answers that are to come on this connection; `false`: to the second of two equal requests.

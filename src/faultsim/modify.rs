@@ -2,7 +2,7 @@
 //! that the spool keeps, other slots, hosts, priority, begin time, condition, limit of an array,
 //! rerun, run limit, reservation.
 
-use super::change::{Change, Site, Submitted};
+use super::change::{JobChangeRequest, SimulatedSite, Submitted};
 use super::limits::{MAX_PRIORITY, shape};
 use super::rng::Rng;
 use crate::model::job::{JobSpec, opt, opt2};
@@ -25,9 +25,9 @@ pub(super) fn modify(
     of: Submitted,
     id: IdSel,
     jobs: &[Submitted],
-    site: Site,
+    site: SimulatedSite,
     rng: &mut Rng,
-) -> Change {
+) -> JobChangeRequest {
     let project = format!("p{}", rng.below(1 << 40));
     let idx = match id.elems[..] {
         [(first, last, _)] if first == last => first,
@@ -54,14 +54,14 @@ pub(super) fn modify(
         modify.fields = vec![SpecField::ResReq];
         modify.spec.res_req = RESERVE[rng.below(RESERVE.len() as u64) as usize].into();
         let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
-        return Change { msg, project: None, last: false };
+        return JobChangeRequest { msg, project: None, last: false };
     }
     let msg = Msg::Client(ClientMsg::Modify(Box::new(modify)));
-    Change { msg, project: Some((JobRef { job: of.job, idx }, project)), last: false }
+    JobChangeRequest { msg, project: Some((JobRef { job: of.job, idx }, project)), last: false }
 }
 
 /// -n with the -R that fits it, and -m.
-fn placement(modify: &mut Modify, of: Submitted, site: Site, rng: &mut Rng) {
+fn placement(modify: &mut Modify, of: Submitted, site: SimulatedSite, rng: &mut Rng) {
     let Modify { spec, fields, .. } = modify;
     // a job that EXCLUDE() keeps off hosts finds one slot alone
     if rng.chance(2.0 * FIELD) && !of.by_exit {
@@ -82,7 +82,7 @@ fn placement(modify: &mut Modify, of: Submitted, site: Site, rng: &mut Rng) {
 }
 
 /// -sp, -b, -r, -W.
-fn order(modify: &mut Modify, site: Site, rng: &mut Rng) {
+fn order(modify: &mut Modify, site: SimulatedSite, rng: &mut Rng) {
     let Modify { spec, fields, .. } = modify;
     if rng.chance(FIELD) {
         fields.push(SpecField::Priority);

@@ -5,7 +5,7 @@
 //! A request that arrives twice, with nothing in between, changes nothing the second time.
 //! [`super::same`] checks that the next mbatchd knows what was changed.
 
-use super::change::{Change, changed_jobs};
+use super::change::{JobChangeRequest, changed_jobs};
 use super::conn::ConnEnd;
 use super::event::SimEvent;
 use super::world::{DaemonMachine, World};
@@ -44,7 +44,10 @@ impl World {
         if leaving {
             return false;
         }
-        let change = Change { last: true, ..Change::control(Verb::Resume, id, String::new()) };
+        let change = JobChangeRequest {
+            last: true,
+            ..JobChangeRequest::control(Verb::Resume, id, String::new())
+        };
         self.clients[client].change = Some(change);
         true
     }

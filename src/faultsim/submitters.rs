@@ -1,6 +1,6 @@
 //! Submitters in the world: their connections, requests and the answers to them.
 
-use super::change::{Site, Submitted};
+use super::change::{SimulatedSite, Submitted};
 use super::client::Client;
 use super::conn::ConnEnd;
 use super::event::SimEvent;
@@ -106,7 +106,7 @@ impl World {
     fn plan_change(&mut self, client: usize) {
         if self.rng.chance(CHANGES) {
             let pairs = limits::has_pairs(&self.conf.batch);
-            let site = Site { pairs, hosts: self.scale.hosts, now: self.now().secs() };
+            let site = SimulatedSite { pairs, hosts: self.scale.hosts, now: self.now().secs() };
             let Client { jobs, stopped, .. } = &mut self.clients[client];
             let change = verbs::random_change(jobs, stopped, site, &mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));

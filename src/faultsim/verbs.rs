@@ -1,7 +1,7 @@
 //! The verbs with which submitters change their jobs: bmod, bswitch, btop, bbot, brequeue, bkill,
 //! bstop and bresume, of whole jobs and of elements.
 
-use super::change::{Change, Site, Submitted};
+use super::change::{JobChangeRequest, SimulatedSite, Submitted};
 use super::limits::any_queue;
 use super::modify::modify;
 use super::rng::Rng;
@@ -14,9 +14,9 @@ const WITH_ID: f64 = 0.5;
 pub(super) fn random_change(
     jobs: &[Submitted],
     stopped: &mut Vec<IdSel>,
-    site: Site,
+    site: SimulatedSite,
     rng: &mut Rng,
-) -> Option<Change> {
+) -> Option<JobChangeRequest> {
     let recent = rng.chance(0.5).then(|| jobs.last()).flatten();
     let any = jobs.get(rng.below(jobs.len().max(1) as u64) as usize);
     let &of = recent.or(any)?;
@@ -50,5 +50,5 @@ pub(super) fn random_change(
         stopped.push(id.clone());
     }
     let request = if rng.chance(WITH_ID) { format!("v{}", rng.below(1 << 40)) } else { "".into() };
-    Some(Change::control(verb, id, request))
+    Some(JobChangeRequest::control(verb, id, request))
 }

@@ -37,7 +37,7 @@ pub const ASKED_AT_ONCE: usize = 32;
 
 /// The connection to the master.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Link {
+enum MasterLink {
     /// Made again at this instant by those that keep one.
     Down {
         at: u64,
@@ -95,7 +95,7 @@ pub struct Election {
     heard: u64,
     /// Since when the master's host refuses connections.
     refused: Option<u64>,
-    link: Link,
+    link: MasterLink,
     next_conn: ConnId,
     rules: Rules,
 }
@@ -175,7 +175,7 @@ impl Election {
 
     /// The search begins. True: this host is master.
     pub fn start(&mut self, now: u64, out: &mut Vec<Effect>) -> bool {
-        (self.heard, self.link) = (now, Link::Down { at: now });
+        (self.heard, self.link) = (now, MasterLink::Down { at: now });
         self.claim(now, out)
     }
 
@@ -219,14 +219,14 @@ impl Election {
     fn follow(&mut self, now: u64, who: usize, known: bool, out: &mut Vec<Effect>) -> bool {
         self.hang_up(out);
         (self.master, self.known, self.heard) = (who, known, now);
-        (self.refused, self.link) = (None, Link::Down { at: now });
+        (self.refused, self.link) = (None, MasterLink::Down { at: now });
         true
     }
 
     fn take_over(&mut self, now: u64, out: &mut Vec<Effect>) -> bool {
         let Some(me) = self.rank else { return false };
         self.follow(now, me, true, out);
-        self.link = Link::None;
+        self.link = MasterLink::None;
         true
     }
 
@@ -236,7 +236,7 @@ impl Election {
             return false;
         };
         self.follow(now, (me + 1) % self.candidates.len(), false, out);
-        (self.rank, self.away, self.link) = (None, Some(now + AWAY_SECS * US), Link::None);
+        (self.rank, self.away, self.link) = (None, Some(now + AWAY_SECS * US), MasterLink::None);
         true
     }
 
@@ -248,10 +248,10 @@ impl Election {
     }
 
     fn hang_up(&mut self, out: &mut Vec<Effect>) {
-        if let Link::Asking { conn, .. } | Link::Up { conn } = self.link {
+        if let MasterLink::Asking { conn, .. } | MasterLink::Up { conn } = self.link {
             out.push(Effect::Close { conn });
         }
-        self.link = Link::None;
+        self.link = MasterLink::None;
     }
 
     fn dial(&mut self, now: u64, last: bool, out: &mut Vec<Effect>) {
@@ -259,7 +259,7 @@ impl Election {
         let Some(host) = self.master().map(str::to_owned) else { return };
         let conn = self.next_conn;
         self.next_conn += 1;
-        self.link = Link::Asking { conn, until: now + self.rules.probe, last };
+        self.link = MasterLink::Asking { conn, until: now + self.rules.probe, last };
         out.push(Effect::Connect { conn, to: Endpoint::Tcp { host, daemon: Daemon::Lim } });
     }
 
@@ -274,19 +274,19 @@ impl Election {
     pub fn tick(&mut self, now: Now, out: &mut Vec<Effect>) -> bool {
         let now = now.mono_us;
         if self.back_at().is_some_and(|at| at <= now) {
-            (self.rank, self.away, self.link) = (self.own, None, Link::Down { at: now });
+            (self.rank, self.away, self.link) = (self.own, None, MasterLink::Down { at: now });
         }
         if self.is_master() || self.rank.is_none() {
             return false;
         }
         match self.link {
-            Link::Asking { conn, until, .. } if until <= now => {
+            MasterLink::Asking { conn, until, .. } if until <= now => {
                 out.push(Effect::Close { conn });
                 return self.failed(now, conn, false, out);
             }
-            Link::Asking { last: true, .. } => {}
+            MasterLink::Asking { last: true, .. } => {}
             _ if self.due().is_some_and(|at| at <= now) => self.dial(now, true, out),
-            Link::Down { at } if at <= now && self.keeps() => self.dial(now, false, out),
+            MasterLink::Down { at } if at <= now && self.keeps() => self.dial(now, false, out),
             _ => {}
         }
         false
@@ -302,16 +302,16 @@ impl Election {
             return self.back_at();
         }
         match self.link {
-            Link::Asking { until, last: true, .. } => Some(until),
-            Link::Asking { until, .. } => self.due().map(|at| at.min(until)),
-            Link::Down { at } if self.keeps() => self.due().map(|due| due.min(at)),
+            MasterLink::Asking { until, last: true, .. } => Some(until),
+            MasterLink::Asking { until, .. } => self.due().map(|at| at.min(until)),
+            MasterLink::Down { at } if self.keeps() => self.due().map(|due| due.min(at)),
             _ => self.due(),
         }
     }
 
     /// Is this connection ours?
     pub fn owns(&self, id: ConnId) -> bool {
-        matches!(self.link, Link::Asking { conn, .. } | Link::Up { conn } if conn == id)
+        matches!(self.link, MasterLink::Asking { conn, .. } | MasterLink::Up { conn } if conn == id)
     }
 
     /// The connection is there: ask whether it is the master's.
@@ -324,7 +324,7 @@ impl Election {
     pub fn answered(&mut self, now: u64, conn: ConnId, says: &str, out: &mut Vec<Effect>) -> bool {
         let who = self.rank_of(says);
         if who == Some(self.master) {
-            (self.link, self.heard, self.refused) = (Link::Up { conn }, now, None);
+            (self.link, self.heard, self.refused) = (MasterLink::Up { conn }, now, None);
             return !std::mem::replace(&mut self.known, true);
         }
         match who.filter(|w| self.rank.is_none_or(|me| *w < me)) {
@@ -342,14 +342,14 @@ impl Election {
         if !self.owns(id) {
             return false;
         }
-        let last = matches!(self.link, Link::Asking { last: true, .. });
-        let was_up = matches!(self.link, Link::Up { .. });
+        let last = matches!(self.link, MasterLink::Asking { last: true, .. });
+        let was_up = matches!(self.link, MasterLink::Up { .. });
         let pause = match (was_up, refused) {
             (true, _) => 0,
             (_, true) => REDIAL,
             _ => self.rules.interval,
         };
-        self.link = Link::Down { at: now + pause };
+        self.link = MasterLink::Down { at: now + pause };
         if !was_up {
             self.refused = if refused { self.refused.or(Some(now)) } else { None };
         }

@@ -45,7 +45,7 @@ pub enum Crash {
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum DiskChange {
     Write { at: u64, data: Vec<u8> },
     Truncate(u64),
 }
@@ -54,7 +54,7 @@ enum Change {
 struct Inode {
     now: Vec<u8>,
     durable: Vec<u8>,
-    pending: Vec<Change>,
+    pending: Vec<DiskChange>,
 }
 
 #[derive(Clone, Debug)]
@@ -92,16 +92,16 @@ fn next(seed: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn apply(data: &mut Vec<u8>, change: &Change) {
+fn apply(data: &mut Vec<u8>, change: &DiskChange) {
     match change {
-        Change::Write { at, data: new } => {
+        DiskChange::Write { at, data: new } => {
             let end = *at as usize + new.len();
             if data.len() < end {
                 data.resize(end, 0);
             }
             data[*at as usize..end].copy_from_slice(new);
         }
-        Change::Truncate(len) => data.resize(*len as usize, 0),
+        DiskChange::Truncate(len) => data.resize(*len as usize, 0),
     }
 }
 
@@ -169,7 +169,7 @@ impl Inner {
         if let Ok(inode) = self.inode(file)
             && !data.is_empty()
         {
-            let change = Change::Write { at, data: data.to_vec() };
+            let change = DiskChange::Write { at, data: data.to_vec() };
             apply(&mut inode.now, &change);
             inode.pending.push(change);
         }
@@ -182,7 +182,7 @@ fn survive(inode: &mut Inode, seed: &mut u64, blocks: bool) {
     for change in &inode.pending[..keep] {
         apply(&mut inode.durable, change);
     }
-    if let Some(Change::Write { at, data }) = inode.pending.get(keep) {
+    if let Some(DiskChange::Write { at, data }) = inode.pending.get(keep) {
         let mut data = data.clone();
         if blocks && next(seed).is_multiple_of(2) {
             let mut from = 0;
@@ -196,7 +196,7 @@ fn survive(inode: &mut Inode, seed: &mut u64, blocks: bool) {
         } else {
             data.truncate(next(seed) as usize % (data.len() + 1));
         }
-        apply(&mut inode.durable, &Change::Write { at: *at, data });
+        apply(&mut inode.durable, &DiskChange::Write { at: *at, data });
     }
 }
 
@@ -380,7 +380,7 @@ impl Disk for SimDisk {
         let mut inner = self.lock();
         inner.op()?;
         let inode = inner.inode(file)?;
-        let change = Change::Truncate(len);
+        let change = DiskChange::Truncate(len);
         apply(&mut inode.now, &change);
         inode.pending.push(change);
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::auth::KeyRing;
-use crate::auth::testing::Table;
+use crate::auth::testing::TwoHosts;
 use crate::proto::Daemon;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn ident(host: &str, first: char) -> Identity {
         addr: None,
         uid: 0,
         ring: Some(Arc::new(ring)),
-        hosts: Arc::new(Table),
+        hosts: Arc::new(TwoHosts),
         only_uid: None,
         ways: Default::default(),
     }

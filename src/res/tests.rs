@@ -260,13 +260,13 @@ fn hard_limits_are_lifted_and_lsrun_kept_from_users_as_configured() {
 #[test]
 fn a_task_beyond_the_caps_is_refused_and_the_connection_stays() {
     let mut r = Rig::new(conf());
-    type Change = fn(&mut RunTask);
-    let run = |change: Change| {
+    type Edit = fn(&mut RunTask);
+    let run = |change: Edit| {
         let mut run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
         change(&mut run);
         ResMsg::Run(Box::new(run))
     };
-    let cases: [(Change, &str); 5] = [
+    let cases: [(Edit, &str); 5] = [
         (|run| run.argv = vec!["".into(); caps::MAX_ARGS + 1], "131073 words of a command"),
         (|run| run.env = vec![b'x'; RUN_MAX].into(), "the command with its environment"),
         (|run| run.rlimits = vec![(0, None, None); caps::MAX_RLIMITS + 1], "65 limits"),

@@ -1,7 +1,7 @@
 //! bacct over a million records, beside reading the same file.
 
 use super::rig::Rig;
-use super::table::{Figure, Table, Unit, ms};
+use super::table::{Figure, FigureTable, Unit, ms};
 use super::{RUNS, ends_well};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -44,7 +44,7 @@ fn write(path: &Path) -> std::io::Result<()> {
     file.flush()
 }
 
-pub fn measure(rig: &Rig, table: &mut Table) {
+pub fn measure(rig: &Rig, table: &mut FigureTable) {
     let path = rig.path("lsb.acct.bench");
     if let Err(e) = write(&path) {
         eprintln!("  {}: {e}", path.display());

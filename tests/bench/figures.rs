@@ -4,7 +4,7 @@ use super::kept::{self, CONNECTIONS};
 use super::limits;
 use super::procs;
 use super::rig::{Rig, alive, job_id};
-use super::table::{Figure, Table, Unit, ms};
+use super::table::{Figure, FigureTable, Unit, ms};
 use super::{RUNS, shells};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -51,7 +51,7 @@ pub fn prepare(rig: &Rig) {
 }
 
 /// Submissions while nothing is dispatched; leaves [`PENDING`] jobs if all goes well.
-pub fn submissions(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn submissions(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     rig.ok("badmin", &["qinact", "all"]);
     let each = || {
         let from = Instant::now();
@@ -83,7 +83,7 @@ pub fn submissions(rig: &Rig, table: &mut Table, machine: &Machine) {
 }
 
 /// `bsub -pack`: many submissions of one command.
-fn packs(rig: &Rig, table: &mut Table, machine: &Machine) {
+fn packs(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     let file = rig.path("pack");
     let lines = "-o /dev/null /bin/true\n".repeat(PACK as usize);
     if std::fs::write(&file, lines).is_err() {
@@ -133,7 +133,7 @@ impl Memory {
 }
 
 /// Processor time of all idle daemons, % of one processor.
-fn idle(rig: &Rig, table: &mut Table) {
+fn idle(rig: &Rig, table: &mut FigureTable) {
     // the last answers are out, the log is synced
     std::thread::sleep(Duration::from_secs(2));
     let used = || rig.pid("launcher", "host1").map(procs::family_cpu);
@@ -148,7 +148,7 @@ fn idle(rig: &Rig, table: &mut Table) {
 }
 
 /// Listings of what [`submissions`] left, and a restart over it.
-pub fn listings(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn listings(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     let listing = rig.path("listing");
     let one = |args: &[&str]| {
         let out = File::create(&listing).ok()?;
@@ -262,7 +262,7 @@ impl Ends {
 }
 
 /// Jobs from submission to end.
-pub fn work(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn work(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     rig.ok("badmin", &["qact", "all"]);
     first_instruction(rig, table, machine);
     let singles = || {
@@ -278,7 +278,7 @@ pub fn work(rig: &Rig, table: &mut Table, machine: &Machine) {
 }
 
 /// An array of /bin/true from submission to end.
-pub fn array(rig: &Rig, table: &mut Table, limit: Option<Figure>, how: &str) {
+pub fn array(rig: &Rig, table: &mut FigureTable, limit: Option<Figure>, how: &str) {
     let runs: Vec<f64> = (0..RUNS).map_while(|_| array_once(rig)).collect();
     table.add(Figure::new(format!("array of {ELEMENTS} jobs, {how}"), Unit::PerSec, runs), limit);
 }
@@ -309,7 +309,7 @@ pub fn array_once(rig: &Rig) -> Option<f64> {
 }
 
 /// Arrays one after the other, for so long; jobs a second in each minute.
-pub fn long(rig: &Rig, table: &mut Table, limit: Figure, time: Duration) {
+pub fn long(rig: &Rig, table: &mut FigureTable, limit: Figure, time: Duration) {
     let (from, mut minutes, mut ended) = (Instant::now(), Vec::new(), 0);
     let (mut at, mut resident) = (from, Vec::new());
     while from.elapsed() < time && array_once(rig).is_some() {
@@ -329,7 +329,7 @@ pub fn long(rig: &Rig, table: &mut Table, limit: Figure, time: Duration) {
 }
 
 /// The time until a job's first instruction, told through a FIFO.
-fn first_instruction(rig: &Rig, table: &mut Table, machine: &Machine) {
+fn first_instruction(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     let fifo = rig.path("first");
     let made = Command::new("mkfifo").arg(&fifo).status();
     let told = listen(fifo.clone());

@@ -5,7 +5,7 @@
 //! that limit: a figure that is as near to its own machine's limit as the goal was to that one's
 //! has reached it "by its share".
 
-use super::table::{Row, Table, number, ratio};
+use super::table::{FigureRow, FigureTable, number, ratio};
 use std::fmt::Write;
 
 /// A goal: the line's first words, the figure, and the machine's limit where it was set.
@@ -56,7 +56,7 @@ const GOALS: &[Goal] = &[
 ];
 
 /// The goals of the lines that were measured, a line each; empty without any.
-pub fn text(table: &Table) -> String {
+pub fn text(table: &FigureTable) -> String {
     let mut out = String::new();
     for row in &table.rows {
         let Some(goal) = GOALS.iter().find(|g| row.figure.name.starts_with(g.line)) else {
@@ -69,7 +69,7 @@ pub fn text(table: &Table) -> String {
 }
 
 /// The words for a goal: reached, reached by its share, or missed.
-fn verdict(row: &Row, goal: &Goal) -> String {
+fn verdict(row: &FigureRow, goal: &Goal) -> String {
     let more = row.figure.unit.more_is_better();
     let reaches = |is: f64, wanted: f64| if more { is >= wanted } else { is <= wanted };
     let Some(value) = row.figure.median() else { return "missed: not measured".to_owned() };
@@ -94,7 +94,7 @@ fn verdict(row: &Row, goal: &Goal) -> String {
 #[test]
 fn goals_hold_by_figure_or_by_share() {
     use super::table::{Figure, Unit};
-    let row = |value: f64, limit: f64| Row {
+    let row = |value: f64, limit: f64| FigureRow {
         figure: Figure::new("array of 10000 jobs, submit to done", Unit::PerSec, vec![value]),
         limit: Some(Figure::new("shells", Unit::PerSec, vec![limit])),
     };
@@ -102,13 +102,13 @@ fn goals_hold_by_figure_or_by_share() {
     assert_eq!(said(2_000.0, 6_900.0), "reached");
     assert_eq!(said(1_000.0, 2_000.0), "reached by its share of the limit: 50.0%, goal 29.0%");
     assert_eq!(said(1_000.0, 5_000.0), "missed: 1,000 /s, 20.0% of the limit, goal 29.0%");
-    let idle = Row { figure: Figure::new("idle, x", Unit::Percent, vec![0.06]), limit: None };
+    let idle = FigureRow { figure: Figure::new("idle, x", Unit::Percent, vec![0.06]), limit: None };
     assert_eq!(verdict(&idle, &goal("idle,", 0.05, None)), "missed: 0.06 %");
-    let none = Row { figure: Figure::new("idle, x", Unit::Percent, vec![]), limit: None };
+    let none = FigureRow { figure: Figure::new("idle, x", Unit::Percent, vec![]), limit: None };
     assert_eq!(verdict(&none, &goal("idle,", 0.05, None)), "missed: not measured");
     // less is better
     let spawn = Some(Figure::new("spawn", Unit::Ms, vec![0.8]));
-    let bsub = Row { figure: Figure::new("bsub, one", Unit::Ms, vec![1.3]), limit: spawn };
+    let bsub = FigureRow { figure: Figure::new("bsub, one", Unit::Ms, vec![1.3]), limit: spawn };
     let said = verdict(&bsub, &goal("bsub", 0.8, SPAWN));
     assert_eq!(said, "reached by its share of the limit: 1.62 x, goal 3.38 x");
 }

@@ -25,7 +25,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use table::Table;
+use table::FigureTable;
 
 /// Runs of which each figure is the median.
 const RUNS: usize = 5;
@@ -129,7 +129,7 @@ fn commit() -> String {
     text.ok().filter(|t| !t.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-fn machine(table: &mut Table, dir: &Path) -> Machine {
+fn machine(table: &mut FigureTable, dir: &Path) -> Machine {
     let name = "spawn+wait of /bin/true";
     let spawn = table.limit(limits::spawn(name, Path::new("/bin/true"), &[]));
     let shells = table.limit(limits::shells_spawn());
@@ -154,7 +154,7 @@ fn clusters_wanted() -> bool {
     words.peek().is_none() || words.any(|word| word != "sched")
 }
 
-fn measure(table: &mut Table) {
+fn measure(table: &mut FigureTable) {
     if wanted("sched") {
         sched::measure(table);
     }
@@ -163,7 +163,7 @@ fn measure(table: &mut Table) {
     }
 }
 
-fn measure_clusters(table: &mut Table) {
+fn measure_clusters(table: &mut FigureTable) {
     let rig = Rig::up("bench", 1);
     let _guard = Guard::over(&rig.dir);
     let machine = machine(table, &rig.dir);
@@ -200,7 +200,7 @@ fn imagined(name: &str) -> (Rig, Guard) {
 }
 
 /// The array once more, and what only shows among many pending jobs.
-fn simulated(table: &mut Table, machine: &Machine) {
+fn simulated(table: &mut FigureTable, machine: &Machine) {
     if wanted("sim") || wanted("many") {
         let (rig, _guard) = imagined("bench-sim");
         if wanted("sim") {
@@ -238,7 +238,7 @@ fn bench() {
     let cores = std::thread::available_parallelism().map_or(0, |n| n.get());
     let (commit, before) = (commit(), load());
     eprintln!("lsf {commit}, {cores} cores, load {before}");
-    let mut table = Table::default();
+    let mut table = FigureTable::default();
     measure(&mut table);
     let head = format!(
         "lsf {commit}, {cores} cores, load {before} before and {} after, {} s",
@@ -271,7 +271,7 @@ fn long() {
     let minutes: u64 = word.parse().unwrap_or(10);
     let rig = Rig::up("bench-long", 1);
     let _guard = Guard::over(&rig.dir);
-    let mut table = Table::default();
+    let mut table = FigureTable::default();
     let shells = table.limit(limits::shells_spawn());
     figures::prepare(&rig);
     figures::long(&rig, &mut table, shells, Duration::from_secs(minutes * 60));

@@ -5,7 +5,7 @@ use super::figures::{self, Machine, Memory};
 use super::kept;
 use super::limits;
 use super::rig::Rig;
-use super::table::{Figure, Table, Unit, median};
+use super::table::{Figure, FigureTable, Unit, median};
 use super::{RUNS, ends_well};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,7 +27,7 @@ const ELEMENTS: u64 = 1_000_000;
 /// Longest time to make the pending jobs, and of one query.
 const FILL: Duration = Duration::from_secs(120);
 
-pub fn measure(rig: &Rig, table: &mut Table) {
+pub fn measure(rig: &Rig, table: &mut FigureTable) {
     held_queue(rig);
     fill(rig, 0, FEW);
     let few = Rates::measure(rig);
@@ -39,7 +39,7 @@ pub fn measure(rig: &Rig, table: &mut Table) {
 }
 
 /// A million pending jobs and nothing else.
-pub fn million(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn million(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     held_queue(rig);
     let (empty, from) = (Memory::of(rig), Instant::now());
     let made = fill(rig, 0, MANY);
@@ -61,7 +61,7 @@ pub fn million(rig: &Rig, table: &mut Table, machine: &Machine) {
 }
 
 /// Rates while very many ask for everything.
-pub fn stormy(rig: &Rig, table: &mut Table) {
+pub fn stormy(rig: &Rig, table: &mut FigureTable) {
     held_queue(rig);
     fill(rig, 0, LISTED);
     let before = Rates::measure(rig);
@@ -92,7 +92,7 @@ fn fill(rig: &Rig, from: u64, to: u64) -> u64 {
 
 /// One record, and next to no memory: large arrays where nothing else was, so that no memory is
 /// free that could be used again.
-pub fn large_arrays(rig: &Rig, table: &mut Table) {
+pub fn large_arrays(rig: &Rig, table: &mut FigureTable) {
     held_queue(rig);
     let events = rig.logdir().join("lsb.events");
     let records = || {
@@ -143,7 +143,7 @@ impl Rates {
     }
 
     /// Shows these rates as a share of earlier ones.
-    fn left(&self, table: &mut Table, of: &Rates, what: &str) {
+    fn left(&self, table: &mut FigureTable, of: &Rates, what: &str) {
         let share = |now: &[f64], then: &[f64]| {
             let then = median(then)?;
             Some(now.iter().map(|n| n * 100.0 / then).collect::<Vec<f64>>())
@@ -191,7 +191,7 @@ fn storm<T>(rig: &Rig, work: impl FnOnce() -> T) -> (T, u64) {
     (done, answered.load(Ordering::Relaxed))
 }
 
-fn queries_and_restart(rig: &Rig, table: &mut Table, machine: &Machine) {
+fn queries_and_restart(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     let said = rig.run("bsub", &["-q", HELD, "-o", "/dev/null", "/bin/true"]);
     let id = super::rig::job_id(&said.out).unwrap_or_default().to_string();
     let one = || {

@@ -3,7 +3,7 @@
 use super::RUNS;
 use super::figures::Machine;
 use super::rig::Rig;
-use super::table::{Figure, Table, Unit, ms};
+use super::table::{Figure, FigureTable, Unit, ms};
 use lsf::proto::frame::{Decoder, MAX_FRAME, Session, SessionKey, Side};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -73,7 +73,7 @@ fn pair(name: &str, back: bool) -> Figure {
     Figure::new(name, Unit::Ms, (0..RUNS).filter_map(|_| one()).collect())
 }
 
-pub fn measure(rig: &Rig, table: &mut Table, machine: &Machine) {
+pub fn measure(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     // until res answers
     while rig.run("lsrun", &["-L", "-m", "host1", "true"]).code != 0 {
         std::thread::sleep(std::time::Duration::from_millis(50));

@@ -73,21 +73,21 @@ impl Figure {
 }
 
 /// A figure beside what the machine itself can do.
-pub struct Row {
+pub struct FigureRow {
     pub figure: Figure,
     pub limit: Option<Figure>,
 }
 
 #[derive(Default)]
-pub struct Table {
-    pub rows: Vec<Row>,
+pub struct FigureTable {
+    pub rows: Vec<FigureRow>,
     pub limits: Vec<Figure>,
 }
 
-impl Table {
+impl FigureTable {
     /// Adds a figure beside a limit in the same unit, and says it at once.
     pub fn add(&mut self, figure: Figure, limit: Option<Figure>) {
-        let row = Row { figure, limit };
+        let row = FigureRow { figure, limit };
         eprintln!("  {}", line(&row).trim_end());
         self.rows.push(row);
     }
@@ -116,7 +116,7 @@ impl Table {
     }
 
     pub fn json(&self) -> Value {
-        let row = |r: &Row| {
+        let row = |r: &FigureRow| {
             let mut value = r.figure.json();
             value["limit"] = r.limit.as_ref().map_or(Value::Null, Figure::json);
             value["ratio"] = json!(ratio(r));
@@ -130,13 +130,13 @@ impl Table {
 }
 
 /// A figure over its limit.
-pub fn ratio(row: &Row) -> Option<f64> {
+pub fn ratio(row: &FigureRow) -> Option<f64> {
     let limit = row.limit.as_ref().filter(|l| l.unit == row.figure.unit)?.median()?;
     let value = row.figure.median()?;
     (limit > 0.0).then(|| value / limit)
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &FigureRow) -> String {
     let mut out = format!("{:<52}{:>16}", row.figure.name, row.figure.shown());
     let Some(limit) = &row.limit else { return out };
     let share = match ratio(row) {
@@ -197,8 +197,8 @@ fn medians_numbers_and_shares() {
         ("123".into(), "12.3".into(), "0.24".into())
     );
     let limit = Some(Figure::new("spawn", Unit::Ms, vec![0.5]));
-    let row = Row { figure: Figure::new("bsub", Unit::Ms, vec![1.0]), limit };
+    let row = FigureRow { figure: Figure::new("bsub", Unit::Ms, vec![1.0]), limit };
     assert!(line(&row).ends_with("2.00 x 0.50 ms (spawn)"), "{}", line(&row));
-    let row = Row { figure: Figure::new("x", Unit::Ms, vec![]), limit: None };
+    let row = FigureRow { figure: Figure::new("x", Unit::Ms, vec![]), limit: None };
     assert!(line(&row).ends_with("not reached"));
 }

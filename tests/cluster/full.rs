@@ -2,7 +2,7 @@
 //! journal, each on a small file system of its own that is really full.
 
 use super::rig::{Rig, Said, alive, find, kill, skipped, wait_for};
-use super::site::{ADMIN, Site, uid};
+use super::site::{ADMIN, MultiUserSite, uid};
 use std::io::Write;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 const LOGDIR: &str = "work/personal/logdir";
 
 /// A site of one host whose `dir` is a file system of 2 MB.
-fn site(name: &str, dir: &'static str, mode: &str) -> Site {
-    let mut site = Site::new(name, 1);
+fn site(name: &str, dir: &'static str, mode: &str) -> MultiUserSite {
+    let mut site = MultiUserSite::new(name, 1);
     let (path, admin) = (site.path(dir), uid(ADMIN));
     std::fs::create_dir_all(&path).unwrap();
     chown(&path, Some(admin), Some(admin)).unwrap();
@@ -22,12 +22,12 @@ fn site(name: &str, dir: &'static str, mode: &str) -> Site {
     site
 }
 
-fn pid(site: &Site, daemon: &str) -> Option<u32> {
+fn pid(site: &MultiUserSite, daemon: &str) -> Option<u32> {
     site.processes().into_iter().find(|p| p.0 == daemon).map(|p| p.1)
 }
 
 /// The directory as the launcher sees it.
-fn inside(site: &Site, dir: &str) -> PathBuf {
+fn inside(site: &MultiUserSite, dir: &str) -> PathBuf {
     let root = format!("/proc/{}/root", pid(site, "launcher").unwrap());
     Path::new(&root).join(site.path(dir).strip_prefix("/").unwrap())
 }
@@ -47,7 +47,7 @@ const SUBMIT: &str = "PAD=$(head -c 9000 /dev/zero | tr '\\0' x)$(date +%N) LSB_
                       /dev/null true";
 
 /// bsub is refused, and says that there is no room, or that the log is not written yet.
-fn refused(site: &Site) {
+fn refused(site: &MultiUserSite) {
     let said: Said = site.run("ann", SUBMIT);
     assert_eq!(said.code, 255, "{}{}", said.out, said.err);
     let words = ["No space left on device", "The event log cannot be written"];
@@ -56,7 +56,7 @@ fn refused(site: &Site) {
 }
 
 /// The disk fills while jobs run, mbatchd starts on it, and there is room again.
-fn fills_and_empties(site: &Site, dir: &str) {
+fn fills_and_empties(site: &MultiUserSite, dir: &str) {
     let held = site.bsub("ann", "-H -o /dev/null true");
     let before = site.bsub("ann", "-o /dev/null true");
     assert_eq!(site.end_of(before), "DONE");
@@ -104,7 +104,7 @@ fn fills_and_empties(site: &Site, dir: &str) {
 
 #[test]
 fn a_full_log_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
-    if !Site::possible("a_full_log_directory_refuses_submissions_over_a_restart") {
+    if !MultiUserSite::possible("a_full_log_directory_refuses_submissions_over_a_restart") {
         return;
     }
     fills_and_empties(&site("fulllog", LOGDIR, "0755"), LOGDIR);
@@ -112,7 +112,7 @@ fn a_full_log_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
 
 #[test]
 fn a_full_private_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
-    if !Site::possible("a_full_private_directory_refuses_submissions_over_a_restart") {
+    if !MultiUserSite::possible("a_full_private_directory_refuses_submissions_over_a_restart") {
         return;
     }
     const INFO: &str = "work/personal/logdir/info";

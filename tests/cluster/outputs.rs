@@ -2,7 +2,7 @@
 //! refused output is mailed, and bjobs says why.
 
 use super::rig::{program, wait_for};
-use super::site::{ADMIN, Site, uid};
+use super::site::{ADMIN, MultiUserSite, uid};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -17,13 +17,13 @@ to=@DIR@/mail/$(id -u).$$
 { echo "called: $*"; echo "as: $(id -u)"; env; echo ---; cat; } > $to.part && mv $to.part $to.mail
 "#;
 
-fn with_mail(name: &str) -> Site {
+fn with_mail(name: &str) -> MultiUserSite {
     site(name, true, &[])
 }
 
 /// A site with a mail program or without, and with file systems of these options.
-pub fn site(name: &str, mailer: bool, mounts: &[(&'static str, &'static str)]) -> Site {
-    let mut site = Site::new(name, 1);
+pub fn site(name: &str, mailer: bool, mounts: &[(&'static str, &'static str)]) -> MultiUserSite {
+    let mut site = MultiUserSite::new(name, 1);
     site.mounts = mounts.to_vec();
     for (dir, _) in mounts {
         std::fs::create_dir(site.path(dir)).unwrap();
@@ -38,7 +38,7 @@ pub fn site(name: &str, mailer: bool, mounts: &[(&'static str, &'static str)]) -
 }
 
 /// The mails there are, oldest first, and none of them from now on.
-pub fn mails(site: &Site) -> Vec<String> {
+pub fn mails(site: &MultiUserSite) -> Vec<String> {
     let dir = std::fs::read_dir(site.path("mail")).unwrap().flatten().map(|e| e.path());
     let mut found: Vec<PathBuf> =
         dir.filter(|p| p.extension().is_some_and(|e| e == "mail")).collect();
@@ -49,7 +49,7 @@ pub fn mails(site: &Site) -> Vec<String> {
 }
 
 /// A site whose user ann has files, a directory, a FIFO, and links to files of others.
-fn with_links(name: &str) -> Site {
+fn with_links(name: &str) -> MultiUserSite {
     let site = with_mail(name);
     let ann = site.path("home/ann");
     let own = |path: &PathBuf, user: &str, mode: u32| {
@@ -80,7 +80,7 @@ fn with_links(name: &str) -> Site {
 
 #[test]
 fn output_file_that_its_user_may_write_gets_the_output() {
-    if !Site::possible("output_file_that_its_user_may_write_gets_the_output") {
+    if !MultiUserSite::possible("output_file_that_its_user_may_write_gets_the_output") {
         return;
     }
     let site = with_links("outputs");
@@ -108,7 +108,9 @@ fn output_file_that_its_user_may_write_gets_the_output() {
 /// The job runs, its output is mailed, bjobs tells why.
 #[test]
 fn output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed() {
-    if !Site::possible("output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed") {
+    if !MultiUserSite::possible(
+        "output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed",
+    ) {
         return;
     }
     let site = with_links("mailed");
@@ -146,7 +148,7 @@ fn output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed() {
 
 #[test]
 fn mail_goes_out_as_its_user() {
-    if !Site::possible("mail_goes_out_as_its_user") {
+    if !MultiUserSite::possible("mail_goes_out_as_its_user") {
         return;
     }
     let site = with_mail("mail");
@@ -211,7 +213,7 @@ fn mail_goes_out_as_its_user() {
 }
 
 /// Files of jobs that a user has left; those that name a host are for the jobs to come.
-fn left_of_jobs(site: &Site, user: &str) -> usize {
+fn left_of_jobs(site: &MultiUserSite, user: &str) -> usize {
     let dir = std::fs::read_dir(site.path(&format!("home/{user}/.lsbatch"))).unwrap().flatten();
     dir.filter(|e| !e.file_name().to_string_lossy().starts_with(".hosts.")).count()
 }
@@ -256,14 +258,14 @@ fn a_mail_program_of_the_system_sends_it() {
     if !Path::new("/usr/bin/msmtp").exists() {
         return super::rig::skipped(&format!("{name}: msmtp is not installed"));
     }
-    if !Site::possible(name) {
+    if !MultiUserSite::possible(name) {
         return;
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let took = Arc::new(Mutex::new(Vec::new()));
     smtp(listener, took.clone());
-    let mut site = Site::new("msmtp", 1);
+    let mut site = MultiUserSite::new("msmtp", 1);
     let conf =
         "account default\nhost 127.0.0.1\nport PORT\nfrom lsf@site.test\nauth off\ntls off\n";
     site.write("etc/msmtprc", &conf.replace("PORT", &port.to_string()));

@@ -2,7 +2,7 @@
 //! several users, closed queues or thresholds: standard error, exit code, nothing on standard
 //! output, nothing logged.
 
-use super::site::{ADMIN, Site};
+use super::site::{ADMIN, MultiUserSite};
 
 /// A command that no row gets into the log.
 const MARK: &str = "refused-by-this-table";
@@ -37,15 +37,15 @@ RUNLIMIT   = 1
 End Queue
 ";
 
-fn refused(site: &Site, user: &str, line: &str, words: &str) {
+fn refused(site: &MultiUserSite, user: &str, line: &str, words: &str) {
     let said = site.run(user, line);
     let want = (255, String::new(), format!("{words}\n"));
     assert_eq!((said.code, said.out, said.err), want, "{user}: {line}");
 }
 
 /// A site with these queues and small thresholds.
-fn site() -> Site {
-    let mut site = Site::new("refusals", 2);
+fn site() -> MultiUserSite {
+    let mut site = MultiUserSite::new("refusals", 2);
     let config = |file: &str| format!("conf/lsbatch/personal/configdir/{file}");
     let add = |file: &str, text: &str| {
         let old = std::fs::read_to_string(site.path(&config(file))).unwrap();
@@ -64,7 +64,9 @@ fn site() -> Site {
 
 #[test]
 fn requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged() {
-    if !Site::possible("requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged") {
+    if !MultiUserSite::possible(
+        "requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged",
+    ) {
         return;
     }
     let site = site();
@@ -98,7 +100,7 @@ fn requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged() {
     site.ok(ADMIN, &format!("bkill {runs} {held}"));
 }
 
-fn refused_submissions(site: &Site) {
+fn refused_submissions(site: &MultiUserSite) {
     let rows = [
         ("-q private", "private: User cannot use the queue"),
         ("-q shut", "shut: Queue has been closed"),
@@ -124,7 +126,7 @@ fn refused_submissions(site: &Site) {
 }
 
 /// Requests of another user than the owner.
-fn refused_to_others(site: &Site, held: u32, runs: u32) {
+fn refused_to_others(site: &MultiUserSite, held: u32, runs: u32) {
     let denied = |job: u32| format!("Job <{job}>: User permission denied");
     for applet in ["bkill", "bkill -r", "bkill -s USR1", "bstop", "bresume", "brequeue"] {
         refused(site, "bob", &format!("{applet} {runs}"), &denied(runs));
@@ -139,7 +141,7 @@ fn refused_to_others(site: &Site, held: u32, runs: u32) {
 }
 
 /// The owner's requests for a queue that does not take the job.
-fn refused_by_queues(site: &Site, held: u32) {
+fn refused_by_queues(site: &MultiUserSite, held: u32) {
     let of = |words: &str| format!("Job <{held}>: {words}");
     let rows = [
         ("private", "User cannot use the queue"),

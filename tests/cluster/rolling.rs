@@ -34,21 +34,21 @@ fn put(from: &Path, to: &Path) {
     std::fs::rename(&new, to).unwrap();
 }
 
-struct Site {
+struct RollingSite {
     rig: Rig,
     next: PathBuf,
     launchers: Vec<Child>,
 }
 
-impl Site {
+impl RollingSite {
     /// Three hosts, each with a file of its own to run.
-    fn new(name: &str) -> Site {
+    fn new(name: &str) -> RollingSite {
         let rig = Rig::up(name, 3);
         rig.ready();
         assert_eq!(rig.down().code, 0);
         let next = rig.path("next");
         next_version(&next);
-        let mut site = Site { rig, next, launchers: Vec::new() };
+        let mut site = RollingSite { rig, next, launchers: Vec::new() };
         for host in HOSTS {
             std::fs::create_dir_all(site.file(host).parent().unwrap()).unwrap();
             put(&binary(), &site.file(host));
@@ -110,7 +110,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for RollingSite {
     fn drop(&mut self) {
         for child in &mut self.launchers {
             if alive(child.id()) {
@@ -122,7 +122,7 @@ impl Drop for Site {
 }
 
 fn rolls(name: &str, order: [&str; 3]) {
-    let site = Site::new(name);
+    let site = RollingSite::new(name);
     let rig = &site.rig;
     let line = |code: usize| {
         format!("while [ ! -e {}/go ]; do sleep 0.1; done; exit {code}", { rig.dir.display() })

@@ -1,7 +1,7 @@
 //! Listings of a cluster that several users have jobs in, as whole texts (documented layouts).
 
 use super::rig::wait_for;
-use super::site::{ADMIN, Site};
+use super::site::{ADMIN, MultiUserSite};
 
 /// The lines without what differs from run to run: the time of submission at their end.
 fn lines(text: &str) -> Vec<String> {
@@ -30,10 +30,10 @@ const ENDED: [&str; 2] = [
 
 #[test]
 fn listings_show_the_jobs_of_several_users() {
-    if !Site::possible("listings_show_the_jobs_of_several_users") {
+    if !MultiUserSite::possible("listings_show_the_jobs_of_several_users") {
         return;
     }
-    let mut site = Site::new("several", 2);
+    let mut site = MultiUserSite::new("several", 2);
     let users = "conf/lsbatch/personal/configdir/lsb.users";
     let old = std::fs::read_to_string(site.path(users)).unwrap();
     let group = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER\nteam (ann bob)\nEnd UserGroup\n";
@@ -87,7 +87,7 @@ fn listings_show_the_jobs_of_several_users() {
 }
 
 /// An empty cluster.
-fn nobody_has_jobs(site: &Site) {
+fn nobody_has_jobs(site: &MultiUserSite) {
     for (words, code, why) in [
         ("bjobs", 0, "No unfinished job found"),
         ("bjobs -u all", 0, "No unfinished job found"),
@@ -130,7 +130,7 @@ fn nobody_has_jobs(site: &Site) {
     assert!(json.contains("\"JOBS\":0"), "{json}");
 }
 
-fn counts(site: &Site) {
+fn counts(site: &MultiUserSite) {
     let table = |words: &str, want: &[&str]| {
         assert_eq!(lines(&site.ok("ann", words)), want, "{words}");
     };
@@ -174,7 +174,7 @@ fn counts(site: &Site) {
     assert_eq!(lines(&groups), ["GROUP_NAME    USERS", "team         ann bob"]);
 }
 
-fn histories(site: &Site) {
+fn histories(site: &MultiUserSite) {
     // the first three columns
     let names = |text: &str| -> Vec<String> {
         let cut = |l: &str| l.split_whitespace().take(3).collect::<Vec<_>>().join(" ");

@@ -2,7 +2,7 @@
 //! whatever those who started it do.
 
 use super::rig::{program, wait_for};
-use super::site::{ADMIN, Site};
+use super::site::{ADMIN, MultiUserSite};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
@@ -24,19 +24,19 @@ const READ_AS_DATA: u64 = bit(1) | bit(2) | bit(12) | bit(15) | bit(17);
 
 /// A line of a script that writes down how it takes signals. Bash has what it starts take them as
 /// it was given them; other shells clear what is blocked.
-fn probe(site: &Site, kind: &str) -> String {
+fn probe(site: &MultiUserSite, kind: &str) -> String {
     let to = site.path("seen").join(kind);
     let to = to.display();
     format!("grep -h ^Sig /proc/self/status > {to}.$$ && mv {to}.$$ {to}\n")
 }
 
-fn script(site: &Site, path: &str, kind: &str, rest: &str) {
+fn script(site: &MultiUserSite, path: &str, kind: &str, rest: &str) {
     program(&site.path(path), &format!("#!/bin/bash\n{}{rest}", probe(site, kind)));
 }
 
 /// The programs of the site, each with its probe, and a cluster that uses them all.
-fn prepare() -> Site {
-    let mut site = Site::new("children", 1);
+fn prepare() -> MultiUserSite {
+    let mut site = MultiUserSite::new("children", 1);
     std::fs::create_dir(site.path("seen")).unwrap();
     std::fs::set_permissions(site.path("seen"), PermissionsExt::from_mode(0o1777)).unwrap();
     script(&site, "srv/elim", "elim", "while :; do echo 1 probed 1; sleep 1; done\n");
@@ -78,7 +78,7 @@ fn prepare() -> Site {
 
 #[test]
 fn every_kind_of_child_begins_with_no_signal_blocked_or_ignored() {
-    if !Site::possible("every_kind_of_child_begins_with_no_signal_blocked_or_ignored") {
+    if !MultiUserSite::possible("every_kind_of_child_begins_with_no_signal_blocked_or_ignored") {
         return;
     }
     let mut site = prepare();

@@ -19,7 +19,7 @@ pub const USERS: [(&str, u32); 4] =
 /// A group of ann and bob.
 pub const PROJ: u32 = 70_010;
 
-pub struct Site {
+pub struct MultiUserSite {
     pub dir: PathBuf,
     hosts: usize,
     /// The name service reads extrausers/passwd and group too.
@@ -39,7 +39,7 @@ pub fn uid(user: &str) -> u32 {
     USERS.iter().find(|u| u.0 == user).unwrap().1
 }
 
-impl Site {
+impl MultiUserSite {
     /// Whether such a cluster can be had here; counts the test as skipped where not.
     pub fn possible(name: &str) -> bool {
         let own = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
@@ -51,7 +51,7 @@ impl Site {
     }
 
     /// A cluster that does not run yet.
-    pub fn new(name: &str, hosts: usize) -> Site {
+    pub fn new(name: &str, hosts: usize) -> MultiUserSite {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("lsf-{name}-{}-{n}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
@@ -62,7 +62,8 @@ impl Site {
         std::fs::write(dir.join("run/launcher.lock"), "").unwrap();
         let launchers = BTreeMap::new();
         let (instead, prelude, mounts) = (Vec::new(), String::new(), Vec::new());
-        let site = Site { dir, hosts, extrausers: false, instead, prelude, mounts, launchers };
+        let site =
+            MultiUserSite { dir, hosts, extrausers: false, instead, prelude, mounts, launchers };
         site.accounts();
         site.configure();
         // users must reach the file, wherever it was built; no child made meanwhile by another
@@ -75,8 +76,8 @@ impl Site {
         site
     }
 
-    pub fn up(name: &str, hosts: usize) -> Site {
-        let mut site = Site::new(name, hosts);
+    pub fn up(name: &str, hosts: usize) -> MultiUserSite {
+        let mut site = MultiUserSite::new(name, hosts);
         site.start();
         site
     }
@@ -262,7 +263,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for MultiUserSite {
     fn drop(&mut self) {
         // the launcher is the namespace's first command itself: everything before it exec'ed
         for child in self.launchers.values() {

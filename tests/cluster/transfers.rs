@@ -2,7 +2,7 @@
 
 use super::outputs::mails;
 use super::rig::{Rig, program, wait_for};
-use super::site::{Site, uid};
+use super::site::{MultiUserSite, uid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
@@ -169,7 +169,7 @@ fn bsub_says_where_output_goes_without_a_file_and_a_mail_program() {
 
 #[test]
 fn a_report_without_room_is_mailed_or_kept_and_told() {
-    if !Site::possible("a_report_without_room_is_mailed_or_kept_and_told") {
+    if !MultiUserSite::possible("a_report_without_room_is_mailed_or_kept_and_told") {
         return;
     }
     for mailer in [false, true] {

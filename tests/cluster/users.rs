@@ -1,7 +1,7 @@
 //! A cluster of several users: who runs as whom, what belongs to whom, who may do what to whom.
 
 use super::rig::wait_for;
-use super::site::{ADMIN, PROJ, Site, uid};
+use super::site::{ADMIN, MultiUserSite, PROJ, uid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// State of each socket of these tables of /proc/net, by inode.
@@ -40,10 +40,10 @@ fn hears_no_network(pid: u32) {
 
 #[test]
 fn jobs_can_be_controlled_by_their_owner_and_administrators_alone() {
-    if !Site::possible("jobs_can_be_controlled_by_their_owner_and_administrators_alone") {
+    if !MultiUserSite::possible("jobs_can_be_controlled_by_their_owner_and_administrators_alone") {
         return;
     }
-    let site = Site::up("users", 3);
+    let site = MultiUserSite::up("users", 3);
     // who runs as whom
     for (name, pid, owner) in site.processes() {
         match name.as_str() {
@@ -100,10 +100,10 @@ fn jobs_can_be_controlled_by_their_owner_and_administrators_alone() {
 
 #[test]
 fn scripts_environments_and_spools_are_private() {
-    if !Site::possible("scripts_environments_and_spools_are_private") {
+    if !MultiUserSite::possible("scripts_environments_and_spools_are_private") {
         return;
     }
-    let site = Site::up("private", 1);
+    let site = MultiUserSite::up("private", 1);
     let (token, said, text) = ("SeCrEt-5417", "SaId-8832", "TeXt-1190");
     // the output is made by the job, so that its text is not in the command
     site.write(
@@ -136,7 +136,7 @@ fn scripts_environments_and_spools_are_private() {
 }
 
 /// The words of a launcher that must refuse to start.
-fn refusal(site: &Site) -> String {
+fn refusal(site: &MultiUserSite) -> String {
     let out = site.launcher("host1").output().unwrap();
     assert!(!out.status.success());
     String::from_utf8_lossy(&out.stderr).into_owned()
@@ -144,10 +144,10 @@ fn refusal(site: &Site) -> String {
 
 #[test]
 fn root_believes_only_what_root_wrote() {
-    if !Site::possible("root_believes_only_what_root_wrote") {
+    if !MultiUserSite::possible("root_believes_only_what_root_wrote") {
         return;
     }
-    let site = Site::new("guard", 1);
+    let site = MultiUserSite::new("guard", 1);
     let cluster = std::fs::read_to_string(site.path("conf/lsf.cluster.personal")).unwrap();
     let admin = |name: &str| {
         site.write("conf/lsf.cluster.personal", &cluster.replace(ADMIN, name));
@@ -175,10 +175,10 @@ fn root_believes_only_what_root_wrote() {
 
 #[test]
 fn a_user_with_another_uid_here_is_refused() {
-    if !Site::possible("a_user_with_another_uid_here_is_refused") {
+    if !MultiUserSite::possible("a_user_with_another_uid_here_is_refused") {
         return;
     }
-    let mut site = Site::new("uids", 2);
+    let mut site = MultiUserSite::new("uids", 2);
     // host2 alone learns another number
     let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
     let line = |id: u32| format!("ann:x:{id}:{}:", uid("ann"));
@@ -197,10 +197,10 @@ fn a_user_with_another_uid_here_is_refused() {
 
 #[test]
 fn root_submits_where_its_own_file_says_so() {
-    if !Site::possible("root_submits_where_its_own_file_says_so") {
+    if !MultiUserSite::possible("root_submits_where_its_own_file_says_so") {
         return;
     }
-    let mut site = Site::new("rootjobs", 2);
+    let mut site = MultiUserSite::new("rootjobs", 2);
     let sudoers = |etc: &std::path::Path, mode: u32| {
         let file = etc.join("lsf.sudoers");
         std::fs::write(&file, "LSF_ROOT_USER=Y\n").unwrap();
@@ -229,10 +229,10 @@ fn users_known_to_the_name_service_alone() {
     if !module.into_iter().any(|m| std::path::Path::new(&m).exists()) {
         return super::rig::skipped(&format!("{name}: no libnss-extrausers"));
     }
-    if !Site::possible(name) {
+    if !MultiUserSite::possible(name) {
         return;
     }
-    let mut site = Site::new("nss", 1);
+    let mut site = MultiUserSite::new("nss", 1);
     // ann moves from passwd to a file that only the module reads
     let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
     let (ann, rest): (Vec<&str>, Vec<&str>) =
@@ -253,10 +253,10 @@ fn users_known_to_the_name_service_alone() {
 /// LSF_EAUTH_KEY reaches authd, after a restart as well, and nobody else.
 #[test]
 fn the_key_of_eauth_is_handed_to_authd_alone() {
-    if !Site::possible("the_key_of_eauth_is_handed_to_authd_alone") {
+    if !MultiUserSite::possible("the_key_of_eauth_is_handed_to_authd_alone") {
         return;
     }
-    let mut site = Site::new("eauthkey", 1);
+    let mut site = MultiUserSite::new("eauthkey", 1);
     let file = site.path("etc/lsf.sudoers");
     let put = |key: &str, mode: u32| {
         std::fs::write(&file, format!("LSF_EAUTH_KEY={key}\n")).unwrap();
@@ -277,7 +277,8 @@ fn the_key_of_eauth_is_handed_to_authd_alone() {
     let ann = Ok(("ann".to_owned(), uid("ann")));
     assert_eq!(signed(Some("first secret")), ann);
     assert!(signed(None).is_err() && signed(Some("other secret")).is_err());
-    let authd = |site: &Site| site.processes().into_iter().find(|p| p.0 == "authd").unwrap().1;
+    let authd =
+        |site: &MultiUserSite| site.processes().into_iter().find(|p| p.0 == "authd").unwrap().1;
     for (name, pid, _) in site.processes() {
         let read = |f: &str| std::fs::read(format!("/proc/{pid}/{f}")).unwrap_or_default();
         let text =
@@ -311,10 +312,10 @@ fn the_key_of_eauth_is_handed_to_authd_alone() {
 /// A host that is no server any more, while its launcher was replaced: by itself, and after a kill.
 #[test]
 fn a_server_that_becomes_a_client_stops_its_daemons() {
-    if !Site::possible("a_server_that_becomes_a_client_stops_its_daemons") {
+    if !MultiUserSite::possible("a_server_that_becomes_a_client_stops_its_daemons") {
         return;
     }
-    let mut site = Site::up("client", 3);
+    let mut site = MultiUserSite::up("client", 3);
     let file = "conf/lsf.cluster.personal";
     let text = std::fs::read_to_string(site.path(file)).unwrap();
     let changed: Vec<String> = text
@@ -333,7 +334,7 @@ fn a_server_that_becomes_a_client_stops_its_daemons() {
     let conf: Vec<&str> = conf.lines().filter(without).collect();
     site.write("conf/lsf.conf", &(conf.join("\n") + "\nLSF_MASTER_LIST=host1\n"));
     site.ok(ADMIN, "badmin reconfig");
-    let of = |site: &Site, host: &str| {
+    let of = |site: &MultiUserSite, host: &str| {
         let mine = |pid: u32| {
             let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let want = format!("LSF_LOCAL_HOST={host}");
@@ -344,8 +345,9 @@ fn a_server_that_becomes_a_client_stops_its_daemons() {
         names.sort();
         names
     };
-    let launcher =
-        |site: &Site, host: &str| of(site, host).into_iter().find(|p| p.0 == "launcher").unwrap().1;
+    let launcher = |site: &MultiUserSite, host: &str| {
+        of(site, host).into_iter().find(|p| p.0 == "launcher").unwrap().1
+    };
     super::rig::kill(launcher(&site, "host2"), 12);
     super::rig::kill(launcher(&site, "host3"), 9);
     site.again("host3");
@@ -361,10 +363,10 @@ fn a_server_that_becomes_a_client_stops_its_daemons() {
 /// A site's own `eauth -s` runs as LSF_EAUTH_USER, who is not the administrator.
 #[test]
 fn a_site_s_eauth_runs_as_the_user_that_root_names() {
-    if !Site::possible("a_site_s_eauth_runs_as_the_user_that_root_names") {
+    if !MultiUserSite::possible("a_site_s_eauth_runs_as_the_user_that_root_names") {
         return;
     }
-    let mut site = Site::new("eauthuser", 1);
+    let mut site = MultiUserSite::new("eauthuser", 1);
     let put = |rel: &str, text: &str, mode: u32| {
         std::fs::create_dir_all(site.path(rel).parent().unwrap()).unwrap();
         site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
@@ -414,11 +416,11 @@ fn a_site_s_eauth_runs_as_the_user_that_root_names() {
 /// A token that a site's eauth hands over beside its proof, with and without LSF_EAUTH_USER.
 #[test]
 fn a_site_s_eauth_hands_a_token_over_beside_its_proof() {
-    if !Site::possible("a_site_s_eauth_hands_a_token_over_beside_its_proof") {
+    if !MultiUserSite::possible("a_site_s_eauth_hands_a_token_over_beside_its_proof") {
         return;
     }
     for (name, judge) in [("auxown", ADMIN), ("auxuser", "bob")] {
-        let mut site = Site::new(name, 1);
+        let mut site = MultiUserSite::new(name, 1);
         std::fs::create_dir_all(site.path("server")).unwrap();
         site.write(
             "server/eauth",
@@ -479,25 +481,25 @@ const LURING: &str =
 const EEXEC: &str = "#!/bin/sh\n{ cat; id -u; id -G; env; } > DIR/said/$(id -un)\n";
 
 /// Writes a file of the site, in whose text DIR is the directory of the site.
-fn put(site: &Site, rel: &str, text: &str, mode: u32) {
+fn put(site: &MultiUserSite, rel: &str, text: &str, mode: u32) {
     site.write(rel, &text.replace("DIR", site.dir.to_str().unwrap()));
     std::fs::set_permissions(site.path(rel), PermissionsExt::from_mode(mode)).unwrap();
 }
 
-fn process_of(site: &Site, name: &str) -> Option<(String, u32, u32)> {
+fn process_of(site: &MultiUserSite, name: &str) -> Option<(String, u32, u32)> {
     site.processes().into_iter().find(|p| p.0 == name)
 }
 
 /// Starts the launcher again with this lsf.sudoers.
-fn with_eexec_user(site: &mut Site, user: &str) {
+fn with_eexec_user(site: &mut MultiUserSite, user: &str) {
     put(site, "etc/lsf.sudoers", &format!("LSF_EEXEC_USER={user}\n"), 0o600);
     super::rig::kill(process_of(site, "launcher").unwrap().1, 15);
     site.again("host1");
 }
 
 /// A site whose eexec runs as bob, and which has one host.
-fn with_eexec(name: &str) -> Site {
-    let mut site = Site::new(name, 1);
+fn with_eexec(name: &str) -> MultiUserSite {
+    let mut site = MultiUserSite::new(name, 1);
     for dir in ["server", "said"] {
         std::fs::create_dir_all(site.path(dir)).unwrap();
     }
@@ -517,7 +519,7 @@ fn with_eexec(name: &str) -> Site {
 /// eexec runs as LSF_EEXEC_USER with nothing of the task's user that could lead it astray.
 #[test]
 fn eexec_of_a_task_runs_as_the_user_that_root_names() {
-    if !Site::possible("eexec_of_a_task_runs_as_the_user_that_root_names") {
+    if !MultiUserSite::possible("eexec_of_a_task_runs_as_the_user_that_root_names") {
         return;
     }
     let site = with_eexec("eexectask");
@@ -543,7 +545,7 @@ fn eexec_of_a_task_runs_as_the_user_that_root_names() {
 /// The eexec of a job runs when the job begins and when it has ended.
 #[test]
 fn eexec_of_a_job_runs_as_the_user_that_root_names() {
-    if !Site::possible("eexec_of_a_job_runs_as_the_user_that_root_names") {
+    if !MultiUserSite::possible("eexec_of_a_job_runs_as_the_user_that_root_names") {
         return;
     }
     let site = with_eexec("eexecjob");
@@ -570,7 +572,7 @@ fn eexec_of_a_job_runs_as_the_user_that_root_names() {
 
 #[test]
 fn eexec_that_others_can_change_lets_no_task_begin() {
-    if !Site::possible("eexec_that_others_can_change_lets_no_task_begin") {
+    if !MultiUserSite::possible("eexec_that_others_can_change_lets_no_task_begin") {
         return;
     }
     let site = with_eexec("eexecopen");
@@ -586,7 +588,7 @@ fn eexec_that_others_can_change_lets_no_task_begin() {
 
 #[test]
 fn eexec_of_root_or_of_an_unknown_user_lets_no_task_begin() {
-    if !Site::possible("eexec_of_root_or_of_an_unknown_user_lets_no_task_begin") {
+    if !MultiUserSite::possible("eexec_of_root_or_of_an_unknown_user_lets_no_task_begin") {
         return;
     }
     let mut site = with_eexec("eexecroot");
@@ -611,7 +613,7 @@ fn eexec_of_root_or_of_an_unknown_user_lets_no_task_begin() {
 
 #[test]
 fn lsf_sudoers_that_is_not_roots_names_no_user_of_eexec() {
-    if !Site::possible("lsf_sudoers_that_is_not_roots_names_no_user_of_eexec") {
+    if !MultiUserSite::possible("lsf_sudoers_that_is_not_roots_names_no_user_of_eexec") {
         return;
     }
     let mut site = with_eexec("eexecfile");

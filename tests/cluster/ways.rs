@@ -2,7 +2,7 @@
 //! right and wrong, with hosts.equiv on top.
 
 use super::rig::{Said, kill, program, wait_for};
-use super::site::{ADMIN, Site, uid};
+use super::site::{ADMIN, MultiUserSite, uid};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,8 +15,8 @@ const STRANGER: u32 = 70_004;
 /// This reply makes the ident server hang up instead of answering.
 const HANG_UP: &str = "-";
 
-fn up(name: &str, prepare: &dyn Fn(&Site) -> String) -> Site {
-    let mut site = Site::new(name, 2);
+fn up(name: &str, prepare: &dyn Fn(&MultiUserSite) -> String) -> MultiUserSite {
+    let mut site = MultiUserSite::new(name, 2);
     let lines = prepare(&site);
     site.lsf_conf(&lines);
     site.start();
@@ -35,7 +35,7 @@ fn denied(said: &Said) {
 
 #[test]
 fn a_remote_task_is_its_user_s_and_nobody_else_s() {
-    if !Site::possible("a_remote_task_is_its_user_s_and_nobody_else_s") {
+    if !MultiUserSite::possible("a_remote_task_is_its_user_s_and_nobody_else_s") {
         return;
     }
     let site = up("whose", &|_| String::new());
@@ -84,7 +84,7 @@ fn denied_admin(said: &Said) {
 
 #[test]
 fn the_built_in_credential_lets_in_by_the_cluster_s_key_alone() {
-    if !Site::possible("the_built_in_credential_lets_in_by_the_cluster_s_key_alone") {
+    if !MultiUserSite::possible("the_built_in_credential_lets_in_by_the_cluster_s_key_alone") {
         return;
     }
     let site = up("builtin", &|_| String::new());
@@ -115,7 +115,7 @@ fn the_built_in_credential_lets_in_by_the_cluster_s_key_alone() {
 }
 
 /// A directory for LSF_SERVERDIR with this eauth.
-fn eauth(site: &Site, script: &str) -> String {
+fn eauth(site: &MultiUserSite, script: &str) -> String {
     let dir = site.path("srv");
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("eauth");
@@ -125,7 +125,7 @@ fn eauth(site: &Site, script: &str) -> String {
 
 #[test]
 fn a_site_s_own_eauth_decides() {
-    if !Site::possible("a_site_s_own_eauth_decides") {
+    if !MultiUserSite::possible("a_site_s_own_eauth_decides") {
         return;
     }
     let script = "#!/bin/sh\n[ \"$1\" = -c ] && exec echo \"pass of $(id -un)\"\n\
@@ -141,7 +141,7 @@ fn a_site_s_own_eauth_decides() {
 struct Munged(std::process::Child);
 
 impl Munged {
-    fn start(munged: &str, site: &Site, name: &str) -> Munged {
+    fn start(munged: &str, site: &MultiUserSite, name: &str) -> Munged {
         let dir = site.path(name);
         std::fs::create_dir(&dir).unwrap();
         let at = |name: &str| dir.join(name).to_string_lossy().into_owned();
@@ -166,7 +166,7 @@ impl Drop for Munged {
 
 /// Words before a command that give it a configuration of the caller's own, whose lsf.conf is the
 /// site's with these lines: nothing that a user writes there may let him in.
-fn own_conf(site: &Site, name: &str, lines: &str) -> String {
+fn own_conf(site: &MultiUserSite, name: &str, lines: &str) -> String {
     let to = site.path(name);
     let copy = Command::new("cp").arg("-a").arg(site.path("conf")).arg(&to).status().unwrap();
     assert!(copy.success());
@@ -176,7 +176,7 @@ fn own_conf(site: &Site, name: &str, lines: &str) -> String {
 }
 
 /// A configuration like [`own_conf`], with an eauth of the caller's own.
-fn own_eauth(site: &Site, name: &str, script: &str) -> String {
+fn own_eauth(site: &MultiUserSite, name: &str, script: &str) -> String {
     let dir = site.path(&format!("{name}.srv"));
     std::fs::create_dir(&dir).unwrap();
     program(&dir.join("eauth"), script);
@@ -189,7 +189,7 @@ fn munge_decides_who_is_let_in() {
     let Some(munged) = munged.into_iter().find(|p| std::path::Path::new(p).exists()) else {
         return super::rig::skipped("munge_decides_who_is_let_in: needs munge");
     };
-    if !Site::possible("munge_decides_who_is_let_in") {
+    if !MultiUserSite::possible("munge_decides_who_is_let_in") {
         return;
     }
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/conf-examples/eauth/munge");
@@ -238,7 +238,7 @@ fn munge_decides_who_is_let_in() {
 }
 
 /// Answers that every connection is this user's, on all of the hosts' addresses.
-fn identd(site: &Site, port: u16, says: Arc<Mutex<String>>) {
+fn identd(site: &MultiUserSite, port: u16, says: Arc<Mutex<String>>) {
     let text = std::fs::read_to_string(site.path("conf/hosts")).unwrap();
     let addrs = text.lines().filter_map(|l| l.split_whitespace().next()?.parse::<IpAddr>().ok());
     for addr in addrs {
@@ -260,7 +260,7 @@ fn identd(site: &Site, port: u16, says: Arc<Mutex<String>>) {
 
 #[test]
 fn the_client_s_ident_server_decides() {
-    if !Site::possible("the_client_s_ident_server_decides") {
+    if !MultiUserSite::possible("the_client_s_ident_server_decides") {
         return;
     }
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
@@ -332,7 +332,7 @@ fn relay(at: SocketAddr, to: SocketAddr, from: IpAddr, privileged: bool) -> u16 
 
 #[test]
 fn a_privileged_port_decides_who_is_let_in() {
-    if !Site::possible("a_privileged_port_decides_who_is_let_in") {
+    if !MultiUserSite::possible("a_privileged_port_decides_who_is_let_in") {
         return;
     }
     let site = up("portrun", &|site| {
@@ -381,7 +381,7 @@ fn a_privileged_port_decides_who_is_let_in() {
 
 #[test]
 fn hosts_equiv_decides_at_res() {
-    if !Site::possible("hosts_equiv_decides_at_res") {
+    if !MultiUserSite::possible("hosts_equiv_decides_at_res") {
         return;
     }
     let site = up("equivrun", &|site| {
@@ -396,12 +396,12 @@ fn hosts_equiv_decides_at_res() {
 
 #[test]
 fn the_next_way_is_taken_where_the_first_cannot_be_had() {
-    if !Site::possible("the_next_way_is_taken_where_the_first_cannot_be_had") {
+    if !MultiUserSite::possible("the_next_way_is_taken_where_the_first_cannot_be_had") {
         return;
     }
     // nobody answers on the port of ident servers, and its users have the helper
     let unused = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-    let with = |site: &Site, ways: &str, port: u16| {
+    let with = |site: &MultiUserSite, ways: &str, port: u16| {
         let dir = site.path("port");
         std::fs::create_dir_all(&dir).unwrap();
         let mut made = Command::new(site.path("bin/lsf"));

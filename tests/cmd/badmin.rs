@@ -100,7 +100,7 @@ fn commands_from_standard_input() {
 /// A copy of the cluster's configuration with more text in lsb.queues, for LSF_ENVDIR. `None`,
 /// reported as skipped, where the cluster is not ours.
 fn changed_queues(name: &str, more: &str) -> Option<std::path::PathBuf> {
-    let rig = own_site()?;
+    let rig = own_cluster()?;
     let dir = rig.path(&format!("changed-{name}"));
     std::fs::create_dir(&dir).unwrap();
     let from = rig.path("conf").display().to_string();

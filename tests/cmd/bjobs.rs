@@ -290,7 +290,7 @@ JOBID   USER    STAT  QUEUE      FROM_HOST   EXEC_HOST   JOB_NAME   SUBMIT_TIME
 
 /// LSF_ENVDIR of the site, its logs elsewhere. `None`, reported as skipped, where it is not ours.
 fn past_site(dir: &std::path::Path) -> Option<std::path::PathBuf> {
-    let rig = own_site()?;
+    let rig = own_cluster()?;
     let logs = rig.logdir();
     let cluster = logs.parent()?.file_name()?;
     let there = dir.join("share").join(cluster).join("logdir");

@@ -21,7 +21,7 @@ fn bqueues_has_the_columns_of_lsf() {
 
 #[test]
 fn a_queue_at_length_has_its_parameters_counts_limits_and_thresholds() {
-    if own_site().is_none() {
+    if own_cluster().is_none() {
         return;
     }
     let id = bsub(&["-H", "-n", "2", "-q", "idle", "true"]);

@@ -16,8 +16,11 @@ fn the_callers_row_counts_the_jobs() {
     let pend: u32 = mine.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap();
     assert!(pend >= 2, "{mine}");
     // another LSF may show dashes
-    let rows =
-        if own_site().is_some() { &["default 0 0"][..] } else { &["default - -", "default 0 0"] };
+    let rows = if own_cluster().is_some() {
+        &["default 0 0"][..]
+    } else {
+        &["default - -", "default 0 0"]
+    };
     assert!(rows.contains(&all.lines().next().unwrap()), "{all}");
     ok("bkill", &[&id]);
     let said = run("busers", &["no-such-user"]);

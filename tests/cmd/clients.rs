@@ -286,9 +286,9 @@ fn rule_12_times() {
 
 /// The directory of the site's configuration.
 fn envdir() -> Option<PathBuf> {
-    match site() {
-        Site::Own(rig) => Some(rig.path("conf")),
-        Site::Path => std::env::var_os("LSF_ENVDIR").map(PathBuf::from),
+    match installation() {
+        Installation::Own(rig) => Some(rig.path("conf")),
+        Installation::Path => std::env::var_os("LSF_ENVDIR").map(PathBuf::from),
     }
 }
 

@@ -13,7 +13,7 @@ pub use crate::rig::{job_id, wait_for};
 const HOSTS: usize = 2;
 
 /// The installation whose commands are tested.
-pub enum Site {
+pub enum Installation {
     /// A personal cluster of our own.
     Own(Rig),
     /// The commands on PATH.
@@ -38,16 +38,16 @@ impl From<Output> for Said {
 }
 
 /// The site, started by the first test that asks.
-pub fn site() -> &'static Site {
-    static SITE: OnceLock<Site> = OnceLock::new();
+pub fn installation() -> &'static Installation {
+    static SITE: OnceLock<Installation> = OnceLock::new();
     SITE.get_or_init(|| {
         if std::env::var_os("LSF_TEST_SITE").is_some() {
-            return Site::Path;
+            return Installation::Path;
         }
         let rig = Rig::up("cmd", HOSTS);
         stop_after(&rig);
         rig.ready();
-        Site::Own(rig)
+        Installation::Own(rig)
     })
 }
 
@@ -74,10 +74,10 @@ fn stop_after(rig: &Rig) {
 }
 
 /// The cluster of this program. `None`, reported as skipped, where another one is tested.
-pub fn own_site() -> Option<&'static Rig> {
-    match site() {
-        Site::Own(rig) => Some(rig),
-        Site::Path => {
+pub fn own_cluster() -> Option<&'static Rig> {
+    match installation() {
+        Installation::Own(rig) => Some(rig),
+        Installation::Path => {
             let thread = std::thread::current();
             let test = thread.name().unwrap_or("cmd");
             crate::rig::skipped(&format!("{test}: it changes the files of its cluster"));
@@ -88,9 +88,9 @@ pub fn own_site() -> Option<&'static Rig> {
 
 /// A command of the site.
 pub fn cmd(applet: &str) -> Command {
-    match site() {
-        Site::Own(rig) => rig.cmd(applet),
-        Site::Path => {
+    match installation() {
+        Installation::Own(rig) => rig.cmd(applet),
+        Installation::Path => {
             let mut c = Command::new(applet);
             c.stdin(Stdio::null());
             c
@@ -102,7 +102,7 @@ pub fn cmd(applet: &str) -> Command {
 pub fn program(words: &[&str]) -> Command {
     let mut c = Command::new("timeout");
     c.args(["-s", "KILL", "60"]).args(words).stdin(Stdio::null());
-    if let Site::Own(rig) = site() {
+    if let Installation::Own(rig) = installation() {
         rig.dress(&mut c);
     }
     c
@@ -180,7 +180,7 @@ pub fn scratch(name: &str) -> PathBuf {
 /// A directory with the site's lsf.conf and more lines in it, for LSF_ENVDIR. `None`, reported as
 /// skipped, where the site is not ours.
 pub fn other_envdir(dir: &Path, lines: &str) -> Option<PathBuf> {
-    let rig = own_site()?;
+    let rig = own_cluster()?;
     let text = rig.read("conf/lsf.conf");
     std::fs::write(dir.join("lsf.conf"), format!("{text}\n{lines}")).unwrap();
     Some(dir.to_path_buf())
@@ -188,12 +188,12 @@ pub fn other_envdir(dir: &Path, lines: &str) -> Option<PathBuf> {
 
 /// The text of the event log; empty where it is not ours to read.
 pub fn event_log() -> String {
-    match site() {
-        Site::Own(rig) => {
+    match installation() {
+        Installation::Own(rig) => {
             let bytes = std::fs::read(rig.logdir().join("lsb.events")).unwrap();
             String::from_utf8_lossy(&bytes).into_owned()
         }
-        Site::Path => String::new(),
+        Installation::Path => String::new(),
     }
 }
 

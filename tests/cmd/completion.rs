@@ -58,7 +58,7 @@ fn bash_completes_every_option() {
     assert_eq!(ask("ask bjobs -no"), "-noheader\n");
     assert_eq!(ask("ask lsf bjobs -no"), "-noheader\n");
     assert_eq!(ask("ask lsf --comp; ask lsf bjob; ask badmin qop"), "--completion\nbjobs\nqopen\n");
-    if matches!(site(), Site::Own(_)) {
+    if matches!(installation(), Installation::Own(_)) {
         let id = bsub(&["-H", "true"]);
         assert_eq!(
             ask(&format!("ask bsub -q shor; ask bkill {id}; ask bhosts host1")),
@@ -91,7 +91,7 @@ fn zsh_completes_every_option() {
         bjobs() { print -r -- go\"\"t $* }; print rea\"\"dy'; zpty -r z text '*ready*'; \
         zpty -w z $'bjobs -noh\\t-q shor\\t'; zpty -r z text '*got -noheader -q short*'; \
         print seen; zpty -d z";
-    if matches!(site(), Site::Own(_)) {
+    if matches!(installation(), Installation::Own(_)) {
         let said = shell(&dir, &["zsh", "-f", "-c", script]);
         assert_eq!((said.code, said.out.as_str()), (0, "seen\n"), "{}", said.err);
     }

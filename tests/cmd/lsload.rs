@@ -18,7 +18,7 @@ fn tables_have_a_row_for_each_host() {
         assert_eq!(names, hosts, "{out}");
         for line in rows(&out) {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let own = matches!(site(), Site::Own(_));
+            let own = matches!(installation(), Installation::Own(_));
             let whole = words.len() == 12 && words[5].ends_with('%');
             assert!(whole || words[1] == "unavail" && !own, "{line}");
         }

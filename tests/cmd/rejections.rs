@@ -10,9 +10,9 @@ const MARK: &str = "refused-by-the-table";
 /// The name of a job that the table cannot change.
 const HELD: &str = "unchanged-by-the-table";
 
-type Row<'a> = (&'a [&'a str], &'a str);
+type RejectedOptions<'a> = (&'a [&'a str], &'a str);
 
-fn refused(applet: &str, rows: &[Row<'_>], end: &str, more: &[&str]) {
+fn refused(applet: &str, rows: &[RejectedOptions<'_>], end: &str, more: &[&str]) {
     for (args, words) in rows {
         let args: Vec<&str> = args.iter().chain(more).copied().collect();
         let said = run(applet, &args);
@@ -23,7 +23,7 @@ fn refused(applet: &str, rows: &[Row<'_>], end: &str, more: &[&str]) {
 
 #[test]
 fn bsub_rejects_submissions_that_mbatchd_refuses() {
-    let rows: &[Row<'_>] = &[
+    let rows: &[RejectedOptions<'_>] = &[
         (&["-q", "short", "-W", "9999"], "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
         (&["-q", ""], "Queue name must be specified"),
         (
@@ -70,7 +70,7 @@ fn changes_that_a_job_does_not_allow_are_refused_and_not_logged() {
         log.lines().filter(|l| l.contains(&format!("\"10.1\" {id} ")) || l.contains(HELD)).count()
     };
     let before = (logged(&held), logged(&array));
-    let modify: &[Row<'_>] = &[
+    let modify: &[RejectedOptions<'_>] = &[
         (&["-n", "x"], "Bad argument for option -n"),
         (&["-w", "done("], "done(: Dependency condition syntax error"),
         (&["-w", "done(99999)"], "99999: No matching job found"),
@@ -85,7 +85,7 @@ fn changes_that_a_job_does_not_allow_are_refused_and_not_logged() {
         (&["-J", "b[1-2]"], "Change job name is not allowed for job array"),
     ];
     refused("bmod", modify, ". Job not modified.", &[&held]);
-    let array_rows: &[Row<'_>] = &[
+    let array_rows: &[RejectedOptions<'_>] = &[
         (&["-J", "b[1-2]", &array], "Change job name is not allowed for job array"),
         (&["-J", "y", &element], "Change job name is not allowed for job array"),
         (&["-w", "done(1)", &element], "Cannot operate on element job"),

@@ -42,12 +42,12 @@ pub struct Rig {
     pub user: String,
     pub home: String,
     child: Child,
-    link: Option<Link>,
+    link: Option<LauncherSession>,
     /// The message that told both how a task was set up and how it ended.
     both: Option<TaskInfo>,
 }
 
-struct Link {
+struct LauncherSession {
     sock: UnixStream,
     dec: Decoder,
     session: Session,
@@ -118,7 +118,7 @@ impl Rig {
     fn connect_once(&mut self) -> std::io::Result<Vec<lsf::proto::launch::TaskInfo>> {
         let sock = UnixStream::connect(self.dir.join("run/h1/launcher.sock"))?;
         let (dec, session) = (Decoder::new(MAX_FRAME), Session::local());
-        self.link = Some(Link { sock, dec, session });
+        self.link = Some(LauncherSession { sock, dec, session });
         self.say(LaunchMsg::Hello)?;
         let mut all = Vec::new();
         loop {

@@ -2,7 +2,7 @@
 //! root's launcher and root's commands open by it must not be root's to lose.
 
 use super::rig::{Said, kill, wait_for};
-use super::site::{ADMIN, Site, uid};
+use super::site::{ADMIN, MultiUserSite, uid};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ const SECRET: &str = "SeCrEt-4711";
 const SETTLED: Duration = Duration::from_secs(50);
 
 /// A site whose configuration is the administrator's, and root's own directory beside it.
-fn site(name: &str) -> Option<Site> {
-    if !Site::possible(name) {
+fn site(name: &str) -> Option<MultiUserSite> {
+    if !MultiUserSite::possible(name) {
         return None;
     }
-    let site = Site::new("admin", 1);
+    let site = MultiUserSite::new("admin", 1);
     let own = std::process::Command::new("chown")
         .args(["-R", &format!("{0}:{0}", uid(ADMIN))])
         .arg(site.path("conf"))
@@ -33,7 +33,7 @@ fn site(name: &str) -> Option<Site> {
 }
 
 /// The contents of root's directory: names, owners, kinds.
-fn roots(site: &Site) -> Vec<(String, u32, bool)> {
+fn roots(site: &MultiUserSite) -> Vec<(String, u32, bool)> {
     let entries = std::fs::read_dir(site.path("root")).unwrap().flatten();
     let mut all: Vec<(String, u32, bool)> = entries
         .map(|e| (e.file_name().into_string().unwrap(), e.metadata().unwrap()))
@@ -52,15 +52,16 @@ fn ended(child: &Child) -> bool {
 
 /// Starts root's launcher and waits until it has refused or its authd serves, then stops it.
 /// Returns its messages, and whether it came up.
-fn launch(site: &Site) -> (String, bool) {
+fn launch(site: &MultiUserSite) -> (String, bool) {
     launch_as(site, site.launcher("host1"))
 }
 
-fn launch_as(site: &Site, mut launcher: std::process::Command) -> (String, bool) {
+fn launch_as(site: &MultiUserSite, mut launcher: std::process::Command) -> (String, bool) {
     let out = std::fs::File::create(site.path("said")).unwrap();
     let child = launcher.stderr(Stdio::from(out)).spawn().unwrap();
     let until = Instant::now() + SETTLED;
-    let up = |site: &Site| site.processes().iter().any(|p| p.0 == "authd" && p.2 == uid(ADMIN));
+    let up =
+        |site: &MultiUserSite| site.processes().iter().any(|p| p.0 == "authd" && p.2 == uid(ADMIN));
     // one that may write no log ends at once, again and again
     let gives_up =
         || std::fs::read_to_string(site.path("said")).is_ok_and(|s| s.contains("authd ended"));
@@ -76,7 +77,7 @@ fn launch_as(site: &Site, mut launcher: std::process::Command) -> (String, bool)
 }
 
 /// Puts a link in place of a file of the administrator's, as the administrator.
-fn link(site: &Site, from: &str, to: &Path) -> String {
+fn link(site: &MultiUserSite, from: &str, to: &Path) -> String {
     let from = site.path(from);
     let old = std::fs::read_to_string(&from).unwrap_or_default();
     let _ = std::fs::remove_file(&from);
@@ -85,21 +86,21 @@ fn link(site: &Site, from: &str, to: &Path) -> String {
     old
 }
 
-fn put(site: &Site, rel: &str, text: &str) {
+fn put(site: &MultiUserSite, rel: &str, text: &str) {
     let _ = std::fs::remove_file(site.path(rel));
     site.write(rel, text);
     chown(site.path(rel), Some(uid(ADMIN)), Some(uid(ADMIN))).unwrap();
 }
 
 /// Adds to a file of the administrator's; gives the old text.
-fn add(site: &Site, rel: &str, text: &str) -> String {
+fn add(site: &MultiUserSite, rel: &str, text: &str) -> String {
     let old = std::fs::read_to_string(site.path(rel)).unwrap();
     put(site, rel, &format!("{old}{text}\n"));
     old
 }
 
 /// Files below the site's directory, but for root's own, that hold the secret.
-fn leaks(site: &Site, said: &str) -> Vec<String> {
+fn leaks(site: &MultiUserSite, said: &str) -> Vec<String> {
     let mut all: Vec<String> =
         said.lines().filter(|l| l.contains("SeCrEt")).map(String::from).collect();
     let grep = std::process::Command::new("grep")
@@ -229,7 +230,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
     std::fs::create_dir_all(site.path("root/authd")).unwrap();
     std::fs::create_dir_all(site.path("root/host1/authd")).unwrap();
     let before = roots(&site);
-    let refused = |site: &Site, rundir: &Path, single: bool| {
+    let refused = |site: &MultiUserSite, rundir: &Path, single: bool| {
         let single = if single { "LSF_ALLOW_LOCAL_HOST=N" } else { "" };
         put(site, CONF[0], &format!("{old}LSF_RUNDIR={}\n{single}\n", rundir.display()));
         let (said, up) = launch(site);

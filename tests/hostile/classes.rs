@@ -1,7 +1,7 @@
 //! Very many pending jobs of one user with a requirement of their own each: others' jobs start as
 //! promptly as without them, and mbatchd rests while nothing changes.
 
-use super::site::Site;
+use super::site::MultiUserSite;
 use std::time::{Duration, Instant};
 
 /// Jobs with a requirement of their own: fewer for a binary that was not compiled for speed.
@@ -26,7 +26,7 @@ fn cpu(pid: u32) -> f64 {
 }
 
 /// Seconds from the submission of a user's job to its end.
-fn runs(site: &Site, user: &str) -> f64 {
+fn runs(site: &MultiUserSite, user: &str) -> f64 {
     let began = Instant::now();
     let said = site.run(user, "bsub -o /dev/null -K true");
     assert_eq!(said.code, 0, "{said:?}");
@@ -34,17 +34,17 @@ fn runs(site: &Site, user: &str) -> f64 {
 }
 
 /// The job that was submitted last.
-fn last_job(site: &Site) -> String {
+fn last_job(site: &MultiUserSite) -> String {
     let said = site.ok("ann", "bjobs -noheader -o jobid | tail -1");
     said.trim().to_string()
 }
 
 #[test]
 fn many_requirements_of_one_user_hold_nobody_up() {
-    if !Site::possible("many_requirements_of_one_user_hold_nobody_up") {
+    if !MultiUserSite::possible("many_requirements_of_one_user_hold_nobody_up") {
         return;
     }
-    let site = Site::up("classes", 1);
+    let site = MultiUserSite::up("classes", 1);
     runs(&site, "bob");
     let alone = runs(&site, "bob");
     let began = Instant::now();

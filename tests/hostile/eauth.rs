@@ -1,7 +1,7 @@
 //! eauth: a site's own program, munge's, and ours as the documented protocol calls it.
 
 use super::rig::{binary, program, skipped};
-use super::site::{ADMIN, Site, uid};
+use super::site::{ADMIN, MultiUserSite, uid};
 use super::world::World;
 use lsf::auth::eauth_aux;
 use lsf::auth::shake::{self, Auth, open_key};
@@ -323,10 +323,10 @@ fn handed_over_by(fd: i32) {
 /// authd judges nothing for users: not even a user's own credential, which stays good.
 #[test]
 fn authd_judges_for_the_daemons_alone() {
-    if !Site::possible("authd_judges_for_the_daemons_alone") {
+    if !MultiUserSite::possible("authd_judges_for_the_daemons_alone") {
         return;
     }
-    let site = Site::up("judge", 1);
+    let site = MultiUserSite::up("judge", 1);
     let cred = site.ok("ann", "eauth -c host1").trim().to_owned();
     let envdir = site.path("conf");
     let base = lsf::conf::load::load_base_lenient(

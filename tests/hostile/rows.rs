@@ -2,7 +2,7 @@
 //! names, environments, roles and texts. Root alone can run them (see `site`).
 
 use crate::rig::{self, program, wait_for};
-use crate::site::{ADMIN, Site, uid};
+use crate::site::{ADMIN, MultiUserSite, uid};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 /// write there: it must lead nowhere.
 #[test]
 fn links_planted_in_the_way_are_not_followed() {
-    if !Site::possible("links_planted_in_the_way_are_not_followed") {
+    if !MultiUserSite::possible("links_planted_in_the_way_are_not_followed") {
         return;
     }
-    let site = Site::new("planted", 1);
+    let site = MultiUserSite::new("planted", 1);
     // ann has no home to write to, so her job files go below /tmp
     let home = site.path("home/ann");
     chown(&home, Some(0), Some(0)).unwrap();
@@ -28,7 +28,7 @@ fn links_planted_in_the_way_are_not_followed() {
     chown(&trap, Some(uid("bob")), None).unwrap();
     let mut site = site;
     site.start();
-    let run = |site: &Site| {
+    let run = |site: &MultiUserSite| {
         let job = site.bsub("ann", "-cwd /tmp 'echo said'");
         wait_for("the job to end or to be refused", || {
             let why = site.run("ann", &format!("bjobs -p {job}")).out;
@@ -57,10 +57,10 @@ fn links_planted_in_the_way_are_not_followed() {
 /// The name of an output file is exchanged for a link while jobs of its owner write to it.
 #[test]
 fn a_name_exchanged_while_it_is_opened_opens_nothing_of_anothers() {
-    if !Site::possible("a_name_exchanged_while_it_is_opened_opens_nothing_of_anothers") {
+    if !MultiUserSite::possible("a_name_exchanged_while_it_is_opened_opens_nothing_of_anothers") {
         return;
     }
-    let site = Site::up("swap", 1);
+    let site = MultiUserSite::up("swap", 1);
     site.write("rootonly", "before\n");
     std::fs::set_permissions(site.path("rootonly"), PermissionsExt::from_mode(0o600)).unwrap();
     let root = site.path("rootonly");
@@ -106,10 +106,10 @@ fn inject(pid: u32, what: &str) -> Option<Child> {
 #[test]
 fn a_job_whose_identity_cannot_be_had_does_not_start() {
     let name = "a_job_whose_identity_cannot_be_had_does_not_start";
-    if !Site::possible(name) {
+    if !MultiUserSite::possible(name) {
         return;
     }
-    let site = Site::up("setid", 1);
+    let site = MultiUserSite::up("setid", 1);
     let launcher = site.processes().into_iter().find(|p| p.0 == "launcher").unwrap().1;
     for call in ["setgroups", "setresgid", "setresuid"] {
         for how in ["error=EPERM", "retval=0"] {
@@ -132,10 +132,10 @@ fn a_job_whose_identity_cannot_be_had_does_not_start() {
 /// A user's environment reaches the job and nothing else.
 #[test]
 fn an_environment_reaches_the_job_alone() {
-    if !Site::possible("an_environment_reaches_the_job_alone") {
+    if !MultiUserSite::possible("an_environment_reaches_the_job_alone") {
         return;
     }
-    let site = Site::new("environ", 1);
+    let site = MultiUserSite::new("environ", 1);
     let mailer = "#!/bin/sh\ncd @DIR@; env > mail; echo $PPID > parent.new; mv parent.new parent\n\
                   until [ -e go ]; do sleep 0.05; done; cat > /dev/null\n";
     let home = site.path("home/ann");
@@ -185,10 +185,10 @@ const COPIES: &str = "for n in $(seq 40); do export BIG$n=$BIG; done;";
 /// Names lead nowhere: they are texts.
 #[test]
 fn names_with_slashes_and_dots_reach_no_other_file() {
-    if !Site::possible("names_with_slashes_and_dots_reach_no_other_file") {
+    if !MultiUserSite::possible("names_with_slashes_and_dots_reach_no_other_file") {
         return;
     }
-    let site = Site::up("names", 1);
+    let site = MultiUserSite::up("names", 1);
     let job = site.bsub("ann", "-o /dev/null true");
     site.end_of(job);
     let before = listing(&site);
@@ -241,7 +241,7 @@ fn names_with_slashes_and_dots_reach_no_other_file() {
 }
 
 /// Every file outside the home directories, but logs and what daemons rewrite.
-fn listing(site: &Site) -> Vec<PathBuf> {
+fn listing(site: &MultiUserSite) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![site.path("conf"), site.path("work"), site.path("run"), site.path("bin")];
     while let Some(dir) = dirs.pop() {
@@ -260,10 +260,10 @@ fn listing(site: &Site) -> Vec<PathBuf> {
 /// A queue's administrator administers that queue.
 #[test]
 fn a_queue_administrator_is_one_in_its_queue_alone() {
-    if !Site::possible("a_queue_administrator_is_one_in_its_queue_alone") {
+    if !MultiUserSite::possible("a_queue_administrator_is_one_in_its_queue_alone") {
         return;
     }
-    let site = Site::new("roles", 1);
+    let site = MultiUserSite::new("roles", 1);
     let file = "conf/lsbatch/personal/configdir/lsb.queues";
     let text = std::fs::read_to_string(site.path(file)).unwrap();
     let named =
@@ -300,10 +300,10 @@ fn a_queue_administrator_is_one_in_its_queue_alone() {
 /// Texts of users reach logs, listings and mail as one field or line.
 #[test]
 fn texts_of_users_inject_nothing_into_log_and_listings() {
-    if !Site::possible("texts_of_users_inject_nothing_into_log_and_listings") {
+    if !MultiUserSite::possible("texts_of_users_inject_nothing_into_log_and_listings") {
         return;
     }
-    let site = Site::up("texts", 1);
+    let site = MultiUserSite::up("texts", 1);
     let evil = [
         "x\\n\"JOB_FINISH\" \"10.1\" 1 1",
         "q\"uo\\\"te",
@@ -358,10 +358,10 @@ fn plain(text: &str, what: &str) {
 /// The cluster's key is in its file and nowhere else.
 #[test]
 fn key_bytes_are_in_no_file_and_no_view_of_a_process() {
-    if !Site::possible("key_bytes_are_in_no_file_and_no_view_of_a_process") {
+    if !MultiUserSite::possible("key_bytes_are_in_no_file_and_no_view_of_a_process") {
         return;
     }
-    let site = Site::up("secret", 1);
+    let site = MultiUserSite::up("secret", 1);
     site.ok("ann", "bsub -o out env");
     for line in ["badmin reconfig", "bjobs -l -a", "badmin ckconfig -v", "lsadmin ckconfig -v"] {
         site.run(ADMIN, line);
@@ -414,11 +414,11 @@ fn key_bytes_are_in_no_file_and_no_view_of_a_process() {
 /// A log that is gone is not an order to end jobs.
 #[test]
 fn a_missing_log_ends_no_job() {
-    if !Site::possible("a_missing_log_ends_no_job") {
+    if !MultiUserSite::possible("a_missing_log_ends_no_job") {
         return;
     }
     for what in ["missing", "empty"] {
-        let site = Site::up("lost", 1);
+        let site = MultiUserSite::up("lost", 1);
         let job = site.bsub("ann", "-o /dev/null 'sleep 4; touch ran'");
         wait_for("the job to run", || site.stat(job) == "RUN");
         let mbatchd = site.processes().into_iter().find(|p| p.0 == "mbatchd").unwrap().1;

@@ -1,7 +1,7 @@
 //! Files that another user has put into a directory that everybody may write.
 
 use super::rig::{Rig, Said, wait_for};
-use super::site::Site;
+use super::site::MultiUserSite;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
@@ -58,10 +58,10 @@ fn files_that_others_put_in_place_of_lsf_acct_stop_no_res() {
 
 #[test]
 fn what_others_put_in_place_of_a_log_stops_no_daemon() {
-    if !Site::possible("what_others_put_in_place_of_a_log_stops_no_daemon") {
+    if !MultiUserSite::possible("what_others_put_in_place_of_a_log_stops_no_daemon") {
         return;
     }
-    let mut site = Site::new("logs", 1);
+    let mut site = MultiUserSite::new("logs", 1);
     std::fs::set_permissions(site.path("log"), PermissionsExt::from_mode(0o1777)).unwrap();
     site.write("victim", "");
     let (log, victim) = (site.path("log"), site.path("victim"));

@@ -2,7 +2,7 @@
 //! reaches a user, and none of them opens a file to others.
 
 use super::rig::{Rig, wait_for};
-use super::site::Site;
+use super::site::MultiUserSite;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -33,10 +33,12 @@ fn open_files(pid: u32) -> Vec<PathBuf> {
 
 #[test]
 fn open_files_mask_and_environment_of_who_starts_a_launcher_reach_nobody() {
-    if !Site::possible("open_files_mask_and_environment_of_who_starts_a_launcher_reach_nobody") {
+    if !MultiUserSite::possible(
+        "open_files_mask_and_environment_of_who_starts_a_launcher_reach_nobody",
+    ) {
         return;
     }
-    let mut site = Site::new("around", 1);
+    let mut site = MultiUserSite::new("around", 1);
     let secret = site.path("secret");
     std::fs::write(&secret, SECRET).unwrap();
     std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o600)).unwrap();

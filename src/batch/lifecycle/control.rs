@@ -16,13 +16,13 @@ use crate::proto::sbd::Act;
 const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
 
 /// A request to control a job, its sender, and whether the sender is not the owner.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ControlRequest<'a> {
     pub who: &'a Caller,
     pub c: &'a Control,
     pub by_admin: bool,
 }
 
-impl Asked<'_> {
+impl ControlRequest<'_> {
     /// The TERM_ number of a job that bkill ends.
     fn killed(&self) -> u32 {
         match (self.c.bulk && self.c.verb == Verb::Kill, self.by_admin) {
@@ -75,7 +75,7 @@ impl Mbatchd {
     pub(crate) fn control_again(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         at: JobRef,
     ) -> i32 {
         let elem = self.state.elem(at);
@@ -95,7 +95,12 @@ impl Mbatchd {
         if open { self.control_one(context, a, at) } else { 0 }
     }
 
-    pub(crate) fn control_one(&mut self, context: &mut StepContext, a: &Asked, at: JobRef) -> i32 {
+    pub(crate) fn control_one(
+        &mut self,
+        context: &mut StepContext,
+        a: &ControlRequest,
+        at: JobRef,
+    ) -> i32 {
         let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(context, a, *which, at);
@@ -147,7 +152,7 @@ impl Mbatchd {
         0
     }
 
-    fn kill_pending(&mut self, context: &mut StepContext, a: &Asked, at: JobRef) {
+    fn kill_pending(&mut self, context: &mut StepContext, a: &ControlRequest, at: JobRef) {
         self.signal_event(context, a, at, JobAction::Kill, never(at));
         self.end_unstarted(context, at, a.killed(), a.as_done());
     }
@@ -157,7 +162,7 @@ impl Mbatchd {
     fn stop_pending(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         at: JobRef,
         held: Option<PendReason>,
     ) {
@@ -169,7 +174,7 @@ impl Mbatchd {
     }
 
     /// -r: out of the system at once, whether its host answers or not.
-    fn remove(&mut self, context: &mut StepContext, a: &Asked, at: JobRef, key: JobKey) {
+    fn remove(&mut self, context: &mut StepContext, a: &ControlRequest, at: JobRef, key: JobKey) {
         self.signal_event(context, a, at, JobAction::Remove, key);
         let info = a.killed_by_force();
         self.act_on(context, key, Act::Terminate { exit_info: info });
@@ -179,7 +184,7 @@ impl Mbatchd {
     fn stop_running(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         at: JobRef,
         key: JobKey,
         state: JobState,
@@ -202,7 +207,7 @@ impl Mbatchd {
     fn resume_running(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         at: JobRef,
         key: JobKey,
     ) -> i32 {
@@ -243,7 +248,7 @@ impl Mbatchd {
     pub(crate) fn signal_event(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         at: JobRef,
         action: JobAction,
         key: JobKey,
@@ -281,7 +286,7 @@ impl Mbatchd {
     pub(crate) fn requeue_one(
         &mut self,
         context: &mut StepContext,
-        a: &Asked,
+        a: &ControlRequest,
         which: Requeue,
         at: JobRef,
     ) -> i32 {

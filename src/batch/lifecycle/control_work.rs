@@ -5,7 +5,7 @@
 //! Invariant: what the request has done before its first answer was lost (`state::retries`) is
 //! not done again where that would be another action, and is answered as done.
 
-use crate::batch::lifecycle::control::Asked;
+use crate::batch::lifecycle::control::ControlRequest;
 use crate::batch::lifecycle::reposition::Moved;
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::control_work::{ControlWork, OneJob, Source};
@@ -370,7 +370,7 @@ impl Mbatchd {
             w.acted += 1;
             let again = w.before.as_ref().is_some_and(|done| done.has(at));
             let known = job.view(idx).is_some();
-            let asked = Asked { who: &w.who, c: &w.c, by_admin: one.by_admin };
+            let asked = ControlRequest { who: &w.who, c: &w.c, by_admin: one.by_admin };
             let code = match (known, again) {
                 (true, false) => self.control_one(context, &asked, at),
                 (true, true) => self.control_again(context, &asked, at),

@@ -1,7 +1,9 @@
 //! Changes of very many elements of a job (end of orphans, run windows, limits): some at once, the
 //! rest unit by unit.
 
-use crate::batch::soft_state::works::{ElementDeed, ElementWork, Left, UNIT, UNIT_LOOKS};
+use crate::batch::soft_state::works::{
+    ElementDeed, ElementWork, RemainingElements, UNIT, UNIT_LOOKS,
+};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::proto::client::IdSel;
@@ -10,7 +12,7 @@ impl Mbatchd {
     /// One unit of the changes of very many elements.
     pub(crate) fn elements_unit(&mut self, context: &mut StepContext) -> Option<()> {
         let work = self.works.elements.pop_front()?;
-        let (job, these) = (work.job, matches!(work.left, Left::These(_)));
+        let (job, these) = (work.job, matches!(work.left, RemainingElements::These(_)));
         let ends = matches!(work.action, ElementDeed::EndOrphans { .. });
         if let Some(left) = self.some_elements(context, work) {
             self.works.elements.push_back(left);
@@ -34,13 +36,13 @@ impl Mbatchd {
         for _ in 0..UNIT {
             let job = self.state.job(work.job)?;
             let idx = match &mut work.left {
-                Left::These(left) => left.pop()?,
-                Left::All(cursor) => match cursor.next(job, &whole, &mut looks) {
+                RemainingElements::These(left) => left.pop()?,
+                RemainingElements::All(cursor) => match cursor.next(job, &whole, &mut looks) {
                     Some(idx) => idx,
                     None if cursor.over(job, &whole) => return None,
                     None => break,
                 },
-                Left::Started(from) => {
+                RemainingElements::Started(from) => {
                     let idx = job.started_from(*from)?;
                     *from = idx.saturating_add(1);
                     idx
@@ -61,7 +63,7 @@ impl Mbatchd {
         &mut self,
         context: &mut StepContext,
         job: u32,
-        left: Left,
+        left: RemainingElements,
         action: ElementDeed,
     ) {
         let left = self.some_elements(context, ElementWork { job, left, action });
@@ -72,8 +74,8 @@ impl Mbatchd {
     /// is as the windows and the thresholds of that queue want it.
     pub(crate) fn queue_changed(&mut self, context: &mut StepContext, id: u32, elems: &[u32]) {
         let left = match elems {
-            [] | [0] => Left::Started(0),
-            named => Left::These(named.iter().rev().copied().collect()),
+            [] | [0] => RemainingElements::Started(0),
+            named => RemainingElements::These(named.iter().rev().copied().collect()),
         };
         self.act_on_elements(context, id, left, ElementDeed::KeepRunWindow);
         self.load_checks.look = true;
@@ -81,6 +83,6 @@ impl Mbatchd {
 
     /// The hosts of a changed job's started elements hear of its limits.
     pub(crate) fn tell_limits(&mut self, context: &mut StepContext, id: u32) {
-        self.act_on_elements(context, id, Left::Started(0), ElementDeed::TellLimits);
+        self.act_on_elements(context, id, RemainingElements::Started(0), ElementDeed::TellLimits);
     }
 }

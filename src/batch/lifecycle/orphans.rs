@@ -2,7 +2,7 @@
 //! or after ORPHAN_JOB_TERM_GRACE_PERIOD.
 
 use crate::batch::soft_state::cursor::Cursor;
-use crate::batch::soft_state::works::{ElementDeed, ElementWork, Left, UNIT};
+use crate::batch::soft_state::works::{ElementDeed, ElementWork, RemainingElements, UNIT};
 use crate::batch::state::Job;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::DepValue;
@@ -47,7 +47,7 @@ impl Mbatchd {
         } else if never && job.tally.total as usize > UNIT {
             let later = graced && !(0..=parts).all(|part| ends_at_once(job, part));
             if (0..=parts).any(|part| ends_at_once(job, part)) {
-                let left = Left::All(Cursor::default());
+                let left = RemainingElements::All(Cursor::default());
                 let action = ElementDeed::EndOrphans { at_once: true };
                 self.works.put_elements(ElementWork { job: id, left, action });
             }
@@ -63,7 +63,11 @@ impl Mbatchd {
         if now.len() > UNIT {
             now.reverse();
             let action = ElementDeed::EndOrphans { at_once: false };
-            self.works.put_elements(ElementWork { job: id, left: Left::These(now), action });
+            self.works.put_elements(ElementWork {
+                job: id,
+                left: RemainingElements::These(now),
+                action,
+            });
             return;
         }
         for idx in now {
@@ -102,8 +106,10 @@ impl Mbatchd {
             self.deps.set_orphan(at, 0, false);
             match self.state.job(at.job) {
                 Some(job) if at.idx == 0 && job.is_array() => {
-                    let (left, action) =
-                        (Left::All(Cursor::default()), ElementDeed::EndOrphans { at_once: false });
+                    let (left, action) = (
+                        RemainingElements::All(Cursor::default()),
+                        ElementDeed::EndOrphans { at_once: false },
+                    );
                     self.works.put_elements(ElementWork { job: at.job, left, action });
                 }
                 _ => self.end_orphan(context, at, false),

@@ -8,14 +8,14 @@
 //! | linked again, inventory told | as the host says |
 //!
 //! A try is 20 seconds, or MBD_SLEEP_TIME where that is shorter. An attempt of a job that was
-//! requeued or ended meanwhile is kept in mind (`state::Left`): the host may come back
+//! requeued or ended meanwhile is kept in mind (`state::LeftAttempt`): the host may come back
 //! with it. Until the host has said that it is over, or is given up once more, the job is not
 //! started again; where it runs, it is killed, and holds its slots until then. A host's
 //! word is soft state: after a restart every such job waits for its host, or for its giving up.
 
 use crate::batch::cluster::hosts::{Link, PING_SECS};
 use crate::batch::state::names::HostId;
-use crate::batch::state::{ElemState, Left};
+use crate::batch::state::{ElemState, LeftAttempt};
 use crate::batch::step::RECORDS_PER_TURN;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::job::opt;
@@ -151,8 +151,9 @@ impl Mbatchd {
 
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
-        let over =
-            |l: &Left| !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key);
+        let over = |l: &LeftAttempt| {
+            !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key)
+        };
         !self.state.left().of_job(job).all(over)
     }
 }

@@ -82,7 +82,7 @@ impl Shown<'_> {
         self.elem.and_then(Elem::run)
     }
 
-    fn end(&self) -> Option<&crate::batch::state::End> {
+    fn end(&self) -> Option<&crate::batch::state::ElementEnd> {
         match &self.elem?.state {
             ElemState::End(e) => Some(e),
             _ => None,

@@ -43,7 +43,7 @@ pub enum ElementDeed {
 
 /// The elements that are left.
 #[derive(Debug)]
-pub enum Left {
+pub enum RemainingElements {
     /// Chosen elements, in descending order.
     These(Vec<u32>),
     /// All in memory, from there on.
@@ -64,7 +64,7 @@ pub struct WindowWork {
 #[derive(Debug)]
 pub struct ElementWork {
     pub job: u32,
-    pub left: Left,
+    pub left: RemainingElements,
     pub action: ElementDeed,
 }
 
@@ -165,13 +165,15 @@ impl Works {
         }
         let like = |w: &&mut ElementWork| (w.job, w.action) == (work.job, work.action);
         match (self.elements.iter_mut().find(like).map(|w| &mut w.left), work.left) {
-            (Some(Left::These(left)), Left::These(more)) => {
+            (Some(RemainingElements::These(left)), RemainingElements::These(more)) => {
                 left.extend(more);
                 left.sort_unstable_by(|a, b| b.cmp(a));
                 left.dedup();
             }
             // all that is started, from the first on again
-            (Some(left @ Left::Started(_)), Left::These(_)) => *left = Left::Started(0),
+            (Some(left @ RemainingElements::Started(_)), RemainingElements::These(_)) => {
+                *left = RemainingElements::Started(0)
+            }
             (Some(left), all) => *left = all,
             (None, left) => self.elements.push_back(ElementWork { left, ..work }),
         }

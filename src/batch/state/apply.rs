@@ -310,7 +310,7 @@ impl State {
             let status = (run.is_some() && !s.unknown_end).then_some(s.exit_status);
             let post = if s.post { Post::Running } else { Post::None };
             key = run.as_ref().filter(|_| s.post).map(|r| r.key);
-            e.state = ElemState::End(Box::new(End {
+            e.state = ElemState::End(Box::new(ElementEnd {
                 end_time,
                 done: s.status.is_done(),
                 status,

@@ -24,7 +24,7 @@ pub struct Elem {
 pub enum ElemState {
     Pend(Pend),
     Run(Box<Run>),
-    End(Box<End>),
+    End(Box<ElementEnd>),
 }
 
 /// Waiting.
@@ -143,7 +143,7 @@ impl Phase {
 
 /// Finished.
 #[derive(Debug)]
-pub struct End {
+pub struct ElementEnd {
     pub end_time: i64,
     pub done: bool,
     /// Raw wait status; `None` unknown or never started.
@@ -158,7 +158,7 @@ pub struct End {
     pub post: Post,
 }
 
-impl End {
+impl ElementEnd {
     /// How what runs after it went; where nothing does, that has succeeded with the end itself.
     pub fn post_state(&self) -> PostState {
         match self.post {

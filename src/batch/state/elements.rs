@@ -76,7 +76,7 @@ impl State {
     pub(super) fn leave(&mut self, at: JobRef) {
         let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) else { return };
         let Some(&(host, slots)) = run.hosts.first() else { return };
-        let left = Left { key: run.key, host, slots };
+        let left = LeftAttempt { key: run.key, host, slots };
         self.left.note(left);
     }
 

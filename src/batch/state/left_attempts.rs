@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An attempt whose host could not be asked when its job was requeued or ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct LeftAttempt {
     pub key: JobKey,
     /// The first host of the attempt.
     pub host: HostId,
@@ -17,7 +17,7 @@ pub struct Left {
 
 /// Attempts that were given up with their hosts, by element.
 #[derive(Debug, Default)]
-pub struct LeftAttempts(BTreeMap<JobRef, Vec<Left>>);
+pub struct LeftAttempts(BTreeMap<JobRef, Vec<LeftAttempt>>);
 
 impl LeftAttempts {
     pub fn is_empty(&self) -> bool {
@@ -25,16 +25,16 @@ impl LeftAttempts {
     }
 
     /// The attempts that an element has left behind.
-    pub fn of(&self, at: JobRef) -> &[Left] {
+    pub fn of(&self, at: JobRef) -> &[LeftAttempt] {
         self.0.get(&at).map_or(&[], Vec::as_slice)
     }
 
-    pub fn find(&self, key: JobKey) -> Option<&Left> {
+    pub fn find(&self, key: JobKey) -> Option<&LeftAttempt> {
         self.of(key.job_ref()).iter().find(|left| left.key == key)
     }
 
     /// The attempts that a job and its elements have left behind.
-    pub fn of_job(&self, job: u32) -> impl Iterator<Item = &Left> {
+    pub fn of_job(&self, job: u32) -> impl Iterator<Item = &LeftAttempt> {
         self.0.range(JobRef::all_of(job)).flat_map(|(_, all)| all)
     }
 
@@ -43,11 +43,11 @@ impl LeftAttempts {
         self.0.keys().copied()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Left> {
+    pub fn iter(&self) -> impl Iterator<Item = &LeftAttempt> {
         self.0.values().flatten()
     }
 
-    pub(super) fn note(&mut self, left: Left) {
+    pub(super) fn note(&mut self, left: LeftAttempt) {
         self.0.entry(left.key.job_ref()).or_default().push(left);
     }
 

@@ -31,13 +31,13 @@ pub mod untouched;
 pub use crate::batch::state::array::{Array, ElementGroup, ElementSpec};
 use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
-    Bar, Elem, ElemState, ElementView, End, Exec, Pend, Phase, Run, Soft, Tries,
+    Bar, Elem, ElemState, ElementEnd, ElementView, Exec, Pend, Phase, Run, Soft, Tries,
 };
 use crate::batch::state::ended_jobs::EndedJobs;
 use crate::batch::state::ineligible::Ineligible;
 pub use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::last_actions::LastActions;
-pub use crate::batch::state::left_attempts::Left;
+pub use crate::batch::state::left_attempts::LeftAttempt;
 use crate::batch::state::left_attempts::{LeftAttempts, RunningPosts};
 use crate::batch::state::modifications::Modifications;
 use crate::batch::state::named::JobNames;

@@ -9,7 +9,7 @@ use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The id of a name in a [`Table`]: its position there.
+/// The id of a name in a [`InternedNames`]: its position there.
 pub trait Id: Copy {
     fn from_index(index: usize) -> Self;
     fn index(self) -> usize;
@@ -71,18 +71,18 @@ impl ResourceId {
 /// Names of one kind by id. Names are never removed: their number is bounded by the users, queues
 /// and hosts ever seen in one log.
 #[derive(Debug)]
-pub struct Table<I> {
+pub struct InternedNames<I> {
     list: Vec<Arc<str>>,
     map: HashMap<Arc<str>, I>,
 }
 
-impl<I> Default for Table<I> {
+impl<I> Default for InternedNames<I> {
     fn default() -> Self {
-        Table { list: Vec::new(), map: HashMap::new() }
+        InternedNames { list: Vec::new(), map: HashMap::new() }
     }
 }
 
-impl<I: Id> Table<I> {
+impl<I: Id> InternedNames<I> {
     /// The id of a name, which gets one if it has none.
     pub fn id(&mut self, name: &str) -> I {
         if let Some(&id) = self.map.get(name) {
@@ -112,9 +112,9 @@ impl<I: Id> Table<I> {
 /// The names of users, queues and hosts.
 #[derive(Debug, Default)]
 pub struct Names {
-    pub users: Table<UserId>,
-    pub queues: Table<QueueId>,
-    pub hosts: Table<HostId>,
+    pub users: InternedNames<UserId>,
+    pub queues: InternedNames<QueueId>,
+    pub hosts: InternedNames<HostId>,
 }
 
 impl Names {

@@ -298,7 +298,7 @@ impl State {
             }
             ElemState::Run(run) => self.run_told(out, run, requirement),
             ElemState::End(end) => {
-                let crate::batch::state::End {
+                let crate::batch::state::ElementEnd {
                     end_time,
                     done,
                     status,

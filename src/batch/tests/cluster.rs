@@ -13,12 +13,12 @@
 //! how it is built. Hosts are answered for: they come up, take every start and obey every order,
 //! until a test says otherwise.
 
+mod builder;
 mod hosts;
 mod limits;
 mod options;
-mod site;
 
-pub use site::{Site, cluster};
+pub use builder::{ClusterBuilder, cluster};
 
 use super::*;
 use crate::model::event::Finish;
@@ -37,7 +37,7 @@ const FIRST_CLIENT: ConnId = crate::proto::machine::INCOMING;
 pub const ADMINISTRATOR: &str = "admin";
 
 pub struct Cluster {
-    site: Site,
+    site: ClusterBuilder,
     machine: Mbatchd,
     now: Now,
     hosts: Vec<TestHost>,
@@ -60,7 +60,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    fn start(site: Site) -> Cluster {
+    fn start(site: ClusterBuilder) -> Cluster {
         let now = Now { mono_us: 1_000_000, wall_us: START_SECS * 1_000_000 };
         let conf = site.read();
         let hosts = TestHost::all(&site, &conf);
@@ -68,7 +68,7 @@ impl Cluster {
     }
 
     fn with(
-        site: Site,
+        site: ClusterBuilder,
         conf: ClusterConf,
         hosts: Vec<TestHost>,
         found: Recovered,
@@ -337,7 +337,7 @@ impl Cluster {
     }
 
     /// badmin reconfig with other files.
-    pub fn reconfigure(&mut self, site: Site) {
+    pub fn reconfigure(&mut self, site: ClusterBuilder) {
         let conf = site.read();
         self.hosts = TestHost::reconfigured(std::mem::take(&mut self.hosts), &site, &conf);
         self.site = site;
@@ -408,7 +408,7 @@ impl Cluster {
     }
 
     /// Restarts mbatchd with other configuration files.
-    pub fn restart_with(&mut self, site: Site) {
+    pub fn restart_with(&mut self, site: ClusterBuilder) {
         self.site = site;
         self.restart();
     }

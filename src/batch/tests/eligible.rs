@@ -1,16 +1,16 @@
 //! TRACK_ELIGIBLE_PENDINFO: how long jobs wait, and how long for something else than room.
 
-use super::cluster::{Cluster, Site, cluster, element};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::*;
 
 /// A full cluster that tracks ineligible pending time: its beginning and end are recorded in the
 /// second in which they happen.
-fn tracking() -> Site {
+fn tracking() -> ClusterBuilder {
     let full = "Begin Host\nHOST_NAME MXJ\ndefault 0\nEnd Host\n";
     with_room().lsb_hosts(full)
 }
 
-fn with_room() -> Site {
+fn with_room() -> ClusterBuilder {
     cluster().hosts(2, 2).param("TRACK_ELIGIBLE_PENDINFO = Y")
 }
 

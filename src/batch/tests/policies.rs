@@ -1,7 +1,7 @@
 //! Each policy of the scheduler by itself: which job comes first, which limits and conditions keep
 //! it waiting and with which reason, and which hosts it gets.
 
-use super::cluster::{Cluster, Site, cluster, element};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::{JobRef, Verb};
 use crate::model::reason::PendReason;
 
@@ -11,7 +11,7 @@ const LOCKED: &str = "status=2";
 const UNAVAILABLE: &str = "status=32";
 
 /// One host with one slot, which a job of ann holds.
-fn full(site: Site) -> (Cluster, JobRef) {
+fn full(site: ClusterBuilder) -> (Cluster, JobRef) {
     let mut c = site.hosts(1, 1).up();
     let running = c.submit("ann", "");
     assert_eq!(c.started(), [running]);
@@ -101,7 +101,7 @@ fn job_that_finds_no_host_lets_others_of_its_queue_go() {
 
 /// A second job of ann waits for this reason while the first runs, a job of bob starts or waits
 /// likewise, and what waits starts when the first has ended.
-fn limited(site: Site, options: [&str; 3], reason: PendReason, bob_starts: bool) {
+fn limited(site: ClusterBuilder, options: [&str; 3], reason: PendReason, bob_starts: bool) {
     let mut c = site.up();
     let [first, second, other] = [("ann", options[0]), ("ann", options[1]), ("bob", options[2])]
         .map(|(u, o)| c.submit(u, o));
@@ -112,7 +112,7 @@ fn limited(site: Site, options: [&str; 3], reason: PendReason, bob_starts: bool)
     assert_eq!(c.started().first(), Some(&second));
 }
 
-fn queue(lines: &str) -> Site {
+fn queue(lines: &str) -> ClusterBuilder {
     cluster().hosts(2, 4).queue("normal", &format!("PRIORITY = 30; {lines}"))
 }
 
@@ -287,7 +287,7 @@ fn host_outside_its_dispatch_window_takes_nobody_until_it_opens() {
 fn kept_by(
     begins: impl Fn(&mut Cluster),
     ends: impl Fn(&mut Cluster),
-    site: Site,
+    site: ClusterBuilder,
     reason: PendReason,
 ) {
     let mut c = site.up();

@@ -2,7 +2,7 @@
 //! exclusive jobs alone on their hosts, a reason for every job that waits. Clusters, users and what
 //! they do are random.
 
-use super::cluster::{Cluster, Site, cluster};
+use super::cluster::{Cluster, ClusterBuilder, cluster};
 use super::{Col, JobRef};
 use crate::model::reason::PendReason;
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn shown(limit: Option<u32>) -> String {
 }
 
 impl Rules {
-    fn site(&self) -> Site {
+    fn site(&self) -> ClusterBuilder {
         let mut hosts = "Begin Host\nHOST_NAME MXJ JL/U\n".to_owned();
         for (i, (slots, by_user)) in self.hosts.iter().enumerate() {
             let _ = writeln!(hosts, "h{} {slots} {}", i + 1, shown(*by_user));

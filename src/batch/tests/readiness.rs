@@ -1,11 +1,11 @@
 //! Whether a job is ready: pass, listing and account of pending time give one answer.
 
-use super::cluster::{Cluster, Site, cluster, element};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::*;
 use crate::model::reason::PendReason;
 
 /// One host of this many slots, in a cluster that accounts for eligible pending time.
-fn one_host(slots: u32) -> Site {
+fn one_host(slots: u32) -> ClusterBuilder {
     cluster().hosts(1, slots).param("TRACK_ELIGIBLE_PENDINFO = Y")
 }
 

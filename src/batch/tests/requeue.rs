@@ -1,6 +1,6 @@
 //! Jobs that mbatchd requeues by itself, and jobs that are given up.
 
-use super::cluster::{Cluster, Site, cluster, element};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::*;
 use crate::conf::types::{RawParam, RawParams};
 use crate::model::event::Finish;
@@ -140,7 +140,7 @@ fn host_file_that_names_no_host_or_no_slots_is_refused() {
 }
 
 /// A queue that takes exit values 5 and 6 back, each job twice at most.
-fn takes_back() -> Site {
+fn takes_back() -> ClusterBuilder {
     let lines = "PRIORITY = 30; REQUEUE_EXIT_VALUES = 5 6";
     cluster().hosts(2, 2).queue("normal", lines).param("MAX_JOB_REQUEUE = 2")
 }

@@ -1,7 +1,7 @@
 //! rusage and what it leaves; loadStop: suspending and resuming by load. External indices like
 //! built-in ones.
 
-use super::cluster::{Cluster, Site, cluster};
+use super::cluster::{Cluster, ClusterBuilder, cluster};
 use super::{Act, Col, JobRef};
 use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::specfield::SpecField::ResReq;
@@ -10,20 +10,20 @@ use crate::model::specfield::SpecField::ResReq;
 const MEM: usize = 10;
 
 /// Two hosts that share three `lic` and an elim's `tok`; each has a `scr` of its own.
-fn sharing() -> Site {
+fn sharing() -> ClusterBuilder {
     sharing_among(2)
 }
 
 /// A site of so many hosts that share these resources.
-fn sharing_among(hosts: usize) -> Site {
+fn sharing_among(hosts: usize) -> ClusterBuilder {
     let resources = ["lic Numeric () N", "tok Numeric 15 N", "scr Numeric 15 N"];
     let maps = ["lic (3@[all])", "tok [all]", "scr [default]"];
-    let site = resources.into_iter().fold(cluster().hosts(hosts, 9), Site::resource);
-    maps.into_iter().fold(site, Site::resource_map).param("SBD_SLEEP_TIME = 15")
+    let site = resources.into_iter().fold(cluster().hosts(hosts, 9), ClusterBuilder::resource);
+    maps.into_iter().fold(site, ClusterBuilder::resource_map).param("SBD_SLEEP_TIME = 15")
 }
 
 /// [`sharing`] with these lines in both of its queues.
-fn queues(lines: &str) -> Site {
+fn queues(lines: &str) -> ClusterBuilder {
     let of = |priority: u32| format!("PRIORITY = {priority}; {lines}");
     sharing().queue("high", &of(40)).queue("normal", &of(30))
 }

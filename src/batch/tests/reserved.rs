@@ -1,7 +1,7 @@
 //! Reservations follow the jobs that hold them: which hosts a change touches, and what is reserved
 //! after it. After each step the builder has them counted anew from the jobs.
 
-use super::cluster::{Cluster, Site, cluster, element};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::{Col, JobRef};
 use crate::model::specfield::SpecField::ResReq;
 use proptest::prelude::*;
@@ -10,13 +10,13 @@ use proptest::prelude::*;
 const MEM: usize = 10;
 
 /// Hosts that share `lic`; each has a `scr` of its own.
-fn sharing(hosts: usize, slots: u32) -> Site {
+fn sharing(hosts: usize, slots: u32) -> ClusterBuilder {
     let site = cluster().hosts(hosts, slots).lsf_conf("LSB_MOD_ALL_JOBS=Y");
     let site = site.resource("lic Numeric () N").resource("scr Numeric 15 N");
     site.resource_map("lic (1000@[all])").resource_map("scr [default]")
 }
 
-fn started(site: Site) -> Cluster {
+fn started(site: ClusterBuilder) -> Cluster {
     let mut c = site.up();
     c.loads("mem=10000 scr=1000");
     c

@@ -1,24 +1,24 @@
 //! Failed starts: the hosts and users concerned, the time of the next try, the last try.
 
-use super::cluster::{Cluster, Site, cluster, element, elements};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element, elements};
 use super::*;
 use crate::batch::lifecycle::retry::START_TRIES;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 
 /// One host with one slot, that does nothing by itself.
-fn one_host() -> Site {
+fn one_host() -> ClusterBuilder {
     cluster().hosts(1, 1)
 }
 
-fn silent(site: Site) -> Cluster {
+fn silent(site: ClusterBuilder) -> Cluster {
     let mut c = site.up();
     c.hosts_wait();
     c
 }
 
 /// A queue that takes jobs of exit value 5 back.
-fn takes_back() -> Site {
+fn takes_back() -> ClusterBuilder {
     cluster().hosts(2, 2).queue("normal", "PRIORITY = 30; REQUEUE_EXIT_VALUES = 5")
 }
 

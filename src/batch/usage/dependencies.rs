@@ -5,7 +5,7 @@
 
 use crate::batch::state::named::{MAX_WAIT_NAMED, NAMED_LISTED};
 use crate::batch::state::{Body, Job, State};
-use crate::batch::usage::group_watch::{Facts, GroupWatch};
+use crate::batch::usage::group_watch::{GroupWatch, JobFacts};
 use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
@@ -291,7 +291,7 @@ impl Resolver for Finder<'_> {
     }
 }
 
-fn look_at_element(facts: &Facts, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
+fn look_at_element(facts: &JobFacts, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
     each.ready.remove(&idx);
     if each.never.remove(&idx) {
         each.turned.insert(idx);
@@ -307,8 +307,8 @@ fn look_at_element(facts: &Facts, job: &Job, dep: &Resolved, idx: u32, each: &mu
 
 impl Deps {
     /// The facts that conditions are about, as of now.
-    pub(crate) fn facts<'a>(&'a self, state: &'a State) -> Facts<'a> {
-        Facts { state, groups: &self.groups }
+    pub(crate) fn facts<'a>(&'a self, state: &'a State) -> JobFacts<'a> {
+        JobFacts { state, groups: &self.groups }
     }
 
     /// Begins to watch the condition of a new (or recovered) job.

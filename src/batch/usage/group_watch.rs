@@ -30,14 +30,14 @@ struct Watched {
     group: Rc<Group>,
     /// The number of jobs in `of_job`, whose changes are noticed.
     noticed: usize,
-    asked: Vec<Asked>,
+    asked: Vec<WatchedFunction>,
     /// Jobs whose condition is about it.
     waiters: BTreeSet<u32>,
 }
 
 /// One function over the jobs of a group.
 #[derive(Debug)]
-struct Asked {
+struct WatchedFunction {
     func: Func,
     /// The truth for each job that was looked at; none of them is beyond the noticed ones.
     truths: Vec<Truth>,
@@ -49,9 +49,9 @@ struct Asked {
     open: u32,
 }
 
-impl Asked {
-    fn new(func: &Func) -> Asked {
-        Asked { func: func.clone(), truths: Vec::new(), not: 0, never: 0, open: 0 }
+impl WatchedFunction {
+    fn new(func: &Func) -> WatchedFunction {
+        WatchedFunction { func: func.clone(), truths: Vec::new(), not: 0, never: 0, open: 0 }
     }
 
     fn count(&mut self, t: Truth, add: bool) {
@@ -157,12 +157,12 @@ fn facts_of(e: &Elem) -> DepFacts {
 
 /// The facts that conditions are about: the jobs, and the counts of jobs that share a name.
 #[derive(Clone, Copy)]
-pub struct Facts<'a> {
+pub struct JobFacts<'a> {
     pub state: &'a State,
     pub groups: &'a GroupWatch,
 }
 
-impl JobLookup for Facts<'_> {
+impl JobLookup for JobFacts<'_> {
     fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
         let Some(job) = self.state.job(id as u32) else { return DepFacts::GONE };
         match job.view(index.unwrap_or(0)) {
@@ -218,14 +218,14 @@ impl GroupWatch {
     /// The state of a job of a group; a job that has left memory has none.
     fn member_truth(&self, state: &State, func: &Func, job: u32) -> Truth {
         match state.has_job(job) {
-            true => of_job(func, u64::from(job), &Facts { state, groups: self }),
+            true => of_job(func, u64::from(job), &JobFacts { state, groups: self }),
             false => Truth { holds: true, fixed: true },
         }
     }
 
     pub(crate) fn truth_of(&self, state: &State, group: &Group, func: &Func) -> Truth {
         self.truth(group, func).unwrap_or_else(|| {
-            let mut asked = Asked::new(func);
+            let mut asked = WatchedFunction::new(func);
             for job in &*group.members {
                 asked.truths.push(self.member_truth(state, func, *job));
                 asked.count(asked.truths[asked.truths.len() - 1], true);
@@ -248,7 +248,7 @@ impl GroupWatch {
             if watched.asked.iter().any(|asked| asked.func == func) {
                 continue;
             }
-            watched.asked.push(Asked::new(&func));
+            watched.asked.push(WatchedFunction::new(&func));
             watch.begun.insert(number);
             self.look_on(state, number);
         }

@@ -10,7 +10,7 @@
 mod driver;
 mod site;
 
-use super::table::{Figure, Table, Unit, median, ms};
+use super::table::{Figure, FigureTable, Unit, median, ms};
 use driver::{Scheduler, Started};
 use site::Size;
 use std::io::{BufRead, BufReader};
@@ -59,7 +59,7 @@ const LINES: [(&str, &str, Unit); 10] = [
 ];
 
 /// Measures both sizes, and how much of the small one's speed the large one has.
-pub fn measure(table: &mut Table) {
+pub fn measure(table: &mut FigureTable) {
     let small = of_size("small", table);
     let large = of_size("large", table);
     let kept = [
@@ -81,7 +81,7 @@ pub fn measure(table: &mut Table) {
 }
 
 /// Measures one size in a process of its own, and adds its lines.
-fn of_size(name: &str, table: &mut Table) -> Vec<(String, f64)> {
+fn of_size(name: &str, table: &mut FigureTable) -> Vec<(String, f64)> {
     let size = if name == "large" { LARGE } else { SMALL };
     let all = child(name);
     for (word, words, unit) in LINES {

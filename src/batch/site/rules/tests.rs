@@ -136,8 +136,8 @@ fn rule_concerns_consumers_that_are_among_the_members_of_every_dimension() {
         })
     };
     let of = |own: bool, n: usize| if own { n } else { 9 };
-    type Change<'a> = &'a dyn Fn(&mut Scope, bool);
-    let dimensions: [Change; 6] = [
+    type NarrowScope<'a> = &'a dyn Fn(&mut Scope, bool);
+    let dimensions: [NarrowScope; 6] = [
         &|scope, own| scope.queues = one(of(own, 1)),
         &|scope, own| scope.users = Members::Each(Users::Row(of(own, 7))),
         &|scope, own| scope.users = word(if own { "ann" } else { "bob" }),

@@ -1,6 +1,6 @@
 //! The hosts of a test's cluster: sbatchd of each, and the LIM that reports their load.
 
-use super::{Cluster, Site};
+use super::{Cluster, ClusterBuilder};
 use crate::conf::types::ClusterConf;
 use crate::model::JobKey;
 use crate::model::JobRef;
@@ -47,12 +47,16 @@ impl TestHost {
         TestHost { name: name.to_owned(), link: None, reachable: true, load, tasks }
     }
 
-    pub fn all(site: &Site, conf: &ClusterConf) -> Vec<TestHost> {
+    pub fn all(site: &ClusterBuilder, conf: &ClusterConf) -> Vec<TestHost> {
         site.each_host().map(|(name, slots)| TestHost::new(name, slots, conf)).collect()
     }
 
     /// Hosts that stay keep their connections and tasks.
-    pub fn reconfigured(old: Vec<TestHost>, site: &Site, conf: &ClusterConf) -> Vec<TestHost> {
+    pub fn reconfigured(
+        old: Vec<TestHost>,
+        site: &ClusterBuilder,
+        conf: &ClusterConf,
+    ) -> Vec<TestHost> {
         let mut old: BTreeMap<String, TestHost> =
             old.into_iter().map(|host| (host.name.clone(), host)).collect();
         let all = site.each_host();

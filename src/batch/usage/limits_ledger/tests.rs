@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::batch::site::rules::{Amount, Hosts, Members, Rules, Scope, Users};
-use crate::batch::tests::cluster::{Cluster, Site as Files, cluster, element};
+use crate::batch::tests::cluster::{Cluster, ClusterBuilder as Files, cluster, element};
 use crate::conf::Pos;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;

@@ -12,7 +12,7 @@ const BATCH: &str = "/conf/lsbatch/c1/configdir";
 /// Configuration files under construction. Where nothing is said there are no hosts, the queue
 /// `normal` of priority 30, the administrator `admin` and no pause between two starts on a host.
 #[derive(Clone, Debug, Default)]
-pub struct Site {
+pub struct ClusterBuilder {
     /// Name, slots, RESOURCES.
     hosts: Vec<(String, u32, String)>,
     queues: Vec<(String, String)>,
@@ -25,13 +25,13 @@ pub struct Site {
 }
 
 /// A cluster to be configured.
-pub fn cluster() -> Site {
-    Site::default().param("DEFAULT_QUEUE = normal").param("JOB_ACCEPT_INTERVAL = 0")
+pub fn cluster() -> ClusterBuilder {
+    ClusterBuilder::default().param("DEFAULT_QUEUE = normal").param("JOB_ACCEPT_INTERVAL = 0")
 }
 
-impl Site {
+impl ClusterBuilder {
     /// Adds so many hosts of so many slots and processors: h1, h2 and so on.
-    pub fn hosts(mut self, count: usize, slots: u32) -> Site {
+    pub fn hosts(mut self, count: usize, slots: u32) -> ClusterBuilder {
         for _ in 0..count {
             self.hosts.push((format!("h{}", self.hosts.len() + 1), slots, String::new()));
         }
@@ -39,26 +39,26 @@ impl Site {
     }
 
     /// A host of another name than `h1`, `h2`, ...
-    pub fn host(mut self, name: &str, slots: u32) -> Site {
+    pub fn host(mut self, name: &str, slots: u32) -> ClusterBuilder {
         self.hosts.push((name.to_owned(), slots, String::new()));
         self
     }
 
     /// RESOURCES of a host in lsf.cluster.
-    pub fn host_resources(mut self, host: &str, words: &str) -> Site {
+    pub fn host_resources(mut self, host: &str, words: &str) -> ClusterBuilder {
         let row = self.hosts.iter_mut().find(|row| row.0 == host);
         row.unwrap_or_else(|| panic!("no host {host}")).2 = words.to_owned();
         self
     }
 
     /// A queue: its lines, parted by newlines or semicolons.
-    pub fn queue(mut self, name: &str, lines: &str) -> Site {
+    pub fn queue(mut self, name: &str, lines: &str) -> ClusterBuilder {
         self.queues.push((name.to_owned(), lines.replace(';', "\n")));
         self
     }
 
     /// A line of lsb.params; the last one of a name holds.
-    pub fn param(mut self, line: &str) -> Site {
+    pub fn param(mut self, line: &str) -> ClusterBuilder {
         let (name, value) = line.split_once('=').unwrap_or_else(|| panic!("{line}"));
         let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
         self.params.retain(|param| param.0 != name);
@@ -67,31 +67,31 @@ impl Site {
     }
 
     /// A line of lsf.conf.
-    pub fn lsf_conf(mut self, line: &str) -> Site {
+    pub fn lsf_conf(mut self, line: &str) -> ClusterBuilder {
         self.lsf_conf.push(line.to_owned());
         self
     }
 
     /// A row of lsf.shared: name, type, interval, increasing.
-    pub fn resource(mut self, row: &str) -> Site {
+    pub fn resource(mut self, row: &str) -> ClusterBuilder {
         self.resources.push(row.to_owned());
         self
     }
 
     /// A row of the ResourceMap of lsf.cluster.
-    pub fn resource_map(mut self, row: &str) -> Site {
+    pub fn resource_map(mut self, row: &str) -> ClusterBuilder {
         self.resource_map.push(row.to_owned());
         self
     }
 
-    /// lsb.hosts, instead of the slots that [`Site::hosts`] gave.
-    pub fn lsb_hosts(mut self, text: &str) -> Site {
+    /// lsb.hosts, instead of the slots that [`ClusterBuilder::hosts`] gave.
+    pub fn lsb_hosts(mut self, text: &str) -> ClusterBuilder {
         self.lsb_hosts = Some(text.to_owned());
         self
     }
 
     /// lsb.users.
-    pub fn lsb_users(mut self, text: &str) -> Site {
+    pub fn lsb_users(mut self, text: &str) -> ClusterBuilder {
         self.lsb_users = text.to_owned();
         self
     }

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_job_is_named() {
+    fn malformed_job_of_bmod_is_named() {
         assert_eq!(operand(&os(&["29"])).unwrap().job, 29);
         let e = operand(&os(&["sleep 6", "29"])).unwrap_err();
         assert_eq!(e.err, "sleep 6/29: Illegal job ID.\n");

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_form() {
+    fn bparams_shows_the_short_form() {
         let mut out = String::new();
         short(&mut out, &values());
         assert_eq!(
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_and_the_whole() {
+    fn bparams_shows_defaults_and_all_parameters() {
         let values = [
             ("CLUSTER", "c"),
             ("MASTER", "hosta"),
@@ -193,7 +193,7 @@ mod tests {
 
     /// The lines of LSF, without those that openlava's descendants alone have.
     #[test]
-    fn the_sample() {
+    fn bparams_shows_the_values_of_the_sample() {
         let values: Vec<(String, String)> = [
             ("DEFAULT_QUEUE", "normal"),
             ("MBD_SLEEP_TIME", "2"),
@@ -224,7 +224,7 @@ mod tests {
 
     /// The layout that LSF prints.
     #[test]
-    fn the_long_form() {
+    fn bparams_l_shows_the_long_form() {
         let mut out = String::new();
         long(&mut out, &values());
         let want = "

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn where_output_may_be() {
+    fn output_of_a_job_is_looked_for_in_each_place() {
         let mut info = PeekInfo {
             id: JobRef { job: 12, idx: 3 },
             submit_time: 17,

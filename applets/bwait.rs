@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn minutes_and_answers() {
+    fn minutes_and_answers_of_bwait_are_bounded() {
         let of = [None, Some(1), Some(90), Some(MAX_MINUTES), Some(0), Some(MAX_MINUTES + 1)];
         let max = Some(MAX_MINUTES * 60);
         assert_eq!(of.map(seconds), [Some(0), Some(60), Some(5400), max, None, None]);

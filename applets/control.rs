@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_matched() {
+    fn control_without_a_matching_job_says_so() {
         assert_eq!(said("", &[]), (FAIL, "".into(), "No unfinished job found\n".into()));
         assert_eq!(said("x", &[]), (FAIL, "".into(), "Job <x> is not found\n".into()));
     }

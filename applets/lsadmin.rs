@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_commands() {
+    fn unknown_command_is_refused_with_the_usage() {
         let (code, out, err) = with(|ctx| command(ctx, &["limreconfig".to_owned()]));
         assert_eq!((code, out.as_str()), (FAIL, ""));
         assert!(err.starts_with("Invalid command <limreconfig>\n\nUsage: lsadmin ["), "{err}");

@@ -83,7 +83,7 @@ mod tests {
     use lsf::conf::types::HostDef;
 
     #[test]
-    fn as_the_manual_shows_it() {
+    fn lsclusters_has_the_layout_of_the_manual() {
         let mut base = BaseConf::default();
         base.cluster.admins = vec!["lsfadmin".into()];
         base.cluster.hosts = vec![HostDef { server: true, ..HostDef::default() }; 5];

@@ -232,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn as_the_manual_shows_it() {
+    fn lshosts_has_the_layout_of_the_manual() {
         assert_eq!(table(&hosts(), &NARROW), include_str!("../tests/expected/lshosts.txt"));
         assert_eq!(table(&hosts(), &WIDE), include_str!("../tests/expected/lshosts-w.txt"));
         assert_eq!(long(&hosts()[0]), include_str!("../tests/expected/lshosts-l.txt"));
     }
 
     #[test]
-    fn shared_resources() {
+    fn lshosts_s_shows_shared_resources() {
         let row = |name: &str| SharedRow {
             name: name.into(),
             value: "10".into(),

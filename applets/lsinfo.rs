@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_a_running_system_shows_it() {
+    fn lsinfo_has_the_layout_of_a_running_system() {
         let shared = Shared {
             resources: vec![ResourceDef {
                 name: "lic".into(),

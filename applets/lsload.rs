@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn as_the_manual_shows_it() {
+    fn lsload_has_the_layout_of_the_manual() {
         assert_eq!(shown(false, false, Queue::Raw), include_str!("../tests/expected/lsload.txt"));
         let wide = include_str!("../tests/expected/lsload-w.txt");
         assert_eq!(shown(false, true, Queue::Raw), wide);

@@ -51,7 +51,7 @@ fn brief_of(f: &Finish, wants: impl FnOnce(&Brief<'_>) -> bool) -> bool {
 }
 
 #[test]
-fn selections() {
+fn options_select_jobs_of_the_log() {
     let rows: &[(&[&str], bool)] = &[
         (&[], true),
         (&["-u", "bob"], false),
@@ -270,7 +270,7 @@ fn over_foreign(words: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn how_long_a_job_waited() {
+fn waiting_time_of_a_job_is_shown() {
     let mut f = finish();
     f.ineligible_secs = Some(1);
     let shown = |f: &Finish| {
@@ -307,7 +307,7 @@ fn normalised_time_and_time_that_does_not_count() {
 
 /// Every rejection of bacct: words, stderr.
 #[test]
-fn rejections() {
+fn wrong_options_are_rejected_with_the_words_of_lsf() {
     for (words, want) in [
         (&["-C", "x"][..], "x: Bad time specification\n"),
         (&["-S", "1,2,3"], "1,2,3: Bad time specification\n"),
@@ -326,7 +326,7 @@ fn rejections() {
 }
 
 #[test]
-fn jobs_in_lines() {
+fn bacct_shows_each_job_in_a_line() {
     let other = Finish {
         at: JobRef { job: 25, idx: 1000 },
         status: JobState::Exit.into(),

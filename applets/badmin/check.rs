@@ -299,7 +299,7 @@ mod tests {
 
     /// The layout that LSF prints.
     #[test]
-    fn a_clean_configuration() {
+    fn check_of_a_clean_configuration_finds_no_errors() {
         let (out, err) = said(|c| assert_eq!(report(c, &[], false, false), Found::Clean));
         assert_eq!(out, "No errors found.\n\n");
         assert_eq!(err, "\nChecking configuration files ...\n\n");

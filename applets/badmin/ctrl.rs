@@ -259,7 +259,7 @@ fn exit_code(lines: &[AdminLine]) -> i32 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn what_is_asked() {
+    fn questions_name_the_action_the_daemon_and_the_host() {
         for (verb, daemon, host, want) in [
             (DaemonAction::Start, Daemon::Lim, "hosta", "Start up LIM on <hosta> ?"),
             (DaemonAction::Stop, Daemon::Res, "hosta", "Shut down RES on <hosta> ?"),

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table() {
+    fn perfmon_shows_the_documented_table() {
         // 2007-01-19 15:07:54 UTC
         let mut lines = vec![
             line("@start", "1169219274"),

@@ -203,7 +203,7 @@ mod tests {
     use lsf::model::event::Event;
 
     #[test]
-    fn ranges_of_files() {
+    fn options_choose_the_range_of_log_files() {
         let dir = std::env::temp_dir().join(format!("lsf-bhist-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).unwrap();

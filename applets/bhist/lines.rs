@@ -258,7 +258,7 @@ mod tests {
 
     /// The documented sentences of `badmin hist` and `bhist -t`.
     #[test]
-    fn sentences() {
+    fn events_are_told_in_the_sentences_of_lsf() {
         let all = EventKinds { queues: true, hosts: true, mbatchd: true, switches: true };
         let queue = Event::QueueCtrl {
             op: Ctrl::Close,

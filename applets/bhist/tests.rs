@@ -187,13 +187,13 @@ fn ids(filter: HistoryFilter) -> String {
 }
 
 #[test]
-fn the_table_of_times() {
+fn bhist_shows_the_table_of_times() {
     let want = include_str!("../../tests/cmd/expected/bhist.txt");
     assert_eq!(table(states(|s| s.all = true)), want);
 }
 
 #[test]
-fn states_pick_jobs() {
+fn state_options_select_jobs() {
     assert_eq!(ids(HistoryFilter::default()), "24 25[3] 25[5] 26");
     assert_eq!(ids(states(|s| s.done = true)), "23 25[1] 27 28");
     assert_eq!(ids(states(|s| s.exit = true)), "23 27 28");
@@ -203,7 +203,7 @@ fn states_pick_jobs() {
 }
 
 #[test]
-fn filters_pick_jobs() {
+fn filters_of_bhist_select_jobs() {
     let all = || states(|s| s.all = true);
     let sel = |job, elems: &[(u32, u32, u32)]| IdSel { job, elems: elems.to_vec() };
     assert_eq!(ids(HistoryFilter { ids: vec![sel(23, &[])], ..HistoryFilter::default() }), "23");
@@ -245,14 +245,14 @@ fn only(job: u32) -> HistoryFilter {
 }
 
 #[test]
-fn the_life_of_a_job() {
+fn bhist_l_shows_the_life_of_a_job() {
     assert_eq!(long(only(23), &show()), include_str!("../../tests/cmd/expected/bhist-l-23.txt"));
     assert_eq!(long(only(24), &show()), include_str!("../../tests/cmd/expected/bhist-l-24.txt"));
     assert_eq!(long(only(27), &show()), include_str!("../../tests/cmd/expected/bhist-l-27.txt"));
 }
 
 #[test]
-fn what_a_job_waited_for() {
+fn bhist_l_shows_the_reasons_of_waiting() {
     let told = |after, at, on| rec(after, Event::Eligible { at, on });
     let over = |records: &[Record], job| {
         let mut h = History::new(only(job), true, false);
@@ -311,7 +311,7 @@ fn an_unknown_end_has_no_exit_code() {
 }
 
 #[test]
-fn the_wording_of_tasks() {
+fn tasks_are_worded_as_the_site_says() {
     let got = long(only(24), &Show { tasks: true, unwrapped: true, ..show() });
     let want = ": Dispatched 2 Task(s) on Host(s) <2*vm>, Allocated 2 Slot(s) on Host(s) <2*vm>;";
     assert!(got.contains(want), "{got}");
@@ -362,7 +362,7 @@ fn call_over(
 }
 
 #[test]
-fn from_the_file_to_the_table() {
+fn records_of_a_file_become_the_table() {
     let (out, err, code) = call(&["-a", "-n", "0"]);
     assert_eq!(out, include_str!("../../tests/cmd/expected/bhist.txt"));
     let lines = log().len() + 2;
@@ -374,7 +374,7 @@ fn from_the_file_to_the_table() {
 }
 
 #[test]
-fn nothing_matched() {
+fn bhist_without_a_match_says_so() {
     for words in [&["99999"][..], &["-u", "nosuch", "-a"], &["-q", "x"], &["-l", "23[1]"]] {
         let (out, err, code) = call(words);
         assert_eq!((out.as_str(), code), ("", 255), "{words:?}");
@@ -396,7 +396,7 @@ fn listed(words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn intervals_of_time() {
+fn intervals_of_time_select_jobs() {
     let all = listed(&["-a", "-u", "all"]);
     // Every job of the log was submitted on that day, and finished jobs are meant too.
     assert_eq!(listed(&["-S", "2026/11/20", "-u", "all"]), all);
@@ -454,7 +454,7 @@ fn around() -> Vec<Record> {
 }
 
 #[test]
-fn what_happened_to_the_system_in_the_order_of_time() {
+fn events_of_the_system_are_shown_in_the_order_of_time() {
     let over = |words: &[&str]| call_over(words, &[("lsb.events", &around())], b"", &show());
     let all = include_str!("../../tests/cmd/expected/bhist-t.txt");
     let early = include_str!("../../tests/cmd/expected/bhist-T.txt");

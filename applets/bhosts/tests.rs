@@ -32,12 +32,12 @@ fn show(words: &[&str]) -> String {
 }
 
 #[test]
-fn the_default_table() {
+fn bhosts_shows_the_default_table() {
     assert_eq!(show(&[]), include_str!("../../tests/cmd/expected/bhosts.txt"));
 }
 
 #[test]
-fn the_wide_table() {
+fn bhosts_w_shows_the_wide_table() {
     assert_eq!(show(&["-w"]), include_str!("../../tests/cmd/expected/bhosts-w.txt"));
 }
 
@@ -68,7 +68,7 @@ fn a_host_at_length() {
 }
 
 #[test]
-fn integers_for_scripts() {
+fn bhosts_o_shows_integers_for_scripts() {
     let got = show(&["-noheader", "-o", "hname max ng"]);
     assert_eq!(got.lines().next(), Some("hosta 16 0"));
     assert_eq!(got.lines().nth(2), Some("hostc - 0"));
@@ -84,7 +84,7 @@ fn json_says_why_a_host_is_closed() {
 }
 
 #[test]
-fn what_is_asked() {
+fn options_of_bhosts_go_into_the_request() {
     let args: Vec<std::ffi::OsString> =
         ["-R", "select[fs]", "hg1", "vm"].iter().map(std::ffi::OsString::from).collect();
     let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
@@ -103,7 +103,7 @@ fn what_is_asked() {
 }
 
 #[test]
-fn what_no_host_has_is_a_dash() {
+fn values_that_a_host_lacks_are_dashes() {
     assert_eq!(show(&["-rc"]), include_str!("../../tests/cmd/expected/bhosts-rc.txt"));
     assert_eq!(show(&["-gpu"]), include_str!("../../tests/cmd/expected/bhosts-gpu.txt"));
     assert_eq!(show(&["-attr"]), include_str!("../../tests/cmd/expected/bhosts-attr.txt"));
@@ -111,7 +111,7 @@ fn what_no_host_has_is_a_dash() {
 }
 
 #[test]
-fn what_hosts_are_made_of() {
+fn bhosts_aff_shows_the_topology_of_hosts() {
     use lsf::proto::lim::HostFacts;
     let facts =
         HostFacts { max_mem: 16_000, nprocs: 1, ncores: 2, nthreads: 1, ..HostFacts::default() };
@@ -145,7 +145,7 @@ fn names_of_64_characters() {
 }
 
 #[test]
-fn shared_resources() {
+fn bhosts_s_shows_shared_resources() {
     use lsf::proto::lim::SharedRow;
     let row = |name: &str, value: &str, hosts: &[&str]| SharedRow {
         name: name.into(),

@@ -147,7 +147,7 @@ fn sizes_take_the_unit_that_is_asked_for() {
 }
 
 #[test]
-fn times_of_fields() {
+fn time_fields_have_the_form_of_the_site() {
     let show = |words: &[&str], site: &[(&str, &str)], job: usize, format: &str| {
         let words = [words, &["-a", "-noheader", "-o", format]].concat();
         call(&words, site, &jobs()[job..=job]).0

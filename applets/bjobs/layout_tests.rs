@@ -22,7 +22,7 @@ fn check(cases: &[Case]) {
 }
 
 #[test]
-fn how_long_jobs_will_run() {
+fn remaining_run_times_are_shown() {
     let run = |job: u32, more: Value| {
         let mut j = json!({"Job": job, "Stat": "RUN", "ExecHosts": [["hosta", 1]],
             "StartTime": T - 600, "RunTime": 600});
@@ -142,7 +142,7 @@ fn rows_are_looked_at_before_they_are_shown() {
 }
 
 #[test]
-fn what_nothing_is_configured_for() {
+fn options_without_a_subject_say_that_no_job_was_found() {
     let jobs = [json!({}), json!({"Job": 102, "Stat": "PSUSP", "Name": "a_long_sim.sh"})];
     check(&[
         (&["-aps"], &[], &jobs, expected!("aps")),
@@ -163,7 +163,7 @@ fn what_nothing_is_configured_for() {
 }
 
 #[test]
-fn times_and_factors() {
+fn run_limits_count_in_the_factor_of_the_host() {
     let job = [json!({"Stat": "RUN", "StartTime": T, "RunTime": 3725, "CpuUsed": 100.0,
         "Utime": 90.0, "PendTime": 60, "Limits": {"run": 7200}, "HostFactor": 3.0,
         "ExecHosts": [["hosta", 2]], "Extra": {"We": "90", "ptl": "7200"}})];
@@ -203,7 +203,7 @@ fn hundred_hosts() -> Value {
 }
 
 #[test]
-fn every_state() {
+fn every_job_state_is_shown_in_its_column() {
     const STATES: [&str; 11] = [
         "PEND", "PSUSP", "RUN", "USUSP", "SSUSP", "DONE", "EXIT", "WAIT", "PROV", "UNKWN", "ZOMBI",
     ];
@@ -240,7 +240,7 @@ fn wide_names_are_cut_unless_wide() {
 }
 
 #[test]
-fn a_hundred_hosts() {
+fn hosts_of_a_large_job_are_condensed() {
     let job = [json!({"Stat": "RUN", "ExecHosts": hundred_hosts(), "StartTime": T + 1,
         "MinSlots": 1600, "MaxSlots": 1600, "ExecHome": "/home/alice",
         "ExecCwd": "/home/alice/w"})];
@@ -300,7 +300,7 @@ fn elements_and_long_numbers() {
 }
 
 #[test]
-fn custom_and_json() {
+fn custom_fields_and_json_show_the_same_jobs() {
     let jobs = [
         json!({"Stat": "RUN", "ExecHosts": [["hosta", 4], ["hostb", 1]], "Name": "a \"b\""}),
         json!({"Job": 102}),
@@ -335,7 +335,7 @@ fn every_field_of_the_manual() {
 
 /// The layout that LSF prints; two slots on one host are `2*vm` with -w, as LSF 10.1 has it.
 #[test]
-fn the_sample() {
+fn sample_of_the_documentation_is_shown_alike() {
     let job =
         |id: u32, stat: &str, queue: &str, host: &str, slots: u32, name: &str, minute: i64| {
             let hosts = if host.is_empty() { json!([]) } else { json!([[host, slots]]) };

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_logs_hold_of_jobs_that_are_gone() {
+    fn cleaned_jobs_are_found_in_the_logs() {
         let dir = std::env::temp_dir().join(format!("lsf-bjobs-past-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         logs(&dir);

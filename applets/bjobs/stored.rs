@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_each() {
+    fn each_variable_is_printed_on_its_line() {
         let env = b"A=1\0B=\x1b[1m\0";
         assert_eq!(lines(env, 0, false), b"A=1\nB=\x1b[1m\n");
         assert_eq!(lines(env, 0, true), b"A=1\nB=?[1m\n");

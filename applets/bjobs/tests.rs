@@ -89,13 +89,13 @@ fn table(kind: TableKind, s: &Show, jobs: &[Value]) -> String {
 }
 
 #[test]
-fn the_default_table() {
+fn bjobs_shows_the_default_table() {
     let want = include_str!("../../tests/cmd/expected/bjobs.txt");
     assert_eq!(table(TableKind::Plain, &show(), &zoo()), want);
 }
 
 #[test]
-fn the_wide_table() {
+fn bjobs_w_shows_the_wide_table() {
     let want = include_str!("../../tests/cmd/expected/bjobs-w.txt");
     assert_eq!(table(TableKind::Plain, &Show { wide: true, ..show() }, &zoo()), want);
 }
@@ -165,7 +165,7 @@ fn usage_columns_are_never_blank() {
 }
 
 #[test]
-fn array_summaries() {
+fn bjobs_a_shows_sums_of_arrays() {
     let want = include_str!("../../tests/cmd/expected/bjobs-A.txt");
     let jobs = [
         json!({"GivenName": "t[1-5]", "Counters": [5, 1, 2, 1, 1, 0, 0, 0]}),
@@ -176,7 +176,7 @@ fn array_summaries() {
 }
 
 #[test]
-fn slot_sums() {
+fn bjobs_sum_adds_up_slots() {
     let cols = Cols::new(&Sum::COLS);
     let mut sum = Sum::default();
     each_row(&slice(&cols, &base(), &zoo()), &cols, |r| sum.add(&r)).unwrap();
@@ -223,7 +223,7 @@ fn a_running_job_unwrapped() {
 }
 
 #[test]
-fn what_could_not_be_done_as_asked() {
+fn bjobs_l_shows_the_note_of_the_execution_host() {
     let mut job = running();
     job["ExecNote"] = json!("current \u{1b}x; </tmp> is used");
     let s = Show { unwrapped: true, ..show() };
@@ -233,7 +233,7 @@ fn what_could_not_be_done_as_asked() {
 }
 
 #[test]
-fn the_wording_of_tasks() {
+fn tasks_are_worded_as_the_site_says() {
     let s = Show { unwrapped: true, hpc: true, ..show() };
     let got = long_of(&s, running());
     assert!(got.contains(", 4 Task(s), Requested"), "{got}");
@@ -260,7 +260,7 @@ fn a_pending_job_with_every_option() {
 }
 
 #[test]
-fn what_was_submitted_and_expected() {
+fn bjobs_l_shows_the_submission_and_its_estimates() {
     let s = Show { unwrapped: true, ..show() };
     let submitted = |more: Value| {
         let got = long_of(&s, more);
@@ -307,7 +307,7 @@ fn what_was_submitted_and_expected() {
 }
 
 #[test]
-fn who_runs_a_job_and_what_would_stop_it() {
+fn bjobs_l_shows_the_execution_user_and_external_thresholds() {
     let run = |more: Value| {
         let mut j = json!({"Stat": "RUN", "ExecHosts": [["hosta", 1]], "StartTime": T,
             "ExecHome": "/home/b", "ExecCwd": "/w"});
@@ -397,7 +397,7 @@ fn a_suspended_job_says_why() {
 /// The layout is that of published output of LSF 10.1 (a bug report on a pending job, and one on
 /// a running job of six tasks).
 #[test]
-fn how_long_a_job_waited() {
+fn waiting_time_of_a_job_is_shown() {
     let pend = json!({"PendTime": 5, "IneligibleTime": 0, "PendReasons": [[1, 0, []]]});
     let got = long_of(&show(), pend);
     let want = "\n PENDING REASONS:\n New job is waiting for scheduling;\n\n\n \
@@ -511,7 +511,7 @@ fn known_and_unknown_jobs_in_one_call() {
 }
 
 #[test]
-fn custom_listings() {
+fn bjobs_o_shows_the_given_fields() {
     let jobs = [
         json!({}),
         json!({"Job": 102, "Stat": "RUN", "ExecHosts": [["h1", 4]],
@@ -536,7 +536,7 @@ fn custom_listings() {
 }
 
 #[test]
-fn json_listings() {
+fn bjobs_json_shows_records() {
     let read = |words: &[&str], jobs: &[Value]| {
         let (out, err, code) = call(words, &[], jobs);
         assert_eq!(err, "");
@@ -604,7 +604,7 @@ fn only_the_columns_shown_are_asked_for() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_options_are_refused() {
     let said = call(&["-bucket"], &[], &[]);
     assert_eq!(said, (String::new(), "bjobs: option -bucket is not supported yet\n".into(), 255));
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");

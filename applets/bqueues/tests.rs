@@ -51,12 +51,12 @@ fn render(wide: bool) -> String {
 }
 
 #[test]
-fn the_default_table() {
+fn bqueues_shows_the_default_table() {
     assert_eq!(render(false), include_str!("../../tests/cmd/expected/bqueues.txt"));
 }
 
 #[test]
-fn the_wide_table() {
+fn bqueues_w_shows_the_wide_table() {
     assert_eq!(render(true), include_str!("../../tests/cmd/expected/bqueues-w.txt"));
 }
 
@@ -153,7 +153,7 @@ fn call(words: &[&str]) -> super::Call {
 }
 
 #[test]
-fn custom_listings() {
+fn bqueues_o_shows_the_given_fields() {
     let mut rows = zoo();
     rows[1].params = params(&[("RUNLIMIT", "60 24:00"), ("PROCLIMIT", "1 2 4")]);
     rows.truncate(2);
@@ -177,7 +177,7 @@ fn custom_listings() {
 }
 
 #[test]
-fn what_is_asked() {
+fn options_of_bqueues_go_into_the_request() {
     let c = call(&["-u", "alice", "-m", "hosta", "-w", "normal", "night"]);
     let lsf::proto::client::ClientMsg::Queues { names, user, host } = c.request() else { panic!() };
     assert_eq!(
@@ -187,7 +187,7 @@ fn what_is_asked() {
 }
 
 #[test]
-fn as_json() {
+fn bqueues_json_shows_records() {
     let words = ["-json", "-alloc", "-o", "qname stat njobs max runlimit"];
     let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
     let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
@@ -197,7 +197,7 @@ fn as_json() {
 
 /// The lines that a queue has for what lsb.queues says of it.
 #[test]
-fn what_else_a_queue_says() {
+fn bqueues_l_shows_further_parameters() {
     let params = [
         ("FAIRSHARE", "USER_SHARES[[user1, 10] [grp@,3] [default,1]]"),
         ("PREEMPTION", "PREEMPTIVE[low] PREEMPTABLE[high]"),

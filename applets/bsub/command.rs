@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept() {
+    fn bytes_of_a_command_are_kept() {
         assert_eq!(text(&[&b"a\xff"[..], b"b \xfe"]), b"a\xff \"b \xfe\"");
     }
 }

@@ -259,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn quotes_keep_commas() {
+    fn quoted_commas_do_not_separate_variables() {
         assert_eq!(sent(&["X='a, b',Y=\"c,d\",Z=e=f"], &[]), ["X=a, b", "Y=c,d", "Z=e=f"]);
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn malformed_variable_name_is_refused() {
         for bad in ["~", "=x", "a b", "~ x y"] {
             let e = EnvAsk::parse(&[bad.to_string()]).unwrap_err();
             assert_eq!(e.to_string(), format!("{bad}: Bad argument for option -env"));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_kept() {
+    fn bytes_of_the_environment_are_kept() {
         let v = vec![(b"N\xff".to_vec(), b"\xfe\n".to_vec()), (b"E".to_vec(), vec![])];
         assert_eq!(packed(&EnvAsk::parse(&[]).unwrap().apply(&v)), b"N\xff=\xfe\n\0E=\0");
     }

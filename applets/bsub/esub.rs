@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_have_arguments() {
+    fn names_of_esubs_have_arguments() {
         let of = names(" a  b(x, y z) c() ");
         let args = |n: usize| of[n].1.join("|");
         assert_eq!((of.len(), of[1].0.as_str()), (3, "b"));
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_changed() {
+    fn values_shown_to_esub_can_be_changed() {
         let mut spec = JobSpec {
             queue: "night".into(),
             min_slots: 2,

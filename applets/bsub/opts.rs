@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_acts_on_is_named() {
+    fn options_without_effect_are_named() {
         let opts = read(&["-I", "-gpu", "-", "-ar", "cmd"]);
         assert_eq!(opts.refused(), Some("-I"));
         assert_eq!(opts.ignored(), ["-gpu"]);

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_stays_as_typed() {
+    fn single_requirement_stays_as_typed() {
         assert_eq!(joined(&[" mem>10  order[ut] "]).unwrap(), "mem>10  order[ut]");
     }
 

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_escapes() {
+    fn quotes_and_escapes_of_script_lines_are_read() {
         assert_eq!(
             words(r#"a\ b "c \" \x" 'd "e"' "" x#y"#).unwrap(),
             ["a b", r#"c " \x"#, r#"d "e""#, "", "x#y"]

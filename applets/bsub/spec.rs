@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_submission() {
+    fn submission_without_options_has_the_defaults() {
         let spec = with(|_| ()).unwrap();
         assert_eq!((spec.min_slots, spec.max_slots, spec.options), (0, 0, 0));
         assert_eq!(spec.cwd, ByteStr::from("/home/u/w"));
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_of_the_environment() {
+    fn environment_gives_defaults_of_a_submission() {
         let mut facts = facts();
         (facts.default_queue, facts.default_project) = ("night".into(), "p".into());
         let spec = build(&BsubOpts::default(), &facts).unwrap();

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_add_up() {
+    fn rows_of_the_elements_add_up_to_the_end() {
         let cols = Cols::new(&[Col::ExecHosts, Col::ExitCode, Col::StartTime]);
         let end = |rows: &str| {
             let mut seen = Seen::default();

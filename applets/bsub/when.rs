@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused() {
+    fn malformed_time_is_refused() {
         let bad = [
             "25:00",
             "99",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_the_clock() {
+    fn times_are_right_when_the_clock_changes() {
         let zone = "CET-1CEST,M3.5.0,M10.5.0/3";
         let gap = at("2:30", "2026-03-29T00:10:00", zone).unwrap();
         assert_eq!(gap, "2026-03-29T03:00:00");

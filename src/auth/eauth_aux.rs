@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beside_is_private_bounded_and_removed() {
+    fn auxiliary_files_are_private_bounded_and_removed() {
         let beside = EauthAux::make().unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
         let modes = (mode(&beside.dir), mode(&beside.data()), mode(&beside.status()));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_travels_is_bounded_whatever_it_holds() {
+    fn auxiliary_data_on_the_wire_are_bounded() {
         let most = vec![1; MAX_AUX];
         assert!(unpack(&pack(&most)) == Ok(most.clone()));
         assert!(pack(&most).len() + (16 << 10) < crate::proto::frame::MAX_FRAME_EAUTH);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_left_behind_is_swept() {
+    fn auxiliary_files_of_a_dead_process_are_removed() {
         let top = std::env::temp_dir().join(format!("lsf-beside-{}", std::process::id()));
         let mine = format!("lsf-eauth.{}.", euid());
         // No process can have it: above the kernel's highest.

@@ -143,7 +143,7 @@ fn a_site_s_eauth_is_kept_and_asked_in_the_documented_way() {
 }
 
 #[test]
-fn one_that_dies_is_started_again_and_one_that_hangs_is_given_up() {
+fn eauth_that_dies_is_started_again_and_one_that_hangs_is_given_up() {
     let script = "echo start >> $L\nread -r line; case $line in *hang*) exec sleep 60;; esac\n\
                   echo 1\n";
     let (dir, mut server) = site("dies", script);
@@ -162,7 +162,7 @@ fn one_that_dies_is_started_again_and_one_that_hangs_is_given_up() {
 }
 
 #[test]
-fn what_is_not_an_answer_lets_nobody_in() {
+fn malformed_answer_of_eauth_admits_nobody() {
     for script in [
         "while read -r line; do echo yes; done",
         "exit 1",
@@ -188,7 +188,7 @@ fn what_is_not_an_answer_lets_nobody_in() {
 }
 
 #[test]
-fn what_is_beside_a_question_is_there_before_it_and_gone_after() {
+fn auxiliary_files_exist_during_a_question_alone() {
     let script = "D=$LSF_EAUTH_AUX_DATA S=$LSF_EAUTH_AUX_STATUS\n\
                   echo \"$LSF_EAUTH_AUX_PASS $(stat -c %a $D $S \"${D%/*}\" | xargs) $D\" >> $L\n\
                   while read -r line; do case $(cat $D) in\n\

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers() {
+    fn answer_of_an_ident_server_is_read_strictly() {
         let ok = |t: &str| answer(t.as_bytes(), 6193, 23);
         assert_eq!(ok("6193, 23 : USERID : UNIX : stjohns\r\n"), Ok("stjohns".into()));
         assert_eq!(ok("6193,23:USERID:UNIX,US-ASCII:ann\n"), Ok("ann".into()));

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_s_own_eauth_replaces_ours() {
+    fn eauth_of_the_site_replaces_the_built_in_one() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = std::env::temp_dir().join(format!("lsf-ways-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_forms() {
+    fn time_has_three_documented_forms() {
         let c = Clock::utc();
         let (mut a, mut b, mut s) = (String::new(), String::new(), String::new());
         // 2026-11-20 09:30:13 UTC, and a day below ten.

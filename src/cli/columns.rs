@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn without_widths_one_separator_and_no_padding() {
+    fn columns_without_widths_have_one_separator_and_no_padding() {
         assert_eq!(shown("jobid stat"), "JOBID STAT\n101 RUN\n");
         assert_eq!(
             shown("  ID   %Complete Name "),
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_in_units() {
+    fn size_is_shown_in_the_unit_of_the_format() {
         for (kb, unit, want) in [
             (3_670_016, 'G', "3.5G"),
             (10 << 10, 'G', "0.01G"),
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_format() {
+    fn malformed_format_is_refused() {
         assert_eq!(refused("jobid foo"), "<foo> in the format string is not a valid field name.");
         assert_eq!(refused("\x1b[1m"), "<?[1m> in the format string is not a valid field name.");
         for bad in ["jobid:x", "jobid:0", "jobid:4097", "jobid:1:q", "jobid:--1", "jobid:1:KK"] {
@@ -515,7 +515,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_format_panics(text in "\\PC{0,30}|(id|stat|name|[:' \"=-]|delimiter|[0-9]){0,9}") {
+        fn any_format_is_read_without_panic(
+            text in "\\PC{0,30}|(id|stat|name|[:' \"=-]|delimiter|[0-9]){0,9}",
+        ) {
             if let Ok(f) = Format::parse(&text, &ExampleFields) {
                 let mut out = String::new();
                 f.row(&mut out, &ExampleFields, |o, c| o.push_str(VALUES[c.field]));
@@ -523,7 +525,7 @@ mod tests {
         }
 
         #[test]
-        fn json_is_json(value in any::<String>()) {
+        fn any_value_gives_valid_json(value in any::<String>()) {
             let mut json = Json::new("bjobs", "JOBS");
             json.pairs(&[("K", &value)]);
             let read: serde_json::Value = serde_json::from_str(&json.finish()).unwrap();

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_lshosts() {
+    fn lshosts_o_shows_fields_with_units_and_widths() {
         let shown = |text: &str| HostFields::of_lshosts().show(text, None, &hosts()).unwrap();
         let units = shown("maxmem::G maxmem:9:KB maxmem::T maxmem maxswp::S delimiter=,");
         assert_eq!(units.lines().nth(1), Some("23.55G,24683520K,0.03T ,24105M,-     "), "{units}");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_of_lsload() {
+    fn lsload_o_shows_fields_and_json() {
         let fields = HostFields::of_lsload(vec!["lic".into()], Queue::Raw);
         let text = fields.show("HOST_NAME status mem lic delimiter=';'", None, &hosts()).unwrap();
         assert_eq!(text, "HOST_NAME;STATUS;MEM;LIC\nhosta;ok;2G;7\nhostb;unavail;-;-\n");

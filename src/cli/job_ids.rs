@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form() {
+    fn job_ids_are_read_in_every_form() {
         let got = read(&["12", "7[1-4, 9]", "3 4", "0"]).unwrap();
         assert!(got.all);
         let want = [
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_named() {
+    fn malformed_job_id_is_named() {
         assert_eq!(read(&["1", "abc"]).unwrap_err(), "abc: Illegal job ID.");
         assert_eq!(read(&[""]).unwrap_err(), ": Illegal job ID.");
         assert_eq!(read(&["5[0]"]).unwrap_err(), "5[0]: Illegal job ID.");

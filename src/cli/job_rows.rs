@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_an_error() {
+    fn malformed_table_of_jobs_is_an_error() {
         let cols = Cols::new(&[Col::Job]);
         for bad in ["{}", "[1]", "[[1,2]]", "[[]]", "[[1]]x", "[[1]", r#"[[{"b64":"!"}]]"#] {
             assert!(each_row(bad, &cols, |_| ()).is_err(), "{bad}");

@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes() {
+    fn size_is_shown_in_the_unit_that_suits_it() {
         let shown = [0.0, 603.0, 1024.0, 1229.0, 8192.0, 22630.0, 925_900.0, 3_040_870.4].map(size);
         assert_eq!(shown, ["0M", "603M", "1G", "1.2G", "8G", "22.1G", "904G", "2.9T"]);
         assert_eq!([0, 910, 8192, 65741].map(size_fixed), ["0M", "910M", "8.0G", "64.2G"]);
@@ -294,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn numbers() {
+    fn load_value_is_shown_in_few_digits() {
         assert_eq!((cell(0, 0.04), cell(3, 0.983)), ("0.0".into(), "98%".into()));
         assert_eq!((cell(5, 99_999.0), cell(5, 123_456.0)), ("99999".into(), "1e+05".into()));
         assert_eq!((cell(7, 12818.2), cell(4, 12345.6)), ("12818".into(), "1e+04".into()));
     }
 
     #[test]
-    fn status_words() {
+    fn status_of_a_host_is_shown_in_the_words_of_lsf() {
         use status::*;
         for (bits, word) in [
             (0, "ok"),

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn memory_size_is_shown_in_words() {
         let mem = |kb| {
             let mut s = String::new();
             mem_words(&mut s, kb);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_blocks() {
+    fn limit_block_has_the_layout_of_lsf() {
         let mut out = String::new();
         let mut b = LimitBlock { host: "hosta".into(), ..LimitBlock::default() };
         assert!(b.is_empty());
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn threshold_tables() {
+    fn threshold_table_has_the_layout_of_lsf() {
         let mut out = String::new();
         let mut t = vec![(None, None); 11];
         thresholds(&mut out, &[]);

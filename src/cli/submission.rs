@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_below_home() {
+    fn directory_below_home_is_shown_with_home() {
         assert_eq!(cwd_words("/home/a", "/home/a"), "$HOME");
         assert_eq!(cwd_words("/home/a/w", "/home/a/"), "$HOME/w");
         assert_eq!(cwd_words("/home/ab", "/home/a"), "/home/ab");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn ends() {
+    fn end_of_a_job_is_told_in_words() {
         assert_eq!(end_words(true, true, Some(0)), "Done successfully");
         assert_eq!(end_words(false, true, Some(3 << 8)), "Exited with exit code 3");
         assert_eq!(end_words(false, true, Some(9)), "Exited by signal 9");

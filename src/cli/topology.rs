@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn trees() {
+    fn topology_of_a_host_is_shown_as_a_tree() {
         let want = "Host[64.2G] hosta\n    NUMA[0: 64.2G]\n        Socket\n            \
                     core(0 4)\n            core(1 5)\n        Socket\n            \
                     core(2 6)\n            core(3 7)\n";

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words() {
+    fn nearest_names_are_suggested() {
         let names = ["bsub", "bjobs", "bhosts", "bkill", "lshosts", "lsload"];
         assert_eq!(nearest("bjosb", names), ["bjobs"]);
         assert_eq!(nearest("bhost", names), ["bhosts"]);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_addresses() {
+    fn address_range_contains_its_addresses_alone() {
         let has = |ranges: &str, addr: &str| AddrRanges::parse(ranges).unwrap().contains(ip(addr));
         assert!(has("10.1.2.3", "10.1.2.3") && !has("10.1.2.3", "10.1.2.4"));
         assert!(has("100", "100.9.8.7") && !has("100", "101.9.8.7"));

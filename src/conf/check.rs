@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_of_hosts() {
+    fn host_pattern_matches_its_hosts_alone() {
         let yes = [
             ("host*", "host12"),
             ("HOST*", "host"),

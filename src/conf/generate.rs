@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_refused() {
+    fn path_that_lsf_conf_cannot_hold_is_refused() {
         let fault = |f: fn(&mut SitePlan)| {
             let mut spec = SitePlan::personal("/t", "u", 1);
             f(&mut spec);

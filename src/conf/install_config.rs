@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classic_keywords() {
+    fn classic_keywords_of_install_config_are_read() {
         let (plan, told) = read(GOOD);
         assert_eq!(told, Vec::<String>::new());
         let plan = plan.unwrap();

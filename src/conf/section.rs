@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn task_limits_rise() {
+    fn task_limits_must_rise_to_be_accepted() {
         let tasks = |text: &str| {
             let mut diags = Diags::new();
             let raw = value(text);
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_objects() {
+    fn object_names_with_special_characters_are_refused() {
         for good in ["q", "night_2", "a-b.c", "DOM\\user", &"x".repeat(MAX_NAME)] {
             assert_eq!(name_fault(good), None, "{good}");
         }

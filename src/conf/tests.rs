@@ -102,7 +102,7 @@ fn limits_of_a_user_are_read() {
 }
 
 #[test]
-fn queues_of_the_example() {
+fn queues_of_the_example_have_their_values() {
     let conf = example();
     let urgent = conf.queue("urgent").unwrap();
     assert_eq!((urgent.qjob_limit, urgent.ujob_limit), (Some(8), Some(2)));
@@ -121,7 +121,7 @@ fn queues_of_the_example() {
 }
 
 #[test]
-fn hosts_of_a_queue() {
+fn hosts_of_a_queue_are_those_of_its_list() {
     let hosts = |value: &str| -> Vec<String> {
         let mut files = site();
         let to = format!("HOSTS = {value}\nNICE           = 20");
@@ -427,7 +427,9 @@ proptest! {
     })]
 
     #[test]
-    fn no_spoiled_file_panics(spoils in proptest::collection::vec(spoiled(), 1..6)) {
+    fn any_spoiled_file_is_read_without_panic(
+        spoils in proptest::collection::vec(spoiled(), 1..6),
+    ) {
         let mut files = site();
         let paths = files.paths();
         for (which, at, piece) in spoils {
@@ -445,7 +447,9 @@ proptest! {
     }
 
     #[test]
-    fn no_garbage_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_of_a_file_are_read_without_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+    ) {
         for path in site().paths() {
             let mut files = site();
             files.put(&path, &bytes);
@@ -488,7 +492,7 @@ fn every_branch_is_checked_whatever_the_time_is() {
 }
 
 #[test]
-fn what_becomes_of_conditions_is_read() {
+fn conditions_of_queues_are_read() {
     let read = |lines: &str| {
         let mut files = site();
         let text = format!("{lines}\nEnd Parameters");

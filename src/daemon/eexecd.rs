@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn it_gets_the_data_and_only_such_variables_as_cannot_lead_it_astray() {
+    fn eexec_gets_the_data_and_only_harmless_variables() {
         let p = program("#!/bin/sh\n{ cat; env; pwd; } > DIR/said\n", 0o755);
         let env = [
             ("LSB_X", "one"),

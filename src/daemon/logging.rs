@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_have_levels() {
+    fn log_mask_sets_the_level() {
         assert_eq!(level("LOG_ERR"), LevelFilter::Error);
         assert_eq!(level("LOG_WARNING"), LevelFilter::Warn);
         assert_eq!(level("log_info"), LevelFilter::Info);

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interpreters() {
+    fn interpreter_of_a_script_is_its_first_line() {
         let of = |s: &str| -> Vec<String> {
             let words = interpreter(s.as_bytes());
             words.iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect()

@@ -179,7 +179,7 @@ fn a_daemon_hears_of_its_own_tasks() {
 }
 
 #[test]
-fn uids_are_refused() {
+fn starts_as_other_uids_are_refused() {
     let refused = |own: u32, personal: bool, uid: u32| {
         let mut r = Rig::new(conf(own, personal), vec![]);
         r.step(at(0), Input::Start);
@@ -390,7 +390,7 @@ fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again
 }
 
 #[test]
-fn what_was_stopped_by_hand_stays_so_until_the_next_orderly_start() {
+fn daemon_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     let mut r = Rig::new(conf(1000, false), vec![]);
     r.connect();
     r.step(at(1), Input::Start);

@@ -95,7 +95,7 @@ fn a_very_wide_job_has_no_lsb_hosts() {
 }
 
 #[test]
-fn patterns() {
+fn job_and_index_numbers_replace_their_patterns() {
     assert_eq!(expand(b"a%J-%I.%x%", 12, 3), b"a12-3.%x%");
     assert_eq!(expand(b"%%J", 12, 0), b"%12");
 }
@@ -176,7 +176,7 @@ fn a_cwd_that_must_exist() {
 }
 
 #[test]
-fn what_runs_beside_a_job_has_its_order() {
+fn hooks_of_a_job_run_in_their_order() {
     let mut o = order();
     (o.pre_exec, o.post_exec) = ("q1".into(), "q2".into());
     Arc::make_mut(&mut o.spec).from_host = "s".into();
@@ -205,7 +205,7 @@ fn what_runs_beside_a_job_has_its_order() {
 }
 
 #[test]
-fn what_esub_printed_is_for_eexec_and_not_for_the_job() {
+fn output_of_esub_reaches_eexec_and_not_the_job() {
     let data = crate::model::bytes::b64_encode(b"a\0b\n");
     let env = format!("A=1\0LSB_EEXEC_DATA={data}\0B=2\0");
     let site = HostEnvironment { eexec: "/srv/eexec".into(), ..HostEnvironment::default() };

@@ -385,7 +385,7 @@ The output (if any) is above this job summary.
 ";
 
     #[test]
-    fn the_whole_text() {
+    fn report_has_the_documented_text() {
         let hosts = [("hosta".into(), 4), ("hostb".into(), 4)];
         assert_eq!(sample(&hosts).text(&TimeZone::UTC), EXPECTED);
     }
@@ -433,7 +433,7 @@ The output (if any) is above this job summary.
     }
 
     #[test]
-    fn results() {
+    fn result_of_a_job_names_its_end_and_reason() {
         let of = result_of;
         assert_eq!(of(End::Status(0x300), 0), "Exited||Exited with exit code 3.");
         assert_eq!(

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_interval() {
+    fn malformed_interval_is_refused() {
         for bad in [
             "", ",", "x", "8,1", "32", "2/30", "13/1/1/1", "25:00", "1:60", ".-", ".-x", "1,2,3",
             "/", ":", "-1", "3//12:00", "99999",

@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn job_ids() {
+    fn job_ids_are_read_with_their_elements() {
         assert_eq!(JobIdSpec::parse("0").unwrap(), JobIdSpec::All);
         assert_eq!(JobIdSpec::parse("123").unwrap(), JobIdSpec::Job(123));
         let JobIdSpec::Elements(123, l) = JobIdSpec::parse("123[1-4,6,8-20:2]").unwrap() else {
@@ -472,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC{0,40}|[x0-9\\[\\],:%-]{0,30}") {
+        fn any_job_name_is_read_without_panic(text in "\\PC{0,40}|[x0-9\\[\\],:%-]{0,30}") {
             if let Ok(n) = JobName::parse(&text) {
                 prop_assert_eq!(JobName::parse(&n.to_string()).unwrap(), n);
             }

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window() {
+    fn malformed_window_is_refused() {
         for bad in [
             "8",
             "8-",
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_change() {
+    fn next_change_of_a_window_is_found() {
         assert_eq!(w("8-18").until_change(2, 7 * 60), Some(60));
         assert_eq!(w("8-18").until_change(2, 8 * 60), Some(600));
         assert_eq!(w("8-18").until_change(6, 18 * 60), Some(14 * 60));
@@ -265,7 +265,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC{0,30}|[0-9: -]{0,30}") {
+        fn any_window_is_read_without_panic(text in "\\PC{0,30}|[0-9: -]{0,30}") {
             let _ = Windows::parse(&text);
         }
     }

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_is_told_once() {
+    fn lasting_difference_of_copies_is_logged_once() {
         let ours = copies(&[("a", "1"), ("b", "2"), ("c", "")]);
         let mut d = Differences::default();
         let none = (Vec::new(), Vec::new());

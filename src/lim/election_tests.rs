@@ -82,7 +82,7 @@ fn silence_by_the_documented_formula_and_its_defaults() {
 }
 
 #[test]
-fn without_steps_candidates_still_come_one_after_the_other() {
+fn candidates_come_one_after_the_other_without_steps() {
     // as `lsf up` writes it: 1 x 5 s, then a question of 2 s
     for (host, secs) in [("h2.eng", 7), ("h3", 8)] {
         let mut base = base("");

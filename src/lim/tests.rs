@@ -186,7 +186,7 @@ fn a_reading_is_kept_under_the_sender_alone() {
 }
 
 #[test]
-fn questions() {
+fn lim_answers_questions_about_hosts() {
     let mut lim = master();
     let out = ask(&mut lim, USER, LimMsg::Hosts { hosts: vec!["H2".into(), "h2".into()] });
     assert_eq!(pushed(&out), [(USER, "h2".into(), status::UNAVAIL)]);

@@ -29,7 +29,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_the_standard_one(list in prop::collection::vec((0u8..9, any::<u16>()), 0..60)) {
+        fn sort_gives_the_order_of_the_standard_one(
+            list in prop::collection::vec((0u8..9, any::<u16>()), 0..60),
+        ) {
             let mut want = list.clone();
             want.sort_by_key(|x| x.0);
             let mut got = list;

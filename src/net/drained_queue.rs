@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_first_is_served_first_and_nobody_waits_for_long() {
+    fn connections_are_served_in_order_and_none_waits_long() {
         let mut queue = DrainedQueue::default();
         let serve = |queue: &mut DrainedQueue, now: u64| {
             let conn = queue.take(now);

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_would_tell_is_cut_to_what_is_taken() {
+    fn report_of_a_host_is_cut_to_the_caps() {
         let long = "/\u{fffd}".repeat(40_000);
         let task = TaskState {
             exec_cwd: long.clone(),

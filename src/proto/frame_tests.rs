@@ -221,7 +221,7 @@ fn keys_are_never_printed() {
 
 /// Messages of a newer peer that this version does not know.
 #[test]
-fn what_is_to_come_is_passed_over_or_named() {
+fn future_kinds_of_frames_are_passed_over_or_named() {
     let (k, side) = (key(7), Side::Server);
     let hear = |body: &serde_json::Value| {
         let mut out = Vec::new();

@@ -191,7 +191,7 @@ fn the_end_is_told_after_all_output_and_accounted() {
 }
 
 #[test]
-fn what_no_command_waits_for_is_hung_up_and_killed() {
+fn task_without_its_command_is_hung_up_and_killed() {
     let mut r = Rig::new(conf());
     r.run(ANN);
     assert_eq!(asked(&r.step(Input::Closed { conn: ANN })), ["drop", "hup", "signal"]);

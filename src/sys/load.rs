@@ -346,7 +346,7 @@ mod tests {
         model name\t: Intel(R) Xeon(R) CPU E5 @ 2.80GHz\nbogomips\t: 5586.87\n";
 
     #[test]
-    fn processors_cores_threads() {
+    fn cpuinfo_gives_processors_cores_and_threads() {
         let cpus: String = (0..8)
             .map(|i| {
                 CPU.replace("processor\t: 0", &format!("processor\t: {i}"))
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn counters() {
+    fn counters_of_proc_are_read() {
         assert_eq!(runnable("3.44 3.01 1.81 3/96 24108\n"), 2.0);
         assert_eq!(runnable(""), 0.0);
         assert_eq!(averages("3.44 3.01 1.81 3/96 24108\n"), [3.44, 1.81]);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn users_of_utmp() {
+    fn utmp_gives_the_users_logged_in() {
         let mut data = vec![0u8; 3 * UTMP_RECORD + 5];
         for (i, (kind, user)) in [(7i16, "ann"), (8, "gone"), (7, "bob")].iter().enumerate() {
             let r = &mut data[i * UTMP_RECORD..];

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_the_search() {
+    fn configuration_is_searched_in_the_documented_order() {
         let dir = tree();
         let at = |f: &str| Some(dir.join(f).into_os_string());
         let list = |a: &Around| find_from(a).unwrap().lsf.master_list().join(" ");

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_passwd() {
+    fn malformed_lines_of_passwd_are_ignored() {
         let u = parse_user("ann:x:1000:100:Ann B:/home/ann:/bin/sh\n").unwrap();
         assert_eq!((u.name.as_str(), u.uid, u.gid), ("ann", 1000, 100));
         assert_eq!((u.home.as_str(), u.shell.as_str()), ("/home/ann", "/bin/sh"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn getent_is_bounded() {
+    fn call_of_getent_is_bounded_in_time() {
         if !getent_for("getent_is_bounded") {
             return;
         }

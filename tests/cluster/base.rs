@@ -69,9 +69,9 @@ fn vmstat() -> Option<LoadSample> {
 
 /// ut, pg and io: the same arithmetic over what vmstat counts right before and right after.
 #[test]
-fn rates_are_those_of_vmstat() {
+fn rates_equal_those_of_vmstat() {
     if vmstat().is_none() {
-        return skipped("rates_are_those_of_vmstat: vmstat is wanted");
+        return skipped("rates_equal_those_of_vmstat: vmstat is wanted");
     }
     let mut probe = Probe::new();
     let file = std::env::temp_dir().join(format!("lsf-rates-{}", std::process::id()));
@@ -130,10 +130,10 @@ fn youngest() -> Option<i64> {
 }
 
 #[test]
-fn idle_time_is_that_of_the_terminal_touched_last() {
+fn idle_time_counts_from_the_terminal_used_last() {
     use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
     if ["script", "who", "stat"].iter().any(|t| tool(&[t, "--version"]).is_none()) {
-        return skipped("idle_time_is_that_of_the_terminal_touched_last: script, who and stat");
+        return skipped("idle_time_counts_from_the_terminal_used_last: script, who and stat");
     }
     let mut c = Command::new("script");
     c.args(["-qec", "tty; sleep 60", "/dev/null"]).stdin(Stdio::null());
@@ -162,8 +162,8 @@ fn idle_time_is_that_of_the_terminal_touched_last() {
 }
 
 #[test]
-fn load_figures_are_the_system_s_own() {
-    let name = "load_figures_are_the_system_s_own";
+fn loads_equal_the_figures_of_the_system() {
+    let name = "loads_equal_the_figures_of_the_system";
     let tools = [&["df", "-m", "/tmp"][..], &["free", "-m"], &["uptime"], &["who"]];
     if tools.iter().any(|t| tool(t).is_none()) {
         return skipped(&format!("{name}: df, free, uptime and who are wanted"));

@@ -100,8 +100,8 @@ fn identity(rig: &Rig) -> Identity {
 }
 
 #[test]
-fn five_thousand_hosts_cost_their_master_little() {
-    let name = "five_thousand_hosts_cost_their_master_little";
+fn master_of_five_thousand_hosts_uses_little_time() {
+    let name = "master_of_five_thousand_hosts_uses_little_time";
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
     if most < HOSTS as u64 + 500 {

@@ -16,7 +16,7 @@ fn burner(code: u32) -> String {
 }
 
 #[test]
-fn killed_daemons_do_not_disturb_jobs() {
+fn jobs_go_on_when_daemons_are_killed() {
     let rig = Rig::up("daemons", 1);
     let victims: [&[&str]; 3] = [&["sbatchd"], &["mbatchd"], &["sbatchd", "mbatchd"]];
     for (n, kinds) in victims.iter().enumerate() {
@@ -41,7 +41,7 @@ fn killed_daemons_do_not_disturb_jobs() {
 }
 
 #[test]
-fn the_end_time_is_the_jobs_own() {
+fn end_time_of_a_job_is_exact_though_daemons_were_down() {
     let rig = Rig::up("endtime", 1);
     let job = rig.bsub(&["-o", "/dev/null", "sleep 2; date +%s > end"]);
     wait_for("the job to run", || rig.stat(job) == "RUN");
@@ -57,7 +57,7 @@ fn the_end_time_is_the_jobs_own() {
 }
 
 #[test]
-fn a_lost_launcher_leaves_unknown_ends() {
+fn jobs_of_a_lost_launcher_have_an_unknown_end() {
     let rig = Rig::up("launcher", 1);
     let job = rig.bsub(&["-o", "/dev/null", "sleep 4; echo survived > survived"]);
     let after_end = rig.bsub(&["-w", &format!("ended({job})"), "-o", "/dev/null", "true"]);
@@ -80,7 +80,7 @@ fn a_lost_launcher_leaves_unknown_ends() {
 }
 
 #[test]
-fn an_upgrade_of_the_launcher_loses_nothing() {
+fn jobs_survive_an_upgrade_of_the_launcher() {
     let rig = Rig::up("upgrade", 1);
     let hosts = rig.configdir().join("lsb.hosts");
     let text = std::fs::read_to_string(&hosts).unwrap();
@@ -108,7 +108,7 @@ fn an_upgrade_of_the_launcher_loses_nothing() {
 }
 
 #[test]
-fn a_daemon_is_told_from_what_it_has_just_forked() {
+fn daemon_is_distinguished_from_a_child_it_has_just_forked() {
     let rig = Rig::up("twin", 1);
     let path = rig.path("twin");
     program(&path, "#!/bin/sh\n(while :; do sleep 0.1; done) &\necho $!\nwait\n");

@@ -48,7 +48,7 @@ fn kill_at_points(rig: &Rig, seed: &mut u64) -> usize {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_or_run_twice() {
+fn acknowledged_jobs_run_exactly_once_over_crashes_of_the_master() {
     let mut seed = 0x5eed_0001u64;
     let rig = Rig::up("crash", 2);
     let ran = rig.path("ran");

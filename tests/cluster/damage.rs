@@ -5,7 +5,7 @@ use crate::rig::{Rig, kill, wait_for};
 use std::time::Duration;
 
 #[test]
-fn a_flipped_byte_holds_the_job_until_released() {
+fn job_of_a_damaged_record_is_held_until_released() {
     let rig = Rig::up("damage", 1);
     let first = rig.bsub(&["-H", "-o", "/dev/null", "echo one > one"]);
     let second = rig.bsub(&["-H", "-o", "/dev/null", "echo two > two"]);
@@ -52,7 +52,7 @@ fn a_flipped_byte_holds_the_job_until_released() {
 }
 
 #[test]
-fn a_full_disk_refuses_submissions_and_keeps_the_acknowledged_jobs() {
+fn submissions_on_a_full_disk_are_refused_and_acknowledged_jobs_kept() {
     let rig = Rig::up("full", 1);
     let job = rig.bsub(&["-o", "/dev/null", "sleep 1; exit 5"]);
     wait_for("the job to run", || rig.stat(job) == "RUN");
@@ -74,7 +74,7 @@ fn a_full_disk_refuses_submissions_and_keeps_the_acknowledged_jobs() {
 }
 
 #[test]
-fn a_full_disk_at_the_start_answers_refuses_and_goes_on_by_itself() {
+fn mbatchd_on_a_full_disk_answers_refuses_submissions_and_recovers() {
     let rig = Rig::up("fullstart", 1);
     rig.ready();
     let held = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
@@ -113,7 +113,7 @@ fn behind_its_back(rig: &Rig, change: impl Fn()) {
 }
 
 #[test]
-fn a_log_that_is_gone_or_old_ends_the_start_until_the_administrator_accepts_it() {
+fn start_with_a_missing_or_old_log_fails_until_the_administrator_accepts_it() {
     let rig = Rig::up("notlast", 1);
     rig.ready();
     let first = rig.bsub(&["-H", "-o", "/dev/null", "true"]);

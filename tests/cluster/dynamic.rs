@@ -68,7 +68,7 @@ fn job_on_dyn1(rig: &Rig, file: &str) {
 }
 
 #[test]
-fn a_host_of_the_range_joins_and_another_is_refused() {
+fn host_in_the_address_range_joins_and_another_is_refused() {
     let rig = Rig::up("dynamic", 2);
     open(&rig);
     let _launchers = [boot(&rig, "dyn1"), boot(&rig, "dyn2")];
@@ -144,7 +144,7 @@ fn joins_the_group(rig: &Rig) {
 }
 
 #[test]
-fn res_gets_to_know_hosts_that_were_added() {
+fn res_accepts_hosts_that_were_added() {
     let rig = Rig::up("syncup", 1);
     rig.ready();
     let hosts = rig.read("conf/hosts");

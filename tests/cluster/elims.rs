@@ -161,7 +161,7 @@ impl Drop for Seen {
 }
 
 #[test]
-fn the_sample_elim_reports_on_the_hosts_that_want_it() {
+fn sample_elim_reports_on_the_hosts_of_its_resource() {
     // no `default`: elims on the master for [all], on the first of the list; none on host3
     let map = "myrsc ([all])\npair ([host2 host3])\n";
     let resources = format!("myrsc {NUMERIC}pair {NUMERIC}");
@@ -228,7 +228,7 @@ fn edit(rig: &Rig, file: &str, f: &dyn Fn(String) -> String) {
 }
 
 #[test]
-fn external_indices_are_as_good_as_built_in_ones() {
+fn external_indices_act_like_built_in_ones() {
     let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n\
                      lic Numeric () N (static)\n";
     let map = "tok ([all])\nscr [default]\nlic (3@[all])\n";
@@ -294,7 +294,7 @@ fn external_indices_are_as_good_as_built_in_ones() {
 }
 
 #[test]
-fn conditions_of_queues_and_alternatives_of_rusage_go_by_what_elims_report() {
+fn queue_conditions_and_rusage_alternatives_follow_the_values_of_elims() {
     let resources = "tok Numeric 15 N (shared by all)\nscr Numeric 15 N (a host's own)\n";
     let map = "tok ([all])\nscr [default]\n";
     let rig = cluster("elims5", resources, map, &[("elim", FROM_A_FILE.to_owned())]);
@@ -353,7 +353,7 @@ fn conditions_of_queues_and_alternatives_of_rusage_go_by_what_elims_report() {
 }
 
 #[test]
-fn faults_are_logged_and_concern_nobody_else() {
+fn faults_of_an_elim_are_logged_and_leave_others_alone() {
     let words: String = ["good", "bad", "two", "late"].map(|n| format!("{n} {NUMERIC}")).concat();
     let resources = format!("{words}text String 15 () (test)\nflag Boolean 15 () (test)\n");
     let map = "good [default]\nbad [default]\ntwo [default]\nlate [default]\ntext [default]\n\
@@ -403,8 +403,8 @@ fn faults_are_logged_and_concern_nobody_else() {
 }
 
 #[test]
-fn elims_of_a_site_are_the_administrator_s() {
-    if !Nodes::possible("elims_of_a_site_are_the_administrator_s") {
+fn elims_of_a_site_run_as_the_administrator() {
+    if !Nodes::possible("elims_of_a_site_run_as_the_administrator") {
         return;
     }
     let nodes = installed("elimuser", &["hosta"]);

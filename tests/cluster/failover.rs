@@ -33,7 +33,7 @@ fn kill_all(rig: &Rig, host: &str) {
 }
 
 #[test]
-fn the_next_candidate_takes_over_and_hands_back() {
+fn next_candidate_takes_over_from_a_dead_master_and_hands_back() {
     let rig = Rig::up("failover", 3);
     rig.ready();
     wait_for("all hosts", || {
@@ -166,8 +166,8 @@ fn writers(nodes: &Nodes) -> Vec<&'static str> {
 }
 
 #[test]
-fn each_side_of_a_cut_has_a_master_and_one_alone_the_log() {
-    if !Nodes::possible("each_side_of_a_cut_has_a_master_and_one_alone_the_log") {
+fn partitioned_cluster_has_two_masters_and_one_writer_of_the_log() {
+    if !Nodes::possible("partitioned_cluster_has_two_masters_and_one_writer_of_the_log") {
         return;
     }
     let nodes = cuttable("cut");

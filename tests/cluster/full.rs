@@ -103,16 +103,16 @@ fn fills_and_empties(site: &MultiUserSite, dir: &str) {
 }
 
 #[test]
-fn a_full_log_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
-    if !MultiUserSite::possible("a_full_log_directory_refuses_submissions_over_a_restart") {
+fn submissions_with_a_full_log_directory_are_refused_over_a_restart_without_loss() {
+    if !MultiUserSite::possible("submissions_with_a_full_log_directory_are_refused") {
         return;
     }
     fills_and_empties(&site("fulllog", LOGDIR, "0755"), LOGDIR);
 }
 
 #[test]
-fn a_full_private_directory_refuses_submissions_over_a_restart_and_loses_nothing() {
-    if !MultiUserSite::possible("a_full_private_directory_refuses_submissions_over_a_restart") {
+fn submissions_with_a_full_private_directory_are_refused_over_a_restart_without_loss() {
+    if !MultiUserSite::possible("submissions_with_a_full_private_directory_are_refused") {
         return;
     }
     const INFO: &str = "work/personal/logdir/info";
@@ -142,8 +142,8 @@ impl Drop for Mounted {
 }
 
 #[test]
-fn a_full_directory_of_the_launchers_journal_starts_no_job_and_forgets_none() {
-    let name = "a_full_directory_of_the_launchers_journal_starts_no_job_and_forgets_none";
+fn launcher_with_a_full_journal_directory_starts_no_job_and_forgets_none() {
+    let name = "launcher_with_a_full_journal_directory_starts_no_job_and_forgets_none";
     let rig = Rig::up("fulljournal", 1);
     let mut found = Vec::new();
     find(&rig.dir, "launcher.journal", &mut found);

@@ -74,7 +74,7 @@ fn begin(rig: &Rig, words: &[&str]) -> Child {
 }
 
 #[test]
-fn a_log_that_does_not_get_on_ends_mbatchd_though_its_loop_turns() {
+fn mbatchd_ends_when_its_log_makes_no_progress_though_its_loop_turns() {
     let rig = cluster("hanglog", &[("MBD_HANG_TIME", "3")]);
     let first = rig.bsub(&["-o", "/dev/null", "sleep 1000"]);
     wait_for("the job to run", || rig.stat(first) == "RUN");
@@ -92,7 +92,7 @@ fn a_log_that_does_not_get_on_ends_mbatchd_though_its_loop_turns() {
 }
 
 #[test]
-fn an_idle_mbatchd_before_a_log_that_hangs_is_left_alone() {
+fn idle_mbatchd_survives_a_log_that_hangs() {
     let rig = cluster("hangidle", &[("MBD_HANG_TIME", "1")]);
     let (old, lim) = (mbatchd(&rig), rig.pid("lim", "host2").unwrap());
     rig.write("fault", "hang");
@@ -104,7 +104,7 @@ fn an_idle_mbatchd_before_a_log_that_hangs_is_left_alone() {
 }
 
 #[test]
-fn a_lim_that_hangs_has_the_other_mbatchd_wait_with_one_line() {
+fn mbatchd_waits_with_one_line_while_the_lim_of_another_host_hangs() {
     let rig = cluster("hanglim", &[("MBD_HANG_TIME", "0")]);
     let lim = rig.pid("lim", "host1").unwrap();
     kill(lim, STOP);

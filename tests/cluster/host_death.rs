@@ -66,7 +66,7 @@ impl Drop for Strays {
 }
 
 #[test]
-fn jobs_of_a_host_without_daemons_are_unkwn_or_rerun_and_true_when_it_is_back() {
+fn jobs_of_a_host_without_daemons_are_unkwn_or_rerun_until_it_is_back() {
     let rig = up("hostdeath");
     let (plain, plain_pid) = job(&rig, "plain", &["-m", "host2"]);
     let (killed, killed_pid) = job(&rig, "killed", &["-m", "host2"]);

@@ -28,8 +28,8 @@ fn modes(nodes: &Nodes, rel: &str) -> (u32, u32) {
 }
 
 #[test]
-fn lsfinstall_writes_a_tree_once() {
-    if !Nodes::possible("lsfinstall_writes_a_tree_once") {
+fn lsfinstall_run_again_writes_no_second_tree() {
+    if !Nodes::possible("lsfinstall_run_again_writes_no_second_tree") {
         return;
     }
     let nodes = Nodes::new("tree", &HOSTS[..1]);
@@ -84,8 +84,8 @@ fn lsfinstall_writes_a_tree_once() {
 }
 
 #[test]
-fn the_administrator_can_install_too() {
-    if !Nodes::possible("the_administrator_can_install_too") {
+fn lsfinstall_of_the_administrator_writes_a_tree() {
+    if !Nodes::possible("lsfinstall_of_the_administrator_writes_a_tree") {
         return;
     }
     let nodes = Nodes::new("admtree", &HOSTS[..1]);
@@ -115,8 +115,8 @@ pub fn installed(name: &str, hosts: &[&str]) -> Nodes {
 }
 
 #[test]
-fn hostsetup_names_what_is_amiss_and_installs_the_service() {
-    if !Nodes::possible("hostsetup_names_what_is_amiss_and_installs_the_service") {
+fn hostsetup_names_problems_and_installs_the_service() {
+    if !Nodes::possible("hostsetup_names_problems_and_installs_the_service") {
         return;
     }
     let nodes = installed("setup", &HOSTS);
@@ -216,8 +216,8 @@ fn names(nodes: &Nodes, says: &dyn Fn(&str, &str)) {
 }
 
 #[test]
-fn file_systems_without_locks_are_named() {
-    let name = "file_systems_without_locks_are_named";
+fn hostsetup_names_file_systems_without_locks() {
+    let name = "hostsetup_names_file_systems_without_locks";
     if !Nodes::possible(name) {
         return;
     }
@@ -238,8 +238,8 @@ fn file_systems_without_locks_are_named() {
 }
 
 #[test]
-fn the_service_is_one_that_systemd_takes() {
-    let name = "the_service_is_one_that_systemd_takes";
+fn service_file_passes_the_check_of_systemd() {
+    let name = "service_file_passes_the_check_of_systemd";
     let mut verify = std::process::Command::new("systemd-analyze");
     verify.args(["verify", "--man=no"]);
     let dir = std::env::temp_dir().join(format!("lsf-unit-{}", std::process::id()));

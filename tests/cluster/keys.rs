@@ -113,7 +113,7 @@ fn a_key_that_is_missing_or_not_private_is_named_with_file_and_host() {
 }
 
 #[test]
-fn two_hosts_with_different_keys_are_told_by_both() {
+fn different_keys_of_two_hosts_are_logged_by_both() {
     let rig = two_hosts("keys");
     let (envdir, key) = own_conf(&rig);
     private(&key, &lsf::auth::new_key().unwrap());
@@ -149,7 +149,7 @@ fn daemons(rig: &Rig) -> Vec<u32> {
 }
 
 #[test]
-fn the_key_is_rotated_under_load_and_nobody_notices() {
+fn key_rotation_under_load_fails_no_request() {
     let rig = Rig::up("rotate", 3);
     rig.ready();
     let file = rig.path("conf/lsf.key");
@@ -217,7 +217,7 @@ fn the_key_is_rotated_under_load_and_nobody_notices() {
 }
 
 #[test]
-fn a_client_host_has_authd_and_nothing_else() {
+fn client_host_runs_authd_alone() {
     let rig = Rig::up("client", 2);
     rig.ready();
     assert_eq!(rig.down().code, 0);
@@ -254,7 +254,7 @@ fn a_client_host_has_authd_and_nothing_else() {
 }
 
 #[test]
-fn who_is_refused_by_which_rule_is_in_the_log() {
+fn refused_callers_are_logged_with_the_rule() {
     let rig = Rig::up("rule", 1);
     rig.ready();
     let conf = rig.read("conf/lsf.conf");

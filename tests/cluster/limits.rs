@@ -44,7 +44,7 @@ fn running(rig: &Rig, queue: &str, more: &[&str]) -> usize {
 const HOSTS: &str = "Begin Host\nHOST_NAME MXJ JL/U\ndefault 3 ()\nEnd Host\n";
 
 #[test]
-fn slots_are_limited_as_the_pages_say() {
+fn slots_of_started_jobs_stay_within_the_documented_limits() {
     let rig = Rig::up("limits", 1);
     let queues = [
         queue("q", "QJOB_LIMIT = 2"),
@@ -68,7 +68,7 @@ fn slots_are_limited_as_the_pages_say() {
 }
 
 #[test]
-fn submissions_are_bounded_as_the_pages_say() {
+fn submissions_beyond_the_documented_bounds_are_refused() {
     let rig = Rig::up("bounds", 1);
     let low = "TASKLIMIT = 1 2\nRUNLIMIT = 1 2\nMEMLIMIT = 50\nFILELIMIT = 10";
     let queues = [

@@ -19,8 +19,8 @@ fn copy(from: &Path, to: &Path, top: &str) {
 }
 
 #[test]
-fn another_lsfs_configuration_starts_unchanged() {
-    if !Nodes::possible("another_lsfs_configuration_starts_unchanged") {
+fn configuration_of_another_lsf_starts_unchanged() {
+    if !Nodes::possible("configuration_of_another_lsf_starts_unchanged") {
         return;
     }
     let nodes = Nodes::new("oldsite", &["hosta", "hostb", "hostc"]);

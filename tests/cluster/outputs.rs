@@ -147,8 +147,8 @@ fn output_file_that_its_user_may_not_write_is_refused_and_the_output_mailed() {
 }
 
 #[test]
-fn mail_goes_out_as_its_user() {
-    if !MultiUserSite::possible("mail_goes_out_as_its_user") {
+fn mail_of_a_job_is_sent_as_its_user() {
+    if !MultiUserSite::possible("mail_of_a_job_is_sent_as_its_user") {
         return;
     }
     let site = with_mail("mail");
@@ -253,8 +253,8 @@ fn smtp(listener: TcpListener, took: Arc<Mutex<Vec<String>>>) {
 
 /// A mail program as it is installed on Debian, with a server that takes what it sends.
 #[test]
-fn a_mail_program_of_the_system_sends_it() {
-    let name = "a_mail_program_of_the_system_sends_it";
+fn output_is_mailed_by_a_mail_program_of_the_system() {
+    let name = "output_is_mailed_by_a_mail_program_of_the_system";
     if !Path::new("/usr/bin/msmtp").exists() {
         return super::rig::skipped(&format!("{name}: msmtp is not installed"));
     }

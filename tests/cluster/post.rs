@@ -3,7 +3,7 @@
 use super::rig::{Rig, Said, wait_for};
 
 #[test]
-fn what_ran_after_a_job_is_waited_for_and_told() {
+fn post_execution_is_awaited_by_dependencies_and_shown() {
     let rig = Rig::up("post", 1);
     let go = rig.path("go");
     let hold =
@@ -45,7 +45,7 @@ fn what_ran_after_a_job_is_waited_for_and_told() {
 }
 
 #[test]
-fn what_runs_after_a_job_is_part_of_it_where_the_site_says_so() {
+fn post_execution_is_part_of_the_job_when_the_site_says_so() {
     let rig = Rig::up("postproc", 1);
     let path = rig.configdir().join("lsb.params");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -88,7 +88,7 @@ fn what_runs_after_a_job_is_part_of_it_where_the_site_says_so() {
 
 /// -hostfile: the job gets what its file says.
 #[test]
-fn a_host_file_of_the_users_fixes_the_hosts() {
+fn job_with_a_host_file_runs_on_its_hosts() {
     let rig = Rig::up("hostfile", 2);
     rig.write("hosts.txt", "# mine\nhost2\nhost1 2   # two\nhost2 1\n");
     let file = rig.path("hosts.txt");

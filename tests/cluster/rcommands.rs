@@ -65,7 +65,7 @@ fn lsgrun_runs_on_each_host() {
 }
 
 #[test]
-fn lslogin_is_a_login_shell_at_home() {
+fn lslogin_starts_a_login_shell_at_home() {
     let rig = up("lslogin");
     let home = std::env::var("HOME").unwrap();
     let mut c = rig.cmd("lslogin");
@@ -157,7 +157,7 @@ fn lsrcp_falls_back_on_the_site_s_own_program() {
 }
 
 #[test]
-fn tasks_are_accounted_where_that_is_asked_for() {
+fn tasks_are_accounted_when_lsf_res_acct_is_set() {
     let rig = Rig::up("lsacct", 2);
     let conf = rig.read("conf/lsf.conf");
     let dir = rig.path("acct");

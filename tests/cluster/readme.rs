@@ -47,8 +47,8 @@ fn run(nodes: &Nodes, host: &str, what: &str) -> u32 {
 }
 
 #[test]
-fn the_readme_s_site_runs_jobs_and_its_daemons_come_and_go() {
-    if !Nodes::possible("the_readme_s_site_runs_jobs_and_its_daemons_come_and_go") {
+fn site_of_the_readme_runs_jobs_and_restarts_its_daemons() {
+    if !Nodes::possible("site_of_the_readme_runs_jobs_and_restarts_its_daemons") {
         return;
     }
     let nodes = site("readme");
@@ -93,8 +93,8 @@ fn the_readme_s_site_runs_jobs_and_its_daemons_come_and_go() {
 }
 
 #[test]
-fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
-    if !Nodes::possible("a_reload_loses_nothing_and_a_restart_names_what_it_lost") {
+fn reload_keeps_all_jobs_and_restart_names_the_lost_ones() {
+    if !Nodes::possible("reload_keeps_all_jobs_and_restart_names_the_lost_ones") {
         return;
     }
     let nodes = site("reload");
@@ -149,8 +149,8 @@ fn a_reload_loses_nothing_and_a_restart_names_what_it_lost() {
 }
 
 #[test]
-fn only_those_whom_root_named_start_daemons() {
-    if !Nodes::possible("only_those_whom_root_named_start_daemons") {
+fn users_start_daemons_only_when_root_named_them() {
+    if !Nodes::possible("users_start_daemons_only_when_root_named_them") {
         return;
     }
     let nodes = site("startup");

@@ -14,7 +14,7 @@ fn policy(name: &str) -> String {
 }
 
 #[test]
-fn a_broken_file_keeps_the_old_policy() {
+fn reconfiguration_with_a_broken_file_keeps_the_old_policy() {
     let rig = Rig::up("reconfig", 1);
     let queues = rig.configdir().join("lsb.queues");
     let good = std::fs::read_to_string(&queues).unwrap();
@@ -39,7 +39,7 @@ fn a_broken_file_keeps_the_old_policy() {
 }
 
 #[test]
-fn branches_of_the_files_go_by_the_clock() {
+fn time_branches_of_the_files_follow_the_clock() {
     let rig = Rig::up("timed", 1);
     let queues = rig.configdir().join("lsb.queues");
     let good = std::fs::read_to_string(&queues).unwrap();
@@ -86,10 +86,10 @@ fn somebody() -> Option<(String, String, String)> {
 }
 
 #[test]
-fn users_may_be_a_group_of_the_operating_system() {
+fn users_of_a_queue_may_be_a_group_of_the_operating_system() {
     let Some((member, group, other)) = somebody() else {
         return skipped(
-            "users_may_be_a_group_of_the_operating_system: no user here has a group of another name",
+            "users_of_a_queue_may_be_a_group_of_the_operating_system: no user has a second group",
         );
     };
     let rig = Rig::up("groups", 1);
@@ -103,7 +103,7 @@ fn users_may_be_a_group_of_the_operating_system() {
 }
 
 #[test]
-fn run_windows_stop_a_real_job() {
+fn real_job_is_suspended_when_its_run_window_closes() {
     let rig = Rig::up("windows", 1);
     let queues = rig.configdir().join("lsb.queues");
     let text = std::fs::read_to_string(&queues).unwrap();
@@ -187,7 +187,7 @@ fn in_force(rig: &Rig, name: &str) {
 }
 
 #[test]
-fn a_crontab_line_swaps_day_and_night() {
+fn crontab_line_swaps_the_policies_of_day_and_night() {
     assert!(binary().exists());
     let rig = Rig::up("crontab", 3);
     for name in ["night", "day"] {

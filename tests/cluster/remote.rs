@@ -48,7 +48,7 @@ fn running(word: &str) -> Vec<u32> {
 }
 
 #[test]
-fn a_remote_task_is_as_one_that_runs_here() {
+fn remote_task_has_the_surroundings_of_a_local_one() {
     let rig = up("lsrun");
     let said = sh(&rig, "pwd; umask; ulimit -n; ulimit -c; echo $MARK $LSF_LOCAL_HOST; echo e >&2");
     assert_eq!((said.code, said.err.as_str()), (0, "e\n"), "{said:?}");
@@ -136,7 +136,7 @@ fn lists_and_fallbacks(rig: &Rig) {
 }
 
 #[test]
-fn bytes_come_through_whole_and_in_order() {
+fn input_and_output_of_a_task_arrive_whole_and_in_order() {
     let rig = up("bytes");
     let mut data = Vec::with_capacity(3 << 20);
     let mut x = 7u32;
@@ -166,7 +166,7 @@ fn bytes_come_through_whole_and_in_order() {
 }
 
 #[test]
-fn input_is_fed_only_as_it_is_read() {
+fn input_of_a_task_is_sent_no_faster_than_it_is_read() {
     let rig = up("feed");
     let mut child = start(&rig, &["-m", "host2", "sleep", "8"]);
     let mut to = child.stdin.take().unwrap();
@@ -220,7 +220,7 @@ fn signals_reach_the_task_and_its_children() {
 }
 
 #[test]
-fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
+fn tasks_end_when_their_command_or_their_res_dies() {
     let rig = Rig::up("cut", 2);
     let conf = rig.read("conf/lsf.conf") + "\nLSF_RES_TIMEOUT=1\n";
     rig.write("conf/lsf.conf", &conf);
@@ -272,7 +272,7 @@ fn a_task_without_its_command_ends_and_so_do_those_of_a_res_that_died() {
 }
 
 #[test]
-fn res_is_administered_as_the_other_daemons() {
+fn res_is_stopped_and_started_by_lsadmin() {
     let rig = up("resadmin");
     let said = rig.run("lsadmin", &["resshutdown", "-f", "host2"]);
     assert_eq!((said.code, said.err.as_str()), (0, "Shut down RES on <host2> ...... done\n"));

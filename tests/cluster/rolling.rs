@@ -157,11 +157,11 @@ fn rolls(name: &str, order: [&str; 3]) {
 }
 
 #[test]
-fn a_rolling_upgrade_with_the_master_first() {
+fn rolling_upgrade_with_the_master_first_disturbs_no_job() {
     rolls("rollfirst", ["host1", "host2", "host3"]);
 }
 
 #[test]
-fn a_rolling_upgrade_with_the_master_last() {
+fn rolling_upgrade_with_the_master_last_disturbs_no_job() {
     rolls("rolllast", ["host3", "host2", "host1"]);
 }

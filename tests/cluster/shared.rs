@@ -121,13 +121,13 @@ fn serves(name: &str, how: Denied) {
 }
 
 #[test]
-fn work_and_logs_on_a_mount_that_denies_root_serve() {
-    serves("work_and_logs_on_a_mount_that_denies_root_serve", Denied::Mount);
+fn cluster_on_a_mount_that_denies_root_runs_jobs() {
+    serves("cluster_on_a_mount_that_denies_root_runs_jobs", Denied::Mount);
 }
 
 #[test]
-fn work_and_logs_with_modes_that_deny_root_serve() {
-    serves("work_and_logs_with_modes_that_deny_root_serve", Denied::Modes);
+fn cluster_with_modes_that_deny_root_runs_jobs() {
+    serves("cluster_with_modes_that_deny_root_runs_jobs", Denied::Modes);
 }
 
 /// A tracer of the test's own.

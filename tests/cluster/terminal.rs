@@ -99,7 +99,7 @@ fn up(name: &str) -> Rig {
 }
 
 #[test]
-fn the_terminal_there_is_like_the_one_here_and_follows_its_size() {
+fn remote_terminal_has_the_modes_of_the_local_one_and_follows_its_size() {
     let rig = up("tty");
     let mut t = Terminal::new(&rig);
     t.line("$L lsrun -P -m host2 sh -c 'tty; stty size; test -O $(tty) && echo my own'", "/dev/");
@@ -130,7 +130,7 @@ fn shown_by_ps(words: &str, state: &str) -> bool {
 }
 
 #[test]
-fn interrupts_quits_and_stops_reach_the_task() {
+fn keys_for_interrupt_quit_and_stop_reach_the_task() {
     let rig = up("jobctl");
     let mut t = Terminal::new(&rig);
     for pty in ["", "-P"] {
@@ -153,7 +153,7 @@ fn interrupts_quits_and_stops_reach_the_task() {
 }
 
 #[test]
-fn a_shell_has_its_session_and_input_ends_on_a_terminal_too() {
+fn remote_shell_leads_its_session_and_ends_with_its_input() {
     let rig = up("shellmode");
     let mut t = Terminal::new(&rig);
     // with -S ^Z is the task's own matter; with -P it stops lsrun
@@ -200,7 +200,7 @@ fn a_shell_has_its_session_and_input_ends_on_a_terminal_too() {
 }
 
 #[test]
-fn full_screen_programs_run_under_it() {
+fn full_screen_programs_run_on_a_remote_terminal() {
     let rig = up("screen");
     let mut t = Terminal::new(&rig);
     let has = |name: &str| Command::new("which").arg(name).output().unwrap().status.success();

@@ -30,7 +30,7 @@ fn names(rig: &Rig) -> Vec<String> {
 }
 
 #[test]
-fn bsub_waits_below_the_threshold() {
+fn bsub_waits_while_max_pend_jobs_is_reached() {
     let rig = Rig::up("threshold", 1);
     let path = rig.configdir().join("lsb.params");
     let text = std::fs::read_to_string(&path).unwrap();

@@ -53,7 +53,7 @@ fn a_job_is_done_when_its_files_are_back_whatever_daemon_dies() {
 }
 
 #[test]
-fn bsub_k_waits_for_the_files_and_a_kill_ends_the_copying() {
+fn bsub_k_waits_for_the_files_and_bkill_ends_the_copying() {
     let rig = Rig::up("transferk", 1);
     std::fs::create_dir(rig.path("far")).unwrap();
     let transfer = format!("back < {}", rig.path("far/f").display());
@@ -74,7 +74,7 @@ fn bsub_k_waits_for_the_files_and_a_kill_ends_the_copying() {
 }
 
 #[test]
-fn a_transfer_that_fails_before_the_job_keeps_it_from_running() {
+fn job_is_not_run_when_a_transfer_before_it_fails() {
     let rig = Rig::up("stagein", 1);
     let job = rig.bsub(&["-o", "out", "-f", "nosuch > there", "echo ran > ran"]);
     let back = rig.bsub(&["-o", "out", "-f", "back < none", "true"]);
@@ -168,8 +168,8 @@ fn bsub_says_where_output_goes_without_a_file_and_a_mail_program() {
 }
 
 #[test]
-fn a_report_without_room_is_mailed_or_kept_and_told() {
-    if !MultiUserSite::possible("a_report_without_room_is_mailed_or_kept_and_told") {
+fn report_without_room_is_mailed_or_kept_and_shown() {
+    if !MultiUserSite::possible("report_without_room_is_mailed_or_kept_and_shown") {
         return;
     }
     for mailer in [false, true] {

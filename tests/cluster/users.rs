@@ -143,8 +143,8 @@ fn refusal(site: &MultiUserSite) -> String {
 }
 
 #[test]
-fn root_believes_only_what_root_wrote() {
-    if !MultiUserSite::possible("root_believes_only_what_root_wrote") {
+fn launcher_refuses_files_that_root_did_not_write() {
+    if !MultiUserSite::possible("launcher_refuses_files_that_root_did_not_write") {
         return;
     }
     let site = MultiUserSite::new("guard", 1);
@@ -196,8 +196,8 @@ fn a_user_with_another_uid_here_is_refused() {
 }
 
 #[test]
-fn root_submits_where_its_own_file_says_so() {
-    if !MultiUserSite::possible("root_submits_where_its_own_file_says_so") {
+fn root_submits_when_lsf_root_user_allows_it() {
+    if !MultiUserSite::possible("root_submits_when_lsf_root_user_allows_it") {
         return;
     }
     let mut site = MultiUserSite::new("rootjobs", 2);
@@ -222,8 +222,8 @@ fn root_submits_where_its_own_file_says_so() {
 }
 
 #[test]
-fn users_known_to_the_name_service_alone() {
-    let name = "users_known_to_the_name_service_alone";
+fn users_known_to_the_name_service_alone_run_jobs() {
+    let name = "users_known_to_the_name_service_alone_run_jobs";
     let module = ["/usr/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"];
     let module = module.iter().map(|d| format!("{d}/libnss_extrausers.so.2"));
     if !module.into_iter().any(|m| std::path::Path::new(&m).exists()) {
@@ -362,8 +362,8 @@ fn a_server_that_becomes_a_client_stops_its_daemons() {
 
 /// A site's own `eauth -s` runs as LSF_EAUTH_USER, who is not the administrator.
 #[test]
-fn a_site_s_eauth_runs_as_the_user_that_root_names() {
-    if !MultiUserSite::possible("a_site_s_eauth_runs_as_the_user_that_root_names") {
+fn eauth_of_a_site_runs_as_the_user_that_root_names() {
+    if !MultiUserSite::possible("eauth_of_a_site_runs_as_the_user_that_root_names") {
         return;
     }
     let mut site = MultiUserSite::new("eauthuser", 1);
@@ -415,8 +415,8 @@ fn a_site_s_eauth_runs_as_the_user_that_root_names() {
 
 /// A token that a site's eauth hands over beside its proof, with and without LSF_EAUTH_USER.
 #[test]
-fn a_site_s_eauth_hands_a_token_over_beside_its_proof() {
-    if !MultiUserSite::possible("a_site_s_eauth_hands_a_token_over_beside_its_proof") {
+fn eauth_of_a_site_hands_a_token_over_beside_its_proof() {
+    if !MultiUserSite::possible("eauth_of_a_site_hands_a_token_over_beside_its_proof") {
         return;
     }
     for (name, judge) in [("auxown", ADMIN), ("auxuser", "bob")] {

@@ -15,7 +15,7 @@ fn secs(rig: &Rig, job: u32, field: &str) -> Option<i64> {
 }
 
 #[test]
-fn how_a_job_waits_is_known_from_bsub_to_lsb_acct() {
+fn waiting_options_of_a_job_reach_lsb_acct() {
     let rig = Rig::up("waited", 1);
     let off = rig.bsub(&["-H", "-o", "/dev/null", "true"]);
     assert_eq!(rig.field(&off.to_string(), "ipendtime"), "-");

@@ -166,7 +166,7 @@ fn every_command_waits_for_a_master_and_says_when_there_is_none() {
 /// bsub -pack speaks over one connection: an esub holds its second submission back until mbatchd
 /// has stopped, so that nothing but the answer is waited for.
 #[test]
-fn an_answer_is_waited_for_as_long_as_lsf_conf_says() {
+fn commands_wait_for_an_answer_as_long_as_lsf_conf_says() {
     let rig = Rig::up("recv", 1);
     let conf = rig.read("conf/lsf.conf");
     let dir = rig.path("esubs");

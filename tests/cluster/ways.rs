@@ -34,8 +34,8 @@ fn denied(said: &Said) {
 }
 
 #[test]
-fn a_remote_task_is_its_user_s_and_nobody_else_s() {
-    if !MultiUserSite::possible("a_remote_task_is_its_user_s_and_nobody_else_s") {
+fn remote_task_obeys_its_user_alone() {
+    if !MultiUserSite::possible("remote_task_obeys_its_user_alone") {
         return;
     }
     let site = up("whose", &|_| String::new());
@@ -83,8 +83,8 @@ fn denied_admin(said: &Said) {
 }
 
 #[test]
-fn the_built_in_credential_lets_in_by_the_cluster_s_key_alone() {
-    if !MultiUserSite::possible("the_built_in_credential_lets_in_by_the_cluster_s_key_alone") {
+fn callers_are_admitted_by_the_cluster_key_alone() {
+    if !MultiUserSite::possible("callers_are_admitted_by_the_cluster_key_alone") {
         return;
     }
     let site = up("builtin", &|_| String::new());
@@ -124,8 +124,8 @@ fn eauth(site: &MultiUserSite, script: &str) -> String {
 }
 
 #[test]
-fn a_site_s_own_eauth_decides() {
-    if !MultiUserSite::possible("a_site_s_own_eauth_decides") {
+fn callers_are_admitted_by_the_eauth_of_the_site() {
+    if !MultiUserSite::possible("callers_are_admitted_by_the_eauth_of_the_site") {
         return;
     }
     let script = "#!/bin/sh\n[ \"$1\" = -c ] && exec echo \"pass of $(id -un)\"\n\
@@ -184,12 +184,12 @@ fn own_eauth(site: &MultiUserSite, name: &str, script: &str) -> String {
 }
 
 #[test]
-fn munge_decides_who_is_let_in() {
+fn callers_are_admitted_by_munge() {
     let munged = ["/usr/sbin/munged", "/sbin/munged"].into_iter();
     let Some(munged) = munged.into_iter().find(|p| std::path::Path::new(p).exists()) else {
-        return super::rig::skipped("munge_decides_who_is_let_in: needs munge");
+        return super::rig::skipped("callers_are_admitted_by_munge: needs munge");
     };
-    if !MultiUserSite::possible("munge_decides_who_is_let_in") {
+    if !MultiUserSite::possible("callers_are_admitted_by_munge") {
         return;
     }
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/conf-examples/eauth/munge");
@@ -259,8 +259,8 @@ fn identd(site: &MultiUserSite, port: u16, says: Arc<Mutex<String>>) {
 }
 
 #[test]
-fn the_client_s_ident_server_decides() {
-    if !MultiUserSite::possible("the_client_s_ident_server_decides") {
+fn callers_are_admitted_by_their_ident_server() {
+    if !MultiUserSite::possible("callers_are_admitted_by_their_ident_server") {
         return;
     }
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
@@ -331,8 +331,8 @@ fn relay(at: SocketAddr, to: SocketAddr, from: IpAddr, privileged: bool) -> u16 
 }
 
 #[test]
-fn a_privileged_port_decides_who_is_let_in() {
-    if !MultiUserSite::possible("a_privileged_port_decides_who_is_let_in") {
+fn callers_are_admitted_by_their_privileged_port() {
+    if !MultiUserSite::possible("callers_are_admitted_by_their_privileged_port") {
         return;
     }
     let site = up("portrun", &|site| {
@@ -380,8 +380,8 @@ fn a_privileged_port_decides_who_is_let_in() {
 }
 
 #[test]
-fn hosts_equiv_decides_at_res() {
-    if !MultiUserSite::possible("hosts_equiv_decides_at_res") {
+fn callers_of_res_are_admitted_by_hosts_equiv() {
+    if !MultiUserSite::possible("callers_of_res_are_admitted_by_hosts_equiv") {
         return;
     }
     let site = up("equivrun", &|site| {
@@ -395,8 +395,8 @@ fn hosts_equiv_decides_at_res() {
 }
 
 #[test]
-fn the_next_way_is_taken_where_the_first_cannot_be_had() {
-    if !MultiUserSite::possible("the_next_way_is_taken_where_the_first_cannot_be_had") {
+fn next_method_is_used_when_the_first_is_missing() {
+    if !MultiUserSite::possible("next_method_is_used_when_the_first_is_missing") {
         return;
     }
     // nobody answers on the port of ident servers, and its users have the helper

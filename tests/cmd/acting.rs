@@ -8,7 +8,7 @@ fn said(job: &str, names: &str) -> String {
 }
 
 #[test]
-fn reasons_and_the_host_are_shown() {
+fn bjobs_shows_reason_and_host_of_the_last_control_actions() {
     let host = ok("lsid", &[]);
     let host = host.lines().find_map(|l| l.strip_prefix("My master name is ")).unwrap().to_owned();
     let hosts = "kill_issue_host suspend_issue_host resume_issue_host";
@@ -51,7 +51,7 @@ fn reasons_and_the_host_are_shown() {
 }
 
 #[test]
-fn a_killed_job_may_be_done() {
+fn job_killed_with_bkill_d_is_done() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     let next = bsub(&["-w", &format!("done({id})"), "-o", "/dev/null", "true"]);
     until(&id, "RUN");
@@ -93,7 +93,7 @@ fn bkill_stat_ends_only_jobs_of_the_given_state() {
 }
 
 #[test]
-fn all_and_finished_ones_are_stopped() {
+fn bstop_a_stops_all_jobs_and_names_finished_ones() {
     let id = bsub(&["-J", "every", "-o", "/dev/null", "sleep", "300"]);
     let other = bsub(&["-J", "every", "-o", "/dev/null", "true"]);
     until(&id, "RUN");

@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn finished_jobs_are_summed_up() {
+fn bacct_sums_up_finished_jobs() {
     let good = bsub(&["-P", "bacct-test", "-o", "/dev/null", "true"]);
     let bad = bsub(&["-P", "bacct-test", "-J", "b[1-2]", "-o", "/dev/null", "exit 3"]);
     end_of(&good);
@@ -85,7 +85,7 @@ fn on_a_terminal(
 }
 
 #[test]
-fn a_bar_tells_on_a_terminal_how_far_it_is() {
+fn bacct_shows_its_progress_on_a_terminal() {
     let path = long_file("bacct-bar", LONG);
     let mut last = String::new();
     let (out, status) = on_a_terminal(&path, |seen, _| last = seen.to_string());
@@ -101,7 +101,7 @@ fn a_bar_tells_on_a_terminal_how_far_it_is() {
 }
 
 #[test]
-fn an_interrupt_in_the_middle_leaves_nothing_half_said() {
+fn interrupted_bacct_erases_its_bar() {
     use std::os::unix::process::ExitStatusExt;
     let path = long_file("bacct-interrupt", slow());
     let (mut sent, mut last) = (false, String::new());

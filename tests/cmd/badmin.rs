@@ -4,7 +4,7 @@ use crate::common::*;
 use crate::rig::wait_for;
 
 #[test]
-fn queues_open_and_close() {
+fn badmin_opens_and_closes_queues() {
     for (verb, word) in [
         ("qclose", "closed"),
         ("qopen", "opened"),
@@ -26,7 +26,7 @@ fn queues_open_and_close() {
 }
 
 #[test]
-fn hosts_open_and_close() {
+fn badmin_opens_and_closes_hosts() {
     let said = run("badmin", &["hclose", "-C", "a test", "host2"]);
     assert_eq!((said.code, said.err.as_str()), (0, "Close <host2> ...... done\n"));
     let shown = ok("bhosts", &["host2"]);
@@ -90,7 +90,7 @@ fn badmin_refuses_unknown_commands_with_its_usage() {
 }
 
 #[test]
-fn commands_from_standard_input() {
+fn badmin_reads_commands_from_standard_input() {
     let said = feed(cmd("badmin"), b"help qopen\nqclose nosuch\nquit\n");
     assert_eq!(said.code, 255);
     assert!(said.err.contains("Usage: badmin qopen"), "{}", said.err);
@@ -121,7 +121,7 @@ const BROKEN: &str = "\nBegin Queue\nQUEUE_NAME = extra\nPRIORITTY = 7\nEnd Queu
 const DOUBTFUL: &str = "\nBegin Queue\nQUEUE_NAME = extra\nNICE = 1\nNICE = 2\nEnd Queue\n";
 
 #[test]
-fn without_a_terminal_errors_end_it_and_warnings_do_not() {
+fn badmin_without_a_terminal_ends_at_errors_alone() {
     let Some(envdir) = changed_queues("broken", BROKEN) else { return };
     for verb in ["reconfig", "mbdrestart", "ckconfig"] {
         let mut c = cmd("badmin");
@@ -187,7 +187,7 @@ fn badmin_reconfig_on_a_terminal_asks_about_errors_and_warnings() {
 }
 
 #[test]
-fn before_daemons_it_asks_about_each_host_or_about_all() {
+fn daemon_commands_ask_about_each_host_or_about_all() {
     let all = |what: &str| format!("Do you really want to {what} on all hosts? [y/n] ");
     for (command, words, want) in [
         ("badmin", &["hrestart", "host2"][..], "Restart slave batch daemon on <host2> ? [y/n] "),
@@ -212,13 +212,13 @@ fn before_daemons_it_asks_about_each_host_or_about_all() {
 }
 
 #[test]
-fn without_a_name_the_default_queue_is_meant() {
+fn badmin_without_a_queue_acts_on_the_default_queue() {
     assert_eq!(ok("badmin", &["qact"]), "Queue <normal> is activated\n");
     assert_eq!(ok("badmin", &["qopen", "-C", "as it was"]), "Queue <normal> is opened\n");
 }
 
 #[test]
-fn histories_without_names_take_none() {
+fn badmin_histories_refuse_words() {
     for verb in ["hist", "mbdhist"] {
         let said = run("badmin", &[verb, "x"]);
         assert_eq!((said.code, said.out.as_str()), (255, ""));
@@ -227,7 +227,7 @@ fn histories_without_names_take_none() {
 }
 
 #[test]
-fn the_long_check_says_what_was_read_and_when() {
+fn badmin_ckconfig_v_names_the_files_and_the_time() {
     let said = run("badmin", &["ckconfig", "-v"]);
     assert_eq!((said.code, said.out.as_str()), (0, ""));
     let lines: Vec<&str> = said.err.lines().collect();
@@ -245,7 +245,7 @@ fn the_long_check_says_what_was_read_and_when() {
 }
 
 #[test]
-fn the_master_restarts_once() {
+fn badmin_mbdrestart_restarts_the_master_once() {
     // A cluster of its own: the other tests would see the master go away.
     let rig = crate::rig::Rig::up("mbdrestart", 1);
     rig.ready();
@@ -280,7 +280,7 @@ fn the_master_restarts_once() {
 }
 
 #[test]
-fn a_master_that_dies_over_the_order_is_no_success() {
+fn badmin_mbdrestart_fails_when_the_master_dies() {
     let rig = crate::rig::Rig::up("mbdlost", 1);
     rig.ready();
     // The next master kills itself when its second commit, the order's, is written.

@@ -72,7 +72,7 @@ fn bhist_without_a_matching_job_says_so() {
 }
 
 #[test]
-fn the_year_where_the_site_shows_it() {
+fn histories_show_the_year_with_lsb_display_year() {
     let log = include_str!("expected/past.events");
     for (value, stamp) in [("Y", "Fri Nov 20 09:30:13 2026: "), ("N", "Fri Nov 20 09:30:13: ")] {
         let path = scratch(&format!("bhist-year-{value}")).join("lsb.events");

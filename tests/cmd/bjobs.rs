@@ -36,7 +36,7 @@ fn bjobs_has_the_eight_columns_of_lsf() {
 }
 
 #[test]
-fn a_name_may_be_asked_for_by_any_part_of_it() {
+fn bjobs_j_selects_names_by_patterns() {
     let id = bsub(&["-H", "-J", "wf_rule:i=0,j=1___(8f7d-1)", "true"]);
     for pattern in ["*8f7d-1*", "*(8f7d-1)", "wf_rule*", "wf*i=0*___*"] {
         let want = format!("{id} PSUSP\n");
@@ -190,7 +190,7 @@ fn long_lines_break_with_a_constant_indent() {
 }
 
 #[test]
-fn no_control_reaches_the_terminal() {
+fn control_characters_of_users_do_not_reach_the_terminal() {
     let id = bsub(&["-H", "echo \u{1b}[31mred\u{7}"]);
     for form in [&["-w"][..], &["-l"], &["-o", "command job_name"], &["-A"], &["-p"]] {
         let said = run("bjobs", &[form, &[&id]].concat());
@@ -226,7 +226,7 @@ fn bjobs_l_shows_that_the_working_directory_is_gone() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn listing_without_a_reader_ends_without_error() {
     let id = bsub(&["-H", "-J", "piped[1-900]", "true"]);
     let mut c = cmd("bjobs");
     c.args(["-l", &id]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -307,7 +307,7 @@ fn past_site(dir: &std::path::Path) -> Option<std::path::PathBuf> {
 }
 
 #[test]
-fn changes_are_shown_as_they_happen() {
+fn bjobs_watch_shows_changes_as_they_happen() {
     let id = bsub(&["-H", "-J", "watched", "sleep", "60"]);
     let mut c = cmd("bjobs");
     c.args(["--watch", "-noheader", "-o", "jobid stat delimiter=','", &id]);
@@ -332,7 +332,7 @@ fn changes_are_shown_as_they_happen() {
 }
 
 #[test]
-fn a_job_that_ends_is_shown_once_more_before_its_line_goes() {
+fn bjobs_watch_shows_a_job_once_more_when_it_ends() {
     let id = bsub(&["-H", "-J", "leaves", "sleep", "60"]);
     let mut c = cmd("bjobs");
     c.args(["--watch", "-noheader", "-o", "jobid stat delimiter=','", "-J", "leaves"]);
@@ -372,7 +372,7 @@ fn bjobs_env_and_script_print_those_of_the_submission() {
 }
 
 #[test]
-fn what_was_submitted_stands_in_the_long_form() {
+fn bjobs_l_shows_the_options_of_the_submission() {
     let words = ["-H", "-cwd", "/tmp", "-We", "1:30", "-r", "-n", "2", "-E", "/bin/true", "true"];
     let id = bsub(&words);
     let long = ok("bjobs", &["-UF", &id]);

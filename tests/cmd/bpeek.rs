@@ -93,7 +93,7 @@ fn bpeek_f_follows_the_output_to_the_end_of_the_job() {
 }
 
 #[test]
-fn what_is_cut_short_is_followed_from_its_beginning() {
+fn bpeek_f_follows_a_truncated_file_from_its_beginning() {
     let dir = scratch("bpeek-cut");
     let [out, go, end] = ["out", "go", "end"].map(|n| dir.join(n).display().to_string());
     let wait = |file: &str| format!("while [ ! -e {file} ]; do sleep 0.1; done");

@@ -20,7 +20,7 @@ fn bqueues_has_the_columns_of_lsf() {
 }
 
 #[test]
-fn a_queue_at_length_has_its_parameters_counts_limits_and_thresholds() {
+fn bqueues_l_shows_parameters_counts_limits_and_thresholds() {
     if own_cluster().is_none() {
         return;
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 const MARK: &str = "rejected-submission-mark";
 
 #[test]
-fn the_answer_is_the_first_text_on_stdout() {
+fn answer_of_bsub_is_the_first_text_on_stdout() {
     let said = run("bsub", &["-o", "/dev/null", "true"]);
     assert_eq!((said.code, said.err.as_str()), (0, ""));
     let id = job_id(&said.out).unwrap();
@@ -19,7 +19,7 @@ fn the_answer_is_the_first_text_on_stdout() {
 }
 
 #[test]
-fn the_environment_shapes_the_answer() {
+fn answer_of_bsub_follows_the_environment() {
     let with = |var: &str, value: &str| -> Said {
         let mut c = cmd("bsub");
         c.env(var, value).args(["-o", "/dev/null", "true"]).output().unwrap().into()
@@ -184,7 +184,7 @@ fn a_priority_without_use_is_no_reason_to_refuse() {
 }
 
 #[test]
-fn the_working_directory_is_the_one_the_user_sees() {
+fn working_directory_of_a_job_is_the_one_the_user_sees() {
     let dir = scratch("cwd");
     std::fs::create_dir(dir.join("real")).unwrap();
     let link = dir.join("link");
@@ -217,7 +217,7 @@ fn bsub_b_prints_the_begin_time() {
 }
 
 #[test]
-fn the_job_sees_the_words_typed() {
+fn job_gets_the_words_typed() {
     let dir = scratch("words");
     let out = dir.join("out");
     let hard = ["a b", "it's", "say \"x\"", ""];
@@ -236,7 +236,7 @@ fn the_job_sees_the_words_typed() {
 }
 
 #[test]
-fn the_environment_travels_by_the_rules() {
+fn environment_of_bsub_follows_the_documented_rules() {
     let dir = scratch("env");
     let shown = |extra: &[&str]| {
         let out = dir.join("out");
@@ -258,7 +258,7 @@ fn the_environment_travels_by_the_rules() {
 }
 
 #[test]
-fn dash_k_waits_and_takes_the_exit_code() {
+fn bsub_k_waits_and_takes_the_exit_code() {
     let said = run("bsub", &["-K", "-o", "/dev/null", "sleep 1; exit 7"]);
     assert_eq!(said.code, 7, "{said:?}");
     let id = job_id(&said.out).unwrap();
@@ -288,14 +288,14 @@ fn dash_k_waits_and_takes_the_exit_code() {
 }
 
 #[test]
-fn dash_k_of_an_array_takes_the_first_failure() {
+fn bsub_k_of_an_array_takes_the_first_failure() {
     let said = run("bsub", &["-K", "-J", "k[1-3]", "-o", "/dev/null", "exit $((LSB_JOBINDEX-1))"]);
     assert_eq!(said.code, 1, "{said:?}");
     assert!(said.out.ends_with("<<Job is finished>>\n"), "{said:?}");
 }
 
 #[test]
-fn dash_k_of_a_job_killed_pending() {
+fn bsub_k_of_a_job_killed_pending_ends_with_126() {
     let mut c = cmd("bsub");
     c.args(["-K", "-H", "-J", "held_k", "true"]);
     c.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
@@ -307,7 +307,7 @@ fn dash_k_of_a_job_killed_pending() {
 }
 
 #[test]
-fn dash_k_interrupted_leaves_the_job() {
+fn bsub_k_interrupted_leaves_the_job() {
     let mut c = cmd("bsub");
     c.args(["-K", "-H", "-J", "left_alone", "true"]);
     c.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());

@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn a_pending_job_goes_to_another_queue() {
+fn bswitch_moves_a_pending_job_to_another_queue() {
     let id = bsub(&["-H", "-q", "normal", "-o", "/dev/null", "true"]);
     let said = ok("bswitch", &["idle", &id]);
     assert_eq!(said, format!("Job <{id}> is switched to queue <idle>\n"));
@@ -23,7 +23,7 @@ fn a_pending_job_goes_to_another_queue() {
 }
 
 #[test]
-fn a_pending_job_is_moved() {
+fn btop_and_bbot_move_a_pending_job() {
     let ids: Vec<String> =
         (0..3).map(|_| bsub(&["-H", "-q", "idle", "-o", "/dev/null", "true"])).collect();
     let listed = || -> Vec<String> {

@@ -3,7 +3,7 @@
 use crate::common::*;
 
 #[test]
-fn the_callers_row_counts_the_jobs() {
+fn busers_counts_the_jobs_of_the_caller() {
     let id = bsub(&["-H", "-n", "2", "-o", "/dev/null", "true"]);
     let me = ok("bjobs", &["-noheader", "-o", "user", &id]).trim().to_string();
     let own = ok("busers", &[]);

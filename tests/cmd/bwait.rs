@@ -42,7 +42,7 @@ fn bwait_refuses_wrong_conditions_and_options() {
 }
 
 #[test]
-fn a_site_keeps_jobs_from_waiting() {
+fn bwait_in_a_job_is_refused_when_the_site_forbids_it() {
     let id = bsub(&["-o", "/dev/null", "true"]);
     end_of(&id);
     for (value, job, code) in [("N", Some("1"), 255), ("N", None, 0), ("Y", Some("1"), 0)] {

@@ -1,5 +1,5 @@
-//! Output read as tools read it: the rules that tests/cmd/rules.rs does not have. Rule 16 is in
-//! robust.rs.
+//! Output as tools read it: answers, fields, tables, reports and files. Options and variables that
+//! tools rely on are in rules.rs, unusual streams and operands in robust.rs.
 
 use crate::common::*;
 use crate::rig::job_id;
@@ -15,7 +15,7 @@ fn ended(words: &[&str], want: &str) -> String {
 }
 
 #[test]
-fn rule_1_the_answer_of_bsub_is_one_line_with_the_job_id() {
+fn answer_of_bsub_is_one_line_with_the_job_id() {
     // with and without a queue, with notices, as an array, from a script, as a pack
     let rows: &[&[&str]] = &[
         &["-H", "true"],
@@ -51,7 +51,7 @@ fn rule_1_the_answer_of_bsub_is_one_line_with_the_job_id() {
 }
 
 #[test]
-fn rule_2_fields_without_widths() {
+fn fields_without_widths_are_not_cut() {
     let id = bsub(&["-H", "-J", "two words", "true"]);
     let show = |format: &str| ok("bjobs", &["-noheader", "-o", format, &id]);
     for (format, want) in [
@@ -77,7 +77,7 @@ fn rule_2_fields_without_widths() {
 }
 
 #[test]
-fn rule_3_json() {
+fn json_of_bjobs_has_counts_and_records() {
     let id = bsub(&["-H", "-J", "json", "true"]);
     let read = |words: &[&str]| -> (Value, i32) {
         let said = run("bjobs", words);
@@ -105,7 +105,7 @@ fn rule_3_json() {
 }
 
 #[test]
-fn rule_6_files_of_scripts() {
+fn script_files_are_submitted_by_stdin_and_by_name() {
     let dir = scratch("scripts");
     let (file, out) = (dir.join("job.sh"), dir.join("out"));
     let text =
@@ -144,7 +144,7 @@ fn rule_6_files_of_scripts() {
 }
 
 #[test]
-fn rule_8_nothing_matched() {
+fn listings_without_a_match_say_so_with_the_documented_code() {
     for (words, why, code) in [
         (&["99999"][..], "Job <99999> is not found", 255),
         (&["-P", "none"], "No unfinished job found", 0),
@@ -172,7 +172,7 @@ fn rule_8_nothing_matched() {
 }
 
 #[test]
-fn rules_9_and_10_kills_and_their_reasons() {
+fn bkill_answers_each_job_and_gives_its_term_reason() {
     let running = bsub(&["-o", "/dev/null", "sleep 100"]);
     until(&running, "RUN");
     let held = bsub(&["-H", "true"]);
@@ -205,7 +205,7 @@ fn rules_9_and_10_kills_and_their_reasons() {
 }
 
 #[test]
-fn rule_11_the_report() {
+fn report_of_a_job_has_the_documented_lines() {
     let dir = scratch("report");
     let base = dir.to_str().unwrap();
     let sub = dir.join("below");
@@ -244,7 +244,7 @@ fn is_date(text: &str) -> bool {
 }
 
 #[test]
-fn rule_12_times() {
+fn times_in_listings_have_the_documented_form() {
     let run_id = bsub(&["-o", "/dev/null", "-J", "w", "-W", "60", "sleep 100"]);
     until(&run_id, "RUN");
     for name in ["submit_time", "start_time"] {
@@ -300,9 +300,11 @@ fn conf(name: &str) -> Option<String> {
 }
 
 #[test]
-fn rules_13_and_15_files_that_tools_read() {
+fn configuration_and_log_files_have_the_documented_form() {
     if envdir().is_none() {
-        return crate::rig::skipped("rules_13_and_15_files_that_tools_read: LSF_ENVDIR is not set");
+        return crate::rig::skipped(
+            "configuration_and_log_files_have_the_documented_form: LSF_ENVDIR is not set",
+        );
     }
     for name in [
         "LSF_UNIT_FOR_LIMITS",
@@ -364,7 +366,7 @@ fn quoted_words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn rule_14_what_the_cluster_is() {
+fn showconf_and_lsid_describe_the_cluster() {
     for (command, words) in [("badmin", ["showconf", "mbd"]), ("lsadmin", ["showconf", "lim"])] {
         let text = ok(command, &words);
         let mut lines = text.lines();
@@ -393,7 +395,7 @@ fn rule_14_what_the_cluster_is() {
 }
 
 #[test]
-fn rule_17_tables_of_hosts() {
+fn tables_of_hosts_have_one_line_for_each_host() {
     let table = ok("bhosts", &["-o", "hname max ng"]);
     for line in rows(&table) {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -426,7 +428,7 @@ fn rule_17_tables_of_hosts() {
 }
 
 #[test]
-fn rule_18_histories() {
+fn histories_have_the_documented_columns() {
     let id = ended(&["-o", "/dev/null", "-J", "hist", "sleep 1; exit 4"], "EXIT");
     let plain = ok("bhist", &["-a", &id]);
     let lines: Vec<&str> = plain.lines().collect();

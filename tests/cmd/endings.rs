@@ -62,7 +62,7 @@ fn a_job_that_cannot_start_says_why_and_holds_back_none_of_its_likes() {
 }
 
 #[test]
-fn an_orphan_ends_at_once() {
+fn orphan_job_ends_at_once() {
     let first = bsub(&["-H", "-o", "/dev/null", "true"]);
     let depend = format!("done({first})");
     let ends = bsub(&["-ti", "-w", &depend, "-o", "/dev/null", "true"]);
@@ -77,7 +77,7 @@ fn an_orphan_ends_at_once() {
 }
 
 #[test]
-fn a_signal_warns_of_the_deadline() {
+fn job_gets_its_warning_signal_before_the_deadline() {
     let dir = scratch("warn");
     let seen = dir.join("seen");
     // a script on standard input, so that the shell that traps is the job itself
@@ -103,7 +103,7 @@ fn a_signal_warns_of_the_deadline() {
 }
 
 #[test]
-fn a_command_warns_of_the_run_limit() {
+fn warning_command_runs_before_the_run_limit() {
     let dir = scratch("warncmd");
     let (seen, out) = (dir.join("seen"), dir.join("out"));
     let command = format!("echo $LSB_JOBID $MINE $LSB_JOBPGIDS $PWD > {}; exit 3", seen.display());
@@ -134,7 +134,7 @@ fn a_command_warns_of_the_run_limit() {
 }
 
 #[test]
-fn limits_of_the_shell_go_along() {
+fn bsub_ul_passes_the_limits_of_the_shell() {
     let dir = scratch("ul");
     let out = dir.join("out");
     let with = |args: &[&str]| {

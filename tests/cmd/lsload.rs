@@ -5,7 +5,7 @@ use crate::common::*;
 const HEAD: &str = " status  r15s   r1m  r15m   ut    pg  ls    it   tmp   swp   mem";
 
 #[test]
-fn tables_have_a_row_for_each_host() {
+fn lsload_has_a_row_for_each_host() {
     let hosts = ok("lshosts", &["-w"]);
     let mut hosts = first_words(&hosts);
     hosts.sort_unstable();
@@ -29,7 +29,7 @@ fn tables_have_a_row_for_each_host() {
 
 /// Beyond one process a processor, a processor (-E), and by the speed of the host (-N).
 #[test]
-fn run_queues_are_counted_as_asked() {
+fn lsload_counts_run_queues_by_option() {
     let number = |word: Option<&str>| word.and_then(|w| w.trim_start_matches('*').parse().ok());
     let facts = ok("lshosts", &["-o", "hname ncpus cpuf"]);
     let facts: Vec<&str> = rows(&facts)[0].split_whitespace().collect();
@@ -56,7 +56,7 @@ fn run_queues_are_counted_as_asked() {
 }
 
 #[test]
-fn chosen_indices_and_hosts() {
+fn lsload_shows_chosen_indices_and_hosts() {
     let out = ok("lsload", &["-I", "ut:mem", "-n", "1"]);
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[0], "HOST_NAME       status   ut   mem");
@@ -86,14 +86,14 @@ fn json_without_a_format_has_every_field() {
 
 /// The hosts are alike; one of them is told that it has more to do.
 #[test]
-fn the_order_is_the_requirements() {
+fn lsload_orders_hosts_by_the_requirement() {
     let names = |order: &str| {
         let out = ok("lsload", &["-w", "-R", order]);
         first_words(&out).into_iter().map(str::to_string).collect::<Vec<_>>()
     };
     let mut hosts = names("order[r15s]");
     if hosts.len() < 2 {
-        return crate::rig::skipped("the_order_is_the_requirements: it needs two hosts");
+        return crate::rig::skipped("lsload_orders_hosts_by_the_requirement: it needs two hosts");
     }
     hosts.sort();
     let (busy, mut seen) = (hosts[0].clone(), (vec![], vec![]));

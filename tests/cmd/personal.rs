@@ -78,7 +78,7 @@ fn up_says_what_to_type_next_and_which_lines_it_runs_without() {
 
 /// A command does not start a personal cluster that is down; it fails at once.
 #[test]
-fn commands_end_while_their_cluster_is_down() {
+fn commands_of_a_cluster_that_is_down_end_at_once() {
     let rig = Rig::up("ended", 2);
     assert_eq!(rig.down().code, 0);
     let dir = rig.dir.display();
@@ -125,7 +125,7 @@ fn a_start_that_fails_shows_the_line_that_tells_why() {
 }
 
 #[test]
-fn jobs_go_down_with_their_cluster() {
+fn lsf_down_ends_the_jobs_of_the_cluster() {
     let rig = Rig::up("jobs", 1);
     let pids = rig.path("pids");
     let job = format!("echo $$ > {0}; setsid sleep 3600 & echo $! >> {0}; wait", pids.display());
@@ -259,7 +259,7 @@ fn a_broken_configuration_is_told_before_anything_starts() {
 
 /// A failed `lsf up` leaves nothing behind, and existing files unchanged.
 #[test]
-fn a_cluster_that_cannot_be_made_leaves_nothing() {
+fn failed_creation_of_a_cluster_leaves_no_files() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
     let top = std::env::temp_dir().join(format!("lsf-unmade-{}", std::process::id()));
@@ -288,7 +288,7 @@ fn a_cluster_that_cannot_be_made_leaves_nothing() {
     assert!(home.join(".lsf/log/mine").exists());
 
     if lsf::sys::euid() != 0 {
-        return crate::rig::skipped("a_cluster_that_cannot_be_made: a user without a name: root");
+        return crate::rig::skipped("failed_creation_of_a_cluster_leaves_no_files: needs root");
     }
     const NOBODY: u32 = 54_321;
     let theirs = top.join("theirs");

@@ -129,7 +129,7 @@ fn bsub_passes_the_words_of_the_command_unchanged() {
 }
 
 #[test]
-fn options_that_are_never_refused() {
+fn options_of_foreign_tools_are_never_refused() {
     let rows: &[&[&str]] = &[
         &["-nnodes", "2"],
         &["-gpu", "-"],

@@ -202,7 +202,7 @@ fn scripts_run_under_their_interpreter_and_go_afterwards() {
 }
 
 #[test]
-fn what_runs_after_a_job_keeps_its_end_from_nobody() {
+fn end_of_a_job_is_reported_while_post_execution_runs() {
     each("after", |r| {
         let key = lsf::model::JobKey { job: 1, idx: 0, attempt: 1 };
         let id = TaskId { key, step: TaskStep::Finish };

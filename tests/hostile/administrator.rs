@@ -117,7 +117,7 @@ const CONF: [&str; 4] =
 
 #[test]
 fn a_link_in_place_of_a_configuration_file_shows_nothing_of_roots() {
-    let Some(site) = site("a_link_in_place_of_a_configuration_file") else { return };
+    let Some(site) = site("link_in_place_of_a_configuration_file") else { return };
     let secret = site.path("root/file");
     for file in CONF {
         let old = link(&site, file, &secret);
@@ -151,8 +151,8 @@ fn a_link_in_place_of_a_configuration_file_shows_nothing_of_roots() {
 }
 
 #[test]
-fn a_fifo_in_place_of_a_configuration_file_holds_nobody_up() {
-    let Some(site) = site("a_fifo_in_place_of_a_configuration_file") else { return };
+fn fifo_in_place_of_a_configuration_file_delays_no_start() {
+    let Some(site) = site("fifo_in_place_of_a_configuration_file") else { return };
     for file in CONF {
         let old = std::fs::read_to_string(site.path(file)).unwrap_or_default();
         site.ok("root", &format!("rm -f {0}; mkfifo {0}", site.path(file).display()));
@@ -292,8 +292,8 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
 
 /// authd's directory is another's: it stays that one's.
 #[test]
-fn directory_of_authd_that_is_anothers_stays_so_and_stops_the_launcher() {
-    let name = "directory_of_authd_that_is_anothers_stays_so_and_stops_the_launcher";
+fn directory_of_authd_with_another_owner_keeps_it_and_stops_the_launcher() {
+    let name = "directory_of_authd_with_another_owner_keeps_it_and_stops_the_launcher";
     let Some(site) = site(name) else { return };
     let authd = site.path("run/host1/authd");
     assert!(launch(&site).1);
@@ -349,8 +349,8 @@ fn root_writes_no_key_where_a_link_leads() {
 }
 
 #[test]
-fn a_configuration_broken_under_a_running_launcher_stops_nothing() {
-    let Some(mut site) = site("a_configuration_broken_under_a_running_launcher") else { return };
+fn configuration_broken_under_a_running_launcher_stops_no_daemon() {
+    let Some(mut site) = site("configuration_broken_under_a_running_launcher") else { return };
     site.start();
     let job = site.bsub("ann", "-o /dev/null 'while ! [ -e go ]; do sleep 0.1; done; exit 7'");
     wait_for("the job to run", || site.stat(job) == "RUN");

@@ -289,8 +289,8 @@ fn is_open(mut sock: &TcpStream) -> bool {
 }
 
 #[test]
-fn a_flood_of_half_open_connections_delays_nobody_long() {
-    alone("attacks::a_flood_of_half_open_connections_delays_nobody_long", || {
+fn flood_of_half_open_connections_delays_requests_little() {
+    alone("attacks::flood_of_half_open_connections_delays_requests_little", || {
         let w = World::new();
         // Open connections are the attack: each has its first buffer.
         with_witness_within(&w, 8 << 20, || {
@@ -360,7 +360,7 @@ fn cpu_time() -> Duration {
 }
 
 #[test]
-fn peers_that_vanish_do_no_harm() {
+fn daemon_serves_on_when_peers_vanish() {
     let w = World::new();
     w.toy.slices.store(50, Ordering::Relaxed);
     w.toy.slice_bytes.store(100_000, Ordering::Relaxed);

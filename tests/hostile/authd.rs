@@ -80,7 +80,7 @@ fn claims(grant: Option<Grant>) -> Claims {
 }
 
 #[test]
-fn the_caller_is_who_the_kernel_says() {
+fn caller_of_authd_is_identified_by_the_kernel() {
     let (path, ring) = start("own", None);
     let mut sock = UnixStream::connect(&*path).unwrap();
     let (uid, gid) = (lsf::sys::euid(), rustix::process::getegid().as_raw());
@@ -137,7 +137,7 @@ fn other_uids_get_their_own_name_or_nothing() {
 }
 
 #[test]
-fn callers_that_are_wrong_or_many_keep_nobody_out() {
+fn wrong_or_many_callers_of_authd_keep_no_other_out() {
     let (path, ring) = start("many", None);
     // Idle ones, far beyond every cap.
     let idle: Vec<UnixStream> = (0..600).map(|_| UnixStream::connect(&*path).unwrap()).collect();

@@ -279,7 +279,7 @@ fn arrays() -> u32 {
 }
 
 #[test]
-fn bkill_0_of_very_many_elements_holds_nobody_up() {
+fn bkill_0_of_very_many_elements_delays_no_other_request() {
     let a = Attack::new("bulk");
     let first = a.array(1000);
     for _ in 1..arrays() {
@@ -301,7 +301,7 @@ fn bkill_0_of_very_many_elements_holds_nobody_up() {
 }
 
 #[test]
-fn a_crash_in_the_middle_of_bkill_0_is_not_seen_by_who_asked() {
+fn bkill_0_succeeds_over_a_crash_of_mbatchd() {
     let a = Attack::new("middle");
     let jobs: Vec<u32> = (0..20).map(|_| a.array(1000)).collect();
     let mut bkill = a.rig.cmd("bkill");
@@ -321,7 +321,7 @@ fn a_crash_in_the_middle_of_bkill_0_is_not_seen_by_who_asked() {
 
 /// mbatchd dies when what was asked for is durable and the answer has not left.
 #[test]
-fn a_lost_answer_is_given_again_for_what_was_done() {
+fn repeated_request_gets_its_lost_answer_again() {
     let a = Attack::new("lostanswer");
     let mut crashed = 0;
     for n in 1..=4 {

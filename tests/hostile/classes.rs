@@ -40,8 +40,8 @@ fn last_job(site: &MultiUserSite) -> String {
 }
 
 #[test]
-fn many_requirements_of_one_user_hold_nobody_up() {
-    if !MultiUserSite::possible("many_requirements_of_one_user_hold_nobody_up") {
+fn many_requirements_of_one_user_delay_no_other_user() {
+    if !MultiUserSite::possible("many_requirements_of_one_user_delay_no_other_user") {
         return;
     }
     let site = MultiUserSite::up("classes", 1);

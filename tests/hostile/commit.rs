@@ -36,7 +36,7 @@ fn a_reply_waits_for_its_sync_and_syncs_are_shared() {
 }
 
 #[test]
-fn a_failed_sync_refuses_what_waited_for_it_and_nothing_else() {
+fn failed_sync_refuses_only_the_requests_that_waited_for_it() {
     let w = World::new();
     w.toy.sync_ms.store(30, Relaxed);
     let mut c = w.client();
@@ -56,7 +56,7 @@ fn shutdown() -> Msg {
 }
 
 #[test]
-fn a_daemon_told_to_end_first_answers_what_it_owes() {
+fn daemon_told_to_end_sends_its_answers_first() {
     let w = World::new();
     w.toy.sync_ms.store(150, Relaxed);
     std::thread::scope(|s| {
@@ -73,7 +73,7 @@ fn a_daemon_told_to_end_first_answers_what_it_owes() {
 }
 
 #[test]
-fn a_log_that_hangs_does_not_hold_the_end_up_for_ever() {
+fn daemon_told_to_end_waits_a_bounded_time_for_a_log_that_hangs() {
     let w = World::new();
     w.toy.sync_ms.store(60_000, Relaxed);
     let at = Instant::now();

@@ -189,7 +189,7 @@ fn lim_takes_each_datagram_at_its_cap() {
 
 /// Very many that ask to be let in, each by another name of the greatest length.
 #[test]
-fn strangers_that_ask_to_be_let_in_are_forgotten() {
+fn hosts_that_ask_to_join_in_vain_are_forgotten() {
     let rig = Rig::up("strangers", 1);
     let lim = Target::of(&rig, "lim");
     wait_for("the master LIM", || rig.run("lsload", &["host1"]).out.contains(" ok "));

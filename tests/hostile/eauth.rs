@@ -75,7 +75,7 @@ fn by_hand_with(w: &World, host: &str, user: &str, uid: u32, data: &str, aux: &[
 }
 
 #[test]
-fn a_site_s_own_eauth_replaces_ours() {
+fn eauth_of_the_site_replaces_the_built_in_one() {
     let script = "#!/bin/sh\nif [ \"$1\" = -c ]; then\n\
                   echo \"$LSF_EAUTH_CLIENT $LSF_EAUTH_SERVER\" >> DIR/client; echo \"for $2\"; exit\nfi\n\
                   while read -r u g n a p l d; do echo \"$u $n $a $d\" >> DIR/server\n\
@@ -107,7 +107,7 @@ fn a_site_s_own_eauth_replaces_ours() {
 }
 
 #[test]
-fn a_token_travels_beside_the_proof() {
+fn token_of_eauth_reaches_the_server_beside_the_proof() {
     let script = "#!/bin/sh\nif [ \"$1\" = -c ]; then\n\
                   [ \"$LSF_EAUTH_AUX_PASS\" = yes ] && cat DIR/token > \"$LSF_EAUTH_AUX_DATA\"\n\
                   echo \"$LSF_EAUTH_AUX_DATA\" > DIR/client; echo proof; exit\nfi\n\
@@ -142,7 +142,7 @@ fn a_token_travels_beside_the_proof() {
 }
 
 #[test]
-fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
+fn eauth_that_hangs_or_dies_delays_its_own_callers_alone() {
     let script = "#!/bin/sh\n[ \"$1\" = -c ] && { echo hang; exit; }\n\
                   echo start >> DIR/starts\n\
                   while read -r u g n a p l d; do case $d in *die*) exit 1;; \
@@ -176,10 +176,10 @@ fn an_eauth_that_hangs_or_dies_keeps_nobody_but_its_own_callers_waiting() {
 }
 
 #[test]
-fn munge_is_an_eauth_of_ten_lines() {
+fn sample_eauth_for_munge_admits_callers() {
     let munged = ["/usr/sbin/munged", "/sbin/munged"].into_iter().find(|p| Path::new(p).exists());
     let Some(munged) = munged.filter(|_| lsf::sys::euid() == 0) else {
-        return skipped("munge_is_an_eauth_of_ten_lines: needs root and munge");
+        return skipped("sample_eauth_for_munge_admits_callers: needs root and munge");
     };
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/eauth/munge");
     let script = std::fs::read_to_string(example).unwrap();
@@ -236,9 +236,9 @@ fn credential(w: &World, host: &str) -> String {
 }
 
 #[test]
-fn our_eauth_speaks_as_documented() {
+fn eauth_follows_the_documented_protocol() {
     if lsf::sys::euid() != 0 {
-        return skipped("our_eauth_speaks_as_documented: needs root");
+        return skipped("eauth_follows_the_documented_protocol: needs root");
     }
     let w = World::with(None, &|_| String::new());
     let mut child = eauth(&w, "-s", &[]).spawn().unwrap();
@@ -277,7 +277,7 @@ fn our_eauth_speaks_as_documented() {
 }
 
 #[test]
-fn a_key_of_eauth_s_own_reaches_authd_by_a_descriptor() {
+fn key_of_lsf_sudoers_reaches_authd_by_a_descriptor() {
     // The second as it passes what closes all but the first three.
     for fd in [3, 0] {
         handed_over_by(fd);

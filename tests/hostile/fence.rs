@@ -26,7 +26,7 @@ fn stopped(pid: u32) -> bool {
 }
 
 #[test]
-fn a_master_stopped_before_its_write_and_overtaken_acknowledges_and_damages_nothing() {
+fn master_that_is_overtaken_before_its_write_acknowledges_nothing_and_leaves_the_log_whole() {
     let rig = Rig::up("fence", 2);
     rig.ready();
     let first = rig.bsub(&["-H", "-o", "/dev/null", "true"]);

@@ -119,7 +119,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
 
 /// The host has as many attempts as it may, with the longest texts and the most processes.
 #[test]
-fn mbatchd_takes_what_a_host_tells_at_its_cap() {
+fn mbatchd_takes_each_report_of_a_host_at_its_cap() {
     let node = Node::new("mbdcaps");
     let all: Vec<TaskState> = (0..caps::MAX_INVENTORY).map(|n| unknown(n, "x")).collect();
     node.tells("Inventory in the largest pieces", inventory(&all, caps::MAX_TASKS));

@@ -185,7 +185,7 @@ fn res_takes_each_message_at_its_cap_and_none_beyond() {
 
 /// Input in very many pieces takes no more room than input in one.
 #[test]
-fn input_that_nobody_reads_takes_little_of_res() {
+fn unread_input_takes_little_memory_of_res() {
     let rig = Rig::up("resinput", 1);
     let site = site(&rig, "host1");
     let res = Target::of(&rig, "res");

@@ -185,9 +185,11 @@ fn a_client_takes_no_way_that_its_own_lsf_conf_does_not_name() {
 }
 
 #[test]
-fn ident_believes_what_the_client_s_host_says() {
+fn callers_are_identified_by_the_ident_server_of_their_host() {
     if lsf::sys::euid() != 0 || found("oidentd").is_none() {
-        return skipped("ident_believes_what_the_client_s_host_says: needs root and oidentd");
+        return skipped(
+            "callers_are_identified_by_the_ident_server_of_their_host: needs root and oidentd",
+        );
     }
     let port = free_port();
     let w = World::with(None, &|_| format!("LSF_AUTH=ident\nLSF_IDENT_PORT={port}\n"));
@@ -247,7 +249,7 @@ fn a_frame_in_the_open_is_good_for_one_connection_and_one_host() {
 }
 
 #[test]
-fn a_slow_ident_server_delays_nobody_else() {
+fn slow_ident_server_delays_its_own_caller_alone() {
     let port = free_port();
     let lines = |_: &World| format!("LSF_AUTH=\"eauth ident\"\nLSF_IDENT_PORT={port}\n");
     let w = World::with(None, &lines);
@@ -292,9 +294,11 @@ fn helper(w: &World) -> String {
 }
 
 #[test]
-fn a_privileged_port_of_a_cluster_host_is_believed_where_the_site_says_so() {
+fn privileged_port_of_a_cluster_host_admits_its_caller_when_the_site_says_so() {
     if lsf::sys::euid() != 0 {
-        return skipped("a_privileged_port_of_a_cluster_host_is_believed: needs root");
+        return skipped(
+            "privileged_port_of_a_cluster_host_admits_its_caller_when_the_site_says_so: needs root",
+        );
     }
     let w = World::with(None, &helper);
     let nobody = dial_as(&w, NOBODY);
@@ -322,9 +326,9 @@ fn a_privileged_port_of_a_cluster_host_is_believed_where_the_site_says_so() {
 }
 
 #[test]
-fn the_helper_is_nothing_but_the_helper() {
+fn setuid_helper_called_as_another_applet_refuses_its_arguments() {
     if lsf::sys::euid() != 0 {
-        return skipped("the_helper_is_nothing_but_the_helper: needs root");
+        return skipped("setuid_helper_called_as_another_applet_refuses_its_arguments: needs root");
     }
     let w = World::with(None, &helper);
     let path = w.dir.join("etc/lsf-port");
@@ -361,9 +365,9 @@ fn the_helper_is_nothing_but_the_helper() {
 }
 
 #[test]
-fn hosts_equiv_decides_whom_mbatchd_serves() {
+fn callers_of_mbatchd_are_admitted_by_hosts_equiv() {
     if lsf::sys::euid() != 0 {
-        return skipped("hosts_equiv_decides_whom_mbatchd_serves: needs root");
+        return skipped("callers_of_mbatchd_are_admitted_by_hosts_equiv: needs root");
     }
     let with = |text: &'static str, mode: u32| {
         let w = World::with(None, &|w| {

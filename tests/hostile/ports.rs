@@ -23,7 +23,7 @@ fn of_cluster(rig: &Rig) -> lsf::conf::BaseConf {
 }
 
 #[test]
-fn nobody_gets_the_port_of_a_daemon_that_restarts() {
+fn port_of_a_restarting_daemon_stays_taken() {
     let rig = Rig::up("ports", 1);
     let base = of_cluster(&rig);
     let addr = base.hosts.addrs("host1")[0];
@@ -79,7 +79,7 @@ fn nobody_gets_the_port_of_a_daemon_that_restarts() {
 
 /// A host that may take over keeps the port of mbatchd before mbatchd ever ran there.
 #[test]
-fn nobody_gets_the_port_that_the_next_master_will_need() {
+fn port_of_the_next_master_stays_taken() {
     let rig = Rig::up("next", 2);
     let base = of_cluster(&rig);
     assert!(rig.pid("mbatchd", "host2").is_none());

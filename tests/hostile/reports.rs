@@ -74,7 +74,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
 }
 
 #[test]
-fn a_node_with_the_key_cannot_speak_for_the_jobs_of_another() {
+fn reports_of_a_host_about_jobs_of_another_are_rejected() {
     let rig = Rig::up("reports", 2);
     rig.ready();
     wait_for("both hosts", || {

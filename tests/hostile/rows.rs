@@ -131,8 +131,8 @@ fn a_job_whose_identity_cannot_be_had_does_not_start() {
 
 /// A user's environment reaches the job and nothing else.
 #[test]
-fn an_environment_reaches_the_job_alone() {
-    if !MultiUserSite::possible("an_environment_reaches_the_job_alone") {
+fn environment_of_a_submission_reaches_the_job_alone() {
+    if !MultiUserSite::possible("environment_of_a_submission_reaches_the_job_alone") {
         return;
     }
     let site = MultiUserSite::new("environ", 1);
@@ -259,8 +259,8 @@ fn listing(site: &MultiUserSite) -> Vec<PathBuf> {
 
 /// A queue's administrator administers that queue.
 #[test]
-fn a_queue_administrator_is_one_in_its_queue_alone() {
-    if !MultiUserSite::possible("a_queue_administrator_is_one_in_its_queue_alone") {
+fn queue_administrator_controls_the_jobs_of_its_queue_alone() {
+    if !MultiUserSite::possible("queue_administrator_controls_the_jobs_of_its_queue_alone") {
         return;
     }
     let site = MultiUserSite::new("roles", 1);

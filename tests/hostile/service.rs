@@ -18,7 +18,7 @@ fn row(msg: Msg) -> (String, String) {
 }
 
 #[test]
-fn a_user_is_who_the_kernel_says() {
+fn user_of_a_unix_socket_is_identified_by_the_kernel() {
     let w = World::new();
     let mut c = w.client();
     let (_, peer) = row(c.call(&Msg::Client(ClientMsg::Params), &mut std::io::sink()).unwrap());
@@ -29,7 +29,7 @@ fn a_user_is_who_the_kernel_says() {
 }
 
 #[test]
-fn a_daemon_connects_to_another_and_is_known_there() {
+fn daemon_that_connects_to_another_is_identified_there() {
     let w = World::new();
     let knobs = Arc::default();
     let there = spawn(w.config(Daemon::Sbatchd, "host2"), knobs);
@@ -86,7 +86,7 @@ fn a_listing_is_sent_as_it_is_read_and_no_faster() {
 }
 
 #[test]
-fn who_may_not_speak_is_told_in_lsf_s_words() {
+fn refused_callers_get_the_words_of_lsf() {
     let w = World::new();
     let denied = |raw: &mut super::world::RawClient, key: &lsf::proto::frame::SessionKey| {
         raw.auth(key);
@@ -155,7 +155,7 @@ fn a_credential_for_one_connection_is_worthless_on_another() {
 }
 
 #[test]
-fn nobody_there_is_told_and_tried_again() {
+fn client_without_a_server_says_so_and_tries_again() {
     let mut w = World::new();
     let site = w.site.clone();
     w.site.lsf.set("LSB_MBD_PORT", "1");

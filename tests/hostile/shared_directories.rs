@@ -57,8 +57,8 @@ fn files_that_others_put_in_place_of_lsf_acct_stop_no_res() {
 }
 
 #[test]
-fn what_others_put_in_place_of_a_log_stops_no_daemon() {
-    if !MultiUserSite::possible("what_others_put_in_place_of_a_log_stops_no_daemon") {
+fn files_that_others_put_in_place_of_a_log_stop_no_daemon() {
+    if !MultiUserSite::possible("files_that_others_put_in_place_of_a_log_stop_no_daemon") {
         return;
     }
     let mut site = MultiUserSite::new("logs", 1);

@@ -32,10 +32,8 @@ fn open_files(pid: u32) -> Vec<PathBuf> {
 }
 
 #[test]
-fn open_files_mask_and_environment_of_who_starts_a_launcher_reach_nobody() {
-    if !MultiUserSite::possible(
-        "open_files_mask_and_environment_of_who_starts_a_launcher_reach_nobody",
-    ) {
+fn open_files_umask_and_environment_of_the_caller_pass_no_launcher() {
+    if !MultiUserSite::possible("open_files_umask_and_environment_of_the_caller_pass_no_launcher") {
         return;
     }
     let mut site = MultiUserSite::new("around", 1);

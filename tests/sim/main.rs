@@ -28,6 +28,6 @@ fn small_clusters_and_some_large_ones() {
 }
 
 #[test]
-fn large_clusters() {
+fn large_clusters_keep_all_jobs_over_faults() {
     lsfsim(&["-j", "1", "-l", "-s", "6-19"]);
 }

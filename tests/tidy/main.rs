@@ -9,6 +9,7 @@ mod headings;
 mod imports;
 mod man;
 mod sizes;
+mod test_names;
 mod verbs;
 mod words;
 
@@ -254,7 +255,7 @@ const AS_ROOT_MAX: usize = 2100;
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 
 #[test]
-fn what_runs_as_root_is_small_and_knows_no_network() {
+fn code_that_runs_as_root_is_small_and_uses_no_network() {
     let all = sources();
     let mine: Vec<&Source> =
         all.iter().filter(|s| AS_ROOT.iter().any(|f| s.path == root().join(f))).collect();

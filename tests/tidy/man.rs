@@ -274,7 +274,7 @@ fn groff_has_no_complaint() {
 }
 
 #[test]
-fn what_the_checks_read_is_what_they_mean() {
+fn checks_of_pages_read_their_examples_as_meant() {
     let help =
         "Usage: x [-h]\n\n  -m host       ask a host\n    ckconfig    checks files\n  word\n";
     assert_eq!(options(help), ["-m", "ckconfig"]);

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn further_filters() {
+    fn further_filters_select_jobs_by_their_options() {
         let spec = JobSpec {
             user_group: "chip".into(),
             description: "a nightly run".into(),

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_matrix() {
+    fn every_action_is_permitted_to_the_listed_roles_alone() {
         use Action::*;
         let none = Roles::default();
         let owner = Roles { owner: true, ..none };

@@ -319,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_indices() {
+    fn consecutive_indices_are_joined_to_ranges() {
         assert_eq!(ranges([1, 2, 3, 7, 9, 10]), [(1, 3, 1), (7, 7, 1), (9, 10, 1)]);
         assert!(ranges([]).is_empty());
     }

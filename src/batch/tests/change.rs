@@ -292,7 +292,7 @@ fn a_start_time_is_put_off_and_taken_back() {
 }
 
 #[test]
-fn what_a_queue_gave_goes_with_it() {
+fn values_of_a_queue_go_when_its_job_moves() {
     let mut c = conf();
     let secs = |s| Some(TimeLimit { seconds: s, spec: None });
     c.batch.queues[0].run_limit = Limit { default: secs(600), maximum: None };
@@ -580,7 +580,7 @@ fn a_host_file_is_put_in_the_place_of_hosts_and_slots_and_taken_away() {
 }
 
 #[test]
-fn what_runs_keeps_the_environment_that_it_was_started_with() {
+fn running_job_keeps_the_environment_of_its_start() {
     let mut r = Rig::new();
     let first = Submit {
         spec: JobSpec { name: "a[1-9]".into(), ..spec("x") },

@@ -109,7 +109,7 @@ fn many_kinds_that_wait_are_not_gone_through_in_each_pass() {
 }
 
 #[test]
-fn after_a_restart_there_are_the_kinds_that_jobs_wait_in() {
+fn classes_after_a_restart_are_those_of_pending_jobs() {
     let mut r = Rig::new();
     let kept = r.submit(held(9)).unwrap();
     for n in 0..CLASSES_KEPT {

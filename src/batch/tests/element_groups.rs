@@ -94,7 +94,7 @@ fn changed_elements_keep_their_place_among_the_rest() {
 }
 
 #[test]
-fn what_cannot_be_changed_of_elements() {
+fn changes_that_elements_do_not_allow_are_refused() {
     use SpecField::*;
     let (mut r, started, id) = waiting();
     let named = JobSpec { name: "b[1-9]".into(), ..JobSpec::default() };
@@ -204,7 +204,7 @@ fn elements_that_become_alike_are_one_part() {
 }
 
 #[test]
-fn elements_are_moved() {
+fn elements_are_moved_by_btop_and_bbot() {
     let (mut r, started, id) = waiting();
     let last = r.submit(spec("z")).unwrap();
     let go = |top, position| Verb::Move { top, position };

@@ -29,7 +29,7 @@ impl Rig {
 }
 
 #[test]
-fn what_is_exceptional_is_shown_and_accounted() {
+fn exceptions_of_jobs_are_shown_and_accounted() {
     let mut c = conf();
     for (name, value) in [("JOB_OVERRUN", "30"), ("JOB_UNDERRUN", "2"), ("JOB_IDLE", "0.5")] {
         raw(&mut c.batch.queues[0].raw, name, value);

@@ -74,7 +74,7 @@ fn reasons_and_hosts_outlive_a_restart() {
 }
 
 #[test]
-fn what_is_killed_may_count_as_done() {
+fn killed_job_counts_as_done_with_bkill_d() {
     let mut r = Rig::new();
     let as_done = |job| Control { done: true, ..Control::of(Verb::Kill, of(job)) };
     let id = r.submit(spec("x")).unwrap();
@@ -123,7 +123,7 @@ fn the_name_that_a_client_gives_to_a_signal_makes_no_other_action_of_it() {
 }
 
 #[test]
-fn what_waits_goes_at_once_when_many_are_killed() {
+fn pending_jobs_go_at_once_when_many_are_killed() {
     let mut r = Rig::new();
     let hold = JobSpec { begin_time: i64::MAX, ..spec("x") };
     let id = r.submit(spec("x")).unwrap();
@@ -234,7 +234,7 @@ fn states_narrow_what_is_meant() {
 }
 
 #[test]
-fn who_has_stopped_it_is_who_may_resume_it() {
+fn job_stopped_by_an_administrator_is_resumed_by_administrators_alone() {
     let mut r = Rig::new();
     let run = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];

@@ -24,7 +24,7 @@ fn finish(r: &mut Rig, jobs: usize) -> usize {
 }
 
 #[test]
-fn what_is_carried_over_is_paid_by_what_was_written() {
+fn switch_waits_until_as_much_was_written_as_it_carries_over() {
     let mut c = conf();
     c.batch.params.max_job_num = 100;
     let mut r = Rig::of(c);

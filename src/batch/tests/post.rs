@@ -62,7 +62,7 @@ fn the_end_of_what_runs_after_a_job_is_recorded_and_waited_for() {
 }
 
 #[test]
-fn without_such_a_command_it_is_done_with_the_job_and_never_where_that_did_not_run() {
+fn post_done_without_a_command_holds_with_the_end_of_a_job_that_ran() {
     let mut r = Rig::new();
     let id = r.submit(spec("x")).unwrap();
     let (conn, key) = r.starts()[0];
@@ -102,7 +102,7 @@ fn a_restart_still_waits_and_a_host_that_does_not_know_of_it_has_failed() {
 }
 
 #[test]
-fn what_runs_after_a_run_that_went_back_to_its_queue_says_nothing_of_the_next() {
+fn post_execution_of_a_requeued_run_does_not_concern_the_next_run() {
     let mut r = Rig::new();
     let id = r.submit(JobSpec { further: Further::from_iter([("Q", "3")]), ..spec("x") }).unwrap();
     let (conn, key) = r.starts()[0];

@@ -74,7 +74,7 @@ fn groups_of_the_operating_system_count() {
 }
 
 #[test]
-fn what_is_beyond_a_threshold_may_be_asked_for_again_where_it_can_ever_fit() {
+fn submission_beyond_a_threshold_may_be_repeated_if_it_can_ever_fit() {
     let mut c = conf();
     c.batch.params.max_pend_jobs = Some(3);
     c.batch.params.max_pend_slots = Some(8);

@@ -313,7 +313,7 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
 
 /// After a restart nobody knows what the host would say: its word, or its giving up, is waited for.
 #[test]
-fn after_a_restart_an_attempt_left_behind_is_waited_for_until_its_host_is_given_up_again() {
+fn attempt_left_behind_is_awaited_after_a_restart_until_its_host_is_given_up() {
     let mut r = Rig::new();
     let hold = JobSpec { options: opt::RERUNNABLE, hosts: vec!["h1".into()], ..spec("x") };
     let (id, _, i) = r.lost(hold);

@@ -41,7 +41,7 @@ fn a_job_is_sent_its_signal_once_a_closing() {
 }
 
 #[test]
-fn who_asked_for_nothing_is_suspended_beside_it() {
+fn job_without_a_warning_signal_is_suspended_at_once() {
     let mut c = conf();
     c.batch.queues[0].run_window = SHUT_SOON.into();
     let mut r = Rig::of(c);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_up_each_time_is_not_asked_for_ever() {
+    fn server_that_hangs_up_each_time_is_not_asked_for_ever() {
         let lost: fn() -> ClientError = || ClientError::Lost(String::new());
         let down: fn() -> ClientError = || ClientError::Down(String::new());
         let (n, error) = tries(1000, &[lost]);

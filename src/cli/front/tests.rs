@@ -163,7 +163,7 @@ fn operands_need_not_be_text_but_values_must() {
 }
 
 #[test]
-fn long_names_work_too() {
+fn long_names_of_options_are_read_too() {
     let j = jobs(&["--user=x=y", "--all", "--job-name", "n"]).0;
     assert!(j.all);
     assert_eq!((j.user.as_deref(), j.job_name.as_deref()), (Some("x=y"), Some("n")));
@@ -240,7 +240,7 @@ fn the_command_line_wins_over_embedded_lines() {
 
 proptest! {
     #[test]
-    fn no_words_panic(words in proptest::collection::vec("-{0,2}[aluJoRUF =h\u{e9}]{0,6}", 0..6)) {
+    fn any_words_are_read_without_panic(words in proptest::collection::vec("-{0,2}[aluJoRUF =h\u{e9}]{0,6}", 0..6)) {
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let _ = parse::<Jobs>("bjobs", &words);
     }

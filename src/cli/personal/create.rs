@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read_and_is_the_owners() {
+    fn files_of_a_personal_cluster_are_readable_and_the_owners() {
         use std::os::unix::fs::PermissionsExt;
         let dir = std::env::temp_dir().join(format!("lsf-create-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);

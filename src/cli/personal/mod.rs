@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time() {
+    fn lsf_up_runs_one_at_a_time() {
         let dir = std::env::temp_dir().join(format!("lsf-uplock-{}", std::process::id()));
         let place = PersonalDir { top: dir.clone() };
         make_dir(&place.conf()).unwrap();

@@ -214,7 +214,7 @@ fn mistakes_in_the_batch_files() {
 }
 
 #[test]
-fn doubtful_batch_files() {
+fn doubtful_values_of_batch_files_are_warnings() {
     let mut files = site();
     let path = format!("{BATCH}/lsb.params");
     files.edit(&path, "DEFAULT_QUEUE = normal idle", "");

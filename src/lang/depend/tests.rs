@@ -231,7 +231,7 @@ fn counts_over_an_array() {
 }
 
 #[test]
-fn what_is_not_an_expression() {
+fn malformed_condition_is_refused() {
     for bad in [
         "",
         "foo(",
@@ -296,14 +296,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "\\PC{0,40}|[a1()!&|,<>=\\[\\]*\" ]{0,30}") {
+    fn any_condition_is_read_without_panic(text in "\\PC{0,40}|[a1()!&|,<>=\\[\\]*\" ]{0,30}") {
         if let Ok(e) = DepExpr::parse(&text) {
             prop_assert!(DepExpr::parse(&e.expr().to_string()).is_ok(), "{}", e.expr());
         }
     }
 
     #[test]
-    fn what_is_never_true_stays_so(before in 0usize..4, after in 2usize..7) {
+    fn condition_that_is_never_true_stays_so(before in 0usize..4, after in 2usize..7) {
         let lives = [Pend, Held, Run, Susp, Done, Exit(Some(3)), Exit(None)];
         let (a, b) = (lives[before], lives[after]);
         let world = |s| World::default().job(1, "a", s);

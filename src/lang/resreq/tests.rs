@@ -117,7 +117,7 @@ fn select_speaks_of_the_host() {
 }
 
 #[test]
-fn the_old_form() {
+fn requirement_without_sections_is_a_selection() {
     assert!(selects("mem=1000:fast:-old_one"));
     assert!(selects("type=any:ut=0.5:r1m=2"));
     assert!(!selects("r1m=1"));
@@ -202,7 +202,7 @@ const BAD: &[&str] = &[
 ];
 
 #[test]
-fn what_is_refused_and_where() {
+fn malformed_requirement_is_refused_with_its_place() {
     for bad in BAD {
         assert_eq!(error(bad).to_string(), "Bad resource requirement syntax");
     }
@@ -236,7 +236,7 @@ fn order_sorts_best_first() {
 }
 
 #[test]
-fn rusage_is_data() {
+fn rusage_is_read_with_durations_and_units() {
     let r = simple("rusage[mem=2G/job:swp=10:duration=1h:decay=1:lic=1, tmp=5 || lic2=3]");
     let rusage = r.rusage.unwrap();
     let terms = rusage.terms();
@@ -301,7 +301,7 @@ fn sections_that_do_not_act_are_named_once() {
 }
 
 #[test]
-fn placement_sections() {
+fn placement_sections_are_read_with_their_values() {
     for text in [
         "span[hosts=1]",
         "span[hosts=-1]",
@@ -327,7 +327,7 @@ fn placement_sections() {
 }
 
 #[test]
-fn compound_and_alternative() {
+fn compound_and_alternative_requirements_are_read() {
     let r = parse("2*{mem>1 rusage[mem=5]}+ 3*{order[mem]} +{span[ptile=1]}");
     let ResReq::Compound(terms) = &r else { panic!("{r}") };
     assert_eq!(terms.iter().map(|t| t.tasks).collect::<Vec<_>>(), [Some(2), Some(3), None]);
@@ -423,7 +423,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(
+    fn any_requirement_is_read_without_panic(
         text in "\\PC{0,40}|(select|rusage|span|mem|[0-9]|[\\[\\]{}()*+|&!=<>:,.@'\" /-]|type|\
                  duration|ptile|affinity|core|\u{e9}|order){0,14}",
     ) {

@@ -142,7 +142,7 @@ mod tests {
     use crate::model::job_state::JobState;
 
     #[test]
-    fn it_is_what_the_whole_record_says() {
+    fn brief_record_equals_the_whole_one() {
         let spec = JobSpec {
             name: "a\"b[1-3]".into(),
             queue: "night".into(),
@@ -191,7 +191,7 @@ mod tests {
 
     /// A record of LSF 10.1 with those fields filled, its host as `n*host`.
     #[test]
-    fn what_stands_further_behind() {
+    fn later_fields_are_read_when_they_are_asked_for() {
         let line = [
             r#""JOB_FINISH" "10.1" 1700000150 101 1501 33554450 1 1700000005 0 0 1700000006"#,
             r#""alice" "normal" "rusage[mem=1000]" "" "" "login1" "/home/alice/w" "" "o.%J" """#,

@@ -256,7 +256,7 @@ fn a_finish_of_other_systems_is_read() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_and_what_is_newer_stops() {
+fn malformed_records_are_refused_and_newer_ones_end_the_start() {
     for bad in [
         "",
         "x",

@@ -147,7 +147,7 @@ fn a_lost_event_of_the_cluster_is_named_without_a_job() {
 }
 
 #[test]
-fn without_its_checksum_file_what_can_be_read_is_kept_and_all_that_may_be_hit_is_marked() {
+fn log_without_its_checksum_file_keeps_readable_records_and_marks_all_jobs_that_may_be_hit() {
     let disk = ran();
     let records = all();
     for (n, (from, to)) in places(&disk).into_iter().enumerate() {
@@ -211,7 +211,7 @@ fn a_checksum_file_torn_or_flipped_anywhere_costs_no_record() {
 }
 
 #[test]
-fn after_a_loss_of_power_the_rest_of_a_torn_commit_is_cut_and_put_aside() {
+fn rest_of_a_torn_commit_is_cut_and_put_aside_after_a_loss_of_power() {
     let disk = ran();
     let whole = disk.get(EVENTS).unwrap();
     let mut torn = whole.clone();

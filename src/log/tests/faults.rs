@@ -148,7 +148,7 @@ fn a_disk_full_at_every_byte_undoes_the_commit_and_no_more() {
 }
 
 #[test]
-fn while_nothing_can_be_written_nothing_is_and_then_all_goes_on() {
+fn log_that_cannot_be_written_goes_on_when_it_can_be_again() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
     commit(&mut store, &batch(&[new(1)])).unwrap();
@@ -259,7 +259,7 @@ fn scripted_job() -> (Batch, Record) {
 }
 
 #[test]
-fn what_a_start_found_survives_a_loss_of_power() {
+fn findings_of_a_start_survive_a_loss_of_power() {
     // the commit before died at any step, or one of its syncs failed
     let dies = (1..12).map(|op| (Some(op), None));
     let mut whole = 0;

@@ -192,7 +192,7 @@ fn places(disk: &SimDisk) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_was_committed_comes_back() {
+fn committed_records_are_read_again() {
     let disk = SimDisk::new();
     let (found, mut store) = open(&disk, BOOT);
     assert!(found.recovered.records.is_empty() && found.notices.is_empty());

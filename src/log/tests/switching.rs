@@ -295,7 +295,7 @@ fn ended_job_that_lost_a_record_is_held_at_the_start_too() {
 }
 
 #[test]
-fn without_lsf_switched_ids_go_on_behind_the_old_log() {
+fn ids_go_on_behind_the_old_log_without_lsf_switched() {
     let disk = SimDisk::new();
     run(&disk);
     disk.damage(EVENTS, |bytes| bytes[85] ^= 1);

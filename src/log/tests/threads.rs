@@ -219,7 +219,7 @@ fn crash_points_count_commits() {
 
 #[test]
 #[ignore = "a measurement; build with optimisation"]
-fn measure() {
+fn log_thread_writes_many_jobs_in_little_time() {
     let dir = Dir::new("measure");
     let (_, log, told) = begin(&dir.0, None);
     let jobs = 300_000;

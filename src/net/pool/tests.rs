@@ -155,7 +155,7 @@ fn listings_are_served_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[test]
-fn who_has_gone_is_not_told_of_room() {
+fn connection_that_has_ended_gets_no_drained_input() {
     let mut r = Rig::new("gone");
     let (mut client, conn) = r.client();
     client.ask();

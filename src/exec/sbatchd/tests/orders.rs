@@ -61,7 +61,7 @@ fn a_job_from_order_to_forget() {
 }
 
 #[test]
-fn what_runs_after_a_job_is_told_of_when_it_has_ended() {
+fn post_execution_is_reported_at_its_end() {
     let posts = |r: &mut Rig| r.states().iter().map(|s| s.post).collect::<Vec<_>>();
     for (status, post) in [(0, Post::Done), (1 << 8, Post::Failed)] {
         let mut r = Rig::new();
@@ -128,7 +128,7 @@ fn with_post(site: bool, env: &str, minutes: u64) -> Rig {
 }
 
 #[test]
-fn what_runs_after_a_job_may_be_part_of_it() {
+fn post_execution_may_be_part_of_the_job() {
     let says = |v: &str| format!("A=b\0LSB_JOB_INCLUDE_POSTPROC={v}\0");
     for (site, env, part) in [
         (true, "A=b\0".to_string(), true),
@@ -170,7 +170,7 @@ fn what_runs_after_a_job_may_be_part_of_it() {
 }
 
 #[test]
-fn what_runs_after_a_job_is_killed_when_it_takes_too_long() {
+fn post_execution_is_killed_when_it_takes_too_long() {
     for part in [false, true] {
         let mut r = with_post(part, "A=b\0", 2);
         r.exits(501, 0);
@@ -254,7 +254,7 @@ fn of_a_short_job_its_end_alone_is_told() {
 }
 
 #[test]
-fn setups_that_fail() {
+fn failed_setup_ends_the_attempt_with_its_reason() {
     let fail = |at: launch::SetupStage| {
         let mut r = Rig::new();
         r.setup = Some(Setup::Failed { at, why: "no".into() });

@@ -76,6 +76,11 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     }
     let parse = site::yes(Some(&site), "LSB_BSUB_PARSE_SCRIPT");
     let spool = own.options.spool_command;
+    if own.operands.is_empty() {
+        // a wrong option is reported before a script is awaited: its value may be the command
+        let timed = own.options.begin.is_some() || own.options.term.is_some();
+        spec::build(&own.options, &facts(&site.lsf, timed)?)?;
+    }
     let source = source::read(ctx, &own.operands, parse || spool)?;
     if spool && !own.operands.is_empty() && source.script.is_none() {
         let words = "-Zs: the command is not a readable script";

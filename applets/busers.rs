@@ -14,6 +14,8 @@ use lsf::proto::client::{ClientMsg, UserInfo};
 use lsf::sys::users::UserDatabase;
 use std::fmt::Write;
 
+/// The row with the limits of users who have none of their own in lsb.users.
+const DEFAULT_USER: &str = "default";
 /// Columns of the name, cut to them unless -w.
 const NAME: usize = 18;
 /// The fields of `-json` without `-o`.
@@ -54,28 +56,33 @@ fn number(out: &mut String, n: impl Into<Option<u64>>) {
     }
 }
 
+/// A count of slots or jobs. The row `default` stands for limits alone.
+fn count(out: &mut String, user: &UserInfo, n: u64) {
+    number(out, (user.name != DEFAULT_USER).then_some(n));
+}
+
 static FIELDS: FieldsOf<UserInfo> = FieldsOf(&[
     field!("user", 15, |o, u| push_clean(o, &u.name)),
     field!("jl/p", 6, |o, u| {
         let _ = u.jl_p.map(|n| write!(o, "{n:.1}"));
     }),
     field!("max", 6, |o, u| number(o, u.max)),
-    field!("nstart", 7, |o, u| number(o, u.run + u.ssusp + u.ususp)),
-    field!("pend", 6, |o, u| number(o, u.pend)),
-    field!("run", 6, |o, u| number(o, u.run)),
-    field!("ssusp", 6, |o, u| number(o, u.ssusp)),
-    field!("ususp", 6, |o, u| number(o, u.ususp)),
-    field!("rsv", 6, |o, u| number(o, u.rsv)),
-    field!("njobs", 6, |o, u| number(o, u.njobs)),
-    field!("pjobs", 6, |o, u| number(o, u.pjobs)),
+    field!("nstart", 7, |o, u| count(o, u, u.run + u.ssusp + u.ususp)),
+    field!("pend", 6, |o, u| count(o, u, u.pend)),
+    field!("run", 6, |o, u| count(o, u, u.run)),
+    field!("ssusp", 6, |o, u| count(o, u, u.ssusp)),
+    field!("ususp", 6, |o, u| count(o, u, u.ususp)),
+    field!("rsv", 6, |o, u| count(o, u, u.rsv)),
+    field!("njobs", 6, |o, u| count(o, u, u.njobs)),
+    field!("pjobs", 6, |o, u| count(o, u, u.pjobs)),
     field!("mpend", 6, |o, u| number(o, u.mpend)),
     field!("mpjobs", 7, |o, u| number(o, u.mpjobs)),
     // no fairshare gives users a priority, and no job is given a GPU
     field!("priority", 8, |_, _| {}),
-    field!("ngpus", 6, |o, _| number(o, 0)),
-    field!("ngpus_shared", 12, |o, _| number(o, 0)),
-    field!("ngpus_excl", 10, |o, _| number(o, 0)),
-    field!("ngpus_shared_jexcl", 18, |o, _| number(o, 0)),
+    field!("ngpus", 6, |o, u| count(o, u, 0)),
+    field!("ngpus_shared", 12, |o, u| count(o, u, 0)),
+    field!("ngpus_excl", 10, |o, u| count(o, u, 0)),
+    field!("ngpus_shared_jexcl", 18, |o, u| count(o, u, 0)),
 ]);
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -123,7 +130,7 @@ fn known(u: &UserInfo) -> bool {
     if u.name.is_empty() {
         return false;
     }
-    u.name == "default"
+    u.name == DEFAULT_USER
         || u.njobs + u.pjobs > 0
         || !site::find().is_ok_and(|s| job_ids::nobody(&s, &u.name))
 }
@@ -172,7 +179,7 @@ fn row(out: &mut String, u: &UserInfo, wide: bool) {
     let limit = |n: Option<u64>| n.map_or("-".to_string(), |n| n.to_string());
     let jl_p = u.jl_p.map_or("-".to_string(), |n| format!("{n:.1}"));
     let _ = write!(out, "{name:<NAME$} {jl_p:>5} {:>6}", limit(u.max));
-    if u.name == "default" {
+    if u.name == DEFAULT_USER {
         for _ in 0..if wide { 9 } else { 6 } {
             out.push_str("      -");
         }
@@ -229,7 +236,9 @@ mod tests {
             mpjobs: Some(1000),
             ..UserInfo::default()
         };
-        let rows = [user1, UserInfo { name: "ugA".into(), ..UserInfo::default() }];
+        let others = ["ugA", "default"];
+        let others = others.map(|name| UserInfo { name: name.into(), ..UserInfo::default() });
+        let rows: Vec<UserInfo> = [user1].into_iter().chain(others).collect();
         let shown = |words: &[&str]| {
             let args: Vec<_> = words.iter().map(std::ffi::OsString::from).collect();
             let o = front::parse::<Opts>("busers", &args).unwrap_or_else(|_| panic!()).options;
@@ -238,7 +247,7 @@ mod tests {
         };
         let all = include_str!("../tests/cmd/expected/busers-fields.txt");
         assert_eq!(shown(&["-o", "all"]), all);
-        assert_eq!(shown(&["-noheader", "-o", "user max"]), "user1 6\nugA -\n");
+        assert_eq!(shown(&["-noheader", "-o", "user max"]), "user1 6\nugA -\ndefault -\n");
         let json = include_str!("../tests/cmd/expected/busers-json.txt");
         assert_eq!(shown(&["-json", "-o", "user max njobs"]), json);
     }

@@ -67,6 +67,13 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let place = PersonalDir::find(o.dir.as_deref())?;
     let known = place.exists()?;
     let missing = create::Missing::of(&place);
+    let none = |why| {
+        format!(
+            "cannot create the cluster directory {why}; name a directory that you may write to \
+             with --dir"
+        )
+    };
+    make_dir(&place.top).map_err(none)?;
     make_dir(&place.conf())?;
     // made by now, it has no links left in its name
     let place = PersonalDir::find(place.top.to_str())?;

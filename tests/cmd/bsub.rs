@@ -93,6 +93,10 @@ fn bsub_with_wrong_usage_prints_an_error_and_submits_nothing() {
     let said = run("bsub", &[]);
     assert_eq!(said.err, "No command is specified. Job not submitted.\n");
     assert_eq!(said.code, 255);
+    // the forgotten value of an option: the command is read as that value
+    let said = run("bsub", &["-n", "true"]);
+    assert_eq!(said.err, "Bad argument for option -n. Job not submitted.\n");
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
     assert_eq!(run("bsub", &["-h"]).code, 0);
     let said = run("bsub", &["-V"]);
     assert!(said.code == 0 && said.err.contains("IBM Spectrum LSF Standard 10.1"));

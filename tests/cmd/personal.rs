@@ -287,6 +287,11 @@ fn failed_creation_of_a_cluster_leaves_no_files() {
     assert_eq!(names(&home.join(".lsf")), ["log"]);
     assert!(home.join(".lsf/log/mine").exists());
 
+    let err = up(&|c| _ = c.args(["--dir", "/proc/lsf"]));
+    let words = "cannot create the cluster directory /proc/lsf: No such file or directory; name a \
+                 directory that you may write to with --dir";
+    assert_eq!(err, format!("lsf up: {words}\n"));
+
     if lsf::sys::euid() != 0 {
         return crate::rig::skipped("failed_creation_of_a_cluster_leaves_no_files: needs root");
     }

@@ -143,7 +143,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "acceptlog",
         run: acceptlog::acceptlog,
-        line: "Go on from an event log that is not the last one",
+        line: "Continue from an event log that is not the latest one",
         usage: "acceptlog [-f]",
     },
     Command {

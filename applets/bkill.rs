@@ -20,13 +20,13 @@ struct Opts {
     /// jobs in this queue
     #[argh(option, short = 'q', arg_name = "queue_name")]
     queue: Option<String>,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// jobs of this name; `*` is any text
+    /// jobs with this name; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
-    /// remove from the system without waiting for the host
+    /// remove the job without waiting for its host
     #[argh(switch, short = 'r')]
     remove: bool,
     /// send this signal instead of ending the job
@@ -41,19 +41,19 @@ struct Opts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// many at once: what waits leaves the system at once, what cannot be ended is passed over
+    /// kill many jobs in one operation, without a message for each
     #[argh(switch, short = 'b')]
     bulk: bool,
     /// jobs in this state
     #[argh(option, arg_name = "run | pend | susp")]
     stat: Option<String>,
-    /// they are DONE, however they end
+    /// record the jobs as DONE, however they end
     #[argh(switch, short = 'd')]
     done: bool,
-    /// why, for the history of the jobs
+    /// the reason, for the history of the jobs
     #[argh(option, short = 'C', arg_name = "kill_reason")]
     reason: Option<String>,
-    /// the jobs; `0`: all that the options let through
+    /// the jobs; `0`: all that the options select
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
 }

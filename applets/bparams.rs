@@ -53,10 +53,10 @@ const SENTENCES: &[(&str, &str, &str)] = &[
 /// Shows the parameters of lsb.params.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// with a sentence about each
+    /// long format: each parameter after a sentence that describes it
     #[argh(switch, short = 'l')]
     long: bool,
-    /// all, a line each
+    /// all parameters, one on a line
     #[argh(switch, short = 'a')]
     all: bool,
 }

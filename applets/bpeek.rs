@@ -1,4 +1,4 @@
-//! bpeek: what a job that has not finished has written so far (bpeek(1)).
+//! bpeek: the output of a job that has not finished (bpeek(1)).
 //!
 //! The output is read as the caller: here where the job runs on this host, else through res of
 //! its host, as lsrun does. Invariant: mbatchd tells where it is only to who may know; whether
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// Shows what an unfinished job has written.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// go on showing what is written, until the job ends
+    /// continue to show new output until the job ends
     #[argh(switch, short = 'f')]
     follow: bool,
     /// the newest job on this host or host group
@@ -38,7 +38,7 @@ struct Opts {
     /// the newest job in this queue
     #[argh(option, short = 'q', arg_name = "queue_name")]
     queue: Option<String>,
-    /// the newest job of this name
+    /// the newest job with this name
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// the job

@@ -21,19 +21,19 @@ struct Opts {
     /// jobs that are running
     #[argh(switch, short = 'r')]
     run: bool,
-    /// pending jobs, which stay what they are
+    /// accepted; a pending job is not requeued
     #[argh(switch, short = 'p')]
     pend: bool,
-    /// they wait suspended
+    /// the requeued jobs are suspended (PSUSP)
     #[argh(switch, short = 'H')]
     hold: bool,
-    /// jobs of this name; `*` is any text
+    /// jobs with this name; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// the jobs; `0`: all that the options let through
+    /// the jobs; `0`: all that the options select
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
 }

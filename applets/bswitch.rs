@@ -18,10 +18,10 @@ struct Opts {
     /// jobs in this queue
     #[argh(option, short = 'q', arg_name = "queue_name")]
     queue: Option<String>,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// jobs of this name; `*` is any text
+    /// jobs with this name; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this job group
@@ -33,10 +33,10 @@ struct Opts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// programs of the site that look at the change (esub.NAME)
+    /// programs of the site that check and alter the change (esub.NAME)
     #[argh(option, short = 'a', arg_name = "esub")]
     esub: Option<String>,
-    /// where they go, then the jobs; `0`: all that the options let through
+    /// the new queue, then the jobs; `0`: all that the options select
     #[argh(positional, greedy, arg_name = "dest_queue [job_ID | \"job_ID[list]\"]")]
     _words: Vec<String>,
 }

@@ -18,7 +18,7 @@ const NAME: usize = 12;
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// what the groups within a group stand for
+    /// the members of groups within a group, instead of their names
     #[argh(switch, short = 'r')]
     recursive: bool,
     /// wide format
@@ -36,7 +36,7 @@ struct Opts {
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct HostOpts {
-    /// what the groups within a group stand for
+    /// the members of groups within a group, instead of their names
     #[argh(switch, short = 'r')]
     recursive: bool,
     /// wide format

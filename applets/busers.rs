@@ -1,4 +1,4 @@
-//! busers: users and user groups, their limits and what they use (busers(1)).
+//! busers: users and user groups with their limits and slots (busers(1)).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
@@ -24,22 +24,22 @@ const JSON_FORMAT: &str = "user jl/p max njobs pend run ssusp ususp rsv";
 /// Shows users and user groups.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// wide format: pending limits too, and nothing is cut
+    /// wide format: names are not cut; also the limits of pending jobs
     #[argh(switch, short = 'w')]
     wide: bool,
     /// accepted for compatibility; slots are always counted
     #[argh(switch)]
     _alloc: bool,
-    /// these fields: "field[:[-][width]] ... [delimiter='c']"
+    /// the fields to show: "field[:[-][width]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON
+    /// output as JSON
     #[argh(switch, long = "json")]
     json: bool,
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// the users and groups; `all`: every one
+    /// the users and groups; `all`: all of them
     #[argh(positional, greedy, arg_name = "user_name | group_name | all")]
     _names: Vec<String>,
 }

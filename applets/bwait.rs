@@ -19,7 +19,7 @@ struct Opts {
     /// longest wait, minutes (default: for ever)
     #[argh(option, short = 't', arg_name = "minutes")]
     timeout: Option<u64>,
-    /// accepted; the condition is looked at whenever a job in it changes
+    /// accepted; the condition is evaluated whenever a job in it changes
     #[argh(option, short = 'r', long = "interval", arg_name = "interval")]
     _interval: Option<u64>,
 }

@@ -183,10 +183,10 @@ struct StopOpts {
     /// jobs in this queue
     #[argh(option, short = 'q', arg_name = "queue_name")]
     queue: Option<String>,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
-    /// jobs of this name; `*` is any text
+    /// jobs with this name; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this job group
@@ -198,16 +198,16 @@ struct StopOpts {
     /// jobs submitted with this service class
     #[argh(option, arg_name = "class")]
     sla: Option<String>,
-    /// all jobs, in whatever state
+    /// jobs in all states
     #[argh(switch, short = 'a')]
     every: bool,
     /// jobs that have finished
     #[argh(switch, short = 'd')]
     done: bool,
-    /// why, for the history of the jobs
+    /// the reason, for the history of the jobs
     #[argh(option, short = 'C', arg_name = "reason")]
     reason: Option<String>,
-    /// the jobs; `0`: all that the options let through
+    /// the jobs; `0`: all that the options select
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     _jobs: Vec<String>,
 }

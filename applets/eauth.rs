@@ -19,7 +19,7 @@ struct Opts {
     /// print a credential for the daemons of a host
     #[argh(option, short = 'c', arg_name = "host_name")]
     client: Option<String>,
-    /// judge credentials: lines `uid gid user addr port len data` in, 1 or 0 out
+    /// verify credentials: reads lines `uid gid user addr port len data`, writes 1 or 0
     #[argh(switch, short = 's')]
     server: bool,
 }

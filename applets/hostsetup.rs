@@ -21,19 +21,19 @@ use std::time::Duration;
 /// Check this host of the cluster, and install its service where nothing is amiss.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// the site's tree; by default that of the lsf.conf found
+    /// the site's tree (default: that of the lsf.conf found)
     #[argh(option, arg_name = "DIR")]
     top: Option<String>,
-    /// y: the service starts when the host does
+    /// y: the service starts with the host
     #[argh(option, arg_name = "y|n")]
     boot: Option<String>,
-    /// y: every login shell finds the commands
+    /// y: every login shell sources profile.lsf
     #[argh(option, arg_name = "y|n")]
     profile: Option<String>,
-    /// bring the cluster's key from this file; -: from standard input
+    /// copy the cluster key from this file; -: from standard input
     #[argh(option, arg_name = "FILE")]
     key: Option<String>,
-    /// make the cluster's key, on its first host
+    /// create the cluster key, on the first host
     #[argh(switch)]
     newkey: bool,
     /// check only

@@ -14,7 +14,7 @@ struct Opts {
     /// the directory of lsf.conf
     #[argh(option, short = 'd', arg_name = "env_dir")]
     dir: Option<String>,
-    /// print type and architecture of this host, as lsf.shared names them, and end
+    /// print the type and architecture of this host, and end
     #[argh(switch, short = 't')]
     types: bool,
 }

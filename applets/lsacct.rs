@@ -22,7 +22,7 @@ const RULE: &str = "------------------------------------------------------------
 /// Show what remote tasks used.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// each task too
+    /// long format: also each task
     #[argh(switch, short = 'l')]
     long: bool,
     /// tasks that ended between these times
@@ -31,13 +31,13 @@ struct Options {
     /// tasks that began between these times
     #[argh(option, short = 'S', arg_name = "time0,time1")]
     started: Option<String>,
-    /// this file; lsf.acct.HOST of this host by default
+    /// the file with the records (default: lsf.acct.HOST of this host)
     #[argh(option, short = 'f', arg_name = "logfile_name")]
     file: Option<String>,
     /// tasks on these hosts
     #[argh(option, short = 'm', arg_name = "host_name ...")]
     hosts: Option<String>,
-    /// tasks of these users, or all; the caller's by default
+    /// tasks of these users, or all (default: the caller)
     #[argh(option, short = 'u', arg_name = "user_name ... | all")]
     users: Option<String>,
     /// tasks with these process numbers

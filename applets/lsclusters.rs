@@ -9,10 +9,10 @@ use lsf::errln;
 /// Show the cluster, its master and how many hosts it has.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// administrators, resources, types and models too
+    /// long format: also administrators, resources, types and models
     #[argh(switch, short = 'l')]
     long: bool,
-    /// accepted: names are not cut
+    /// accepted; names are never cut
     #[argh(switch, short = 'w')]
     _wide: bool,
     /// the cluster to show

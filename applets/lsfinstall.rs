@@ -14,7 +14,7 @@ use std::time::Duration;
 /// never overwritten.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// what to make the site from
+    /// the description of the site
     #[argh(option, short = 'f', arg_name = "install.config")]
     file: Option<String>,
 }

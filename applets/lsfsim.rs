@@ -20,16 +20,16 @@ struct Opts {
     /// seeds to run, FIRST-LAST (default: 0-99)
     #[argh(option, short = 's', arg_name = "first-last")]
     seeds: Option<String>,
-    /// 50 hosts and 5,000 jobs a seed instead of 3 hosts and 50 jobs
+    /// 50 hosts and 5,000 jobs for each seed instead of 3 hosts and 50 jobs
     #[argh(switch, short = 'l')]
     large: bool,
-    /// threads; two processes of one thread each get on faster than two threads (default: 2)
+    /// number of threads (default: 2); two processes with one thread each are faster
     #[argh(option, short = 'j', arg_name = "threads")]
     threads: Option<usize>,
-    /// show what the daemons log
+    /// show the log messages of the daemons
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// fresh seeds of both scales for so long, as in 10m
+    /// new seeds of both sizes for this time, as in 10m
     #[argh(option, short = 't', arg_name = "time")]
     time: Option<String>,
 }

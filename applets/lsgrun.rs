@@ -27,37 +27,37 @@ const PIECE: usize = 64 << 10;
 /// Run a command on several hosts: those of -f, -m, or the best -n of the cluster.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// ask first: for all hosts, else for each
+    /// ask for confirmation for all hosts, or for each host
     #[argh(switch, short = 'i')]
     ask: bool,
-    /// say each host's name first
+    /// print the name of each host
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// on all hosts at the same time, each with all of the input
+    /// on all hosts at the same time, each with the whole input
     #[argh(switch, short = 'p')]
     parallel: bool,
     /// on a pseudo-terminal; not with -p
     #[argh(switch, short = 'P')]
     pty: bool,
-    /// on a pseudo-terminal with shell mode; not with -p
+    /// on a pseudo-terminal in shell mode; not with -p
     #[argh(switch, short = 'S')]
     shell: bool,
-    /// accepted: load is always looked at
+    /// accepted; the load always counts
     #[argh(switch, short = 'L')]
     _load: bool,
-    /// a file of host names, one a line
+    /// a file of host names, one on a line
     #[argh(option, short = 'f', arg_name = "host_file")]
     file: Option<String>,
-    /// these hosts
+    /// the named hosts
     #[argh(option, short = 'm', arg_name = "host_name ...")]
     hosts: Option<String>,
-    /// so many hosts, the best; 0 all eligible
+    /// this number of the best hosts; 0: all eligible hosts
     #[argh(option, short = 'n', arg_name = "num_hosts")]
     number: Option<usize>,
-    /// what the hosts must be or have; alone: all that do
+    /// the resource requirement of the hosts; alone: all hosts that meet it
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// the command; lines of the input where none is given
+    /// the command; default: the lines of the input
     #[argh(positional, greedy, arg_name = "command")]
     _command: Vec<String>,
 }

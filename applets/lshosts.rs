@@ -14,34 +14,34 @@ struct Options {
     /// full names
     #[argh(switch, short = 'w')]
     wide: bool,
-    /// all of each host
+    /// long format: all properties of each host
     #[argh(switch, short = 'l')]
     long: bool,
     /// hosts that meet this requirement
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// shared resources instead of hosts: the static ones, or those named
+    /// shared resources, the static or the named ones, instead of hosts
     #[argh(switch, short = 's')]
     shared: bool,
-    /// accepted: hosts that are without news are shown
+    /// accepted; hosts without current load information are always shown
     #[argh(switch, short = 'a')]
     _all: bool,
-    /// what the hosts are made of: sockets, cores, threads
+    /// the topology of the hosts: sockets, cores, threads
     #[argh(switch, short = 'T')]
     tree: bool,
     /// the GPUs of the hosts
     #[argh(switch)]
     gpu: bool,
-    /// host names with that of the cluster
+    /// host names include the name of the cluster
     #[argh(switch)]
     cname: bool,
-    /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
+    /// the fields to show: "name[:[-]width[:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON, with -o
+    /// output of -o as JSON
     #[argh(switch)]
     json: bool,
-    /// hosts to show, or the cluster; all hosts where none is named
+    /// hosts to show, or the cluster; default: all hosts
     #[argh(positional, greedy, arg_name = "host_name")]
     names: Vec<String>,
 }

@@ -10,13 +10,13 @@ use std::fmt::Write;
 /// Show the resources, host types and host models of the cluster.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// all of each resource
+    /// long format: all properties of each resource
     #[argh(switch, short = 'l')]
     long: bool,
     /// resources only
     #[argh(switch, short = 'r')]
     resources: bool,
-    /// host models in use only
+    /// only host models that hosts of the cluster have
     #[argh(switch, short = 'm')]
     models: bool,
     /// all host models
@@ -25,7 +25,7 @@ struct Options {
     /// host types only
     #[argh(switch, short = 't')]
     types: bool,
-    /// accepted: names are not cut
+    /// accepted; names are never cut
     #[argh(switch, short = 'w')]
     _wide: bool,
     /// resources to show

@@ -11,13 +11,13 @@ use lsf::proto::lim::{HostLoad, INDEX_NAMES, Queue};
 /// Show the load of hosts, the best first.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// effective run queue lengths: what is left over once every processor is busy
+    /// effective run queue lengths: processes that wait when every processor is busy
     #[argh(switch, short = 'E')]
     effective: bool,
-    /// normalised run queue lengths: effective ones by the speed of the host
+    /// normalised run queue lengths: effective ones divided by the CPU factor
     #[argh(switch, short = 'N')]
     normalised: bool,
-    /// all indices, external ones too
+    /// long format: all load indices, also external ones
     #[argh(switch, short = 'l')]
     long: bool,
     /// full host names
@@ -29,31 +29,31 @@ struct Options {
     /// at most this many hosts
     #[argh(option, short = 'n', arg_name = "num_hosts")]
     number: Option<usize>,
-    /// these indices only
+    /// only the named load indices
     #[argh(option, short = 'I', arg_name = "index[:index...]")]
     indices: Option<String>,
-    /// shared resources that elims report (all, or those named) instead of hosts
+    /// shared resources that elims report, all or the named ones, instead of hosts
     #[argh(switch, short = 's')]
     shared: bool,
-    /// accepted: hosts that are without news are shown
+    /// accepted; hosts without current load information are always shown
     #[argh(switch, short = 'a')]
     _all: bool,
-    /// the GPUs of the hosts, together
+    /// a summary of the GPUs of the hosts
     #[argh(switch)]
     gpu: bool,
-    /// the GPUs of the hosts, each
+    /// each GPU of the hosts
     #[argh(switch)]
     gpuload: bool,
-    /// host names with that of the cluster
+    /// host names include the name of the cluster
     #[argh(switch)]
     cname: bool,
-    /// these fields: "name[:[-]width[:unit]] ... [delimiter='c']"
+    /// the fields to show: "name[:[-]width[:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON, with -o
+    /// output of -o as JSON
     #[argh(switch)]
     json: bool,
-    /// hosts to show, or the cluster; all hosts where none is named
+    /// hosts to show, or the cluster; default: all hosts
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
 }

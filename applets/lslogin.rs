@@ -17,19 +17,19 @@ const ORDER: &str = "select[type==local] order[ls:r1m]";
 /// Log in on the best host, or on the one named.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// say which host was chosen
+    /// print the name of the selected host
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// accepted: load is always looked at
+    /// accepted; the load always counts
     #[argh(switch, short = 'L')]
     _load: bool,
-    /// this host, or the best of these
+    /// the host, or the best of these hosts
     #[argh(option, short = 'm', arg_name = "host_name ...")]
     hosts: Option<String>,
-    /// what the host must be or have
+    /// the resource requirement of the host
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// options of rlogin (of ssh with LSF_LSLOGIN_SSH=Y), which is called then
+    /// options of rlogin, which is then called (of ssh with LSF_LSLOGIN_SSH=Y)
     #[argh(positional, greedy, arg_name = "rlogin_options")]
     _rlogin: Vec<String>,
 }

@@ -32,16 +32,16 @@ struct Options {
     /// hosts that meet this requirement, in its order
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// these indices only
+    /// only the named load indices
     #[argh(option, short = 'I', arg_name = "index[:index...]")]
     indices: Option<String>,
-    /// seconds between two looks; 10 by default
+    /// seconds between two tables (default: 10)
     #[argh(option, short = 'i', arg_name = "interval")]
     interval: Option<u64>,
-    /// append every look to this file
+    /// append every table to this file
     #[argh(option, short = 'L', arg_name = "file")]
     log: Option<String>,
-    /// hosts to show; all where none is named
+    /// hosts to show; default: all hosts
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
 }

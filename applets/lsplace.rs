@@ -14,16 +14,16 @@ const LSF_ERROR: i32 = -10;
 /// Show the best hosts for tasks. Their load counts as higher for a while.
 #[derive(FromArgs, ArgsInfo)]
 struct PlaceOptions {
-    /// accepted: the caller's own host comes first among equals
+    /// accepted; among equal hosts the local host always comes first
     #[argh(switch, short = 'L')]
     _local: bool,
-    /// what the hosts must be or have
+    /// the resource requirement of the hosts
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// at least so many places, a host once for each processor; 0: every eligible host
+    /// minimum number of processors (default 1); 0: every eligible host
     #[argh(option, short = 'n', arg_name = "minimum | 0")]
     least: Option<usize>,
-    /// at most so many places
+    /// maximum number of processors
     #[argh(option, short = 'w', arg_name = "maximum")]
     most: Option<usize>,
     /// hosts to choose from
@@ -70,10 +70,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 /// Tell LIM that tasks are on their way: the load of their hosts counts as higher for a while.
 #[derive(FromArgs, ArgsInfo)]
 struct AdjustOptions {
-    /// accepted: the load of every task is that of one process
+    /// accepted; each task always counts as one process
     #[argh(option, short = 'R', arg_name = "res_req")]
     _res_req: Option<String>,
-    /// hosts, and how many tasks each gets; this host by default
+    /// hosts and numbers of tasks; default: one task on the local host
     #[argh(positional, greedy, arg_name = "host_name[:num_task]")]
     hosts: Vec<String>,
 }

@@ -16,25 +16,25 @@ use std::path::PathBuf;
 /// Run a command on the best host, or on one of those named. Exit as the command does.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// say which host was chosen
+    /// print the name of the selected host
     #[argh(switch, short = 'v')]
     verbose: bool,
     /// on a pseudo-terminal
     #[argh(switch, short = 'P')]
     pty: bool,
-    /// on a pseudo-terminal with shell mode: for shells and what gives ^C and ^Z another meaning
+    /// on a pseudo-terminal in shell mode: for shells and programs that interpret ^C and ^Z
     #[argh(switch, short = 'S')]
     shell: bool,
-    /// through RES even where the host is this one
+    /// use RES even when the selected host is the local one
     #[argh(switch, short = 'L')]
     res: bool,
-    /// run it here where it cannot be run there
+    /// run locally when the command cannot run on another host
     #[argh(switch, short = 'l')]
     local: bool,
     /// hosts to choose from
     #[argh(option, short = 'm', arg_name = "host_name ...")]
     hosts: Option<String>,
-    /// what the host must be or have
+    /// the resource requirement of the host
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
     /// the command

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 /// Say whether a task may run on another host, and what that host must be.
 #[derive(FromArgs, ArgsInfo)]
 struct Options {
-    /// whatever is not in the local list may; without it only what is in the remote list
+    /// every task that is not in the local list is eligible
     #[argh(switch, short = 'r')]
     remote: bool,
-    /// the requirement only
+    /// print the requirement only
     #[argh(switch, short = 'q')]
     quiet: bool,
-    /// nothing: the exit code tells
+    /// print nothing; the exit status contains the answer
     #[argh(switch, short = 's')]
     silent: bool,
     /// the task
@@ -73,7 +73,7 @@ pub fn lseligible(ctx: &mut Ctx) -> i32 {
 /// Show the list of local tasks, or change the caller's own.
 #[derive(FromArgs, ArgsInfo)]
 struct LocalOptions {
-    /// with + the tasks that follow are added to the list, with - they are taken from it
+    /// list of tasks: + adds the tasks that follow to it, - removes them
     #[argh(positional, greedy, arg_name = "+ task ... | - task ...")]
     words: Vec<String>,
 }
@@ -81,7 +81,7 @@ struct LocalOptions {
 /// Show the list of remote tasks with their requirements, or change the caller's own.
 #[derive(FromArgs, ArgsInfo)]
 struct RemoteOptions {
-    /// with + the tasks that follow are added to the list, with - they are taken from it
+    /// list of tasks: + adds the tasks that follow to it, - removes them
     #[argh(positional, greedy, arg_name = "+ task[/res_req] ... | - task ...")]
     words: Vec<String>,
 }

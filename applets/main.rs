@@ -101,7 +101,7 @@ const HEADINGS: [(Group, &str); 5] = [
     (Group::Batch, "Batch jobs"),
     (Group::Base, "Hosts, load and remote tasks"),
     (Group::Site, "Installation and daemons of a site"),
-    (Group::Daemon, "Daemons, which others start"),
+    (Group::Daemon, "Daemons (started by other daemons)"),
 ];
 
 use Group::{Base, Batch, Daemon, Hidden, Own, Site};
@@ -118,7 +118,7 @@ const fn applet(
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
     applet("authd", Daemon, authd::run, "signs credentials for the users of this host"),
-    applet("bacct", Batch, bacct::run, "show what finished jobs used"),
+    applet("bacct", Batch, bacct::run, "show the resource usage of finished jobs"),
     applet("badmin", Site, badmin::run, "administer the batch system"),
     applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
     applet("bhist", Batch, bhist::run, "show the history of jobs from the event log"),
@@ -128,7 +128,7 @@ const APPLETS: &[Applet] = &[
     applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),
     applet("bmod", Batch, bmod::run, "change pending jobs"),
     applet("bparams", Batch, bparams::run, "show the parameters of lsb.params in force"),
-    applet("bpeek", Batch, bpeek::run, "show what a job has written so far"),
+    applet("bpeek", Batch, bpeek::run, "show the output of a job that still runs"),
     applet("bqueues", Batch, bqueues::run, "show the queues"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
@@ -137,22 +137,27 @@ const APPLETS: &[Applet] = &[
     applet("bswitch", Batch, bswitch::run, "move jobs to another queue"),
     applet("btop", Batch, btop::top, "move a pending job before the others of its queue"),
     applet("bugroup", Batch, bugroup::users, "show the user groups"),
-    applet("busers", Batch, busers::run, "show users, their limits and what they use"),
+    applet("busers", Batch, busers::run, "show users and user groups with their limits and slots"),
     applet("bwait", Batch, bwait::run, "wait until a condition of jobs is met"),
-    applet("delegate", Hidden, delegate::run, "opens for root what another user could exchange"),
-    applet("detach", Hidden, up::detach, "a launcher before it is one"),
+    applet(
+        "delegate",
+        Hidden,
+        delegate::run,
+        "opens files for root that another user could replace",
+    ),
+    applet("detach", Hidden, up::detach, "leaves the session and becomes the launcher"),
     applet("down", Own, down::run, "stop a personal cluster and its jobs"),
-    applet("eauth", Daemon, eauth::run, "proves who a user is, and judges such proofs"),
-    applet("eauthd", Hidden, eauthd::run, "has a site's eauth run as another user"),
-    applet("eexecd", Hidden, eexecd::run, "has a site's eexec run as another user"),
+    applet("eauth", Daemon, eauth::run, "creates and verifies the credentials of users"),
+    applet("eauthd", Hidden, eauthd::run, "runs the eauth of a site as another user"),
+    applet("eexecd", Hidden, eexecd::run, "runs the eexec of a site as another user"),
     applet("hostsetup", Site, hostsetup::run, "check a host of the cluster, install its service"),
-    applet("launcher", Daemon, launcher::run, "starts, signals and reaps what runs on this host"),
-    applet("lim", Daemon, lim::run, "measures this host and tells the cluster"),
-    applet("lsacct", Base, lsacct::run, "show what remote tasks used"),
-    applet("lsacctmrg", Base, lsacct::merge, "put files of lsacct together"),
-    applet("lsadmin", Site, lsadmin::run, "check the configuration of the base system"),
+    applet("launcher", Daemon, launcher::run, "supervises the daemons and the jobs of this host"),
+    applet("lim", Daemon, lim::run, "measures the load of this host and reports it"),
+    applet("lsacct", Base, lsacct::run, "show the resource usage of remote tasks"),
+    applet("lsacctmrg", Base, lsacct::merge, "merge files of lsacct"),
+    applet("lsadmin", Site, lsadmin::run, "administer the base system"),
     applet("lsclusters", Base, lsclusters::run, "show the cluster and its master"),
-    applet("lseligible", Base, lstasks::lseligible, "say whether a task may run elsewhere"),
+    applet("lseligible", Base, lstasks::lseligible, "say whether a task may run on another host"),
     applet("lsf_daemons", Site, lsf_daemons::run, "start and stop the daemons of this host"),
     applet("lsfinstall", Site, lsfinstall::run, "write the tree of a new site"),
     applet("lsfrestart", Site, lsf_daemons::lsfrestart, "restart the daemons of all hosts"),
@@ -160,16 +165,21 @@ const APPLETS: &[Applet] = &[
     applet("lsfsim", Site, lsfsim::run, "simulate clusters with faults"),
     applet("lsfstartup", Site, lsf_daemons::lsfstartup, "start the daemons of all hosts"),
     applet("lsgrun", Base, lsgrun::run, "run a command on several hosts"),
-    applet("lshosts", Base, lshosts::run, "show what the hosts of the cluster are"),
+    applet("lshosts", Base, lshosts::run, "show the static properties of hosts"),
     applet("lsid", Base, lsid::run, "show the names of the cluster and of its master"),
     applet("lsinfo", Base, lsinfo::run, "show resources, host types and models"),
     applet("lsload", Base, lsload::run, "show the load of hosts"),
-    applet("lsloadadj", Base, lsplace::lsloadadj, "tell that tasks are on their way to hosts"),
+    applet(
+        "lsloadadj",
+        Base,
+        lsplace::lsloadadj,
+        "raise the load of hosts to which tasks are sent",
+    ),
     applet("lslogin", Base, lslogin::run, "log in on the best host"),
     applet("lsltasks", Base, lstasks::lsltasks, "show and change the list of local tasks"),
     applet("lsmake", Base, lsmake::run, "make with recipes that run on other hosts"),
     applet("lsmakesh", Hidden, lsmake::shell, "the shell of a make of lsmake"),
-    applet("lsmon", Base, lsmon::run, "show the load of hosts again and again"),
+    applet("lsmon", Base, lsmon::run, "show the load of hosts continuously"),
     applet("lsplace", Base, lsplace::run, "show the best hosts for tasks"),
     applet("lsrcp", Base, lsrcp::run, "copy a file from or to another host"),
     applet("lsrtasks", Base, lstasks::lsrtasks, "show and change the list of remote tasks"),
@@ -177,11 +187,11 @@ const APPLETS: &[Applet] = &[
     applet("lstcsh", Base, lstcsh::run, "tcsh with tasks that run on other hosts"),
     applet("mbatchd", Daemon, mbatchd::run, "queues, scheduling and the event log"),
     applet("melim", Daemon, melim::run, "runs the elims of this host"),
-    applet("res", Daemon, res::run, "runs the tasks of commands of other hosts"),
+    applet("res", Daemon, res::run, "runs tasks for commands of other hosts"),
     applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
-    applet("starter", Hidden, starter::run, "sets one task up and becomes it"),
+    applet("starter", Hidden, starter::run, "sets up a task and becomes its process"),
     applet("status", Own, status::run, "show the daemons of a personal cluster"),
-    applet("up", Own, up::run, "make and start a personal cluster"),
+    applet("up", Own, up::run, "create and start a personal cluster"),
 ];
 
 /// Bytes of stdout gathered before a write.
@@ -308,8 +318,8 @@ fn shown() -> impl Iterator<Item = &'static Applet> {
 fn usage(to: &mut dyn Write) {
     let _ = writeln!(
         to,
-        "{}\n\nFirst:  lsf up                      make and start a cluster of your own\n        \
-         . ~/.lsf/conf/profile.lsf   have this shell find it\n        \
+        "{}\n\nFirst:  lsf up                      create and start a cluster of your own\n        \
+         . ~/.lsf/conf/profile.lsf   set this shell up for it\n        \
          bsub -o out.%J hostname     submit a job; `bjobs -a` shows it\n        \
          man lsf, man lsf-tutorial   from the first job to a configuration\n\n\
          Usage:  lsf APPLET [arguments]\n        APPLET [arguments]   (through a link of \
@@ -380,7 +390,7 @@ mod tests {
         assert_eq!(said(&[]), (FAIL, text.clone()));
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
         let order = ["First:  lsf up", "profile.lsf", "bsub -o", "man lsf", "\nBatch jobs:"];
-        let order: Vec<usize> = order.map(at).into_iter().chain([at("\nDaemons,")]).collect();
+        let order: Vec<usize> = order.map(at).into_iter().chain([at("\nDaemons (")]).collect();
         assert!(order.is_sorted(), "{text}");
         let own = said(&["help", "bkill"]);
         assert!(own.0 == 0 && own.1.starts_with("Usage: bkill "), "{own:?}");

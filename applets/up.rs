@@ -27,7 +27,7 @@ struct Options {
     /// number of hosts of a new cluster, all on this machine; 1 by default
     #[argh(option, arg_name = "N")]
     hosts: Option<u32>,
-    /// take a free block of ports and write it into lsf.conf
+    /// select a free block of ports and write it to lsf.conf
     #[argh(switch)]
     new_ports: bool,
 }
@@ -139,7 +139,7 @@ fn told_up(ctx: &mut Ctx, place: &PersonalDir) -> Result<(), String> {
         hosts.len(),
         queues.join(", ")
     );
-    errln!(ctx, "Type this line to have your shell find it, then the commands below:");
+    errln!(ctx, "Type this line to set your shell up for the cluster, then the commands below:");
     outln!(ctx, ". {}", shell_word(&place.profile().to_string_lossy()));
     errln!(ctx, "bsub -o out.%J 'hostname; date'\nbjobs -a");
     Ok(())

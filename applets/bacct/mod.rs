@@ -40,19 +40,19 @@ use sums::Sums;
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// long format: each job with what became of it
+    /// long format: each job with its submission, dispatch and end
     #[argh(switch, short = 'l')]
     long: bool,
-    /// brief format: a line for each job
+    /// brief format: one line for each job
     #[argh(switch, short = 'b')]
     brief: bool,
-    /// as -b, nothing cut
+    /// brief format: names are not cut
     #[argh(switch, short = 'w')]
     wide: bool,
     /// long format, lines not broken
     #[argh(switch, long = "-u-f")]
     unformatted: bool,
-    /// jobs of these users; `all`: of everybody
+    /// jobs of these users; `all`: of all users
     #[argh(option, short = 'u', arg_name = "\"user_name ... | all\"")]
     user: Option<String>,
     /// jobs of these queues
@@ -82,7 +82,7 @@ struct Opts {
     /// read this file; `-`: standard input
     #[argh(option, short = 'f', arg_name = "logfile")]
     file: Option<String>,
-    /// jobs that ran on the hosts of this file, one a line
+    /// jobs that ran on the hosts of this file, one on a line
     #[argh(option, short = 'M', arg_name = "host_list_file")]
     host_file: Option<String>,
     /// jobs of these application profiles
@@ -100,19 +100,19 @@ struct Opts {
     /// jobs that used these advance reservations; `all`: any
     #[argh(option, short = 'U', arg_name = "\"reservation_ID ... | all\"")]
     reservation: Option<String>,
-    /// CPU time as a host, a host model or a CPU factor would have taken
+    /// CPU times normalised to this host, host model or CPU factor
     #[argh(option, short = 'N', arg_name = "host_name | host_model | cpu_factor")]
     normalise: Option<String>,
-    /// leave the time out in which jobs could not be dispatched
+    /// subtract ineligible pending time from wait and turnaround times
     #[argh(switch, short = 'E')]
     eligible: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "aff", hidden_help)]
     affinity: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "gpu", hidden_help)]
     gpu: bool,
-    /// jobs of these accounts of the resource connector; none is of one
+    /// jobs of these accounts of the resource connector; no job has one
     #[argh(option, arg_name = "\"account ... | all\"")]
     rcacct: Option<String>,
     /// likewise

@@ -16,7 +16,7 @@ use std::path::Path;
 /// The words of acceptlog.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// ask nothing
+    /// ask no questions
     #[argh(switch, short = 'f')]
     force: bool,
 }

@@ -23,16 +23,16 @@ struct ActOpts {
     /// print every diagnostic
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// ask nothing; go on unless there are errors
+    /// ask no questions; continue unless there are errors
     #[argh(switch, short = 'f')]
     force: bool,
     /// a comment for the log
     #[argh(option, short = 'C', arg_name = "comment")]
     comment: Option<String>,
-    /// accepted: the master restarts and reconfigures in one way alone
+    /// accepted; the master restarts in the same way with and without it
     #[argh(switch, short = 's', hidden_help)]
     _serial: bool,
-    /// accepted likewise
+    /// accepted
     #[argh(switch, short = 'p', hidden_help)]
     _parallel: bool,
 }

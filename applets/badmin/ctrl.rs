@@ -19,7 +19,7 @@ struct Opts {
     /// a comment for the log
     #[argh(option, short = 'C', arg_name = "comment")]
     comment: Option<String>,
-    /// the lock ID that hclose attaches to hosts and hopen takes away
+    /// the lock ID that hclose adds to hosts and hopen removes
     #[argh(option, short = 'i', arg_name = "lock_id")]
     lock_id: Option<String>,
     /// queues, hosts or host groups; `all`
@@ -187,7 +187,7 @@ struct GroupOpts {
     /// a comment for the log
     #[argh(option, short = 'C', arg_name = "comment")]
     comment: Option<String>,
-    /// hghostdel: nothing is asked
+    /// hghostdel: ask no questions
     #[argh(switch, short = 'f')]
     sure: bool,
     /// a host group or compute unit, then hosts

@@ -18,22 +18,22 @@ const MAX_TIMING: u8 = 5;
 /// Options of the commands that have a daemon log more.
 #[derive(FromArgs, ArgsInfo)]
 struct DebugOpts {
-    /// classes of messages (LC_...): known, not kept apart
+    /// classes of messages (LC_...); accepted by name and not distinguished
     #[argh(option, short = 'c', arg_name = "class_name ...")]
     classes: Option<String>,
-    /// how much: 0 debugging messages (the default), 1 to 3 all
+    /// level: 0 debugging messages (the default), 1 to 3 all messages
     #[argh(option, short = 'l', arg_name = "debug_level")]
     level: Option<u8>,
     /// log to FILE.DAEMON.log.HOST, in LSF_LOGDIR unless the name has a directory
     #[argh(option, short = 'f', arg_name = "logfile_name")]
     file: Option<String>,
-    /// back to what lsf.conf says
+    /// return to the settings of lsf.conf
     #[argh(switch, short = 'o')]
     off: bool,
     /// accepted
     #[argh(switch, short = 's', hidden_help)]
     _serial: bool,
-    /// hosts; this one where none is named
+    /// hosts; default: the local host
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
 }
@@ -41,20 +41,20 @@ struct DebugOpts {
 /// Options of the commands that have a daemon tell how long its turns take.
 #[derive(FromArgs, ArgsInfo)]
 struct TimeOpts {
-    /// which turns are told: 1 those of 0.1 s and more, each further level those ten times
-    /// shorter, 5 all
+    /// level: 1 logs turns of 0.1 s and more, each further level turns
+    /// ten times shorter, 5 all turns
     #[argh(option, short = 'l', arg_name = "timing_level")]
     level: Option<u8>,
     /// log to FILE.DAEMON.log.HOST, in LSF_LOGDIR unless the name has a directory
     #[argh(option, short = 'f', arg_name = "logfile_name")]
     file: Option<String>,
-    /// no times any more
+    /// return to the settings of lsf.conf
     #[argh(switch, short = 'o')]
     off: bool,
     /// accepted
     #[argh(switch, short = 's', hidden_help)]
     _serial: bool,
-    /// hosts; this one where none is named
+    /// hosts; default: the local host
     #[argh(positional, greedy, arg_name = "host_name")]
     hosts: Vec<String>,
 }

@@ -13,19 +13,19 @@ const USAGE: &str =
 /// Tells why jobs wait, or has queries noted.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// what is noted: query
+    /// the class of events to record: query
     #[argh(option, short = 'c', arg_name = "query")]
     class: Option<String>,
-    /// in FILE.querylog.HOST, of DIAGNOSE_LOGDIR unless the name has a directory
+    /// file FILE.querylog.HOST, in DIAGNOSE_LOGDIR unless the name has a directory
     #[argh(option, short = 'f', arg_name = "logfile_name")]
     file: Option<String>,
-    /// for so many minutes
+    /// duration in minutes
     #[argh(option, short = 'd', arg_name = "duration")]
     minutes: Option<u64>,
-    /// no more
+    /// end the recording
     #[argh(switch, short = 'o')]
     off: bool,
-    /// jobs that wait
+    /// pending jobs
     #[argh(positional, greedy, arg_name = "pending_jobID")]
     _jobs: Vec<String>,
 }

@@ -66,7 +66,7 @@ struct Opts {
     /// suspended jobs
     #[argh(switch, short = 's')]
     susp: bool,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
     /// jobs submitted to this queue
@@ -75,19 +75,19 @@ struct Opts {
     /// jobs dispatched to one of these hosts
     #[argh(option, short = 'm', arg_name = "\"host_name ...\"")]
     hosts: Option<String>,
-    /// jobs of this name; `*` is any text; may name elements
+    /// jobs with this name, with or without index; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this project
     #[argh(option, short = 'P', arg_name = "project_name")]
     project: Option<String>,
-    /// how many event logs to search, newest first; 0: all; or the first and the last
+    /// number of event logs to search, newest first (0: all), or the first and the last
     #[argh(option, short = 'n', arg_name = "num_logfiles | min,max")]
     logs: Option<String>,
     /// search this event log; `-`: standard input
     #[argh(option, short = 'f', arg_name = "logfile")]
     file: Option<String>,
-    /// brief format, which is the default one
+    /// brief format: the default table
     #[argh(switch, short = 'b')]
     brief: bool,
     /// events of all jobs in the order of time
@@ -108,34 +108,34 @@ struct Opts {
     /// jobs submitted with this user group
     #[argh(option, short = 'G', arg_name = "user_group")]
     user_group: Option<String>,
-    /// jobs of this description; may end in `*`
+    /// jobs with this description, which may end in `*`
     #[argh(option, long = "-jd", arg_name = "job_description")]
     description: Option<String>,
     /// jobs of this application profile
     #[argh(option, long = "app", arg_name = "application_profile_name")]
     app: Option<String>,
-    /// jobs of this job group and of those below it
+    /// jobs of this job group and of its subgroups
     #[argh(option, short = 'g', arg_name = "job_group_name")]
     group: Option<String>,
     /// jobs of this License Scheduler project
     #[argh(option, long = "-lp", arg_name = "ls_project_name")]
     license: Option<String>,
-    /// CPU time as a host, a host model or a CPU factor would have taken
+    /// CPU times normalised to this host, host model or CPU factor
     #[argh(option, short = 'N', arg_name = "host_name | host_model | cpu_factor")]
     normalise: Option<String>,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "aff", hidden_help)]
     affinity: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "gpu", hidden_help)]
     gpu: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "hostfile", hidden_help)]
     hostfile: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "data", hidden_help)]
     data: bool,
-    /// with -l: accepted, there is nothing to add
+    /// accepted
     #[argh(switch, long = "cname", hidden_help)]
     cname: bool,
     /// jobs or elements

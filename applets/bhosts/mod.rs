@@ -32,7 +32,7 @@ const ATTR_FORMAT: &str = "host_name: attribute";
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// wide format: nothing is cut, closed hosts say why
+    /// wide format: names are not cut, the status of closed hosts has its reason
     #[argh(switch, short = 'w')]
     wide: bool,
     /// long format: loads and thresholds
@@ -41,40 +41,40 @@ struct Opts {
     /// hosts that meet this resource requirement
     #[argh(option, short = 'R', arg_name = "res_req")]
     res_req: Option<String>,
-    /// these fields: "field[:[-][width][:unit]] ... [delimiter='c']"
+    /// the fields to show: "field[:[-][width][:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON
+    /// output as JSON
     #[argh(switch, long = "json")]
     json: bool,
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// condensed host groups are never used
+    /// accepted; host groups are never condensed
     #[argh(switch, short = 'X', hidden_help)]
     expand: bool,
-    /// no host is ever relinquished
+    /// accepted
     #[argh(switch, short = 'a', hidden_help)]
     all: bool,
-    /// shared numeric resources, all or those named, instead of hosts
+    /// numeric shared resources, all or the named ones, instead of hosts
     #[argh(switch, short = 's')]
     shared: bool,
-    /// as -s, string resources too
+    /// shared resources instead of hosts, also string resources
     #[argh(switch, long = "sl")]
     shared_all: bool,
     /// accepted for compatibility; slots are always counted
     #[argh(switch)]
     alloc: bool,
-    /// there is one cluster
+    /// accepted; there is one cluster
     #[argh(switch, hidden_help)]
     cname: bool,
-    /// hosts where jobs exit too often; no host is watched for that
+    /// hosts with too high a job exit rate, which is not monitored
     #[argh(switch, short = 'x')]
     exceptions: bool,
-    /// what is exported to other clusters; there is one cluster
+    /// hosts exported to other clusters, of which there are none
     #[argh(switch, short = 'e')]
     exported: bool,
-    /// what the hosts are made of: NUMA nodes, sockets, cores, threads
+    /// the topology of the hosts: NUMA nodes, sockets, cores, threads
     #[argh(switch)]
     aff: bool,
     /// the GPUs of the hosts
@@ -83,13 +83,13 @@ struct Opts {
     /// the attributes of the hosts
     #[argh(switch)]
     attr: bool,
-    /// as -w, with what the resource connector says of the hosts
+    /// wide format with the columns of the resource connector
     #[argh(switch)]
     rc: bool,
-    /// hosts of the resource connector alone; there is none
+    /// only hosts of the resource connector, of which there are none
     #[argh(switch)]
     rconly: bool,
-    /// with -s: accepted, the location is shown anyway
+    /// accepted; -s always shows the location
     #[argh(switch, hidden_help)]
     loc: bool,
     /// hosts or host groups

@@ -23,7 +23,7 @@ const JSON_FORMAT: &str = "jobid user stat queue from_host exec_host job_name su
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 pub struct Opts {
-    /// wide format: nothing is cut
+    /// wide format: names are not cut
     #[argh(switch, short = 'w')]
     wide: bool,
     /// long format
@@ -32,10 +32,10 @@ pub struct Opts {
     /// long format, lines not broken
     #[argh(switch, long = "-u-f")]
     unformatted: bool,
-    /// resource usage after the default columns
+    /// the default columns, then project, usage and times
     #[argh(switch, short = 'W')]
     usage: bool,
-    /// one line an array
+    /// one line for each array
     #[argh(switch, short = 'A')]
     arrays: bool,
     /// slots by state
@@ -47,40 +47,40 @@ pub struct Opts {
     /// finished jobs
     #[argh(switch, short = 'd')]
     done: bool,
-    /// pending jobs and why they wait
+    /// pending jobs, with their pending reasons
     #[argh(switch, short = 'p')]
     pend: bool,
-    /// as -p, every reason, with how many hosts
+    /// pending jobs, with every reason and the number of its hosts
     #[argh(switch, long = "p0", hidden_help)]
     p0: bool,
-    /// as -p, the main reason alone
+    /// pending jobs, with the main reason only
     #[argh(switch, long = "p1", hidden_help)]
     p1: bool,
-    /// as -p, what concerns candidate hosts
+    /// pending jobs, with the reasons of candidate hosts
     #[argh(switch, long = "p2", hidden_help)]
     p2: bool,
-    /// as -p, candidate hosts and others
+    /// pending jobs, with the reasons of candidate hosts and of other hosts
     #[argh(switch, long = "p3", hidden_help)]
     p3: bool,
-    /// pending jobs that could be dispatched
+    /// pending jobs that are eligible for dispatch
     #[argh(switch, long = "pe")]
     eligible: bool,
-    /// pending jobs that wait for something else than room
+    /// pending jobs that are ineligible for dispatch
     #[argh(switch, long = "pi")]
     ineligible: bool,
-    /// both, the former first
+    /// eligible and ineligible pending jobs, the eligible ones first
     #[argh(switch, long = "pei")]
     both: bool,
-    /// how many jobs wait for what
+    /// a summary of the pending reasons
     #[argh(switch)]
     psum: bool,
     /// running jobs
     #[argh(switch, short = 'r')]
     run: bool,
-    /// suspended jobs and why
+    /// suspended jobs, with their suspending reasons
     #[argh(switch, short = 's')]
     susp: bool,
-    /// jobs of this user; `all`: of everybody
+    /// jobs of this user; `all`: of all users
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
     /// jobs in this queue
@@ -89,31 +89,31 @@ pub struct Opts {
     /// jobs on this host or host group
     #[argh(option, short = 'm', arg_name = "host_name")]
     host: Option<String>,
-    /// jobs of this name; `*` is any text; may name elements
+    /// jobs with this name, with or without index; `*` matches any text
     #[argh(option, short = 'J', arg_name = "job_name")]
     name: Option<String>,
     /// jobs of this project
     #[argh(option, short = 'P', arg_name = "project_name")]
     project: Option<String>,
-    /// these fields: "field[:[-][width][:unit]] ... [delimiter='c']"
+    /// the fields to show: "field[:[-][width][:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON
+    /// output as JSON
     #[argh(switch, long = "json")]
     json: bool,
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// times in -o that are no dates as hours:minutes:seconds
+    /// durations in -o as hours:minutes:seconds
     #[argh(switch)]
     hms: bool,
-    /// time left by the run limit or estimate, after the default columns
+    /// the default columns, then TIME_LEFT
     #[argh(switch, long = "-w-l")]
     time_left: bool,
-    /// likewise the time of the end
+    /// the default columns, then FINISH_TIME
     #[argh(switch, long = "-w-f")]
     finish: bool,
-    /// likewise how much of the time has passed, per cent
+    /// the default columns, then %COMPLETE
     #[argh(switch, long = "-w-p")]
     complete: bool,
     /// jobs submitted with this user group
@@ -134,46 +134,46 @@ pub struct Opts {
     /// jobs submitted for this advance reservation
     #[argh(option, short = 'U', arg_name = "reservation_ID")]
     reservation: Option<String>,
-    /// jobs of this description; `*` stands for anything
+    /// jobs with this description; `*` matches any text
     #[argh(option, long = "-jd", arg_name = "description")]
     description: Option<String>,
     /// jobs that reserve all of these resources
     #[argh(option, arg_name = "resource[,...]")]
     rusage: Option<String>,
-    /// jobs that run too long or too short, or idle
+    /// jobs with an exception: overrun, underrun or idle
     #[argh(switch, short = 'x')]
     exceptions: bool,
-    /// CPU times as on this host or model, or by this factor
+    /// CPU times normalised to this host, host model or CPU factor
     #[argh(option, short = 'N', arg_name = "host | model | factor")]
     normalise: Option<String>,
-    /// condensed host groups are never used
+    /// accepted; host groups are never condensed
     #[argh(switch, short = 'X', hidden_help)]
     expand: bool,
-    /// there is one cluster
+    /// accepted; there is one cluster
     #[argh(switch, hidden_help)]
     cname: bool,
-    /// affinity, where jobs have some
+    /// accepted; no job has processor affinity
     #[argh(switch, hidden_help)]
     aff: bool,
-    /// GPUs, where jobs have some
+    /// accepted; no job has GPUs
     #[argh(switch, hidden_help)]
     gpu: bool,
-    /// jobs forwarded to other clusters; there is one cluster
+    /// jobs forwarded to other clusters, of which there are none
     #[argh(switch)]
     fwd: bool,
     /// pending jobs with their absolute priority; `-` in queues without APS_PRIORITY
     #[argh(switch)]
     aps: bool,
-    /// as -aps
+    /// the same as -aps
     #[argh(switch)]
     prio: bool,
-    /// pending jobs with an allocation plan; none has one
+    /// pending jobs with an allocation plan, of which there are none
     #[argh(switch)]
     plan: bool,
-    /// jobs of the session scheduler; there is none
+    /// jobs of the session scheduler, of which there are none
     #[argh(switch, long = "ss")]
     sessions: bool,
-    /// jobs with data requirements; none has some
+    /// jobs with data requirements, of which there are none
     #[argh(switch)]
     data: bool,
     /// not acted on
@@ -188,7 +188,7 @@ pub struct Opts {
     /// with -l: the host file that the job was submitted with
     #[argh(switch)]
     hostfile: bool,
-    /// show the jobs again whenever one of them changes; ends when those named have ended
+    /// show the jobs again whenever one of them changes, until all named jobs have ended
     #[argh(switch, long = "watch")]
     watch: bool,
     /// jobs or elements

@@ -27,7 +27,7 @@ const JSON_FORMAT: &str = "queue_name priority status max jl_u jl_p jl_h njobs p
 #[allow(dead_code)]
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// wide format: nothing is cut
+    /// wide format: names are not cut
     #[argh(switch, short = 'w')]
     wide: bool,
     /// long format
@@ -36,16 +36,16 @@ struct Opts {
     /// long format, with the shares of users
     #[argh(switch, short = 'r')]
     shares: bool,
-    /// queues that this user may use; `all`: that anybody may
+    /// queues that this user may use; `all`: every queue
     #[argh(option, short = 'u', arg_name = "user_name | all")]
     user: Option<String>,
     /// queues that can run jobs on this host or host group
     #[argh(option, short = 'm', arg_name = "host_name")]
     host: Option<String>,
-    /// these fields: "field[:[-][width][:unit]] ... [delimiter='c']"
+    /// the fields to show: "field[:[-][width][:unit]] ... [delimiter='c']"
     #[argh(option, short = 'o', arg_name = "format")]
     output: Option<String>,
-    /// as JSON
+    /// output as JSON
     #[argh(switch, long = "json")]
     json: bool,
     /// no heading

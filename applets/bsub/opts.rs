@@ -40,7 +40,7 @@ option_table! {
 /// Submits a job to the batch system.
 #[derive(FromArgs, ArgsInfo, Debug, Default)]
 struct BsubOpts {
-    /// candidate queues; the first that takes the job wins
+    /// candidate queues; the first one that accepts the job is used
     #[argh(option, short = 'q', arg_name = "queue ...")]
     pub queue: Option<String>,
     /// job name; with an index list a job array, of which at most `limit` elements run at once
@@ -61,13 +61,13 @@ struct BsubOpts {
     /// file for standard output and the job report, appended to; %J job ID, %I index
     #[argh(option, short = 'o', arg_name = "file")]
     pub out: Option<String>,
-    /// as -o, but the file is overwritten
+    /// file for standard output and the job report, overwritten
     #[argh(option, long = "oo", arg_name = "file")]
     pub out_over: Option<String>,
     /// file for standard error, appended to
     #[argh(option, short = 'e', arg_name = "file")]
     pub err: Option<String>,
-    /// as -e, but the file is overwritten
+    /// file for standard error, overwritten
     #[argh(option, long = "eo", arg_name = "file")]
     pub err_over: Option<String>,
     /// file for standard input
@@ -118,28 +118,28 @@ struct BsubOpts {
     /// variables that the job inherits: "all", "none", "all, ~V, W=x"
     #[argh(option, long = "env", arg_name = "variables")]
     pub env: Vec<String>,
-    /// project to account the job to
+    /// project for accounting
     #[argh(option, short = 'P', arg_name = "project")]
     pub project: Option<String>,
     /// login shell that sets up the environment of the job
     #[argh(option, short = 'L', arg_name = "shell")]
     pub login_shell: Option<String>,
-    /// submit held
+    /// submit the job suspended (PSUSP)
     #[argh(switch, short = 'H')]
     pub hold: bool,
     /// wait until the job has finished and exit with its exit code
     #[argh(switch, short = 'K')]
     pub wait: bool,
-    /// rerunnable: started again when its host fails
+    /// rerunnable: the job starts again when its host fails
     #[argh(switch, short = 'r')]
     pub rerun: bool,
-    /// exclusive use of the hosts, in a queue that allows it
+    /// exclusive use of the hosts, in a queue with EXCLUSIVE=Y
     #[argh(switch, short = 'x')]
     pub exclusive: bool,
-    /// never started again, whatever the queue says
+    /// not rerunnable, whatever the queue says
     #[argh(switch, long = "rn")]
     pub never_rerun: bool,
-    /// command run before the job; until it succeeds, the job waits
+    /// command run before the job, which waits until the command succeeds
     #[argh(option, short = 'E', arg_name = "command")]
     pub pre_exec: Option<String>,
     /// command run after the job
@@ -151,7 +151,7 @@ struct BsubOpts {
     /// job group
     #[argh(option, short = 'g', arg_name = "/group/path")]
     pub group: Option<String>,
-    /// programs of the site that look at the submission (esub.NAME)
+    /// programs of the site that check and change the submission (esub.NAME)
     #[argh(option, short = 'a', arg_name = "name[(arg,...)] ...")]
     pub esub: Option<String>,
     /// mail address, instead of the submitter
@@ -160,7 +160,7 @@ struct BsubOpts {
     /// mail the report at the end, also with -o
     #[argh(switch, short = 'N')]
     pub mail_end: bool,
-    /// mail the report if the job fails
+    /// mail the report only if the job fails
     #[argh(switch, long = "-ne")]
     pub mail_error: bool,
     /// mail when the job starts
@@ -169,43 +169,43 @@ struct BsubOpts {
     /// user group (accepted with a notice)
     #[argh(option, short = 'G', arg_name = "group")]
     pub user_group: Option<String>,
-    /// run time to be expected
+    /// estimated run time
     #[argh(option, long = "-we", arg_name = "[hour:]minute[/host]")]
     pub estimate: Option<String>,
-    /// file for standard input, of which the job gets a copy
+    /// file for standard input, copied at submission
     #[argh(option, long = "is", arg_name = "file")]
     pub spool_in: Option<String>,
-    /// directory for the output files, made where it is missing; patterns as for -cwd
+    /// directory for the output files, created when it is missing; patterns as for -cwd
     #[argh(option, long = "outdir", arg_name = "dir")]
     pub out_dir: Option<String>,
-    /// exit values with which the job goes back to the queue
+    /// exit values with which the job is requeued
     #[argh(option, short = 'Q', arg_name = "values")]
     pub requeue: Option<String>,
-    /// signal or command before the run limit or the deadline; -wt says how long before
+    /// signal or command before the run limit or the deadline; see -wt
     #[argh(option, long = "wa", arg_name = "signal | command")]
     pub warn_action: Option<String>,
-    /// how long before
+    /// time of the warning action before the limit or deadline
     #[argh(option, long = "wt", arg_name = "[hour:]minute | percent%")]
     pub warn_time: Option<String>,
-    /// time to be pending at most, to be shown
+    /// limit of pending time; shown, not enforced
     #[argh(option, long = "ptl", arg_name = "[hour:]minute")]
     pub pend_limit: Option<String>,
-    /// time to be pending and eligible at most, to be shown
+    /// limit of eligible pending time; shown, not enforced
     #[argh(option, long = "eptl", arg_name = "[hour:]minute")]
     pub eligible_limit: Option<String>,
-    /// end the job at once where its dependency can never hold
+    /// end the job at once when its dependency condition can never become true
     #[argh(switch, long = "ti")]
     pub orphan: bool,
-    /// -M and -v hold on each host
+    /// the limits of -M and -v apply to each host
     #[argh(switch, long = "hl")]
     pub per_host: bool,
-    /// limits of this shell, where no option sets them
+    /// the limits of this shell that no option sets
     #[argh(switch, long = "ul")]
     pub user_limits: bool,
-    /// the job gets a copy of the command file
+    /// the job runs a copy of the script that the command names
     #[argh(switch, long = "-zs")]
     pub spool_command: bool,
-    /// file of submissions, one line each
+    /// file of submissions, one on a line
     #[argh(option, long = "pack", arg_name = "file")]
     pub pack: Option<String>,
     /// application profile (accepted with a notice)
@@ -214,7 +214,7 @@ struct BsubOpts {
     /// service class (accepted with a notice)
     #[argh(option, long = "sla", arg_name = "class")]
     pub sla: Option<String>,
-    /// priority among one's own jobs
+    /// priority among the user's own jobs
     #[argh(option, long = "sp", arg_name = "priority")]
     pub priority: Option<String>,
     /// advance reservation (accepted with a notice)
@@ -223,7 +223,7 @@ struct BsubOpts {
     /// license project (accepted with a notice)
     #[argh(option, long = "-lp", arg_name = "project")]
     pub license_project: Option<String>,
-    /// the hosts and slots the job is to have: a host on each line, with its slots
+    /// file of the exact hosts of the job: a host on each line, with its slots
     #[argh(option, long = "hostfile", arg_name = "file")]
     pub host_file: Option<String>,
     /// GPU request (accepted with a notice)
@@ -238,7 +238,7 @@ struct BsubOpts {
     /// signal when the run window of the queue closes, instead of being suspended
     #[argh(option, short = 's', arg_name = "signal")]
     pub window_signal: Option<String>,
-    /// what the job runs; without it the script on standard input
+    /// the command of the job (default: the script on standard input)
     #[argh(positional, greedy, arg_name = "command")]
     pub _command: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! busers, bugroup, bmgroup: users and groups as configured, with what they use.
+//! busers, bugroup, bmgroup: users and groups as configured, with their slots.
 
 use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};

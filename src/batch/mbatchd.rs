@@ -294,14 +294,14 @@ impl Mbatchd {
     /// Something about a job has changed.
     pub(crate) fn eligible_touched(&mut self, id: u32) {
         if self.tracks() {
-            self.eligible.todo.insert(id);
+            self.eligible.note_job(id);
         }
     }
 
     /// Something about queues has changed.
     pub(crate) fn eligible_all(&mut self) {
         if self.tracks() {
-            self.eligible.from = Some(0);
+            self.eligible.note_all();
         }
     }
 

@@ -53,12 +53,23 @@ impl Mbatchd {
     /// tests and the simulator.
     pub fn overlooked(&self) -> Option<u32> {
         const MOST_CLASSES: usize = 64;
-        let idle = self.started && self.log_failed.is_none() && self.works.refill.is_none();
-        let due = self.deadline().is_some_and(|d| d <= self.sched.now.mono_us);
-        if !idle || due {
-            return None;
+        self.is_at_rest().then(|| self.sched.overlooked(&self.view(), MOST_CLASSES)).flatten()
+    }
+
+    /// Has all that is derived followed the state, so that nothing is left to be done now?
+    fn is_at_rest(&self) -> bool {
+        let idle = self.started && self.log_failed.is_none() && !self.works.is_refilling();
+        idle && self.deadline().is_none_or(|due| due > self.sched.now.mono_us)
+    }
+
+    /// Does the scheduler take exactly those jobs for ready that are? Else which not. Asked of a
+    /// machine that has work to do, it says nothing. For tests and the simulator: it looks at every
+    /// pending job.
+    pub fn readiness_audit(&self) -> Result<(), String> {
+        match self.is_at_rest() {
+            true => self.sched.audit_readiness(&self.view()),
+            false => Ok(()),
         }
-        self.sched.overlooked(&self.view(), MOST_CLASSES)
     }
 
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
@@ -221,7 +232,7 @@ impl Mbatchd {
         self.orphans_due(context);
         self.windows_due(context);
         self.suspend_by_load(context);
-        self.perf_due(context);
+        self.perfmon.end_due_period(context.now);
         self.eligible_due(context);
         for host in self.reserve.take_freed() {
             self.sched.host_changed(host);

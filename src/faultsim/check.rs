@@ -145,9 +145,9 @@ impl Check {
             return;
         }
         let c = mbd.state.counts();
-        let slots = c.queue.values().chain(c.user.values());
-        let left = slots.chain(c.host.values().map(|h| &h.slots)).any(|s| s.all() != 0);
-        if left || c.queue_user.values().any(|n| *n != 0) {
+        let slots = c.queues().map(|of| of.1).chain(c.users().map(|of| of.1));
+        let left = slots.chain(c.hosts().map(|of| &of.1.slots)).any(|s| s.all() != 0);
+        if left || c.queue_users().any(|of| of.1 != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
         if !mbd.state.tries().is_empty() {
@@ -169,6 +169,13 @@ impl Check {
     pub fn reserved(&mut self, mbd: &Mbatchd) {
         if let Err(why) = mbd.reserve_audit() {
             self.fail(format!("the reservations are not those of the jobs: {why}"));
+        }
+    }
+
+    /// The jobs that the scheduler takes for ready are those that are.
+    pub fn ready(&mut self, mbd: &Mbatchd) {
+        if let Err(why) = mbd.readiness_audit() {
+            self.fail(format!("the readiness of a job: {why}"));
         }
     }
 

@@ -304,12 +304,11 @@ fn compare(
     queues: BTreeMap<QueueId, Slots>,
     users: BTreeMap<UserId, Slots>,
 ) -> Result<(), String> {
-    let on_hosts = counts.host.iter().map(|(host, of)| (*host, of.slots.started()));
-    same("queues", counts.queue.iter().map(|(k, v)| (*k, *v)), queues)?;
-    same("users", counts.user.iter().map(|(k, v)| (*k, *v)), users)?;
+    let on_hosts = counts.hosts().map(|(host, of)| (host, of.slots.started()));
+    same("queues", counts.queues().map(|(k, v)| (k, *v)), queues)?;
+    same("users", counts.users().map(|(k, v)| (k, *v)), users)?;
     same("hosts", on_hosts, used.host.clone())?;
-    let copied = |(key, n): (&(QueueId, UserId), &u64)| (*key, *n);
-    same("users in queues", counts.queue_user.iter().map(copied), used.queue_user.clone())
+    same("users in queues", counts.queue_users(), used.queue_user.clone())
 }
 
 /// Are two counts the same, where nothing is zero?

@@ -83,6 +83,7 @@ impl World {
         if let Some(Some(DaemonMachine::Mbd(m))) = self.mbd_proc().map(|p| &self.procs[p].mach) {
             self.check.reserved(m);
             self.check.recounted(m);
+            self.check.ready(m);
         }
     }
 

@@ -6,7 +6,7 @@
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
 use crate::batch::site::permissions::{Action, Caller};
-use crate::batch::soft_state::diagnose::QueryLogging;
+use crate::batch::soft_state::diagnose::Asked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
@@ -39,8 +39,7 @@ impl Mbatchd {
             "job" => {}
             "query" if !bad && minutes <= MAX_MINUTES => {
                 let until = (on && minutes > 0).then(|| now.after(minutes * 60));
-                let file = file.to_string();
-                self.diagnose.asked = Some(QueryLogging { on, file, until });
+                self.diagnose.ask(on, file.to_string(), until);
             }
             _ => return Err(Refusal::new(err::BAD_ARG)),
         }
@@ -49,15 +48,10 @@ impl Mbatchd {
 
     /// The file that queries are noted in now.
     fn query_log(&mut self, now: Now) -> Option<String> {
-        let late = |a: &QueryLogging| a.until.is_some_and(|until| until <= now.mono_us);
-        if self.diagnose.asked.as_ref().is_some_and(late) {
-            self.diagnose.asked = None;
-        }
         let param = |name: &str| self.site.params().raw.get(name).map(|v| v.text.trim());
-        let name = match &self.diagnose.asked {
-            Some(asked) if !asked.on => return None,
-            Some(asked) if !asked.file.is_empty() => asked.file.as_str(),
-            Some(_) => FILE,
+        let name = match self.diagnose.asked(now) {
+            Some(Asked::Off) => return None,
+            Some(Asked::On(file)) => file.unwrap_or(FILE),
             None => {
                 param("ENABLE_DIAGNOSE")?.split_whitespace().find(|w| *w == "query")?;
                 FILE

@@ -3,6 +3,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::site::permissions::{Action, Caller};
+use crate::batch::soft_state::status::Present;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::reason::{PendReason, err};
 use crate::proto::client::AdminLine;
@@ -20,12 +21,12 @@ fn row(about: &str, text: impl ToString) -> AdminLine {
 impl Mbatchd {
     /// Says which process this is.
     pub fn with_pid(mut self, pid: u32) -> Self {
-        self.status.pid = pid;
+        self.status.set_pid(pid);
         self
     }
 
     /// Clients, servers, CPUs, cores and slots that are there now.
-    fn present(&self) -> [u64; 5] {
+    fn present(&self) -> Present {
         let known = self.site.conf.base.cluster.hosts.iter();
         let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
         for (i, h) in self.links.hosts.iter().filter(|(_, h)| h.lim_ok()) {
@@ -41,10 +42,7 @@ impl Mbatchd {
 
     /// Keeps the peaks; called as loads come in.
     pub(crate) fn note_peak(&mut self) {
-        let now = self.present();
-        for (peak, now) in self.status.peak.iter_mut().zip(now) {
-            *peak = (*peak).max(now);
-        }
+        self.status.note_present(self.present());
     }
 
     /// The lines for badmin: `what` is `status` or `conf`.
@@ -63,7 +61,7 @@ impl Mbatchd {
 
     fn status_rows(&mut self) -> Vec<AdminLine> {
         self.note_peak();
-        let (now, peak) = (self.present(), self.status.peak);
+        let (now, peak) = (self.present(), self.status.peak());
         let names = ["clients", "servers", "cpus", "cores", "slots"].into_iter();
         let shown = |n: u64| if n == UNLIMITED { "unlimited".to_owned() } else { n.to_string() };
         let pairs = names.zip(now.into_iter().zip(peak));
@@ -98,13 +96,11 @@ impl Mbatchd {
         rows.push(row("jobs", jobs.iter().sum::<u64>()));
         let names = ["running", "suspended", "pending", "finished"].into_iter().zip(jobs);
         rows.extend(names.map(|(name, n)| row(name, n)));
-        let users = &self.state.counts().user;
-        rows.push(row("users", users.len()));
+        let users = self.state.counts().users();
+        rows.push(row("users", users.clone().count()));
         rows.push(row("groups", self.site.conf.batch.users.groups.len()));
-        rows.push(row("active", users.values().filter(|u| u.all() > 0).count()));
-        rows.push(row("start", self.status.started));
-        rows.push(row("pid", self.status.pid));
-        rows.push(row("reconfig", self.status.reconfigured));
+        rows.push(row("active", users.filter(|of| of.1.all() > 0).count()));
+        rows.extend(self.status.rows().map(|(name, value)| row(name, value)));
         rows.push(row("master", &self.me));
         rows
     }

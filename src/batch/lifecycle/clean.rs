@@ -6,19 +6,14 @@
 //! has about as many records more as would be carried over.
 
 use crate::batch::soft_state::works::{Count, UNIT};
-use crate::batch::state::{Body, Elem, ElemState, Job};
+use crate::batch::state::{Elem, ElemState, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
-use crate::model::time::US;
 use crate::proto::machine::Effect;
 
-/// Seconds until a failed switch is tried again.
-const SWITCH_RETRY: u64 = 60;
 /// Seconds before a finished job that is still named is looked at again, at least.
 const NAMED_AGAIN: i64 = 1;
-/// Records that a switch may carry over whatever has been written since the last one.
-const CARRIED_FREELY: u64 = 4000;
 /// Bytes in the spool file that is written of which no job has any use: with so many the log is
 /// switched, however few jobs have finished.
 const SPOOL_GONE: u64 = 256 << 20;
@@ -33,22 +28,20 @@ impl Mbatchd {
     fn clean_due(&mut self, context: &mut StepContext) {
         let period = self.site.params().clean_period as i64;
         let Some((ended, _)) = self.state.ended().next() else {
-            self.retention.timer = None;
-            return;
+            return self.retention.clean_at(None);
         };
         let due = ended + period;
-        if due <= context.now.secs() {
-            self.works.cleaning = true;
-            self.retention.timer = None;
-        } else {
-            self.retention.timer =
-                Some(context.now.mono_of_wall(due).max(context.now.mono_us + 1000));
+        let now = due <= context.now.secs();
+        if now {
+            self.works.set_cleaning(true);
         }
+        let later = || context.now.mono_of_wall(due).max(context.now.mono_us + 1000);
+        self.retention.clean_at((!now).then(later));
     }
 
     /// Does a pending job or a wait name the job? As long as that is not known of all, each may.
     pub(crate) fn is_named(&self, id: u32) -> bool {
-        self.works.refill.is_some() || self.deps.is_named(id) || self.waits.is_named(id)
+        self.works.is_refilling() || self.deps.is_named(id) || self.waits.is_named(id)
     }
 
     /// Takes some finished jobs out of memory. A job that a pending job or a wait still names
@@ -58,7 +51,7 @@ impl Mbatchd {
         let period = self.site.params().clean_period as i64;
         for _ in 0..UNIT {
             let Some((ended, id)) = self.state.take_ended(now - period) else {
-                self.works.cleaning = false;
+                self.works.set_cleaning(false);
                 return self.clean_due(context);
             };
             let Some(job) = self.state.job(id) else { continue };
@@ -82,43 +75,36 @@ impl Mbatchd {
 
     fn may_switch(&self, context: &StepContext) -> bool {
         let p = self.site.params();
-        let many = self.state.finished() >= p.max_job_num.max(1)
-            && self.retention.written + CARRIED_FREELY >= self.retention.carried;
-        let min = p.min_switch_period * US;
-        let too_soon = self.retention.last_switch.is_some_and(|t| t + min > context.now.mono_us);
+        let many = self.state.finished() >= p.max_job_num.max(1) && self.retention.pays();
         (many || self.state.space().gone() >= SPOOL_GONE)
-            && !self.retention.switching
-            && context.now.mono_us >= self.retention.not_before
-            && !too_soon
+            && self.retention.may_switch(context.now, p.min_switch_period)
     }
 
     /// Begins to count what a switch would carry over, where one is due.
     fn switch_due(&mut self, context: &mut StepContext) {
-        if self.works.count.is_none() && self.may_switch(context) {
-            self.works.count = Some(Count::begin(self.spool.spool));
+        if !self.works.is_counting() && self.may_switch(context) {
+            self.works.put_count(Count::begin(self.spool.spool));
         }
     }
 
     /// All was counted: the switch.
     pub(crate) fn switch_counted(&mut self, context: &mut StepContext, count: &Count) {
-        self.retention.switching = true;
         let last_job = self.state.next_job().saturating_sub(1);
         // The old log ends with LOG_SWITCH; what follows it goes to the new one.
         self.emit(context, Event::LogSwitch { last_job });
         let head = self.switch_head(context.now.secs());
         let live: Vec<u32> = self.state.each_job().map(|job| job.id).collect();
-        (self.retention.written, self.retention.carried) = (0, count.carried);
+        self.retention.switch_begins(count.carried());
         self.spool.spool += 1;
         self.spool.at = 0;
         self.envs.clear();
-        let (spool, oldest_spool) = (self.spool.spool, count.oldest.min(self.spool.spool));
+        let (spool, oldest_spool) = (self.spool.spool, count.oldest().min(self.spool.spool));
         context.out.push(Effect::Switch { live, head, spool, oldest_spool });
     }
 
     /// Counts anew from here what is written beside what is carried over.
     pub(crate) fn note_carried(&mut self) {
-        self.retention.written = 0;
-        self.retention.carried = self.state.each_job().map(records_of).sum();
+        self.retention.carried_over(self.state.each_job().map(records_of).sum());
     }
 
     /// The oldest spool file that a job needs. Later additions of the job are in newer files.
@@ -176,12 +162,8 @@ impl Mbatchd {
     }
 
     pub(crate) fn switched(&mut self, context: &mut StepContext, ok: bool) {
-        self.retention.switching = false;
-        if ok {
-            self.retention.last_switch = Some(context.now.mono_us);
-        } else {
-            self.retention.not_before = context.now.after(SWITCH_RETRY);
-            self.retention.carried = 0;
+        self.retention.switch_ended(context.now, ok);
+        if !ok {
             context.say(log::Level::Error, "lsb.events could not be switched; tried again later");
         }
     }
@@ -195,9 +177,9 @@ pub(crate) fn records_of(job: &Job) -> u64 {
         ElemState::Run(_) => 3,
         ElemState::End(_) => 4,
     };
-    1 + match &job.body {
-        Body::Single(e) => of(e),
-        Body::Array(_) => {
+    1 + match job.elem(0) {
+        Some(e) => of(e),
+        None => {
             let t = &job.tally;
             3 * u64::from(t.started()) + 4 * u64::from(t.done + t.exit)
         }

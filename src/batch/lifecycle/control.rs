@@ -17,9 +17,9 @@ const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
 
 /// A request to control a job, its sender, and whether the sender is not the owner.
 pub(crate) struct ControlRequest<'a> {
-    pub who: &'a Caller,
-    pub c: &'a Control,
-    pub by_admin: bool,
+    pub(super) who: &'a Caller,
+    pub(super) c: &'a Control,
+    pub(super) by_admin: bool,
 }
 
 impl ControlRequest<'_> {
@@ -198,9 +198,7 @@ impl Mbatchd {
             }
             return;
         }
-        if let Some(run) = self.state.running_mut(key) {
-            run.soft.asked = Some(why);
-        }
+        self.state.suspend_ordered(key, why);
         self.act_on(context, key, Act::Suspend);
     }
 
@@ -232,15 +230,11 @@ impl Mbatchd {
             self.phase_event(context, at, key.attempt, JobState::Ssusp, why);
         }
         if shut {
-            if let Some(run) = self.state.running_mut(key) {
-                run.soft.asked = None;
-            }
+            self.state.no_order_open(key);
             self.shut_job(context, key);
             return 0;
         }
-        if let Some(run) = self.state.running_mut(key) {
-            run.soft.asked = Some(0);
-        }
+        self.state.resume_ordered(key);
         self.act_on(context, key, Act::Resume);
         0
     }

@@ -9,7 +9,7 @@ impl Mbatchd {
     /// Runs a pass if one is due.
     pub(crate) fn schedule_due(&mut self, context: &mut StepContext) {
         // what is due is due when all jobs were looked at
-        if self.works.refill.is_some() {
+        if self.works.is_refilling() {
             return;
         }
         for id in self.sched.begun(context.now) {

@@ -2,22 +2,21 @@
 //! rest unit by unit.
 
 use crate::batch::soft_state::works::{
-    ElementDeed, ElementWork, RemainingElements, UNIT, UNIT_LOOKS,
+    ElementDeed, ElementWork, NextElement, RemainingElements, UNIT, UNIT_LOOKS,
 };
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
-use crate::proto::client::IdSel;
 
 impl Mbatchd {
     /// One unit of the changes of very many elements.
     pub(crate) fn elements_unit(&mut self, context: &mut StepContext) -> Option<()> {
-        let work = self.works.elements.pop_front()?;
-        let (job, these) = (work.job, matches!(work.left, RemainingElements::These(_)));
-        let ends = matches!(work.action, ElementDeed::EndOrphans { .. });
+        let work = self.works.next_elements()?;
+        let (job, these) = (work.job(), work.names_elements());
+        let ends = matches!(work.action(), ElementDeed::EndOrphans { .. });
         if let Some(left) = self.some_elements(context, work) {
-            self.works.elements.push_back(left);
+            self.works.put_back_elements(left);
         } else if ends {
-            self.works.ending.remove(&job);
+            self.works.orphans_ended(job);
             // those that became orphans meanwhile; of a whole array all were looked at
             if these {
                 self.end_orphans(context, job);
@@ -32,24 +31,15 @@ impl Mbatchd {
         context: &mut StepContext,
         mut work: ElementWork,
     ) -> Option<ElementWork> {
-        let (mut looks, whole) = (UNIT_LOOKS, IdSel { job: work.job, elems: Vec::new() });
+        let mut looks = UNIT_LOOKS;
         for _ in 0..UNIT {
-            let job = self.state.job(work.job)?;
-            let idx = match &mut work.left {
-                RemainingElements::These(left) => left.pop()?,
-                RemainingElements::All(cursor) => match cursor.next(job, &whole, &mut looks) {
-                    Some(idx) => idx,
-                    None if cursor.over(job, &whole) => return None,
-                    None => break,
-                },
-                RemainingElements::Started(from) => {
-                    let idx = job.started_from(*from)?;
-                    *from = idx.saturating_add(1);
-                    idx
-                }
+            let idx = match work.next(self.state.job(work.job())?, &mut looks) {
+                NextElement::This(idx) => idx,
+                NextElement::Over => return None,
+                NextElement::Later => break,
             };
-            let at = JobRef { job: work.job, idx };
-            match work.action {
+            let at = JobRef { job: work.job(), idx };
+            match work.action() {
                 ElementDeed::EndOrphans { at_once } => self.end_orphan(context, at, at_once),
                 ElementDeed::KeepRunWindow => self.keep_run_window(context, at),
                 ElementDeed::TellLimits => self.tell_limits_of(context, at),
@@ -66,7 +56,7 @@ impl Mbatchd {
         left: RemainingElements,
         action: ElementDeed,
     ) {
-        let left = self.some_elements(context, ElementWork { job, left, action });
+        let left = self.some_elements(context, ElementWork::new(job, left, action));
         left.into_iter().for_each(|work| self.works.put_elements(work));
     }
 
@@ -78,7 +68,7 @@ impl Mbatchd {
             named => RemainingElements::These(named.iter().rev().copied().collect()),
         };
         self.act_on_elements(context, id, left, ElementDeed::KeepRunWindow);
-        self.load_checks.look = true;
+        self.load_checks.look_again();
     }
 
     /// The hosts of a changed job's started elements hear of its limits.

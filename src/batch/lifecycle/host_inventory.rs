@@ -55,7 +55,7 @@ impl Mbatchd {
             let told = self.links.hosts[i].told.take().unwrap_or_default();
             let keys = self.missing(i, &told);
             self.works.drop_missing(conn);
-            self.some_missing(context, i, Missing { conn, keys, told });
+            self.some_missing(context, i, Missing::new(conn, keys, told));
         }
     }
 
@@ -67,8 +67,8 @@ impl Mbatchd {
             let run = self.state.elem(key.job_ref()).and_then(|e| e.run());
             run.filter(is).is_some()
         });
-        let here = self.state.counts().host.get(&host).into_iter().flat_map(|h| h.jobs.iter());
-        let runs = here.filter_map(|at| self.started(*at).filter(is).map(|run| run.key));
+        let here = self.state.counts().started_on(host);
+        let runs = here.filter_map(|at| self.started(at).filter(is).map(|run| run.key));
         let all = posts.chain(runs).filter(|key| !told.contains(key));
         let mut all: Vec<JobKey> = all.collect();
         // the last is taken first
@@ -87,7 +87,7 @@ impl Mbatchd {
     pub(crate) fn missing_unit(&mut self, context: &mut StepContext) -> Option<()> {
         let work = self.works.next_missing()?;
         // its connection is gone: the next inventory tells
-        if let Some(i) = self.links.host_by_conn(work.conn) {
+        if let Some(i) = self.links.host_by_conn(work.conn()) {
             self.some_missing(context, i, work);
         }
         Some(())
@@ -96,13 +96,13 @@ impl Mbatchd {
     /// Settles some; after the last the host is ready.
     fn some_missing(&mut self, context: &mut StepContext, i: HostId, mut work: Missing) {
         for _ in 0..UNIT {
-            let Some(key) = work.keys.pop() else { break };
+            let Some(key) = work.take_next() else { break };
             self.settle_missing(context, i, key);
         }
-        if !work.keys.is_empty() {
+        if !work.is_settled() {
             return self.works.put_missing(work);
         }
-        self.left_told(i, &work.told);
+        self.left_told(i, work.told());
         self.host_ready(i);
     }
 

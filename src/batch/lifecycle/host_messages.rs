@@ -26,11 +26,7 @@ impl Mbatchd {
                 let now = context.now.secs();
                 if self.standing(i, key) == Standing::Foreign {
                     self.refuse_report(context, i, "usage", key.job_ref());
-                } else if let Some(run) = self.state.running_mut(key) {
-                    run.soft.usage = usage;
-                    run.soft.usage_time = now;
-                    run.soft.pids = pids;
-                    run.soft.groups = groups;
+                } else if self.state.report_usage(key, now, usage, (pids, groups)) {
                     self.reserve.used(&self.state, key.job_ref());
                 }
             }

@@ -78,7 +78,7 @@ impl Mbatchd {
                     self.act(context, t.key, i, Act::Suspend);
                 }
                 if want == 0 {
-                    self.settled(t.key);
+                    self.state.no_order_open(t.key);
                 }
                 if shut && want == 0 {
                     self.shut_job(context, t.key);
@@ -90,7 +90,7 @@ impl Mbatchd {
                 }
                 self.suspended(context, i, t.key, phase, asked);
                 if asked != Some(0) {
-                    self.settled(t.key);
+                    self.state.no_order_open(t.key);
                 }
             }
             AttemptPhase::Failed { reason } => {
@@ -132,13 +132,6 @@ impl Mbatchd {
         } else if !matches!(phase, RunPhase::Ususp(_)) {
             let why = asked.unwrap_or(susp::USER);
             self.phase_event(context, key.job_ref(), key.attempt, JobState::Ususp, why);
-        }
-    }
-
-    /// The host has told that the attempt stands as was asked for: nothing is open.
-    fn settled(&mut self, key: JobKey) {
-        if let Some(run) = self.state.running_mut(key) {
-            run.soft.asked = None;
         }
     }
 

@@ -10,7 +10,7 @@
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::{Bounds, External, Queue};
-use crate::batch::state::names::{HostId, HostSet};
+use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
@@ -40,59 +40,38 @@ struct Candidate {
 impl Mbatchd {
     /// Suspends and resumes by load where that is due.
     pub(crate) fn suspend_by_load(&mut self, context: &mut StepContext) {
-        let now = context.now.mono_us;
-        let due = self.load_checks.timer.is_some_and(|t| t <= now);
-        if !(self.site.stops || self.load_checks.some) {
-            self.load_checks.timer = None;
+        if !self.load_checks.begin(context.now, self.site.stops) {
             return;
         }
-        if !(self.load_checks.look || due) {
-            return;
-        }
-        self.load_checks.look = false;
-        self.load_checks.timer = None;
-        self.load_checks.some = false;
         for i in self.hosts_to_look_at() {
             #[cfg(test)]
+            self.load_checks.count_host_looks(1);
+            let Some(here) = self.state.counts().host(i) else { continue };
+            let (runs, suspended) = (here.slots.started() > 0, !here.suspended_by_load.is_empty());
+            if self.load_checks.may_act(context.now, i, runs, suspended)
+                && self.host_by_load(context, i)
             {
-                self.load_checks.host_looks += 1;
-            }
-            let Some(here) = self.state.counts().host.get(&i) else { continue };
-            self.load_checks.some |= !here.suspended_by_load.is_empty();
-            let rest = self.load_checks.rest.get(&i).copied().unwrap_or(0);
-            if rest > now {
-                if here.slots.started() > 0 {
-                    let timer = self.load_checks.timer.map_or(rest, |t| t.min(rest));
-                    self.load_checks.timer = Some(timer);
-                }
-            } else if self.host_by_load(context, i) {
-                let rest = context.now.after(self.site.params().sbd_sleep_time.max(1));
-                self.load_checks.rest.insert(i, rest);
-                self.load_checks.timer.get_or_insert(rest);
-                self.load_checks.some = true;
+                let secs = self.site.params().sbd_sleep_time.max(1);
+                self.load_checks.acted(context.now, i, secs);
             }
         }
     }
 
     /// The hosts whose load may suspend a job, or on which jobs are suspended for it.
     fn hosts_to_look_at(&mut self) -> BTreeSet<HostId> {
-        let heard: Vec<HostId> = match self.load_checks.heard.replace(HostSet::default()) {
+        let heard: Vec<HostId> = match self.load_checks.take_heard() {
             Some(heard) => heard.iter().filter(|i| self.links.hosts.contains(*i)).collect(),
             None => self.links.hosts.ids().collect(),
         };
         #[cfg(test)]
-        {
-            self.load_checks.host_looks += heard.len();
-        }
+        self.load_checks.count_host_looks(heard.len());
         for i in heard {
-            match self.load_may_suspend(i) {
-                true => self.load_checks.suspending.insert(i),
-                false => self.load_checks.suspending.remove(&i),
-            };
+            let suspends = self.load_may_suspend(i);
+            self.load_checks.set_suspending(i, suspends);
         }
-        let suspended = &self.state.counts().hosts_with_suspended;
+        let suspended = self.state.counts().hosts_with_suspended();
         let suspended = suspended.iter().filter(|i| self.links.hosts.contains(**i));
-        self.load_checks.suspending.iter().chain(suspended).copied().collect()
+        self.load_checks.suspending().iter().chain(suspended).copied().collect()
     }
 
     /// May the load of a host suspend jobs of some queue, whether there are any now or not?
@@ -142,7 +121,7 @@ impl Mbatchd {
         if over.is_empty() {
             return None;
         }
-        let here = self.state.counts().host.get(&i)?;
+        let here = self.state.counts().host(i)?;
         let running = || here.jobs.iter().filter_map(|at| self.running_job(*at));
         if !self.in_use(i) && running().nth(1).is_none() {
             return None;
@@ -177,7 +156,7 @@ impl Mbatchd {
 
     /// The jobs of a host that were suspended for its load, which suspends them no longer.
     fn resumable_jobs(&self, i: HostId) -> Vec<Candidate> {
-        let suspended = self.state.counts().host.get(&i).map(|here| &here.suspended_by_load);
+        let suspended = self.state.counts().host(i).map(|here| &here.suspended_by_load);
         let Some(suspended) = suspended.filter(|all| !all.is_empty()) else { return Vec::new() };
         let queues = self.site.queues.iter().enumerate();
         let fit = queues.filter(|(_, queue)| self.has_started(queue) && self.fits(i, queue));
@@ -194,7 +173,7 @@ impl Mbatchd {
 
     /// Are there started jobs of a queue?
     fn has_started(&self, queue: &Queue) -> bool {
-        self.state.counts().queue.get(&queue.id).is_some_and(|slots| slots.started() > 0)
+        self.state.counts().queue(queue.id).started() > 0
     }
 
     /// Is the load of a host within all thresholds for jobs of a queue?
@@ -216,7 +195,7 @@ impl Mbatchd {
     /// A started job in a phase of these, of which nothing else is asked.
     fn candidate(&self, at: JobRef, among: impl Fn(Phase) -> bool) -> Option<Candidate> {
         #[cfg(test)]
-        self.load_checks.looks.set(self.load_checks.looks.get() + 1);
+        self.load_checks.count_look();
         let ElemState::Run(run) = &self.state.elem(at)?.state else { return None };
         let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
         if busy || !among(run.phase) {

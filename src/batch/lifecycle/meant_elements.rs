@@ -16,8 +16,8 @@ pub(crate) const MAX_PARTS: usize = 1000;
 
 /// The elements of a part that a request means; no element: all of the part.
 pub(crate) struct Meant {
-    pub part: u32,
-    pub elems: Vec<u32>,
+    pub(super) part: u32,
+    pub(super) elems: Vec<u32>,
 }
 
 /// The elements meant, in order; 0 for the whole job.
@@ -33,8 +33,8 @@ pub(crate) fn named(sel: &IdSel, meant: &[Meant]) -> Vec<u32> {
 impl Job {
     /// The change of a whole part, to nothing yet; part 0: of the job.
     pub(crate) fn change_of(&self, part: u32) -> JobModify {
-        let one = self.part(part).and_then(|p| p.elems.first());
-        let elems = one.map(|idx| (*idx, *idx, 1)).into_iter().collect();
+        let one = self.part(part).and_then(|p| p.first());
+        let elems = one.map(|idx| (idx, idx, 1)).into_iter().collect();
         JobModify { job: self.id, elems, alike: part != 0, ..JobModify::default() }
     }
 }
@@ -44,7 +44,7 @@ impl Mbatchd {
     /// beside them the parts that cannot be named, with the reason.
     pub(crate) fn meant(&self, job: &Job, sel: &IdSel) -> (Vec<Meant>, Vec<(u32, i32)>) {
         if sel.elems.is_empty() {
-            let parts = job.parts().iter().zip(1..).filter(|(p, _)| p.pend + p.started > 0);
+            let parts = job.parts().iter().zip(1..).filter(|(p, _)| p.unfinished() > 0);
             let all = [0].into_iter().chain(parts.map(|(_, part)| part));
             return (all.map(|part| Meant { part, elems: Vec::new() }).collect(), Vec::new());
         }
@@ -62,7 +62,7 @@ impl Mbatchd {
 
     /// An array has a bounded number of parts.
     pub(crate) fn room_for_parts(&self, job: &Job, sel: &IdSel, more: usize) -> Result<(), i32> {
-        let used = job.parts().iter().filter(|p| !p.elems.is_empty()).count();
+        let used = job.parts().iter().filter(|p| !p.is_empty()).count();
         let full = !sel.elems.is_empty() && used + more > MAX_PARTS;
         if full { Err(err::ELEMENT) } else { Ok(()) }
     }

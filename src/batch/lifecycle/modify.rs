@@ -13,8 +13,7 @@ use crate::batch::lifecycle::submit::{
 };
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
-use crate::batch::soft_state::cursor::Cursor;
-use crate::batch::soft_state::modify_work::{MODIFIED_AT_ONCE, ModifyWork};
+use crate::batch::soft_state::modify_work::{MODIFIED_AT_ONCE, Modified, ModifyWork};
 use crate::batch::soft_state::works::{UNIT_LOOKS, Work};
 use crate::batch::state::Job;
 use crate::batch::state::space::{log_bytes, spec_bytes};
@@ -51,30 +50,10 @@ impl Mbatchd {
         who: &Caller,
         m: Modify,
     ) {
-        let weight = 1 + m.id.elems.len();
-        if let Err(r) = self.works.room(conn, who.uid, weight) {
+        if let Err(r) = self.works.room(conn, who.uid, ModifyWork::weight_of(&m)) {
             return context.refuse(conn, r);
         }
-        let (conn, who) = (Some(conn), who.clone());
-        let (cursor, sorted, done) = (Cursor::default(), false, None);
-        let (waiting, started, over) = (Vec::new(), Vec::new(), None);
-        let (part, again, running, written) = (0, false, false, 0);
-        let work = ModifyWork {
-            conn,
-            who,
-            m,
-            cursor,
-            sorted,
-            waiting,
-            started,
-            over,
-            done,
-            part,
-            again,
-            running,
-            written,
-        };
-        let work = Box::new(work);
+        let work = Box::new(ModifyWork::new(conn, who.clone(), m));
         if let Some(left) = self.modify_unit(context, work) {
             self.works.put(Work::Modify(left));
         }
@@ -86,39 +65,33 @@ impl Mbatchd {
         context: &mut StepContext,
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
-        let id = work.m.id.clone();
+        let id = &work.request().id;
         if id.elems.is_empty() {
             return self.modify_whole(context, work);
         }
         if id.named() <= MODIFIED_AT_ONCE {
-            let did = self.modified(context, &work.who, &mut work.m);
-            let did = did.map(|running| work.running = running);
+            let did = work.change_all(|who, m| self.modified(context, who, m));
             return self.end_modify(context, &work, did);
         }
-        if !work.sorted {
-            work.sorted = self.sort_elements(&mut work);
+        if !work.is_sorted() {
+            let job = self.state.job(id.job);
+            work.sort_elements(job, UNIT_LOOKS);
             return Some(work);
         }
         let (some, more) = work.next_elements();
         if some.is_empty() {
             return self.end_modify(context, &work, Err(Refusal::new(err::NO_JOB)));
         }
-        work.m.id.elems = crate::batch::state::element_groups::ranges(some.iter().copied());
         let before = context.out.len();
-        let did = self.modified(context, &work.who, &mut work.m);
-        work.m.id = id;
-        work.written += log_bytes(&context.out[before..]);
-        let mut did = match did {
-            // these were started when they were looked at, and have ended since
-            Err(r) if r.code == err::JOB_FINISH && (more || work.done.is_some()) => Ok(()),
-            Err(r) => Err(r),
-            Ok(running) => {
-                (work.running, work.done) = (running, some.last().copied());
-                Ok(())
-            }
-        };
+        let mut did = work.change_some(&some, |who, m| self.modified(context, who, m));
+        let written = work.wrote(log_bytes(&context.out[before..]));
+        // these were started when they were looked at, and have ended since
+        let over = |r: &Refusal| r.code == err::JOB_FINISH;
+        if (more || work.modified() != Modified::Nothing) && did.as_ref().is_err_and(over) {
+            did = Ok(());
+        }
         if did.is_ok() && more {
-            did = self.log_takes(work.written);
+            did = self.log_takes(written);
             if did.is_ok() {
                 return Some(work);
             }
@@ -133,12 +106,12 @@ impl Mbatchd {
         work: &ModifyWork,
         did: Checked<()>,
     ) -> Option<Box<ModifyWork>> {
-        let id = work.m.id.job;
-        let some = did.is_ok() || work.done.is_some() || work.part > 0;
-        if some && work.running {
+        let id = work.request().id.job;
+        let some = did.is_ok() || work.modified() != Modified::Nothing;
+        if some && work.is_running() {
             self.tell_limits(context, id);
         }
-        if some && work.m.fields.contains(&SpecField::Queue) {
+        if some && work.request().fields.contains(&SpecField::Queue) {
             self.queue_changed(context, id, &[]);
         }
         self.answer_modify(context, work, did);
@@ -162,21 +135,21 @@ impl Mbatchd {
         mut work: Box<ModifyWork>,
     ) -> Option<Box<ModifyWork>> {
         let before = context.out.len();
-        if work.part == 0 {
-            match self.modified(context, &work.who, &mut work.m) {
-                Ok(running) => (work.part, work.running) = (1, running),
-                Err(refused) => return self.end_modify(context, &work, Err(refused)),
+        if work.next_part().is_none() {
+            if let Err(refused) = work.change_all(|who, m| self.modified(context, who, m)) {
+                return self.end_modify(context, &work, Err(refused));
             }
+            work.stands_at(1);
         }
         let mut did = self.modify_parts(context, &mut work);
-        work.written += log_bytes(&context.out[before..]);
+        let written = work.wrote(log_bytes(&context.out[before..]));
         if let Ok(true) = did
-            && std::mem::take(&mut work.again)
+            && work.begin_again()
         {
-            (work.part, did) = (1, Ok(false));
+            did = Ok(false);
         }
         if let Ok(false) = did {
-            match self.log_takes(work.written) {
+            match self.log_takes(written) {
                 Ok(()) => return Some(work),
                 Err(full) => did = Err(full),
             }
@@ -186,56 +159,41 @@ impl Mbatchd {
 
     /// Changes some more parts of an array; whether all are.
     fn modify_parts(&mut self, context: &mut StepContext, work: &mut ModifyWork) -> Checked<bool> {
-        let id = work.m.id.job;
+        let id = work.request().id.job;
         for _ in 0..PARTS_PER_UNIT {
             let gone = || Refusal::new(err::NO_JOB);
             let job = self.state.job(id).ok_or_else(gone)?;
-            let left = (work.part..).zip(job.parts().iter().skip(work.part as usize - 1));
-            let Some((part, _)) = left.into_iter().find(|(_, p)| p.pend + p.started > 0) else {
+            let next = work.next_part().unwrap_or(1);
+            let left = (next..).zip(job.parts().iter().skip(next as usize - 1));
+            let Some((part, _)) = left.into_iter().find(|(_, p)| p.unfinished() > 0) else {
                 return Ok(true);
             };
             self.log_works()?;
             let owner = self.owner(id)?;
             let meant = Meant { part, elems: Vec::new() };
-            let change = self.change_of(context, &owner, job, meant, &work.m, work.running)?;
+            let change =
+                self.change_of(context, &owner, job, meant, work.request(), work.is_running())?;
             // it may have been changed before another one was put into it
             if change.spec != **job.spec_of(part) || !change.eff_res_req.is_empty() {
-                self.record_modified(context, &work.who, change);
+                self.record_modified(context, work.who(), change);
             }
-            work.part = part + 1;
+            work.stands_at(part + 1);
         }
         Ok(false)
     }
 
-    /// Finds out which of the elements named are there, and which of them wait; whether all were
-    /// looked at.
-    fn sort_elements(&self, work: &mut ModifyWork) -> bool {
-        let Some(job) = self.state.job(work.m.id.job) else { return true };
-        let mut any = usize::MAX;
-        for _ in 0..UNIT_LOOKS {
-            let Some(idx) = work.cursor.next(job, &work.m.id, &mut any) else { return true };
-            match job.view(idx).map(|v| v.stat().is_pending()) {
-                Some(true) => work.waiting.push(idx),
-                Some(false) if job.started_from(idx) == Some(idx) => work.started.push(idx),
-                Some(false) => work.over = Some(idx),
-                None => {}
-            }
-        }
-        false
-    }
-
     fn answer_modify(&mut self, context: &mut StepContext, work: &ModifyWork, did: Checked<()>) {
-        let Some(conn) = work.conn else { return };
+        let Some(conn) = work.conn() else { return };
         match did {
             Ok(()) => {
-                let outcomes = vec![Outcome::new(JobRef { job: work.m.id.job, idx: 0 }, 0)];
+                let outcomes = vec![Outcome::new(JobRef { job: work.request().id.job, idx: 0 }, 0)];
                 context.reply_durable(conn, ClientMsg::Controlled { outcomes, more: false });
             }
             Err(mut r) => {
-                let before = match (work.done, work.part) {
-                    (Some(last), _) => format!("elements up to <{last}> were"),
-                    (None, 0) => String::new(),
-                    (None, _) => "a part of the array was".to_string(),
+                let before = match work.modified() {
+                    Modified::Elements(last) => format!("elements up to <{last}> were"),
+                    Modified::Nothing => String::new(),
+                    Modified::Part => "a part of the array was".to_string(),
                 };
                 if !before.is_empty() {
                     r.text = format!("{} ({before} modified before)", r.words());

@@ -49,7 +49,7 @@ impl Mbatchd {
             if (0..=parts).any(|part| ends_at_once(job, part)) {
                 let left = RemainingElements::All(Cursor::default());
                 let action = ElementDeed::EndOrphans { at_once: true };
-                self.works.put_elements(ElementWork { job: id, left, action });
+                self.works.put_elements(ElementWork::new(id, left, action));
             }
             return self.deps.set_orphan(whole, context.now.mono_us, later);
         } else {
@@ -63,11 +63,7 @@ impl Mbatchd {
         if now.len() > UNIT {
             now.reverse();
             let action = ElementDeed::EndOrphans { at_once: false };
-            self.works.put_elements(ElementWork {
-                job: id,
-                left: RemainingElements::These(now),
-                action,
-            });
+            self.works.put_elements(ElementWork::new(id, RemainingElements::These(now), action));
             return;
         }
         for idx in now {
@@ -110,7 +106,7 @@ impl Mbatchd {
                         RemainingElements::All(Cursor::default()),
                         ElementDeed::EndOrphans { at_once: false },
                     );
-                    self.works.put_elements(ElementWork { job: at.job, left, action });
+                    self.works.put_elements(ElementWork::new(at.job, left, action));
                 }
                 _ => self.end_orphan(context, at, false),
             }

@@ -9,7 +9,7 @@
 //! differs.
 
 use crate::batch::sched::Asked;
-use crate::batch::state::{Body, Elem, ElemState, Job};
+use crate::batch::state::{Elem, ElemState, Job};
 use crate::batch::step::RECORDS_PER_TURN;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -19,27 +19,16 @@ use crate::model::event::Event;
 const LOOKS_PER_TURN: usize = 4096;
 
 impl Mbatchd {
-    /// The next job to be looked at.
-    fn next_eligible(&mut self) -> Option<u32> {
-        if let Some(id) = self.eligible.todo.pop_first() {
-            return Some(id);
-        }
-        let next = self.state.jobs_from(self.eligible.from?).next().map(|job| job.id);
-        self.eligible.from = next.and_then(|id| id.checked_add(1));
-        next
-    }
-
     /// Logs who became eligible, and who no longer is.
     pub(crate) fn eligible_due(&mut self, context: &mut StepContext) {
         // not all start times that are over were taken off the timer, or not all jobs looked at
-        if self.works.refill.is_some() || self.sched.begins_due(context.now) {
+        if self.works.is_refilling() || self.sched.begins_due(context.now) {
             return;
         }
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
-        while budget > 0
-            && looks > 0
-            && let Some(id) = self.next_eligible()
-        {
+        while budget > 0 && looks > 0 {
+            let from = |id| self.state.jobs_from(id).next().map(|job| job.id);
+            let Some(id) = self.eligible.next(from) else { return };
             looks -= 1;
             for (at, on) in self.eligible_changes(id) {
                 self.emit(context, Event::Eligible { at, on });
@@ -57,15 +46,13 @@ impl Mbatchd {
         }
         let at = JobRef { job: id, idx: 0 };
         let one_by_one = self.deps.ready_elements(id);
-        let on = match &job.body {
-            Body::Single(_) => self.is_eligible(job, 0, Asked::Element(0)),
-            Body::Array(_) => self.is_eligible(job, 0, Asked::Untouched),
-        };
+        let all = if job.is_array() { Asked::Untouched } else { Asked::Element(0) };
+        let on = self.is_eligible(job, 0, all);
         let known = self.state.waited().own_is_eligible(at).unwrap_or(true);
         if on != known {
             changes.push((at, on));
         }
-        let Body::Array(a) = &job.body else { return changes };
+        let Some(array) = job.array() else { return changes };
         let mut look = |idx: u32, elem: Option<&Elem>| {
             let at = JobRef { job: id, idx };
             if elem.is_some_and(|e| !matches!(e.state, ElemState::Pend(_))) {
@@ -78,11 +65,11 @@ impl Mbatchd {
                 changes.push((at, may));
             }
         };
-        let some_own = job.tally.psusp > 0 || !a.parts.is_empty();
+        let some_own = job.tally.psusp > 0 || !job.parts().is_empty();
         if some_own || self.state.waited().has_elements(id) {
-            a.own.iter().for_each(|(idx, e)| look(*idx, Some(e)));
+            array.touched().for_each(|(idx, e)| look(idx, Some(e)));
         }
-        for &idx in one_by_one.into_iter().flatten().filter(|idx| a.fresh_has(**idx)) {
+        for &idx in one_by_one.into_iter().flatten().filter(|idx| array.fresh_has(**idx)) {
             look(idx, None);
         }
         changes

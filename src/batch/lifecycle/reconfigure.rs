@@ -38,7 +38,7 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
-        self.works.refill = Some(0);
+        self.works.refill(Some(0));
         self.sched.changed();
     }
 
@@ -56,14 +56,14 @@ impl Mbatchd {
             if sampling {
                 self.perfmon.reset(context.now, self.site.params());
             }
-            self.status.reconfigured = context.now.secs();
+            self.status.note_reconfiguration(context.now.secs());
             context.say(log::Level::Info, "reconfigured");
         } else {
             context.say(log::Level::Error, "reconfiguration refused: the old policy stays");
         }
         self.reconfig_diags = diags;
         // one that is taken is whole once all jobs were looked at
-        if self.works.refill.is_none() {
+        if !self.works.is_refilling() {
             self.answer_reconfig(context);
         }
     }
@@ -119,7 +119,7 @@ impl Mbatchd {
 
     /// One unit of looking at jobs after a reconfiguration.
     pub(crate) fn refill_unit(&mut self, context: &mut StepContext) {
-        let Some(from) = self.works.refill else { return };
+        let Some(from) = self.works.refill_from() else { return };
         let some: Vec<u32> =
             self.state.jobs_from(from).map(|job| job.id).take(UNIT_LOOKS).collect();
         let waits =
@@ -130,11 +130,9 @@ impl Mbatchd {
             self.refresh(id);
             self.end_orphans(context, id);
         }
-        self.works.refill = match some.len() < UNIT_LOOKS {
-            true => None,
-            false => some.last().and_then(|id| id.checked_add(1)),
-        };
-        if self.works.refill.is_none() {
+        let next = some.last().and_then(|id| id.checked_add(1));
+        self.works.refill(next.filter(|_| some.len() == UNIT_LOOKS));
+        if !self.works.is_refilling() {
             self.sched.changed();
             self.answer_reconfig(context);
         }

@@ -111,7 +111,7 @@ impl Mbatchd {
 
     /// Soft state from the state and the policy.
     pub(crate) fn rebuild(&mut self) {
-        self.works.refill = None;
+        self.works.refill(None);
         self.sched = self.sched.anew();
         self.deps = Deps::default();
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
@@ -134,7 +134,7 @@ impl Mbatchd {
 
     pub(crate) fn start(&mut self, context: &mut StepContext) {
         self.started = true;
-        self.status.started = context.now.secs();
+        self.status.note_start(context.now.secs());
         self.perfmon.reset(context.now, self.site.params());
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();
         self.emit(context, Event::LoadIndex { names });

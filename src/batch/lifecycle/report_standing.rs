@@ -42,7 +42,7 @@ impl Mbatchd {
     pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.state.job(key.job) else { return Standing::NoJob };
-        let host = self.state.names().hosts.find(&self.links.hosts[i].name);
+        let host = self.state.names().find_host(&self.links.hosts[i].name);
         let elem = job.elem(at.idx);
         if let Some(run) = elem.and_then(Elem::run).filter(|r| r.key == key) {
             let first = run.hosts.first().map(|h| h.0);
@@ -134,7 +134,7 @@ impl Mbatchd {
             run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == i)
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
-        if self.state.counts().host.get(&i).is_some_and(|h| h.jobs.iter().any(mine)) {
+        if self.state.counts().host(i).is_some_and(|h| h.jobs.iter().any(mine)) {
             context.out.push(Effect::SendBlob { conn, at });
         } else {
             self.refuse(context, i, "asks for bytes of a job that it does not run");

@@ -94,7 +94,7 @@ impl Mbatchd {
         self.fit(&mut spec, queue)?;
         check_times(&spec, context.now.secs())?;
         self.check_pending(&spec, who, &name)?;
-        if let Some(user) = self.state.names().users.find(&who.user) {
+        if let Some(user) = self.state.names().find_user(&who.user) {
             let bytes = s.env.len() + s.script.len();
             self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
         }
@@ -360,13 +360,13 @@ impl Mbatchd {
                     fits(if empty { &none } else { now }, g.max_pend_jobs, g.max_pend_slots)
                 })
         };
-        let mut all = Slots::default();
-        if p.max_pend_jobs.or(p.max_pend_slots).is_some() {
-            self.state.counts().queue.values().for_each(|s| all.add(s));
-        }
-        let own =
-            self.state.names().users.find(&who.user).and_then(|u| self.state.counts().user.get(&u));
-        if fit(&all, own.unwrap_or(&none), false) {
+        let all = match p.max_pend_jobs.or(p.max_pend_slots) {
+            Some(_) => Slots::sum(self.state.counts().queues().map(|of| of.1)),
+            None => Slots::default(),
+        };
+        let own = self.state.names().find_user(&who.user);
+        let own = own.map_or(none, |user| self.state.counts().user(user));
+        if fit(&all, &own, false) {
             return Ok(());
         }
         let again = if fit(&none, &none, true) { p.sub_try_interval } else { 0 };
@@ -401,13 +401,10 @@ impl Mbatchd {
 
     /// The slots of all members of a user group together.
     fn slots_of_group(&self, group: &str) -> Slots {
-        let mut sum = Slots::default();
-        for (user, slots) in &self.state.counts().user {
-            if slots.pend > 0 && self.site.in_group(self.state.names().user(*user), group) {
-                sum.add(slots);
-            }
-        }
-        sum
+        let of_group = self.state.counts().users().filter(|(user, slots)| {
+            slots.pend > 0 && self.site.in_group(self.state.names().user(*user), group)
+        });
+        Slots::sum(of_group.map(|(_, slots)| slots))
     }
 
     /// The priority that a job has among those of its queue: that of -sp, or half of
@@ -450,7 +447,7 @@ impl Mbatchd {
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
             ResolveError::TooMany(about) => too_many(&about),
         })?;
-        if let Some(user) = self.state.names().users.find(&who.user)
+        if let Some(user) = self.state.names().find_user(&who.user)
             && self.state.job_names().too_many(user, &resolved)
         {
             return Err(too_many(&spec.depend));

@@ -3,7 +3,7 @@
 //! told: whatever the host says later is compared with that.
 
 use crate::batch::site::Queue;
-use crate::batch::state::{Phase, Run};
+use crate::batch::state::Phase;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::action::JobAction;
 use crate::model::event::{Event, JobSignal};
@@ -47,7 +47,8 @@ impl Mbatchd {
             return self.window_signal(context, key, signal);
         }
         self.phase_event(context, key.job_ref(), key.attempt, JobState::Ssusp, susp::WINDOW);
-        self.order_for_window(context, key, None, Act::Suspend);
+        self.state.no_order_open(key);
+        self.act_on(context, key, Act::Suspend);
     }
 
     /// bsub -s: a job that asked for it is sent its signal instead of being suspended, once each
@@ -82,22 +83,8 @@ impl Mbatchd {
 
     pub(crate) fn resume_job(&mut self, context: &mut StepContext, key: JobKey) {
         if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
-            self.order_for_window(context, key, Some(0), Act::Resume);
-        }
-    }
-
-    pub(crate) fn order_for_window(
-        &mut self,
-        context: &mut StepContext,
-        key: JobKey,
-        asked: Option<u32>,
-        act: Act,
-    ) {
-        let Some(run) = self.state.running_mut(key) else { return };
-        run.soft.asked = asked;
-        let host = self.state.running(key).and_then(|r: &Run| self.first_host(r));
-        if let Some(i) = host {
-            self.act(context, key, i, act);
+            self.state.resume_ordered(key);
+            self.act_on(context, key, Act::Resume);
         }
     }
 

@@ -116,9 +116,9 @@ impl Mbatchd {
         while *fuel > 0 {
             let Some(job) = self.state.job(id) else { return true };
             let Some(part) = job.part(*next) else { return true };
-            let look = &part.look;
+            let look = part.look();
             // unless it was switched once more meanwhile
-            if part.pend > 0 && **self.state.names().queue(look.queue) == *to {
+            if part.pending() > 0 && **self.state.names().queue(look.queue) == *to {
                 let mut spec = (*look.spec).clone();
                 if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
                     let change = JobModify { spec, ..job.change_of(*next) };

@@ -64,8 +64,8 @@ impl Mbatchd {
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, context: &mut StepContext, budget: &mut usize) {
         let listed = |host: &HostId| self.links.hosts.contains(*host);
-        let busy = self.state.counts().host.iter().filter(|(_, h)| !h.jobs.is_empty());
-        let off: Vec<_> = busy.map(|(host, _)| *host).filter(|host| !listed(host)).collect();
+        let busy = self.state.counts().hosts_in_use();
+        let off: Vec<_> = busy.filter(|host| !listed(host)).collect();
         for host in off {
             self.lose_jobs(context, host, false, budget);
         }
@@ -79,8 +79,7 @@ impl Mbatchd {
         given_up: bool,
         budget: &mut usize,
     ) {
-        let jobs = self.state.counts().host.get(&host).map(|h| &h.jobs);
-        let here: Vec<JobRef> = jobs.map_or(Vec::new(), |jobs| jobs.iter().copied().collect());
+        let here: Vec<JobRef> = self.state.counts().started_on(host).collect();
         let (mut unknown, mut rerun) = (0, 0);
         for at in here {
             let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { continue };

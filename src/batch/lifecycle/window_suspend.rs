@@ -8,7 +8,7 @@
 //! that neither a crash nor a lost link leaves a job in the wrong state. A job that its user
 //! stopped stays stopped.
 
-use crate::batch::soft_state::works::{UNIT, WindowWork};
+use crate::batch::soft_state::works::UNIT;
 use crate::batch::state::names::HostMap;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::usage::windows::ClosedByWindows;
@@ -78,9 +78,8 @@ impl Mbatchd {
 
     /// Begins to suspend and resume what is not as the run windows want it.
     fn keep_run_windows(&mut self, context: &mut StepContext) {
-        let hosts = self.state.counts().host.iter().filter(|(_, host)| !host.jobs.is_empty());
-        let hosts = hosts.map(|(host, _)| *host).collect();
-        self.works.windows = WindowWork { hosts, from: JobRef::default() };
+        let hosts = self.state.counts().hosts_in_use().collect();
+        self.works.begin_windows(hosts);
         self.windows_unit(context);
     }
 
@@ -89,22 +88,11 @@ impl Mbatchd {
     pub(crate) fn windows_unit(&mut self, context: &mut StepContext) {
         let mut left = UNIT;
         while left > 0
-            && let Some(host) = self.works.windows.hosts.last()
+            && let Some((host, from)) = self.works.window_host()
         {
-            let jobs = self.state.counts().host.get(host).map(|host| &host.jobs);
-            let all = jobs.into_iter().flat_map(|jobs| jobs.range(self.works.windows.from..));
-            let some: Vec<JobRef> = all.copied().take(left).collect();
-            match some.last() {
-                Some(&last) if some.len() == left => {
-                    let idx = last.idx.checked_add(1);
-                    let job = if idx.is_some() { last.job } else { last.job.saturating_add(1) };
-                    self.works.windows.from = JobRef { job, idx: idx.unwrap_or(0) };
-                }
-                _ => {
-                    self.works.windows.from = JobRef::default();
-                    self.works.windows.hosts.pop();
-                }
-            }
+            let all = self.state.counts().started_from(host, from);
+            let some: Vec<JobRef> = all.take(left).collect();
+            self.works.windows_went(some.last().copied().filter(|_| some.len() == left));
             // a host without jobs takes some time as well
             left = left.saturating_sub(some.len().max(1));
             some.into_iter().for_each(|at| self.keep_run_window(context, at));

@@ -15,41 +15,34 @@
 //! | cleaning, the count before a switch of the log | due again |
 //! | jobs looked at again after a reconfiguration | a start looks at all |
 
-use crate::batch::soft_state::works::{Count, UNIT_LOOKS, Work};
+use crate::batch::soft_state::works::{KINDS_OF_WORK, UNIT_LOOKS, Work};
 use crate::batch::{Mbatchd, StepContext};
 
 impl Mbatchd {
     pub(crate) fn work_left(&self) -> bool {
-        let w = &self.works;
-        let windows = !w.windows.hosts.is_empty() || !w.old_scans.is_empty();
-        let some = w.refill.is_some() || w.cleaning || w.count.is_some() || windows;
         let conditions =
-            self.conditions_left() || self.deps.sweeps_left() || self.deps.groups.left();
-        let rest = self.state.has_remains() || conditions || !w.elements.is_empty();
-        let rest = rest || !w.missing.is_empty();
-        self.started
-            && self.log_failed.is_none()
-            && (some || rest || w.queue.iter().any(|w| !w.waits()))
+            self.conditions_left() || self.deps.sweeps_left() || self.deps.groups_left();
+        let rest = self.state.has_remains() || conditions;
+        self.started && self.log_failed.is_none() && (rest || self.works.left())
     }
 
     /// Does one unit of what is to be done.
     pub(crate) fn work_unit(&mut self, context: &mut StepContext) {
         // classes and conditions are not whole before
-        if self.works.refill.is_some() {
+        if self.works.is_refilling() {
             return self.refill_unit(context);
         }
-        for _ in 0..10 {
-            self.works.turn = (self.works.turn + 1) % 10;
-            let done = match self.works.turn {
+        for _ in 0..KINDS_OF_WORK {
+            let done = match self.works.next_turn() {
                 0 => self.queued_unit(context),
-                1 => self.works.cleaning.then(|| self.clean_unit(context)),
-                2 => self.works.count.is_some().then(|| self.count_unit(context)),
+                1 => self.works.is_cleaning().then(|| self.clean_unit(context)),
+                2 => self.works.is_counting().then(|| self.count_unit(context)),
                 3 => self.conditions_left().then(|| self.settle_unit(context)),
                 4 => self.elements_unit(context),
                 5 => self.deps.sweeps_left().then(|| self.sweep_unit(context)),
-                6 => (!self.works.windows.hosts.is_empty()).then(|| self.windows_unit(context)),
+                6 => self.works.has_windows().then(|| self.windows_unit(context)),
                 7 => self.missing_unit(context),
-                8 => self.deps.groups.left().then(|| self.deps.groups_unit(&self.state)),
+                8 => self.deps.groups_left().then(|| self.deps.groups_unit(&self.state)),
                 _ => self.remains_unit(),
             };
             if done.is_some() {
@@ -77,30 +70,26 @@ impl Mbatchd {
 
     /// A unit of the count before a switch of the log.
     fn count_unit(&mut self, context: &mut StepContext) {
-        let Some(mut count) = self.works.count.take() else { return };
+        let Some(mut count) = self.works.take_count() else { return };
         let (mut looked, mut last) = (0, None);
-        for job in self.state.jobs_from(count.from) {
+        for job in self.state.jobs_from(count.from()) {
             if looked >= UNIT_LOOKS as u64 {
                 break;
             }
             let records = crate::batch::lifecycle::clean::records_of(job);
             looked += records;
-            count.carried += records;
-            count.oldest = self.oldest_of(job).map_or(count.oldest, |at| at.min(count.oldest));
+            count.add(records, self.oldest_of(job));
             last = Some(job.id);
         }
         match last.and_then(|id| id.checked_add(1)) {
-            Some(next) => self.works.count = Some(Count { from: next, ..count }),
+            Some(next) => self.works.put_count(count.goes_on(next)),
             None => self.switch_counted(context, &count),
         }
     }
 
     /// Takes apart some of what has left memory.
     fn remains_unit(&mut self) -> Option<()> {
-        if let Some(scan) = self.works.old_scans.last_mut() {
-            if scan.take_apart(UNIT_LOOKS) {
-                self.works.old_scans.pop();
-            }
+        if self.works.take_scans_apart(UNIT_LOOKS) {
             return Some(());
         }
         if !self.state.has_remains() {

@@ -6,7 +6,7 @@ use crate::batch::query::selection::wanted;
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
 use crate::batch::soft_state::listings::{Finding, Listing, RowOrder};
-use crate::batch::state::names::{Id, QueueId};
+use crate::batch::state::names::Id;
 use crate::batch::state::{ElemState, ElementView, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -16,7 +16,6 @@ use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, IdSel, JobQuery};
 use crate::proto::machine::ConnId;
 use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BinaryHeap};
 
 /// Rows' bytes after which a slice ends.
 pub const SLICE_BYTES: usize = 64 << 10;
@@ -24,10 +23,6 @@ pub const SLICE_BYTES: usize = 64 << 10;
 const SLICE_LOOKS: usize = 16_384;
 /// Elements looked at in one step of finding what is listed.
 pub const FIND_STEP: usize = 8192;
-/// Listings under way at a time.
-pub const MAX_LISTINGS: usize = 4096;
-/// Rows, job IDs and ranges that all listings under way hold together.
-pub const MAX_HELD: usize = 8_000_000;
 
 impl Mbatchd {
     pub(crate) fn list_jobs(
@@ -40,7 +35,7 @@ impl Mbatchd {
         if let Err(r) = self.check_select(&q.select) {
             return context.refuse(conn, r);
         }
-        if self.listings.open.len() >= MAX_LISTINGS {
+        if !self.listings.has_room() {
             return context.refuse(conn, Refusal::new(err::BUSY));
         }
         self.listings.close(conn);
@@ -52,49 +47,26 @@ impl Mbatchd {
     pub(crate) fn new_listing(&self, who: &Caller, q: JobQuery) -> Listing {
         let s = &q.select;
         let held = s.ids.iter().map(|id| 1 + id.elems.len()).sum();
-        let ids = (!s.ids.is_empty()).then(|| {
-            let mut all: BTreeMap<u32, IdSel> = BTreeMap::new();
-            for id in &s.ids {
-                let whole = id.elems.is_empty();
-                let sel = all.entry(id.job).or_insert_with(|| id.clone());
-                // the job as a whole means each element that is named beside it
-                if whole || sel.elems.is_empty() {
-                    sel.elems.clear();
-                } else if *sel != *id {
-                    sel.elems.extend(&id.elems);
-                }
-            }
-            all
-        });
-        let (cols, arrays) = (q.cols.clone(), q.arrays);
         let named = crate::batch::query::selection::name_elements(&s.name);
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
-        let (who, from, job, ranked) = (who.clone(), 0, None, None);
-        let mut q = q;
-        q.select.ids.clear();
-        // Named jobs are shown whoever owns them.
-        if ids.is_some() && q.select.user.is_empty() {
-            q.select.user = "all".to_string();
-        }
-        let finding = Some(Finding { q, who, ids, from, job, named, hosts, ranked });
-        let (runs, heads) = (Vec::new(), BinaryHeap::new());
-        Listing { finding, runs, heads, last: None, cols, arrays, held }
+        Listing::new(Finding::new(who.clone(), q, named, hosts), held)
     }
 
     /// Finds on; whether all is found.
     pub(crate) fn find_on(&self, l: &mut Listing) -> bool {
-        let Some(f) = &mut l.finding else { return true };
+        let Some(f) = l.finding() else { return true };
         let mut looks = FIND_STEP;
         let mut found = Vec::new();
         let mut over = false;
         while looks > 0 && !over {
-            match f.job.take() {
+            match f.take_job() {
                 Some((sel, cursor)) => {
                     if let Some(job) = self.state.job(sel.job) {
-                        f.job = self.find_in(f, job, sel, cursor, &mut looks, &mut found);
+                        let left = self.find_in(f, job, sel, cursor, &mut looks, &mut found);
+                        f.put_job(left);
                     }
                 }
-                None if f.ids.is_some() => over = !self.next_named(f, &mut looks, &mut found),
+                None if f.is_by_id() => over = !self.next_named(f, &mut looks, &mut found),
                 None => over = !self.next_of_all(f, &mut looks, &mut found),
             }
         }
@@ -103,7 +75,7 @@ impl Mbatchd {
             l.add(found);
         }
         if over {
-            l.finding = None;
+            l.end_finding();
         }
         over
     }
@@ -116,7 +88,7 @@ impl Mbatchd {
         found: &mut Vec<(RowOrder, JobRef)>,
     ) -> bool {
         *looks -= 1;
-        let Some((id, sel)) = f.ids.as_mut().and_then(BTreeMap::pop_first) else { return false };
+        let Some((id, sel)) = f.next_named() else { return false };
         if let Some(job) = self.state.job(id) {
             self.look_at(f, job, sel, looks, found);
         }
@@ -132,15 +104,15 @@ impl Mbatchd {
         found: &mut Vec<(RowOrder, JobRef)>,
     ) -> bool {
         // one walk for many jobs: a look into the tree for each would cost as much as its row
-        for job in self.state.jobs_from(f.from) {
-            if *looks == 0 || f.job.is_some() {
+        for job in self.state.jobs_from(f.from()) {
+            if *looks == 0 || f.has_job() {
                 return true;
             }
             *looks -= 1;
-            f.from = job.id.saturating_add(1);
+            f.passed(job.id);
             self.look_at(f, job, IdSel { job: job.id, elems: Vec::new() }, looks, found);
         }
-        f.job.is_some()
+        f.has_job()
     }
 
     /// Takes one job, or as much of it as there are looks left.
@@ -152,19 +124,20 @@ impl Mbatchd {
         looks: &mut usize,
         found: &mut Vec<(RowOrder, JobRef)>,
     ) {
-        if !self.selects(&f.who, &f.q.select, job) {
+        if !self.selects(f.who(), &f.query().select, job) {
             return;
         }
-        if f.q.arrays {
+        if f.query().arrays {
             if job.is_array() {
                 let own = QueuePosition { base: job.order, between: 0 };
                 found.push(((0, 0, 0, own, 0), JobRef { job: job.id, idx: 0 }));
             }
             return;
         }
-        let by_id = f.ids.is_some();
-        if by_id || job.tally.unfinished() > 0 || f.q.which.all || f.q.which.done {
-            f.job = self.find_in(f, job, sel, Cursor::default(), looks, found);
+        let which = f.query().which;
+        if f.is_by_id() || job.tally.unfinished() > 0 || which.all || which.done {
+            let left = self.find_in(f, job, sel, Cursor::default(), looks, found);
+            f.put_job(left);
         }
     }
 
@@ -178,54 +151,38 @@ impl Mbatchd {
         looks: &mut usize,
         found: &mut Vec<(RowOrder, JobRef)>,
     ) -> Option<(IdSel, Cursor)> {
-        let by_id = f.ids.is_some();
-        let named = |idx: u32| {
-            let fits = |&(a, b, s): &(u32, u32, u32)| {
-                idx >= a && idx <= b && (idx - a).is_multiple_of(s.max(1))
-            };
-            f.named.is_empty() || f.named.iter().any(fits)
-        };
+        let (by_id, which) = (f.is_by_id(), f.query().which);
         // where elements do not differ, the job as a whole was looked at before
         let parted = !job.parts().is_empty();
-        let some = if parted { self.selected_parts(&f.q.select, job) } else { None };
+        let some = if parted { self.selected_parts(&f.query().select, job) } else { None };
         while *looks > 0
             && let Some(idx) = cursor.next(job, &sel, looks)
         {
-            *looks = looks.saturating_sub(1 + f.named.len() / 16);
-            let Some(view) = job.view(idx).filter(|v| wanted(f.q.which, v.stat(), by_id)) else {
+            *looks = looks.saturating_sub(1 + f.looks_for_name());
+            let Some(view) = job.view(idx).filter(|v| wanted(which, v.stat(), by_id)) else {
                 continue;
             };
-            if !named(idx) || some.as_ref().is_some_and(|p| !p.contains(&job.part_no(idx))) {
+            if !f.names(idx) || some.as_ref().is_some_and(|p| !p.contains(&job.part_no(idx))) {
                 continue;
             }
-            if f.hosts.as_ref().is_some_and(|hosts| !self.on_host(job, idx, hosts)) {
+            if f.hosts().is_some_and(|hosts| !self.on_host(job, idx, hosts)) {
                 continue;
             }
-            let order = self.list_order(job, &view, &mut f.ranked, idx);
+            let order = self.list_order(job, &view, f, idx);
             found.push((order, JobRef { job: job.id, idx }));
         }
         (!cursor.over(job, &sel)).then_some((sel, cursor))
     }
 
-    /// `ranked` is the queue of the job before, and its rank.
-    fn list_order(
-        &self,
-        job: &Job,
-        view: &ElementView,
-        ranked: &mut Option<(QueueId, i64)>,
-        idx: u32,
-    ) -> RowOrder {
+    fn list_order(&self, job: &Job, view: &ElementView, f: &mut Finding, idx: u32) -> RowOrder {
         let unmoved = |order| QueuePosition { base: order, between: 0 };
         let part = match view {
             ElementView::Untouched(_) => 0,
             ElementView::Own(e) => e.part,
         };
         let queue = job.queue_of(part);
-        let rank = match *ranked {
-            Some((before, rank)) if before == queue => rank,
-            _ => self.site.queue_position(queue).map_or(i64::MAX, |i| i as i64),
-        };
-        *ranked = Some((queue, rank));
+        let position = || self.site.queue_position(queue).map_or(i64::MAX, |i| i as i64);
+        let rank = f.rank(queue, position);
         let (priority, spot) =
             (self.view().priority(job.spec_of(part)), self.state.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
@@ -247,7 +204,7 @@ impl Mbatchd {
         let Some(mut l) = self.listings.take(conn) else { return };
         let now = context.now.secs();
         let found = self.find_on(&mut l);
-        if self.listings.held + l.held > MAX_HELD {
+        if !self.listings.has_room_for(&l) {
             return context.refuse(conn, Refusal::new(err::BUSY));
         }
         let room = if found { SLICE_BYTES + 4096 } else { 2 };
@@ -264,12 +221,12 @@ impl Mbatchd {
                 out.push(b',');
             }
             // A job that left memory since the listing began is left out.
-            if !self.write_row(&mut out, at, &l.cols, l.arrays, now) {
+            if !self.write_row(&mut out, at, l.cols(), l.of_arrays(), now) {
                 out.truncate(before);
             }
         }
         out.push(b']');
-        let more = !found || !l.heads.is_empty();
+        let more = !found || !l.is_empty();
         let text = String::from_utf8(out).unwrap_or_else(|_| "[]".to_string());
         match RawValue::from_string(text) {
             Ok(rows) => context.reply(conn, ClientMsg::Rows { rows, more }),

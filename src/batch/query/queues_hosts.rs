@@ -51,7 +51,7 @@ impl Mbatchd {
 
     fn queue_info(&self, q: &crate::batch::site::Queue) -> QueueInfo {
         let c = &q.conf;
-        let s = self.state.counts().queue.get(&q.id).copied().unwrap_or_default();
+        let s = self.state.counts().queue(q.id);
         let control = self.state.queue_control(q.id).cloned().unwrap_or_default();
         QueueInfo {
             name: c.name.clone(),
@@ -124,7 +124,7 @@ impl Mbatchd {
     fn host_info(&self, i: HostId) -> HostInfo {
         let rt = &self.links.hosts[i];
         let site = &self.site.hosts[i];
-        let s = self.state.counts().host.get(&i).map_or(Slots::default(), |h| h.slots);
+        let s = self.state.counts().host(i).map_or(Slots::default(), |h| h.slots);
         let status = self.view().host_status(i);
         let known = status != HostStatus::Unavail;
         let control = self.state.host_control(i).filter(|c| c.shut());

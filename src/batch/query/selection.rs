@@ -169,15 +169,9 @@ impl Mbatchd {
             let queue = self.state.names().queue(job.queue_of(part));
             self.site.check(who, Action::ControlJob, owner, queue).is_ok()
         };
-        // what is asked is looked for in the part, never the part gone through
-        let within =
-            |p: &crate::batch::state::ElementGroup, &(a, b, step): &(u32, u32, u32)| match step {
-                0 | 1 => a <= b && p.elems.range(a..=b).next().is_some(),
-                step => (a..=b).step_by(step as usize).any(|idx| p.elems.contains(&idx)),
-            };
         let meant = |p: &crate::batch::state::ElementGroup| match sel.elems.is_empty() {
-            true => !p.elems.is_empty(),
-            false => sel.elems.iter().any(|range| within(p, range)),
+            true => !p.is_empty(),
+            false => sel.elems.iter().any(|range| p.meets(range)),
         };
         may(0) && job.parts().iter().zip(1..).all(|(p, part)| !meant(p) || may(part))
     }

@@ -126,7 +126,7 @@ impl Mbatchd {
     /// those that run, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
-        let running = self.state.counts().host.values().flat_map(|host| host.jobs.iter().copied());
+        let running = self.state.counts().started();
         let mut newest: Option<(i64, JobRef)> = None;
         for at in running {
             let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { continue };

@@ -19,7 +19,7 @@ impl Mbatchd {
         let mut known: BTreeSet<&str> = BTreeSet::new();
         known.extend(users.users.iter().map(|u| u.name.as_str()).filter(|n| *n != "default"));
         known.extend(users.groups.iter().map(|g| g.name.as_str()));
-        known.extend(self.state.counts().user.keys().map(|s| &**self.state.names().user(*s)));
+        known.extend(self.state.counts().users().map(|(id, _)| &**self.state.names().user(id)));
         known.extend(self.site.conf.base.cluster.admins.iter().map(String::as_str));
         let mut rows = Vec::new();
         if names.is_empty() || names.iter().any(|n| n == "default") {
@@ -62,28 +62,16 @@ impl Mbatchd {
 
     fn user_info(&self, name: &str) -> UserInfo {
         let policy = self.policy_of(name);
-        let mut s = Slots::default();
-        let members = self.group_members(name);
-        match members {
+        let (names, counts) = (self.state.names(), self.state.counts());
+        let s = match self.group_members(name) {
             // nearly always
-            None => {
-                let own = self
-                    .state
-                    .names()
-                    .users
-                    .find(name)
-                    .and_then(|u| self.state.counts().user.get(&u));
-                own.into_iter().for_each(|of| s.add(of));
-            }
+            None => names.find_user(name).map_or(Slots::default(), |user| counts.user(user)),
             Some(members) => {
-                for (sym, of) in &self.state.counts().user {
-                    let user: &str = self.state.names().user(*sym);
-                    if user == name || self.is_in(members, user) {
-                        s.add(of);
-                    }
-                }
+                let is_member = |user: &str| user == name || self.is_in(members, user);
+                let of_members = counts.users().filter(|(id, _)| is_member(names.user(*id)));
+                Slots::sum(of_members.map(|of| of.1))
             }
-        }
+        };
         UserInfo {
             name: name.to_string(),
             jl_p: policy.and_then(|p| p.jl_p),

@@ -2,7 +2,6 @@
 //! the time is over. Nothing polls: a change of a named job looks at the condition again.
 
 use crate::batch::site::permissions::Caller;
-use crate::batch::soft_state::waits::Waiter;
 use crate::batch::state::ElemState;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
@@ -11,9 +10,6 @@ use crate::model::time::US;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Wait, Waited};
 use crate::proto::machine::ConnId;
-
-/// Waits at a time.
-pub const MAX_WAITS: usize = 100_000;
 
 impl Mbatchd {
     pub(crate) fn wait(&mut self, context: &mut StepContext, conn: ConnId, who: &Caller, w: Wait) {
@@ -46,26 +42,18 @@ impl Mbatchd {
             Ok(e) => e,
             Err(r) => return context.refuse(conn, r),
         };
-        if self.waits.by_conn.len() >= MAX_WAITS {
-            return context.refuse(conn, Refusal::new(err::BUSY));
-        }
-        self.waits.close(conn);
         let until = (w.timeout > 0).then(|| context.now.mono_us.saturating_add(w.timeout * US));
-        for id in expr.job_ids() {
-            self.waits.named.entry(id as u32).or_default().insert(conn);
+        match self.waits.add(conn, expr, until) {
+            Ok(()) => self.look(context, conn),
+            Err(refusal) => context.refuse(conn, refusal),
         }
-        if let Some(t) = until {
-            self.waits.timers.insert((t, conn), ());
-        }
-        self.waits.by_conn.insert(conn, Waiter { expr, until });
-        self.look(context, conn);
     }
 
     fn look(&mut self, context: &mut StepContext, conn: ConnId) {
-        let Some(w) = self.waits.by_conn.get(&conn) else { return };
-        let answer = match w.expr.eval(&self.facts(), None) {
+        let Some(condition) = self.waits.condition(conn) else { return };
+        let answer = match condition.eval(&self.facts(), None) {
             DepValue::False => return,
-            DepValue::True => self.end_of_one(&w.expr).unwrap_or(Waited::True),
+            DepValue::True => self.end_of_one(condition).unwrap_or(Waited::True),
             DepValue::Never => Waited::Never,
         };
         self.waits.close(conn);
@@ -89,18 +77,11 @@ impl Mbatchd {
     }
 
     pub(crate) fn wait_changed(&mut self, context: &mut StepContext, job: u32) {
-        let Some(conns) = self.waits.named.get(&job) else { return };
-        for conn in conns.clone() {
-            self.look(context, conn);
-        }
+        self.waits.on_job(job).into_iter().for_each(|conn| self.look(context, conn));
     }
 
     pub(crate) fn wait_tick(&mut self, context: &mut StepContext) {
-        while let Some(&(t, conn)) = self.waits.timers.keys().next() {
-            if t > context.now.mono_us {
-                break;
-            }
-            self.waits.close(conn);
+        while let Some(conn) = self.waits.take_late(context.now.mono_us) {
             context.reply(conn, ClientMsg::Waited(Waited::Timeout));
         }
     }

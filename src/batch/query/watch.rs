@@ -5,15 +5,9 @@
 //! at most one word waits for each, however slow it is; a change between the two is remembered.
 
 use crate::batch::site::permissions::Caller;
-use crate::batch::soft_state::watches::Watcher;
 use crate::batch::{Mbatchd, StepContext};
-use crate::model::reason::err;
-use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, JobSelect, Waited};
 use crate::proto::machine::ConnId;
-
-/// Connections that watch at a time.
-pub const MAX_WATCHES: usize = 1024;
 
 impl Mbatchd {
     /// Asks for the next change; what changed since the last answer counts.
@@ -29,35 +23,26 @@ impl Mbatchd {
         if let Err(r) = self.check_select(&select) {
             return context.refuse(conn, r);
         }
-        let watches = &mut self.watches.by_conn;
-        if !watches.contains_key(&conn) && watches.len() >= MAX_WATCHES {
-            return context.refuse(conn, Refusal::new(err::BUSY));
-        }
-        let changed = watches.get(&conn).is_some_and(|w| w.changed && w.select == select);
-        let watcher = Watcher { who: who.clone(), select, asks: !changed, changed: false };
-        watches.insert(conn, watcher);
-        if changed {
-            context.reply_durable(conn, ClientMsg::Waited(Waited::True));
+        match self.watches.ask(conn, who, select) {
+            Ok(true) => context.reply_durable(conn, ClientMsg::Waited(Waited::True)),
+            Ok(false) => {}
+            Err(refusal) => context.refuse(conn, refusal),
         }
     }
 
     pub(crate) fn watch_changed(&mut self, context: &mut StepContext, job: u32) {
-        let watches = &self.watches.by_conn;
-        let told = watches.iter().filter(|(_, w)| !w.changed && self.is_watched(w, job));
-        for conn in told.map(|(conn, _)| *conn).collect::<Vec<_>>() {
-            let Some(w) = self.watches.by_conn.get_mut(&conn) else { continue };
-            match std::mem::take(&mut w.asks) {
-                true => context.reply_durable(conn, ClientMsg::Waited(Waited::True)),
-                false => w.changed = true,
+        for conn in self.watches.unchanged(|who, select| self.is_watched(who, select, job)) {
+            if self.watches.note_change(conn) {
+                context.reply_durable(conn, ClientMsg::Waited(Waited::True));
             }
         }
     }
 
     /// A job that is named is watched whatever becomes of it.
-    fn is_watched(&self, w: &Watcher, job: u32) -> bool {
-        if !w.select.ids.is_empty() {
-            return w.select.ids.iter().any(|i| i.job == job);
+    fn is_watched(&self, who: &Caller, select: &JobSelect, job: u32) -> bool {
+        if !select.ids.is_empty() {
+            return select.ids.iter().any(|i| i.job == job);
         }
-        self.state.job(job).is_some_and(|j| self.selects(&w.who, &w.select, j))
+        self.state.job(job).is_some_and(|j| self.selects(who, select, j))
     }
 }

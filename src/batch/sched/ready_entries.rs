@@ -8,7 +8,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
 use crate::batch::sched::readiness::Asked;
 use crate::batch::sched::view::View;
-use crate::batch::state::{Body, Job};
+use crate::batch::state::Job;
 use crate::model::JobRef;
 use crate::model::event::QueuePosition;
 use std::cmp::Reverse;
@@ -26,16 +26,16 @@ impl Sched {
     pub(super) fn next_element(&self, view: &View, id: u32, part: u32) -> Option<JobRef> {
         let job = view.state.job(id)?;
         let at = |idx| JobRef { job: id, idx };
-        let Body::Array(a) = &job.body else { return Some(at(0)) };
+        let Some(a) = job.array() else { return Some(at(0)) };
         if view.depends.ready_elements(id).is_some() {
             return self.ready_element(view, job, part).map(at);
         }
         if let Some(p) = job.part(part) {
-            return self.lone.first_other(id, part, &p.waiting).map(at);
+            return self.lone.first_other(id, part, p.waiting()).map(at);
         }
         let fresh = a.first_fresh();
-        let own = match a.waiting.len() > self.lone.of_part(id, part) as usize {
-            true => self.lone.first_other(id, part, &a.waiting),
+        let own = match a.waiting().len() > self.lone.of_part(id, part) as usize {
+            true => self.lone.first_other(id, part, a.waiting()),
             false => None,
         };
         [fresh, own].into_iter().flatten().min().map(at)
@@ -104,9 +104,9 @@ impl Sched {
     }
 }
 
-#[cfg(test)]
 impl Sched {
-    /// Is each entry ready exactly if its elements are?
+    /// Is each entry ready exactly if its elements are? Else which is not. Looks at every pending
+    /// job.
     pub(crate) fn audit_readiness(&self, view: &View) -> Result<(), String> {
         let pending = |job: &&Job| job.tally.pend + job.tally.psusp > 0;
         for job in view.state.each_job().filter(pending) {

@@ -42,7 +42,7 @@ impl<'a> View<'a> {
     }
 
     pub fn host_used(&self, i: HostId) -> u64 {
-        let counted = || self.state.counts().host.get(&i).map_or(0, |h| h.slots.started());
+        let counted = || self.state.counts().host(i).map_or(0, |h| h.slots.started());
         let under_limit = self.site.rules.slots_of_host(i);
         let used = under_limit.map_or_else(counted, |(_, cell)| self.limits.cell(cell));
         let left = &self.hosts[i].zombies;
@@ -129,7 +129,7 @@ impl<'a> View<'a> {
         if self.state.exclusive().is_empty() {
             return false;
         }
-        let here = self.state.counts().host.get(&i);
+        let here = self.state.counts().host(i);
         here.is_some_and(|here| here.jobs.iter().any(|at| self.state.exclusive().contains(at)))
     }
 

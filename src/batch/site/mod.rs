@@ -157,7 +157,7 @@ impl Site {
             // A host without a row takes no jobs if lsb.hosts has rows.
             let none = p.conf.batch.hosts.hosts.is_empty();
             let mxj = if none { Mxj::Cpus } else { Mxj::Slots(0) };
-            let id = names.hosts.id(&def.name);
+            let id = names.host_id(&def.name);
             let unlisted = || HostPolicy { mxj, ..HostPolicy::default() };
             host_rows.add(policy.as_ref().unwrap_or(&unlisted()), id);
             p.host_ids.insert(def.name.clone(), id);
@@ -177,11 +177,11 @@ impl Site {
         }
         let mut queues: Vec<Queue> = Vec::new();
         for conf in &p.conf.batch.queues {
-            queues.push(p.compiled(conf, names.queues.id(&conf.name)));
+            queues.push(p.compiled(conf, names.queue_id(&conf.name)));
         }
         sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
         p.queue_ids = queues.iter().map(|q| (q.conf.name.clone(), q.id)).collect();
-        p.queue_positions = vec![None; names.queues.len()];
+        p.queue_positions = vec![None; names.queue_count()];
         for (position, queue) in queues.iter().enumerate() {
             p.queue_positions[queue.id.index()] = Some(position);
         }
@@ -196,11 +196,17 @@ impl Site {
         p
     }
 
-    pub(crate) fn use_rules(&mut self, rules: Rules) {
+    fn use_rules(&mut self, rules: Rules) {
         for queue in &mut self.queues {
             queue.limits = rules.of_queue(queue.id);
         }
         self.rules = rules;
+    }
+
+    /// The rules of a test in place of those of the configuration.
+    #[cfg(test)]
+    pub(crate) fn replace_rules(&mut self, rules: Rules) {
+        self.use_rules(rules);
     }
 
     fn any_stop(&self) -> bool {

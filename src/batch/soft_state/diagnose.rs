@@ -1,16 +1,42 @@
 //! Whether queries are noted in a file, as badmin diagnose asked last.
 
+use crate::model::Now;
+
 /// The last request of badmin; it stands above ENABLE_DIAGNOSE, and ends with this mbatchd.
 #[derive(Debug, Default)]
 pub struct Diagnose {
-    pub(crate) asked: Option<QueryLogging>,
+    asked: Option<QueryLogging>,
 }
 
 #[derive(Debug)]
-pub(crate) struct QueryLogging {
-    pub(crate) on: bool,
+struct QueryLogging {
+    on: bool,
     /// The usual one where it is empty.
-    pub(crate) file: String,
+    file: String,
     /// The instant at which the diagnosis ends, microseconds of the monotonic clock.
-    pub(crate) until: Option<u64>,
+    until: Option<u64>,
+}
+
+/// The last request, as it stands now.
+pub(crate) enum Asked<'a> {
+    Off,
+    /// To this file, or the usual one.
+    On(Option<&'a str>),
+}
+
+impl Diagnose {
+    /// Queries are noted from now on, in this file (where it is empty: the usual one) and until
+    /// then; or they are not.
+    pub(crate) fn ask(&mut self, on: bool, file: String, until: Option<u64>) {
+        self.asked = Some(QueryLogging { on, file, until });
+    }
+
+    /// The request that stands now; `None`: ENABLE_DIAGNOSE decides.
+    pub(crate) fn asked(&mut self, now: Now) -> Option<Asked<'_>> {
+        self.asked.take_if(|asked| asked.until.is_some_and(|until| until <= now.mono_us));
+        self.asked.as_ref().map(|asked| match asked.on {
+            false => Asked::Off,
+            true => Asked::On(Some(asked.file.as_str()).filter(|file| !file.is_empty())),
+        })
+    }
 }

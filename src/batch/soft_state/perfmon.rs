@@ -19,7 +19,7 @@ pub enum Metric {
     Completed,
 }
 
-pub(crate) const NAMES: [&str; 8] = [
+const NAMES: [&str; 8] = [
     "Total queries",
     "Jobs information queries",
     "Hosts information queries",
@@ -30,51 +30,67 @@ pub(crate) const NAMES: [&str; 8] = [
     "Jobs completed",
 ];
 
-pub(crate) type Counts = [u64; NAMES.len()];
+type Counts = [u64; NAMES.len()];
 
 /// Sampling under way.
 #[derive(Debug)]
-pub(crate) struct Sampling {
+struct Sampling {
     /// Seconds since the epoch; `ended`: the last whole period, 0 none.
-    pub(crate) started: i64,
-    pub(crate) ended: i64,
+    started: i64,
+    ended: i64,
     /// Seconds.
-    pub(crate) period: u64,
+    period: u64,
     /// When the present one ends, microseconds of the monotonic clock.
-    pub(crate) due: u64,
-    pub(crate) periods: u64,
-    pub(crate) now: Counts,
-    pub(crate) last: Counts,
-    pub(crate) max: Counts,
-    pub(crate) min: Counts,
+    due: u64,
+    periods: u64,
+    now: Counts,
+    last: Counts,
+    max: Counts,
+    min: Counts,
     /// The counts of the periods that are over.
-    pub(crate) total: Counts,
-    pub(crate) turns: Turns,
+    total: Counts,
+    turns: Turns,
 }
 
 /// The longest turn of the loop, microseconds of processor time: in this period, in the last, and
 /// the largest, the smallest and the sum of those of the periods that are over.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turns {
-    pub(crate) now: u64,
-    pub(crate) last: u64,
-    pub(crate) max: u64,
-    pub(crate) min: u64,
-    pub(crate) sum: u64,
+struct Turns {
+    now: u64,
+    last: u64,
+    max: u64,
+    min: u64,
+    sum: u64,
 }
 
 /// Soft state of badmin perfmon.
 #[derive(Debug, Default)]
 pub struct Perfmon {
-    pub(crate) run: Option<Box<Sampling>>,
+    run: Option<Box<Sampling>>,
     /// The period that setperiod asked for, seconds; it outlasts a stop.
-    pub(crate) period: Option<u64>,
+    period: Option<u64>,
     /// The longest turn since mbatchd started, microseconds of processor time.
-    pub(crate) longest: u64,
+    longest: u64,
+}
+
+/// The figures of a metric: of the last period, the largest, the smallest and the average of the
+/// periods that are over, and the sum of all, or for turns the longest.
+pub(crate) struct Row {
+    pub name: &'static str,
+    pub values: [u64; 5],
+}
+
+/// The values of `badmin perfmon view`: seconds since the epoch of its start and of the end of the
+/// last period (0: none is over), the seconds of a period, and the metrics.
+pub(crate) struct Report {
+    pub started: i64,
+    pub ended: i64,
+    pub period: u64,
+    pub rows: Vec<Row>,
 }
 
 impl Turns {
-    pub(crate) fn end_period(&mut self, periods: u64) {
+    fn end_period(&mut self, periods: u64) {
         let n = self.now;
         let min = if periods == 0 { n } else { self.min.min(n) };
         *self = Turns { now: 0, last: n, max: self.max.max(n), min, sum: self.sum + n };
@@ -82,7 +98,7 @@ impl Turns {
 }
 
 impl Sampling {
-    pub(crate) fn end_period(&mut self, now: i64) {
+    fn end_period(&mut self, now: i64) {
         for k in 0..NAMES.len() {
             let n = self.now[k];
             self.last[k] = n;
@@ -96,7 +112,46 @@ impl Sampling {
     }
 }
 
+/// The row of the longest turn; in the place of its sum stands the longest since mbatchd started.
+const LONGEST_TURN: &str = "Longest turn in milliseconds";
+
 impl Perfmon {
+    /// Sampling ends.
+    pub(crate) fn stop(&mut self) {
+        self.run = None;
+    }
+
+    /// Periods take so many seconds from now on.
+    pub(crate) fn set_period(&mut self, now: Now, secs: u64) {
+        self.period = Some(secs);
+        if let Some(s) = &mut self.run {
+            (s.period, s.due) = (secs, now.after(secs));
+        }
+    }
+
+    /// Ends the period that is over; one that nobody saw was empty.
+    pub(crate) fn end_due_period(&mut self, now: Now) {
+        if let Some(s) = self.run.as_mut().filter(|s| s.due <= now.mono_us) {
+            s.end_period(now.secs());
+            s.due = now.after(s.period);
+        }
+    }
+
+    /// The figures so far; `None`: sampling is off.
+    pub(crate) fn report(&self) -> Option<Report> {
+        let s = self.run.as_ref()?;
+        let metric = |(k, name): (usize, &&'static str)| {
+            let average = s.total[k] / s.periods.max(1);
+            let values = [s.last[k], s.max[k], s.min[k], average, s.total[k] + s.now[k]];
+            Row { name, values }
+        };
+        let (turns, average) = (s.turns, s.turns.sum / s.periods.max(1));
+        let turns = [turns.last, turns.max, turns.min, average, self.longest];
+        let turns = Row { name: LONGEST_TURN, values: turns.map(|us| us.div_ceil(1000)) };
+        let rows = NAMES.iter().enumerate().map(metric).chain([turns]).collect();
+        Some(Report { started: s.started, ended: s.ended, period: s.period, rows })
+    }
+
     /// Counts anew, as lsb.params says: at the start, and when it says otherwise than before.
     pub(crate) fn reset(&mut self, now: Now, params: &BatchParams) {
         *self = Perfmon { longest: self.longest, ..Perfmon::default() };

@@ -1,12 +1,45 @@
 //! The process and its peaks, for badmin showstatus.
 
+/// Clients, servers, CPUs, cores and slots.
+pub(crate) type Present = [u64; 5];
+
 /// Soft state for showstatus.
 #[derive(Debug, Default)]
 pub struct Status {
-    pub pid: u32,
+    pid: u32,
     /// Seconds since the epoch; 0 never.
-    pub started: i64,
-    pub reconfigured: i64,
-    /// Most clients, servers, CPUs, cores and slots seen.
-    pub(crate) peak: [u64; 5],
+    started: i64,
+    reconfigured: i64,
+    /// Most of each seen.
+    peak: Present,
+}
+
+impl Status {
+    pub(crate) fn set_pid(&mut self, pid: u32) {
+        self.pid = pid;
+    }
+
+    pub(crate) fn note_start(&mut self, now: i64) {
+        self.started = now;
+    }
+
+    pub(crate) fn note_reconfiguration(&mut self, now: i64) {
+        self.reconfigured = now;
+    }
+
+    /// There are so many of each now.
+    pub(crate) fn note_present(&mut self, present: Present) {
+        for (peak, now) in self.peak.iter_mut().zip(present) {
+            *peak = (*peak).max(now);
+        }
+    }
+
+    pub(crate) fn peak(&self) -> Present {
+        self.peak
+    }
+
+    /// The process, when it started and when it was reconfigured last: rows of showstatus.
+    pub(crate) fn rows(&self) -> [(&'static str, i64); 3] {
+        [("start", self.started), ("pid", self.pid.into()), ("reconfig", self.reconfigured)]
+    }
 }

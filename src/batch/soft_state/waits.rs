@@ -2,24 +2,67 @@
 
 use crate::lang::depend::Resolved;
 use crate::model::idmap::IdMap;
+use crate::model::reason::err;
+use crate::proto::Refusal;
 use crate::proto::machine::ConnId;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Waits at a time.
+pub const MAX_WAITS: usize = 100_000;
+
 #[derive(Debug)]
-pub(crate) struct Waiter {
-    pub(crate) expr: Resolved,
-    pub(crate) until: Option<u64>,
+struct Waiter {
+    expr: Resolved,
+    /// Microseconds of the monotonic clock.
+    until: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub struct Waits {
-    pub(crate) by_conn: IdMap<ConnId, Waiter>,
+    by_conn: IdMap<ConnId, Waiter>,
     /// Named job -> connections.
-    pub(crate) named: IdMap<u32, BTreeSet<ConnId>>,
-    pub(crate) timers: BTreeMap<(u64, ConnId), ()>,
+    named: IdMap<u32, BTreeSet<ConnId>>,
+    timers: BTreeMap<(u64, ConnId), ()>,
 }
 
 impl Waits {
+    /// A connection waits for a condition, in the place of one that it waited for before.
+    pub(crate) fn add(
+        &mut self,
+        conn: ConnId,
+        expr: Resolved,
+        until: Option<u64>,
+    ) -> Result<(), Refusal> {
+        if self.by_conn.len() >= MAX_WAITS {
+            return Err(Refusal::new(err::BUSY));
+        }
+        self.close(conn);
+        for id in expr.job_ids() {
+            self.named.entry(id as u32).or_default().insert(conn);
+        }
+        if let Some(t) = until {
+            self.timers.insert((t, conn), ());
+        }
+        self.by_conn.insert(conn, Waiter { expr, until });
+        Ok(())
+    }
+
+    /// The condition that a connection waits for.
+    pub(crate) fn condition(&self, conn: ConnId) -> Option<&Resolved> {
+        self.by_conn.get(&conn).map(|waiter| &waiter.expr)
+    }
+
+    /// The connections that wait for conditions which name a job.
+    pub(crate) fn on_job(&self, job: u32) -> Vec<ConnId> {
+        self.named.get(&job).into_iter().flatten().copied().collect()
+    }
+
+    /// Takes out a connection that has waited for as long as it wanted to.
+    pub(crate) fn take_late(&mut self, now_us: u64) -> Option<ConnId> {
+        let &(until, conn) = self.timers.keys().next()?;
+        (until <= now_us).then(|| self.close(conn)).map(|()| conn)
+    }
+
     pub fn deadline(&self) -> Option<u64> {
         self.timers.keys().next().map(|(t, _)| *t)
     }

@@ -6,11 +6,13 @@ use crate::batch::soft_state::cursor::Cursor;
 use crate::batch::soft_state::missing_attempts::Missing;
 use crate::batch::soft_state::modify_work::ModifyWork;
 use crate::batch::soft_state::place_scan::PlaceScan;
+use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::caps::MAX_LOG_BYTES;
+use crate::proto::client::IdSel;
 use crate::proto::machine::ConnId;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -55,17 +57,79 @@ pub enum RemainingElements {
 /// The run windows of queues have opened or closed: hosts whose jobs are still to be suspended or
 /// resumed, and the first such job of the last of them.
 #[derive(Debug, Default)]
-pub struct WindowWork {
-    pub hosts: Vec<HostId>,
-    pub from: JobRef,
+struct WindowWork {
+    hosts: Vec<HostId>,
+    from: JobRef,
+}
+
+impl WindowWork {
+    /// The jobs of the last host were dealt with up to this one; `None`: all of them.
+    fn went(&mut self, last: Option<JobRef>) {
+        match last {
+            Some(last) => {
+                let idx = last.idx.checked_add(1);
+                let job = if idx.is_some() { last.job } else { last.job.saturating_add(1) };
+                self.from = JobRef { job, idx: idx.unwrap_or(0) };
+            }
+            None => {
+                self.from = JobRef::default();
+                self.hosts.pop();
+            }
+        }
+    }
 }
 
 /// Something that is done to very many elements of a job.
 #[derive(Debug)]
 pub struct ElementWork {
-    pub job: u32,
-    pub left: RemainingElements,
-    pub action: ElementDeed,
+    job: u32,
+    left: RemainingElements,
+    action: ElementDeed,
+}
+
+/// The element that is acted on next.
+pub(crate) enum NextElement {
+    This(u32),
+    /// The job has no further one.
+    Over,
+    /// The turn has looked at as many as it may.
+    Later,
+}
+
+impl ElementWork {
+    pub(crate) fn new(job: u32, left: RemainingElements, action: ElementDeed) -> ElementWork {
+        ElementWork { job, left, action }
+    }
+
+    pub(crate) fn job(&self) -> u32 {
+        self.job
+    }
+
+    pub(crate) fn action(&self) -> ElementDeed {
+        self.action
+    }
+
+    /// Are the elements named one by one?
+    pub(crate) fn names_elements(&self) -> bool {
+        matches!(self.left, RemainingElements::These(_))
+    }
+
+    pub(crate) fn next(&mut self, job: &Job, looks: &mut usize) -> NextElement {
+        let whole = IdSel { job: self.job, elems: Vec::new() };
+        let next = match &mut self.left {
+            RemainingElements::These(left) => left.pop(),
+            RemainingElements::All(cursor) => match cursor.next(job, &whole, looks) {
+                None if !cursor.over(job, &whole) => return NextElement::Later,
+                next => next,
+            },
+            RemainingElements::Started(from) => {
+                let next = job.started_from(*from);
+                *from = next.map_or(*from, |idx| idx.saturating_add(1));
+                next
+            }
+        };
+        next.map_or(NextElement::Over, NextElement::This)
+    }
 }
 
 pub enum Work {
@@ -76,72 +140,170 @@ pub enum Work {
 /// The count of records before a switch of the log.
 #[derive(Debug)]
 pub struct Count {
-    pub(crate) from: u32,
-    pub carried: u64,
-    pub oldest: u32,
+    from: u32,
+    carried: u64,
+    oldest: u32,
 }
 
 /// All work under way.
 #[derive(Default)]
 pub struct Works {
-    pub(crate) queue: VecDeque<Work>,
-    pub(crate) weight: usize,
+    queue: VecDeque<Work>,
+    weight: usize,
     /// Changes of very many elements, at most one piece of a kind for a job: nobody waits for
     /// them, so that they are none of the pieces that are counted.
-    pub(crate) elements: VecDeque<ElementWork>,
+    elements: VecDeque<ElementWork>,
     /// Attempts that hosts have not named in their inventories.
-    pub(crate) missing: VecDeque<Missing>,
+    missing: VecDeque<Missing>,
     /// Jobs whose orphans are on their way to their end.
-    pub(crate) ending: BTreeSet<u32>,
+    ending: BTreeSet<u32>,
     /// The next job to be looked at after a reconfiguration.
-    pub refill: Option<u32>,
+    refill: Option<u32>,
     /// Finished jobs are to be taken out of memory.
-    pub cleaning: bool,
+    cleaning: bool,
     /// Before a switch of the log.
-    pub count: Option<Count>,
+    count: Option<Count>,
     /// The work of the run windows that opened or closed last.
-    pub windows: WindowWork,
+    windows: WindowWork,
     /// The kind of work whose turn it is.
-    pub(crate) turn: usize,
+    turn: usize,
     /// Looks at the places of pending jobs that are over, to be taken apart.
-    pub old_scans: Vec<PlaceScan>,
+    old_scans: Vec<PlaceScan>,
     /// While a request looks at the places of pending jobs: the jobs that have changed since.
-    pub(crate) changed: Option<BTreeSet<u32>>,
+    changed: Option<BTreeSet<u32>>,
     /// The limit that replaces [`MAX_LOG_BYTES`].
     #[cfg(test)]
-    pub log_bytes: Option<u64>,
+    log_bytes: Option<u64>,
 }
 
 impl Work {
     pub(crate) fn conn(&self) -> Option<ConnId> {
         match self {
-            Work::Control(c) => c.conn,
-            Work::Modify(m) => m.conn,
+            Work::Control(c) => c.conn(),
+            Work::Modify(m) => m.conn(),
         }
     }
     pub(crate) fn uid(&self) -> u32 {
         match self {
-            Work::Control(c) => c.who.uid,
-            Work::Modify(m) => m.who.uid,
+            Work::Control(c) => c.who().uid,
+            Work::Modify(m) => m.who().uid,
         }
     }
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Work::Control(c) => c.weight,
-            Work::Modify(m) => 1 + m.m.id.elems.len(),
+            Work::Control(c) => c.weight(),
+            Work::Modify(m) => m.weight(),
         }
     }
     /// Does it look at the places of pending jobs?
     pub(crate) fn scans(&self) -> bool {
-        matches!(self, Work::Control(c) if c.scan.is_some())
+        matches!(self, Work::Control(c) if c.scans())
     }
     /// The client has not yet taken what it was told.
     pub(crate) fn waits(&self) -> bool {
-        matches!(self, Work::Control(c) if c.waits)
+        matches!(self, Work::Control(c) if c.waits())
     }
 }
 
+/// Kinds of work that have their turns one after the other.
+pub(crate) const KINDS_OF_WORK: usize = 10;
+
 impl Works {
+    /// Is there work that can go on now?
+    pub(crate) fn left(&self) -> bool {
+        self.refill.is_some()
+            || self.cleaning
+            || self.count.is_some()
+            || self.has_windows()
+            || !self.old_scans.is_empty()
+            || !self.elements.is_empty()
+            || !self.missing.is_empty()
+            || self.queue.iter().any(|w| !w.waits())
+    }
+
+    /// The number of the kind of work whose turn it is next.
+    pub(crate) fn next_turn(&mut self) -> usize {
+        self.turn = (self.turn + 1) % KINDS_OF_WORK;
+        self.turn
+    }
+
+    /// After a reconfiguration: are jobs still to be looked at again?
+    pub(crate) fn is_refilling(&self) -> bool {
+        self.refill.is_some()
+    }
+
+    /// The job to be looked at next.
+    pub(crate) fn refill_from(&self) -> Option<u32> {
+        self.refill
+    }
+
+    /// The jobs from this one on are to be looked at again; `None`: all were.
+    pub(crate) fn refill(&mut self, from: Option<u32>) {
+        self.refill = from;
+    }
+
+    /// Finished jobs are to be taken out of memory, or none is left.
+    pub(crate) fn set_cleaning(&mut self, on: bool) {
+        self.cleaning = on;
+    }
+
+    pub(crate) fn is_cleaning(&self) -> bool {
+        self.cleaning
+    }
+
+    /// Are records counted before a switch of the log?
+    pub(crate) fn is_counting(&self) -> bool {
+        self.count.is_some()
+    }
+
+    pub(crate) fn put_count(&mut self, count: Count) {
+        self.count = Some(count);
+    }
+
+    pub(crate) fn take_count(&mut self) -> Option<Count> {
+        self.count.take()
+    }
+
+    /// Run windows have opened or closed: the jobs of these hosts are looked at.
+    pub(crate) fn begin_windows(&mut self, hosts: Vec<HostId>) {
+        self.windows = WindowWork { hosts, from: JobRef::default() };
+    }
+
+    pub(crate) fn has_windows(&self) -> bool {
+        !self.windows.hosts.is_empty()
+    }
+
+    /// The host whose jobs are looked at, and the first of these.
+    pub(crate) fn window_host(&self) -> Option<(HostId, JobRef)> {
+        Some((*self.windows.hosts.last()?, self.windows.from))
+    }
+
+    /// The jobs of that host were dealt with up to this one; `None`: all of them.
+    pub(crate) fn windows_went(&mut self, last: Option<JobRef>) {
+        self.windows.went(last);
+    }
+
+    /// The change of very many elements that goes on next.
+    pub(crate) fn next_elements(&mut self) -> Option<ElementWork> {
+        self.elements.pop_front()
+    }
+
+    /// A change that is not whole goes on after the others.
+    pub(crate) fn put_back_elements(&mut self, work: ElementWork) {
+        self.elements.push_back(work);
+    }
+
+    /// The orphans of a job have ended.
+    pub(crate) fn orphans_ended(&mut self, job: u32) {
+        self.ending.remove(&job);
+    }
+
+    /// One request may write so many bytes.
+    #[cfg(test)]
+    pub(crate) fn set_log_most(&mut self, bytes: u64) {
+        self.log_bytes = Some(bytes);
+    }
+
     /// Bytes that one request may write.
     pub fn log_most(&self) -> u64 {
         #[cfg(test)]
@@ -190,7 +352,7 @@ impl Works {
 
     /// The host tells anew what it knows of.
     pub fn drop_missing(&mut self, conn: ConnId) {
-        self.missing.retain(|m| m.conn != conn);
+        self.missing.retain(|m| m.conn() != conn);
     }
 
     /// Is there room for one more of this user on this connection?
@@ -213,8 +375,7 @@ impl Works {
         if request.is_empty() || self.queue.is_empty() {
             return;
         }
-        let same =
-            |w: &Work| matches!(w, Work::Control(c) if c.who.uid == uid && c.c.request == request);
+        let same = |w: &Work| matches!(w, Work::Control(c) if c.is_request(uid, request));
         self.queue.retain(|w| !same(w));
         if !self.queue.iter().any(Work::scans) {
             self.changed = None;
@@ -233,10 +394,24 @@ impl Works {
 
     /// A request is over.
     pub fn end_scan(&mut self, work: &mut ControlWork) {
-        if let Some(scan) = work.scan.take() {
+        if let Some(scan) = work.take_scan() {
             self.changed = None;
             self.old_scans.push(scan);
         }
+    }
+
+    /// A look is over, its places are not needed any more.
+    pub(crate) fn drop_scan(&mut self, scan: Option<PlaceScan>) {
+        self.old_scans.extend(scan);
+    }
+
+    /// Takes apart some places of a look that is over; false: there is none.
+    pub(crate) fn take_scans_apart(&mut self, looks: usize) -> bool {
+        let Some(scan) = self.old_scans.last_mut() else { return false };
+        if scan.take_apart(looks) {
+            self.old_scans.pop();
+        }
+        true
     }
 
     /// The places of all jobs may be other ones: looks begin anew.
@@ -244,7 +419,7 @@ impl Works {
         self.changed = None;
         for work in &mut self.queue {
             if let Work::Control(c) = work {
-                self.old_scans.extend(c.scan.take());
+                self.old_scans.extend(c.take_scan());
             }
         }
     }
@@ -274,8 +449,8 @@ impl Works {
     pub fn close(&mut self, conn: ConnId) {
         for work in self.queue.iter_mut().filter(|w| w.conn() == Some(conn)) {
             match work {
-                Work::Control(c) => (c.conn, c.waits) = (None, false),
-                Work::Modify(m) => m.conn = None,
+                Work::Control(c) => c.forget_client(),
+                Work::Modify(m) => m.forget_client(),
             }
         }
     }
@@ -284,7 +459,7 @@ impl Works {
     pub fn drained(&mut self, conn: ConnId) {
         for work in self.queue.iter_mut().filter(|w| w.conn() == Some(conn)) {
             if let Work::Control(c) = work {
-                c.waits = false;
+                c.told();
             }
         }
     }
@@ -313,5 +488,31 @@ impl Works {
 impl Count {
     pub fn begin(spool: u32) -> Count {
         Count { from: 0, carried: 0, oldest: spool }
+    }
+
+    /// The job to be counted next.
+    pub(crate) fn from(&self) -> u32 {
+        self.from
+    }
+
+    /// Counts a job with so many records, that needs this spool file and later ones.
+    pub(crate) fn add(&mut self, records: u64, oldest: Option<u32>) {
+        self.carried += records;
+        self.oldest = oldest.map_or(self.oldest, |at| at.min(self.oldest));
+    }
+
+    /// The count goes on at this job.
+    pub(crate) fn goes_on(self, from: u32) -> Count {
+        Count { from, ..self }
+    }
+
+    /// The records counted.
+    pub(crate) fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    /// The oldest spool file that is needed.
+    pub(crate) fn oldest(&self) -> u32 {
+        self.oldest
     }
 }

@@ -45,12 +45,12 @@ impl State {
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
-                let queue = self.names.queues.id(queue);
+                let queue = self.names.queue_id(queue);
                 self.queue_control.entry(queue).or_default().apply(*op, (*uid, user), message, t);
                 Applied::Nothing
             }
             Event::HostCtrl { op, host, uid, user, message, lock } => {
-                let host = self.names.hosts.id(host);
+                let host = self.names.host_id(host);
                 self.host_control.entry(host).or_default().apply(
                     *op,
                     lock,
@@ -107,7 +107,7 @@ impl State {
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
-        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.hosts.id(h), *n)).collect();
+        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.host_id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
             Some(v) if !v.stat().is_pending() => {
@@ -190,7 +190,7 @@ impl State {
             && self.jobs.contains_key(&at.job)
             && let Some(action) = ControlAction::of(&s.action)
         {
-            let host = self.names.hosts.id(&s.host);
+            let host = self.names.host_id(&s.host);
             self.issued.note(at, action, host, &s.reason);
         }
         if let JobAction::Requeue(to) = s.action {
@@ -254,7 +254,7 @@ impl State {
         match state {
             JobState::Pend => {
                 let host = s.retry.as_ref().map(|r| &r.host).filter(|host| !host.is_empty());
-                let host = host.map(|host| self.names.hosts.id(host));
+                let host = host.map(|host| self.names.host_id(host));
                 self.tries.note_pending(t, s, host);
                 self.set(s.at, |e| {
                     e.attempts = e.attempts.max(s.attempt);
@@ -354,7 +354,7 @@ impl State {
             self.leave(at);
         }
         let passed = if t < self.started_at { &[] } else { passed };
-        let passed: Vec<_> = passed.iter().map(|host| self.names.hosts.id(host)).collect();
+        let passed: Vec<_> = passed.iter().map(|host| self.names.host_id(host)).collect();
         self.tries.requeued(t, at, passed, until);
         // what still runs after it says nothing of its next run
         self.posts.forget(at);

@@ -18,39 +18,39 @@ pub type Ranges = [ElementRange];
 /// The elements of an array.
 #[derive(Debug)]
 pub struct Array {
-    pub spec: ArraySpec,
+    pub(super) spec: ArraySpec,
     /// Elements nothing has happened to yet.
-    pub fresh: Untouched,
+    pub(super) fresh: Untouched,
     /// The pending reason of elements that were submitted to be held (bsub -H).
-    pub held: Option<PendReason>,
+    pub(super) held: Option<PendReason>,
     /// All others that are still in memory.
-    pub own: BTreeMap<u32, Elem>,
+    pub(super) own: BTreeMap<u32, Elem>,
     /// The started elements of `own`.
-    pub started: BTreeSet<u32>,
+    pub(super) started: BTreeSet<u32>,
     /// The started elements that are in no element group, together.
-    pub started_elements: StartedElements,
+    pub(super) started_elements: StartedElements,
     /// The pending elements of `own` that are not held and in no element group.
-    pub waiting: BTreeSet<u32>,
+    pub(super) waiting: BTreeSet<u32>,
     /// How many have ended without success, by their exit status.
-    pub exits: BTreeMap<Option<i32>, u32>,
+    pub(super) exits: BTreeMap<Option<i32>, u32>,
     /// The groups of changed elements; an element names its group by number, from 1.
-    pub parts: Vec<ElementGroup>,
+    pub(super) parts: Vec<ElementGroup>,
 }
 
 /// Elements of an array that were changed alike: they are of another submission than the rest.
 #[derive(Debug)]
 pub struct ElementGroup {
-    pub look: ElementSpec,
+    pub(super) look: ElementSpec,
     /// The elements in memory.
-    pub elems: BTreeSet<u32>,
+    pub(super) elems: BTreeSet<u32>,
     /// The elements that are pending and not held.
-    pub waiting: BTreeSet<u32>,
+    pub(super) waiting: BTreeSet<u32>,
     /// How many of them are pending, held ones too.
-    pub pend: u32,
+    pub(super) pend: u32,
     /// How many of them are started.
-    pub started: u32,
+    pub(super) started: u32,
     /// The started elements of this part, counted together.
-    pub started_elements: StartedElements,
+    pub(super) started_elements: StartedElements,
 }
 
 /// The properties in which the elements of an element group differ from their job.
@@ -69,7 +69,59 @@ impl PartialEq for ElementSpec {
     }
 }
 
+impl ElementGroup {
+    /// The submission that its elements are of.
+    pub fn look(&self) -> &ElementSpec {
+        &self.look
+    }
+    /// The elements of the group in memory.
+    pub fn len(&self) -> usize {
+        self.elems.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.elems.is_empty()
+    }
+    pub fn first(&self) -> Option<u32> {
+        self.elems.first().copied()
+    }
+    /// Is an element of it in this range? Elements are looked up, never gone through.
+    pub fn meets(&self, &(first, last, step): &ElementRange) -> bool {
+        match step {
+            0 | 1 => first <= last && self.elems.range(first..=last).next().is_some(),
+            step => (first..=last).step_by(step as usize).any(|idx| self.elems.contains(&idx)),
+        }
+    }
+    /// The elements that are pending, held ones too.
+    pub fn pending(&self) -> u32 {
+        self.pend
+    }
+    /// The elements that have not ended.
+    pub fn unfinished(&self) -> u32 {
+        self.pend + self.started
+    }
+    /// The elements that are pending and not held.
+    pub fn waiting(&self) -> &BTreeSet<u32> {
+        &self.waiting
+    }
+}
+
 impl Array {
+    /// The elements that something has happened to and that are in memory.
+    pub fn touched(&self) -> impl Iterator<Item = (u32, &Elem)> {
+        self.own.iter().map(|(idx, e)| (*idx, e))
+    }
+    /// The pending ones of these that are not held and in no group.
+    pub fn waiting(&self) -> &BTreeSet<u32> {
+        &self.waiting
+    }
+    /// How many have ended without success, by their exit status.
+    pub fn exits(&self) -> impl Iterator<Item = (Option<i32>, u32)> {
+        self.exits.iter().map(|(status, n)| (*status, *n))
+    }
+    /// The elements that nothing has happened to.
+    pub fn untouched_count(&self) -> u32 {
+        self.fresh.left()
+    }
     /// Position of an index in the list.
     pub fn pos(&self, idx: u32) -> Option<u32> {
         let mut before = 0u64;

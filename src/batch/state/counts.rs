@@ -39,13 +39,13 @@ impl HostSlots {
 
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub queue: IdMap<QueueId, Slots>,
-    pub user: IdMap<UserId, Slots>,
-    pub host: IdMap<HostId, HostSlots>,
+    pub(super) queue: IdMap<QueueId, Slots>,
+    pub(super) user: IdMap<UserId, Slots>,
+    pub(super) host: IdMap<HostId, HostSlots>,
     /// The hosts on which elements are suspended for load.
-    pub hosts_with_suspended: BTreeSet<HostId>,
+    pub(super) hosts_with_suspended: BTreeSet<HostId>,
     /// Started slots.
-    pub queue_user: IdMap<(QueueId, UserId), u64>,
+    pub(super) queue_user: IdMap<(QueueId, UserId), u64>,
 }
 
 pub(super) fn bump_map<K: std::hash::Hash + Eq>(
@@ -58,8 +58,56 @@ pub(super) fn bump_map<K: std::hash::Hash + Eq>(
 }
 
 impl Counts {
+    /// The slots of a queue.
+    pub fn queue(&self, queue: QueueId) -> Slots {
+        self.queue.get(&queue).copied().unwrap_or_default()
+    }
+    /// The slots of a user.
+    pub fn user(&self, user: UserId) -> Slots {
+        self.user.get(&user).copied().unwrap_or_default()
+    }
+    /// The slots of a host and the elements on it, if it ever had any.
+    pub fn host(&self, host: HostId) -> Option<&HostSlots> {
+        self.host.get(&host)
+    }
+    /// The queues that have or had jobs.
+    pub fn queues(&self) -> impl Iterator<Item = (QueueId, &Slots)> {
+        self.queue.iter().map(|(queue, slots)| (*queue, slots))
+    }
+    /// The users who have or had jobs.
+    pub fn users(&self) -> impl Iterator<Item = (UserId, &Slots)> + Clone {
+        self.user.iter().map(|(user, slots)| (*user, slots))
+    }
+    /// The hosts that have or had started elements.
+    pub fn hosts(&self) -> impl Iterator<Item = (HostId, &HostSlots)> {
+        self.host.iter().map(|(host, slots)| (*host, slots))
+    }
+    /// The started slots of users in queues.
+    pub fn queue_users(&self) -> impl Iterator<Item = ((QueueId, UserId), u64)> {
+        self.queue_user.iter().map(|(of, slots)| (*of, *slots))
+    }
+    /// The started elements of a host.
+    pub fn started_on(&self, host: HostId) -> impl Iterator<Item = JobRef> {
+        self.started_from(host, JobRef::default())
+    }
+    /// The started elements of a host, from this one on.
+    pub fn started_from(&self, host: HostId, first: JobRef) -> impl Iterator<Item = JobRef> {
+        self.host.get(&host).into_iter().flat_map(move |on| on.jobs.range(first..)).copied()
+    }
+    /// The started elements of all hosts: an element comes once for each of its hosts.
+    pub fn started(&self) -> impl Iterator<Item = JobRef> {
+        self.host.values().flat_map(|on| &on.jobs).copied()
+    }
+    /// The hosts that have started elements.
+    pub fn hosts_in_use(&self) -> impl Iterator<Item = HostId> {
+        self.host.iter().filter(|(_, on)| !on.jobs.is_empty()).map(|(host, _)| *host)
+    }
+    /// The hosts on which elements are suspended for load.
+    pub fn hosts_with_suspended(&self) -> &BTreeSet<HostId> {
+        &self.hosts_with_suspended
+    }
     /// Adds or takes away `n` untouched elements of a job.
-    pub fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
+    pub(super) fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
         for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
             bump(&mut s.pend_jobs, u64::from(n), up);
             bump(&mut s.pend, u64::from(n) * u64::from(slots), up);
@@ -67,7 +115,7 @@ impl Counts {
     }
 
     /// Adds or takes away a whole job as it stands.
-    pub fn job(&mut self, job: &Job, up: bool) {
+    pub(super) fn job(&mut self, job: &Job, up: bool) {
         self.pending(job, up);
         for (idx, e) in started_of(job) {
             let (queue, user, slots) = owner(job, e.part);
@@ -76,7 +124,7 @@ impl Counts {
     }
 
     /// Adds or takes away the pending elements of a job.
-    pub fn pending(&mut self, job: &Job, up: bool) {
+    pub(super) fn pending(&mut self, job: &Job, up: bool) {
         for part in 0..=job.parts().len() as u32 {
             let (queue, user, slots) = owner(job, part);
             match job.pending(part) {
@@ -88,7 +136,7 @@ impl Counts {
 
     /// The started elements of a job are of the queues that its parts have now; before they were
     /// of these.
-    pub fn started_moved(&mut self, job: &Job, before: &[QueueId]) -> Vec<Switched> {
+    pub(super) fn started_moved(&mut self, job: &Job, before: &[QueueId]) -> Vec<Switched> {
         let mut switched = Vec::new();
         for (part, from) in (0..).zip(before.iter().copied()) {
             let to = job.queue_of(part);
@@ -117,7 +165,7 @@ impl Counts {
     }
 
     /// Adds or takes away one element as it stands.
-    pub fn elem(
+    pub(super) fn elem(
         &mut self,
         queue: QueueId,
         user: UserId,

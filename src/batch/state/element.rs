@@ -74,7 +74,7 @@ pub struct Run {
 
 impl Run {
     /// Adds words of its end to what could not be done as asked.
-    pub fn add_note(&mut self, text: &str) {
+    pub(super) fn add_note(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -286,7 +286,7 @@ impl Tries {
 
     /// The job could be started, or something about it is another: starts that failed say nothing
     /// of the next.
-    pub fn begin_anew(&mut self) {
+    pub(super) fn begin_anew(&mut self) {
         let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
         *self = Tries { requeues, passed, passed_at, ..Tries::default() };
     }

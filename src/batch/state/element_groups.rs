@@ -39,8 +39,8 @@ pub(super) fn resolved(spec: &JobSpec) -> Option<Resolved> {
 
 impl State {
     /// Every counter of the job follows it to the queue.
-    pub(crate) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
-        let to = self.names.queues.id(queue);
+    pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
+        let to = self.names.queue_id(queue);
         if at.idx != 0 {
             return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
                 let mut spec = (*look.spec).clone();
@@ -158,8 +158,8 @@ impl State {
         }
     }
 
-    pub(crate) fn modify(&mut self, m: &JobModify) -> Applied {
-        let queue = self.names.queues.id(&m.spec.queue);
+    pub(super) fn modify(&mut self, m: &JobModify) -> Applied {
+        let queue = self.names.queue_id(&m.spec.queue);
         let before = Space::before(self.job(m.job), &self.modifications);
         use SpecField::{Command, Env, Script};
         let other = [Command, Script, Env].iter().any(|f| m.fields.contains(f));
@@ -226,7 +226,7 @@ impl State {
         }
     }
 
-    pub(crate) fn moved(&mut self, at: JobRef, place: Option<QueuePosition>, top: bool) -> Applied {
+    pub(super) fn moved(&mut self, at: JobRef, place: Option<QueuePosition>, top: bool) -> Applied {
         // Another LSF's record does not tell the place: before or behind all.
         let place = place
             .unwrap_or(QueuePosition { base: if top { 0 } else { u64::MAX }, between: at.job });

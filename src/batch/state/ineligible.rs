@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
     /// Seconds, in intervals that are over.
-    pub secs: i64,
+    secs: i64,
     /// When the present one began; 0: it is eligible, or waits no longer.
-    pub since: i64,
+    since: i64,
 }
 
 impl Waited {

@@ -27,7 +27,7 @@ pub struct Job {
     pub script: SpoolRef,
     pub exact: SpoolRef,
     pub depend: Option<Rc<Resolved>>,
-    pub body: Body,
+    pub(super) body: Body,
     /// How many elements are in which state.
     pub tally: Tally,
     /// The log lost part of the history: not dispatched until released.
@@ -71,6 +71,13 @@ impl Job {
     pub fn is_array(&self) -> bool {
         matches!(self.body, Body::Array(_))
     }
+    /// The elements of an array.
+    pub fn array(&self) -> Option<&Array> {
+        match &self.body {
+            Body::Array(array) => Some(array),
+            Body::Single(_) => None,
+        }
+    }
     /// The element, if it exists and is still in memory.
     pub fn view(&self, idx: u32) -> Option<ElementView<'_>> {
         match &self.body {
@@ -87,7 +94,7 @@ impl Job {
             _ => None,
         }
     }
-    pub fn elem_mut(&mut self, idx: u32) -> Option<&mut Elem> {
+    pub(super) fn elem_mut(&mut self, idx: u32) -> Option<&mut Elem> {
         match &mut self.body {
             Body::Single(e) => (idx == 0).then_some(e),
             Body::Array(a) => a.own.get_mut(&idx),

@@ -43,7 +43,7 @@ pub struct LastActions {
 }
 
 impl LastActions {
-    pub fn note(&mut self, at: JobRef, action: ControlAction, host: HostId, reason: &str) {
+    pub(super) fn note(&mut self, at: JobRef, action: ControlAction, host: HostId, reason: &str) {
         let all = self.by_job.entry(at).or_default();
         all.retain(|last| last.action != action);
         all.push(Last { action, host, reason: reason.into() });
@@ -68,7 +68,7 @@ impl LastActions {
     }
 
     /// The job is gone; idx 0: with every element.
-    pub fn forget(&mut self, at: JobRef) {
+    pub(super) fn forget(&mut self, at: JobRef) {
         if at.idx != 0 {
             self.by_job.remove(&at);
             return;
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn the_last_of_each_is_kept_until_the_job_goes() {
         let (mut names, mut all) = (Names::default(), LastActions::default());
-        let (a, b) = (names.hosts.id("hosta"), names.hosts.id("hostb"));
+        let (a, b) = (names.host_id("hosta"), names.host_id("hostb"));
         let at = |job, idx| JobRef { job, idx };
         all.note(at(7, 1), ControlAction::Suspend, a, "one");
         all.note(at(7, 2), ControlAction::Kill, a, "");

@@ -19,6 +19,7 @@ pub mod left_attempts;
 pub mod modifications;
 pub mod named;
 pub mod names;
+mod reported;
 pub mod request_ids;
 pub mod retries;
 pub mod same;
@@ -123,7 +124,7 @@ pub struct State {
 
 impl State {
     /// A submission like this one, shared with the jobs of the same kind.
-    pub fn kind(&mut self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
+    pub(super) fn kind(&mut self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
         // a record that was just read has the one of the record before it
         if self.kinds.first().is_some_and(|kind| Arc::ptr_eq(kind, spec)) {
             return spec.clone();
@@ -289,11 +290,11 @@ impl State {
     }
     /// The last control record of a queue, by its name.
     pub fn queue_control_of(&self, name: &str) -> Option<&QueueControl> {
-        self.queue_control(self.names.queues.find(name)?)
+        self.queue_control(self.names.find_queue(name)?)
     }
     /// The last control record of a host, by its name.
     pub fn host_control_of(&self, name: &str) -> Option<&HostControl> {
-        self.host_control(self.names.hosts.find(name)?)
+        self.host_control(self.names.find_host(name)?)
     }
     /// The ended job that leaves memory next, if it did so before that time; it is the caller's to
     /// clean, or to put back.
@@ -358,7 +359,7 @@ impl State {
         recorded: bool,
         last: bool,
     ) -> bool {
-        let user = self.names.users.find(user);
+        let user = self.names.find_user(user);
         user.is_none_or(|user| self.job_names.within(user, condition, recorded, last))
     }
     /// The last submitted of a user's jobs of this name.
@@ -378,12 +379,6 @@ impl State {
     /// Has the element been started and not ended?
     pub fn running_at(&self, at: JobRef) -> bool {
         matches!(self.elem(at).map(|e| &e.state), Some(ElemState::Run(_)))
-    }
-    pub fn running_mut(&mut self, key: JobKey) -> Option<&mut Run> {
-        match &mut self.jobs.get_mut(&key.job)?.elem_mut(key.idx)?.state {
-            ElemState::Run(r) if r.key == key => Some(r),
-            _ => None,
-        }
     }
     /// The place of a part of a job among those of its priority.
     pub fn spot_of(&self, job: &Job, part: u32) -> QueuePosition {

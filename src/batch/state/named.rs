@@ -99,7 +99,7 @@ struct ByName {
 
 impl ByName {
     /// A job that has come, or has got its name.
-    pub fn insert(&mut self, user: UserId, name: &str, id: u32) {
+    pub(super) fn insert(&mut self, user: UserId, name: &str, id: u32) {
         self.changed(user, name);
         let names = self.users.entry(user).or_default();
         match names.get_mut(name) {
@@ -109,7 +109,7 @@ impl ByName {
     }
 
     /// A job that leaves, or is about to get another name.
-    pub fn remove(&mut self, user: UserId, name: &str, id: u32) {
+    pub(super) fn remove(&mut self, user: UserId, name: &str, id: u32) {
         self.changed(user, name);
         let Some(names) = self.users.get_mut(&user) else { return };
         let Some(runs) = names.get_mut(name) else { return };
@@ -309,8 +309,8 @@ mod tests {
 
     #[test]
     fn names_that_stand_for_too_many_jobs_are_counted_over_all_of_a_user() {
-        let mut users = crate::batch::state::names::Names::default().users;
-        let (ann, bob) = (users.id("ann"), users.id("bob"));
+        let mut all = crate::batch::state::names::Names::default();
+        let (ann, bob) = (all.user_id("ann"), all.user_id("bob"));
         let mut names = JobNames::default();
         names.insert(ann, "s1", 1);
         let condition = || Resolved::parse("done(\"s*\")").unwrap();

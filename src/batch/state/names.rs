@@ -112,12 +112,41 @@ impl<I: Id> InternedNames<I> {
 /// The names of users, queues and hosts.
 #[derive(Debug, Default)]
 pub struct Names {
-    pub users: InternedNames<UserId>,
-    pub queues: InternedNames<QueueId>,
-    pub hosts: InternedNames<HostId>,
+    users: InternedNames<UserId>,
+    queues: InternedNames<QueueId>,
+    hosts: InternedNames<HostId>,
 }
 
 impl Names {
+    /// The id of a user, who gets one where there is none.
+    pub fn user_id(&mut self, name: &str) -> UserId {
+        self.users.id(name)
+    }
+    /// The id of a queue, which gets one where there is none.
+    pub fn queue_id(&mut self, name: &str) -> QueueId {
+        self.queues.id(name)
+    }
+    /// The id of a host, which gets one where there is none.
+    pub fn host_id(&mut self, name: &str) -> HostId {
+        self.hosts.id(name)
+    }
+    pub fn find_user(&self, name: &str) -> Option<UserId> {
+        self.users.find(name)
+    }
+    pub fn find_queue(&self, name: &str) -> Option<QueueId> {
+        self.queues.find(name)
+    }
+    pub fn find_host(&self, name: &str) -> Option<HostId> {
+        self.hosts.find(name)
+    }
+    /// Queues that have an id.
+    pub fn queue_count(&self) -> usize {
+        self.queues.len()
+    }
+    /// Hosts that have an id.
+    pub fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
     pub fn user(&self, id: UserId) -> &Arc<str> {
         self.users.text(id)
     }

@@ -49,7 +49,7 @@ pub struct Retries {
 
 impl Retries {
     /// A request has done its work on a job or element.
-    pub fn note(&mut self, time: i64, request: &str, at: JobRef) {
+    pub(super) fn note(&mut self, time: i64, request: &str, at: JobRef) {
         if request.is_empty() {
             return;
         }

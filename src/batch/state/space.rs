@@ -79,7 +79,7 @@ impl Space {
     }
 
     /// The spool file that was written is whole; what is gone goes with it.
-    pub fn switched(&mut self) {
+    pub(super) fn switched(&mut self) {
         self.by_user.values_mut().for_each(|k| k.gone = 0);
         self.gone = 0;
     }

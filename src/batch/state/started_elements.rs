@@ -20,13 +20,15 @@ impl Slots {
     pub fn started(&self) -> u64 {
         self.run + self.ssusp + self.ususp
     }
-    /// Adds those of another consumer.
-    pub fn add(&mut self, of: &Slots) {
-        self.pend_jobs += of.pend_jobs;
-        self.pend += of.pend;
-        self.run += of.run;
-        self.ssusp += of.ssusp;
-        self.ususp += of.ususp;
+    /// The slots of all consumers together.
+    pub fn sum<'a>(consumers: impl IntoIterator<Item = &'a Slots>) -> Slots {
+        consumers.into_iter().fold(Slots::default(), |sum, of| Slots {
+            pend_jobs: sum.pend_jobs + of.pend_jobs,
+            pend: sum.pend + of.pend,
+            run: sum.run + of.run,
+            ssusp: sum.ssusp + of.ssusp,
+            ususp: sum.ususp + of.ususp,
+        })
     }
     pub fn all(&self) -> u64 {
         self.pend + self.started()
@@ -42,7 +44,7 @@ pub struct Share {
 }
 
 impl Share {
-    pub fn add(&mut self, other: Share) {
+    pub(super) fn add(&mut self, other: Share) {
         self.slots += other.slots;
         self.jobs += other.jobs;
     }
@@ -59,11 +61,11 @@ impl Share {
 #[derive(Debug, Default)]
 pub struct StartedElements {
     /// The slots they hold, in all.
-    pub slots: Slots,
+    pub(super) slots: Slots,
     /// How many they are.
-    pub jobs: u64,
+    pub(super) jobs: u64,
     /// The slots they hold on each host; a host without any is left out.
-    pub hosts: IdMap<HostId, Share>,
+    pub(super) hosts: IdMap<HostId, Share>,
     /// The effective resource requirement that a change gave to all of them.
     given: Option<Arc<str>>,
     /// How often one was given.
@@ -72,7 +74,7 @@ pub struct StartedElements {
 
 impl StartedElements {
     /// Counts a started element in or out, as it stands.
-    pub fn note(&mut self, run: &Run, add: bool) {
+    pub(super) fn note(&mut self, run: &Run, add: bool) {
         started(&mut self.slots, run.phase, u64::from(run.slots()), add);
         self.jobs = if add { self.jobs + 1 } else { self.jobs - 1 };
         for &(host, n) in &run.hosts {
@@ -90,7 +92,7 @@ impl StartedElements {
     }
 
     /// All of them reserve by this effective requirement from now on.
-    pub fn give(&mut self, requirement: Arc<str>) {
+    pub(super) fn give(&mut self, requirement: Arc<str>) {
         self.given = Some(requirement);
         self.times += 1;
     }

@@ -51,8 +51,8 @@ impl State {
             // A name we would refuse today, from another LSF's log: kept as a plain name.
             Err(_) => JobName { name: new.spec.name.clone(), array: None },
         };
-        let user = self.names.users.id(&new.user);
-        let queue = self.names.queues.id(&new.spec.queue);
+        let user = self.names.user_id(&new.user);
+        let queue = self.names.queue_id(&new.spec.queue);
         let depend = resolved(&new.spec).map(|d| Rc::new(self.job_names.bind(user, d)));
         let order = self.next_order;
         self.next_order += 1;

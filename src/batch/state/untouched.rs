@@ -26,7 +26,7 @@ impl Untouched {
         self.bits.get(pos as usize / 64).is_some_and(|w| w >> (pos % 64) & 1 == 1)
     }
     /// Clears a bit; true if it was set.
-    pub fn take(&mut self, pos: u32) -> bool {
+    pub(super) fn take(&mut self, pos: u32) -> bool {
         if !self.has(pos) {
             return false;
         }

@@ -134,7 +134,7 @@ fn a_job_goes_to_another_queue_with_its_counters() {
     assert_eq!(r.does(USER, to("high"), b).code, 0);
     assert_eq!(r.does(USER, to("high"), started[1].1.job).code, 0);
     let count = |m: &Mbatchd, q: &str| {
-        let s = m.state.counts().queue[&m.state.names().queues.find(q).unwrap()];
+        let s = m.state.counts().queue(m.state.names().find_queue(q).unwrap());
         (s.pend, s.run)
     };
     for m in [&r.mbd, &r.restarted()] {
@@ -257,7 +257,7 @@ fn a_pending_job_is_changed() {
     let seen = |m: &Mbatchd| {
         let j = m.state.job(id).unwrap();
         let queue = m.state.names().queue(j.queue).to_string();
-        let pend = m.state.counts().queue[&j.queue].pend;
+        let pend = m.state.counts().queue(j.queue).pend;
         (j.spec.name.clone(), j.spec.command.lossy().into_owned(), queue, pend)
     };
     assert_eq!(seen(&r.mbd), ("new".into(), "b".into(), "high".into(), 2));

@@ -314,7 +314,7 @@ fn a_requirement_of_its_own_counts_among_what_a_user_keeps() {
     let mut r = Rig::new();
     let mut kept = |spec: JobSpec| {
         let of =
-            |r: &Rig| r.mbd.state.space().of(r.mbd.state.names().users.find("ann").unwrap()).bytes;
+            |r: &Rig| r.mbd.state.space().of(r.mbd.state.names().find_user("ann").unwrap()).bytes;
         r.submit(self::spec("x")).unwrap();
         let before = of(&r);
         r.submit(spec).unwrap();

@@ -20,6 +20,7 @@ mod options;
 
 pub use builder::{ClusterBuilder, cluster};
 
+use super::audits::Audits;
 use super::*;
 use crate::model::event::Finish;
 use crate::model::reason::PendReason;
@@ -57,6 +58,13 @@ pub struct Cluster {
     configuration_asked: usize,
     /// Hosts say at once that a job runs, and obey orders; see [`Cluster::hosts_wait`].
     answering: bool,
+    audits: Audits,
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.audits.at_end(&self.machine);
+    }
 }
 
 impl Cluster {
@@ -92,6 +100,7 @@ impl Cluster {
             said: Vec::new(),
             configuration_asked: 0,
             answering: true,
+            audits: Audits::default(),
         };
         cluster.tell(Input::Start);
         cluster
@@ -109,6 +118,8 @@ impl Cluster {
     /// One input, and all that follows from it at this moment.
     fn tell(&mut self, input: Input) {
         self.inputs.push_back(input);
+        let asked = matches!(&self.inputs[0], Input::Msg { msg: Msg::Client(_), .. });
+        let logged = self.log.len();
         for _ in 0..MOST_STEPS {
             let mut out = Vec::new();
             if let Some(input) = self.inputs.pop_front() {
@@ -118,12 +129,12 @@ impl Cluster {
             } else if self.machine.deadline().is_some_and(|at| at <= self.now.mono_us) {
                 self.machine.step(self.now, Input::Tick, &mut out);
             } else {
-                let overlooked = self.machine.overlooked();
-                assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
-                assert_eq!(self.machine.reserve_audit(), Ok(()));
-                assert_eq!(self.machine.limits_audit(), Ok(()));
-                let view = self.machine.view();
-                assert_eq!(self.machine.sched.audit_readiness(&view), Ok(()));
+                // a query changes nothing
+                if !asked || self.log.len() > logged {
+                    let overlooked = self.machine.overlooked();
+                    assert_eq!(overlooked, None, "hosts have room for a job, and no pass is due");
+                    self.audits.after_step(&self.machine);
+                }
                 return;
             }
             out.into_iter().for_each(|effect| self.carry_out(effect));
@@ -377,8 +388,7 @@ impl Cluster {
     /// Sets the memory use of a job as its host would report it, without a report to mbatchd.
     pub fn uses_untold(&mut self, at: JobRef, mem: u64) -> Result<(), String> {
         let (_, key) = self.attempt(at);
-        let run = self.machine.state.running_mut(key).unwrap_or_else(|| panic!("{key} ended"));
-        run.soft.usage.mem_kb = mem << 10;
+        self.machine.state.set_memory(key, mem << 10);
         self.machine.reserve_audit()
     }
 

@@ -33,8 +33,7 @@ fn order(r: &mut Rig, mut running: Vec<(ConnId, JobKey)>) -> Vec<(u32, u32)> {
 }
 
 fn count(m: &Mbatchd, queue: &str) -> (u64, u64, u64) {
-    let slots =
-        m.state.names().queues.find(queue).and_then(|q| m.state.counts().queue.get(&q).copied());
+    let slots = m.state.names().find_queue(queue).map(|q| m.state.counts().queue(q));
     slots.map_or((0, 0, 0), |s| (s.pend_jobs, s.pend, s.run))
 }
 
@@ -65,8 +64,8 @@ fn elements_become_of_another_submission() {
         assert_eq!(job.tally.pend, 9);
     }
     // Elements that nobody named stay in one record: they have no element of their own.
-    let state::Body::Array(a) = &r.mbd.state.job(id).unwrap().body else { panic!() };
-    assert_eq!((a.fresh.left(), a.parts.len()), (6, 3));
+    let job = r.mbd.state.job(id).unwrap();
+    assert_eq!((job.array().unwrap().untouched_count(), job.parts().len()), (6, 3));
     // The whole array: those that differ too, in what is asked for.
     assert_eq!(r.modify_of(USER, elems(id, &[]), &[OutFile], JobSpec::default()), 0);
     let job = r.mbd.state.job(id).unwrap();
@@ -186,7 +185,7 @@ fn elements_that_become_alike_are_one_part() {
     }
     let parts = |m: &Mbatchd| {
         let all = m.state.job(id).unwrap().parts().iter();
-        all.filter(|p| !p.elems.is_empty()).map(|p| p.elems.len()).collect::<Vec<_>>()
+        all.filter(|p| !p.is_empty()).map(|p| p.len()).collect::<Vec<_>>()
     };
     assert_eq!(parts(&r.mbd), [1, 2, 1]);
     assert_eq!(r.modify_of(USER, elems(id, &[]), &[OutFile], to("", "o")), 0);
@@ -323,7 +322,7 @@ fn element_changed_by_itself_while_its_whole_array_is_changed_gets_both_changes(
     }
     // nobody is of the first part any more
     assert_eq!(r.modify_of(USER, elems(id, &[(1, 1)]), &[Project], project("p".into())), 0);
-    assert!(r.mbd.state.job(id).unwrap().part(1).unwrap().elems.is_empty());
+    assert!(r.mbd.state.job(id).unwrap().part(1).unwrap().is_empty());
     r.works = false;
     let (fields, spec) = (vec![OutFile], JobSpec { out_file: "all".into(), ..JobSpec::default() });
     let whole = Modify { id: elems(id, &[]), spec, fields, ..Modify::default() };

@@ -38,7 +38,6 @@ fn switch_waits_until_as_much_was_written_as_it_carries_over() {
     let more: usize = (0..50).map(|_| finish(&mut r, 100)).sum();
     assert!((1..=3).contains(&more), "{more} switches");
     // a switch that failed is not paid again
-    r.mbd.retention.switching = true;
     r.step(Input::Switched { ok: false });
     r.now.mono_us += 61 * crate::model::time::US;
     assert_eq!(finish(&mut r, 100), 1);
@@ -110,7 +109,7 @@ fn a_cleaned_job_whose_end_the_log_lost_uses_no_slot() {
     let mut records = r.log.clone();
     records.push(Record { time: 1, event: Event::JobClean { at: JobRef { job: id, idx: 0 } } });
     r.mbd.reload(Recovered { records, epoch: 2, ..Default::default() });
-    let left = r.mbd.state.counts().host.values().map(|h| h.slots.all()).sum::<u64>();
+    let left = r.mbd.state.counts().hosts().map(|of| of.1.slots.all()).sum::<u64>();
     assert_eq!((left, r.mbd.state.job_count()), (0, 0));
 }
 

@@ -57,9 +57,9 @@ fn a_name_that_stands_for_many_jobs_costs_a_name() {
         assert!(each < one + 100, "{each} bytes for {depend}, {one} for one job");
     }
     // the conditions share what they are about, and are counted once for all
-    assert_eq!(r.mbd.deps.groups.watched_by_name(), (2, N));
+    assert_eq!(r.mbd.deps.watched_by_name(), (2, N));
     let rebuilt = r.restarted();
-    assert_eq!(rebuilt.deps.groups.watched_by_name(), (2, N));
+    assert_eq!(rebuilt.deps.watched_by_name(), (2, N));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_name_stands_for_the_jobs_that_bore_it_when_it_was_said() {
             assert_eq!(r.mbd.deps.value(w), DepValue::True);
             assert_eq!(r.starts_of(w).len(), 1);
             r.step(Input::Tick);
-            assert_eq!(r.mbd.deps.groups.watched_by_name(), (0, 0), "nobody waits any more");
+            assert_eq!(r.mbd.deps.watched_by_name(), (0, 0), "nobody waits any more");
         }
     }
 }
@@ -156,7 +156,7 @@ fn many_conditions_on_many_jobs_are_cheap() {
     }
     let starts = r.starts();
     let waits: Vec<u32> = (0..JOBS).map(|_| r.submit(waiting("done(\"s*\")")).unwrap()).collect();
-    assert_eq!(r.mbd.deps.groups.watched_by_name(), (1, JOBS));
+    assert_eq!(r.mbd.deps.watched_by_name(), (1, JOBS));
     let (last, first) = starts.split_last().unwrap();
     r.ends(first, &done());
     assert!(waits.iter().all(|id| r.mbd.deps.value(*id) == DepValue::False));
@@ -172,7 +172,7 @@ fn names_that_take_too_long_to_look_up_are_refused() {
     for n in 1..most {
         let spec = Arc::new(named(&format!("t{n}")));
         let new = JobNew { job: 10 + n, user: "ann".into(), spec, ..JobNew::default() };
-        r.mbd.state.apply(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
+        r.apply(&Record { time: 1, event: Event::JobNew(Box::new(new)) });
     }
     let refused = |r: &mut Rig, depend: &str| r.submit(waiting(depend)).map_err(|r| r.words());
     let words = |depend: &str| {

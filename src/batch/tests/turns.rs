@@ -101,8 +101,8 @@ fn a_held_array_of_a_million_is_one_record() {
     assert_eq!((r.stat(job, 1), r.stat(job, 1_000_000)), ("PSUSP", "PSUSP"));
     let tally = r.mbd.state.job(job).unwrap().tally;
     assert_eq!((tally.psusp, tally.pend), (1_000_000, 0));
-    let state::Body::Array(a) = &r.mbd.state.job(job).unwrap().body else { panic!() };
-    assert!(a.own.is_empty());
+    let a = r.mbd.state.job(job).unwrap().array().unwrap();
+    assert_eq!(a.touched().count(), 0);
     // single ones are let go, held again and killed as any others
     let some = |verb| control(verb, job, vec![(2, 4, 1)]);
     assert_eq!(code_of(r.ask(USER, some(Verb::Resume))), 0);
@@ -112,7 +112,7 @@ fn a_held_array_of_a_million_is_one_record() {
     assert_eq!(code_of(r.ask(USER, control(Verb::Stop, job, vec![(9, 9, 1)]))), 0);
     assert_eq!(code_of(r.ask(USER, control(Verb::Kill, job, vec![(8, 8, 1)]))), 0);
     assert_eq!((r.stat(job, 8), r.stat(job, 9)), ("EXIT", "PSUSP"));
-    let counts = &r.mbd.state.counts().queue[&r.mbd.state.names().queues.find("normal").unwrap()];
+    let counts = r.mbd.state.counts().queue(r.mbd.state.names().find_queue("normal").unwrap());
     assert_eq!(counts.pend_jobs, 1_000_000 - 5);
     let again = r.restarted();
     assert_eq!(again.state.differences(&r.mbd.state, &Default::default()), Vec::<String>::new());
@@ -153,7 +153,7 @@ fn a_whole_array_is_changed_in_short_turns_whatever_became_of_its_elements() {
     let verb = Verb::Move { top: true, position: 1 };
     assert_eq!(code_of(r.bounded("btop", USER, control(verb, job, vec![]))), 0);
     let count = |r: &Rig, queue: &str| {
-        let of = r.mbd.state.counts().queue[&r.mbd.state.names().queues.find(queue).unwrap()];
+        let of = r.mbd.state.counts().queue(r.mbd.state.names().find_queue(queue).unwrap());
         (of.pend_jobs, of.run)
     };
     assert_eq!((count(&r, "high"), count(&r, "normal")), ((u64::from(MANY / 2 - 2), 4), (0, 0)));
@@ -477,13 +477,13 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
     let job = started(&mut r, ALL_STARTED);
     let high = || Verb::Switch { queue: "high".into() };
     let run = |r: &Rig, queue: &str| {
-        let id = r.mbd.state.names().queues.find(queue).unwrap();
+        let id = r.mbd.state.names().find_queue(queue).unwrap();
         let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
         let consumer = Consumer::new(id, user);
         let rules = r.mbd.site.consumer_rules(consumer, "ann").host;
         let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
         let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
-        (r.mbd.state.counts().queue[&id].run, on_host)
+        (r.mbd.state.counts().queue(id).run, on_host)
     };
     let all = u64::from(ALL_STARTED);
     assert_eq!(code_of(r.bounded("bswitch", USER, control(high(), job, vec![]))), 0);
@@ -663,7 +663,7 @@ fn a_name_of_very_many_own_jobs_is_looked_up_in_short_turns() {
         let waits = job_of(r.bounded(depend, USER, submit(waits)));
         assert_eq!(r.mbd.deps.value(waits), first);
     }
-    assert_eq!(r.mbd.deps.groups.watched_by_name(), (1, JOBS as usize));
+    assert_eq!(r.mbd.deps.watched_by_name(), (1, JOBS as usize));
     let last = jobs[jobs.len() - 1];
     r.bounded("bkill", USER, control(Verb::Kill, last, vec![]));
     let all: Vec<u32> = (last + 1..=last + 2).collect();
@@ -671,7 +671,7 @@ fn a_name_of_very_many_own_jobs_is_looked_up_in_short_turns() {
     for id in all {
         r.bounded("bkill", USER, control(Verb::Kill, id, vec![]));
     }
-    assert_eq!(r.mbd.deps.groups.watched_by_name(), (0, 0));
+    assert_eq!(r.mbd.deps.watched_by_name(), (0, 0));
 }
 
 #[test]

@@ -27,7 +27,8 @@ fn a_job_is_sent_its_signal_once_a_closing() {
     let (mbd, now, log) = (Mbatchd::new(c, "h1", found), r.now, r.log.clone());
     let (sent, acct) = (vec![], vec![]);
     let (dialled, said, spooled) = (vec![], vec![], vec![]);
-    let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true };
+    let audits = Default::default();
+    let mut again = Rig { mbd, now, sent, log, acct, dialled, said, spooled, works: true, audits };
     again.step(Input::Start);
     let conn = again.meet(key, AttemptPhase::Running);
     // it is 22:34:10: until eight nothing happens, nor when the windows open

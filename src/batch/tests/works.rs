@@ -255,7 +255,7 @@ fn a_client_that_takes_pieces_gets_them_when_it_has_read() {
 fn a_reason_is_not_written_without_end() {
     let mut r = Rig::of(large());
     let job = array(&mut r, 2000);
-    r.mbd.works.log_bytes = Some(4 << 20);
+    r.mbd.works.set_log_most(4 << 20);
     let c = Control { reason: "x".repeat(4000), ..Control::of(Verb::Stop, ids(&[(job, 0, 0)])) };
     match r.ask(USER, ClientMsg::Control(Box::new(c))) {
         Some(Msg::Refused(r)) => {
@@ -281,7 +281,7 @@ fn bytes_of_records_are_counted_as_they_are_written() {
         let queue = "high".to_string();
         for verb in [Verb::Stop, Verb::Resume, Verb::Switch { queue }, Verb::Kill] {
             let (from, acct, most) = (r.log.len(), r.acct.len(), u64::MAX);
-            r.mbd.works.log_bytes = Some(most);
+            r.mbd.works.set_log_most(most);
             let c = Control { reason: long(reason), ..Control::of(verb, ids(&[(job, 1, 300)])) };
             let mut out = Vec::new();
             let msg = Msg::Client(ClientMsg::Control(Box::new(c.clone())));
@@ -423,10 +423,10 @@ fn the_space_of_a_user_in_the_spool_has_a_bound() {
     let c = Control { bulk: true, ..Control::of(Verb::Kill, ids(&[(jobs[2], 0, 0)])) };
     r.ask(USER, ClientMsg::Control(Box::new(c)));
     assert!(r.mbd.state.job(jobs[2]).is_none() && ask(&mut r, mb).is_err());
-    let kept = r.mbd.state.space().of(r.mbd.state.names().users.find("ann").unwrap());
+    let kept = r.mbd.state.space().of(r.mbd.state.names().find_user("ann").unwrap());
     assert!(kept.gone >= mb as u64 && kept.jobs == 2, "{kept:?}");
     let again = r.after_restart();
-    let user = again.mbd.state.names().users.find("ann").unwrap();
+    let user = again.mbd.state.names().find_user("ann").unwrap();
     assert_eq!(again.mbd.state.space().of(user), kept);
     r.mbd.state.apply(&Record { time: 1, event: Event::LogSwitch { last_job: 9 } });
     ask(&mut r, mb).unwrap();
@@ -439,7 +439,7 @@ fn a_job_that_was_changed_leaves_nothing_counted() {
     c.batch.params.clean_period = 10;
     let mut r = Rig::of(c);
     let user =
-        |r: &Rig| r.mbd.state.names().users.find("ann").map(|u| r.mbd.state.space().of(u)).unwrap();
+        |r: &Rig| r.mbd.state.names().find_user("ann").map(|u| r.mbd.state.space().of(u)).unwrap();
     let begin_time = r.now.secs() + 9999;
     let s = Submit {
         spec: JobSpec { name: "a[1-5]".into(), begin_time, ..spec("x") },

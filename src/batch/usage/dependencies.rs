@@ -4,7 +4,7 @@
 //! elements that changed.
 
 use crate::batch::state::named::{MAX_WAIT_NAMED, NAMED_LISTED};
-use crate::batch::state::{Body, Job, State};
+use crate::batch::state::{Job, State};
 use crate::batch::usage::group_watch::{GroupWatch, JobFacts};
 use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
 use crate::model::JobRef;
@@ -20,7 +20,7 @@ pub struct Deps {
     /// Named job -> jobs whose condition names it.
     waiters: IdMap<u32, BTreeSet<u32>>,
     /// The conditions on all jobs of a name, by the group of these jobs.
-    pub(crate) groups: GroupWatch,
+    groups: GroupWatch,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
     values: IdMap<u32, DepValue>,
     /// The elements, for conditions with `[*]`.
@@ -272,7 +272,7 @@ impl Resolver for Finder<'_> {
     }
 
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
-        let Some(user) = self.state.names().users.find(self.user) else { return Vec::new() };
+        let Some(user) = self.state.names().find_user(self.user) else { return Vec::new() };
         let found = match self.last {
             true => self.state.last_named(user, name, prefix).into_iter().collect(),
             // one more says that there are too many
@@ -283,7 +283,7 @@ impl Resolver for Finder<'_> {
 
     fn kept(&self, name: &str, prefix: bool) -> bool {
         let many = |user| self.state.job_names().more_than(user, name, prefix, NAMED_LISTED);
-        self.recorded && !self.last && self.state.names().users.find(self.user).is_some_and(many)
+        self.recorded && !self.last && self.state.names().find_user(self.user).is_some_and(many)
     }
 
     fn most(&self) -> usize {
@@ -367,10 +367,7 @@ impl Deps {
         let from = from.min(total);
         let to = from.saturating_add(SWEPT_AT_ONCE).min(total);
         for place in from..to {
-            let idx = match &job.body {
-                Body::Array(a) => a.index(place),
-                Body::Single(_) => 0,
-            };
+            let idx = job.array().map_or(0, |array| array.index(place));
             look_at_element(&self.facts(state), job, dep, idx, &mut each);
         }
         let pend = job.tally.pend;
@@ -490,6 +487,17 @@ impl Deps {
     }
 
     /// One unit of looking at the jobs that a name stands for.
+    /// Have names to be looked up still?
+    pub(crate) fn groups_left(&self) -> bool {
+        self.groups.left()
+    }
+
+    /// How many names are watched, and by how many jobs.
+    #[cfg(test)]
+    pub(crate) fn watched_by_name(&self) -> (usize, usize) {
+        self.groups.watched_by_name()
+    }
+
     pub(crate) fn groups_unit(&mut self, state: &State) {
         for id in self.groups.go_on(state) {
             self.todo.entry(id).or_default().insert(0);

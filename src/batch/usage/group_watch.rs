@@ -3,7 +3,7 @@
 //! neither the number of the jobs nor that of the conditions is gone through for a change. Soft
 //! state.
 
-use crate::batch::state::{Body, Elem, ElemState, ElementView, State};
+use crate::batch::state::{Elem, ElemState, ElementView, State};
 use crate::lang::depend::{
     DepCounts, DepFacts, DepState, Func, Group, JobLookup, PostState, Resolved, Truth, of_job,
 };
@@ -194,14 +194,11 @@ impl JobLookup for JobFacts<'_> {
     }
 
     fn exit_codes(&self, id: u64, f: &mut dyn FnMut(Option<i32>, u32)) {
-        match self.state.job(id as u32).map(|j| &j.body) {
-            Some(Body::Single(e)) => {
-                if let DepState::Exit(code) = facts_of(e).state {
-                    f(code, 1);
-                }
-            }
-            Some(Body::Array(a)) => a.exits.iter().for_each(|(code, n)| f(*code, *n)),
-            None => {}
+        let Some(job) = self.state.job(id as u32) else { return };
+        if let Some(array) = job.array() {
+            array.exits().for_each(|(code, n)| f(code, n));
+        } else if let Some(DepState::Exit(code)) = job.elem(0).map(|e| facts_of(e).state) {
+            f(code, 1);
         }
     }
 

@@ -116,14 +116,14 @@ impl LimitsLedger {
     pub(crate) fn recount(&mut self, state: &State, site: &Site) {
         let (cells, recounts) = (vec![0; site.rules.cells()], self.recounts + 1);
         let mut all = LimitsLedger { cells, recounts, ..LimitsLedger::default() };
-        for (host, here) in &state.counts().host {
+        for (host, here) in state.counts().hosts() {
             for at in &here.jobs {
                 let Some(job) = state.job(at.job) else { continue };
                 let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) else {
                     continue;
                 };
                 // once, whatever number of hosts it has
-                if run.hosts.first().is_some_and(|first| first.0 == *host) {
+                if run.hosts.first().is_some_and(|first| first.0 == host) {
                     let consumer = Consumer::new(job.queue_at(at.idx), job.user);
                     all.add_element((state, site), consumer, &run.hosts, true);
                 }

@@ -108,9 +108,8 @@ impl Reserve {
             Some((names.id(&resource)?, hosts))
         };
         let instances = instances(&site.conf.base).filter_map(instance).collect();
-        let mut all = Reserve::new(state.names().hosts.len(), instances, now);
-        let started = state.counts().host.values().flat_map(|h| h.jobs.iter());
-        started.for_each(|at| all.refresh(state, site, *at));
+        let mut all = Reserve::new(state.names().host_count(), instances, now);
+        state.counts().started().for_each(|at| all.refresh(state, site, at));
         all
     }
 

@@ -19,7 +19,7 @@ fn limited() -> (Site, Names) {
 }
 
 fn rules_of(site: &Site, names: &mut Names, queue: &str, user: &str) -> ConsumerRules {
-    let consumer = Consumer::new(names.queues.find(queue).unwrap(), names.users.id(user));
+    let consumer = Consumer::new(names.find_queue(queue).unwrap(), names.user_id(user));
     site.consumer_rules(consumer, user)
 }
 
@@ -31,7 +31,7 @@ fn told(rule: &Rule) -> (&'static str, Amount, PendReason) {
 #[test]
 fn limits_of_a_queue_become_rules_at_its_section() {
     let (site, mut names) = limited();
-    let queue = names.queues.find("normal").unwrap();
+    let queue = names.find_queue("normal").unwrap();
     let whole = site.queue(queue).unwrap().limits.iter().map(|c| c.rule);
     let ann = rules_of(&site, &mut names, "normal", "ann");
     let all: Vec<&Rule> = whole
@@ -55,7 +55,7 @@ fn limits_of_a_queue_become_rules_at_its_section() {
     assert_eq!(places[0], ("lsb.queues".into(), of_queue));
     assert_eq!([&places[2], &places[5]], [&("lsb.users".into(), 7); 2]);
     // a queue without limits has none
-    assert!(site.rules.of_queue(names.queues.find("free").unwrap()).is_empty());
+    assert!(site.rules.of_queue(names.find_queue("free").unwrap()).is_empty());
     let free = rules_of(&site, &mut names, "free", "ann");
     assert_eq!((free.user.len(), free.host.len()), (1, 1));
 }
@@ -63,7 +63,7 @@ fn limits_of_a_queue_become_rules_at_its_section() {
 #[test]
 fn row_of_lsb_hosts_is_one_rule_about_each_host_that_it_applies_to() {
     let (site, names) = limited();
-    let host = |name: &str| names.hosts.find(name).unwrap();
+    let host = |name: &str| names.find_host(name).unwrap();
     let on = |name: &str| -> Vec<_> {
         site.rules.on_host(host(name)).iter().map(|own| told(site.rules.get(own.rule))).collect()
     };
@@ -89,7 +89,7 @@ fn user_is_limited_by_the_own_row_else_that_of_a_group_else_default() {
         let rules = rules_of(&site, &mut names, "free", user);
         let [counter] = rules.user[..] else { panic!("{user}: {rules:?}") };
         assert_eq!(site.rules.get(counter.rule).amount, Amount::Fixed(amount), "{user}");
-        assert_eq!(counter.member.user, names.users.find(user).unwrap());
+        assert_eq!(counter.member.user, names.find_user(user).unwrap());
     }
 }
 

@@ -213,7 +213,7 @@ impl Cluster {
 
     /// How often a started job was looked at because of the load of its host.
     pub fn looks_for_load(&self) -> usize {
-        self.machine.load_checks.looks.get()
+        self.machine.load_checks.looks().0
     }
 
     /// Requirements that the scheduler has compiled.
@@ -223,7 +223,7 @@ impl Cluster {
 
     /// How often a host was looked at for jobs that its load suspends or lets go on.
     pub fn hosts_looked_at_for_load(&self) -> usize {
-        self.machine.load_checks.host_looks
+        self.machine.load_checks.looks().1
     }
 
     /// LIM reports these values of a host, and of no other, such as `mem=100 r1m=2 tok=5`; further

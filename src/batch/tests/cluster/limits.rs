@@ -23,7 +23,7 @@ impl Cluster {
     /// Has other limits than the files give. Nothing is started yet.
     pub fn use_rules(&mut self, rules: Rules) {
         let site = Rc::get_mut(&mut self.machine.site).unwrap();
-        site.use_rules(rules);
+        site.replace_rules(rules);
         self.machine.limits.recount(&self.machine.state, site);
     }
 

@@ -33,8 +33,7 @@ impl LimitsLedger {
     pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
         let mut counted: BTreeMap<Counter, u64> = BTreeMap::new();
         let mut rows: IdMap<UserId, Option<usize>> = IdMap::default();
-        let on_hosts = state.counts().host.values();
-        let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        let started: BTreeSet<JobRef> = state.counts().started().collect();
         for at in started {
             let Some(job) = state.job(at.job) else { continue };
             let user = state.names().user(job.user);

@@ -57,7 +57,7 @@ fn switched(options: &str, which: impl Fn(JobRef) -> JobRef, left: u64) {
     assert_eq!(c.control("ann", switch, which(job)), [0]);
     let (ledger, state, site) = c.limits();
     let of_queue = |name: &str| {
-        let queue = state.names().queues.find(name).unwrap();
+        let queue = state.names().find_queue(name).unwrap();
         ledger.used(site.queue(queue).unwrap().limits[0])
     };
     assert_eq!((of_queue("normal"), of_queue("other")), (left, count - left), "{options}");

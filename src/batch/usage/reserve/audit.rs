@@ -36,8 +36,7 @@ impl Audit<'_> {
         let mut sums = Sums::new();
         let shared: Vec<_> =
             crate::batch::usage::reserve::instances(&self.site.conf.base).collect();
-        let on_hosts = self.state.counts().host.values();
-        let started: BTreeSet<JobRef> = on_hosts.flat_map(|h| h.jobs.iter().copied()).collect();
+        let started: BTreeSet<JobRef> = self.state.counts().started().collect();
         let mut terms: HashMap<&str, Vec<RusageTerm>> = HashMap::new();
         for at in started {
             let job = self.state.job(at.job);

@@ -1,0 +1,42 @@
+//! The audits that tests run between steps: what is derived from the state is counted anew, and
+//! compared. One audit looks at every job and every started element, so that in a large cluster it
+//! is run once in several steps: its cost for a step has a bound whatever the number of jobs. A
+//! wrong counter stays wrong, and the audit at the end of a test finds it.
+
+use crate::batch::Mbatchd;
+
+/// Jobs and elements of a cluster that is audited after each step. One of n times as many is
+/// audited after each n-th.
+const FOR_A_STEP: usize = 64;
+
+/// The steps since the last audit.
+#[derive(Default)]
+pub(super) struct Audits {
+    owed: usize,
+}
+
+impl Audits {
+    /// A step may have changed what is derived.
+    pub(super) fn after_step(&mut self, machine: &Mbatchd) {
+        self.owed += 1;
+        let elements: usize = machine.state.counts().hosts().map(|(_, on)| on.jobs.len()).sum();
+        if self.owed * FOR_A_STEP >= elements + machine.state.job_count() {
+            self.run(machine);
+        }
+    }
+
+    /// The end of a test: what no audit has looked at yet.
+    pub(super) fn at_end(&mut self, machine: &Mbatchd) {
+        // the panic of a test that fails is the one to be read
+        if self.owed > 0 && !std::thread::panicking() {
+            self.run(machine);
+        }
+    }
+
+    fn run(&mut self, machine: &Mbatchd) {
+        self.owed = 0;
+        assert_eq!(machine.reserve_audit(), Ok(()), "the reservations are not current");
+        assert_eq!(machine.limits_audit(), Ok(()));
+        assert_eq!(machine.readiness_audit(), Ok(()));
+    }
+}

@@ -13,6 +13,7 @@
 
 use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::launcher_journal::{self, JournalFile};
+use super::task_control::{NewGroup, TaskControl};
 use super::ports::{self, KeptPorts};
 use super::{boot::Boot, boot_error::BootError, guard, handover};
 use crate::exec::launcher::{Launcher, LauncherConf};
@@ -20,13 +21,15 @@ use crate::exec::launcher_state::Saved;
 use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
 use crate::net::sock::{self, send_fds};
-use crate::proto::launch::{OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskStep};
+use crate::proto::launch::{
+    OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskIdentity, TaskStep,
+};
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
 use crate::sys::files::{private, unlinked};
 use crate::sys::procs::Proc;
 use crate::sys::raw::{self, Reaped, SignalFd};
-use crate::sys::{session, words};
+use crate::sys::words;
 use mio::net::UnixListener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -97,7 +100,7 @@ struct LauncherRuntime {
     /// The way to the process of which starters are copies.
     zygote: Option<StdUnixStream>,
     /// The requests, in the order of their answers; empty between turns.
-    asked: Vec<(TaskId, StdUnixStream)>,
+    asked: Vec<(TaskId, StdUnixStream, Option<NewGroup>)>,
     conns: BTreeMap<ConnId, LocalConn>,
     ports: KeptPorts,
     next: ConnId,
@@ -106,8 +109,7 @@ struct LauncherRuntime {
     deaf_until: Option<u64>,
     setups: BTreeMap<TaskId, Pending>,
     inputs: VecDeque<Input>,
-    /// Every process, looked at once a turn at most.
-    scan: Option<Vec<session::Seen>>,
+    tasks: TaskControl,
     exit: Option<i32>,
 }
 
@@ -157,6 +159,7 @@ fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
         daemons,
         peers: admin.map(|a| a.uid).into_iter().collect(),
         root_jobs: sudoers.is_some_and(|s| s.root_user()),
+        end_left_processes: boot.conf.lsf.yes_or("LSF_PROCESS_TRACKING", true),
         users,
         hang: boot.conf.lsf.mbd_hang_secs() * US,
     })
@@ -182,6 +185,7 @@ impl LauncherRuntime {
         let path = rundir.join("launcher.journal");
         let journal = || launcher_journal::read(&path);
         let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());
+        let replaced = std::env::var_os(STATE_FD).is_some();
         let (machine, lock, listener) = match handed_over() {
             Some(h) => {
                 log::info!("replaced by {}", exe.display());
@@ -211,6 +215,8 @@ impl LauncherRuntime {
             }
         };
         ports.take_masters(&boot);
+        let known: Vec<TaskIdentity> = machine.tasks().collect();
+        let tasks = TaskControl::new(&rundir, conf.end_left_processes, &known, replaced);
         Ok(LauncherRuntime {
             machine,
             boot,
@@ -229,7 +235,7 @@ impl LauncherRuntime {
             deaf_until: None,
             setups,
             inputs: VecDeque::from([Input::Start]),
-            scan: None,
+            tasks,
             exit: None,
         })
     }
@@ -241,6 +247,7 @@ impl LauncherRuntime {
             self.step_all();
             self.flush();
             if let Some(code) = self.exit {
+                self.tasks.remove_groups();
                 return Ok(code);
             }
             if self.inputs.is_empty() {
@@ -251,7 +258,6 @@ impl LauncherRuntime {
 
     /// Steps the machine until it has nothing more to take.
     fn step_all(&mut self) {
-        self.scan = None;
         let now = crate::sys::now();
         if self.machine.deadline().is_some_and(|at| at <= now.mono_us) {
             self.inputs.push_back(Input::Tick);
@@ -268,6 +274,7 @@ impl LauncherRuntime {
                 self.effect(effect);
             }
         }
+        self.send_signals();
         // what is told to nobody waits
         let _ = self.journal.write();
     }
@@ -332,7 +339,7 @@ impl LauncherRuntime {
 
     /// Takes every ended child; what its starter had to say comes first.
     fn reap(&mut self) {
-        while let Ok(Some(Reaped { pid, status, usage })) = raw::wait4(-1, false) {
+        while let Ok(Some(Reaped { pid, status, mut usage })) = raw::wait4(-1, false) {
             let pending = self.setups.iter().find(|(_, p)| p.pid == pid).map(|(id, _)| *id);
             if let Some(id) = pending {
                 self.read_setup(id, true);
@@ -340,8 +347,14 @@ impl LauncherRuntime {
             if let Err(e) = self.ports.ended(pid) {
                 log::warn!("the port of pid {pid}: {}", words(&e));
             }
+            self.tasks.ended(pid, &mut usage);
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
+    }
+
+    fn send_signals(&mut self) {
+        let machine = &self.machine;
+        self.tasks.send_signals(|| machine.tasks().collect());
     }
 
     // ---- connections ----
@@ -445,11 +458,18 @@ impl LauncherRuntime {
                 };
                 self.inputs.push_front(Input::Os(input));
             }
-            OsEffect::Signal { pid, ticks, signal, whole } => {
-                if whole {
-                    let seen = self.scan.get_or_insert_with(session::scan);
-                    session::signal(pid, ticks, signal, seen);
-                } else if let Some(s) = rustix::process::Signal::from_named_raw(signal)
+            OsEffect::SignalTask { task, signal } => {
+                if self.tasks.waits_for_other(signal) {
+                    self.send_signals();
+                }
+                self.tasks.signal(*task, signal);
+            }
+            OsEffect::Release { group } => {
+                self.send_signals();
+                self.tasks.release(group);
+            }
+            OsEffect::Signal { pid, ticks, signal } => {
+                if let Some(s) = rustix::process::Signal::from_named_raw(signal)
                     && let Err(e) = (Proc { pid, ticks }).signal(s)
                 {
                     log::warn!("signal {signal} to {pid}: {}", words(&e));
@@ -480,51 +500,72 @@ impl LauncherRuntime {
         file.seek(SeekFrom::Start(0))?;
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let ask = |zygote: &StdUnixStream| send_fds(zygote, b"s", &[theirs.as_fd(), file.as_fd()]);
+        let group = self.tasks.group_for(id);
+        if let Err(e) = self.ask_zygote(&theirs, &file, group.as_ref()) {
+            self.tasks.not_started(group);
+            return Err(e);
+        }
+        self.asked.push((id, ours, group));
+        Ok(())
+    }
+
+    fn ask_zygote(
+        &mut self,
+        link: &StdUnixStream,
+        plan: &File,
+        group: Option<&NewGroup>,
+    ) -> io::Result<()> {
+        let mut fds = vec![link.as_fd(), plan.as_fd()];
+        fds.extend(group.and_then(|new| new.dir.as_ref()).map(AsFd::as_fd));
+        let ask = |zygote: &StdUnixStream| send_fds(zygote, b"s", &fds);
         // the zygote may have been killed since the last time
         if self.zygote.as_ref().is_none_or(|zygote| ask(zygote).is_err()) {
             self.settle();
             let zygote = self.new_zygote()?;
             ask(self.zygote.insert(zygote))?;
         }
-        self.asked.push((id, ours));
         Ok(())
     }
 
     /// Waits for all that the zygote was asked for; what is told of it comes before all else. A
     /// zygote that fails is given up: a starter that it made and did not tell of never goes on.
     fn settle(&mut self) {
-        for (n, (id, sock)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
-            let mut answer = [0u8; 4];
+        for (n, (id, sock, group)) in std::mem::take(&mut self.asked).into_iter().enumerate() {
+            // the number of the process, or the error; whether it is in the group
+            let mut answer = [[0u8; 4]; 2];
             let gone = || io::Error::from(ErrorKind::BrokenPipe);
             let read = self.zygote.as_ref().ok_or_else(gone);
-            let read = read.and_then(|mut zygote| zygote.read_exact(&mut answer));
+            let read = read.and_then(|mut zygote| zygote.read_exact(answer.as_flattened_mut()));
             let read = read.inspect_err(|_| self.zygote = None);
-            let error = match (read, i32::from_ne_bytes(answer)) {
+            let [pid, inside] = answer.map(i32::from_ne_bytes);
+            let error = match (read, pid) {
                 (Ok(()), pid) if pid > 0 => {
                     let Proc { pid, ticks } = Proc::child(pid as u32);
                     let hold = if id.step == TaskStep::Job { SETUP_HOLD } else { 0 };
                     let due = crate::sys::now().mono_us + hold;
                     let sock = File::from(OwnedFd::from(sock));
                     self.setups.insert(id, Pending { pid, sock, got: Vec::new(), due });
-                    self.inputs.insert(n, Input::Os(OsInput::Spawned { id, pid, ticks }));
+                    let group = self.tasks.started(pid, group, inside != 0);
+                    self.inputs.insert(n, Input::Os(OsInput::Spawned { id, pid, ticks, group }));
                     continue;
                 }
                 (Ok(()), failed) => io::Error::from_raw_os_error(-failed),
                 (Err(e), _) => e,
             };
+            self.tasks.not_started(group);
             self.inputs.insert(n, Input::Os(OsInput::SpawnFailed { id, why: words(&error) }));
         }
     }
 
-    fn new_zygote(&self) -> io::Result<StdUnixStream> {
+    fn new_zygote(&mut self) -> io::Result<StdUnixStream> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_read_timeout(Some(ZYGOTE_WAIT))?;
         let eexec = self.conf.users.get(&Daemon::Eexecd);
         let mut starter = Command::new(SELF);
         starter.arg0("starter").env_clear().stdin(OwnedFd::from(theirs));
         starter.envs(eexec.map(|_| (EEXEC_SOCKET, self.socket_of(Daemon::Eexecd))));
-        starter.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let zygote = starter.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        self.tasks.child_made(zygote.id());
         Ok(ours)
     }
 
@@ -558,6 +599,7 @@ impl LauncherRuntime {
             _ => {}
         }
         let child = command.spawn()?;
+        self.tasks.child_made(child.id());
         self.ports.started(daemon, child.id());
         log::info!("{} is pid {}", daemon.name(), child.id());
         Ok(Proc::child(child.id()))

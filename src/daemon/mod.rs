@@ -35,3 +35,4 @@ pub mod starter;
 pub mod step;
 pub mod supervise;
 pub mod task;
+mod task_control;

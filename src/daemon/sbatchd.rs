@@ -9,12 +9,13 @@ use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
 use crate::lim::election::Election;
 use crate::proto::launch::{OsEffect, OsInput};
 use crate::proto::{Daemon, Effect, Input};
-use crate::sys::session;
+use crate::sys::process_table::see;
+use crate::sys::task_processes::TaskTracker;
 
 /// Runs this host's sbatchd until it is told to end; jobs go on without it.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let machine = Sbatchd::new(conf(&boot));
-    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks).map_err(|e| BootError(e.to_string()))
+    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks::new()).map_err(|e| BootError(e.to_string()))
 }
 
 fn conf(boot: &Boot) -> SbatchdConf {
@@ -44,15 +45,25 @@ fn conf(boot: &Boot) -> SbatchdConf {
 }
 
 /// Looks at the processes of jobs.
-struct Looks;
+struct Looks {
+    tracker: TaskTracker,
+}
+
+impl Looks {
+    fn new() -> Self {
+        // its parent is the launcher, to which orphans of jobs come
+        let parent = see(std::process::id()).map_or(0, |me| me.parent);
+        Looks { tracker: TaskTracker::new(parent) }
+    }
+}
 
 impl DaemonDriver for Looks {
     type M = Sbatchd;
 
     fn effect(&mut self, _: &mut Sbatchd, effect: Effect, shell: &mut ShellControl) {
         match effect {
-            Effect::Os(OsEffect::Sample { sids }) => {
-                shell.input(Input::Os(OsInput::Sampled(session::sample(&sids))));
+            Effect::Os(OsEffect::Sample { tasks }) => {
+                shell.input(Input::Os(OsInput::Sampled(self.tracker.sample(&tasks))));
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }

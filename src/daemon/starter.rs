@@ -25,6 +25,7 @@ use rustix::fs::Mode;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -51,8 +52,9 @@ pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     }
 }
 
-/// The zygote: makes a starter of each link and plan that come from the launcher, and answers with
-/// its pid; ends with the launcher. Returns in a starter too, where there is no job to become.
+/// The zygote: makes a starter of each link and plan that come from the launcher, in the control
+/// group that may come with them, and answers with its pid and whether it is in that group; ends
+/// with the launcher. Returns in a starter too, where there is no job to become.
 pub fn serve() -> i32 {
     zygote().unwrap_or(EXIT_SETUP)
 }
@@ -62,15 +64,17 @@ fn zygote() -> io::Result<i32> {
     begin()?;
     loop {
         let fds = recv_fds(stdin(), &mut [0u8])?.1;
-        let [link, plan] = fds.as_slice() else { return Ok(EXIT_SETUP) };
-        let made = raw::fork_beside();
+        let [link, plan, group @ ..] = fds.as_slice() else { return Ok(EXIT_SETUP) };
+        let inside = group.first().and_then(|group| raw::fork_beside_in(group.as_fd()).ok());
+        let made = inside.map_or_else(raw::fork_beside, Ok);
         if matches!(made, Ok(0)) {
             dup2_stdin(link).and(dup2_stdout(plan))?;
             drop(fds);
             return Ok(run());
         }
         let pid = made.map_or_else(|e| -e.raw_os_error().unwrap_or(libc::EIO), |pid| pid as i32);
-        rustix::io::write(stdin(), &pid.to_ne_bytes())?;
+        let answer = [pid, i32::from(inside.is_some())].map(i32::to_ne_bytes);
+        rustix::io::write(stdin(), answer.as_flattened())?;
     }
 }
 

@@ -6,7 +6,9 @@ use crate::model::further::{SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage};
 use crate::model::reason::term;
 use crate::model::{Now, time::US};
-use crate::proto::launch::{Plan, Ready, SessionProcesses, Setup, TaskInfo};
+use crate::proto::launch::{
+    Plan, Ready, Setup, TaskGroup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
+};
 use crate::proto::sbd::{AttemptPhase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +121,9 @@ pub struct Attempt {
     pub accepted: i64,
     pub started: i64,
     pub pid: u32,
+    /// Start of that process in clock ticks since boot, and the control group of the job.
+    pub ticks: u64,
+    pub group: Option<Box<TaskGroup>>,
     pub ready: Ready,
     /// Set once over.
     pub outcome: Option<(AttemptPhase, i64)>,
@@ -167,6 +172,8 @@ impl Attempt {
             accepted: now.secs(),
             started: 0,
             pid: 0,
+            ticks: 0,
+            group: None,
             ready: Ready::default(),
             outcome: None,
             after: String::new(),
@@ -191,6 +198,13 @@ impl Attempt {
             mem_sum: 0,
             looked: None,
         }
+    }
+
+    /// The attributes by which the processes of the job are found.
+    pub fn identity(&self) -> TaskIdentity {
+        let id = TaskId { key: self.note.order.key, step: TaskStep::Job };
+        let (uid, group) = (self.note.order.uid, self.group.clone());
+        TaskIdentity { id, uid, pid: self.pid, ticks: self.ticks, group }
     }
 
     /// The attempt is neither over nor about to be.
@@ -317,7 +331,7 @@ impl Attempt {
     }
 
     /// Takes a look at its processes; says which limit they are over.
-    pub fn sampled(&mut self, now: Now, s: &SessionProcesses) -> Option<Cause> {
+    pub fn sampled(&mut self, now: Now, s: &TaskProcesses) -> Option<Cause> {
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
         let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);

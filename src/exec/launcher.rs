@@ -13,8 +13,8 @@ use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskId, TaskInfo,
-    TaskStep,
+    self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskGroup, TaskId,
+    TaskIdentity, TaskInfo, TaskStep,
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
 use std::collections::BTreeMap;
@@ -52,6 +52,8 @@ pub struct LauncherConf {
     pub root_jobs: bool,
     /// Whom lsf.sudoers has daemons run as, where that is not the administrator.
     pub users: BTreeMap<Daemon, String>,
+    /// The processes that a job leaves behind are killed at its end.
+    pub end_left_processes: bool,
     /// MBD_HANG_TIME, microseconds; 0: a daemon that hangs is left alone.
     pub hang: u64,
 }
@@ -195,7 +197,7 @@ impl Launcher {
             return send(out, conn, LaunchMsg::Refused { id, why });
         }
         let (uid, started) = (plan.uid, now.secs());
-        let info = TaskInfo { id, uid, pid: 0, started, setup: None, ended: None, note };
+        let info = TaskInfo { id, uid, started, note, ..TaskInfo::new(id) };
         self.state.tasks.insert(id, OwnTask { info, ticks: 0, child: true, forget: false });
         out.push(Effect::Os(OsEffect::Spawn { id, plan }));
     }
@@ -239,7 +241,7 @@ impl Launcher {
             && t.info.pid != 0
             && (1..=64).contains(&signal)
         {
-            out.push(kill(t.info.pid, t.ticks, signal, true));
+            out.push(signal_task(t, signal));
         }
     }
 
@@ -259,7 +261,7 @@ impl Launcher {
             match self.state.tasks.get_mut(&id) {
                 Some(t) if t.info.ended.is_none() => t.forget = true,
                 Some(_) => {
-                    self.state.tasks.remove(&id);
+                    self.remove(id, out);
                     known = true;
                 }
                 None => {}
@@ -294,7 +296,7 @@ impl Launcher {
         sup.at = None;
         if sup.pid != 0 && sup.kill_at.is_none() {
             sup.kill_at = Some(now.mono_us + STOP_GRACE);
-            out.push(kill(sup.pid, sup.ticks, SIGTERM, false));
+            out.push(kill(sup.pid, sup.ticks, SIGTERM));
         }
     }
 
@@ -348,7 +350,7 @@ impl Launcher {
                     sup.pid
                 );
                 say(out, log::Level::Error, text);
-                out.push(kill(sup.pid, sup.ticks, SIGKILL, false));
+                out.push(kill(sup.pid, sup.ticks, SIGKILL));
             }
         }
     }
@@ -357,7 +359,9 @@ impl Launcher {
 
     fn os(&mut self, now: Now, input: OsInput, out: &mut Vec<Effect>) {
         match input {
-            OsInput::Spawned { id, pid, ticks } => self.spawned(id, pid, ticks, out),
+            OsInput::Spawned { id, pid, ticks, group } => {
+                self.spawned(id, (pid, ticks), group, out);
+            }
             OsInput::SpawnFailed { id, why } => {
                 self.state.tasks.remove(&id);
                 say(out, log::Level::Error, format!("{id} could not be started: {why}"));
@@ -378,12 +382,19 @@ impl Launcher {
         }
     }
 
-    fn spawned(&mut self, id: TaskId, pid: u32, ticks: u64, out: &mut Vec<Effect>) {
+    fn spawned(
+        &mut self,
+        id: TaskId,
+        (pid, ticks): (u32, u64),
+        group: Option<Box<TaskGroup>>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(t) = self.state.tasks.get_mut(&id) else { return };
-        (t.info.pid, t.ticks) = (pid, ticks);
+        (t.info.pid, t.info.ticks, t.ticks) = (pid, ticks, ticks);
+        t.info.group.clone_from(&group);
         self.children.insert(pid, id);
         let (uid, started, note) = (t.info.uid, t.info.started, t.info.note.clone());
-        self.journal(Journal::Task { id, uid, pid, ticks, started, note }, out);
+        self.journal(Journal::Task { id, uid, pid, ticks, started, note, group }, out);
         out.push(Effect::Os(OsEffect::Go { id }));
     }
 
@@ -421,11 +432,25 @@ impl Launcher {
         }
     }
 
+    fn remove(&mut self, id: TaskId, out: &mut Vec<Effect>) {
+        let group = self.state.tasks.remove(&id).and_then(|t| t.info.group);
+        out.extend(group.map(|group| Effect::Os(OsEffect::Release { group })));
+    }
+
+    /// The processes that run for tasks, as far as they are known.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskIdentity> {
+        self.state.tasks.values().filter(|t| t.info.pid != 0).map(OwnTask::identity)
+    }
+
     fn end(&mut self, now: Now, id: TaskId, ended: TaskEnd, out: &mut Vec<Effect>) {
         let Some(t) = self.state.tasks.get_mut(&id) else { return };
         t.info.ended = Some(ended);
+        let left = id.step == TaskStep::Job && self.conf.end_left_processes && t.ticks != 0;
+        if left {
+            out.push(signal_task(t, SIGKILL));
+        }
         if t.forget {
-            self.state.tasks.remove(&id);
+            self.remove(id, out);
             self.journal(Journal::Forget { key: id.key }, out);
         } else {
             self.journal(Journal::End { id, ended }, out);
@@ -440,7 +465,7 @@ impl Launcher {
         if jobs && !matches!(self.down, Some(Down::Jobs(_))) {
             self.down = Some(Down::Jobs(now.mono_us + DOWN_GRACE));
             for t in self.state.tasks.values().filter(|t| t.alive()) {
-                out.push(kill(t.info.pid, t.ticks, SIGKILL, true));
+                out.push(signal_task(t, SIGKILL));
             }
         } else if self.down.is_none() {
             self.down = Some(Down::Daemons);
@@ -486,7 +511,7 @@ impl Launcher {
             }
             if sup.kill_at.is_some_and(|at| at <= now.mono_us) {
                 sup.kill_at = Some(now.mono_us + STOP_GRACE);
-                out.push(kill(sup.pid, sup.ticks, SIGKILL, false));
+                out.push(kill(sup.pid, sup.ticks, SIGKILL));
             }
         }
         self.end_hung(now, out);
@@ -603,13 +628,18 @@ fn unknown(now: Now, restarted: bool) -> TaskEnd {
 
 /// A task as told to others: without its note.
 fn told(info: &TaskInfo) -> LaunchMsg {
-    let TaskInfo { id, uid, pid, started, ref setup, ended, .. } = *info;
-    let (setup, note) = (setup.clone(), String::new());
-    LaunchMsg::Task(Box::new(TaskInfo { id, uid, pid, started, setup, ended, note }))
+    let TaskInfo { id, uid, pid, started, ended, ticks, .. } = *info;
+    let (setup, group, note) = (info.setup.clone(), info.group.clone(), String::new());
+    let told = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
+    LaunchMsg::Task(Box::new(told))
 }
 
-fn kill(pid: u32, ticks: u64, signal: i32, whole: bool) -> Effect {
-    Effect::Os(OsEffect::Signal { pid, ticks, signal, whole })
+fn kill(pid: u32, ticks: u64, signal: i32) -> Effect {
+    Effect::Os(OsEffect::Signal { pid, ticks, signal })
+}
+
+fn signal_task(task: &OwnTask, signal: i32) -> Effect {
+    Effect::Os(OsEffect::SignalTask { task: Box::new(task.identity()), signal })
 }
 
 fn send(out: &mut Vec<Effect>, conn: ConnId, msg: LaunchMsg) {

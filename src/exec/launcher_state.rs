@@ -7,7 +7,7 @@
 use super::life::Life;
 use crate::model::time::US;
 use crate::proto::Daemon;
-use crate::proto::launch::{Journal, TaskId, TaskInfo, TaskStep};
+use crate::proto::launch::{Journal, TaskId, TaskIdentity, TaskInfo, TaskStep};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +30,11 @@ pub(super) struct OwnTask {
 impl OwnTask {
     pub(super) fn alive(&self) -> bool {
         self.info.pid != 0 && self.info.ended.is_none()
+    }
+
+    pub(super) fn identity(&self) -> TaskIdentity {
+        let TaskInfo { id, uid, pid, ref group, .. } = self.info;
+        TaskIdentity { id, uid, pid, ticks: self.ticks, group: group.clone() }
     }
 }
 
@@ -93,7 +98,10 @@ impl LauncherState {
             let daemon = sup.daemon;
             *self.supervised_daemon(daemon) = sup;
         }
-        self.tasks.extend(saved.tasks.into_iter().map(|task| (task.info.id, task)));
+        self.tasks.extend(saved.tasks.into_iter().map(|mut task| {
+            task.info.ticks = task.ticks;
+            (task.info.id, task)
+        }));
         Some(())
     }
 
@@ -128,8 +136,8 @@ impl LauncherState {
             }
         }
         for OwnTask { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
-            let TaskInfo { id, uid, pid, started, setup, ended, note } = info.clone();
-            lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note });
+            let TaskInfo { id, uid, pid, started, setup, ended, note, group, .. } = info.clone();
+            lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note, group });
             lines.extend(setup.map(|setup| Journal::Setup { id, setup }));
             lines.extend(ended.map(|ended| Journal::End { id, ended }));
         }
@@ -166,10 +174,13 @@ impl<'a> Replay<'a> {
             Journal::Boot { boot_id } => self.boot = Some(boot_id),
             // the line is there twice: what was told since stands
             Journal::Task { id, pid, ticks, .. } if !self.tasks.insert((id, pid, ticks)) => {}
-            Journal::Task { id, uid, pid, ticks, started, note } => {
-                let info = TaskInfo { id, uid, pid, started, setup: None, ended: None, note };
+            Journal::Task { id, uid, pid, ticks, started, note, group } => {
                 // a mark until `begin` has the time: the process cannot have survived
                 let ticks = if same_boot { ticks } else { 0 };
+                let group = group.filter(|_| same_boot);
+                let (setup, ended) = (None, None);
+                let info =
+                    TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
                 state.tasks.insert(id, OwnTask { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {

@@ -71,7 +71,7 @@ impl Rig {
         let note = format!("note {n}");
         let out = self.ask(at(1), LaunchMsg::Start { id: job(n), plan: plan(1000), note });
         assert!(matches!(out[..], [Effect::Os(OsEffect::Spawn { .. })]), "{out:?}");
-        let out = self.os(at(1), OsInput::Spawned { id: job(n), pid, ticks: 9 });
+        let out = self.os(at(1), OsInput::Spawned { id: job(n), pid, ticks: 9, group: None });
         let journal = matches!(out[0], Effect::Os(OsEffect::Journal(_)));
         assert!(journal && matches!(out[1], Effect::Os(OsEffect::Go { .. })), "{out:?}");
         self.os(at(1), OsInput::Setup { id: job(n), setup: ready(), ended: false });
@@ -141,7 +141,7 @@ fn one_message_tells_of_a_short_job() {
     r.connect();
     let note = String::new();
     r.ask(at(1), LaunchMsg::Start { id: job(8), plan: plan(1000), note });
-    r.os(at(1), OsInput::Spawned { id: job(8), pid: 501, ticks: 9 });
+    r.os(at(1), OsInput::Spawned { id: job(8), pid: 501, ticks: 9, group: None });
     let setup = OsInput::Setup { id: job(8), setup: ready(), ended: true };
     assert_eq!(told_tasks(&r.os(at(1), setup)), []);
     let exit = OsInput::Exited { pid: 501, status: 0, usage: Usage::default() };
@@ -168,7 +168,7 @@ fn a_daemon_hears_of_its_own_tasks() {
     let mut told = |step: TaskStep, pid: u32| {
         let id = TaskId { step, ..job(pid) };
         r.ask(at(1), LaunchMsg::Start { id, plan: plan(1000), note: String::new() });
-        r.os(at(1), OsInput::Spawned { id, pid, ticks: 9 });
+        r.os(at(1), OsInput::Spawned { id, pid, ticks: 9, group: None });
         let failed = Setup::Failed { at: crate::proto::launch::SetupStage::Input, why: "x".into() };
         let out = r.os(at(1), OsInput::Setup { id, setup: failed, ended: false });
         told_tasks(&out).iter().map(|t| t.0 - SBD).collect::<Vec<_>>()
@@ -225,7 +225,7 @@ fn a_successor_adopts_and_never_guesses() {
     assert!(!out.iter().any(|e| matches!(e, Effect::Os(OsEffect::SpawnDaemon { .. }))));
     s.connect();
     assert!(told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 8 })).is_empty());
-    let ends = told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 9 }));
+    let ends = told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 9, group: None }));
     assert_eq!((ends.len(), ends[0].1.end, ends[0].1.restarted), (1, End::Unknown, false));
     let all = listed(&s.ask(at(11), LaunchMsg::Hello));
     assert_eq!(all[1].note, "changed");
@@ -327,7 +327,7 @@ fn mbatchd_runs_on_request_only() {
     assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true }).is_empty());
     assert!(r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Res, on: true }).is_empty());
     let out = r.ask(at(3), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: false });
-    let term = OsEffect::Signal { pid: 60, ticks: 2, signal: SIGTERM, whole: false };
+    let term = OsEffect::Signal { pid: 60, ticks: 2, signal: SIGTERM };
     assert!(out.iter().any(|e| matches!(e, Effect::Os(o) if *o == term)));
     r.os(at(3), OsInput::Exited { pid: 60, status: 0, usage: Usage::default() });
     r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 61, ticks: 2 });
@@ -345,7 +345,7 @@ fn a_daemon_that_gives_no_sign_of_life_is_killed_and_told_of_when_it_hangs_again
     r.ask(at(0), LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true });
     let mut now = 1;
     let killed = |out: &[Effect], pid: u32| {
-        let kill = OsEffect::Signal { pid, ticks: 2, signal: SIGKILL, whole: false };
+        let kill = OsEffect::Signal { pid, ticks: 2, signal: SIGKILL };
         out.iter().any(|e| matches!(e, Effect::Os(o) if *o == kill))
     };
     let hung = |r: &mut Rig, now| {
@@ -399,7 +399,7 @@ fn daemon_stopped_by_hand_stays_so_until_the_next_orderly_start() {
     }
     let out = r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Sbatchd, on: false });
     let term = |e: &Effect| {
-        matches!(e, Effect::Os(OsEffect::Signal { pid: 11, signal: SIGTERM, whole: false, .. }))
+        matches!(e, Effect::Os(OsEffect::Signal { pid: 11, signal: SIGTERM, .. }))
     };
     assert!(out.iter().any(term), "{out:?}");
     r.os(at(3), OsInput::Exited { pid: 11, status: 0, usage: Usage::default() });
@@ -525,7 +525,7 @@ fn moved(out: &[Effect]) -> (Vec<u32>, Vec<Daemon>) {
     let (mut ended, mut started) = (Vec::new(), Vec::new());
     for e in out {
         match e {
-            Effect::Os(OsEffect::Signal { pid, signal: SIGTERM, whole: false, .. }) => {
+            Effect::Os(OsEffect::Signal { pid, signal: SIGTERM, .. }) => {
                 ended.push(*pid);
             }
             Effect::Os(OsEffect::SpawnDaemon { daemon }) => started.push(*daemon),
@@ -584,7 +584,9 @@ fn down_with_jobs_waits_for_their_ends_then_stops_the_daemons() {
     r.connect();
     r.launch(1, 500);
     let out = r.os(at(2), OsInput::Down { jobs: true });
-    let want = OsEffect::Signal { pid: 500, ticks: 9, signal: SIGKILL, whole: true };
+    let (id, uid, group) = (job(1), 1000, None);
+    let task = Box::new(TaskIdentity { id, uid, pid: 500, ticks: 9, group });
+    let want = OsEffect::SignalTask { task, signal: SIGKILL };
     assert!(matches!(&out[..], [Effect::Os(o)] if *o == want), "{out:?}");
     r.os(at(2), OsInput::Exited { pid: 500, status: 9, usage: Usage::default() });
     let out = r.ask(at(2), LaunchMsg::Forget { key: job(1).key });
@@ -620,7 +622,7 @@ fn a_long_list_of_tasks_is_told_piece_by_piece_as_it_is_read() {
     for n in 1..=40 {
         let note = "n".repeat(100 << 10);
         r.ask(at(1), LaunchMsg::Start { id: job(n), plan: plan(1000), note });
-        r.os(at(1), OsInput::Spawned { id: job(n), pid: 500 + n, ticks: 9 });
+        r.os(at(1), OsInput::Spawned { id: job(n), pid: 500 + n, ticks: 9, group: None });
     }
     let (mut all, mut pieces) = (Vec::new(), 0);
     let mut out = r.ask(at(2), LaunchMsg::Hello);

@@ -4,7 +4,7 @@
 use super::event::SimEvent;
 use super::os::{self, SimTask};
 use super::world::World;
-use crate::proto::launch::{OsEffect, OsInput, SessionProcesses, TaskId, TaskPlan, TaskStep};
+use crate::proto::launch::{OsEffect, OsInput, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep};
 use crate::proto::machine::Input;
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl World {
                     status: code << 8,
                 };
                 os.tasks.insert(pid, task);
-                answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks }));
+                answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks, group: None }));
             }
             OsEffect::Go { id } => self.go(host, id),
             OsEffect::SpawnDaemon { daemon } => {
@@ -47,7 +47,11 @@ impl World {
                 };
                 answers.push_back(Input::Os(input));
             }
-            OsEffect::Signal { pid, ticks, signal, .. } => self.signal(host, pid, ticks, signal),
+            OsEffect::Signal { pid, ticks, signal } => self.signal(host, pid, ticks, signal),
+            OsEffect::SignalTask { task, signal } => {
+                self.signal(host, task.pid, task.ticks, signal);
+            }
+            OsEffect::Release { .. } => {}
             OsEffect::Check { procs } => {
                 for (pid, ticks) in procs {
                     if !self.hosts[host].os.alive(pid, ticks) {
@@ -57,18 +61,19 @@ impl World {
             }
             OsEffect::Journal(line) => self.hosts[host].os.journal.push(*line),
             OsEffect::Rewrite(lines) => self.hosts[host].os.journal = lines,
-            OsEffect::Sample { sids } => {
+            OsEffect::Sample { tasks } => {
                 let os = &self.hosts[host].os;
-                let session = |sid: &u32| {
-                    os.tasks.get(sid).filter(|t| !t.waiting).map(|_| SessionProcesses {
-                        sid: *sid,
+                let processes = |task: &TaskIdentity| {
+                    let pid = task.pid;
+                    os.tasks.get(&pid).filter(|t| !t.waiting).map(|_| TaskProcesses {
+                        pid,
                         usage: os::usage(1000),
-                        pids: vec![*sid],
-                        pgids: vec![*sid],
-                        groups: vec![*sid],
+                        pids: vec![pid],
+                        pgids: vec![pid],
+                        groups: vec![pid],
                     })
                 };
-                let found = sids.iter().filter_map(session).collect();
+                let found = tasks.iter().filter_map(processes).collect();
                 answers.push_back(Input::Os(OsInput::Sampled(found)));
             }
         }

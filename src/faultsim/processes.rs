@@ -30,6 +30,7 @@ impl World {
             peers: vec![500],
             root_jobs: false,
             users: Default::default(),
+            end_left_processes: true,
             hang: 0,
         };
         let journal = self.hosts[host].os.journal.clone();

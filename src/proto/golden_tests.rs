@@ -276,6 +276,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone") }),
         ended: Some(TaskEnd { time: 1_700_000_001, end, usage, restarted: true }),
         note: s("n"),
+        ..TaskInfo::new(TASK)
     };
     vec![
         LaunchMsg::Hello,

@@ -74,7 +74,7 @@ pub enum LaunchMsg {
     Hello,
     /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
     Start { id: TaskId, plan: Box<Plan>, note: String },
-    /// Signal every process of the task's session. No answer.
+    /// Signal every process of the task. No answer.
     Signal { id: TaskId, signal: i32 },
     /// Replace the note of the job step. No answer.
     Note { key: JobKey, note: String },
@@ -117,6 +117,47 @@ pub struct TaskInfo {
     pub ended: Option<TaskEnd>,
     /// The note given by sbatchd; empty but for [`TaskStep::Job`].
     pub note: String,
+    /// Start of the process in clock ticks since boot; 0 not told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ticks: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Box<TaskGroup>>,
+}
+
+impl TaskInfo {
+    /// A task of which nothing is known yet.
+    pub fn new(id: TaskId) -> Self {
+        let (setup, ended, note) = (None, None, String::new());
+        TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
+    }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// The control group that holds all processes of a task, and no others while the task is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskGroup {
+    /// Its directory.
+    pub dir: String,
+    /// CPU time that the group had used before the task, microseconds.
+    #[serde(default)]
+    pub utime_us: u64,
+    #[serde(default)]
+    pub stime_us: u64,
+}
+
+/// The attributes by which the processes of a task are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskIdentity {
+    pub id: TaskId,
+    pub uid: u32,
+    /// Its first process: the leader of its session and process group.
+    pub pid: u32,
+    /// Start of that process in clock ticks since boot.
+    pub ticks: u64,
+    pub group: Option<Box<TaskGroup>>,
 }
 
 /// The first of these tasks, as many as one `Tasks` message holds, and whether there are more.
@@ -459,6 +500,8 @@ pub enum Journal {
         ticks: u64,
         started: i64,
         note: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<Box<TaskGroup>>,
     },
     Setup {
         id: TaskId,
@@ -499,10 +542,13 @@ pub enum OsEffect {
     Go { id: TaskId },
     /// Launcher. Answered by `DaemonUp` or `DaemonFailed`, later by `Exited`.
     SpawnDaemon { daemon: Daemon },
-    /// Launcher. Signal every process of the session that `pid` leads (of just that process,
-    /// where `whole` is false), unless `pid` is by now another process than the one started at
+    /// Launcher. Signal this process, unless `pid` is by now another one than the one started at
     /// `ticks`. No answer.
-    Signal { pid: u32, ticks: u64, signal: i32, whole: bool },
+    Signal { pid: u32, ticks: u64, signal: i32 },
+    /// Launcher. Signal every process of the task, which may have ended. No answer.
+    SignalTask { task: Box<TaskIdentity>, signal: i32 },
+    /// Launcher. The task of this control group is forgotten. No answer.
+    Release { group: Box<TaskGroup> },
     /// Launcher. Answered by `Gone` for each that is no longer alive. These are not our
     /// children.
     Check { procs: Vec<(u32, u64)> },
@@ -512,7 +558,7 @@ pub enum OsEffect {
     /// Launcher. Replace the journal by these lines. No answer.
     Rewrite(Vec<Journal>),
     /// sbatchd. Answered by one `Sampled`.
-    Sample { sids: Vec<u32> },
+    Sample { tasks: Vec<TaskIdentity> },
 }
 
 /// Reports of the operating system.
@@ -523,6 +569,7 @@ pub enum OsInput {
         pid: u32,
         /// Start time of the process in clock ticks since boot: with the pid, its identity.
         ticks: u64,
+        group: Option<Box<TaskGroup>>,
     },
     SpawnFailed {
         id: TaskId,
@@ -558,15 +605,16 @@ pub enum OsInput {
     Down {
         jobs: bool,
     },
-    /// One entry a session asked for that still has processes.
-    Sampled(Vec<SessionProcesses>),
+    /// One entry for each task asked for that still has processes.
+    Sampled(Vec<TaskProcesses>),
 }
 
-/// The processes of one session now.
+/// The processes of one task now.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SessionProcesses {
-    pub sid: u32,
-    /// Sums; CPU time includes what waited-for children used.
+pub struct TaskProcesses {
+    /// The task's first process.
+    pub pid: u32,
+    /// Sums; CPU time includes that of processes that have ended.
     pub usage: Usage,
     pub pids: Vec<u32>,
     pub pgids: Vec<u32>,

@@ -52,7 +52,7 @@ impl Rig {
         let (end, usage) = (End::Status(768), Usage::default());
         let ended = Some(TaskEnd { time: 5, end, usage, restarted: false });
         let (id, note) = (self.res.id(n), String::new());
-        let info = TaskInfo { id, uid: 1001, pid: 9, started: 4, setup, ended, note };
+        let info = TaskInfo { uid: 1001, pid: 9, started: 4, setup, ended, note, ..TaskInfo::new(id) };
         self.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(LaunchMsg::Task(Box::new(info))) })
     }
 }
@@ -204,7 +204,7 @@ fn task_without_its_command_is_hung_up_and_killed() {
     let mut id = r.res.id(5);
     id.key.attempt += 1;
     let (setup, ended, note) = (None, None, String::new());
-    let info = TaskInfo { id, uid: 1001, pid: 9, started: 4, setup, ended, note };
+    let info = TaskInfo { uid: 1001, pid: 9, started: 4, setup, ended, note, ..TaskInfo::new(id) };
     let tasks = LaunchMsg::Tasks { boot_id: "b".into(), tasks: vec![info], more: false };
     let out = r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
     assert_eq!(asked(&out), ["hup", "kill", "forget"]);

@@ -83,6 +83,13 @@ pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
+/// The text of a file of the kernel, of which no more than so many bytes are read.
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(max).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// Opens a file that is ours alone, made if need be.
 pub fn private(path: &Path) -> io::Result<File> {
     let mut how = File::options();

@@ -1,6 +1,7 @@
 //! Operating system calls: raw.rs alone holds unsafe calls; the rest are safe helpers over rustix.
 //! (heap.rs and mem.rs are what the static file has in place of the C library's.)
 
+pub mod cgroup;
 pub mod child;
 pub mod equiv;
 pub mod files;
@@ -9,11 +10,12 @@ pub mod heap;
 pub mod load;
 #[cfg(all(target_arch = "x86_64", any(target_env = "musl", test)))]
 mod mem;
+pub mod process_table;
 pub mod procs;
 pub mod raw;
-pub mod session;
 pub mod site;
 pub mod sudoers;
+pub mod task_processes;
 pub mod term;
 pub mod users;
 mod zone;

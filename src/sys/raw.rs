@@ -294,6 +294,48 @@ pub fn begin_signals(blocked: &[i32]) -> io::Result<()> {
     if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
 }
 
+/// Has the orphans among the descendants of this process become its children, not those of init.
+/// Kept over exec; a child does not inherit it.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+}
+
+/// Arguments of clone3(2), of the second version of its structure and with the group of the third.
+#[repr(C, align(8))]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+/// As [`fork_beside`]; the copy begins in the control group of this directory. An error where the
+/// kernel cannot (before 5.7, or forbidden by a filter).
+pub fn fork_beside_in(group: BorrowedFd<'_>) -> io::Result<u32> {
+    /// CLONE_INTO_CGROUP, which does not fit the type of the constants in libc.
+    const INTO_CGROUP: u64 = 1 << 33;
+    let arguments = CloneArguments {
+        // with CLONE_PARENT the signal at its end is that of this process: SIGCHLD
+        flags: INTO_CGROUP | libc::CLONE_PARENT as u64,
+        cgroup: group.as_raw_fd() as u64,
+        ..CloneArguments::default()
+    };
+    let size = size_of::<CloneArguments>();
+    // SAFETY: the structure lives during the call and is as large as told; without memory or stack
+    // of its own the copy is like that of fork(2).
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size) };
+    if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(pid as u32) }
+}
+
 /// Makes a copy of this process that is a child of its parent, not of itself; 0 in the copy.
 /// Only for a process of one thread: what others hold locked would stay so in the copy.
 pub fn fork_beside() -> io::Result<u32> {

@@ -22,6 +22,7 @@ mod outputs;
 mod panics;
 mod post;
 mod rcommands;
+mod processes;
 mod readme;
 mod reconfig;
 mod refusals;

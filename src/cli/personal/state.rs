@@ -148,7 +148,7 @@ mod tests {
         let boot = |id: &str| Journal::Boot { boot_id: id.into() };
         let task = || {
             let note = String::new();
-            Journal::Task { id, uid: 1, pid: me.pid, ticks: 1, started: 0, note }
+            Journal::Task { id, uid: 1, pid: me.pid, ticks: 1, started: 0, note, group: None }
         };
         let daemon = |ticks| Journal::Daemon { daemon: Daemon::Lim, pid: me.pid, ticks };
         let forget = || Journal::Forget { key: id.key };

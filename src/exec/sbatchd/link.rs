@@ -125,6 +125,7 @@ impl Sbatchd {
             }
         }
         (job.pid, job.started) = (info.pid, info.started);
+        (job.ticks, job.group) = (info.ticks, info.group);
         if job.stage == AttemptStage::Launching
             && let Some(Setup::Ready(ready)) = &info.setup
         {

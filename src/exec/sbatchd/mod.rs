@@ -29,7 +29,7 @@ use crate::model::job::{End, SpoolRef, opt, opt2};
 use crate::model::reason::{PendReason, err, term};
 use crate::model::{ByteStr, JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, SessionProcesses, Setup,
+    self, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, TaskProcesses, Setup,
     TaskEnd, TaskId, TaskInfo, TaskPlan, TaskStep,
 };
 use crate::proto::lim::LimMsg;
@@ -181,7 +181,7 @@ impl Machine for Sbatchd {
                 (conn, Msg::Ping { n }) => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
                 (conn, _) => refuse(out, conn, Refusal::text(err::BAD_ARG, "not for sbatchd")),
             },
-            Input::Os(OsInput::Sampled(sessions)) => self.sampled(now, sessions, out),
+            Input::Os(OsInput::Sampled(tasks)) => self.sampled(now, tasks, out),
             _ => {}
         }
     }

@@ -175,8 +175,8 @@ impl Rig {
             }
             Effect::Send { conn: MBD, msg: Msg::Sbd(msg) } => self.told.push(msg),
             Effect::Send { msg: Msg::Refused(why), .. } => self.refused.push(why),
-            Effect::Os(OsEffect::Sample { sids }) => {
-                let alive = sids.iter().filter_map(|s| self.procs.get(s));
+            Effect::Os(OsEffect::Sample { tasks }) => {
+                let alive = tasks.iter().filter_map(|t| self.procs.get(&t.pid));
                 // a process for each that its usage tells of, the first two in one group
                 let see = |p: &Proc| {
                     let pids: Vec<u32> = (0..p.usage.nprocs.max(1)).map(|n| p.pid + n).collect();
@@ -184,7 +184,7 @@ impl Rig {
                     let groups: Vec<u32> = pids.iter().map(group).collect();
                     let mut pgids = groups.clone();
                     pgids.dedup();
-                    SessionProcesses { sid: p.pid, usage: p.usage, pids, pgids, groups }
+                    TaskProcesses { pid: p.pid, usage: p.usage, pids, pgids, groups }
                 };
                 queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect())));
             }
@@ -217,7 +217,7 @@ impl Rig {
                 let pid = self.next_pid;
                 self.plans.push((id, *plan));
                 self.procs.insert(pid, Proc { pid, ..self.template.clone() });
-                queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1 }));
+                queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1, group: None }));
             }
             OsEffect::Go { id } => {
                 let finish = id.step == TaskStep::Finish;
@@ -244,7 +244,9 @@ impl Rig {
                     OsInput::Exited { pid: MBATCHD, status: signal, usage: Usage::default() };
                 queue.push_back(Input::Os(exit));
             }
-            OsEffect::Signal { pid, signal, .. } => {
+            OsEffect::Signal { .. } => {}
+            OsEffect::SignalTask { task, signal } => {
+                let pid = task.pid;
                 let Some(p) = self.procs.get_mut(&pid) else { return };
                 p.signals.push(signal);
                 if !p.ignores.contains(&signal) && !matches!(signal, SIGSTOP | SIGCONT) {
@@ -269,7 +271,7 @@ impl Rig {
             }
             OsEffect::Journal(line) => self.journal.push(*line),
             OsEffect::Rewrite(lines) => self.journal = lines,
-            OsEffect::Sample { .. } => {}
+            OsEffect::Sample { .. } | OsEffect::Release { .. } => {}
         }
     }
 

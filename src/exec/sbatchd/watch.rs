@@ -119,32 +119,31 @@ impl Sbatchd {
 
     pub(super) fn sample(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.sampled_at = now.mono_us;
-        let mut sids = Vec::new();
+        let mut tasks = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
             if job.sim_end.is_none() {
-                sids.push(job.pid);
+                tasks.push(job.identity());
             }
             let pause = job.sample_pause(self.params.sbd_sleep_time);
             job.sample_at = Some(now.mono_us + pause);
         }
-        if !sids.is_empty() {
-            out.push(Effect::Os(OsEffect::Sample { sids }));
+        if !tasks.is_empty() {
+            out.push(Effect::Os(OsEffect::Sample { tasks }));
         }
     }
 
     pub(super) fn sampled(
         &mut self,
         now: Now,
-        sessions: Vec<SessionProcesses>,
+        tasks: Vec<TaskProcesses>,
         out: &mut Vec<Effect>,
     ) {
-        let by_sid: BTreeMap<u32, SessionProcesses> =
-            sessions.into_iter().map(|s| (s.sid, s)).collect();
+        let by_pid: BTreeMap<u32, TaskProcesses> = tasks.into_iter().map(|t| (t.pid, t)).collect();
         let mut over = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
-            let Some(session) = by_sid.get(&job.pid) else { continue };
+            let Some(processes) = by_pid.get(&job.pid) else { continue };
             let key = job.note.order.key;
-            over.extend(job.sampled(now, session).map(|cause| (key, cause)));
+            over.extend(job.sampled(now, processes).map(|cause| (key, cause)));
             if job.report_at <= now.mono_us && job.news() {
                 job.report_at = now.after(self.params.sbd_sleep_time);
                 job.told = Some(job.usage);

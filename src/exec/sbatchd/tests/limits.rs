@@ -181,7 +181,7 @@ fn the_most_processors_used_between_two_looks() {
         (49, 50, (300, 49)),
     ] {
         let session =
-            SessionProcesses { sid: 501, usage: used(cpu), ..SessionProcesses::default() };
+            TaskProcesses { pid: 501, usage: used(cpu), ..TaskProcesses::default() };
         job.sampled(at(secs), &session);
         assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
         assert_eq!(job.usage.utime_us, cpu * US);

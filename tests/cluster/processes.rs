@@ -1,0 +1,134 @@
+//! The processes of a job, however they have left their session and their parents: they are found,
+//! measured, stopped and killed, and no others are.
+
+use super::rig::{Rig, alive, wait_for};
+use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Seconds that are slept by processes of this test alone, by which they are found.
+struct Sleepers {
+    tag: String,
+}
+
+impl Sleepers {
+    fn new() -> Self {
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        Sleepers { tag: format!("{:07}{n:03}", std::process::id()) }
+    }
+
+    /// `sleep` with a number of its own.
+    fn sleep(&self, n: u32) -> String {
+        format!("sleep {}.{}", 1000 + n, self.tag)
+    }
+
+    /// The processes that sleep so.
+    fn pids(&self, n: u32) -> BTreeSet<u32> {
+        let wanted = format!("{}\0", self.sleep(n).replace(' ', "\0"));
+        let all = lsf::sys::procs::all().into_iter().map(|p| p.pid);
+        let is = |pid: &u32| {
+            std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|w| w == wanted.as_bytes())
+        };
+        all.filter(|pid| is(pid) && alive(*pid)).collect()
+    }
+
+    /// The one process that sleeps so, once it does.
+    fn pid(&self, n: u32) -> u32 {
+        wait_for(&format!("process {n}"), || self.pids(n).len() == 1);
+        *self.pids(n).first().unwrap()
+    }
+
+    /// A job whose processes 1 to 4 have left it in different ways; 0 is its own.
+    fn script(&self) -> String {
+        let [s0, s1, s2, s3, s4] = [0, 1, 2, 3, 4].map(|n| self.sleep(n));
+        format!("setsid {s1} &\n(setsid sh -c '{s2} & {s3} & exec {s4}' &)\nexec {s0}\n")
+    }
+
+    /// A line of a job: process 5 has left it without a trace in its environment.
+    fn without_trace(&self) -> String {
+        format!("env -i $(command -v setsid) sh -c '({} &)'\n", self.sleep(5))
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        for n in 0..100 {
+            self.pids(n).into_iter().for_each(|pid| super::rig::kill(pid, 9));
+        }
+    }
+}
+
+/// A process of the same user that says it is the job's and is not.
+fn pretender(sleepers: &Sleepers, job: u32) -> Child {
+    let mut c = Command::new("setsid");
+    c.args(sleepers.sleep(99).split(' ')).process_group(0);
+    c.env("LSB_JOBID", job.to_string()).env("LSB_JOBINDEX", "0");
+    c.env("LSB_JOBPGIDS", job.to_string());
+    c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('-')
+}
+
+/// A cluster whose jobs' processes are found by control groups, where that is possible, or by
+/// their ancestors.
+fn cluster(name: &str, tracking: &str) -> Rig {
+    let rig = Rig::up(name, 1);
+    rig.down();
+    rig.set_conf("LSF_PROCESS_TRACKING", tracking);
+    rig.start();
+    rig
+}
+
+fn submit(rig: &Rig, script: &str) -> u32 {
+    super::rig::job_id(&rig.feed("bsub", &["-o", "/dev/null"], script).out).unwrap()
+}
+
+/// The processes of the job's listing.
+fn listed(rig: &Rig, job: u32) -> BTreeSet<u32> {
+    let pids = rig.field(&job.to_string(), "pids");
+    pids.split([' ', ',']).filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn found_stopped_and_killed(tracking: &str) {
+    let rig = cluster("daemonised", tracking);
+    let sleepers = Sleepers::new();
+    let all = tracking == "Y";
+    let more = if all { sleepers.without_trace() } else { String::new() };
+    let job = submit(&rig, &(more + &sleepers.script()));
+    let last = if all { 5 } else { 4 };
+    let pids: Vec<u32> = (0..=last).map(|n| sleepers.pid(n)).collect();
+    let mut pretender = pretender(&sleepers, job);
+    let foreign = sleepers.pid(99);
+    wait_for("all processes to be listed", || {
+        let listed = listed(&rig, job);
+        pids.iter().all(|pid| listed.contains(pid))
+    });
+    assert!(!listed(&rig, job).contains(&foreign));
+    rig.ok("bstop", &[&job.to_string()]);
+    wait_for("all to be stopped", || pids.iter().all(|pid| state(*pid) == 'T'));
+    assert_eq!(state(foreign), 'S');
+    rig.ok("bresume", &[&job.to_string()]);
+    wait_for("all to go on", || pids.iter().all(|pid| state(*pid) == 'S'));
+    rig.ok("bkill", &[&job.to_string()]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("all to be dead", || pids.iter().all(|pid| !alive(*pid)));
+    assert!(alive(foreign));
+    drop(sleepers);
+    pretender.wait().unwrap();
+}
+
+#[test]
+fn daemonised_processes_are_listed_stopped_and_killed_by_control_group() {
+    found_stopped_and_killed("Y");
+}
+
+#[test]
+fn daemonised_processes_are_listed_stopped_and_killed_by_ancestors() {
+    found_stopped_and_killed("N");
+}

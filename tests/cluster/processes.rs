@@ -132,3 +132,96 @@ fn daemonised_processes_are_listed_stopped_and_killed_by_control_group() {
 fn daemonised_processes_are_listed_stopped_and_killed_by_ancestors() {
     found_stopped_and_killed("N");
 }
+
+/// Processes that are left when the job's own process has ended; the job waits for its word first.
+fn left_behind(sleepers: &Sleepers, word: &std::path::Path) -> String {
+    let [s1, s2] = [1, 2].map(|n| sleepers.sleep(n));
+    let word = word.display();
+    format!("setsid {s1} &\n(setsid {s2} &)\nwhile [ ! -e {word} ]; do sleep 0.1; done\n")
+}
+
+fn end_with_processes_left(tracking: &str) -> (Rig, Sleepers, [u32; 2]) {
+    let rig = cluster("left", tracking);
+    let sleepers = Sleepers::new();
+    let word = rig.path("word");
+    let job = submit(&rig, &left_behind(&sleepers, &word));
+    let pids = [1, 2].map(|n| sleepers.pid(n));
+    std::fs::write(&word, "").unwrap();
+    assert_eq!(rig.end_of(job), "DONE");
+    (rig, sleepers, pids)
+}
+
+#[test]
+fn processes_that_a_job_leaves_behind_are_killed_at_its_end() {
+    let (_rig, _sleepers, pids) = end_with_processes_left("Y");
+    wait_for("both to be dead", || pids.iter().all(|pid| !alive(*pid)));
+}
+
+#[test]
+fn processes_that_a_job_leaves_behind_go_on_without_process_tracking() {
+    let (rig, _sleepers, pids) = end_with_processes_left("N");
+    // a later job goes through all that an end does
+    let later = rig.bsub(&["-o", "/dev/null", "true"]);
+    assert_eq!(rig.end_of(later), "DONE");
+    assert!(pids.iter().all(|pid| alive(*pid)));
+}
+
+fn killed_after_restarts(tracking: &str, daemons: &[&str]) {
+    let rig = cluster("restarts", tracking);
+    let sleepers = Sleepers::new();
+    let job = submit(&rig, &sleepers.script());
+    let pids: Vec<u32> = (0..=4).map(|n| sleepers.pid(n)).collect();
+    let all = || {
+        let listed = listed(&rig, job);
+        pids.iter().all(|pid| listed.contains(pid))
+    };
+    wait_for("all processes to be listed", all);
+    for daemon in daemons {
+        let old = rig.pid(daemon, "host1");
+        assert!(rig.kill9(daemon, "host1"));
+        if *daemon == "launcher" {
+            rig.start();
+        }
+        wait_for("another one", || rig.pid(daemon, "host1").is_some_and(|pid| Some(pid) != old));
+    }
+    rig.ready();
+    rig.ok("bkill", &[&job.to_string()]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("all to be dead", || pids.iter().all(|pid| !alive(*pid)));
+}
+
+#[test]
+fn daemonised_processes_are_killed_after_a_restart_of_sbatchd_and_launcher() {
+    killed_after_restarts("Y", &["sbatchd", "launcher"]);
+}
+
+#[test]
+fn daemonised_processes_are_killed_by_ancestors_after_a_restart_of_sbatchd() {
+    killed_after_restarts("N", &["sbatchd"]);
+}
+
+/// A job that makes processes while it is killed, each of which leaves at once.
+fn killed_while_it_forks(tracking: &str) {
+    let rig = cluster("forks", tracking);
+    let sleepers = Sleepers::new();
+    let (s0, s1) = (sleepers.sleep(0), sleepers.sleep(1));
+    let forks = format!("trap '' INT TERM; n=0; while [ $n -lt 3000 ]; do (setsid {s1} &); n=$((n+1)); done");
+    let job = submit(&rig, &format!("(setsid sh -c '{}' &)\nexec {s0}\n", forks.replace('\'', "'\\''")));
+    wait_for("many processes", || sleepers.pids(1).len() > 50);
+    rig.ok("bkill", &["-s", "KILL", &job.to_string()]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("all to be dead", || sleepers.pids(1).is_empty());
+    // none of them made more
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(sleepers.pids(1).len(), 0);
+}
+
+#[test]
+fn job_that_forks_while_it_is_killed_is_killed_whole_by_control_group() {
+    killed_while_it_forks("Y");
+}
+
+#[test]
+fn job_that_forks_while_it_is_killed_is_killed_whole_by_ancestors() {
+    killed_while_it_forks("N");
+}

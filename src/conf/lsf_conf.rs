@@ -106,6 +106,8 @@ const FLAGS: &[&str] = &[
     "LSB_SIM_EXEC",
     "LSF_ALLOW_LOCAL_HOST",
     "LSF_PERSONAL",
+    "LSF_PIM_SLEEPTIME_UPDATE",
+    "LSF_PROCESS_TRACKING",
     "LSF_USE_HOSTEQUIV",
 ];
 /// Values of LSF_LOG_MASK.
@@ -142,6 +144,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let ways = |v: &str| v.split_whitespace().all(|word| WAYS.contains(&word));
     let seconds = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_HANG_SECS);
     check("MBD_HANG_TIME", &seconds, "seconds are wanted, a day at most; 0 for never");
+    let pause = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_HANG_SECS).contains(&n));
+    check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");

@@ -13,8 +13,8 @@
 
 use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::launcher_journal::{self, JournalFile};
-use super::task_control::{NewGroup, TaskControl};
 use super::ports::{self, KeptPorts};
+use super::task_control::{NewGroup, TaskControl};
 use super::{boot::Boot, boot_error::BootError, guard, handover};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::exec::launcher_state::Saved;
@@ -159,7 +159,7 @@ fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
         daemons,
         peers: admin.map(|a| a.uid).into_iter().collect(),
         root_jobs: sudoers.is_some_and(|s| s.root_user()),
-        end_left_processes: boot.conf.lsf.yes_or("LSF_PROCESS_TRACKING", true),
+        end_left_processes: boot.conf.lsf.process_tracking(),
         users,
         hang: boot.conf.lsf.mbd_hang_secs() * US,
     })
@@ -310,7 +310,7 @@ impl LauncherRuntime {
         let conns = conns.into_iter().zip(&mut at).filter(|(_, ready)| **ready);
         conns.for_each(|(id, _)| self.read(id));
         let due = due.into_iter().zip(at).filter(|(_, ready)| **ready);
-        due.for_each(|(id, _)| self.read_setup(id, false));
+        due.for_each(|(id, _)| _ = self.read_setup(id, false));
         if ready[1] {
             self.accept();
         }
@@ -341,13 +341,14 @@ impl LauncherRuntime {
     fn reap(&mut self) {
         while let Ok(Some(Reaped { pid, status, mut usage })) = raw::wait4(-1, false) {
             let pending = self.setups.iter().find(|(_, p)| p.pid == pid).map(|(id, _)| *id);
+            let mut silent = false;
             if let Some(id) = pending {
-                self.read_setup(id, true);
+                silent = !self.read_setup(id, true);
             }
             if let Err(e) = self.ports.ended(pid) {
                 log::warn!("the port of pid {pid}: {}", words(&e));
             }
-            self.tasks.ended(pid, &mut usage);
+            self.tasks.ended(pid, &mut usage, silent && status == libc::SIGKILL);
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
     }
@@ -609,24 +610,25 @@ impl LauncherRuntime {
         self.rundir.join(format!("{}.sock", daemon.name()))
     }
 
-    /// Reads what a starter reports; it is whole when its end is closed.
-    fn read_setup(&mut self, id: TaskId, ended: bool) {
-        let Some(p) = self.setups.get_mut(&id) else { return };
+    /// Reads what a starter reports; it is whole when its end is closed. Whether it reported.
+    fn read_setup(&mut self, id: TaskId, ended: bool) -> bool {
+        let Some(p) = self.setups.get_mut(&id) else { return false };
         let room = SETUP_MAX.saturating_sub(p.got.len());
         p.got.reserve(room.min(1024));
         let end = (&p.sock).take(room as u64).read_to_end(&mut p.got);
         if !ended && would_block(&end) {
-            return;
+            return false;
         }
         let got = self.setups.remove(&id).map(|p| p.got).unwrap_or_default();
         if got.is_empty() {
-            return;
+            return false;
         }
         let setup = serde_json::from_slice(&got).unwrap_or_else(|_| Setup::Failed {
             at: SetupStage::Plan,
             why: "its starter's report makes no sense".into(),
         });
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
+        true
     }
 
     // ---- replacing ourselves ----

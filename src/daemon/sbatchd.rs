@@ -15,7 +15,8 @@ use crate::sys::task_processes::TaskTracker;
 /// Runs this host's sbatchd until it is told to end; jobs go on without it.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let machine = Sbatchd::new(conf(&boot));
-    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks::new()).map_err(|e| BootError(e.to_string()))
+    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks::new())
+        .map_err(|e| BootError(e.to_string()))
 }
 
 fn conf(boot: &Boot) -> SbatchdConf {
@@ -39,6 +40,7 @@ fn conf(boot: &Boot) -> SbatchdConf {
         cluster: boot.conf.name.clone(),
         admin: boot.conf.cluster.admins.first().cloned().unwrap_or_else(|| "lsfadmin".into()),
         candidates: Election::new(&boot.conf).candidates().to_vec(),
+        pim_interval: lsf.pim_interval(),
         personal: lsf.personal(),
         zone: crate::sys::zone(),
     }

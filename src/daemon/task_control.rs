@@ -4,8 +4,10 @@
 //! used again. Where it cannot (no right to, mounted read-only, LSF_PROCESS_TRACKING=N), the
 //! processes of a job are found by their ancestors, see [`crate::sys::task_processes`].
 //!
-//! Invariants: a group is given to a task only while no process is in it; signals reach processes in
-//! the order in which they were asked for.
+//! Invariants: a group is given to a task only while no process is in it, and never once it was
+//! killed: kernels that count kills (6.14 and later) also kill a process that begins in such a
+//! group from a group of another count. Signals reach processes in the order in which they were
+//! asked for.
 
 use crate::model::job::Usage;
 use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
@@ -42,6 +44,10 @@ pub(super) struct TaskControl {
     left: VecDeque<Box<TaskGroup>>,
     /// The groups of running tasks, by the number of their first process.
     groups: BTreeMap<u32, Box<TaskGroup>>,
+    /// The directories of groups that were killed, or may have been by an earlier launcher.
+    killed: BTreeSet<String>,
+    /// Starters can begin in their groups; otherwise they are moved there.
+    begin_inside: bool,
     /// Tasks that an earlier launcher started: their orphans do not come to this process.
     adopted: BTreeSet<TaskId>,
     /// Tasks that are to get this signal.
@@ -61,6 +67,8 @@ impl TaskControl {
             free: Vec::new(),
             left: VecDeque::new(),
             groups: BTreeMap::new(),
+            killed: BTreeSet::new(),
+            begin_inside: true,
             adopted: BTreeSet::new(),
             due: (0, Vec::new()),
         };
@@ -70,6 +78,7 @@ impl TaskControl {
             } else {
                 me.adopted.insert(task.id);
             }
+            me.killed.extend(task.group.as_ref().map(|group| group.dir.clone()));
             me.groups.extend(task.group.clone().map(|group| (task.pid, group)));
         }
         me.sweep(tasks);
@@ -113,7 +122,8 @@ impl TaskControl {
                 Box::new(TaskGroup { dir, ..TaskGroup::default() })
             }
         };
-        let dir = (*version == Version::Two).then(|| File::open(&group.dir).ok()).flatten();
+        let inside = *version == Version::Two && self.begin_inside;
+        let dir = inside.then(|| File::open(&group.dir).ok()).flatten();
         Some(NewGroup { group, dir })
     }
 
@@ -144,13 +154,19 @@ impl TaskControl {
         self.tracker.child_made(pid);
     }
 
-    /// A child has ended; its processor time is that of all its group.
-    pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage) {
+    /// A child has ended; its processor time is that of all its group. `killed_at_once`: it was a
+    /// starter, and was killed before it could report anything.
+    pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage, killed_at_once: bool) {
         self.tracker.child_ended(pid);
-        if let Some((utime, stime)) = self.groups.remove(&pid).and_then(|group| cpu_time(&group))
+        let Some(group) = self.groups.remove(&pid) else { return };
+        if let Some((utime, stime)) = cpu_time(&group)
             && utime + stime > usage.utime_us + usage.stime_us
         {
             (usage.utime_us, usage.stime_us) = (utime, stime);
+        }
+        if killed_at_once && self.begin_inside && !self.killed.contains(&group.dir) {
+            log::warn!("a starter was killed as it began in {}: others are moved", group.dir);
+            self.begin_inside = false;
         }
     }
 
@@ -162,13 +178,16 @@ impl TaskControl {
             let dir = Path::new(&group.dir);
             match cgroup::processes(dir) {
                 Ok(pids) if !pids.is_empty() => self.left.push_back(group),
-                Ok(_) if self.free.len() < FREE_MAX => {
+                Ok(_) if self.free.len() < FREE_MAX && !self.killed.contains(&group.dir) => {
                     if let Some((utime, stime)) = cgroup::cpu_time(dir) {
                         (group.utime_us, group.stime_us) = (utime, stime);
                     }
                     self.free.push(group);
                 }
-                _ => _ = cgroup::remove(dir),
+                _ => {
+                    let _ = cgroup::remove(dir);
+                    self.killed.remove(&group.dir);
+                }
             }
         }
     }
@@ -205,6 +224,13 @@ impl TaskControl {
             let gone = |t: &TaskIdentity| !Proc { pid: t.pid, ticks: t.ticks }.alive();
             let adopted = &self.adopted;
             tasks.retain(|t| t.group.is_some() || adopted.contains(&t.id) || !gone(t));
+        }
+        if signal == SIGKILL {
+            let empty = |g: &TaskGroup| {
+                cgroup::processes(Path::new(&g.dir)).is_ok_and(|pids| pids.is_empty())
+            };
+            tasks.retain(|t| t.group.as_ref().is_none_or(|g| !empty(g)));
+            self.killed.extend(tasks.iter().filter_map(|t| Some(t.group.as_ref()?.dir.clone())));
         }
         if tasks.is_empty() {
             return;

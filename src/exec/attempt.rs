@@ -96,6 +96,14 @@ pub enum Warning {
     Command(String),
 }
 
+/// The last report of an attempt's usage.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    pub usage: Usage,
+    /// Sorted.
+    pub pids: Vec<u32>,
+}
+
 /// Why a kill was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -143,7 +151,7 @@ pub struct Attempt {
     pub sim_end: Option<u64>,
     pub usage: Usage,
     /// The last report about the attempt.
-    pub told: Option<Usage>,
+    pub told: Option<Told>,
     pub report_at: u64,
     pub pids: Vec<u32>,
     pub pgids: Vec<u32>,
@@ -385,23 +393,24 @@ impl Attempt {
         }
     }
 
-    /// How long until the next look, microseconds.
-    pub fn sample_pause(&self, sbd_sleep_time: u64) -> u64 {
+    /// How long until the next look, microseconds; `usual`: where no limit is to be watched, seconds.
+    pub fn sample_pause(&self, usual: u64) -> u64 {
         let l = &self.note.order.limits;
         let limited = [l.rss, l.swap, l.cpu, l.process, l.thread].iter().any(Option::is_some);
-        let usual = sbd_sleep_time.max(1) * US;
+        let usual = usual.max(1) * US;
         if limited { usual.min(LIMIT_SAMPLE) } else { usual }
     }
 
-    /// Whether what it uses differs enough from what was told last.
+    /// Whether what it uses differs enough from what was told last, or a process is new; a new
+    /// process group begins with one.
     pub fn news(&self) -> bool {
-        let Some(old) = &self.told else { return true };
+        let Some(Told { usage: old, pids }) = &self.told else { return true };
         let changed = |a: u64, b: u64| a.abs_diff(b) as f64 > REPORT_SHARE * a.max(b) as f64;
         let new = &self.usage;
         changed(old.mem_kb, new.mem_kb)
             || changed(old.swap_kb, new.swap_kb)
             || changed(old.utime_us + old.stime_us, new.utime_us + new.stime_us)
-            || (old.nprocs, old.nthreads) != (new.nprocs, new.nthreads)
+            || self.pids.iter().any(|pid| pids.binary_search(pid).is_err())
     }
 
     /// Joins what the system counted at the end.

@@ -13,8 +13,8 @@ use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskGroup, TaskId,
-    TaskIdentity, TaskInfo, TaskStep,
+    self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskGroup,
+    TaskId, TaskIdentity, TaskInfo, TaskStep,
 };
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
 use std::collections::BTreeMap;

@@ -179,8 +179,7 @@ impl<'a> Replay<'a> {
                 let ticks = if same_boot { ticks } else { 0 };
                 let group = group.filter(|_| same_boot);
                 let (setup, ended) = (None, None);
-                let info =
-                    TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
+                let info = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
                 state.tasks.insert(id, OwnTask { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {

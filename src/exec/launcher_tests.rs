@@ -225,7 +225,7 @@ fn a_successor_adopts_and_never_guesses() {
     assert!(!out.iter().any(|e| matches!(e, Effect::Os(OsEffect::SpawnDaemon { .. }))));
     s.connect();
     assert!(told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 8 })).is_empty());
-    let ends = told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 9, group: None }));
+    let ends = told_end(&s.os(at(10), OsInput::Gone { pid: 501, ticks: 9 }));
     assert_eq!((ends.len(), ends[0].1.end, ends[0].1.restarted), (1, End::Unknown, false));
     let all = listed(&s.ask(at(11), LaunchMsg::Hello));
     assert_eq!(all[1].note, "changed");
@@ -398,9 +398,8 @@ fn daemon_stopped_by_hand_stays_so_until_the_next_orderly_start() {
         r.os(at(1), OsInput::DaemonUp { daemon, pid, ticks: 1 });
     }
     let out = r.ask(at(2), LaunchMsg::Run { daemon: Daemon::Sbatchd, on: false });
-    let term = |e: &Effect| {
-        matches!(e, Effect::Os(OsEffect::Signal { pid: 11, signal: SIGTERM, .. }))
-    };
+    let term =
+        |e: &Effect| matches!(e, Effect::Os(OsEffect::Signal { pid: 11, signal: SIGTERM, .. }));
     assert!(out.iter().any(term), "{out:?}");
     r.os(at(3), OsInput::Exited { pid: 11, status: 0, usage: Usage::default() });
     let starts = |r: &mut Rig| {

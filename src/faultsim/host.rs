@@ -4,7 +4,9 @@
 use super::event::SimEvent;
 use super::os::{self, SimTask};
 use super::world::World;
-use crate::proto::launch::{OsEffect, OsInput, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep};
+use crate::proto::launch::{
+    OsEffect, OsInput, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep,
+};
 use crate::proto::machine::Input;
 use std::collections::VecDeque;
 

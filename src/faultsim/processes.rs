@@ -110,6 +110,7 @@ impl World {
             cluster: self.conf.base.name.clone(),
             admin: "admin".to_string(),
             candidates: self.hosts.iter().map(|h| h.name.clone()).collect(),
+            pim_interval: 0,
             personal: false,
             zone: jiff::tz::TimeZone::UTC,
         }

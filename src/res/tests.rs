@@ -52,7 +52,8 @@ impl Rig {
         let (end, usage) = (End::Status(768), Usage::default());
         let ended = Some(TaskEnd { time: 5, end, usage, restarted: false });
         let (id, note) = (self.res.id(n), String::new());
-        let info = TaskInfo { uid: 1001, pid: 9, started: 4, setup, ended, note, ..TaskInfo::new(id) };
+        let info =
+            TaskInfo { uid: 1001, pid: 9, started: 4, setup, ended, note, ..TaskInfo::new(id) };
         self.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(LaunchMsg::Task(Box::new(info))) })
     }
 }

@@ -167,9 +167,11 @@ mod tests {
     #[test]
     fn process_is_in_the_group_that_its_own_file_names() {
         let text = fs::read_to_string("/proc/self/cgroup").unwrap();
-        let Some(own) = text.lines().filter_map(|l| l.splitn(3, ':').nth(2)).find(|p| {
-            Path::new(p).iter().count() > 2
-        }) else {
+        let Some(own) = text
+            .lines()
+            .filter_map(|l| l.splitn(3, ':').nth(2))
+            .find(|p| Path::new(p).iter().count() > 2)
+        else {
             return; // all groups are roots here
         };
         let dir = Path::new("/anywhere").join(own.trim_start_matches('/'));

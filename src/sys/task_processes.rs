@@ -99,8 +99,7 @@ impl TaskTracker {
             let scan = process_table::scan();
             let asked: BTreeSet<TaskId> = tasks.iter().map(|t| t.id).collect();
             let others = others.iter().filter(|t| !asked.contains(&t.id));
-            let all: Vec<&TaskIdentity> =
-                tasks.iter().filter(|t| tree(t)).chain(others).collect();
+            let all: Vec<&TaskIdentity> = tasks.iter().filter(|t| tree(t)).chain(others).collect();
             let places: Vec<usize> =
                 tasks.iter().enumerate().filter(|(_, t)| tree(t)).map(|(at, _)| at).collect();
             for (p, owner) in scan.iter().zip(self.owners(&scan, &all)) {
@@ -192,7 +191,9 @@ impl TaskTracker {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         let mut rest = tasks.to_vec();
         if signal == Signal::KILL {
-            rest.retain(|t| t.group.as_ref().is_none_or(|g| cgroup::kill(Path::new(&g.dir)).is_err()));
+            rest.retain(|t| {
+                t.group.as_ref().is_none_or(|g| cgroup::kill(Path::new(&g.dir)).is_err())
+            });
         }
         if rest.is_empty() {
             return;

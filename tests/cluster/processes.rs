@@ -2,6 +2,7 @@
 //! measured, stopped and killed, and no others are.
 
 use super::rig::{Rig, alive, wait_for};
+use super::site::Site;
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -205,8 +206,11 @@ fn killed_while_it_forks(tracking: &str) {
     let rig = cluster("forks", tracking);
     let sleepers = Sleepers::new();
     let (s0, s1) = (sleepers.sleep(0), sleepers.sleep(1));
-    let forks = format!("trap '' INT TERM; n=0; while [ $n -lt 3000 ]; do (setsid {s1} &); n=$((n+1)); done");
-    let job = submit(&rig, &format!("(setsid sh -c '{}' &)\nexec {s0}\n", forks.replace('\'', "'\\''")));
+    let forks = format!(
+        "trap '' INT TERM; n=0; while [ $n -lt 3000 ]; do (setsid {s1} &); n=$((n+1)); done"
+    );
+    let job =
+        submit(&rig, &format!("(setsid sh -c '{}' &)\nexec {s0}\n", forks.replace('\'', "'\\''")));
     wait_for("many processes", || sleepers.pids(1).len() > 50);
     rig.ok("bkill", &["-s", "KILL", &job.to_string()]);
     assert_eq!(rig.end_of(job), "EXIT");
@@ -224,4 +228,55 @@ fn job_that_forks_while_it_is_killed_is_killed_whole_by_control_group() {
 #[test]
 fn job_that_forks_while_it_is_killed_is_killed_whole_by_ancestors() {
     killed_while_it_forks("N");
+}
+
+/// Has control groups read-only for a launcher, as in many containers.
+const READ_ONLY: &str = "for m in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/mounts); do
+    mount -o remount,ro,bind $m || exit 1
+done";
+
+fn processes_of_others_survive(name: &str, prelude: &str) {
+    if !Site::possible(name) {
+        return;
+    }
+    let mut site = Site::new("owners", 1);
+    site.prelude = prelude.into();
+    site.start();
+    let sleepers = Sleepers::new();
+    site.write("job", &sleepers.script());
+    let job = site.bsub("ann", &format!("-o /dev/null < {}", site.path("job").display()));
+    let own: Vec<u32> = (0..=4).map(|n| sleepers.pid(n)).collect();
+    // a job of another user says that a process of its own is ann's job's
+    let mark = format!("LSB_JOBID={job} LSB_JOBINDEX=0");
+    let (s6, s7) = (sleepers.sleep(6), sleepers.sleep(7));
+    site.write("other", &format!("{mark} sh -c '(setsid {s6} &)'\nexec {s7}\n"));
+    let other = site.bsub("bob", &format!("-o /dev/null < {}", site.path("other").display()));
+    // ann says the same of a process of hers that is no job's
+    let line = format!("{mark} setsid {} > /dev/null 2>&1 &", sleepers.sleep(8));
+    site.ok("ann", &line);
+    let others = [6, 7, 8].map(|n| sleepers.pid(n));
+    site.ok("ann", &format!("bkill {job}"));
+    assert_eq!(site.end_of(job), "EXIT");
+    wait_for("all to be dead", || own.iter().all(|pid| !alive(*pid)));
+    assert!(others.iter().all(|pid| alive(*pid)));
+    site.ok("bob", &format!("bkill {other}"));
+    assert_eq!(site.end_of(other), "EXIT");
+    wait_for("the other job to be dead", || !alive(others[1]));
+    assert!(alive(others[2]));
+}
+
+#[test]
+fn process_of_another_user_that_claims_a_job_survives_its_kill_by_control_group() {
+    processes_of_others_survive(
+        "process_of_another_user_that_claims_a_job_survives_its_kill_by_control_group",
+        "",
+    );
+}
+
+#[test]
+fn process_of_another_user_that_claims_a_job_survives_its_kill_by_ancestors() {
+    processes_of_others_survive(
+        "process_of_another_user_that_claims_a_job_survives_its_kill_by_ancestors",
+        READ_ONLY,
+    );
 }

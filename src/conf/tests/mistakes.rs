@@ -21,6 +21,33 @@ fn mistakes_in_lsf_conf() {
 }
 
 #[test]
+fn process_parameters_of_lsf_conf_are_read_and_checked() {
+    let read = |text: &str| {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        (conf.process_tracking(), conf.pim_interval(), diags.list().len())
+    };
+    assert_eq!(read(""), (true, 0, 0));
+    assert_eq!(read("LSF_PROCESS_TRACKING=n"), (false, 0, 0));
+    assert_eq!(read("LSF_PIM_SLEEPTIME=60"), (true, 0, 0));
+    assert_eq!(read("LSF_PIM_SLEEPTIME_UPDATE=Y"), (true, 30, 0));
+    assert_eq!(read("LSF_PIM_SLEEPTIME_UPDATE=Y\nLSF_PIM_SLEEPTIME=60"), (true, 60, 0));
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "LSF_PROCESS_TRACKING=maybe"),
+        [
+            "error lsf.conf LSF_PROCESS_TRACKING:22 bad value <maybe> of LSF_PROCESS_TRACKING: Y or N \
+             is wanted"
+        ]
+    );
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "LSF_PIM_SLEEPTIME=0"),
+        ["error lsf.conf LSF_PIM_SLEEPTIME:19 bad value <0> of LSF_PIM_SLEEPTIME: seconds are \
+             wanted, from 1 to a day"]
+    );
+}
+
+#[test]
 fn hang_time_of_lsf_conf_is_read_in_seconds() {
     for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
         let mut diags = crate::conf::Diags::new();

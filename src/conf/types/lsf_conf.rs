@@ -31,6 +31,9 @@ pub const DEFAULT_RUNDIR: &str = "/run/lsf";
 /// LSF_KEY_FILE where lsf.conf says nothing.
 pub const DEFAULT_KEY_FILE: &str = "/etc/lsf.key";
 
+/// LSF_PIM_SLEEPTIME where lsf.conf says nothing, seconds.
+const DEFAULT_PIM_SLEEPTIME: u64 = 30;
+
 /// MBD_HANG_TIME where lsf.conf says nothing, and at most, seconds.
 const DEFAULT_HANG_SECS: u64 = 60;
 
@@ -207,6 +210,18 @@ impl LsfConf {
     /// LSF_RUNDIR: local sockets and journals.
     pub fn rundir(&self) -> &str {
         self.get("LSF_RUNDIR").unwrap_or(DEFAULT_RUNDIR)
+    }
+
+    /// LSF_PROCESS_TRACKING: jobs have control groups, and no process outlives its job.
+    pub fn process_tracking(&self) -> bool {
+        self.yes_or("LSF_PROCESS_TRACKING", true)
+    }
+
+    /// Shortest time between two measurements of a job's usage, seconds: LSF_PIM_SLEEPTIME where
+    /// LSF_PIM_SLEEPTIME_UPDATE is Y.
+    pub fn pim_interval(&self) -> u64 {
+        let set = self.yes("LSF_PIM_SLEEPTIME_UPDATE");
+        if set { self.int("LSF_PIM_SLEEPTIME", DEFAULT_PIM_SLEEPTIME) } else { 0 }
     }
 
     /// MBD_HANG_TIME: seconds without a sign of life after which a daemon is ended; 0: never.

@@ -47,6 +47,8 @@ pub struct SbatchdConf {
     pub admin: String,
     /// Master candidates in their order.
     pub candidates: Vec<String>,
+    /// Shortest time between two measurements of a job without limits on its usage, seconds.
+    pub pim_interval: u64,
     /// Simulated execution is allowed only here.
     pub personal: bool,
     /// The time zone of the times in reports.

@@ -29,8 +29,8 @@ use crate::model::job::{End, SpoolRef, opt, opt2};
 use crate::model::reason::{PendReason, err, term};
 use crate::model::{ByteStr, JobKey, Now, time::US};
 use crate::proto::launch::{
-    self, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, TaskProcesses, Setup,
-    TaskEnd, TaskId, TaskInfo, TaskPlan, TaskStep,
+    self, FinishPlan, LaunchMsg, Mail, OsEffect, OsInput, Plan, Ready, Setup, TaskEnd, TaskId,
+    TaskInfo, TaskPlan, TaskProcesses, TaskStep,
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};

@@ -53,6 +53,9 @@ struct Rig {
     short: bool,
     /// Work at the end of jobs is not done before it is ended by hand.
     copying: bool,
+    pim_interval: u64,
+    /// How often sbatchd has looked at processes.
+    looks: usize,
 }
 
 fn conf(personal: bool) -> SbatchdConf {
@@ -62,6 +65,7 @@ fn conf(personal: bool) -> SbatchdConf {
         cluster: "c".into(),
         admin: "adm".into(),
         candidates: vec!["m".into(), "h1".into()],
+        pim_interval: 0,
         personal,
         zone: TimeZone::UTC,
     }
@@ -77,6 +81,7 @@ fn launcher_conf() -> launcher::LauncherConf {
         peers: vec![],
         root_jobs: false,
         users: Default::default(),
+        end_left_processes: false,
         hang: 0,
     }
 }
@@ -113,6 +118,8 @@ impl Rig {
             slow: false,
             short: false,
             copying: false,
+            pim_interval: 0,
+            looks: 0,
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -122,7 +129,8 @@ impl Rig {
     }
 
     fn boot(&mut self, personal: bool) {
-        self.sbd = Some(Sbatchd::new(conf(personal)));
+        let pim_interval = self.pim_interval;
+        self.sbd = Some(Sbatchd::new(SbatchdConf { pim_interval, ..conf(personal) }));
         self.feed(Input::Start);
     }
 
@@ -176,6 +184,7 @@ impl Rig {
             Effect::Send { conn: MBD, msg: Msg::Sbd(msg) } => self.told.push(msg),
             Effect::Send { msg: Msg::Refused(why), .. } => self.refused.push(why),
             Effect::Os(OsEffect::Sample { tasks }) => {
+                self.looks += 1;
                 let alive = tasks.iter().filter_map(|t| self.procs.get(&t.pid));
                 // a process for each that its usage tells of, the first two in one group
                 let see = |p: &Proc| {

@@ -2,7 +2,7 @@
 
 use super::agent::*;
 use super::*;
-use crate::exec::attempt::Warning;
+use crate::exec::attempt::{Told, Warning};
 use crate::proto::launch::{Hook, HookOf};
 
 /// Pause before the environment of a job is looked for again, microseconds.
@@ -124,7 +124,8 @@ impl Sbatchd {
             if job.sim_end.is_none() {
                 tasks.push(job.identity());
             }
-            let pause = job.sample_pause(self.params.sbd_sleep_time);
+            let usual = self.params.sbd_sleep_time.max(self.conf.pim_interval);
+            let pause = job.sample_pause(usual);
             job.sample_at = Some(now.mono_us + pause);
         }
         if !tasks.is_empty() {
@@ -132,12 +133,7 @@ impl Sbatchd {
         }
     }
 
-    pub(super) fn sampled(
-        &mut self,
-        now: Now,
-        tasks: Vec<TaskProcesses>,
-        out: &mut Vec<Effect>,
-    ) {
+    pub(super) fn sampled(&mut self, now: Now, tasks: Vec<TaskProcesses>, out: &mut Vec<Effect>) {
         let by_pid: BTreeMap<u32, TaskProcesses> = tasks.into_iter().map(|t| (t.pid, t)).collect();
         let mut over = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
@@ -146,7 +142,7 @@ impl Sbatchd {
             over.extend(job.sampled(now, processes).map(|cause| (key, cause)));
             if job.report_at <= now.mono_us && job.news() {
                 job.report_at = now.after(self.params.sbd_sleep_time);
-                job.told = Some(job.usage);
+                job.told = Some(Told { usage: job.usage, pids: job.pids.clone() });
                 if let Some((conn, true)) = self.mbd {
                     let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();
                     let (usage, pids, pgids) = (job.usage, some(&job.pids), some(&job.pgids));

@@ -134,6 +134,29 @@ fn usage_is_told_when_it_changes() {
     r.procs.get_mut(&pid).unwrap().usage.mem_kb = 1200;
     r.wait(60);
     assert_eq!(told(&mut r), 1);
+    // a process that is new is told of, one that has ended is not
+    r.procs.get_mut(&pid).unwrap().usage.nprocs = 2;
+    r.wait(60);
+    assert_eq!(told(&mut r), 1);
+    r.procs.get_mut(&pid).unwrap().usage.nprocs = 1;
+    r.wait(60);
+    assert_eq!(told(&mut r), 0);
+}
+
+#[test]
+fn usage_is_measured_no_more_often_than_the_process_interval() {
+    let looks = |pim_interval: u64| {
+        let mut r = Rig::new();
+        r.pim_interval = pim_interval;
+        r.boot(false);
+        r.greet(2);
+        r.start(order(1));
+        r.wait(10);
+        let before = r.looks;
+        r.wait(600);
+        r.looks - before
+    };
+    assert_eq!((looks(0), looks(60), looks(300)), (85, 10, 2));
 }
 
 #[test]
@@ -180,8 +203,7 @@ fn the_most_processors_used_between_two_looks() {
         (39, 20, (250, 19)),
         (49, 50, (300, 49)),
     ] {
-        let session =
-            TaskProcesses { pid: 501, usage: used(cpu), ..TaskProcesses::default() };
+        let session = TaskProcesses { pid: 501, usage: used(cpu), ..TaskProcesses::default() };
         job.sampled(at(secs), &session);
         assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
         assert_eq!(job.usage.utime_us, cpu * US);

@@ -338,3 +338,7 @@ fn send(task: &TaskIdentity, process: Proc, signal: Signal) {
         let _ = process.signal(signal);
     }
 }
+
+#[cfg(test)]
+#[path = "task_processes_tests.rs"]
+mod tests;

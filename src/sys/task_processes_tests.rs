@@ -1,0 +1,147 @@
+//! Tests of task_processes.rs with real processes.
+
+use super::*;
+use crate::model::JobKey;
+use crate::sys::process_table::see;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+fn until(mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !done() {
+        assert!(Instant::now() < end, "it never came");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn task(pid: u32, group: Option<&Path>) -> TaskIdentity {
+    let key = JobKey { job: 1, idx: 0, attempt: 1 };
+    let id = TaskId { key, step: TaskStep::Job };
+    let ticks = see(pid).unwrap().start;
+    let group = group.map(|dir| {
+        Box::new(TaskGroup { dir: dir.to_string_lossy().into_owned(), ..TaskGroup::default() })
+    });
+    TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group }
+}
+
+/// A session whose members are in two process groups, and a process that has left it.
+fn session() -> (Child, u32) {
+    let script = "set -m; sleep 301 & sleep 302 & setsid sleep 303 & wait";
+    let child =
+        Command::new("setsid").args(["--wait", "sh", "-c", script]).process_group(0).spawn();
+    let child = child.unwrap();
+    // setsid(1) leading a group forks: the session is its child's
+    let mut sid = 0;
+    until(|| {
+        let all = process_table::scan();
+        let leads = |p: &&Seen| p.session == p.pid && p.parent == child.id();
+        sid = all.iter().find(leads).map_or(0, |p| p.pid);
+        // the one that has left may have a process between
+        let left = all.iter().any(|p| p.session == p.pid && p.parent == sid);
+        sid != 0 && left && all.iter().filter(|p| p.session == sid).count() == 3
+    });
+    (child, sid)
+}
+
+fn pids(found: &[Vec<Seen>]) -> Vec<u32> {
+    found.iter().flatten().map(|p| p.pid).collect()
+}
+
+#[test]
+fn task_without_a_group_is_measured_and_signalled_whole() {
+    let (mut child, sid) = session();
+    let mut tracker = TaskTracker::new(0);
+    let me = task(sid, None);
+    let sampled = tracker.sample(std::slice::from_ref(&me));
+    let all = &sampled[0];
+    assert_eq!((all.usage.nprocs, all.pids.len(), all.groups.len()), (4, 4, 4));
+    assert!(all.pgids.len() >= 2, "{:?}", all.pgids);
+    assert!(all.usage.mem_kb > 100);
+    // another process of that number is left alone
+    let other = TaskIdentity { ticks: me.ticks + 1, ..me.clone() };
+    let mut fresh = TaskTracker::new(0);
+    fresh.signal(std::slice::from_ref(&other), 9, &[]);
+    assert_eq!(pids(&fresh.find(std::slice::from_ref(&other), &[])), [0; 0]);
+    assert_eq!(pids(&tracker.find(std::slice::from_ref(&me), &[])).len(), 4);
+    tracker.signal(&[me], 9, &[]);
+    until(|| all.pids.iter().all(|pid| see(*pid).is_none_or(|p| p.zombie)));
+    child.wait().unwrap();
+}
+
+#[test]
+fn process_of_another_task_below_one_is_not_its_own() {
+    let (mut child, sid) = session();
+    let mut tracker = TaskTracker::new(0);
+    let all = process_table::scan();
+    let below = all.iter().find(|p| p.session == p.pid && p.parent == sid).unwrap().pid;
+    let (me, mut other) = (task(sid, None), task(below, None));
+    other.id.step = TaskStep::Warn;
+    let found = tracker.find(&[me.clone()], &[other]);
+    assert!(found[0].len() == 3 && !pids(&found).contains(&below), "{found:?}");
+    tracker.signal(&[me], 9, &[]);
+    child.wait().unwrap();
+}
+
+#[test]
+fn member_that_ended_as_an_orphan_is_still_counted() {
+    let mut tracker = TaskTracker::new(0);
+    let me = task(std::process::id(), None);
+    let seen = |pid, parent, utime| Seen { pid, parent, utime, start: 7, ..Seen::default() };
+    let own = seen(me.pid, 1, 10);
+    tracker.remember(&me, &[own, seen(90, me.pid, 5), seen(91, 1, 3)]);
+    // its parent has the time of process 90; that of process 91 would be lost
+    tracker.remember(&me, &[Seen { utime: 15, ..own }]);
+    assert_eq!(tracker.known[&me.id].ended, (3, 0));
+    tracker.remember(&me, &[Seen { utime: 15, ..own }]);
+    assert_eq!(tracker.known[&me.id].ended, (3, 0));
+}
+
+/// A group of this test's own, with two processes in sessions of their own; `None` where none can
+/// be made.
+fn group(version: cgroup::Version) -> Option<(PathBuf, Vec<Child>)> {
+    let own = cgroup::own_groups().into_iter().find(|(v, _)| *v == version)?.1;
+    let dir = own.join(format!("lsf-test-{}", std::process::id())).join("1");
+    cgroup::make(dir.parent()?).and_then(|()| cgroup::make(&dir)).ok()?;
+    let sleep = |_| {
+        let child = Command::new("setsid").args(["-w", "sleep", "304"]).spawn().unwrap();
+        cgroup::enter(&dir, child.id()).unwrap();
+        child
+    };
+    let children: Vec<Child> = (0..2).map(sleep).collect();
+    Some((dir, children))
+}
+
+fn group_is_measured_and_signalled_whole(version: cgroup::Version) {
+    let Some((dir, mut children)) = group(version) else {
+        return eprintln!("skipped: no control group of {version:?} can be made");
+    };
+    let mut tracker = TaskTracker::new(0);
+    let me = task(children[0].id(), Some(&dir));
+    let mine = children.iter().map(Child::id);
+    assert!(mine.clone().all(|pid| cgroup::holds(&dir, pid)));
+    assert!(!cgroup::holds(&dir, std::process::id()));
+    let sampled = tracker.sample(std::slice::from_ref(&me));
+    assert!(mine.clone().all(|pid| sampled[0].pids.contains(&pid)), "{sampled:?}");
+    tracker.signal(std::slice::from_ref(&me), 19, &[]);
+    let stopped = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+    };
+    until(|| mine.clone().all(stopped));
+    tracker.signal(&[me], 9, &[]);
+    children.iter_mut().for_each(|child| assert!(!child.wait().unwrap().success()));
+    until(|| cgroup::processes(&dir).is_ok_and(|pids| pids.is_empty()));
+    until(|| cgroup::remove(&dir).is_ok());
+    let _ = cgroup::remove(dir.parent().unwrap());
+}
+
+#[test]
+fn control_group_of_version_two_is_measured_and_signalled_whole() {
+    group_is_measured_and_signalled_whole(cgroup::Version::Two);
+}
+
+#[test]
+fn control_group_of_version_one_is_measured_and_signalled_whole() {
+    group_is_measured_and_signalled_whole(cgroup::Version::Freezer);
+}

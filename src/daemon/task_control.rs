@@ -29,7 +29,7 @@ const SIGKILL: i32 = 9;
 #[derive(Debug)]
 pub(super) struct NewGroup {
     pub(super) group: Box<TaskGroup>,
-    /// Its directory, where a process can begin in it.
+    /// The directory, where a process can begin in it.
     pub(super) dir: Option<File>,
 }
 

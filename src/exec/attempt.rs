@@ -393,7 +393,8 @@ impl Attempt {
         }
     }
 
-    /// How long until the next look, microseconds; `usual`: where no limit is to be watched, seconds.
+    /// How long until the next look, microseconds; `usual`: that of a job without limits on its
+    /// usage, seconds.
     pub fn sample_pause(&self, usual: u64) -> u64 {
         let l = &self.note.order.limits;
         let limited = [l.rss, l.swap, l.cpu, l.process, l.thread].iter().any(Option::is_some);

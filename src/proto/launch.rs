@@ -139,7 +139,7 @@ fn is_zero(n: &u64) -> bool {
 /// The control group that holds all processes of a task, and no others while the task is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskGroup {
-    /// Its directory.
+    /// The path of its directory.
     pub dir: String,
     /// CPU time that the group had used before the task, microseconds.
     #[serde(default)]
@@ -153,7 +153,7 @@ pub struct TaskGroup {
 pub struct TaskIdentity {
     pub id: TaskId,
     pub uid: u32,
-    /// Its first process: the leader of its session and process group.
+    /// The first process: the leader of the task's session and process group.
     pub pid: u32,
     /// Start of that process in clock ticks since boot.
     pub ticks: u64,

@@ -1,10 +1,10 @@
 //! Control groups of the kernel as the way to know the processes of a task: a process is born into
 //! the group of its parent, and an ordinary user cannot move it elsewhere.
 //!
-//! The group of a task is a directory below one that the launcher makes within its own group: of
-//! version 2 where that is mounted, with or without controllers; otherwise of the freezer of version
-//! 1. Nothing is assumed about either: a file that is not there or cannot be written is an error,
-//! and the caller falls back.
+//! The group of a task is a directory below one that the launcher makes within its own group. It
+//! is of version 2 where that is mounted, with or without controllers, otherwise of the freezer of
+//! version 1. Nothing is assumed about either: a file that is not there or cannot be written is an
+//! error, and the caller falls back.
 
 use super::files::read_text;
 use std::fs::{self, File};

@@ -7,9 +7,9 @@
 //! job's number in their environment, as processes of its user, after it.
 //!
 //! Invariants: a process is known by its number and its start. A process is signalled only where
-//! the kernel says that it is the task's: by its group, its ancestors or its session, or as an orphan
-//! of this launcher's own. The environment, which can be forged, decides only between jobs of
-//! one user. Every loop has a limit.
+//! the kernel says that it is the task's: by its group, its ancestors or its session, or as an
+//! orphan of this launcher's own. The environment, which can be forged, decides only between the
+//! jobs of one user. Every loop has a limit.
 
 use super::process_table::{self, Seen};
 use super::procs::Proc;
@@ -33,7 +33,7 @@ const SIGNAL_TIME: Duration = Duration::from_secs(2);
 struct Member {
     utime: u64,
     stime: u64,
-    /// Its parent is no process of the task: nobody adds its CPU time to their own when it ends.
+    /// The parent is no process of the task: no process adds this CPU time to its own at the end.
     orphan: bool,
 }
 
@@ -185,8 +185,8 @@ impl TaskTracker {
 
     // ---- signalling ----
 
-    /// Signals every process of these tasks. Those that are made meanwhile are reached too where
-    /// the signal is one to kill or to stop.
+    /// Signals every process of these tasks. A signal that kills or stops also reaches processes
+    /// that are made meanwhile.
     pub fn signal(&mut self, tasks: &[TaskIdentity], signal: i32, others: &[TaskIdentity]) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         let mut rest = tasks.to_vec();

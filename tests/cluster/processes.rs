@@ -36,7 +36,7 @@ impl Sleepers {
         all.filter(|pid| is(pid) && alive(*pid)).collect()
     }
 
-    /// The one process that sleeps so, once it does.
+    /// The process that sleeps so, once there is one and no other.
     fn pid(&self, n: u32) -> u32 {
         wait_for(&format!("process {n}"), || self.pids(n).len() == 1);
         *self.pids(n).first().unwrap()

@@ -233,13 +233,18 @@ fn nothing_panics_prints_or_exits_outside_main() {
 }
 
 /// The files that run with root's rights: the launcher's machine and runner, what it has others
-/// open, the starter until it has become its user (`prepare` is what it does then).
-const AS_ROOT: [&str; 13] = [
+/// open, how it finds the processes of tasks, the starter until it has become its user (`prepare`
+/// is what it does then).
+const AS_ROOT: [&str; 17] = [
     "src/exec/launcher.rs",
     "src/exec/launcher_state.rs",
     "src/exec/life.rs",
     "src/daemon/launcher.rs",
     "src/daemon/launcher_journal.rs",
+    "src/daemon/task_control.rs",
+    "src/sys/cgroup.rs",
+    "src/sys/process_table.rs",
+    "src/sys/task_processes.rs",
     "src/daemon/delegate.rs",
     "src/daemon/guard.rs",
     KEEPS_PORTS,
@@ -250,7 +255,7 @@ const AS_ROOT: [&str; 13] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 2100;
+const AS_ROOT_MAX: usize = 3000;
 /// The file that takes ports for the daemons, and hears nothing on them.
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 

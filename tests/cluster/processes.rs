@@ -2,7 +2,7 @@
 //! measured, stopped and killed, and no others are.
 
 use super::rig::{Rig, alive, wait_for};
-use super::site::Site;
+use super::site::MultiUserSite;
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -236,10 +236,10 @@ const READ_ONLY: &str = "for m in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/m
 done";
 
 fn processes_of_others_survive(name: &str, prelude: &str) {
-    if !Site::possible(name) {
+    if !MultiUserSite::possible(name) {
         return;
     }
-    let mut site = Site::new("owners", 1);
+    let mut site = MultiUserSite::new("owners", 1);
     site.prelude = prelude.into();
     site.start();
     let sleepers = Sleepers::new();

@@ -467,7 +467,7 @@ impl LauncherRuntime {
             }
             OsEffect::Release { group } => {
                 self.send_signals();
-                self.tasks.release(group);
+                self.tasks.release(*group);
             }
             OsEffect::Signal { pid, ticks, signal } => {
                 if let Some(s) = rustix::process::Signal::from_named_raw(signal)

@@ -39,9 +39,9 @@ pub(super) struct TaskControl {
     base: Option<(Version, PathBuf)>,
     /// The number of the next new group.
     next: u32,
-    free: Vec<Box<TaskGroup>>,
+    free: Vec<TaskGroup>,
     /// Groups of forgotten tasks that may still have processes.
-    left: VecDeque<Box<TaskGroup>>,
+    left: VecDeque<TaskGroup>,
     /// The groups of running tasks, by the number of their first process.
     groups: BTreeMap<u32, Box<TaskGroup>>,
     /// The directories of groups that were killed, or may have been by an earlier launcher.
@@ -110,7 +110,7 @@ impl TaskControl {
     pub(super) fn group_for(&mut self, id: TaskId) -> Option<NewGroup> {
         let (version, base) = self.base.as_ref().filter(|_| id.step == TaskStep::Job)?;
         let group = match self.free.pop() {
-            Some(group) => group,
+            Some(group) => Box::new(group),
             None => {
                 let dir = base.join(self.next.to_string());
                 self.next = self.next.wrapping_add(1).max(1);
@@ -138,7 +138,7 @@ impl TaskControl {
         let group = new?.group;
         if !inside && let Err(e) = cgroup::enter(Path::new(&group.dir), pid) {
             log::error!("{}: {}: pid {pid} is not in it", group.dir, words(&e));
-            self.free.push(group);
+            self.free.push(*group);
             return None;
         }
         self.groups.insert(pid, group.clone());
@@ -146,7 +146,7 @@ impl TaskControl {
     }
 
     pub(super) fn not_started(&mut self, new: Option<NewGroup>) {
-        new.into_iter().for_each(|new| self.release(new.group));
+        new.into_iter().for_each(|new| self.release(*new.group));
     }
 
     /// A child that is no task was made.
@@ -171,7 +171,7 @@ impl TaskControl {
     }
 
     /// The task of a group is forgotten.
-    pub(super) fn release(&mut self, group: Box<TaskGroup>) {
+    pub(super) fn release(&mut self, group: TaskGroup) {
         self.left.push_front(group);
         for _ in 0..LOOKS_MAX.min(self.left.len()) {
             let Some(mut group) = self.left.pop_front() else { return };

@@ -77,7 +77,7 @@ fn process_of_another_task_below_one_is_not_its_own() {
     let below = all.iter().find(|p| p.session == p.pid && p.parent == sid).unwrap().pid;
     let (me, mut other) = (task(sid, None), task(below, None));
     other.id.step = TaskStep::Warn;
-    let found = tracker.find(&[me.clone()], &[other]);
+    let found = tracker.find(std::slice::from_ref(&me), &[other]);
     assert!(found[0].len() == 3 && !pids(&found).contains(&below), "{found:?}");
     tracker.signal(&[me], 9, &[]);
     child.wait().unwrap();

@@ -204,7 +204,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "diagnose",
         run: diagnose::diagnose,
-        line: "Tell why jobs wait, or note queries",
+        line: "Show pending reasons, or record queries",
         usage: "diagnose pending_jobID ... | -c query [[-f logfile_name] [-d duration] | [-o]]",
     },
 ];

@@ -130,7 +130,7 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, St
     for line in lines {
         if !line.words[0].as_bytes().starts_with(b"-") {
             let word = line.words[0].to_string_lossy();
-            errln!(ctx, "bsub: line {} of the script: {word} is no option, ignored", line.line);
+            errln!(ctx, "bsub: line {} of the script: {word} is not an option; ignored", line.line);
             continue;
         }
         embedded.push(line.words);

@@ -32,7 +32,7 @@ const COMMANDS: [(&str, &str); 22] = [
     ("resshutdown", "Shut down RES on hosts"),
     ("resrestart", "Restart RES on hosts"),
     ("reslogon", "Log the tasks of RES on hosts"),
-    ("reslogoff", "Log the tasks of RES no more"),
+    ("reslogoff", "Stop the records of RES tasks"),
     ("resdebug", "Have RES log more on hosts"),
     ("restime", "Have RES log times on hosts"),
     ("showconf", "Show the settings of LIM on hosts"),
@@ -164,7 +164,7 @@ fn lim_order(ctx: &mut Ctx, words: &[String]) -> Result<i32, String> {
     let number = |flag: &str, rest: &mut Vec<String>| -> Result<Option<u64>, String> {
         let Some(at) = rest.iter().position(|w| w == flag) else { return Ok(None) };
         let value = rest.get(at + 1).and_then(|w| w.parse().ok());
-        let value = value.ok_or(format!("{flag} wants a number"))?;
+        let value = value.ok_or(format!("{flag} requires a number"))?;
         rest.drain(at..at + 2);
         Ok(Some(value))
     };

@@ -58,7 +58,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn wrong(ctx: &mut Ctx, words: &[&str]) {
     match words {
         [] | ["-h"] => {}
-        ["-d"] => errln!(ctx, "{}: option -d wants a directory", ctx.name),
+        ["-d"] => errln!(ctx, "{}: option -d requires a directory", ctx.name),
         [word, ..] => errln!(ctx, "{}: {}: not understood", ctx.name, word.escape_debug()),
     }
 }
@@ -163,7 +163,7 @@ mod tests {
             (&["start", "lim", "more"], "lsf_daemons: more: not understood"),
             (&["status", "lim"], "lsf_daemons: lim: not understood"),
             (&["-d", "/etc", "x\u{1b}"], "lsf_daemons: x\\u{1b}: not understood"),
-            (&["-d"], "lsf_daemons: option -d wants a directory"),
+            (&["-d"], "lsf_daemons: option -d requires a directory"),
             (&[], usage),
         ] {
             assert_eq!(said("lsf_daemons", run, words), (FAIL, want.to_owned()), "{words:?}");

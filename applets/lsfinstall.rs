@@ -94,7 +94,7 @@ fn remaining(ctx: &mut Ctx, plan: &SitePlan, admin: &User, key: &install::Key) {
     let (top, file) = (&plan.top, &plan.key_file);
     let setup = format!("{top}/bin/hostsetup --top={top}");
     let hosts: Vec<&str> = plan.hosts.iter().map(|(h, _)| h.as_str()).collect();
-    outln!(ctx, "What remains, as root:");
+    outln!(ctx, "The remaining steps, as root:");
     outln!(ctx, "- {top} must be on every host: share it, or copy it there");
     match key {
         install::Key::Made => outln!(ctx, "- the key of the cluster was written to {file}"),

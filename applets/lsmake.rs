@@ -81,19 +81,19 @@ fn read(args: &[OsString]) -> Result<Options, String> {
         };
         let cores = |text: &str| {
             let n = text.parse().ok().filter(|n| (1..=SLOTS_MAX).contains(n));
-            n.ok_or_else(|| "-j wants a number".to_owned())
+            n.ok_or_else(|| "-j requires a number".to_owned())
         };
         match &*text {
             "-v" | "-V" => o.verbose = true,
             "-m" => o.hosts = cores_of(&value()?)?,
             "-R" => o.res_req = Some(value()?),
             "-F" => o.server_req = Some(value()?),
-            "-x" => o.retries = value()?.parse().map_err(|_| "-x wants a number")?,
+            "-x" => o.retries = value()?.parse().map_err(|_| "-x requires a number")?,
             "-a" => o.delay = seconds(&value()?).ok_or("-a wants seconds")?,
             "-P" => o.minutes = Some(seconds(&value()?).ok_or("-P wants minutes")?),
             "-c" => {
                 let n = value()?.parse().ok().filter(|n| (1..=SLOTS_MAX).contains(n));
-                o.tasks = n.ok_or("-c wants a number")?;
+                o.tasks = n.ok_or("-c requires a number")?;
             }
             "-j" => o.cores = Some(cores(&value()?)?),
             "-T" => o.tag = true,

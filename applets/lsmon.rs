@@ -179,7 +179,7 @@ impl Monitor {
         c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // ^C at the terminal is not for it
         let child = c.process_group(0).spawn().map_err(|e| lsf::sys::words(&e))?;
-        outln!(ctx, "[{}] lsmon goes on writing {file}", child.id());
+        outln!(ctx, "[{}] lsmon continues to write {file}", child.id());
         Ok(())
     }
 

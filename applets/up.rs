@@ -124,7 +124,7 @@ fn told_up(ctx: &mut Ctx, place: &PersonalDir) -> Result<(), String> {
     let errors = lsf::conf::check_batch(&RealFiles, &envdir);
     let errors: Vec<_> = errors.iter().filter(|d| d.severity == Severity::Error).collect();
     if !errors.is_empty() {
-        errln!(ctx, "lsf up: configuration errors; the cluster runs without what these lines say:");
+        errln!(ctx, "lsf up: configuration errors; these lines are ignored:");
         errors.iter().for_each(|error| errln!(ctx, "    {error}"));
     }
     let (hosts, queues) = (hosts(place)?, queues(place)?);

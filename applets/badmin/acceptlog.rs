@@ -38,11 +38,11 @@ pub fn acceptlog(ctx: &mut Ctx) -> Result<i32, Exit> {
     }
     errln!(ctx, "Jobs that are unfinished in it will be held; later changes are lost.");
     let asks = !opts.force;
-    if asks && !(interactive() && ask(ctx, "Do you want to go on from it?")) {
+    if asks && !(interactive() && ask(ctx, "Do you want to continue from it?")) {
         errln!(ctx, "Nothing is accepted.");
         return Ok(FAIL);
     }
     against::accept(&mut disk, &all).map_err(|e| failed(&e))?;
-    outln!(ctx, "The event log is accepted; mbatchd goes on from it at its next start.");
+    outln!(ctx, "The event log is accepted; mbatchd continues from it at its next start.");
     Ok(0)
 }

@@ -183,7 +183,10 @@ fn unknown_users(conf: &ClusterConf, known: impl Fn(&str) -> Option<bool>) -> Ve
                 file: term.pos.file.to_string(),
                 line: term.pos.line,
                 col: term.pos.col,
-                text: format!("<{}> of USERS is no user and no user group", name.escape_debug()),
+                text: format!(
+                    "<{}> of USERS is neither a user nor a user group",
+                    name.escape_debug()
+                ),
                 near: None,
             });
         }
@@ -339,7 +342,7 @@ mod tests {
         let told: Vec<String> = found.iter().map(line).collect();
         assert_eq!(
             told,
-            ["/c/lsb.queues:7:4: <gone> of USERS is no user and no user group (warning)"]
+            ["/c/lsb.queues:7:4: <gone> of USERS is neither a user nor a user group (warning)"]
         );
         assert_eq!(user_known("root"), Some(true));
         assert_eq!(user_known("no such user"), Some(false));

@@ -99,7 +99,7 @@ pub fn read(ctx: &mut Ctx, name: &str) -> Result<(Logging, Vec<String>), Exit> {
     let o = front::parse::<DebugOpts>(name, &ctx.args)?.options;
     for class in o.classes.iter().flat_map(|c| c.split_whitespace()) {
         if !CLASSES.contains(&class) && !class.starts_with("LC2_") {
-            return Err(Exit::fail(format_args!("{name}: <{class}> is no class of messages")));
+            return Err(Exit::fail(format_args!("{name}: <{class}> is not a class of messages")));
         }
     }
     if o.classes.is_some() {
@@ -201,6 +201,6 @@ mod tests {
         let no = |name: &str, words: &[&str]| asked(name, words).unwrap_err();
         assert!(no("badmin mbddebug", &["-l", "4"]).contains("the level is 0 to 3"));
         assert!(no("badmin mbdtime", &["-l", "0"]).contains("the level is 1 to 5"));
-        assert!(no("badmin sbddebug", &["-c", "LC_FOO"]).contains("<LC_FOO> is no class"));
+        assert!(no("badmin sbddebug", &["-c", "LC_FOO"]).contains("<LC_FOO> is not a class"));
     }
 }

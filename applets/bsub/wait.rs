@@ -95,7 +95,7 @@ pub fn until_end(ctx: &mut Ctx, job: u32, voice: &Voice) -> i32 {
             !fds[1].revents().is_empty()
         };
         if let Ok(Some(_)) = signals.take() {
-            errln!(ctx, "\nbsub: interrupted; job <{job}> goes on");
+            errln!(ctx, "\nbsub: interrupted; job <{job}> continues");
             return INTERRUPTED;
         }
         if ready {
@@ -113,7 +113,7 @@ pub fn until_end(ctx: &mut Ctx, job: u32, voice: &Voice) -> i32 {
 }
 
 fn failed(ctx: &mut Ctx, job: u32, why: &str) -> i32 {
-    errln!(ctx, "{why}. Job <{job}> goes on, its end is not known");
+    errln!(ctx, "{why}. Job <{job}> continues; its end is not known");
     FAIL
 }
 

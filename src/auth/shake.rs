@@ -285,7 +285,7 @@ impl fmt::Display for AuthError {
             AuthError::WrongServer { daemon, host } => {
                 write!(f, "{} on {} answered instead", daemon.name(), host.escape_debug())
             }
-            AuthError::NotOurHost { addr } => write!(f, "{addr} is no host of this cluster"),
+            AuthError::NotOurHost { addr } => write!(f, "{addr} is not a host of this cluster"),
             AuthError::WrongHost { addr, host } => {
                 write!(f, "{addr} is not an address of host {}", host.escape_debug())
             }
@@ -300,7 +300,7 @@ impl fmt::Display for AuthError {
             }
             AuthError::Unproved { way, why } => write!(f, "{}: {why}", way.name()),
             AuthError::NotEquiv => f.write_str("hosts.equiv does not allow it (LSF_USE_HOSTEQUIV)"),
-            AuthError::Busy => f.write_str("too many callers are being looked into"),
+            AuthError::Busy => f.write_str("too many callers are being checked"),
             AuthError::NoGrant { why } => write!(f, "authd: {why}"),
         }
     }

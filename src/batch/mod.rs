@@ -111,7 +111,10 @@ impl Mbatchd {
             (Msg::Ping { n }, _) => context.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(context, conn),
             (_, peer) => {
-                context.say(log::Level::Warn, format!("{peer} sent what it may not; closed"));
+                context.say(
+                    log::Level::Warn,
+                    format!("{peer} sent a message that it may not send; closed"),
+                );
                 context.out.push(Effect::Close { conn });
             }
         }

@@ -92,7 +92,7 @@ fn directory(path: &Path) -> Result<(), String> {
         let strange = follow(path, &[0]).map_err(|e| at(path, &e))?.strange;
         if let Some((part, _)) = strange {
             return Err(format!(
-                "{}: {} can be changed by others than root; root writes nothing there: run \
+                "{}: {} can be changed by users other than root; root writes nothing there: run \
                  lsfinstall as the primary administrator",
                 path.display(),
                 part.display()
@@ -146,7 +146,7 @@ pub fn put_key(path: &Path, text: &str, admin: &User) -> std::io::Result<()> {
     if crate::sys::euid() == 0
         && let Some((part, _)) = follow(dir, &[0])?.strange
     {
-        let text = format!("{} can be changed by others than root", part.display());
+        let text = format!("{} can be changed by users other than root", part.display());
         return Err(std::io::Error::other(text));
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

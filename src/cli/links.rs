@@ -95,7 +95,7 @@ pub fn install_one(dir: &Path, name: &str, target: PathBuf) -> Result<(), String
 fn link(target: &Path, at: &Path) -> io::Result<()> {
     match fs::symlink_metadata(at) {
         Ok(m) if m.file_type().is_symlink() => fs::remove_file(at)?,
-        Ok(_) => return Err(io::Error::other("exists and is no link")),
+        Ok(_) => return Err(io::Error::other("exists and is not a link")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => return Err(e),
     }
@@ -116,7 +116,7 @@ mod tests {
         fs::remove_file(dir.join("b")).unwrap();
         fs::write(dir.join("b"), "mine").unwrap();
         let why = install(&dir, ["a", "b"].into_iter()).unwrap_err();
-        assert!(why.contains("exists and is no link"), "{why}");
+        assert!(why.contains("exists and is not a link"), "{why}");
         assert_eq!(fs::read_to_string(dir.join("b")).unwrap(), "mine");
         // A site's eauth, as a file or a link, stays; a link of ours is made where there is none.
         for _ in 0..2 {

@@ -138,7 +138,7 @@ fn reserved(to: SocketAddr, from: IpAddr) -> io::Result<OwnedFd> {
             Err(e) => return Err(e.into()),
         }
     }
-    Err(io::Error::other("every privileged port is taken"))
+    Err(io::Error::other("every privileged port is in use"))
 }
 
 /// Becomes the user, for good.

@@ -92,7 +92,7 @@ fn may(site: &LocalSite) -> Result<(), String> {
     let conf = base(site)?;
     let known = sudoers::load(sudoers::PATH, 0)?;
     let refuse = |why: &str| Err(format!("{caller} may not: {why} of {}", sudoers::PATH));
-    let Some((known, _)) = known else { return refuse("there is no LSF_STARTUP_USERS") };
+    let Some((known, _)) = known else { return refuse("LSF_STARTUP_USERS is not set") };
     if !known.may_start(&caller, conf.cluster.admins.contains(&caller)) {
         return refuse("not among the LSF_STARTUP_USERS");
     }

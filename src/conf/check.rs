@@ -346,7 +346,7 @@ fn default_queue(conf: &ClusterConf, diags: &mut Diags) {
 fn unknown_host(conf: &ClusterConf, word: &str, at: &Pos, diags: &mut Diags) {
     let hosts = conf.base.cluster.hosts.iter().map(|h| h.name.as_str());
     let groups = conf.batch.hosts.groups.iter().map(|g| g.name.as_str());
-    let text = format!("<{}> is no host and no host group; ignored", shown(word));
+    let text = format!("<{}> is neither a host nor a host group; ignored", shown(word));
     diags.add_near(Severity::Warning, at, text, nearest(word, hosts.chain(groups)));
 }
 

@@ -211,7 +211,7 @@ pub(super) fn user_terms(v: &mut Values<'_>, name: &str) -> Vec<UserTerm> {
         };
         let reserved = text == "all" || text == "none" || text == "others" || text == "default";
         if !reserved && name_fault(text).is_some() {
-            v.bad(name, &word, &format!("<{}> is no user or user group", shown(text)));
+            v.bad(name, &word, &format!("<{}> is neither a user nor a user group", shown(text)));
             continue;
         }
         terms.push(UserTerm { name: text.to_owned(), exclude, members, pos: word.pos.clone() });

@@ -279,7 +279,7 @@ fn a_host_that_is_gone_from_the_cluster_is_left_out_of_queues_with_a_warning() {
     files.put(&cluster, &kept);
     files.edit(&format!("{ENVDIR}/lsf.conf"), "LSF_MASTER_LIST", "# LSF_MASTER_LIST");
     let (conf, diags) = load(&files, ENVDIR);
-    let named = |l: &String| l.starts_with("warning: ") && l.contains("<gamma> is no host");
+    let named = |l: &String| l.starts_with("warning: ") && l.contains("<gamma> is neither a host");
     assert!(told(&diags).iter().any(named), "{:?}", told(&diags));
     let conf = conf.unwrap_or_else(|| panic!("{:?}", told(&diags)));
     for queue in &conf.batch.queues {

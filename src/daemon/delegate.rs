@@ -221,7 +221,7 @@ impl RootFiles {
 fn delegate_of(part: &Path, uid: u32) -> Result<Delegate, String> {
     let part = part.display();
     if uid == 0 {
-        return Err(format!("{part} is root's and can be changed by others than root"));
+        return Err(format!("{part} belongs to root and can be changed by other users"));
     }
     let user = UserDatabase::default().find_uid(uid, USER_WAIT);
     let user = user.ok_or_else(|| format!("{part} belongs to uid {uid}, who has no name here"))?;

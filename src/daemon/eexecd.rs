@@ -331,7 +331,7 @@ mod tests {
     fn a_file_of_others_is_refused_and_none_is_none() {
         let p = program("#!/bin/sh\n: > DIR/ran\n", 0o777);
         let why = asked(&p, &[]).unwrap_err().to_string();
-        assert!(why.ends_with("can be changed by others than its owner and root"), "{why}");
+        assert!(why.ends_with("can be changed by users other than its owner and root"), "{why}");
         std::fs::set_permissions(&p.path, PermissionsExt::from_mode(0o755)).unwrap();
         let others = Program { owners: vec![crate::sys::euid() + 1], ..p };
         assert!(asked(&others, &[]).is_err());

@@ -78,7 +78,7 @@ fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     }
     let found = files::follow(path, &[0])?;
     if let Some((part, _)) = &found.strange {
-        let text = format!("{} can be changed by others than root", part.display());
+        let text = format!("{} can be changed by users other than root", part.display());
         return Err(io::Error::other(text));
     }
     let path = found.path.join(found.missing.iter().collect::<PathBuf>());
@@ -141,7 +141,7 @@ fn is_marked(dir: &OwnedFd) -> bool {
     kind.is_ok_and(|kind| kind == rustix::fs::FileType::RegularFile)
 }
 
-/// Refuses a directory that is there for something else: one with files and without a lock.
+/// Refuses a directory that another program uses: one with files and without a lock.
 fn marked(dir: OwnedFd) -> io::Result<OwnedFd> {
     let how = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     if is_marked(&dir) {
@@ -149,7 +149,7 @@ fn marked(dir: OwnedFd) -> io::Result<OwnedFd> {
     }
     for entry in Dir::read_from(&dir)? {
         if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
-            let text = "there for something else: name a directory that is empty or not there";
+            let text = "it contains other files: name an empty or a new directory";
             return Err(io::Error::other(text));
         }
     }
@@ -170,7 +170,9 @@ fn given(dir: &OwnedFd, name: &str, admin: &User) -> io::Result<()> {
         made =
             unlinkat(dir, name, AtFlags::REMOVEDIR).and_then(|()| mkdirat(dir, name, Mode::RWXU));
         let admin = &admin.name;
-        made.map_err(|_| io::Error::other(format!("of uid {own}, not {admin}'s: remove it")))?;
+        made.map_err(|_| {
+            io::Error::other(format!("its owner is uid {own} instead of {admin}: remove it"))
+        })?;
     }
     made?;
     let own = openat(dir, name, DIRECTORY, Mode::empty())?;

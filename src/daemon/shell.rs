@@ -349,7 +349,7 @@ impl<D: DaemonDriver> Shell<D> {
                 self.reopen();
                 self.driver.hangup(&mut self.machine, &mut self.shell);
             } else {
-                log::info!("told to end by signal {signal}");
+                log::info!("ended by signal {signal}");
                 self.driver.terminate(&mut self.machine, &mut self.shell);
             }
         }

@@ -145,7 +145,7 @@ fn windows(scan: &mut Scan<'_>) -> Result<TimeCond, BadCond> {
             let from = inner.rfind(word).unwrap_or(0);
             let found = ZONES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
             let Some((_, hours)) = found else {
-                let why = format!("<{word}> is no time zone that is known by its letters");
+                let why = format!("<{word}> is not a known abbreviation of a time zone");
                 return Err(BadCond { at: start + from, why });
             };
             (&inner[..from], Some(*hours))
@@ -210,7 +210,7 @@ mod tests {
             ("time(8-9", 8, "<)> is wanted"),
             ("time()", 5, "a time window is wanted"),
             ("time(8-9 25:00-3)", 9, "25:00-3: Bad time window specification"),
-            ("time(8-9 XYZ)", 9, "<XYZ> is no time zone that is known by its letters"),
+            ("time(8-9 XYZ)", 9, "<XYZ> is not a known abbreviation of a time zone"),
             ("(time(8-9)", 10, "<)> is wanted"),
             ("user(x)", 0, "time(windows) is wanted"),
         ] {

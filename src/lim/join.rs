@@ -128,7 +128,7 @@ impl Lim {
         let mut left = self.base.members.clone();
         left.retain(|m| !gone.contains(m));
         for m in &gone {
-            let text = format!("host {} was away for {secs} s: it is no member any more", m.name);
+            let text = format!("host {} was away for {secs} s: it is no longer a member", m.name);
             say(out, log::Level::Warn, text);
         }
         self.members(now, left.clone(), out);

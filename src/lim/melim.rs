@@ -267,7 +267,7 @@ pub fn parse(line: &str, shared: &Shared) -> Result<Vec<(String, String)>, Strin
             ResourceKind::String => value.len() <= VALUE_MAX && !value.contains(char::is_control),
         };
         if !good {
-            return Err(format!("<{}> is no value of {name}", short(value)));
+            return Err(format!("<{}> is not a value of {name}", short(value)));
         }
         pairs.push((name.to_owned(), value.to_owned()));
     }

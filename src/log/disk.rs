@@ -65,7 +65,7 @@ pub fn open_regular(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
         let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
         kind.is_ok_and(|kind| !kind.is_file())
     };
-    let words = || io::Error::other(format!("{} is no regular file", path.display()));
+    let words = || io::Error::other(format!("{} is not a regular file", path.display()));
     match how.custom_flags(flags.bits() as i32).open(path) {
         Ok(file) if file.metadata()?.is_file() => Ok(file),
         Ok(_) => Err(words()),

@@ -86,7 +86,7 @@ impl<D: Disk> LogFiles<D> {
 
     fn check_events(&mut self) -> Result<(), Fail> {
         if !self.disk.named(self.events.file, EVENTS).map_err(said(EVENTS))? {
-            let why = "another file has taken its place, or it was removed";
+            let why = "the file was replaced or removed";
             return Err(Fail::Fatal(format!("{EVENTS}: {why}")));
         }
         Ok(())

@@ -132,7 +132,7 @@ fn claim(
     notices: &mut Vec<RecoveryNotice>,
 ) -> Result<Owner, RecoverError> {
     if *before == owner::Read::Damaged {
-        let text = format!("{} is damaged: epochs go on from the clock", owner::OWNER);
+        let text = format!("{} is damaged: the clock gives the next epoch", owner::OWNER);
         notices.push(RecoveryNotice { level: log::Level::Warn, text });
     }
     let beside = against::is_beside(disk).map_err(failed("the log directory"))?;

@@ -229,7 +229,7 @@ impl Conn {
                 return Some((since + EARLY_US, "did not authenticate in time"));
             }
             ConnPhase::AwaitCheck { .. } => {
-                return Some((since + CHECK_US, "could not be looked into in time"));
+                return Some((since + CHECK_US, "could not be checked in time"));
             }
             ConnPhase::Connecting { .. } => {
                 return Some((since + CONNECT_US, "no connection in time"));

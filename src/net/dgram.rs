@@ -124,7 +124,7 @@ impl Seal {
         let In { from: host, to, start, mut msg } = raw.parse().map_err(words)?;
         let long = host.len().max(to.len());
         if long > MAX_HOST_NAME {
-            return Err(format!("a host name of {long} bytes, at most {MAX_HOST_NAME} are taken"));
+            return Err(format!("a host name of {long} bytes; the limit is {MAX_HOST_NAME}"));
         }
         if to != ident.host {
             return Err(format!("meant for host {}", to.escape_debug()));

@@ -132,7 +132,7 @@ pub const MAX_RLIMITS: usize = 64;
 pub const MAX_CHARS: usize = 256;
 
 fn over(what: &str, got: impl std::fmt::Display, most: impl std::fmt::Display) -> Refusal {
-    let text = format!("the request names {got} {what}, at most {most} are taken");
+    let text = format!("the request names {got} {what}; the limit is {most}");
     Refusal::text(err::BAD_ARG, text)
 }
 
@@ -144,7 +144,7 @@ fn long(what: &str, len: usize, most: usize) -> Result<(), Refusal> {
     match len > most {
         true => Err(Refusal::text(
             err::BAD_ARG,
-            format!("{what} is {len} bytes long, at most {most} are taken"),
+            format!("{what} is {len} bytes long; the limit is {most}"),
         )),
         false => Ok(()),
     }
@@ -423,7 +423,7 @@ mod tests {
         let half = IdSel { job: 7, elems: vec![(1, 500_000, 1)] };
         assert_eq!(words(&kill(vec![half.clone(), half.clone()])), "");
         let more = kill(vec![half.clone(), half, IdSel { job: 8, elems: vec![(5, 5, 1)] }]);
-        let said = "the request names 1000001 elements of arrays, at most 1000000 are taken";
+        let said = "the request names 1000001 elements of arrays; the limit is 1000000";
         assert_eq!(words(&more), said);
         let all = IdSel { job: 1, elems: vec![(1, u32::MAX, 1)] };
         assert!(words(&kill(vec![all; 100])).contains("429496729500 elements"));

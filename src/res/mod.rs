@@ -163,7 +163,7 @@ impl Res {
 
     /// Ends a connection that does not keep to the rules.
     fn wrong(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
-        let words = format!("connection {conn}: not what is to be said there");
+        let words = format!("connection {conn}: a message that does not belong there");
         out.push(Effect::Say { level: log::Level::Warn, text: words });
         out.push(Effect::Close { conn });
     }

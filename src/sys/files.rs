@@ -76,7 +76,7 @@ pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
         let meta = std::fs::symlink_metadata(part)?;
         if !owners.contains(&meta.uid()) || writable(&meta) || meta.is_symlink() {
             let whom = if owners == [0] { "root" } else { "its owner and root" };
-            let text = format!("{} can be changed by others than {whom}", part.display());
+            let text = format!("{} can be changed by users other than {whom}", part.display());
             return Err(io::Error::other(text));
         }
     }
@@ -259,7 +259,7 @@ pub fn unsafe_program(path: &Path) -> Option<String> {
     }
     let part = std::path::absolute(path).and_then(|path| follow(&path, &[0])).ok()?.strange?.0;
     let (path, part) = (path.display(), part.display());
-    Some(format!("{path}: root does not run it: {part} can be changed by others than root"))
+    Some(format!("{path}: root does not run it: {part} can be changed by users other than root"))
 }
 
 /// Whether a name is one part of a path and nothing else.
@@ -366,7 +366,7 @@ mod tests {
         let why = unsafe_program(&path);
         if crate::sys::euid() == 0 {
             let why = why.unwrap();
-            assert!(why.contains("esub can be changed by others than root"), "{why}");
+            assert!(why.contains("esub can be changed by users other than root"), "{why}");
         } else {
             assert_eq!(why, None);
         }

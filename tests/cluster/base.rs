@@ -498,7 +498,7 @@ fn background(rig: &Rig) {
     c.args(["-c", &line]);
     rig.dress(&mut c);
     let said = Said::from(c.output().unwrap());
-    let pid = said.out.split_once("] lsmon goes on").and_then(|(head, _)| head.rsplit_once('['));
+    let pid = said.out.split_once("] lsmon continues").and_then(|(head, _)| head.rsplit_once('['));
     let pid: u32 = pid.unwrap_or_else(|| panic!("{said:?}")).1.parse().unwrap();
     let lines = || rig.read("behind.acct").lines().filter(|l| l.contains(" host1 ")).count();
     let now = lines();

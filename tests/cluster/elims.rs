@@ -384,7 +384,7 @@ fn faults_of_an_elim_are_logged_and_leave_others_alone() {
     for want in [
         "elim.bad: fault 1: 2 indices announced, 2 words follow: line <2 bad 6> is dropped",
         "<nosuch> is not a resource of lsf.shared: line <1 nosuch 1> is dropped",
-        "<NaN> is no value of bad: line <1 bad NaN> is dropped",
+        "<NaN> is not a value of bad: line <1 bad NaN> is dropped",
         "elim.bad: fault 4: 1 indices announced, 3 words follow",
         "elim.long: fault 1: a line longer than 65536 bytes",
         "elim.dies: ended with a signal; started again 90 s after its last start",

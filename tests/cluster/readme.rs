@@ -163,7 +163,7 @@ fn users_start_daemons_only_when_root_named_them() {
         let want = format!("lsf_daemons: {user} may not: {why} of /etc/lsf.sudoers\n");
         assert_eq!(sudo(user, "stop"), (255, want));
     };
-    refused("bob", "there is no LSF_STARTUP_USERS");
+    refused("bob", "LSF_STARTUP_USERS is not set");
     let file = nodes.path("etc.hostb/lsf.sudoers");
     let put = |text: &str| {
         use std::os::unix::fs::PermissionsExt;

@@ -164,12 +164,12 @@ fn launcher_refuses_files_that_root_did_not_write() {
     site.lsf_conf("LSF_PERSONAL=Y");
     std::os::unix::fs::chown(&conf, Some(uid(ADMIN)), None).unwrap();
     let said = refusal(&site);
-    assert!(said.contains("lsf.conf can be changed by others than root"), "{said}");
+    assert!(said.contains("lsf.conf can be changed by users other than root"), "{said}");
     std::fs::write(&conf, &plain).unwrap();
     // nor have root write where the administrator can put a link
     site.lsf_conf(&format!("LSF_RUNDIR={}", site.path("work/run").display()));
     let said = refusal(&site);
-    assert!(said.contains("work can be changed by others than root"), "{said}");
+    assert!(said.contains("work can be changed by users other than root"), "{said}");
     std::fs::write(&conf, &plain).unwrap();
 }
 
@@ -578,7 +578,7 @@ fn eexec_that_others_can_change_lets_no_task_begin() {
     let site = with_eexec("eexecopen");
     put(&site, "server/eexec", EEXEC, 0o777);
     let s = site.run("ann", LURING);
-    assert!(s.code != 0 && s.err.contains("can be changed by others"), "{}{}", s.out, s.err);
+    assert!(s.code != 0 && s.err.contains("can be changed by users other"), "{}{}", s.out, s.err);
     let job = site.ok("ann", "bsub -o /dev/null true");
     let job = super::rig::job_id(&job).unwrap().to_string();
     let reason = format!("bjobs -noheader -o pend_reason {job}");

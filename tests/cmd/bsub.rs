@@ -322,7 +322,7 @@ fn bsub_k_interrupted_leaves_the_job() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let said: Said = child.wait_with_output().unwrap().into();
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.err.contains("goes on"), "{said:?}");
+    assert!(said.err.contains("continues"), "{said:?}");
     let id = job_id(&said.out).unwrap().to_string();
     assert_eq!(field(&id, "stat"), "PSUSP");
     ok("bkill", &[&id]);

@@ -127,8 +127,8 @@ fn commands_take_thousands_of_job_ids() {
     for (name, option, end) in [
         ("bjobs", "-q", "true: Illegal job ID.\n"),
         ("bsub", "-q", ": Bad argument. Job not submitted.\n"),
-        ("bhosts", "--", "a name is 100000 bytes long, at most 4094 are taken\n"),
-        ("lsload", "--", "a name is 100000 bytes long, at most 4094 are taken\n"),
+        ("bhosts", "--", "a name is 100000 bytes long; the limit is 4094\n"),
+        ("lsload", "--", "a name is 100000 bytes long; the limit is 4094\n"),
     ] {
         let said = run(name, &[option, &long, "true"]);
         let told = said.err.get(said.err.len().saturating_sub(end.len())..);

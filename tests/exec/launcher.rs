@@ -248,7 +248,7 @@ fn an_upgrade_to_a_broken_file_changes_nothing() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
         std::fs::set_permissions(&bin, mode).unwrap();
         r.signal(Signal::USR2);
-        until("the refusal", || r.log().contains("can be changed by others"));
+        until("the refusal", || r.log().contains("can be changed by users other"));
     } else {
         skip("an_upgrade_to_a_broken_file_changes_nothing", "its second half needs root");
     }

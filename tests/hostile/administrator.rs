@@ -262,7 +262,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
             std::fs::create_dir_all(other.join("host1/authd")).unwrap();
             site.write("other/launcher.lock", "");
             let said = refused(&site, &other, single);
-            assert!(said.contains("there for something else"), "{said}");
+            assert!(said.contains("it contains other files"), "{said}");
             assert_eq!(other.join("host1/authd").metadata().unwrap().uid(), 0);
         }
         // an empty one may be that of a program which runs or sources what lies there
@@ -290,7 +290,7 @@ fn a_directory_of_roots_is_neither_given_away_nor_used() {
     rename("host1");
 }
 
-/// authd's directory is another's: it stays that one's.
+/// The launcher leaves a directory of another user alone and does not start.
 #[test]
 fn directory_of_authd_with_another_owner_keeps_it_and_stops_the_launcher() {
     let name = "directory_of_authd_with_another_owner_keeps_it_and_stops_the_launcher";
@@ -299,6 +299,8 @@ fn directory_of_authd_with_another_owner_keeps_it_and_stops_the_launcher() {
     assert!(launch(&site).1);
     assert_eq!(authd.metadata().unwrap().uid(), uid(ADMIN));
     chown(&authd, Some(uid("ann")), None).unwrap();
+    // an empty directory would be replaced, and authd may not have made its socket
+    std::fs::write(authd.join("file of ann"), "").unwrap();
     let (said, up) = launch(&site);
     assert!(!up && said.contains("remove it"), "{said}");
     assert_eq!(authd.metadata().unwrap().uid(), uid("ann"));
@@ -328,8 +330,8 @@ fn root_writes_no_key_where_a_link_leads() {
         site.run("root", &line)
     };
     for (key, why) in [
-        (site.path("log/link/lsf.key"), "can be changed by others than root"),
-        (site.path("log/link/no/lsf.key"), "can be changed by others than root"),
+        (site.path("log/link/lsf.key"), "can be changed by users other than root"),
+        (site.path("log/link/no/lsf.key"), "can be changed by users other than root"),
         (site.path("root/server.key"), "named lsf*.key"),
         (site.path("root/lsf.pem"), "named lsf*.key"),
     ] {

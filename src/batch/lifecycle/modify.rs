@@ -124,7 +124,7 @@ impl Mbatchd {
         if written <= most {
             return Ok(());
         }
-        let text = format!("the log takes {most} bytes of a request and no more");
+        let text = format!("the log takes at most {most} bytes of a request");
         Err(Refusal::text(err::BAD_ARG, text))
     }
 
@@ -276,8 +276,8 @@ impl Mbatchd {
         let bytes = spec.saturating_mul(parts as u64);
         if bytes > MAX_MODIFY_BYTES as u64 {
             let text = format!(
-                "the change writes {bytes} bytes for {parts} differing parts of the array, at most \
-                 {MAX_MODIFY_BYTES} are taken; modify fewer elements at a time"
+                "the change writes {bytes} bytes for {parts} differing parts of the array; the \
+                 limit is {MAX_MODIFY_BYTES}: modify fewer elements at a time"
             );
             return Err(Refusal::text(err::BAD_ARG, text));
         }

@@ -381,7 +381,7 @@ impl Mbatchd {
         if kept.jobs + jobs > most {
             let text = format!(
                 "user <{name}> has {} jobs in the system, finished ones that are not yet cleaned \
-                 included; at most {most} are taken (MAX_USER_JOBS)",
+                 included; the limit is {most} (MAX_USER_JOBS)",
                 kept.jobs
             );
             return Err(Refusal::text(err::PJOB_LIMIT, text));
@@ -390,7 +390,7 @@ impl Mbatchd {
         if kept.bytes.saturating_add(kept.gone).saturating_add(bytes) > most {
             let text = format!(
                 "the jobs of user <{name}> keep {} MB of scripts, environments and submissions, \
-                 at most {} MB are taken (MAX_USER_SPACE)",
+                 the limit is {} MB (MAX_USER_SPACE)",
                 (kept.bytes + kept.gone) >> 20,
                 p.max_user_space_mb
             );
@@ -486,7 +486,7 @@ pub(crate) fn check_texts(spec: &JobSpec, env: &ByteStr, script: &ByteStr) -> Ch
     let long = |what: &str, len: usize, max: usize| match len > max {
         true => Err(Refusal::text(
             err::BAD_ARG,
-            format!("{what} is {len} bytes long, at most {max} are taken"),
+            format!("{what} is {len} bytes long; the limit is {max}"),
         )),
         false => Ok(()),
     };

@@ -383,9 +383,7 @@ impl ControlWork {
         let what = match () {
             () if self.acted >= MAX_ACTED => format!("at most {MAX_ACTED} are"),
             () if self.written > most => {
-                format!(
-                    "the log takes {most} bytes of a request and no more; ask for the rest again"
-                )
+                format!("the log takes at most {most} bytes of a request; repeat it for the rest")
             }
             () => return None,
         };

@@ -150,10 +150,10 @@ fn mistakes_in_lsf_cluster() {
             "error lsf.cluster.example beta:1 HOSTNAME <beta> is given twice",
             "error lsf.conf LSF_MASTER_LIST:18 host <alpha> of LSF_MASTER_LIST is not in \
              the cluster",
-            "warning lsb.hosts alpha:1 <alpha> is no host and no host group; ignored",
-            "warning lsb.hosts rack1:1 <alpha> is no host and no host group; ignored",
-            "warning lsb.hosts compute:1 <alpha> is no host and no host group; ignored",
-            "warning lsb.queues ~alpha:18 <alpha> is no host and no host group; ignored",
+            "warning lsb.hosts alpha:1 <alpha> is neither a host nor a host group; ignored",
+            "warning lsb.hosts rack1:1 <alpha> is neither a host nor a host group; ignored",
+            "warning lsb.hosts compute:1 <alpha> is neither a host nor a host group; ignored",
+            "warning lsb.queues ~alpha:18 <alpha> is neither a host nor a host group; ignored",
         ]
     );
     for name in ["-Fx", "../x", ".x", "a/b"] {
@@ -174,7 +174,7 @@ fn mistakes_in_lsf_cluster() {
         [
             "error lsf.cluster.example gamma:52 <(rack=r2 scratch bigmem>: parenthesis is \
              not closed",
-            "warning lsb.queues HOSTS:18 <gamma> is no host and no host group; ignored",
+            "warning lsb.queues HOSTS:18 <gamma> is neither a host nor a host group; ignored",
         ]
     );
     assert_eq!(
@@ -266,7 +266,8 @@ fn doubtful_values_of_batch_files_are_warnings() {
     let line = "no section Host: every server host takes as many jobs as it has CPUs";
     assert!(told(&diags).contains(&format!("warning: {hosts}: {line}")));
     // as in LSF, what a queue names and is not there is left out, and said
-    let gone = told(&diags).into_iter().filter(|l| l.contains("is no host and no host group"));
+    let gone =
+        told(&diags).into_iter().filter(|l| l.contains("is neither a host nor a host group"));
     assert!(gone.count() == 1 && conf.is_some(), "{:?}", told(&diags));
 }
 
@@ -296,7 +297,7 @@ fn mistakes_in_lsb_queues() {
     // The second line of a continued value.
     assert_eq!(
         q("                 ~alpha", "                 ~alhpa"),
-        ["warning lsb.queues ~alhpa:18 <alhpa> is no host and no host group; ignored ~alpha"]
+        ["warning lsb.queues ~alhpa:18 <alhpa> is neither a host nor a host group; ignored ~alpha"]
     );
     assert_eq!(
         q("QUEUE_NAME     = idle", "QUEUE_NAME     = big"),

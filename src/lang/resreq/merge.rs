@@ -78,7 +78,12 @@ impl ResReq {
                 (Some(ResReq::Simple(a)), ResReq::Simple(b)) => {
                     ResReq::Simple(Box::new(a.then(*b)))
                 }
-                _ => return ResReqError::at(0, "a compound requirement stands alone"),
+                _ => {
+                    return ResReqError::at(
+                        0,
+                        "a compound requirement cannot be combined with another one",
+                    );
+                }
             });
         }
         Ok(whole)

@@ -158,7 +158,10 @@ fn spooled_beyond(disk: &mut dyn Disk, scan: &LogScan) -> io::Result<Vec<String>
     let beyond = entries.iter().rfind(|e| e.job.job != 0 && e.end() > end);
     let words = |e: &checksums::ChecksumEntry| {
         let name = spool::name(number);
-        format!("{name} has what job <{}> was submitted with, {EVENTS} has no such job", e.job.job)
+        format!(
+            "{name} contains the submission of job <{}>, which {EVENTS} does not contain",
+            e.job.job
+        )
     };
     Ok(beyond.filter(|_| number >= seen.max(begun)).map(words).into_iter().collect())
 }

@@ -152,7 +152,7 @@ impl LogScan {
         let old = checksums::read(disk, &format!("{EVENTS}.1.sum")).map_err(failed(EVENTS_SUM))?;
         let Some(last) = old.entries.iter().map(|e| e.job.job).max() else { return Ok(()) };
         let text =
-            format!("{EVENTS} has no LSF_SWITCHED: job IDs go on behind those of {EVENTS}.1");
+            format!("{EVENTS} has no LSF_SWITCHED: job IDs continue after those of {EVENTS}.1");
         self.warn(text);
         let event = Event::Carried { next_job: last.saturating_add(1), epoch: self.epoch };
         self.records.insert(0, Record { time: self.newest, event });

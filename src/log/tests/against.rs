@@ -146,7 +146,7 @@ fn an_older_copy_ends_the_start_and_what_was_open_in_it_is_held() {
         let words = stops(&disk);
         let told = match evidence {
             "lsb.acct" => "lsb.acct has the end of job <1>, lsb.events has not",
-            "lsb.spool" => "info/lsb.spool.1 has what job <3> was submitted with",
+            "lsb.spool" => "info/lsb.spool.1 contains the submission of job <3>",
             _ => "lsb.events ends at byte ",
         };
         assert!(words.starts_with(told), "{evidence}: {words}");
@@ -210,7 +210,7 @@ fn one_file_left_of_a_cluster_ends_the_start_until_that_is_accepted() {
         (OWNER, "lsb.events is missing or empty, and lsb.events.owner says that there was one", 1),
         (ACCT, "lsb.acct has the end of job <6>, lsb.events has no record", 7),
         ("lsb.events.1", "lsb.events.1 is an older log, lsb.events has no record", 1),
-        ("info/lsb.spool.1.sum", "info/lsb.spool.1 has what job <8> was submitted with", 9),
+        ("info/lsb.spool.1.sum", "info/lsb.spool.1 contains the submission of job <8>", 9),
         (&mark, "lsb.events has no record, and had ", 1),
     ] {
         let disk = SimDisk::new();

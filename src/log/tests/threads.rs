@@ -199,7 +199,7 @@ fn a_log_that_is_no_regular_file_ends_the_start_with_words() {
                     },
                 },
             };
-            let told = words.contains(&format!("{name} is no regular file"));
+            let told = words.contains(&format!("{name} is not a regular file"));
             // nothing can be read of the job's script
             let held = words.contains("info/lsb.spool.1 is missing or too short");
             assert!(told || held && name.starts_with("info/"), "{kind} {name}: {words}");

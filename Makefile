@@ -53,7 +53,8 @@ FUZZ_AT := $(TARGETS)/fuzz
 
 # how long `make bench-long` goes on
 MINUTES ?= 10
-BENCH := CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release -p lsf --test bench -- \
+# for the C library, and with the allocator, of the file that is shipped
+BENCH = $(STATIC) CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release -p lsf --test bench -- \
     --ignored --nocapture --exact
 
 .PHONY: all build release check picture test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help

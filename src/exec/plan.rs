@@ -134,7 +134,7 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     let slots: u32 = o.hosts.iter().map(|h| h.1.max(1)).sum();
     let mut each = String::new();
     let mut counted = String::new();
-    for (host, n) in &o.hosts {
+    for (host, n) in o.hosts.iter() {
         let n = (*n).max(1);
         let _ = write!(counted, "{}{host} {n}", if counted.is_empty() { "" } else { " " });
         for _ in 0..n {

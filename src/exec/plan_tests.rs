@@ -10,7 +10,7 @@ fn order() -> StartJob {
         key: JobKey { job: 101, idx: 3, attempt: 1 },
         user: "alice".into(),
         cluster: "c1".into(),
-        hosts: vec![("h1".into(), 2), ("h2".into(), 1)],
+        hosts: [("h1".into(), 2), ("h2".into(), 1)].into(),
         name: "sim[3]".into(),
         index_end: 9,
         index_step: 2,
@@ -88,7 +88,7 @@ fn the_submitters_variables_pass_but_for_the_stale_ones() {
 #[test]
 fn a_very_wide_job_has_no_lsb_hosts() {
     let mut o = order();
-    o.hosts = vec![("a-long-host-name".into(), 1000)];
+    o.hosts = [("a-long-host-name".into(), 1000)].into();
     let got = env_of(&o, b"");
     assert!(!got.iter().any(|v| v.starts_with("LSB_HOSTS=")));
     assert!(got.iter().any(|v| v == "LSB_MCPU_HOSTS=a-long-host-name 1000"));

@@ -66,14 +66,17 @@ pub struct JobModify {
     pub env: SpoolRef,
 }
 
+/// Execution hosts with their slots, first execution host first. The record of a start and the
+/// order to its host share one list.
+pub type NamedHosts = Arc<[(Arc<str>, u32)]>;
+
 /// JOB_START: dispatched (durable before the order leaves).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobStart {
     pub at: JobRef,
     /// Our tail; counts from 1.
     pub attempt: u32,
-    /// Execution hosts with their slots, first execution host first.
-    pub hosts: Vec<(Arc<str>, u32)>,
+    pub hosts: NamedHosts,
     pub host_factor: f64,
     pub eff_res_req: Arc<str>,
     /// Our tail: boot id of the first execution host when the order was made. If the host

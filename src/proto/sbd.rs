@@ -1,6 +1,7 @@
 //! mbatchd and sbatchd. mbatchd connects to each sbatchd and keeps the connection; after every
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
+use crate::model::event::NamedHosts;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
@@ -100,8 +101,7 @@ pub struct StartJob {
     pub spec: Arc<JobSpec>,
     pub env: SpoolRef,
     pub script: SpoolRef,
-    /// First execution host first.
-    pub hosts: Vec<(Arc<str>, u32)>,
+    pub hosts: NamedHosts,
     /// The slots in the order of -hostfile, where that names a host again after others; none: as
     /// `hosts`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

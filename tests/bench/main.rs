@@ -27,6 +27,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use table::FigureTable;
 
+/// The allocator of the static file, which the group `sched` measures with everything else.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: lsf::sys::heap::Heap = lsf::sys::heap::Heap;
+
 /// Runs of which each figure is the median.
 const RUNS: usize = 5;
 /// Longest time of it all, that of the group `sched` included.

@@ -266,7 +266,7 @@ fn sbatchd_takes_each_message_at_its_cap() {
         spec: spec.into(),
         env,
         user: "nobody-of-this-name".into(),
-        hosts: vec![("host1".into(), 1)],
+        hosts: [("host1".into(), 1)].into(),
         ..StartJob::default()
     };
     let wanted = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::NeedBlob { .. })).then_some(());

@@ -3,6 +3,7 @@
 
 use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, HostMap};
+use crate::model::event::NamedHosts;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::model::{JobKey, Now};
@@ -60,6 +61,8 @@ pub struct HostRt {
     pub boot_id: Arc<str>,
     /// When it was last given a job.
     pub last_dispatch: Option<u64>,
+    /// The host and the slots of the job on this host alone that was started last.
+    pub(crate) last_start: Option<NamedHosts>,
     /// Since when there is no link to its sbatchd; None: there is one.
     pub lost: Option<u64>,
     /// The host has been out of reach for long enough, and LIM says that it is unavailable.
@@ -196,6 +199,7 @@ impl HostRt {
             load: None,
             boot_id: Arc::default(),
             last_dispatch: None,
+            last_start: None,
             lost: Some(0),
             given_up: false,
             zombies: BTreeMap::new(),

@@ -40,19 +40,23 @@ impl Mbatchd {
         let Decision { at, hosts, req } = decision;
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
+        let named = self.named_hosts(&hosts);
+        if hosts.len() == 1 {
+            self.links.hosts[first].last_start = Some(named.clone());
+        }
         for (host, _) in &hosts {
             self.links.hosts[*host].last_dispatch = Some(context.now.mono_us);
         }
         let event = JobStart {
             at,
             attempt,
-            hosts: hosts.iter().map(|(h, n)| (self.state.names().host(*h).clone(), *n)).collect(),
+            hosts: named,
             host_factor: self.links.hosts[first].cpu_factor(),
             eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
             boot: self.links.hosts[first].boot_id.clone(),
         };
         self.emit(context, Event::JobStart(Box::new(event)));
-        for (host, _) in hosts {
+        for &(host, _) in &hosts {
             let (sched, view) = self.sched_and_view();
             sched.host_filled(&view, host);
         }

@@ -5,6 +5,7 @@ use crate::batch::Mbatchd;
 use crate::batch::site::Queue;
 use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
+use crate::model::event::NamedHosts;
 use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::StartJob;
@@ -15,7 +16,6 @@ impl Mbatchd {
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
         let run = self.state.running(key)?;
         let job = self.state.job(key.job)?;
-        let name = |s: HostId| self.state.names().host(s).clone();
         let spec = job.spec_at(key.idx);
         let requirement = job.effective_requirement(job.elem(key.idx)?)?;
         let queue = self.site.queue(job.queue_at(key.idx));
@@ -36,7 +36,7 @@ impl Mbatchd {
             spec: self.with_exit_codes(spec, queue),
             env: job.env,
             script: if scripted { job.script } else { SpoolRef::default() },
-            hosts: run.hosts.iter().map(|h| (name(h.0), h.1)).collect(),
+            hosts: self.named_hosts(&run.hosts),
             ranks: self.ranks(spec),
             cluster: self.site.cluster.clone(),
             nice: queue.map_or(0, |q| q.conf.nice),
@@ -52,6 +52,17 @@ impl Mbatchd {
             post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
             last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
+    }
+
+    /// The names of hosts; those of the start that the host was given last are kept.
+    pub(crate) fn named_hosts(&self, hosts: &[(HostId, u32)]) -> NamedHosts {
+        if let [(host, slots)] = hosts
+            && let Some(known) = self.links.hosts.get(*host).and_then(|h| h.last_start.as_ref())
+            && known[..].iter().all(|host| host.1 == *slots)
+        {
+            return known.clone();
+        }
+        hosts.iter().map(|(host, n)| (self.state.names().host(*host).clone(), *n)).collect()
     }
 
     /// The hosts of -hostfile in the order of its lines, where they come back to one that was

@@ -1,7 +1,7 @@
 //! The outcome of a pass, and the work that it may do in one turn.
 
 use crate::batch::sched::place::Alternative;
-use crate::batch::state::names::HostId;
+use crate::batch::state::job_hosts::JobHosts;
 use crate::model::JobRef;
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ const DECISION_COST: usize = 32;
 pub(crate) struct Decision {
     pub at: JobRef,
     /// Never empty; the first is the first execution host.
-    pub hosts: Vec<(HostId, u32)>,
+    pub hosts: JobHosts,
     /// The requirement that it was found by.
     pub req: Option<Rc<Alternative>>,
 }

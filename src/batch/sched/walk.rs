@@ -308,7 +308,7 @@ impl Sched {
             }
         }
         match found {
-            Some((hosts, req)) => Outcome::Found(Decision { at, hosts, req }),
+            Some((hosts, req)) => Outcome::Found(Decision { at, hosts: hosts.into(), req }),
             None => Outcome::None,
         }
     }

@@ -107,7 +107,7 @@ impl State {
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
-        let hosts: Vec<_> = s.hosts.iter().map(|(h, n)| (self.names.host_id(h), *n)).collect();
+        let hosts = s.hosts.iter().map(|(h, n)| (self.names.host_id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
             Some(v) if !v.stat().is_pending() => {
@@ -140,7 +140,7 @@ impl State {
                 requeue: None,
                 susp_since: 0,
                 susp_total: 0,
-                soft: Box::default(),
+                soft: LastWords::default(),
             }));
         })
     }

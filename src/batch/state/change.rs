@@ -2,6 +2,7 @@
 //! that is derived from the state (readiness, reservations, limits, dependency conditions, watches,
 //! metrics) follows it in one place, `Mbatchd::follow`.
 
+use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::Share;
 use crate::batch::state::{Elem, ElemState, Run};
@@ -90,7 +91,7 @@ impl Stage {
 pub struct Held {
     pub user: UserId,
     pub queue: QueueId,
-    pub hosts: Vec<(HostId, u32)>,
+    pub hosts: JobHosts,
 }
 
 /// Started elements that went from one queue to another.

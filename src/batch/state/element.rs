@@ -1,5 +1,6 @@
 //! A job or one element of an array: pending, started or ended, with what belongs to that.
 
+use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
@@ -8,7 +9,8 @@ use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, susp};
 use crate::proto::sbd::Post;
 use std::mem::take;
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, LazyLock};
 
 /// A job or one element.
 #[derive(Debug)]
@@ -42,7 +44,7 @@ pub struct Pend {
 pub struct Run {
     pub key: JobKey,
     pub start_time: i64,
-    pub hosts: Vec<(HostId, u32)>,
+    pub hosts: JobHosts,
     pub host_factor: f64,
     /// The effective requirement of the element; its whole part may have got another one since
     /// ([`Job::effective_requirement`]).
@@ -69,7 +71,7 @@ pub struct Run {
     pub susp_since: i64,
     pub susp_total: i64,
     /// Data that no event holds: the host refreshes them after every connect.
-    pub soft: Box<Soft>,
+    pub soft: LastWords,
 }
 
 impl Run {
@@ -97,6 +99,27 @@ pub struct Soft {
     /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed; the
     /// log knows of it.
     pub asked: Option<u32>,
+}
+
+/// The last words of the host about an attempt, which take no memory before there are some.
+#[derive(Debug, Clone, Default)]
+pub struct LastWords(Option<Box<Soft>>);
+
+/// The words of a host that has said nothing yet.
+static NO_WORDS: LazyLock<Soft> = LazyLock::new(Soft::default);
+
+impl Deref for LastWords {
+    type Target = Soft;
+
+    fn deref(&self) -> &Soft {
+        self.0.as_deref().unwrap_or(&NO_WORDS)
+    }
+}
+
+impl DerefMut for LastWords {
+    fn deref_mut(&mut self) -> &mut Soft {
+        self.0.get_or_insert_default()
+    }
 }
 
 #[derive(Debug, Clone, Default)]

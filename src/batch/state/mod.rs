@@ -14,6 +14,7 @@ pub mod elements;
 pub mod ended_jobs;
 pub mod ineligible;
 pub mod job;
+pub mod job_hosts;
 pub mod last_actions;
 pub mod left_attempts;
 pub mod modifications;
@@ -32,7 +33,7 @@ pub mod untouched;
 pub use crate::batch::state::array::{Array, ElementGroup, ElementSpec};
 use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
-    Bar, Elem, ElemState, ElementEnd, ElementView, Exec, Pend, Phase, Run, Soft, Tries,
+    Bar, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase, Run, Soft, Tries,
 };
 use crate::batch::state::ended_jobs::EndedJobs;
 use crate::batch::state::ineligible::Ineligible;

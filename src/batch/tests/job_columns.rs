@@ -85,7 +85,8 @@ fn thresholds_of_external_indices_are_the_tighter_ones() {
     assert_eq!(r.does(USER, Verb::Kill, 1).code, 0);
     // started somewhere, even where that load is not known
     let at = JobRef { job: r.submit(JobSpec { options2: hold, ..spec("x") }).unwrap(), idx: 0 };
-    let start = JobStart { at, attempt: 1, hosts: vec![("h1".into(), 1)], ..JobStart::default() };
+    let start =
+        JobStart { at, attempt: 1, hosts: [("h1".into(), 1)].into(), ..JobStart::default() };
     r.apply(&Record { time: r.now.secs(), event: Event::JobStart(Box::new(start)) });
     let started = r#"[[[["lic","7/1"],["heat","60/90"],["cold","/2.5"]]]]"#;
     assert_eq!(r.listed(&[Col::ExternalThresholds]), started);

@@ -17,7 +17,7 @@ use crate::lang::resreq::{Per, RusageTerm};
 use crate::lim::facts;
 use crate::model::JobRef;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
-use ledger::{Holder, Hosts, Reserve, Term, left};
+use ledger::{Holder, Reserve, Term, left, slots_by_host};
 
 /// The resource of which the measured value shows what a job has come to use.
 const MEASURED: &str = "mem";
@@ -88,7 +88,7 @@ impl Reserve {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
         let measured = terms.iter().any(|term| term.measured);
         Some(Holder {
-            hosts: Hosts::of(&run.hosts, |i| site.hosts.contains(i)),
+            hosts: slots_by_host(&run.hosts, |i| site.hosts.contains(i)),
             start_time: run.start_time,
             stopped: stopped && terms.iter().any(|term| term.released),
             used_kb: match measured {

@@ -70,7 +70,7 @@ fn a_start_and_a_status_have_the_checked_order() {
     let start = JobStart {
         at,
         attempt: 2,
-        hosts: vec![("hosta".into(), 2), ("hostb".into(), 1)],
+        hosts: [("hosta".into(), 2), ("hostb".into(), 1)].into(),
         host_factor: 100.0,
         eff_res_req: "select[type == local]".into(),
         boot: "b1".into(),
@@ -211,7 +211,7 @@ fn records_of_other_systems_are_read() {
         r#""JOB_START" "22" 1795167012 11 4 0 0 100.0 3 "vm" "2*vn" "vn" "" "" 0 7 "o[r15s]""#;
     let Event::JobStart(s) = read_record(line.as_bytes()).unwrap().event else { panic!() };
     assert_eq!((s.at.idx, &*s.eff_res_req), (7, "o[r15s]"));
-    assert_eq!(s.hosts, [("vm".into(), 1), ("vn".into(), 3)]);
+    assert_eq!(s.hosts[..], [("vm".into(), 1), ("vn".into(), 3)]);
 
     let line = r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#;
     let Event::JobSwitch { at, queue, uid, user } = read_record(line.as_bytes()).unwrap().event

@@ -79,8 +79,13 @@ fn new(job: u32) -> Record {
 
 fn start(job: u32) -> Record {
     let hosts = vec![("host1".into(), 1)];
-    let start =
-        JobStart { at: at(job), attempt: 1, hosts, host_factor: 2.5, ..JobStart::default() };
+    let start = JobStart {
+        at: at(job),
+        attempt: 1,
+        hosts: hosts.into(),
+        host_factor: 2.5,
+        ..JobStart::default()
+    };
     Record { time: 2000 + i64::from(job), event: Event::JobStart(Box::new(start)) }
 }
 

@@ -82,8 +82,8 @@ impl Audit<'_> {
         sums: &mut Sums,
     ) {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
-        let mut hosts = run.hosts.clone();
-        hosts.retain(|h| self.site.hosts.contains(h.0));
+        let known = |host: &&(HostId, u32)| self.site.hosts.contains(host.0);
+        let hosts: Vec<(HostId, u32)> = run.hosts.iter().filter(known).copied().collect();
         let elapsed = u64::try_from(self.reserve.now() - run.start_time).unwrap_or(0);
         let own = &self.site.conf.base.shared.resources;
         for term in terms {

@@ -6,6 +6,7 @@
 //! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
 //! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
+use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, Id, ResourceId};
 use crate::lang::resreq::RusageTerm;
 use crate::model::JobRef;
@@ -68,44 +69,28 @@ pub struct Requirement {
     pub terms: Vec<Term>,
 }
 
-/// Slots by host, each host once, the first one first. Most elements have one host.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Hosts {
-    One((HostId, u32)),
-    Some(Box<[(HostId, u32)]>),
-}
-
-impl Hosts {
-    /// Of these the hosts that are known.
-    pub fn of(all: &[(HostId, u32)], known: impl Fn(HostId) -> bool) -> Hosts {
-        if let [one] = *all
-            && known(one.0)
-        {
-            return Hosts::One(one);
-        }
-        let hosts = || all.iter().filter(|h| known(h.0));
-        let mut slots: BTreeMap<HostId, u32> = BTreeMap::new();
-        for (host, n) in hosts() {
-            let sum = slots.entry(*host).or_default();
-            *sum = sum.saturating_add(*n);
-        }
-        // in the order in which they come first
-        Hosts::Some(hosts().filter_map(|(host, _)| slots.remove_entry(host)).collect())
+/// Slots by host, each host once and known, the first one first.
+pub fn slots_by_host(all: &JobHosts, known: impl Fn(HostId) -> bool) -> JobHosts {
+    if let JobHosts::One(one) = all
+        && known(one.0)
+    {
+        return JobHosts::One(*one);
     }
-
-    fn all(&self) -> &[(HostId, u32)] {
-        match self {
-            Hosts::One(one) => std::slice::from_ref(one),
-            Hosts::Some(all) => all,
-        }
+    let hosts = || all.iter().filter(|h| known(h.0));
+    let mut slots: BTreeMap<HostId, u32> = BTreeMap::new();
+    for (host, n) in hosts() {
+        let sum = slots.entry(*host).or_default();
+        *sum = sum.saturating_add(*n);
     }
+    // in the order in which they come first
+    hosts().filter_map(|(host, _)| slots.remove_entry(host)).collect()
 }
 
 /// Everything by which an element reserves something.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub requirement: Rc<Requirement>,
-    pub hosts: Hosts,
+    pub hosts: JobHosts,
     /// Seconds since the epoch.
     pub start_time: i64,
     /// The element is suspended, and gives something back.
@@ -233,8 +218,8 @@ struct Row {
 
 #[derive(Debug, Default)]
 pub struct Reserve {
-    /// Started elements that reserve something.
-    holders: IdMap<JobRef, Holder>,
+    /// Started elements that reserve something. There are very many: boxes keep the table small.
+    holders: IdMap<JobRef, Box<Holder>>,
     /// Elements whose memory in use has changed since the load of their first host was heard of.
     used: BTreeSet<(HostId, JobRef)>,
     /// Requirements by their text.
@@ -341,7 +326,7 @@ impl Reserve {
     }
 
     pub fn holder(&self, at: JobRef) -> Option<&Holder> {
-        self.holders.get(&at)
+        self.holders.get(&at).map(Box::as_ref)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -352,7 +337,7 @@ impl Reserve {
     pub fn note_used(&mut self, at: JobRef, kb: u64) {
         let Some(holder) = self.holders.get(&at) else { return };
         let measured = holder.requirement.terms.iter().any(|term| term.measured);
-        if let Some((first, _)) = holder.hosts.all().first().filter(|_| measured) {
+        if let Some((first, _)) = holder.hosts.first().filter(|_| measured) {
             match holder.used_kb == kb {
                 true => self.used.remove(&(*first, at)),
                 false => self.used.insert((*first, at)),
@@ -367,7 +352,7 @@ impl Reserve {
             return None;
         }
         let holder = self.holders.get(&at)?;
-        let first = holder.hosts.all().first()?.0;
+        let first = holder.hosts.first()?.0;
         self.used.contains(&(first, at)).then_some(holder.used_kb)
     }
 
@@ -419,10 +404,10 @@ impl Reserve {
     /// An element reserves this from now on; `None`: nothing.
     pub fn set(&mut self, at: JobRef, holder: Option<Holder>) {
         let before = match &holder {
-            Some(holder) => self.holders.insert(at, holder.clone()),
+            Some(holder) => self.holders.insert(at, Box::new(holder.clone())),
             None => self.holders.remove(&at),
         };
-        if before == holder {
+        if before.as_deref() == holder.as_ref() {
             return;
         }
         if let Some(before) = before {
@@ -444,7 +429,7 @@ impl Reserve {
     /// Adds what a term of an element reserves to the rows it is held in, or takes it away.
     fn spread(&mut self, at: JobRef, holder: &Holder, (number, term): (usize, &Term), adds: bool) {
         let used = if term.measured { holder.used_kb as f64 / MB } else { 0.0 };
-        let hosts = holder.hosts.all();
+        let hosts = &holder.hosts[..];
         let hosts = &hosts[..if term.per_job { hosts.len().min(1) } else { hosts.len() }];
         // instances, each with the slots of the element that share it, and what is in use of it
         let mut shared: Vec<(usize, u64, f64)> = Vec::new();

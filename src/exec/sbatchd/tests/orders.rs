@@ -227,7 +227,7 @@ fn terminate_is_int_term_kill_apart() {
     assert_eq!(r.last(), ended(9, term::OWNER));
 
     // a parallel job is only killed
-    r.start(StartJob { hosts: vec![("h1".into(), 2)], ..order(2) });
+    r.start(StartJob { hosts: [("h1".into(), 2)].into(), ..order(2) });
     r.act(2, 1, Act::Terminate { exit_info: term::ADMIN });
     assert_eq!(r.last(), ended(9, term::ADMIN));
 }

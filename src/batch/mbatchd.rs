@@ -101,6 +101,7 @@ macro_rules! view_of {
             state: &$mbatchd.state,
             site: &$mbatchd.site,
             hosts: &$mbatchd.links.hosts,
+            facts_changes: $mbatchd.links.facts_changes,
             reserve: &$mbatchd.reserve,
             limits: &$mbatchd.limits,
             windows: &$mbatchd.windows,

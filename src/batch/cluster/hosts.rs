@@ -112,6 +112,8 @@ pub struct Links {
     pub(crate) told_alone: Option<Vec<HostId>>,
     /// `sched::Sched::changes` when these were put together.
     pub(crate) told_at: u64,
+    /// How often something that LIM tells of a host, other than a number, has become another.
+    pub(crate) facts_changes: u64,
 }
 
 impl Links {
@@ -131,6 +133,7 @@ impl Links {
             acts: 0,
             told_alone: None,
             told_at: 0,
+            facts_changes: 0,
         }
     }
 

@@ -2,11 +2,13 @@
 //! their load. mbatchd dials; a lost link is dialled again with back-off.
 
 use crate::batch::cluster::hosts::{HostRt, Link, PING_SECS, REDIAL_FIRST, REDIAL_MOST, Whose};
+use crate::batch::site::requirements::Names;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
+use crate::lang::resreq::{ResKind, ResNames};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
-use crate::proto::lim::{LimMsg, status};
+use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use crate::proto::{Daemon, Msg};
@@ -249,7 +251,7 @@ impl Mbatchd {
             for load in hosts {
                 let Some(i) = self.site.host_id(&load.host) else { continue };
                 let h = &mut self.links.hosts[i];
-                let facts = h.load.take().and_then(|l| l.facts);
+                let before = h.load.take();
                 let mut load = load;
                 if load.status & status::LOCK_X != 0 {
                     // as an mbatchd before this one had it
@@ -258,8 +260,12 @@ impl Mbatchd {
                         self.links.told_alone = None;
                     }
                 }
+                let same = before
+                    .as_ref()
+                    .is_some_and(|before| same_facts(&self.site.names, before, &load));
+                self.links.facts_changes += u64::from(!same);
                 if load.facts.is_none() {
-                    load.facts = facts;
+                    load.facts = before.and_then(|before| before.facts);
                 }
                 h.load = Some(load);
                 self.reserve.measured(&self.state, &self.site, i);
@@ -290,4 +296,12 @@ impl Mbatchd {
             context.send(conn, Msg::Lim(LimMsg::Exclusive { hosts: names }));
         }
     }
+}
+
+/// Is everything that a new load tells of a host, other than numbers, as it was?
+fn same_facts(names: &Names, before: &HostLoad, now: &HostLoad) -> bool {
+    let words =
+        |pair: &&(String, String)| !matches!(names.kind(&pair.0), Some(ResKind::Numeric { .. }));
+    let (old, new) = (before.external.iter().filter(words), now.external.iter().filter(words));
+    (now.facts.is_none() || now.facts == before.facts) && old.eq(new)
 }

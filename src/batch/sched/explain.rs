@@ -75,9 +75,12 @@ impl Sched {
                 + compiled.asked.hosts()
                 + view.hosts.len();
             self.explained.looks.set(looks);
-            let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look =
-                HostMatch::new((view, queue, room.slots), (kind, &limits), &compiled.asked, simple);
+            let look = HostMatch::new(
+                (view, queue, room.slots),
+                (kind, &limits),
+                &compiled.asked,
+                req.as_deref(),
+            );
             match refusals(&self.policies, &look) {
                 None => return Reasons::new(),
                 // the first one's tell most

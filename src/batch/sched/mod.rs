@@ -9,6 +9,7 @@
 //! | order | ready classes in dispatch order; which of them wait for a look |
 //! | open_hosts | hosts that may take a job, best first |
 //! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
+//! | fixed_match | which hosts match a requirement as far as that does not change with load |
 //! | place | a class as it is held against hosts; which slots a job gets |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
@@ -25,6 +26,7 @@ mod dispatch_key;
 mod entries;
 mod explain;
 mod explained;
+mod fixed_match;
 pub mod host_snapshot;
 mod lone;
 mod lone_readiness;

@@ -2,6 +2,8 @@
 //! `policy` says whether a host takes a job of a class.
 
 use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::fixed_match::FixedMatch;
+use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
@@ -89,6 +91,8 @@ impl Requirements {
 #[derive(Debug)]
 pub(crate) struct Alternative {
     pub req: Req,
+    /// Its select[].
+    fixed: Option<FixedMatch>,
     pub text: Arc<str>,
 }
 
@@ -127,7 +131,8 @@ impl Requirement {
         let req = req.ok().map(Rc::new);
         let alternative = |req: Req| {
             let text = req.0.to_string().into();
-            Some(Rc::new(Alternative { req, text }))
+            let fixed = req.0.first().and_then(FixedMatch::of);
+            Some(Rc::new(Alternative { req, fixed, text }))
         };
         let alternatives = match &req {
             Some(r) => r.alternatives().map_or_else(
@@ -199,6 +204,7 @@ pub(crate) struct HostMatch<'a> {
     pub asked: &'a Asked,
     /// The requirement with one alternative of its rusage.
     pub simple: Option<&'a Simple>,
+    fixed: Option<&'a FixedMatch>,
     /// Slots that queue and user have left, which are enough.
     pub room: u64,
     /// Type and model of the submission host, once they were asked for.
@@ -210,10 +216,21 @@ impl<'a> HostMatch<'a> {
         (view, queue, room): (&View<'a>, &'a Queue, u64),
         (kind, limits): (&'a ClassKey, &'a ConsumerLimits),
         asked: &'a Asked,
-        simple: Option<&'a Simple>,
+        alternative: Option<&'a Alternative>,
     ) -> HostMatch<'a> {
         let local = OnceCell::new();
-        HostMatch { view: *view, queue, kind, limits, asked, simple, room, local }
+        let simple = alternative.and_then(|alternative| alternative.req.0.first());
+        let fixed = alternative.and_then(|alternative| alternative.fixed.as_ref());
+        HostMatch { view: *view, queue, kind, limits, asked, simple, fixed, room, local }
+    }
+
+    /// Does a host match select[]?
+    pub fn selects(&self, host: HostId, snapshot: &HostSnapshot) -> bool {
+        let Some(fixed) = self.fixed else { return true };
+        let context = self.select_context();
+        let selects = fixed.selects((host, snapshot), &context, self.view.facts_changes);
+        debug_assert_eq!(selects, self.simple.is_none_or(|s| s.selects(snapshot, &context)));
+        selects
     }
 
     /// The most slots that a job may get.

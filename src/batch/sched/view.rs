@@ -28,6 +28,8 @@ pub struct View<'a> {
     pub state: &'a State,
     pub site: &'a Site,
     pub hosts: &'a HostMap<HostRt>,
+    /// How often the facts of hosts have changed.
+    pub facts_changes: u64,
     pub reserve: &'a Reserve,
     pub limits: &'a LimitsLedger,
     pub windows: &'a ClosedByWindows,

@@ -299,9 +299,12 @@ impl Sched {
         fuel.spend(looks + kind.looks());
         let mut found: Option<Found> = None;
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
-            let simple = req.as_ref().and_then(|r| r.req.0.first());
-            let look =
-                HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, simple);
+            let look = HostMatch::new(
+                (view, queue, room),
+                (&kind, &limits),
+                &compiled.asked,
+                req.as_deref(),
+            );
             if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
                 found = Some((hosts, req.clone()));
                 break;

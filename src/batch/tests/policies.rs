@@ -501,3 +501,17 @@ fn job_that_is_stopped_while_pending_waits_until_it_is_resumed() {
     c.resume("ann", job);
     assert_eq!(c.started(), [job]);
 }
+
+#[test]
+fn text_or_boolean_resource_that_changes_on_a_host_is_looked_at_again() {
+    let site = cluster().hosts(2, 1).resource("ready Boolean 15 ()").resource("tier String 15 ()");
+    let mut c = site.up();
+    c.loads("ready=0 tier=slow");
+    let ready = c.submit("ann", "-R 'select[ready && mem>0]'");
+    let fast = c.submit("ann", "-R 'select[tier==fast]'");
+    assert_eq!(c.started(), []);
+    c.load("h1", "ready=1");
+    assert_eq!((c.started(), c.running_on(ready)), (vec![ready], vec!["h1".to_owned()]));
+    c.load("h2", "tier=fast");
+    assert_eq!((c.started(), c.running_on(fast)), (vec![fast], vec!["h2".to_owned()]));
+}

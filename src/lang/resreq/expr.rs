@@ -156,6 +156,23 @@ impl Expr {
         }
     }
 
+    /// The expressions that must all hold for this one to hold, as they are written.
+    pub fn conjuncts(&self) -> Vec<&Expr> {
+        let (mut open, mut all) = (vec![self], Vec::new());
+        while let Some(expr) = open.pop() {
+            match expr {
+                Expr::Bin(BinOp::And, a, b) => open.extend([b.as_ref(), a.as_ref()]),
+                other => all.push(other),
+            }
+        }
+        all
+    }
+
+    /// Both must hold.
+    pub fn and(a: Expr, b: Expr) -> Expr {
+        Expr::Bin(BinOp::And, Box::new(a), Box::new(b))
+    }
+
     /// Whether the expression speaks of a resource for which `wanted` holds.
     pub fn mentions(&self, wanted: &dyn Fn(&str, ResKind) -> bool) -> bool {
         match self {

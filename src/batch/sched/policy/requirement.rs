@@ -11,10 +11,8 @@ pub(super) struct Requirement;
 impl Policy for Requirement {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let snapshot = &host.snapshot;
-        if let Some(simple) = class.simple.filter(|s| s.select.is_some())
-            && let context = class.select_context()
-            && !simple.selects(snapshot, &context)
-        {
+        if !class.selects(host.id, snapshot) {
+            let context = class.select_context();
             let of_queue = class.queue.req.as_ref().and_then(|r| r.0.first());
             let queue_fails = of_queue.is_some_and(|s| !s.selects(snapshot, &context));
             return Room::none(if queue_fails {

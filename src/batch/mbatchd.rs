@@ -101,7 +101,7 @@ macro_rules! view_of {
             state: &$mbatchd.state,
             site: &$mbatchd.site,
             hosts: &$mbatchd.links.hosts,
-            facts_changes: $mbatchd.links.facts_changes,
+            facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             limits: &$mbatchd.limits,
             windows: &$mbatchd.windows,
@@ -161,7 +161,7 @@ impl Mbatchd {
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody
-            ChangeKind::Submitted { .. } => self.sched.needed = true,
+            ChangeKind::Submitted { .. } => self.sched.need_pass(),
             ChangeKind::Modified { .. } => self.sched.changed(),
             ChangeKind::Element { held: Some(held), .. } => {
                 self.sched.slots_released(held.user);

@@ -62,7 +62,7 @@ pub struct HostRt {
     /// When it was last given a job.
     pub last_dispatch: Option<u64>,
     /// The host and the slots of the job on this host alone that was started last.
-    pub(crate) last_start: Option<NamedHosts>,
+    last_start: Option<NamedHosts>,
     /// Since when there is no link to its sbatchd; None: there is one.
     pub lost: Option<u64>,
     /// The host has been out of reach for long enough, and LIM says that it is unavailable.
@@ -113,7 +113,7 @@ pub struct Links {
     /// `sched::Sched::changes` when these were put together.
     pub(crate) told_at: u64,
     /// How often something that LIM tells of a host, other than a number, has become another.
-    pub(crate) facts_changes: u64,
+    facts_changes: u64,
 }
 
 impl Links {
@@ -184,6 +184,15 @@ impl Links {
         }
     }
 
+    /// How often something that LIM tells of a host, other than a number, has become another.
+    pub(crate) fn facts_changes(&self) -> u64 {
+        self.facts_changes
+    }
+
+    pub(crate) fn note_changed_facts(&mut self) {
+        self.facts_changes += 1;
+    }
+
     /// Notes the due times of all hosts anew.
     pub fn note_all_due(&mut self) {
         self.due.clear();
@@ -195,7 +204,24 @@ impl Links {
 }
 
 impl HostRt {
+    /// Keeps the hosts of a job that was started here, where this is the only one.
+    pub(crate) fn note_start(&mut self, hosts: &NamedHosts) {
+        if hosts.len() == 1 {
+            self.last_start = Some(hosts.clone());
+        }
+    }
+
+    /// The hosts of the job that was started here last, if that were so many slots here alone.
+    pub(crate) fn started_alone(&self, slots: u32) -> Option<&NamedHosts> {
+        self.last_start.as_ref().filter(|hosts| hosts.iter().all(|host| host.1 == slots))
+    }
+
     pub fn new(name: &str) -> HostRt {
+        HostRt::lost_since(name, 0)
+    }
+
+    /// A host to which there is no link since an instant, microseconds of the monotonic clock.
+    pub(crate) fn lost_since(name: &str, instant: u64) -> HostRt {
         HostRt {
             name: name.to_string(),
             link: Link::Down { at: 0, pause: REDIAL_FIRST },
@@ -203,7 +229,7 @@ impl HostRt {
             boot_id: Arc::default(),
             last_dispatch: None,
             last_start: None,
-            lost: Some(0),
+            lost: Some(instant),
             given_up: false,
             zombies: BTreeMap::new(),
             refused: Refused::default(),

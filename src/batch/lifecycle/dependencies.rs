@@ -11,7 +11,7 @@ impl Mbatchd {
         if let Some(id) = self.deps.sweep_unit(&self.state) {
             self.end_orphans(context, id);
             self.refresh(id);
-            self.sched.needed = true;
+            self.sched.need_pass();
         }
     }
 
@@ -56,7 +56,7 @@ impl Mbatchd {
             self.deps.named_changed(&self.state, id, &elements);
             self.end_orphans(context, id);
             self.refresh(id);
-            self.sched.needed = true;
+            self.sched.need_pass();
         }
     }
 

@@ -14,12 +14,12 @@ impl Mbatchd {
         }
         for id in self.sched.begun(context.now) {
             self.refresh(id);
-            self.sched.needed = true;
+            self.sched.need_pass();
         }
         for _ in 0..DUE_PER_TURN {
             let Some(at) = self.sched.next_lone(context.now) else { break };
             self.refresh_at(at);
-            self.sched.needed = true;
+            self.sched.need_pass();
         }
         if self.sched.begin_pass(context.now) {
             let mut fuel = Fuel::of_a_turn();
@@ -41,9 +41,7 @@ impl Mbatchd {
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         let named = self.named_hosts(&hosts);
-        if hosts.len() == 1 {
-            self.links.hosts[first].last_start = Some(named.clone());
-        }
+        self.links.hosts[first].note_start(&named);
         for (host, _) in &hosts {
             self.links.hosts[*host].last_dispatch = Some(context.now.mono_us);
         }

@@ -47,7 +47,7 @@ impl Mbatchd {
     pub(crate) fn net_reconfigured(&mut self, context: &mut StepContext) {
         let mut old: IdMap<HostId, HostRt> = self.links.hosts.drain().into_iter().collect();
         for (id, site) in self.site.hosts.iter() {
-            let new = || HostRt { lost: Some(context.now.mono_us), ..HostRt::new(&site.def.name) };
+            let new = || HostRt::lost_since(&site.def.name, context.now.mono_us);
             self.links.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
         self.links.note_all_due();
@@ -250,8 +250,7 @@ impl Mbatchd {
         if let LimMsg::Loads { hosts } = msg {
             for load in hosts {
                 let Some(i) = self.site.host_id(&load.host) else { continue };
-                let h = &mut self.links.hosts[i];
-                let before = h.load.take();
+                let before = self.links.hosts[i].load.take();
                 let mut load = load;
                 if load.status & status::LOCK_X != 0 {
                     // as an mbatchd before this one had it
@@ -263,11 +262,13 @@ impl Mbatchd {
                 let same = before
                     .as_ref()
                     .is_some_and(|before| same_facts(&self.site.names, before, &load));
-                self.links.facts_changes += u64::from(!same);
+                if !same {
+                    self.links.note_changed_facts();
+                }
                 if load.facts.is_none() {
                     load.facts = before.and_then(|before| before.facts);
                 }
-                h.load = Some(load);
+                self.links.hosts[i].load = Some(load);
                 self.reserve.measured(&self.state, &self.site, i);
                 self.load_checks.heard(i);
                 self.sched.host_changed(i);

@@ -57,8 +57,7 @@ impl Mbatchd {
     /// The names of hosts; those of the start that the host was given last are kept.
     pub(crate) fn named_hosts(&self, hosts: &[(HostId, u32)]) -> NamedHosts {
         if let [(host, slots)] = hosts
-            && let Some(known) = self.links.hosts.get(*host).and_then(|h| h.last_start.as_ref())
-            && known[..].iter().all(|host| host.1 == *slots)
+            && let Some(known) = self.links.hosts.get(*host).and_then(|h| h.started_alone(*slots))
         {
             return known.clone();
         }

@@ -67,7 +67,7 @@ pub const DUE_PER_TURN: usize = 1024;
 
 #[derive(Debug, Default)]
 pub struct Sched {
-    pub needed: bool,
+    needed: bool,
     /// Counts changes that may make room for a class that found none, or take it.
     changes: u64,
     classes: Classes,
@@ -137,6 +137,11 @@ impl Sched {
     pub(crate) fn slots_released(&mut self, user: crate::batch::state::names::UserId) {
         self.note_change();
         self.order.released(user);
+    }
+
+    /// A pass is due: a job may be ready that was not.
+    pub(crate) fn need_pass(&mut self) {
+        self.needed = true;
     }
 
     /// Something changed that makes no room.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::batch::site::rules::{Consumer, Counter};
-use crate::model::event::JobStatus;
+use crate::model::event::{JobStart, JobStatus};
 use crate::model::further::Further;
 use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
@@ -427,12 +427,7 @@ fn started(r: &mut Rig, elements: u32) -> u32 {
     for idx in 1..=elements {
         let at = JobRef { job, idx };
         let hosts = hosts.clone();
-        let start = crate::model::event::JobStart {
-            at,
-            hosts: hosts.into(),
-            attempt: 1,
-            ..Default::default()
-        };
+        let start = JobStart { at, hosts: hosts.into(), attempt: 1, ..JobStart::default() };
         recorded(r, Event::JobStart(Box::new(start)));
         recorded(r, Event::JobStartAccept { at, attempt: 1, pid: 7, pgid: 7 });
     }
@@ -557,12 +552,7 @@ fn elements_behind_very_many_that_wait_by_themselves_are_found_without_a_walk() 
     let until = far(&r);
     for idx in 5..=4 + WAIT + NEXT {
         let (at, hosts) = (JobRef { job, idx }, vec![("h1".into(), 1)]);
-        let start = crate::model::event::JobStart {
-            at,
-            hosts: hosts.into(),
-            attempt: 1,
-            ..Default::default()
-        };
+        let start = JobStart { at, hosts: hosts.into(), attempt: 1, ..JobStart::default() };
         recorded(&mut r, Event::JobStart(Box::new(start)));
         // the first of them could not be started, the others can be at once
         let retry = crate::model::event::Retry { until, ..Default::default() };
@@ -645,12 +635,7 @@ fn run_windows_are_kept_after_the_log_could_not_be_written_for_a_while() {
     r.starts();
     for idx in 5..=100 {
         let (at, hosts) = (JobRef { job, idx }, vec![("h1".into(), 1)]);
-        let start = crate::model::event::JobStart {
-            at,
-            hosts: hosts.into(),
-            attempt: 1,
-            ..Default::default()
-        };
+        let start = JobStart { at, hosts: hosts.into(), attempt: 1, ..JobStart::default() };
         recorded(&mut r, Event::JobStart(Box::new(start)));
     }
     for idx in 1..=100 {

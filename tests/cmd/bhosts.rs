@@ -44,7 +44,8 @@ fn bhosts_r_selects_hosts_by_requirement() {
     let all = ok("bhosts", &[]);
     assert_eq!(ok("bhosts", &["-R", "select[ncpus>0]"]).lines().count(), all.lines().count());
     let none = run("bhosts", &["-R", "select[ncpus>100000]"]);
-    assert!(none.out.lines().count() <= 1, "{}", none.out);
+    assert_eq!((none.code, none.out.as_str()), (255, ""));
+    assert_eq!(none.err, "Not enough host(s) currently eligible\n");
     let bad = run("bhosts", &["-R", "select["]);
     assert_eq!((bad.code, bad.out.as_str()), (255, ""));
     assert_eq!(bad.err, "select[: Bad resource requirement syntax\n");

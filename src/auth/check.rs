@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-/// Most callers that are being looked into.
+/// Most callers that are being checked.
 pub const MAX_CHECKS: usize = 64;
 
-/// A caller to be looked into.
+/// A caller to be checked.
 pub struct CheckOrder {
     /// The connection.
     pub conn: u64,

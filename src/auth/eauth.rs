@@ -94,7 +94,7 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Whom a credential speaks for, once.
+    /// The user named by a credential, which is good once.
     pub fn judge(
         &mut self,
         ring: &KeyRing,
@@ -266,7 +266,7 @@ impl Server {
                 self.running.insert(fresh)
             }
         };
-        // An answer that nobody asked for must not become the next caller's.
+        // An answer without a question must not count for the next caller.
         while ready(&running.from, Duration::ZERO)? {
             if !next(&mut running.from)?.is_ascii_whitespace() {
                 return Err("it spoke without being asked".into());

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!((beside.take(), beside.done().unwrap()), (Ok(Vec::new()), String::new()));
         std::fs::write(beside.status(), vec![b'x'; 2 * MAX_STATUS]).unwrap();
         assert_eq!(beside.done().unwrap().len(), MAX_STATUS);
-        // Written after the answer, it is about nobody.
+        // A text written after the answer belongs to no question.
         std::fs::write(beside.status(), "late").unwrap();
         beside.put(b"").unwrap();
         assert_eq!(beside.done().unwrap(), "");

@@ -36,7 +36,7 @@ use std::net::{IpAddr, SocketAddr};
 pub const NONCE: usize = 32;
 /// Largest credential of another way, bytes.
 pub const MAX_DATA: usize = 8 << 10;
-/// Ports from here up are anybody's.
+/// The first port that any user may bind.
 const UNPRIVILEGED: u16 = 1024;
 /// Longest user or host name in a credential, bytes.
 pub const MAX_NAME: usize = 256;
@@ -242,7 +242,7 @@ pub enum AuthError {
     },
     /// hosts.equiv does not let this user of this host in.
     NotEquiv,
-    /// Too many callers are being looked into.
+    /// Too many callers are being checked.
     Busy,
     /// authd refused, in its words.
     NoGrant {
@@ -484,8 +484,8 @@ impl Gate<'_> {
         }
     }
 
-    /// Refuses a user whom hosts.equiv does not let in, where LSF_USE_HOSTEQUIV makes it decide.
-    /// The file never lets root in.
+    /// Refuses a user whom hosts.equiv does not admit, with LSF_USE_HOSTEQUIV. The file never
+    /// admits root.
     fn equivalent(&self, claims: &Claims, daemon: Daemon) -> Result<(), AuthError> {
         let asked = matches!(daemon, Daemon::Mbatchd | Daemon::Res) && claims.who == Who::User;
         let Some(equiv) = self.ways.equiv.as_deref().filter(|_| asked) else { return Ok(()) };

@@ -131,7 +131,7 @@ impl Ways {
     }
 }
 
-/// The lines of hosts.equiv; without a file that can be believed, nobody is in it.
+/// The lines of hosts.equiv; a file that must not be trusted admits nobody.
 fn equiv(path: &str) -> Equiv {
     match crate::sys::equiv::read(path, &[0, crate::sys::euid()]) {
         Ok(text) => Equiv::parse(&text),

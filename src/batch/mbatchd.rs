@@ -117,7 +117,7 @@ impl Mbatchd {
         view_of!(self)
     }
 
-    /// The scheduler, and what it reads.
+    /// The scheduler with its view of the state.
     pub(crate) fn sched_and_view(&mut self) -> (&mut Sched, View<'_>) {
         let view = view_of!(self);
         (&mut self.sched, view)

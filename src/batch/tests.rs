@@ -167,7 +167,7 @@ impl Rig {
         }
     }
 
-    /// Changes the state by a record that nobody asked for. Does it change a job?
+    /// Changes the state by a record without a request. Does it change a job?
     fn apply(&mut self, rec: &Record) -> bool {
         let Applied::Job(change) = self.mbd.state.apply(rec) else { return false };
         self.mbd.follow(&change);
@@ -350,7 +350,7 @@ impl Rig {
         host.unwrap().name.clone()
     }
 
-    /// The hosts that LIM was told exclusive jobs hold.
+    /// The hosts that LIM locks for exclusive jobs.
     fn locks(&mut self) -> Vec<Vec<String>> {
         let mut told = Vec::new();
         self.sent.retain(|(_, m)| match m {

@@ -4,8 +4,8 @@
 //! the user's environment, leaves only after the server has proved itself; other requests
 //! travel together with our proof, and nothing that comes back is believed before the server's.
 //!
-//! If nobody answers, the user is told in LSF's words on stderr and the command tries again,
-//! LSB_NTRIES times or for ever.
+//! If no daemon answers, the command prints LSF's words on stderr and tries again, LSB_NTRIES times
+//! or for ever.
 //!
 //! Here is who can be asked. How a connection is made is in client/dial.rs, a connection and what
 //! is said over it in talk.rs, how often it is tried in patience.rs, what is said when it fails in

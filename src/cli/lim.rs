@@ -91,7 +91,7 @@ impl Cluster {
         }
     }
 
-    /// Tells the master that so many tasks are on their way to these hosts.
+    /// Reports to the master that tasks are on their way to these hosts.
     pub fn adjust(&mut self, hosts: Vec<(String, u32)>) -> Result<(), String> {
         self.ask_master(LimMsg::Adjust { hosts }).map(|_| ())
     }

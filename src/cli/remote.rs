@@ -235,7 +235,7 @@ struct Out {
     /// The bytes of the queue's first block that are written.
     written: usize,
     closed: bool,
-    /// The end was told to res.
+    /// res knows the end of the input.
     told: bool,
 }
 

@@ -202,7 +202,7 @@ impl Diags {
         self.notice(at, format!("{what} {NOT_ACTED_ON}"));
     }
 
-    /// Whether an error is among them.
+    /// The list contains an error: a running cluster then keeps its configuration.
     pub fn has_errors(&self) -> bool {
         has_errors(&self.list)
     }
@@ -244,7 +244,7 @@ pub fn summary_not_acted_on(list: &[Diag], command: &str) -> Option<String> {
     })
 }
 
-/// Whether an error is in the list: then a running cluster keeps what it has.
+/// The list contains an error: a running cluster then keeps its configuration.
 pub fn has_errors(list: &[Diag]) -> bool {
     list.iter().any(|d| d.severity == Severity::Error)
 }

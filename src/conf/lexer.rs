@@ -83,9 +83,9 @@ pub fn shown(text: &str) -> String {
 /// An open `#if`.
 struct Branch {
     pos: Pos,
-    /// The line of the branch that is being looked at.
+    /// The line of the branch that is being read.
     line: u32,
-    /// The line of the branch that a check wants read, where it wants one.
+    /// The line of the branch that is being read.
     wanted: Option<u32>,
     /// This branch is read.
     taken: bool,

@@ -26,7 +26,7 @@ const MAX_TIMEOUT: u64 = 100 * 3600;
 const NOT_NAMES: [&str; 7] = ["all", "allremote", "default", "none", "others", "localhost", "lost"];
 
 impl Member {
-    /// Why nobody can join like this; None: it may.
+    /// The reason why no host can join with these settings; `None`: a host may.
     pub fn fault(&self) -> Option<String> {
         let name = self.name.as_str();
         let fine = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);

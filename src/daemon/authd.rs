@@ -37,7 +37,7 @@ const MAX_CONNS: usize = 512;
 const MAX_PER_UID: usize = 128;
 /// A connection on which nothing is asked for this long is closed.
 const IDLE: Duration = Duration::from_secs(10);
-/// Most name look-ups under way; beyond it callers are told to come back.
+/// Most name look-ups under way; further callers are asked to come back.
 const MAX_LOOKUPS: usize = 8;
 /// Longest name look-up.
 const LOOKUP_WAIT: Duration = Duration::from_secs(5);

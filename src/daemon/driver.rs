@@ -38,8 +38,8 @@ pub trait DaemonDriver {
     fn takes_work(&self) -> bool {
         true
     }
-    /// A turn, with the wait before it, took so many microseconds of processor time. Only told
-    /// with `MEASURED`.
+    /// The processor time of a turn and of the wait before it, microseconds. Only sent with
+    /// `MEASURED`.
     fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
         let _ = (m, cpu_us);
     }
@@ -47,15 +47,15 @@ pub trait DaemonDriver {
     fn end_of_turn(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
         let _ = (m, shell);
     }
-    /// Somebody called [`Remote::wake`].
+    /// A thread called [`Remote::wake`].
     fn woken(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
         let _ = (m, shell);
     }
-    /// All tickets up to this one are durable; what they held is on its way.
+    /// All tickets up to this one are durable; their replies are on their way.
     fn durable(&mut self, m: &mut Self::M, ticket: u64, shell: &mut ShellControl) {
         let _ = (m, ticket, shell);
     }
-    /// This ticket could not be made durable; what it and later ones held is dropped.
+    /// This ticket could not be made durable; its replies and those of later tickets are dropped.
     fn failed(&mut self, m: &mut Self::M, ticket: u64, why: String, shell: &mut ShellControl) {
         let _ = (m, ticket);
         shell.input(Input::LogFailed { why });

@@ -10,8 +10,8 @@ use crate::sys::users::{GETENT_WAIT, getent};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Longest wait for all groups before mbatchd answers anybody: until they are known, users may
-/// be refused who are not to be.
+/// Longest wait for all groups before mbatchd answers requests: until the groups are known, users
+/// may be refused by mistake.
 pub const START_WAIT: Duration = Duration::from_secs(5);
 /// Longest time for all groups later, meanwhile the old answers hold.
 const LATER_WAIT: Duration = Duration::from_secs(120);

@@ -30,7 +30,7 @@ const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags
 /// The launcher's lock: a directory that has one is a launcher's.
 pub const LOCK: &str = "launcher.lock";
 
-/// Whom the daemons run as; `None`: as the launcher itself.
+/// The user of the daemons; `None`: the launcher's own.
 pub fn admin(site: &LocalSite, conf: &BaseConf) -> Result<Option<User>, BootError> {
     if crate::sys::euid() != 0 {
         return Ok(None);
@@ -71,7 +71,7 @@ pub fn directories(site: &LocalSite, admin: &User) -> Result<PathBuf, BootError>
     Ok(path)
 }
 
-/// Opens a directory that no link of another's leads to, made where it is missing.
+/// Opens a directory that no link of another user leads to; makes it when it is missing.
 fn own_directory(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     if !path.is_absolute() {
         return Err(io::Error::other("not an absolute path"));
@@ -195,8 +195,8 @@ pub fn sudoers() -> Option<LsfSudoers> {
     }
 }
 
-/// Whom lsf.sudoers has daemons run as. One who cannot be is told of here and never becomes one:
-/// what the daemon is there for is refused then.
+/// The user of lsf.sudoers for daemons. An unsuitable user is logged and never becomes one: the
+/// requests for that daemon are then refused.
 pub fn users(sudoers: &LsfSudoers) -> BTreeMap<Daemon, String> {
     let all = [(Daemon::Eauthd, "LSF_EAUTH_USER"), (Daemon::Eexecd, "LSF_EEXEC_USER")];
     let named =
@@ -220,7 +220,7 @@ pub fn give(path: &Path, admin: &User) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a file or directory that anybody but root could have put there.
+/// Refuses a file or directory that a user other than root could have made.
 pub fn safe(path: &Path) -> io::Result<()> {
     files::only(path, &[0])
 }

@@ -19,7 +19,7 @@ pub struct Heartbeat {
     /// When the next is due, monotonic microseconds.
     pub at: u64,
     link: Option<LocalConn>,
-    /// How far the log was at the last look, where somebody waited for it.
+    /// The progress of the log at the last check, if requests waited for it.
     waited: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ impl HeldWork {
         self.0 < HELD_BEFORE_WORK
     }
 
-    /// A unit of long work sent so many messages. Where no sync is due they have left already.
+    /// Counts the messages of a unit of long work. If no sync is due they have left already.
     pub fn sent(&mut self, messages: usize, sync_due: bool) {
         if sync_due {
             self.0 += messages;

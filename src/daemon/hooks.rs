@@ -25,7 +25,7 @@ use std::process::{Command, ExitStatus, Stdio};
 /// PATH of the commands of a queue.
 const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
 
-/// Most of what a transfer says that is looked at, bytes.
+/// Most output of a transfer that is read, bytes.
 const SAID_MAX: usize = 512;
 
 type Env = [(OsString, OsString)];
@@ -75,7 +75,7 @@ pub fn copy_back(plan: &FinishPlan, ready: &mut Ready) {
     }
 }
 
-/// Runs a file transfer; the error says which one, and what it said itself.
+/// Runs a file transfer; the error contains the transfer and its output.
 fn transfer(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Result<(), String> {
     let fail = |why: String| format!("file transfer <{}>: {why}", hook.shown);
     let mut said = said_file().map_err(|e| fail(words(&e)))?;
@@ -95,8 +95,8 @@ fn transfer(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Result<(), String> {
     Err(fail(line.map_or_else(|| status.to_string(), clean)))
 }
 
-/// A file without a name, for what a transfer says: it never has to wait for a reader. Where the
-/// kernel has none in memory, what it says is lost.
+/// A file without a name for the output of a transfer, which never has to wait for a reader. If the
+/// kernel offers none in memory, the output is lost.
 fn said_file() -> io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     match rustix::fs::memfd_create("transfer", flags) {

@@ -84,7 +84,7 @@ impl JobFiles {
         self.home.is_absolute() && meta.is_ok_and(|m| m.is_dir() && m.uid() == self.uid)
     }
 
-    /// Makes the directory; refuses one that is a link or another's, and below /tmp one that
+    /// Makes the directory; refuses a link, a directory of another user, and below /tmp one that
     /// others may enter.
     fn own(&self, dir: &Path, private: bool) -> io::Result<()> {
         match DirBuilder::new().mode(0o700).create(dir) {

@@ -46,12 +46,12 @@ use std::time::Duration;
 
 /// Most connections at once.
 const CONNS_MAX: usize = 32;
-/// How long nobody is accepted where there are no descriptors, microseconds.
+/// The time for which no connection is accepted when descriptors are short, microseconds.
 const DEAF: u64 = US / 2;
 /// Largest report of a starter, bytes.
 const SETUP_MAX: usize = 64 << 10;
-/// How long after its start it is told that a job runs: of one that has ended by then, one message
-/// tells both, microseconds.
+/// Delay of the message that a job runs, microseconds: if the job ends within it, one message
+/// reports both.
 const SETUP_HOLD: u64 = 10_000;
 /// Starters that are asked for before the answers are waited for.
 const ASKED_MAX: usize = 64;
@@ -81,7 +81,7 @@ struct Pending {
     pid: u32,
     sock: File,
     got: Vec<u8>,
-    /// When its report is looked for, unless it has ended before.
+    /// The instant at which its report is read, unless the task has ended before.
     due: u64,
 }
 

@@ -24,7 +24,7 @@ impl JournalFile {
         JournalFile { path, file: None, lines: Vec::new() }
     }
 
-    /// Lines are gathered until a starter may go on, or something is told.
+    /// Lines are gathered until a starter may continue or a message is sent.
     pub(super) fn append(&mut self, line: &Journal) {
         if serde_json::to_writer(&mut self.lines, line).is_ok() {
             self.lines.push(b'\n');

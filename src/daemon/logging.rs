@@ -166,7 +166,8 @@ fn spoilt(e: &io::Error, owner: Option<&User>) -> bool {
     owner.is_some() || denied
 }
 
-/// Whether somebody else has put something in place of a log, as in a directory that all may write.
+/// Another user has put a file in the place of a log, as is possible in a directory that all may
+/// write.
 fn of_another(path: &Path) -> bool {
     let own = |m: std::fs::Metadata| files::own(&m, crate::sys::euid()).is_ok();
     path.symlink_metadata().is_ok_and(|m| !own(m))

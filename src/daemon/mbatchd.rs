@@ -203,10 +203,10 @@ impl MbatchdDriver {
     }
 }
 
-/// Bytes of records gathered beside those that are being written: with so many, long work waits.
+/// Bytes of records gathered beside those that are being written, from which on long work waits.
 const MAX_BEHIND: usize = 4 << 20;
 
-/// A turn of so much processor time is told, microseconds.
+/// Processor time of a turn from which on it is logged, microseconds.
 const LONG_TURN_US: u64 = 1_000_000;
 
 impl DaemonDriver for MbatchdDriver {

@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime};
 
 pub(super) const WRITE: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::CREATE);
 
-/// Most files looked at in a directory that is tidied.
+/// Most files examined in a directory that is tidied.
 const TIDY_MAX: usize = 100_000;
 
 /// One of a job's two output files, as it was asked for.

@@ -135,7 +135,7 @@ struct Ends {
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
     acct: PathBuf,
-    /// Whether the failure to write it was told.
+    /// The failure to write it was logged.
     acct_fails: bool,
     known: Known,
     chunk: Vec<u8>,
@@ -366,7 +366,7 @@ impl Task {
         (self.in_line, self.close_in, self.end_queued) = (false, false, true);
     }
 
-    /// Gives the task what it takes of its input.
+    /// Writes as much of a task's input as the task accepts.
     fn feed(&mut self, n: u64, shell: &mut ShellControl) {
         let Some(input) = &mut self.input else { return };
         let mut wrote = 0;

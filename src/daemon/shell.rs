@@ -326,8 +326,8 @@ impl<D: DaemonDriver> Shell<D> {
         self.held_work.goes_on() && self.driver.takes_work()
     }
 
-    /// Has some of the machine's long work done: a share of the turn, and more of it while nobody
-    /// says anything.
+    /// Carries out some of the machine's long work: a share of the turn, and more of it while no
+    /// messages come.
     fn works(&mut self, now: Now) {
         let quiet = now.mono_us > self.pool.heard_at() + ROOM_QUIET_US;
         let until = crate::sys::now().mono_us + if quiet { WORK_TURN_US } else { WORK_SHARE_US };
@@ -479,7 +479,7 @@ impl<D: DaemonDriver> Shell<D> {
         }
     }
 
-    /// The last words: what became durable is told, what is queued goes out.
+    /// The end of the loop: durable replies are released, queued output is written.
     fn stop(&mut self, code: i32) {
         if code == 0 {
             self.settle();
@@ -509,7 +509,7 @@ fn thread_cpu_us() -> u64 {
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1000
 }
 
-/// A step of the machine; how long it took is logged where somebody asked for that.
+/// One step of the machine; its duration is logged on request.
 fn timed<M: Machine>(machine: &mut M, now: Now, input: Input, out: &mut Vec<Effect>) {
     let Some(from) = super::logging::timing() else { return machine.step(now, input, out) };
     let (what, began) = (input.name(), Instant::now());

@@ -35,7 +35,7 @@ use std::time::Duration;
 pub const PLAN_MAX: u64 = 64 << 20;
 /// Longest wait for the name service.
 const USER_WAIT: Duration = Duration::from_secs(5);
-/// Exit status of a setup that failed; nobody takes it for the job's.
+/// Exit status of a setup that failed; it is never taken for the job's.
 const EXIT_SETUP: i32 = 125;
 
 /// Becomes a daemon of the user; returns only with the reason why not.

@@ -9,7 +9,7 @@ pub struct Failed(pub SetupStage, pub String);
 
 pub type SetupResult<T> = Result<T, Failed>;
 
-/// Words of an error with what they are about.
+/// The text of an error with its subject.
 pub fn at(stage: SetupStage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
     move |e| Failed(stage, format!("{what}: {}", words(&e)))
 }

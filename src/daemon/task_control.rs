@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Most unused groups that are kept for later tasks.
 const FREE_MAX: usize = 256;
-/// Groups of forgotten tasks, with processes, that are looked at again when one more is forgotten.
+/// Groups of forgotten tasks, with processes, that are checked again when one more is forgotten.
 const LOOKS_MAX: usize = 4;
 const SIGKILL: i32 = 9;
 
@@ -40,7 +40,8 @@ pub(super) struct TaskControl {
     /// The number of the next new group.
     next: u32,
     free: Vec<TaskGroup>,
-    /// Groups of forgotten tasks that may still have processes.
+    /// Groups of forgotten tasks, with processes, that are checked again when one more is
+    /// forgotten.
     left: VecDeque<TaskGroup>,
     /// The groups of running tasks, by the number of their first process.
     groups: BTreeMap<u32, Box<TaskGroup>>,

@@ -1,5 +1,5 @@
-//! One attempt on this host as sbatchd sees it: what it knows, what of it must survive sbatchd
-//! (the note kept by the launcher), how it is killed, and what it has used.
+//! One attempt of a job on this host: its state, the part of it that survives sbatchd (the note
+//! kept by the launcher), how it is killed, and its resource usage.
 
 use crate::exec::{plan, report};
 use crate::model::further::{SignalNumber, WarnAction, WarnTime};
@@ -22,7 +22,7 @@ const SIGXCPU: i32 = 24;
 pub const DEADLINE_GRACE: u64 = 600;
 /// First look at what a new job uses, microseconds after its start.
 pub const FIRST_SAMPLE: u64 = US;
-/// How often a job with a limit on what it uses is looked at, microseconds.
+/// Interval between two measurements of a job with a limit on its usage, microseconds.
 pub const LIMIT_SAMPLE: u64 = US;
 /// A change in use below this share is not reported.
 pub const REPORT_SHARE: f64 = 0.1;
@@ -161,7 +161,8 @@ pub struct Attempt {
     pub max_threads: u32,
     samples: u64,
     mem_sum: u64,
-    /// When it was looked at for its peak of CPU time, and that time then, microseconds.
+    /// The last measurement for the peak of CPU time: its time, and the CPU time then,
+    /// microseconds.
     looked: Option<(u64, u64)>,
 }
 
@@ -402,8 +403,8 @@ impl Attempt {
         if limited { usual.min(LIMIT_SAMPLE) } else { usual }
     }
 
-    /// Whether what it uses differs enough from what was told last, or a process is new; a new
-    /// process group begins with one.
+    /// The usage differs enough from the one reported last, or a process is new; a new process
+    /// group begins with a new process.
     pub fn news(&self) -> bool {
         let Some(Told { usage: old, pids }) = &self.told else { return true };
         let changed = |a: u64, b: u64| a.abs_diff(b) as f64 > REPORT_SHARE * a.max(b) as f64;
@@ -501,7 +502,7 @@ impl Attempt {
         }
     }
 
-    /// The attempt's state in the form that mbatchd is told.
+    /// The attempt's state in the form that is reported to mbatchd.
     pub fn state(&self) -> TaskState {
         let o = &self.note.order;
         let mark = &self.note.mark;

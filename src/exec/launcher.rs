@@ -29,7 +29,7 @@ pub const STEADY: u64 = US;
 pub const STOP_GRACE: u64 = 5 * US;
 /// How long `Down` with jobs waits for their ends to be reported and forgotten, microseconds.
 pub const DOWN_GRACE: u64 = 5 * US;
-/// How often processes that are not our children are looked for, microseconds.
+/// Interval between two searches for processes that are not our children, microseconds.
 pub const CHECK_EVERY: u64 = US / 2;
 /// The journal is rewritten when it has this many lines more than four times its tasks.
 pub const JOURNAL_SLACK: usize = 1_000;
@@ -50,7 +50,7 @@ pub struct LauncherConf {
     pub peers: Vec<u32>,
     /// lsf.sudoers allows jobs of root's.
     pub root_jobs: bool,
-    /// Whom lsf.sudoers has daemons run as, where that is not the administrator.
+    /// The user of lsf.sudoers as whom daemons run, if that is not the administrator.
     pub users: BTreeMap<Daemon, String>,
     /// The processes that a job leaves behind are killed at its end.
     pub end_left_processes: bool,
@@ -235,7 +235,7 @@ impl Launcher {
         launch::note_fault(self.state.tasks.values().map(|t| t.info.note.len()), had, len)
     }
 
-    /// Signals a task, or what it left behind when it ended.
+    /// Signals a task, or the processes that it left behind when it ended.
     fn signal(&mut self, id: TaskId, signal: i32, out: &mut Vec<Effect>) {
         if let Some(t) = self.state.tasks.get(&id)
             && t.info.pid != 0
@@ -473,7 +473,7 @@ impl Launcher {
         self.downward(now, out);
     }
 
-    /// The next step down, once what it waits for has come.
+    /// The next step of the end, once the previous one is complete.
     fn downward(&mut self, now: Now, out: &mut Vec<Effect>) {
         let ready = match self.down {
             None => return,
@@ -494,7 +494,7 @@ impl Launcher {
         }
     }
 
-    /// No task is alive, and no end waits for somebody who is there to hear of it.
+    /// No task is alive, and no end waits for a connected daemon to take it.
     fn nothing_to_tell(&self) -> bool {
         let heard = self.conns.values().any(|c| c.1);
         self.state.tasks.is_empty() || (!heard && !self.state.tasks.values().any(OwnTask::alive))

@@ -21,7 +21,8 @@ pub const SAVED_VERSION: u32 = 1;
 pub(super) struct OwnTask {
     pub(super) info: TaskInfo,
     pub(super) ticks: u64,
-    /// Our child: its end will be told. Otherwise it is looked for.
+    /// The process is our child, so that the system reports its end. Otherwise the launcher
+    /// searches for it.
     pub(super) child: bool,
     /// The task is forgotten at its end.
     pub(super) forget: bool,

@@ -62,7 +62,7 @@ impl Life {
         *self = Life { hung: self.hung, ..Life::default() };
     }
 
-    /// When somebody is to look next.
+    /// The instant of the next check.
     pub fn at(&self) -> Option<u64> {
         self.at
     }

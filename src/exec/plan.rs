@@ -478,8 +478,9 @@ pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
     rerun || by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)
 }
 
-/// Whom mail about the job goes to: -u, else the submitter as LSB_MAILTO has it, where `!U` is
-/// the user and `!H` the host of submission. Empty: what mail programs would take for an option.
+/// The recipient of mail about the job: -u, else the submitter in the form of LSB_MAILTO, where
+/// `!U` is the user and `!H` the host of submission. An address that mail programs would take for
+/// an option becomes empty.
 pub fn mail_to(site: &HostEnvironment, o: &StartJob) -> String {
     let to = match o.spec.mail_user.is_empty() {
         true => site.mail_to.replace("!U", &o.user).replace("!H", &o.spec.from_host),

@@ -57,9 +57,9 @@ pub struct Check {
     behind_held: BTreeSet<u32>,
     /// The jobs whose ends a job may wait for.
     pub waits_for: HashMap<u32, Vec<u32>>,
-    /// Jobs that somebody wanted to end.
+    /// Jobs that a client asked to end.
     killed: BTreeSet<u32>,
-    /// Jobs that may run again: somebody wanted it, or their exit values say so.
+    /// Jobs that may run again: by a request, or by their exit values.
     pub requeued: BTreeSet<u32>,
     /// Jobs that run again when their host is lost.
     pub rerunnable: BTreeSet<u32>,

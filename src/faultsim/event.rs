@@ -33,7 +33,7 @@ pub(super) enum SimEvent {
     Closed {
         end: ConnEnd,
     },
-    /// The log's thread is through with what it does.
+    /// The thread of the log has completed its order.
     LogTurn {
         gen_: u64,
     },

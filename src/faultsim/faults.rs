@@ -8,7 +8,7 @@ use super::world::World;
 use crate::model::time::US;
 use crate::proto::Daemon;
 
-/// Seconds until a crashed launcher is started again by whoever supervises it.
+/// Seconds until the supervisor starts a crashed launcher again.
 const LAUNCHER_BACK: u64 = 1;
 /// Share of deaths and cuts that last for so long.
 const LONG: f64 = 0.35;

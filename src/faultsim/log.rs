@@ -45,7 +45,7 @@ pub(super) struct MbdLog {
     pub(super) full: bool,
     /// A byte of lsb.events is wrong: the next start may hold jobs.
     pub(super) damaged: bool,
-    /// Records looked at in one slice of a switch.
+    /// Records examined in one slice of a switch.
     pub(super) slice: usize,
     /// The state that it must give again.
     pub(super) shadow: Shadow,

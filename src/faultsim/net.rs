@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// One end closes: what it sent before still arrives, then the other end hears of it.
+    /// One end closes: its earlier messages still arrive, then the other end hears of it.
     fn close_by(&mut self, id: u64, p: usize) {
         let Some(c) = self.conns.get(&id) else { return };
         let by_a = matches!(c.a, ConnEnd::Proc { proc_, .. } if proc_ == p);

@@ -70,7 +70,7 @@ pub fn work(command: &str, attempt: u32) -> (u64, i32) {
     (ms, if attempt <= until { code } else { 0 })
 }
 
-/// The usage of a task that ran so long.
+/// The usage of a task after a run time.
 pub fn usage(us: u64) -> Usage {
     Usage { utime_us: us / 2, stime_us: us / 10, max_mem_kb: 4096, ..Usage::default() }
 }

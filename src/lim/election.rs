@@ -166,7 +166,7 @@ impl Election {
         self.known && self.rank == Some(self.master)
     }
 
-    /// The master's name for those who ask: nobody once it was silent for too long.
+    /// The master's name for callers; empty after a silence that is too long.
     pub fn told(&self, now: u64) -> Option<&str> {
         let Rules { silence, retry, .. } = self.rules;
         let lost = !self.is_master() && now.saturating_sub(self.heard) > silence + retry;
@@ -184,7 +184,7 @@ impl Election {
         self.rank == Some(0) && !self.is_master() && self.take_over(now, out)
     }
 
-    /// Whom to ask in round `round` who is master; nobody while that is known.
+    /// The hosts to ask in round `round` who is master; none while the master is known.
     pub fn to_ask(&self, now: u64, round: usize) -> impl Iterator<Item = &String> {
         let sure = self.is_master() || self.known && now < self.heard + self.rules.silence;
         let n = if sure { 0 } else { self.candidates.len().min(ASKED_AT_ONCE) };

@@ -10,8 +10,8 @@ use crate::model::Now;
 use crate::proto::lim::{HostLoad, INDEX_NAMES};
 use std::collections::BTreeSet;
 
-/// After a change of master the elims of a host run on as they do, until it is decided where lists
-/// are reported: for so long at most, seconds.
+/// Longest time that the elims of a host continue unchanged after a change of master, until the
+/// reporters of lists are decided, seconds.
 pub const SETTLE_SECS: u64 = 5;
 
 /// The known state of elims.

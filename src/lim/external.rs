@@ -13,7 +13,7 @@ use crate::proto::lim::HostLoad;
 use std::collections::BTreeSet;
 
 impl Lim {
-    /// Decides where lists are reported once nobody is waited for any more.
+    /// Decides where lists are reported once no report is awaited any more.
     pub(super) fn settle_elims(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.elims.settled_by.is_some_and(|at| at <= now.mono_us) {
             // no word of a master: it wants nothing of this host

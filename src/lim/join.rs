@@ -18,7 +18,7 @@ use crate::proto::lim::LimMsg;
 use crate::proto::{Effect, Msg};
 use std::net::IpAddr;
 
-/// Most refusals that are told once only.
+/// Most refusals that are remembered, so that each is logged once.
 const MAX_TOLD: usize = 1000;
 
 impl Lim {

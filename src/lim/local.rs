@@ -11,7 +11,7 @@ pub const RES_ACTIVE_MIN: u64 = 10;
 pub struct LocalHost {
     /// Locked by its administrator until then.
     pub(super) lock: Option<u64>,
-    /// RES was seen then; looked for next at.
+    /// The last time RES was seen; the time of the next check.
     pub(super) res_seen: u64,
     pub(super) res_at: u64,
     pub(super) res_active: u64,

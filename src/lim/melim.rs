@@ -18,7 +18,7 @@ pub const LINE_MAX: usize = 64 << 10;
 pub const VALUE_MAX: usize = 512;
 /// Shortest time between two reports to LIM, microseconds.
 pub const REPORT_GAP: u64 = US;
-/// Faults of one elim that are logged one by one; then only every so many.
+/// Faults of one elim that are logged one by one; later ones are logged at intervals.
 const FAULTS_LOGGED: u64 = 20;
 /// Restarts that count as unlimited.
 const UNLIMITED: u64 = u64::MAX;
@@ -36,7 +36,7 @@ pub struct MelimConf {
     pub abort: i32,
     /// LSF_RESOURCES: what is expected of this host.
     pub expected: Vec<String>,
-    /// LSF_ELIM_BLOCKTIME: an elim whose line is not whole after so many seconds is started anew.
+    /// LSF_ELIM_BLOCKTIME: the seconds after which an elim with an incomplete line is restarted.
     pub block: Option<u64>,
     /// LSF_ELIM_RESTARTS.
     pub restarts: Option<u64>,

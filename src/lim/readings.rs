@@ -30,7 +30,7 @@ impl Lim {
         out.push(Effect::Datagram { to: master.to_owned(), msg: Msg::Lim(LimMsg::Beat { load }) });
     }
 
-    /// Keeps the reading of `host`; a change of its status is told at once.
+    /// Keeps the reading of `host`; a change of its status is reported at once.
     pub(super) fn record(
         &mut self,
         now: Now,

@@ -38,7 +38,8 @@ pub(super) struct Known {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sub {
     pub(super) loads: bool,
-    /// A candidate's LIM: it is told what hosts are, to know it when it becomes master.
+    /// The LIM of a candidate gets the facts about hosts, so that it knows them when it becomes
+    /// master.
     pub(super) facts: bool,
 }
 

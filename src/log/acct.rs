@@ -95,7 +95,8 @@ pub fn missing(
     Ok(AcctState { finishes: lacking, end, synced })
 }
 
-/// The finishes that are looked for, with their number: those of a job that never ran are equal.
+/// The ends that are searched for, with their number: the records of attempts that never ran are
+/// equal.
 #[derive(Default)]
 struct Wanted(HashMap<Key, u32>);
 

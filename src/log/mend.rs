@@ -36,7 +36,7 @@ pub struct Piece {
     pub entry: ChecksumEntry,
 }
 
-/// How a log is put in order.
+/// The plan by which a log is rewritten in order.
 #[derive(Clone, Debug, Default)]
 pub struct Mend {
     /// The head line that replaces a damaged one.
@@ -57,7 +57,7 @@ struct Making {
 }
 
 impl Mend {
-    /// Makes records durable in a log that was put in order, which takes the damaged one's place.
+    /// Makes records durable in a rewritten log, which replaces the damaged one.
     pub(super) fn commit<D: Disk>(
         &self,
         files: &mut LogFiles<D>,

@@ -65,7 +65,7 @@ pub struct Params {
     pub max_acct_at_start: u64,
 }
 
-/// Recovery at start: claims the log, and takes it over from whoever may still write it.
+/// Recovery at a start: claims the log, and takes it over from a process that may still write it.
 pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
     let mut notices = Vec::new();
     let before = Owner::read(disk).map_err(failed(owner::OWNER))?;

@@ -17,8 +17,8 @@ pub const BLOCK: usize = 512;
 pub struct Faults {
     /// Every write fails with this errno.
     pub fail_writes: Option<i32>,
-    /// The disk takes so many more bytes, then writes fail with ENOSPC (the part that fits is
-    /// written).
+    /// The number of bytes that still fit on the disk; then writes fail with ENOSPC (the part that
+    /// fits is written).
     pub bytes_left: Option<u64>,
     /// Names that begin so are on a file system of their own, which is full.
     pub full: Option<&'static str>,

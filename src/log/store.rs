@@ -96,7 +96,7 @@ pub struct Store<D: Disk> {
     mark: Option<FileId>,
     newest: i64,
     switching: Option<Switching>,
-    /// Records looked at in one slice of a switch.
+    /// Records examined in one slice of a switch.
     slice: usize,
     buf: Vec<u8>,
 }
@@ -574,7 +574,7 @@ impl<D: Disk> Store<D> {
         })
     }
 
-    /// Is the log still to be put in order?
+    /// The log must still be rewritten in order.
     pub(super) fn to_mend(&self) -> bool {
         self.mend.is_some()
     }

@@ -31,7 +31,7 @@ use std::io;
 
 /// Bytes copied in one slice.
 const SLICE: usize = 1 << 20;
-/// Records looked at in one slice.
+/// Records examined in one slice.
 pub(super) const SLICE_RECORDS: usize = 4000;
 
 /// The contents that a switch keeps (`Effect::Switch`).

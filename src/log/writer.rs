@@ -23,7 +23,7 @@ pub const PROBE_SECS: u64 = 2;
 /// Seconds until a copy of lsb.acct that failed is begun again: it is large.
 const COPY_PAUSE_SECS: u64 = 60;
 
-/// Batches joined into one commit hold at most about so many bytes.
+/// Most bytes of batches that are joined into one commit, approximately.
 const MAX_JOINED: usize = 8 << 20;
 
 /// The messages to the loop.
@@ -124,7 +124,7 @@ impl<D: Disk> Writer<D> {
         }
     }
 
-    /// Does the next thing. `at` is told where a commit is.
+    /// Carries out the next order. `at` is told where a commit is.
     pub fn turn(&mut self, now: u64, at: &mut dyn FnMut(Point)) -> Option<WriterNotice> {
         if std::mem::take(&mut self.gave_up) {
             return Some(not_switched(Fail::Write("the log cannot be written".into())));

@@ -161,7 +161,7 @@ pub struct QueuePosition {
 }
 
 impl QueuePosition {
-    /// The place of a job that nobody moved.
+    /// The position of a job that was never moved.
     pub fn submitted(time: i64, job: u32) -> Self {
         let secs = u64::try_from(time).unwrap_or(0) & u64::from(u32::MAX);
         QueuePosition { base: secs << 32 | u64::from(job), between: 1 << 31 }

@@ -179,7 +179,7 @@ impl<T> std::ops::Index<&u32> for IdTable<T> {
 #[derive(Debug)]
 pub struct Range<'a, T> {
     table: &'a IdTable<T>,
-    /// The number that is looked at next, and the one behind the last.
+    /// The next number, and the one behind the last.
     next: u64,
     end: u64,
 }

@@ -42,7 +42,7 @@ pub enum ConnPhase {
     AwaitAuth {
         nonce: [u8; shake::NONCE],
     },
-    /// Incoming: it is being looked into, and not read meanwhile.
+    /// Incoming: the caller is being checked; the connection is not read meanwhile.
     AwaitCheck {
         peer: Peer,
     },
@@ -128,7 +128,8 @@ pub struct Conn {
     pub hup: bool,
     /// The connection is in the pool's queue of connections to look at.
     pub queued: bool,
-    /// Whole frames may be in the buffer: the time of a turn was over before they were looked at.
+    /// Whole frames may be in the buffer, because the time of a turn was over before they were
+    /// read.
     left: bool,
     /// The earliest entry of this connection in the pool's timer heap.
     pub timer: u64,
@@ -344,7 +345,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Gives the kernel what it takes.
+    /// Writes as many bytes as the kernel accepts.
     pub fn flush(&mut self, now: u64) -> Result<(), Gone> {
         while self.sent < self.out.len() {
             match self.sock.write(&self.out[self.sent..]) {
@@ -397,7 +398,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Reads what is there, within the budget, and hands on what it means, until it is `late`.
+    /// Reads the available bytes within the budget and hands on the messages, until it is `late`.
     pub fn read(
         &mut self,
         ident: &Identity,

@@ -26,7 +26,7 @@ pub struct DrainedQueue {
     /// The turns of connections that were served since they last said something.
     turns: HashMap<ConnId, u64>,
     next_turn: u64,
-    /// The instant before which nobody is told while there is other work.
+    /// The instant before which no connection is served while there is other work.
     not_before: u64,
     /// The connection that last sent something, and when.
     heard: (ConnId, u64),
@@ -39,7 +39,7 @@ impl DrainedQueue {
         self.queue.push(Waiting { conn, turn, since: now });
     }
 
-    /// A connection said something: what it asks for now is not what it asked for before.
+    /// A connection sent a message: its next request is a new one.
     pub fn heard(&mut self, conn: ConnId, now: u64) {
         self.turns.remove(&conn);
         self.heard = (conn, now);
@@ -56,7 +56,7 @@ impl DrainedQueue {
         self.queue.retain(|w| w.conn != conn);
     }
 
-    /// The instant at which the next is told.
+    /// The instant at which the next connection is served.
     pub fn deadline(&self) -> Option<u64> {
         if self.queue.is_empty() {
             return None;
@@ -79,7 +79,7 @@ impl DrainedQueue {
         Some(self.queue.remove(next).conn)
     }
 
-    /// Telling it took so long.
+    /// The duration of serving a connection.
     pub fn took(&mut self, now: u64, us: u64) {
         self.not_before = now + us * ROOM_PAUSE;
     }

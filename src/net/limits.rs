@@ -34,11 +34,11 @@ pub const LINGER_US: u64 = 1_000_000;
 pub const CHUNK: usize = 256 << 10;
 /// Bytes read from one connection in one turn.
 pub const READ_BUDGET: usize = 256 << 10;
-/// Reading of one turn ends after so long, microseconds; the rest is read in the next.
+/// Longest time for reading in one turn, microseconds; the rest is read in the next turn.
 pub const READ_TURN_US: u64 = 6_000;
-/// Long work takes so much of one turn where nobody sends a message, microseconds.
+/// Share of one turn for long work while no peer sends messages, microseconds.
 pub const WORK_TURN_US: u64 = 8_000;
-/// Long work takes so much of one turn while somebody sends messages, microseconds.
+/// Share of one turn for long work while peers send messages, microseconds.
 pub const WORK_SHARE_US: u64 = 5_000;
 /// Number of messages waiting for a sync at which long work pauses until the sync has ended.
 pub const HELD_BEFORE_WORK: usize = 512;
@@ -48,7 +48,7 @@ pub const ACCEPT_BUDGET: usize = 64;
 pub const ACCEPT_BACKOFF_US: u64 = 100_000;
 /// Above this much waiting output a connection is not read any more, bytes.
 pub const OUT_HIGH: usize = 1 << 20;
-/// Below this much waiting output it is read again and `Drained` is told, bytes.
+/// Waiting output below which a connection is read again and `Drained` is sent, bytes.
 pub const OUT_LOW: usize = 128 << 10;
 /// How many times as long as one piece of something long took to be made (a slice of a listing)
 /// the next is waited with while there is other work.
@@ -70,7 +70,7 @@ pub const PARTIAL_FAIR: usize = 256 << 10;
 pub const BACKLOG: i32 = 4096;
 /// Datagrams read in one turn.
 pub const DATAGRAM_BUDGET: usize = 256;
-/// Reading datagrams ends a turn after so long, microseconds; the rest is read in the next.
+/// Longest time for reading datagrams in one turn, microseconds; the rest is read in the next turn.
 pub const DATAGRAM_TURN_US: u64 = 10_000;
 /// Longest name of a host that sends a datagram, bytes.
 pub const MAX_HOST_NAME: usize = 255;

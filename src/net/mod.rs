@@ -14,7 +14,7 @@ use crate::proto::Daemon;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Names and addresses, shared with whoever replaces them after a reconfiguration.
+/// Names and addresses, shared with the code that replaces them after a reconfiguration.
 pub type SharedHosts = Arc<dyn HostLookup + Send + Sync>;
 
 /// The identity of this daemon and the keys that it trusts.

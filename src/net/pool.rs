@@ -131,7 +131,7 @@ impl Pool {
         self.seal.forget_keys();
     }
 
-    /// When somebody last said something, microseconds.
+    /// The instant of the last message from any peer, microseconds.
     pub fn heard_at(&self) -> u64 {
         self.drained.heard_at()
     }

@@ -223,7 +223,7 @@ pub fn recv_fds(sock: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<Owne
     Ok((got.bytes, fds.flatten().collect()))
 }
 
-/// Fills the buffer by then: whoever sends byte by byte is not waited for longer.
+/// Fills the buffer before the deadline: a peer that sends byte by byte gets no more time.
 pub fn read_by(
     sock: &mut std::os::unix::net::UnixStream,
     mut into: &mut [u8],

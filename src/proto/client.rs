@@ -96,7 +96,8 @@ pub enum ClientMsg {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Submit {
-    /// Made by the client, unique to this submission; a retry repeats it.
+    /// The number of the request, which the client makes: a retry repeats it, completes the request
+    /// and gets all its results. Empty: none.
     pub request: String,
     /// `spec.queue` empty: the default queue. `spec.queue` may hold several names.
     pub spec: JobSpec,
@@ -236,8 +237,8 @@ pub struct Control {
     /// bkill -b: what waits leaves memory at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bulk: bool,
-    /// Made by the client, unique to this request; a retry repeats it, completes what is left to
-    /// be done and is told what became of all. Empty: none.
+    /// The number of the request, which the client makes: a retry repeats it, completes the request
+    /// and gets all its results. Empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request: String,
     /// The answer may come in several messages.
@@ -280,7 +281,7 @@ pub struct PeekInfo {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Modify {
     pub id: IdSel,
-    /// Holds the values of `fields`; what is not among them is not looked at.
+    /// The values of `fields`; other values are ignored.
     pub spec: JobSpec,
     pub fields: Vec<SpecField>,
     /// The script itself, where `fields` has `Script`; `Script` with an empty command: the script

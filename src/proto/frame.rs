@@ -337,7 +337,7 @@ impl Decoder {
         self.cap = cap;
     }
 
-    /// An empty buffer of up to so many bytes is not given back.
+    /// Capacity up to which an empty buffer is kept, bytes.
     pub fn set_keep(&mut self, keep: usize) {
         self.keep = keep;
     }

@@ -400,7 +400,7 @@ pub struct Attach {
     pub pty: Option<super::res::Pty>,
     /// Number, soft and hard value of each limit to be set, as far as the user may.
     pub rlimits: Vec<super::res::Rlim>,
-    /// Program to run first, as the user, and what it reads; empty none.
+    /// The program to run first, as the user, and its input; empty: none.
     pub eexec: ByteStr,
     pub eexec_data: ByteStr,
 }
@@ -590,8 +590,8 @@ pub enum OsInput {
         daemon: Daemon,
         why: String,
     },
-    /// A child has ended and was reaped: raw wait status, and what it and the children it
-    /// waited for used.
+    /// A child has ended and was reaped: raw wait status, and the usage of the child and of its
+    /// children.
     Exited {
         pid: u32,
         status: i32,

@@ -1,4 +1,4 @@
-//! A LIM and whoever asks it: static facts, load vectors, the master's name.
+//! Messages between a LIM and its callers: static facts, load vectors, the master's name.
 
 use super::logging::Logging;
 use serde::{Deserialize, Serialize};

@@ -47,7 +47,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Whom to connect to.
+/// The peer of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     Tcp {
@@ -74,7 +74,7 @@ pub enum Input {
     ConnectFailed {
         conn: ConnId,
         why: String,
-        /// The host is there and nobody listens.
+        /// The host answers, but no process listens on the port.
         refused: bool,
     },
     Closed {
@@ -300,7 +300,7 @@ impl Effect {
 
 /// A daemon's logic.
 pub trait Machine {
-    /// Takes one input, appends what it wants done.
+    /// Takes one input and appends the resulting effects.
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>);
     /// The monotonic instant (microseconds) it wants a [`Input::Tick`] at, if any.
     fn deadline(&self) -> Option<u64>;

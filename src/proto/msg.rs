@@ -13,7 +13,7 @@ pub enum Msg {
     Sbd(sbd::SbdMsg),
     /// sbatchd and its launcher (Unix socket).
     Launch(launch::LaunchMsg),
-    /// A LIM and whoever asks it; LIM datagrams.
+    /// A LIM and its callers; LIM datagrams.
     Lim(lim::LimMsg),
     /// A command and res.
     Res(res::ResMsg),

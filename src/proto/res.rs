@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes that may be under way in each direction of a task.
 pub const WINDOW: usize = 512 << 10;
-/// Credit is given back in pieces of at least so many bytes, or when nothing is left to do.
+/// Least number of bytes for which credit is given back while there is work.
 pub const CREDIT: usize = WINDOW / 8;
 /// Most raw bytes in one stream frame.
 pub const DATA_MAX: usize = 64 << 10;
@@ -44,7 +44,7 @@ pub enum ResMsg {
         rows: u16,
         cols: u16,
     },
-    /// The sender may send so many bytes more. Either side sends this.
+    /// Credit for more bytes. Either side sends this.
     Credit {
         bytes: u32,
     },
@@ -52,8 +52,8 @@ pub enum ResMsg {
     Close {
         port: u8,
     },
-    /// Write lsf.acct for tasks that use so many milliseconds of CPU time; `None`: do not.
-    /// Answered by `Done`.
+    /// Write lsf.acct for tasks that use at least this number of milliseconds of CPU time; `None`:
+    /// write nothing. Answered by `Done`.
     Log {
         cpu_ms: Option<u64>,
     },

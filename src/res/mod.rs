@@ -57,7 +57,7 @@ pub struct ResConf {
     pub socket: String,
     /// LSF_SERVERDIR/eexec.
     pub eexec: String,
-    /// Seconds after which the cluster's hosts are looked at again.
+    /// Seconds after which the hosts of the cluster are determined again.
     pub syncup: Option<u64>,
     /// LSF_RES_ACCT: milliseconds of CPU time from which a task is accounted.
     pub acct_ms: Option<u64>,
@@ -371,7 +371,7 @@ impl Res {
         }
     }
 
-    /// All is told of a task that has ended.
+    /// Everything about a task that has ended was sent.
     fn over(&mut self, n: u64, out: &mut Vec<Effect>) {
         let id = self.id(n);
         let Some(mut t) = self.tasks.remove(&n) else { return };

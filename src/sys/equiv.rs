@@ -1,4 +1,4 @@
-//! Opening hosts.equiv: believed only where nobody else can have written it.
+//! Opens hosts.equiv; the file counts only if no other user can have written it.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;

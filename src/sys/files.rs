@@ -70,7 +70,7 @@ pub fn read_private(path: &str, owner: u32, max: usize) -> Result<Option<Vec<u8>
     Ok(Some(bytes))
 }
 
-/// Refuses a file or directory that anybody but `owners` could have put there.
+/// Refuses a file or directory that a user other than `owners` could have made.
 pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
     for part in path.ancestors() {
         let meta = std::fs::symlink_metadata(part)?;
@@ -83,7 +83,7 @@ pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// The text of a file of the kernel, of which no more than so many bytes are read.
+/// The text of a file of the kernel, up to a number of bytes.
 pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(max).read_to_string(&mut text)?;
@@ -102,7 +102,7 @@ pub fn private(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file without a name: in memory, else in `dir`, where nobody else may write.
+/// A file without a name: in memory, else in `dir`, where no other user may write.
 pub fn unlinked(dir: &Path, name: &str) -> io::Result<File> {
     if let Ok(fd) = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC) {
         return Ok(File::from(fd));
@@ -187,8 +187,8 @@ pub struct Followed {
     pub strange: Option<(PathBuf, u32)>,
 }
 
-/// Follows an absolute path and every link on it, and sees whether anybody but `owners` could
-/// lead it elsewhere. Nothing is opened.
+/// Follows an absolute path and every link on it, and reports a part that a user other than
+/// `owners` could change. Nothing is opened.
 pub fn follow(path: &Path, owners: &[u32]) -> io::Result<Followed> {
     let mut found = Followed { path: "/".into(), ..Followed::default() };
     let mut todo = parts(path);

@@ -34,7 +34,7 @@ const KEPT: u32 = 64;
 const LARGE: usize = 32 << 20;
 /// Bytes of a large step.
 const STEP: usize = 8 << 20;
-/// A block of so many bytes is a mapping of its own.
+/// Size from which on a block is a mapping of its own, bytes.
 const OWN: usize = 4 << 20;
 /// Marks a step. dlmalloc joins two regions where the mark of the one, halved, is that of the
 /// other, which this never is of itself.

@@ -308,7 +308,7 @@ fn utmp(data: &[u8]) -> Vec<Login> {
         .collect()
 }
 
-/// Minutes since anybody typed; since boot where there is no terminal.
+/// Minutes since the last key was typed; since boot if there is no terminal.
 fn idle_minutes(lines: &[Login], uptime: &mut KernelFile) -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
     let mut terminals: Vec<PathBuf> = lines

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 
 /// Longest line of /proc/PID/stat, bytes.
 const STAT_MAX: usize = 2048;
-/// Longest environment in which a variable is looked for, bytes.
+/// Longest environment that is searched for a variable, bytes.
 const ENVIRONMENT_MAX: u64 = 4 << 20;
 
 /// One process as /proc shows it.

@@ -48,7 +48,7 @@ struct Known {
 /// The processes of tasks as they were seen last.
 #[derive(Debug)]
 pub struct TaskTracker {
-    /// The process that orphans of tasks come to; `None`: they are not looked for.
+    /// The process that adopts orphans of tasks; `None`: orphans are not searched for.
     adopter: Option<u32>,
     /// Children of that process which are no orphans.
     children: BTreeSet<u32>,

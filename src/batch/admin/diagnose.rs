@@ -91,7 +91,7 @@ fn clean(text: &str) -> String {
     out
 }
 
-/// The command of a query and what it asks for; `None`: it is none.
+/// The command of a query and its subject; `None`: the message is no query.
 fn told(msg: &ClientMsg) -> Option<(&'static str, String)> {
     Some(match msg {
         ClientMsg::Jobs(q) => ("bjobs", of_jobs(q)),

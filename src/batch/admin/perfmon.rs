@@ -14,7 +14,7 @@ use crate::proto::client::AdminLine;
 const MAX_PERIOD: u64 = 366 * 86_400;
 
 impl Mbatchd {
-    /// A turn of the loop that runs this took so long, microseconds of processor time.
+    /// Counts the processor time of a turn of the event loop, microseconds.
     pub fn note_turn(&mut self, cpu_us: u64) {
         self.perfmon.turned(cpu_us);
     }

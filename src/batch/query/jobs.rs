@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 pub const SLICE_BYTES: usize = 64 << 10;
 /// Looks at hosts for the pending reasons of one slice.
 const SLICE_LOOKS: usize = 16_384;
-/// Elements looked at in one step of finding what is listed.
+/// Elements examined in one step of the search.
 pub const FIND_STEP: usize = 8192;
 
 impl Mbatchd {
@@ -95,7 +95,7 @@ impl Mbatchd {
         true
     }
 
-    /// Takes jobs in the order of their IDs, up to one that is not looked at as a whole; false:
+    /// Takes jobs in the order of their IDs, up to one that is not examined as a whole; false:
     /// there are no more.
     fn next_of_all(
         &self,
@@ -141,7 +141,7 @@ impl Mbatchd {
         }
     }
 
-    /// The elements of a job that are asked for; gives back what was not looked at.
+    /// The requested elements of a job; returns those that were not examined yet.
     fn find_in(
         &self,
         f: &mut Finding,

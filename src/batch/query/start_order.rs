@@ -125,8 +125,8 @@ impl Mbatchd {
         own.or_else(all).map(|v| v.text.trim())
     }
 
-    /// The submission as a host is told it: with the exit values of its queue where it has none
-    /// of its own.
+    /// The submission that a host gets: with the exit values of its queue if it has none of its
+    /// own.
     pub(crate) fn with_exit_codes(
         &self,
         spec: &Arc<JobSpec>,

@@ -122,8 +122,8 @@ impl Mbatchd {
         of(newest.map(|n| n.1).or_else(|| job.indices().into_iter().next()).unwrap_or(0))
     }
 
-    /// The job or element dispatched last of those that the filters let through: looked for among
-    /// those that run, of which there are fewer than jobs.
+    /// The job or element dispatched last among those that the filters select. The search goes over
+    /// started jobs, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
         let running = self.state.counts().started();

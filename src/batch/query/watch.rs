@@ -1,8 +1,8 @@
 //! bjobs --watch: who is told that jobs have changed. Nothing polls: an event that touches a job
 //! looks at who watches it.
 //!
-//! Invariant: a watcher is told once and then not again until it asks for the next time, so that
-//! at most one word waits for each, however slow it is; a change between the two is remembered.
+//! Invariant: a watcher gets one message and then none until it asks for the next, so that at most
+//! one message waits for each watcher, however slow it is; a change between the two is remembered.
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::{Mbatchd, StepContext};

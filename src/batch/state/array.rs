@@ -84,7 +84,7 @@ impl ElementGroup {
     pub fn first(&self) -> Option<u32> {
         self.elems.first().copied()
     }
-    /// Is an element of it in this range? Elements are looked up, never gone through.
+    /// Is an element of the array in this range? Elements are looked up, never iterated over.
     pub fn meets(&self, &(first, last, step): &ElementRange) -> bool {
         match step {
             0 | 1 => first <= last && self.elems.range(first..=last).next().is_some(),
@@ -221,8 +221,8 @@ impl Array {
         }
     }
 
-    /// The number of the part that looks like this; a new one, or one that nobody is of any more,
-    /// where there is none.
+    /// The number of the element group with these properties; a new one, or an unused one, if there
+    /// is none.
     pub(super) fn part_like(&mut self, look: ElementSpec) -> u32 {
         if let Some(i) = self.parts.iter().position(|p| !p.elems.is_empty() && p.look == look) {
             return i as u32 + 1;

@@ -48,7 +48,7 @@ pub struct Change {
 
 #[derive(Debug)]
 pub enum ChangeKind {
-    /// A new job with so many elements.
+    /// A new job with its number of elements.
     Submitted { elements: u32 },
     /// Another submission or queue.
     Modified {

@@ -21,7 +21,7 @@ pub struct HostSlots {
 }
 
 impl HostSlots {
-    /// Adds or takes away an element that has so many slots here.
+    /// Adds or subtracts the slots of an element on this host.
     fn note(&mut self, at: JobRef, phase: Phase, slots: u64, up: bool) {
         started(&mut self.slots, phase, slots, up);
         match up {
@@ -106,7 +106,7 @@ impl Counts {
     pub fn hosts_with_suspended(&self) -> &BTreeSet<HostId> {
         &self.hosts_with_suspended
     }
-    /// Adds or takes away `n` untouched elements of a job.
+    /// Adds or subtracts the slots of an element on this host.
     pub(super) fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
         for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
             bump(&mut s.pend_jobs, u64::from(n), up);
@@ -114,7 +114,7 @@ impl Counts {
         }
     }
 
-    /// Adds or takes away a whole job as it stands.
+    /// Adds or subtracts the slots of an element on this host.
     pub(super) fn job(&mut self, job: &Job, up: bool) {
         self.pending(job, up);
         for (idx, e) in started_of(job) {
@@ -123,7 +123,7 @@ impl Counts {
         }
     }
 
-    /// Adds or takes away the pending elements of a job.
+    /// Adds or subtracts the slots of an element on this host.
     pub(super) fn pending(&mut self, job: &Job, up: bool) {
         for part in 0..=job.parts().len() as u32 {
             let (queue, user, slots) = owner(job, part);
@@ -164,7 +164,7 @@ impl Counts {
         bump_map(&mut self.queue_user, (queue, user), all.slots.started(), up);
     }
 
-    /// Adds or takes away one element as it stands.
+    /// Adds or subtracts the slots of an element on this host.
     pub(super) fn elem(
         &mut self,
         queue: QueueId,
@@ -231,7 +231,7 @@ fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
         .chain(some.flat_map(|a| a.started.iter().filter_map(|i| Some((*i, a.own.get(i)?)))))
 }
 
-/// Adds or takes away one element in its job's tally.
+/// Adds or subtracts the slots of an element on this host.
 pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
     if let ElemState::End(end) = &e.state {
         let post = match end.post_state() {

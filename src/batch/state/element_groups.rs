@@ -77,8 +77,8 @@ impl State {
         Applied::modified(id, false, switched)
     }
 
-    /// Puts elements of an array that are in memory into the part that `change` says, from what
-    /// they are.
+    /// Moves elements of an array that are in memory into the element group that `change` gives for
+    /// their properties.
     fn change_elements(
         &mut self,
         id: u32,

@@ -248,7 +248,7 @@ impl Job {
         }
     }
 
-    /// Drops so many elements of an array that has left memory; is it all gone?
+    /// Drops a number of elements of an array that has left memory; true: none is left.
     pub(super) fn take_apart(&mut self, elements: usize) -> bool {
         let Body::Array(a) = &mut self.body else { return true };
         for _ in 0..elements {

@@ -58,7 +58,7 @@ use crate::model::{JobKey, JobRef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Kinds of job looked through for the one that a submission is of.
+/// Recent specs searched for one equal to a new submission.
 const KINDS: usize = 16;
 
 /// Hosts by the host group or compute unit that they were added to (badmin hghostadd).
@@ -196,7 +196,7 @@ impl State {
     pub fn names(&self) -> &Names {
         &self.names
     }
-    /// Names are of the process, not of the log: whoever reads the configuration may add some.
+    /// Names belong to the process, not to the log: reading the configuration may add some.
     pub(crate) fn names_mut(&mut self) -> &mut Names {
         &mut self.names
     }
@@ -204,7 +204,7 @@ impl State {
     pub fn new() -> State {
         State { next_job: 1, ..State::default() }
     }
-    /// A new state to be read from a log; ids go on to mean what they do.
+    /// A new state for reading a log; ids keep their meaning.
     pub(crate) fn begin_anew(&mut self) {
         *self = State { names: std::mem::take(&mut self.names), ..State::new() };
     }
@@ -320,7 +320,7 @@ impl State {
     pub fn has_remains(&self) -> bool {
         !self.remains.is_empty()
     }
-    /// Takes apart so many elements of a large array that has left memory.
+    /// Frees a number of elements of a large array that has left memory.
     pub(crate) fn take_apart(&mut self, elements: usize) {
         let Some(job) = self.remains.last_mut() else { return };
         if job.take_apart(elements) {

@@ -1,5 +1,5 @@
-//! The bytes of jobs that bmod changed: where the spool holds what they were changed to, and what
-//! they were submitted with.
+//! The bytes of jobs that bmod changed: the places in the spool of the new values and of those of
+//! the submission.
 
 use crate::batch::state::job::Job;
 use crate::model::ByteStr;

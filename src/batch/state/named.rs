@@ -15,8 +15,8 @@ use std::rc::{Rc, Weak};
 pub const NAMED_LISTED: usize = 16;
 /// Jobs that the names in the conditions of one user's jobs may stand for, all such names together.
 pub const MAX_NAMED: usize = 1_000_000;
-/// Runs of job IDs that are gone through for the names of one condition: names that differ, and
-/// gaps in the IDs of one name.
+/// Ranges of job IDs that are examined for the names of one condition: different names, and gaps in
+/// the IDs of one name.
 pub const MAX_NAME_RUNS: usize = 100_000;
 /// Jobs that the names in a condition of bwait, or with an index, may stand for.
 pub const MAX_WAIT_NAMED: usize = 10_000;

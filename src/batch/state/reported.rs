@@ -14,8 +14,8 @@ impl State {
         }
     }
 
-    /// The host of an attempt reports at second `now` what it uses, by its processes and their
-    /// groups. Does the attempt run?
+    /// Records the usage that the host of an attempt reports at second `now`, by processes and
+    /// their groups. Does the attempt run?
     pub(crate) fn report_usage(
         &mut self,
         key: JobKey,

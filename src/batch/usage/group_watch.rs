@@ -11,7 +11,7 @@ use crate::model::job_state::JobState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// Jobs of a name that are looked at, or given up, in one unit.
+/// Jobs of a name that are counted, or given up, in one unit.
 const UNIT: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -19,9 +19,10 @@ pub struct GroupWatch {
     groups: BTreeMap<u32, Watched>,
     /// The groups that a job is in (job, group), and its place there.
     of_job: BTreeMap<(u32, u32), u32>,
-    /// Groups of which not all jobs were looked at.
+    /// Groups whose jobs are not all counted yet.
     begun: BTreeSet<u32>,
-    /// Groups that nobody waits for any more, and how many of their jobs are still in `of_job`.
+    /// Groups that no condition names any more, and the number of their jobs that are still in
+    /// `of_job`.
     leaving: BTreeMap<u32, (Rc<Group>, usize)>,
 }
 
@@ -39,7 +40,7 @@ struct Watched {
 #[derive(Debug)]
 struct WatchedFunction {
     func: Func,
-    /// The truth for each job that was looked at; none of them is beyond the noticed ones.
+    /// The truth for each job that was counted; none of them is beyond the noticed ones.
     truths: Vec<Truth>,
     /// Jobs that are not as it says.
     not: u32,
@@ -65,7 +66,7 @@ impl WatchedFunction {
         step(&mut self.open, !t.fixed);
     }
 
-    /// The truth for a group all of whose jobs were looked at.
+    /// The truth for a group all of whose jobs were counted.
     fn truth(&self) -> Truth {
         match (self.truths.is_empty(), self.never > 0, self.not > 0) {
             (true, ..) | (_, true, _) => Truth { holds: false, fixed: true },
@@ -109,7 +110,7 @@ impl GroupWatch {
         !self.begun.is_empty() || !self.leaving.is_empty()
     }
 
-    /// Were all jobs looked at that the names in a condition stand for?
+    /// All jobs that the names in a condition stand for were counted.
     pub fn known(&self, condition: &Resolved) -> bool {
         let open = |group: &Group, func: &Func| {
             self.begun.contains(&group.number) && self.truth(group, func).is_none()
@@ -117,7 +118,7 @@ impl GroupWatch {
         self.begun.is_empty() || !condition.groups().iter().any(|(func, group)| open(group, func))
     }
 
-    /// Forgets some more jobs of a group that nobody waits for.
+    /// Forgets some more jobs of a group that no condition names any more.
     fn leave_on(&mut self, number: u32) {
         let Some((group, left)) = self.leaving.get_mut(&number) else { return };
         let from = left.saturating_sub(UNIT);
@@ -251,7 +252,7 @@ impl GroupWatch {
         }
     }
 
-    /// Looks at some more jobs of a group; whether that was the last of it.
+    /// Counts some more jobs of groups; returns the jobs whose conditions can be evaluated now.
     fn look_on(&mut self, state: &State, number: u32) -> bool {
         let watch = &mut *self;
         let Some(mut watched) = watch.groups.remove(&number) else {
@@ -278,7 +279,7 @@ impl GroupWatch {
         known && self.begun.remove(&number)
     }
 
-    /// Looks at some more jobs of groups; returns the jobs whose conditions can be looked at now.
+    /// Counts some more jobs of groups; returns the jobs whose conditions can be evaluated now.
     pub(crate) fn go_on(&mut self, state: &State) -> Vec<u32> {
         if let Some(number) = self.begun.first().copied()
             && self.look_on(state, number)

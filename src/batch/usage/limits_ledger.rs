@@ -70,17 +70,17 @@ fn share_of_all(hosts: &[(HostId, u32)]) -> Share {
 }
 
 impl LimitsLedger {
-    /// The amount that is held.
+    /// The amount held under a rule of a host about any user; `member`: by this one.
     pub fn used(&self, counter: Counter) -> u64 {
         self.used.get(&counter).copied().unwrap_or(0)
     }
 
-    /// The amount that is held, by the number of its counter.
+    /// The amount held under a rule of a host about any user; `member`: by this one.
     pub fn cell(&self, cell: u32) -> u64 {
         self.cells.get(cell as usize).copied().unwrap_or(0)
     }
 
-    /// The amount that is held under a rule of a host about anybody; `member`: by whom.
+    /// The amount held under a rule of a host about any user; `member`: by this one.
     pub fn used_on(&self, own: HostRule, member: impl FnOnce() -> Member) -> u64 {
         match own.cell {
             Some(cell) => self.cell(cell),
@@ -88,7 +88,7 @@ impl LimitsLedger {
         }
     }
 
-    /// The amount that is held under a rule about a user; `at`: its position.
+    /// The amount held under a rule of a host about any user; `member`: by this one.
     pub fn used_by(&self, limits: &ConsumerLimits, at: usize) -> u64 {
         debug_assert_eq!(limits.recounts, self.recounts, "limits of an earlier configuration");
         self.cell(limits.user[at].1)

@@ -15,7 +15,7 @@ pub struct ClosedByWindows {
     pub hosts: HostMap<bool>,
     /// The policy is new.
     pub stale: bool,
-    /// When it was looked at last, seconds since the epoch.
+    /// The last check, seconds since the epoch.
     pub looked: i64,
     /// When something opens or closes next, likewise; and the instant to look at.
     pub next: Option<i64>,

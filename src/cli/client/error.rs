@@ -1,5 +1,5 @@
-//! Why there is no answer, and what the user is told of it: LSF's words, or the site's own. Nothing
-//! is tried or written here.
+//! The reason why there is no answer, and the message for the user: LSF's words, or the site's own.
+//! Nothing is tried or written here.
 
 use super::LocalSite;
 use crate::auth::shake::AuthError;
@@ -36,12 +36,13 @@ impl WaitNotice {
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer, and the message for the user: LSF's words, or the site's own.
+/// Nothing is tried or written here.
 #[derive(Debug)]
 pub enum ClientError {
     /// No daemon listens: the words of the last try.
     Down(String),
-    /// Somebody may listen but does not answer in time.
+    /// A daemon may listen but does not answer in time.
     Timeout(String),
     /// The connection was lost after it was made.
     Lost(String),

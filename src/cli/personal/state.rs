@@ -90,7 +90,7 @@ fn look(place: &PersonalDir, site: &LocalSite) -> Option<Proc> {
     leaves(&journal, &boot_id()).then_some(GONE)
 }
 
-/// Whether somebody holds this lock. A lock that could be taken is let go at once.
+/// A process holds this lock. A lock that could be taken is released at once.
 fn locked(path: &Path) -> bool {
     let Ok(file) = fs::OpenOptions::new().read(true).open(path) else { return false };
     let how = rustix::fs::FlockOperation::NonBlockingLockShared;

@@ -102,9 +102,9 @@ pub struct BatchParams {
     pub sched_metric: bool,
     /// SCHED_METRIC_SAMPLE_PERIOD, seconds.
     pub sched_metric_period: u64,
-    /// EVALUATE_JOB_DEPENDENCY: conditions looked at in one turn.
+    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
     pub evaluate_job_dependency: Option<u32>,
-    /// EVALUATE_JOB_DEPENDENCY_TIMEOUT: milliseconds of one turn for them.
+    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
     pub evaluate_timeout_ms: Option<u64>,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
     pub orphan_grace: Option<u64>,

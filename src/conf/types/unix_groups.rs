@@ -19,7 +19,8 @@ pub struct UnixGroups {
 }
 
 impl UnixGroups {
-    /// Takes the name service's answer about the words `asked`: what it did not find is none.
+    /// Takes the name service's answer about the words `asked`: a word that it did not find is no
+    /// group.
     pub fn answered(&mut self, asked: &[String], found: Vec<UnixGroup>) {
         let ours = |name: &String| asked.contains(name) && self.unknown.contains(name);
         self.known.retain(|g| !ours(&g.name));

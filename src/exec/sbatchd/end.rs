@@ -1,4 +1,4 @@
-//! The end of an attempt: what it means, its report, its word to mbatchd.
+//! The end of an attempt: its meaning, the job report, and the message to mbatchd.
 
 use super::agent::*;
 use super::*;

@@ -1,4 +1,4 @@
-//! The launcher: what it knows and what is known here, brought together.
+//! The connection to the launcher: its list of tasks is compared with the attempts known here.
 
 use super::agent::*;
 use super::*;

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 /// How long a user has no job here before that, microseconds.
 pub const TIDY_PAUSE: u64 = 60 * US;
-/// Most users of whom it is known when that is due.
+/// Most users whose next tidying is remembered.
 pub const USERS_MAX: usize = 16_384;
 
-/// A user whose directory is to be looked at.
+/// A user whose directory is to be tidied.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
     pub(super) gid: u32,

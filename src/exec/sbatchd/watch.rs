@@ -5,7 +5,7 @@ use super::*;
 use crate::exec::attempt::{Told, Warning};
 use crate::proto::launch::{Hook, HookOf};
 
-/// Pause before the environment of a job is looked for again, microseconds.
+/// Pause before the environment of a job is searched again, microseconds.
 const ENV_WAIT: u64 = US;
 /// Pause before post-execution commands that take too long are killed again, microseconds.
 const POST_KILL: u64 = 10 * US;
@@ -111,7 +111,7 @@ impl Sbatchd {
         self.keep_note(key, out);
     }
 
-    /// When the processes are looked at next.
+    /// The instant of the next measurement of processes.
     pub(super) fn sample_due(&self) -> Option<u64> {
         let next = self.jobs.values().filter(|j| j.live()).filter_map(|j| j.sample_at).min()?;
         Some(next.max(self.sampled_at + SAMPLE_GAP))

@@ -17,7 +17,7 @@ pub struct NamedJob<'a> {
 
 /// Finds jobs for the user who submits.
 pub trait Resolver {
-    /// The job with this ID, whoever owns it, if it is known.
+    /// The job with this ID, of any owner, if it is known.
     fn by_id(&self, id: u64) -> Option<NamedJob<'_>>;
     /// The user's own jobs of this name (with `prefix`, whose names begin so), oldest first;
     /// only the latest where JOB_DEP_LAST_SUB=1.

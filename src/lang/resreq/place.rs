@@ -20,7 +20,7 @@ pub enum SpanHosts {
 /// A number of tasks a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tile {
-    /// Exactly so many (the last host may get fewer).
+    /// Exactly this number of tasks (the last host may get fewer).
     Tasks(u32),
     /// `'!'`: the host's own slots.
     Slots,

@@ -1,5 +1,5 @@
-//! The vocabulary of requirement strings: the names of resources and their kinds, the limits of
-//! a string, and how a malformed one is told of.
+//! The vocabulary of requirement strings: the names of resources and their kinds, the limits of a
+//! string, and the errors of a malformed one.
 
 use std::fmt;
 
@@ -92,7 +92,8 @@ pub fn is_size(name: &str) -> bool {
     matches!(name, "mem" | "swp" | "tmp" | "maxmem" | "maxswp" | "maxtmp")
 }
 
-/// The vocabulary of a requirement string.
+/// The vocabulary of requirement strings: the names of resources and their kinds, the limits of a
+/// string, and the errors of a malformed one.
 #[derive(Clone, Copy)]
 pub struct Syntax<'a> {
     /// The names known.

@@ -11,7 +11,7 @@ pub enum RecordError {
     OpenString { field: u32 },
     /// The line ends before a required field.
     Short { field: u32 },
-    /// A field is not what it must be.
+    /// A field has the wrong form.
     Field { field: u32, want: &'static str },
     /// A record of ours that this version does not know: start-up must stop.
     Newer { name: String },

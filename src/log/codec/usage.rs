@@ -1,5 +1,5 @@
-//! The usage fields of a record (lsb.acct(5)), and the values of the tail for what they have no
-//! place for.
+//! The usage fields of a record (lsb.acct(5)), and the values of the tail for usage without a
+//! field.
 
 use super::record_error::RecordError;
 use super::text::{Fields, put_int, put_u64, put_us};
@@ -31,7 +31,7 @@ pub(super) fn put_usage(out: &mut Vec<u8>, u: &Usage) {
     put_int(out, -1);
 }
 
-/// Reads the 19 usage fields; `None` where the job had none.
+/// Reads the 19 usage fields; `None`: the job had no usage.
 pub(super) fn get_usage(f: &mut Fields<'_>) -> Result<Option<Usage>, RecordError> {
     let none = f.next_is("-1.000000") || f.next_is("-1");
     let mut u = Usage { utime_us: f.us()?, stime_us: f.us()?, ..Usage::default() };

@@ -17,7 +17,7 @@ use crate::log::disk::Disk;
 use std::collections::HashSet;
 use std::io;
 
-/// Places in one line at which a record is looked for behind bytes that are none.
+/// Places in one line at which a record is searched behind bytes that belong to no record.
 const MAX_STARTS: usize = 64;
 /// Bytes of one line that are hashed for it, at most.
 const MAX_HASHED: usize = 64 << 20;
@@ -52,7 +52,7 @@ pub struct Moved {
     ahead: (usize, u64),
 }
 
-/// Bytes between records that were looked for.
+/// Bytes between the records that were searched.
 struct Other {
     from: u64,
     to: u64,
@@ -89,7 +89,7 @@ fn key(len: u64, crc: u32) -> u64 {
     len << 32 | u64::from(crc)
 }
 
-/// Records that are not at their places, by what they are known by.
+/// Records that are not at their places, by their checksum and length.
 struct Wanted {
     /// (key, entry), ascending; and whether it was found.
     keys: Vec<(u64, usize)>,

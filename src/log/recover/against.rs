@@ -29,7 +29,7 @@ const TITLE: &str = "lsb.mark.1";
 /// Bytes of a mark.
 const MARK_LEN: usize = 80;
 
-/// How far the log had come when a run looked at it last.
+/// The state of the log when a run checked it last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunMark {
     /// The spool file that was begun with it: a later log has a larger one.

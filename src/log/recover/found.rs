@@ -53,8 +53,8 @@ pub struct RecoveryPlan {
     pub stale: bool,
     /// Entries to add with the first commit.
     pub backfill: Vec<ChecksumEntry>,
-    /// The log is put in order with the first commit, as records do not lie where they were
-    /// written.
+    /// The log is rewritten in order with the first commit, because records do not lie where they
+    /// were written.
     pub mend: Option<Box<Mend>>,
     /// The system has not been started since the log was written. Records that no checksum entry
     /// covers may then have been read from memory alone, after a sync that failed or never came.
@@ -132,6 +132,6 @@ pub struct Base {
     pub records: Vec<Record>,
     /// The spool file that is begun.
     pub spool: u32,
-    /// All that is in the log is told of in lsb.acct: its head may say so.
+    /// lsb.acct contains every end of the log; its head may say so.
     pub head: bool,
 }

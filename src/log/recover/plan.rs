@@ -94,7 +94,7 @@ impl LogScan {
         })
     }
 
-    /// How the log is put in order, where records do not lie where they were written.
+    /// The plan for a log whose records do not lie where they were written.
     fn mend(&mut self) -> Option<Mend> {
         let walker = self.walker.as_ref()?;
         let moved = walker.moved()?;

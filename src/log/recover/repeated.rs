@@ -13,7 +13,7 @@ use super::super::checksums::ChecksumEntry;
 use crate::model::event::{Event, Record};
 use std::collections::HashSet;
 
-/// Entries before a line among which the record of the same second is looked for.
+/// Entries before a line that are searched for the record of the same second.
 pub(super) const RECENT: usize = 4096;
 
 /// The records read so far.

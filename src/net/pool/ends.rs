@@ -1,5 +1,5 @@
-//! How connections end: who is told, what the log says of it, what is forgotten. Every connection
-//! that was entered leaves through [`Pool::forget`].
+//! The ends of connections: the message to the peer, the line of the log, the state to forget.
+//! Every connection that was entered leaves through [`Pool::forget`].
 
 use super::super::conn::{ConnPhase, Gone};
 use super::super::limits::REFUSALS_LOGGED;
@@ -74,7 +74,7 @@ impl Pool {
         self.drained.close(id);
         self.early.remove(&id);
         self.holding.remove(&id);
-        // Closing the descriptor, which nobody else has, takes it out of the poll.
+        // Closing the descriptor, which has no copy, takes it out of the poll.
         let Some(mut conn) = self.conns.remove(&id) else { return };
         self.partial -= conn.partial();
         if let Some(user) = conn.user.take()

@@ -122,7 +122,7 @@ impl Pool {
         gate.known_addr(addr?.ip()).err()
     }
 
-    /// Has a caller looked into; [`Pool::checked`] takes the answer.
+    /// Starts the check of a caller; [`Pool::checked`] takes the answer.
     pub(super) fn look_into(&mut self, id: ConnId, who: Peer, check: CallerCheck) {
         let Peer::User { uid, gid, user, host } = who else { return };
         let Some(from) = self.conns.get(&id).and_then(|c| c.addr) else { return };

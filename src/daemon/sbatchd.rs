@@ -64,8 +64,8 @@ impl DaemonDriver for Looks {
 
     fn effect(&mut self, _: &mut Sbatchd, effect: Effect, shell: &mut ShellControl) {
         match effect {
-            Effect::Os(OsEffect::Sample { tasks }) => {
-                shell.input(Input::Os(OsInput::Sampled(self.tracker.sample(&tasks))));
+            Effect::Os(OsEffect::Sample { tasks, others }) => {
+                shell.input(Input::Os(OsInput::Sampled(self.tracker.sample(&tasks, &others))));
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }

@@ -238,8 +238,7 @@ impl TaskControl {
         }
         let others = if tree(&tasks) { all() } else { Vec::new() };
         self.tracker.signal(&tasks, signal, &others);
-        let known: Vec<TaskIdentity> = others.into_iter().chain(tasks).collect();
-        self.tracker.keep(&known);
+        self.tracker.keep(others.iter().chain(&tasks));
     }
 }
 

@@ -63,7 +63,7 @@ impl World {
             }
             OsEffect::Journal(line) => self.hosts[host].os.journal.push(*line),
             OsEffect::Rewrite(lines) => self.hosts[host].os.journal = lines,
-            OsEffect::Sample { tasks } => {
+            OsEffect::Sample { tasks, .. } => {
                 let os = &self.hosts[host].os;
                 let processes = |task: &TaskIdentity| {
                     let pid = task.pid;

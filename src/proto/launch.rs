@@ -558,7 +558,11 @@ pub enum OsEffect {
     /// Launcher. Replace the journal by these lines. No answer.
     Rewrite(Vec<Journal>),
     /// sbatchd. Answered by one `Sampled`.
-    Sample { tasks: Vec<TaskIdentity> },
+    Sample {
+        tasks: Vec<TaskIdentity>,
+        /// The further tasks that run: their processes are not looked for now.
+        others: Vec<TaskIdentity>,
+    },
 }
 
 /// Reports of the operating system.

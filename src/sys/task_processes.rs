@@ -178,8 +178,8 @@ impl TaskTracker {
     }
 
     /// Forgets all tasks but these.
-    pub fn keep(&mut self, tasks: &[TaskIdentity]) {
-        let keep: BTreeSet<TaskId> = tasks.iter().map(|t| t.id).collect();
+    pub fn keep<'a>(&mut self, tasks: impl Iterator<Item = &'a TaskIdentity>) {
+        let keep: BTreeSet<TaskId> = tasks.map(|t| t.id).collect();
         self.known.retain(|id, _| keep.contains(id));
     }
 
@@ -229,13 +229,17 @@ impl TaskTracker {
 
     // ---- measuring ----
 
-    /// The present usage of these tasks and of no others from now on; tasks without processes are
-    /// left out.
-    pub fn sample(&mut self, tasks: &[TaskIdentity]) -> Vec<TaskProcesses> {
+    /// The present usage of these tasks; tasks without processes are left out. `others`: further
+    /// running tasks; the remaining ones are forgotten.
+    pub fn sample(
+        &mut self,
+        tasks: &[TaskIdentity],
+        others: &[TaskIdentity],
+    ) -> Vec<TaskProcesses> {
         let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let page_kb = rustix::param::page_size() as u64 / 1024;
-        let found = self.find(tasks, &[]);
-        self.keep(tasks);
+        let found = self.find(tasks, others);
+        self.keep(tasks.iter().chain(others));
         let mut sampled = Vec::new();
         for (task, found) in tasks.iter().zip(found).filter(|(_, found)| !found.is_empty()) {
             let mut all = TaskProcesses { pid: task.pid, ..TaskProcesses::default() };

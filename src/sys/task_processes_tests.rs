@@ -53,7 +53,7 @@ fn task_without_a_group_is_measured_and_signalled_whole() {
     let (mut child, sid) = session();
     let mut tracker = TaskTracker::new(0);
     let me = task(sid, None);
-    let sampled = tracker.sample(std::slice::from_ref(&me));
+    let sampled = tracker.sample(std::slice::from_ref(&me), &[]);
     let all = &sampled[0];
     assert_eq!((all.usage.nprocs, all.pids.len(), all.groups.len()), (4, 4, 4));
     assert!(all.pgids.len() >= 2, "{:?}", all.pgids);
@@ -121,7 +121,7 @@ fn group_is_measured_and_signalled_whole(version: cgroup::Version) {
     let mine = children.iter().map(Child::id);
     assert!(mine.clone().all(|pid| cgroup::holds(&dir, pid)));
     assert!(!cgroup::holds(&dir, std::process::id()));
-    let sampled = tracker.sample(std::slice::from_ref(&me));
+    let sampled = tracker.sample(std::slice::from_ref(&me), &[]);
     assert!(mine.clone().all(|pid| sampled[0].pids.contains(&pid)), "{sampled:?}");
     tracker.signal(std::slice::from_ref(&me), 19, &[]);
     let stopped = |pid: u32| {

@@ -56,6 +56,10 @@ struct Rig {
     pim_interval: u64,
     /// How often sbatchd has looked at processes.
     looks: usize,
+    /// How many jobs it looked at last.
+    looked_at: usize,
+    /// The launcher has control groups.
+    grouped: bool,
 }
 
 fn conf(personal: bool) -> SbatchdConf {
@@ -120,6 +124,8 @@ impl Rig {
             copying: false,
             pim_interval: 0,
             looks: 0,
+            looked_at: 0,
+            grouped: false,
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -183,8 +189,8 @@ impl Rig {
             }
             Effect::Send { conn: MBD, msg: Msg::Sbd(msg) } => self.told.push(msg),
             Effect::Send { msg: Msg::Refused(why), .. } => self.refused.push(why),
-            Effect::Os(OsEffect::Sample { tasks }) => {
-                self.looks += 1;
+            Effect::Os(OsEffect::Sample { tasks, .. }) => {
+                (self.looks, self.looked_at) = (self.looks + 1, tasks.len());
                 let alive = tasks.iter().filter_map(|t| self.procs.get(&t.pid));
                 // a process for each that its usage tells of, the first two in one group
                 let see = |p: &Proc| {
@@ -226,7 +232,8 @@ impl Rig {
                 let pid = self.next_pid;
                 self.plans.push((id, *plan));
                 self.procs.insert(pid, Proc { pid, ..self.template.clone() });
-                queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1, group: None }));
+                let group = self.grouped.then(Box::default);
+                queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1, group }));
             }
             OsEffect::Go { id } => {
                 let finish = id.step == TaskStep::Finish;

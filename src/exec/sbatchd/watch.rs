@@ -119,17 +119,26 @@ impl Sbatchd {
 
     pub(super) fn sample(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.sampled_at = now.mono_us;
-        let mut tasks = Vec::new();
-        for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
+        let due = |j: &Attempt| j.sample_at.is_none_or(|at| at <= now.mono_us);
+        let running = |j: &&mut Attempt| j.stage == AttemptStage::Running;
+        // the whole table of processes is read for one job without a control group or for all
+        let mut all = self.jobs.values_mut().filter(running);
+        let table = all.any(|j| j.group.is_none() && due(j));
+        let (mut tasks, mut others) = (Vec::new(), Vec::new());
+        for job in self.jobs.values_mut().filter(running) {
+            let looked = due(job) || table && job.group.is_none();
             if job.sim_end.is_none() {
-                tasks.push(job.identity());
+                if looked { &mut tasks } else { &mut others }.push(job.identity());
+            }
+            if !looked {
+                continue;
             }
             let usual = self.params.sbd_sleep_time.max(self.conf.pim_interval);
             let pause = job.sample_pause(usual);
             job.sample_at = Some(now.mono_us + pause);
         }
         if !tasks.is_empty() {
-            out.push(Effect::Os(OsEffect::Sample { tasks }));
+            out.push(Effect::Os(OsEffect::Sample { tasks, others }));
         }
     }
 

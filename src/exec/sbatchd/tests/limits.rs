@@ -144,6 +144,21 @@ fn usage_is_told_when_it_changes() {
 }
 
 #[test]
+fn job_in_a_control_group_is_measured_without_the_others() {
+    let looked_at = |grouped: bool| {
+        let mut r = Rig::new();
+        r.grouped = grouped;
+        r.start(order(1));
+        r.wait(3);
+        // the first look at the second job comes before the next one at the first
+        r.start(order(2));
+        r.wait(2);
+        r.looked_at
+    };
+    assert_eq!((looked_at(true), looked_at(false)), (1, 2));
+}
+
+#[test]
 fn usage_is_measured_no_more_often_than_the_process_interval() {
     let looks = |pim_interval: u64| {
         let mut r = Rig::new();

@@ -318,8 +318,8 @@ struct CloneArguments {
     cgroup: u64,
 }
 
-/// Forks like [`fork_beside`]; the copy begins in the control group of this directory. An error where the
-/// kernel cannot (before 5.7, or forbidden by a filter).
+/// Makes a copy as [`fork_beside`] does, which begins in the control group of this directory. An
+/// error where the kernel cannot (before 5.7, or forbidden by a filter).
 pub fn fork_beside_in(group: BorrowedFd<'_>) -> io::Result<u32> {
     /// CLONE_INTO_CGROUP, which does not fit the type of the constants in libc.
     const INTO_CGROUP: u64 = 1 << 33;

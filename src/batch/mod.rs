@@ -62,9 +62,9 @@ impl Mbatchd {
         idle && self.deadline().is_none_or(|due| due > self.sched.now.mono_us)
     }
 
-    /// Does the scheduler take exactly those jobs for ready that are? Else which not. Asked of a
-    /// machine that has work to do, it says nothing. For tests and the simulator: it looks at every
-    /// pending job.
+    /// Does the scheduler take exactly those jobs for ready that are? The error names
+    /// the others. While the machine has work to do, the answer is yes. For tests and the
+    /// simulator: the audit looks at every pending job.
     pub fn readiness_audit(&self) -> Result<(), String> {
         match self.is_at_rest() {
             true => self.sched.audit_readiness(&self.view()),

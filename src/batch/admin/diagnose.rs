@@ -6,7 +6,7 @@
 //! Invariant: a line is one line of five fields, whatever a user has put into the query.
 
 use crate::batch::site::permissions::{Action, Caller};
-use crate::batch::soft_state::diagnose::Asked;
+use crate::batch::soft_state::diagnose::QueryLoggingState;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::report::ctime;
 use crate::model::Now;
@@ -50,8 +50,8 @@ impl Mbatchd {
     fn query_log(&mut self, now: Now) -> Option<String> {
         let param = |name: &str| self.site.params().raw.get(name).map(|v| v.text.trim());
         let name = match self.diagnose.asked(now) {
-            Some(Asked::Off) => return None,
-            Some(Asked::On(file)) => file.unwrap_or(FILE),
+            Some(QueryLoggingState::Off) => return None,
+            Some(QueryLoggingState::On(file)) => file.unwrap_or(FILE),
             None => {
                 param("ENABLE_DIAGNOSE")?.split_whitespace().find(|w| *w == "query")?;
                 FILE

@@ -8,7 +8,7 @@
 //! while the parameter is off. The elements of an array share the entry of the array until one
 //! differs.
 
-use crate::batch::sched::Asked;
+use crate::batch::sched::ReadinessQuery;
 use crate::batch::state::{Elem, ElemState, Job};
 use crate::batch::step::RECORDS_PER_TURN;
 use crate::batch::{Mbatchd, StepContext};
@@ -46,7 +46,8 @@ impl Mbatchd {
         }
         let at = JobRef { job: id, idx: 0 };
         let one_by_one = self.deps.ready_elements(id);
-        let all = if job.is_array() { Asked::Untouched } else { Asked::Element(0) };
+        let all =
+            if job.is_array() { ReadinessQuery::Untouched } else { ReadinessQuery::Element(0) };
         let on = self.is_eligible(job, 0, all);
         let known = self.state.waited().own_is_eligible(at).unwrap_or(true);
         if on != known {
@@ -59,7 +60,7 @@ impl Mbatchd {
                 return;
             }
             let part = elem.map_or(0, |e| e.part);
-            let may = self.is_eligible(job, part, Asked::Element(idx));
+            let may = self.is_eligible(job, part, ReadinessQuery::Element(idx));
             let known = self.state.waited().own_is_eligible(at).unwrap_or(on);
             if may != known {
                 changes.push((at, may));
@@ -76,7 +77,7 @@ impl Mbatchd {
     }
 
     /// Does the pending time of elements count as eligible?
-    fn is_eligible(&self, job: &Job, group: u32, of: Asked) -> bool {
+    fn is_eligible(&self, job: &Job, group: u32, of: ReadinessQuery) -> bool {
         let view = self.view();
         view.queue_closed(job.queue_of(group)).is_none()
             && self.sched.readiness(&view, job, of).err().is_none_or(|why| why.eligible)

@@ -2,7 +2,7 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use crate::batch::Mbatchd;
-use crate::batch::sched::{Asked, NotReady};
+use crate::batch::sched::{NotReady, ReadinessQuery};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
@@ -393,7 +393,7 @@ impl Shown<'_> {
         if let Some(reason) = self.mbd.dispatch_stopped() {
             return Some(NotReady { reason, eligible: true });
         }
-        let (view, of) = (self.mbd.view(), Asked::Element(self.at.idx));
+        let (view, of) = (self.mbd.view(), ReadinessQuery::Element(self.at.idx));
         self.mbd.sched.readiness(&view, self.job, of).err()
     }
 

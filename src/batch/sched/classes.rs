@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Bytes of requirements and of hosts asked for that are kept compiled; a requirement takes many
 /// times as much compiled as its text.
 const MAX_COMPILED: usize = 4 << 20;
-/// So many classes are kept whether a job is pending in them or not.
+/// Number of classes up to which even those without a pending job are kept.
 pub const CLASSES_KEPT: usize = 1024;
 /// Bytes of a host among those that a class asks for.
 pub const BYTES_PER_HOST: usize = 32;
@@ -55,7 +55,7 @@ pub(super) struct Classes {
     requirements: Requirements,
     /// Classes that were forgotten: their places are given to new ones.
     free: Vec<u32>,
-    /// With so many classes in use they are gone through again; see [`Classes::forget`].
+    /// Number of classes at which unused ones are dropped next; see [`Classes::forget`].
     crowded: usize,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,

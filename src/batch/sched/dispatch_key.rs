@@ -16,11 +16,11 @@ pub(crate) struct DispatchKey {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct ClassEntry {
     pub place: DispatchKey,
     pub class: u32,
     pub ready: bool,
 }
 
 // one for each pending job
-const _: () = assert!(size_of::<Entry>() <= 32);
+const _: () = assert!(size_of::<ClassEntry>() <= 32);

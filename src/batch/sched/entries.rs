@@ -1,7 +1,7 @@
 //! The entry of each pending job and of each part of an array: its class and its place there.
 
 use crate::batch::sched::Sched;
-use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
+use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
 use crate::batch::site::requirements::Req;
 use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
@@ -9,14 +9,14 @@ use crate::model::reason::PendReason;
 use std::rc::Rc;
 
 impl Sched {
-    pub(super) fn keep(&mut self, job: u32, part: u32, e: Entry) {
+    pub(super) fn keep(&mut self, job: u32, part: u32, e: ClassEntry) {
         match part {
             0 => drop(self.entries.insert(job, e)),
             _ => drop(self.parts.insert((job, part), e)),
         }
     }
 
-    pub(super) fn entry(&self, job: u32, part: u32) -> Option<&Entry> {
+    pub(super) fn entry(&self, job: u32, part: u32) -> Option<&ClassEntry> {
         match part {
             0 => self.entries.get(&job),
             _ => self.parts.get(&(job, part)),
@@ -40,7 +40,7 @@ impl Sched {
 
     /// A job changed in what its class or its place is made of.
     pub(crate) fn drop_entry(&mut self, id: u32) {
-        let mut gone: Vec<Entry> = self.entries.remove(&id).into_iter().collect();
+        let mut gone: Vec<ClassEntry> = self.entries.remove(&id).into_iter().collect();
         let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
         gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
         gone.extend(self.lone.remove_all(id));

@@ -1,7 +1,7 @@
 //! Why a class finds no host: the pass's own functions, asked about every host.
 
 use crate::batch::sched::Sched;
-use crate::batch::sched::dispatch_key::Entry;
+use crate::batch::sched::dispatch_key::ClassEntry;
 use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
 use crate::batch::sched::place::{Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
@@ -19,7 +19,7 @@ impl Sched {
             Some(lone) => lone.entry,
             None => self.entry(at.job, part).copied(),
         };
-        let Some(Entry { class, .. }) = entry else { return Rc::default() };
+        let Some(ClassEntry { class, .. }) = entry else { return Rc::default() };
         let mut kept = self.explained.kept.borrow_mut();
         let now = (self.changes, view.now.mono_us);
         if kept.at != now || kept.hosts > MAX_KEPT_HOSTS {

@@ -1,7 +1,7 @@
-//! select[] as far as it is about what a host is: its type, its model, its name, its boolean and
-//! text resources. Load and reservations do not change these, so the answer for a host is kept
-//! with the requirement until the facts of some host are others ([`Links::facts_changes`]). What
-//! is about numbers, and about the status of the host, is evaluated at each look.
+//! The part of select[] about the properties of a host: its type, its model, its name, its boolean
+//! and text resources. Load and reservations do not change these, so the answer for a host is kept
+//! with the requirement until the facts of some host change ([`Links::facts_changes`]). Numbers and
+//! the status of the host are evaluated each time.
 //!
 //! [`Links::facts_changes`]: crate::batch::cluster::hosts::Links::facts_changes
 

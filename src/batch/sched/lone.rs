@@ -7,7 +7,7 @@
 //!
 //! Soft state: derived from `state::Tries`, `cluster::unreached::Unreached` and the time.
 
-use crate::batch::sched::dispatch_key::Entry;
+use crate::batch::sched::dispatch_key::ClassEntry;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Bar, Tries};
 use crate::model::JobRef;
@@ -21,7 +21,7 @@ pub(super) struct Lone {
     /// The part of its array.
     pub part: u32,
     /// The element's place in a class; none: it waits for an instant.
-    pub entry: Option<Entry>,
+    pub entry: Option<ClassEntry>,
     /// When what keeps it changes by itself, microseconds of the monotonic clock.
     pub next: Option<u64>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Lones {
     pub all: BTreeMap<JobRef, Lone>,
     /// Elements that have a place in a class.
     placed: BTreeSet<JobRef>,
-    /// Of (job, part): those that have some.
+    /// The element groups, by job and number, that have such elements.
     parts: BTreeMap<(u32, u32), OfPart>,
     pub due: BTreeSet<(u64, JobRef)>,
     /// Arrays with such elements that were at their limit when an element changed last.
@@ -107,7 +107,7 @@ impl Lones {
     }
 
     /// The entry that it had.
-    pub fn remove(&mut self, at: JobRef) -> Option<Entry> {
+    pub fn remove(&mut self, at: JobRef) -> Option<ClassEntry> {
         let lone = self.all.remove(&at)?;
         self.placed.remove(&at);
         if let Some(next) = lone.next {
@@ -122,7 +122,7 @@ impl Lones {
     }
 
     /// The entries of all elements of a job.
-    pub fn remove_all(&mut self, job: u32) -> Vec<Entry> {
+    pub fn remove_all(&mut self, job: u32) -> Vec<ClassEntry> {
         self.at_limit.remove(&job);
         let all: Vec<JobRef> = self.of_job(job).collect();
         all.into_iter().filter_map(|at| self.remove(at)).collect()

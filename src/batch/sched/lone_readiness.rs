@@ -2,9 +2,9 @@
 //! ready.
 
 use crate::batch::sched::Sched;
-use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
+use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
 use crate::batch::sched::lone::{Lone, barred, bars};
-use crate::batch::sched::readiness::Asked;
+use crate::batch::sched::readiness::ReadinessQuery;
 use crate::batch::sched::view::View;
 use crate::batch::state::{ElemState, Tries};
 use crate::model::event::QueuePosition;
@@ -77,7 +77,7 @@ impl Sched {
         let next = next.min().map(|next| now.map_or(0, |now| now.mono_of_wall(next)));
         let Some(job) = view.state.job(at.job) else { return };
         let part = job.part_no(at.idx);
-        let ready = self.readiness(view, job, Asked::Element(at.idx)).is_ok();
+        let ready = self.readiness(view, job, ReadinessQuery::Element(at.idx)).is_ok();
         let priority = Reverse(view.priority(job.spec_of(part)));
         let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
@@ -87,7 +87,7 @@ impl Sched {
             if ready {
                 self.set_ready(class, place, at.job, true);
             }
-            Entry { class, place, ready }
+            ClassEntry { class, place, ready }
         });
         self.lone.insert(at, Lone { part, entry, next });
     }

@@ -48,13 +48,13 @@ pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;
 pub(crate) use place::split_host_word;
-pub(crate) use readiness::{Asked, NotReady};
+pub(crate) use readiness::{NotReady, ReadinessQuery};
 
 use crate::batch::state::names::HostId;
 use crate::model::Now;
 use crate::model::idtable::IdTable;
 use classes::Classes;
-use dispatch_key::Entry;
+use dispatch_key::ClassEntry;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
 use policy::Policies;
@@ -75,9 +75,9 @@ pub struct Sched {
     hosts: OpenHosts,
     /// The pass under way.
     walk: Option<Walk>,
-    entries: IdTable<Entry>,
+    entries: IdTable<ClassEntry>,
     /// Entries of the parts of an array: (job, part from 1).
-    parts: BTreeMap<(u32, u32), Entry>,
+    parts: BTreeMap<(u32, u32), ClassEntry>,
     /// Jobs whose start time has not come: (seconds, job).
     begins: BTreeMap<(i64, u32), ()>,
     /// Elements that wait otherwise than their likes.

@@ -25,7 +25,7 @@ pub(crate) type Reasons = Vec<(PendReason, Vec<HostId>)>;
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     pub requirement: Rc<Requirement>,
-    pub asked: Rc<Asked>,
+    pub asked: Rc<RequestedHosts>,
 }
 
 /// A requirement, compiled.
@@ -52,11 +52,11 @@ struct RequirementKey {
 #[derive(Debug, Default)]
 pub(super) struct Requirements {
     known: HashMap<RequirementKey, Weak<Requirement>>,
-    /// With so many the forgotten ones are taken out.
+    /// Number of requirements at which forgotten ones are dropped next.
     crowded: usize,
 }
 
-/// So many keys are kept whether their requirements are forgotten or not.
+/// Number of keys up to which even those of forgotten requirements are kept.
 const KEYS_KEPT: usize = 1024;
 
 impl Requirements {
@@ -91,14 +91,14 @@ impl Requirements {
 #[derive(Debug)]
 pub(crate) struct Alternative {
     pub req: Req,
-    /// Its select[].
+    /// The fixed part of its select[].
     fixed: Option<FixedMatch>,
     pub text: Arc<str>,
 }
 
 /// The hosts that a class asks for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedHosts {
     /// -m with preferences; `None`: any host.
     preferred: Option<BTreeMap<HostId, u32>>,
     /// Hosts of -m with `!`, of which one must be the first execution host; none: any.
@@ -107,7 +107,7 @@ pub(crate) struct Asked {
     fixed: Vec<(HostId, u32)>,
 }
 
-impl Asked {
+impl RequestedHosts {
     /// Hosts that the words of -m and the lines of -hostfile stand for.
     pub fn hosts(&self) -> usize {
         self.preferred.as_ref().map_or(0, BTreeMap::len) + self.fixed.len()
@@ -116,7 +116,7 @@ impl Asked {
 
 impl Compiled {
     pub fn new(view: &View, kind: &ClassKey, requirement: Rc<Requirement>) -> Compiled {
-        let asked = Asked {
+        let asked = RequestedHosts {
             preferred: preferred(view, &kind.hosts),
             first: first_hosts(view, &kind.hosts),
             fixed: fixed_slots(view, &kind.fixed),
@@ -201,7 +201,7 @@ pub(crate) struct HostMatch<'a> {
     pub kind: &'a ClassKey,
     /// The limits of its jobs.
     pub limits: &'a ConsumerLimits,
-    pub asked: &'a Asked,
+    pub asked: &'a RequestedHosts,
     /// The requirement with one alternative of its rusage.
     pub simple: Option<&'a Simple>,
     fixed: Option<&'a FixedMatch>,
@@ -215,7 +215,7 @@ impl<'a> HostMatch<'a> {
     pub fn new(
         (view, queue, room): (&View<'a>, &'a Queue, u64),
         (kind, limits): (&'a ClassKey, &'a ConsumerLimits),
-        asked: &'a Asked,
+        asked: &'a RequestedHosts,
         alternative: Option<&'a Alternative>,
     ) -> HostMatch<'a> {
         let local = OnceCell::new();

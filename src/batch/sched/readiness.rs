@@ -13,7 +13,7 @@ use crate::model::reason::PendReason;
 
 /// The elements of a job that a question is about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum ReadinessQuery {
     /// Any element of a group; 0: of the elements in no group.
     Group(u32),
     /// The elements of an array that nothing has happened to.
@@ -39,14 +39,21 @@ impl NotReady {
 impl Sched {
     /// Could elements of a job start, if there were room? The first reason against it; those that
     /// make a job ineligible come first.
-    pub(crate) fn readiness(&self, view: &View, job: &Job, of: Asked) -> Result<(), NotReady> {
+    pub(crate) fn readiness(
+        &self,
+        view: &View,
+        job: &Job,
+        of: ReadinessQuery,
+    ) -> Result<(), NotReady> {
         if job.damaged {
             return NotReady::because(PendReason::Damaged);
         }
         let (group, held) = match of {
-            Asked::Group(group) => (group, None),
-            Asked::Untouched => (0, job.untouched_held()),
-            Asked::Element(idx) => (job.part_no(idx), job.view(idx).and_then(|v| v.held())),
+            ReadinessQuery::Group(group) => (group, None),
+            ReadinessQuery::Untouched => (0, job.untouched_held()),
+            ReadinessQuery::Element(idx) => {
+                (job.part_no(idx), job.view(idx).and_then(|v| v.held()))
+            }
         };
         if let Some(reason) = held {
             return Err(NotReady { reason, eligible: false });
@@ -59,7 +66,7 @@ impl Sched {
             DepValue::False => return NotReady::because(PendReason::Dependency),
             DepValue::Never => return NotReady::because(PendReason::DependencyNever),
         }
-        if let Asked::Element(idx) = of
+        if let ReadinessQuery::Element(idx) = of
             && let Some(reason) = self.pause(view, job, idx)
         {
             return NotReady::because(reason);
@@ -84,14 +91,14 @@ impl Sched {
 
 /// The dependency condition of elements. Of a group whose elements wait one by one: of the one that
 /// comes first to its end.
-fn dependency(view: &View, job: u32, of: Asked) -> DepValue {
+fn dependency(view: &View, job: u32, of: ReadinessQuery) -> DepValue {
     let Some(ready) = view.depends.ready_elements(job) else { return view.depends.value(job) };
     match of {
-        Asked::Group(_) => view.depends.value(job),
+        ReadinessQuery::Group(_) => view.depends.value(job),
         // none of them is known to be ready: each is asked about by itself
-        Asked::Untouched => DepValue::False,
-        Asked::Element(idx) if ready.contains(&idx) => DepValue::True,
-        Asked::Element(idx) if view.depends.never(JobRef { job, idx }) => DepValue::Never,
-        Asked::Element(_) => DepValue::False,
+        ReadinessQuery::Untouched => DepValue::False,
+        ReadinessQuery::Element(idx) if ready.contains(&idx) => DepValue::True,
+        ReadinessQuery::Element(idx) if view.depends.never(JobRef { job, idx }) => DepValue::Never,
+        ReadinessQuery::Element(_) => DepValue::False,
     }
 }

@@ -1,12 +1,11 @@
 //! The entries of pending jobs: which of them are ready, and the next element of each.
 //!
-//! Each job, and each part of an array, has an [`Entry`] that says what class it is in, at what
-//! place, and whether it is ready. Entries are looked at again when something about their job has
-//! changed, and not before.
+//! Each job, and each element group of an array, has a [`ClassEntry`]: its class, its place there,
+//! and whether it is ready. Entries are examined again only when their job has changed.
 
 use crate::batch::sched::Sched;
-use crate::batch::sched::dispatch_key::{DispatchKey, Entry};
-use crate::batch::sched::readiness::Asked;
+use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
+use crate::batch::sched::readiness::ReadinessQuery;
 use crate::batch::sched::view::View;
 use crate::batch::state::Job;
 use crate::model::JobRef;
@@ -78,7 +77,7 @@ impl Sched {
                 let place = DispatchKey { priority, base, between, next, part };
                 let class = self.class_of(job, part, &[]);
                 self.classes.get_mut(class).pending += 1;
-                Entry { class, place, ready: false }
+                ClassEntry { class, place, ready: false }
             }
         };
         let place = DispatchKey { next, ..entry.place };
@@ -91,14 +90,14 @@ impl Sched {
         if ready {
             self.set_ready(entry.class, place, id, true);
         }
-        self.keep(id, part, Entry { ready, place, ..entry });
+        self.keep(id, part, ClassEntry { ready, place, ..entry });
     }
 
     /// May an element of a group go that is not scheduled by itself?
     fn is_ready(&self, view: &View, job: &Job, group: u32) -> bool {
         job.tally.pend > 0
             && job.waiting(group) > self.lone.of_part(job.id, group)
-            && self.readiness(view, job, Asked::Group(group)).is_ok()
+            && self.readiness(view, job, ReadinessQuery::Group(group)).is_ok()
             && (view.depends.ready_elements(job.id).is_none()
                 || self.ready_element(view, job, group).is_some())
     }
@@ -120,7 +119,7 @@ impl Sched {
         for (at, lone) in &self.lone.all {
             let Some(job) = view.state.job(at.job) else { continue };
             let known = lone.entry.is_some_and(|entry| entry.ready);
-            if known != self.readiness(view, job, Asked::Element(at.idx)).is_ok() {
+            if known != self.readiness(view, job, ReadinessQuery::Element(at.idx)).is_ok() {
                 return Err(format!("element {at}: its entry says {known}"));
             }
         }

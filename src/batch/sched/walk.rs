@@ -19,8 +19,8 @@ use crate::model::JobRef;
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-/// So many changed hosts at most are put in order by themselves for each class; more are picked
-/// from the order of all open hosts.
+/// Most changed hosts that are ordered by themselves for each class; more are picked from the order
+/// of all open hosts.
 const FEW_HOSTS: usize = 16;
 
 /// The outcome of holding a class against hosts.

@@ -18,25 +18,27 @@ struct QueryLogging {
 }
 
 /// The last request, as it stands now.
-pub(crate) enum Asked<'a> {
+pub(crate) enum QueryLoggingState<'a> {
     Off,
     /// To this file, or the usual one.
     On(Option<&'a str>),
 }
 
 impl Diagnose {
-    /// Queries are noted from now on, in this file (where it is empty: the usual one) and until
-    /// then; or they are not.
+    /// Begins or ends the records of queries, in this file (empty: the usual one) until this
+    /// instant.
     pub(crate) fn ask(&mut self, on: bool, file: String, until: Option<u64>) {
         self.asked = Some(QueryLogging { on, file, until });
     }
 
     /// The request that stands now; `None`: ENABLE_DIAGNOSE decides.
-    pub(crate) fn asked(&mut self, now: Now) -> Option<Asked<'_>> {
+    pub(crate) fn asked(&mut self, now: Now) -> Option<QueryLoggingState<'_>> {
         self.asked.take_if(|asked| asked.until.is_some_and(|until| until <= now.mono_us));
         self.asked.as_ref().map(|asked| match asked.on {
-            false => Asked::Off,
-            true => Asked::On(Some(asked.file.as_str()).filter(|file| !file.is_empty())),
+            false => QueryLoggingState::Off,
+            true => {
+                QueryLoggingState::On(Some(asked.file.as_str()).filter(|file| !file.is_empty()))
+            }
         })
     }
 }

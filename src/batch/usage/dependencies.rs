@@ -30,7 +30,7 @@ pub struct Deps {
     dirty: BTreeSet<JobRef>,
     /// Jobs whose condition is to be looked at, with the elements that changed of those it names.
     todo: BTreeMap<u32, BTreeSet<u32>>,
-    /// Of jobs that very many wait for: the change, and who is to look at it next.
+    /// The change of jobs that very many wait for, and the next job to look at it.
     spread: BTreeMap<u32, Spread>,
     /// Arrays whose elements are looked at unit by unit, with the next place in their lists.
     sweeps: BTreeMap<u32, u32>,
@@ -178,7 +178,7 @@ impl Deps {
         }
         Some(some)
     }
-    /// Nobody asks which elements are orphans.
+    /// Stops following which elements of a job are orphans.
     pub fn no_orphans(&mut self, job: u32) {
         if let Some(each) = self.elements.get_mut(&job) {
             each.turned.clear();
@@ -188,7 +188,7 @@ impl Deps {
     pub fn set_orphan(&mut self, at: JobRef, now: u64, on: bool) {
         if on { self.orphans.insert(at, now) } else { self.orphans.remove(at) }
     }
-    /// As many orphans since that instant or before.
+    /// The orphans since that instant or before, at most `most`.
     pub fn orphans_by(&self, since: u64, most: usize) -> Vec<JobRef> {
         let old = self.orphans.by_time.iter().take_while(|(t, _)| *t <= since);
         old.take(most).map(|(_, at)| *at).collect()

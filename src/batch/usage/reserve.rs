@@ -56,7 +56,7 @@ impl Reserve {
         }
     }
 
-    /// By what a started element reserves something.
+    /// The properties by which a started element reserves resources.
     fn holder_of(&mut self, state: &State, site: &Site, at: JobRef) -> Option<Holder> {
         let job = state.job(at.job)?;
         let elem = job.elem(at.idx)?;

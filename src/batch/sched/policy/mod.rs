@@ -37,7 +37,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// As many slots as anybody may ask for: the reason is never told.
+    /// No limit on the slots: the reason is never shown.
     pub const ANY: Room = Room { slots: u64::MAX, reason: PendReason::New };
 
     /// No slot, for this reason.

@@ -13,7 +13,8 @@ const TOLERANCE: f64 = 1e-6;
 /// KB in a MB.
 const MB: f64 = 1024.0;
 
-/// By host and resource: reserved by all, and what of it the measured value does not show.
+/// The amounts by host and resource: reserved by all, and the part that the measured value does not
+/// show.
 type Sums = BTreeMap<(HostId, String), (f64, f64)>;
 
 /// The values that the recount reads.

@@ -160,9 +160,9 @@ impl Varying {
 
 /// The reservations of one resource in one row.
 #[derive(Debug)]
-struct Entry {
+struct ResourceReservations {
     resource: ResourceId,
-    /// Of those that do not depend on the time, and how many these are.
+    /// The sum of the reservations that do not depend on the time; `holders`: their number.
     steady: Sum,
     holders: u32,
     varying: BTreeMap<JobRef, Varying>,
@@ -170,10 +170,10 @@ struct Entry {
     known: Cell<Option<(i64, Sum)>>,
 }
 
-impl Entry {
-    fn new(resource: ResourceId) -> Entry {
+impl ResourceReservations {
+    fn new(resource: ResourceId) -> ResourceReservations {
         let (steady, varying) = (Sum::default(), BTreeMap::new());
-        Entry { resource, steady, holders: 0, varying, known: Cell::new(None) }
+        ResourceReservations { resource, steady, holders: 0, varying, known: Cell::new(None) }
     }
 
     fn sum(&self, now: i64) -> Sum {
@@ -190,7 +190,7 @@ impl Entry {
     }
 }
 
-impl Entry {
+impl ResourceReservations {
     /// Keeps the sum of this second; one of another second is worked out anew.
     fn change_known(&mut self, now: i64, by: Sum, adds: bool) {
         let known = self.known.get_mut();
@@ -204,11 +204,11 @@ impl Entry {
 
 /// A host, or an instance of a resource that hosts share.
 #[derive(Debug, Default)]
-struct Row {
-    entries: Vec<Entry>,
-    /// Of a host: the rows of the instances that it shares, by resource.
+struct ReservationRow {
+    entries: Vec<ResourceReservations>,
+    /// The rows of the instances that a host shares, by resource; empty for an instance.
     shared: Vec<(ResourceId, usize)>,
-    /// Of an instance: the hosts that share it.
+    /// The hosts that share an instance; empty for a host.
     hosts: Vec<HostId>,
     /// Stands in [`Reserve::freed`].
     noted: bool,
@@ -228,7 +228,7 @@ pub struct Reserve {
     /// its text, so that no other text comes to that address as long as the entry is there.
     by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
     /// The rows of the hosts by id, and behind them those of instances that hosts share.
-    rows: Vec<Row>,
+    rows: Vec<ReservationRow>,
     /// Rows of which something may be given back, not taken yet.
     freed: Vec<usize>,
     /// When the sums of rows change by themselves.
@@ -246,7 +246,7 @@ pub struct Reserve {
 /// The reservations on a host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reserved<'a> {
-    of: Option<(&'a Reserve, &'a Row)>,
+    of: Option<(&'a Reserve, &'a ReservationRow)>,
 }
 
 impl Reserved<'_> {
@@ -257,7 +257,7 @@ impl Reserved<'_> {
 
     fn sum(&self, id: ResourceId) -> Sum {
         let Some((reserve, row)) = self.of else { return Sum::default() };
-        let own = |row: &Row| {
+        let own = |row: &ReservationRow| {
             let entry = row.entries.iter().find(|e| e.resource == id)?;
             #[cfg(test)]
             if !entry.varying.is_empty() && entry.known.get().is_none_or(|k| k.0 != reserve.now) {
@@ -277,7 +277,7 @@ impl Reserved<'_> {
         Some(self.sum(id).all).filter(|n| *n > 0).map(|n| n as f64 / PARTS)
     }
 
-    /// Of that, what the measured value does not show yet.
+    /// The part of the reserved amount that the measured value does not show yet.
     pub fn unseen(&self, id: ResourceId) -> f64 {
         self.sum(id).unseen as f64 / PARTS
     }
@@ -293,11 +293,11 @@ pub fn left(reserved: Reserved, id: ResourceId, value: f64, up: bool) -> f64 {
 }
 
 impl Reserve {
-    /// Nothing is reserved yet on so many hosts, of which these share instances of resources.
-    /// Where a host has several instances of a resource, the first one is meant.
+    /// An empty ledger for a number of hosts, of which these share instances of resources. If a
+    /// host has several instances of a resource, the first one counts.
     pub fn new(hosts: usize, instances: Vec<(ResourceId, Vec<HostId>)>, now: i64) -> Reserve {
-        let mut rows: Vec<Row> = Vec::new();
-        rows.resize_with(hosts, Row::default);
+        let mut rows: Vec<ReservationRow> = Vec::new();
+        rows.resize_with(hosts, ReservationRow::default);
         for (resource, hosts) in instances {
             let at = rows.len();
             for host in &hosts {
@@ -306,7 +306,7 @@ impl Reserve {
                     row.shared.push((resource, at));
                 }
             }
-            rows.push(Row { hosts, ..Row::default() });
+            rows.push(ReservationRow { hosts, ..ReservationRow::default() });
         }
         Reserve { rows, now, ..Reserve::default() }
     }
@@ -472,7 +472,7 @@ impl Reserve {
         let place = match entries.iter().position(|e| e.resource == term.resource) {
             Some(place) => place,
             None => {
-                entries.push(Entry::new(term.resource));
+                entries.push(ResourceReservations::new(term.resource));
                 entries.len() - 1
             }
         };

@@ -15,6 +15,7 @@ use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::retention::Retention;
+use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
@@ -35,63 +36,51 @@ use crate::model::reason::PendReason;
 use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::client::env_hash;
 use crate::proto::machine::{ConnId, Effect, Peer};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// The place of the next spooled bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SpoolEnd {
-    pub(crate) spool: u32,
-    pub(crate) at: u64,
-}
 
 /// The machine.
 pub struct Mbatchd {
-    pub(crate) site: Rc<Site>,
-    pub(crate) state: State,
+    pub(super) site: Rc<Site>,
+    pub(super) state: State,
     /// This host, in the cluster's spelling.
-    pub(crate) me: String,
-    pub(crate) epoch: u64,
-    pub(crate) spool: SpoolEnd,
-    /// Environments spooled in this spool file, by uid and [`env_hash`].
-    pub(crate) envs: HashMap<(u32, String), SpoolRef>,
+    pub(super) me: String,
+    pub(super) epoch: u64,
+    pub(super) spool: Spool,
     /// Jobs to hold because the log lost part of their history.
-    pub(crate) damaged: Vec<(JobRef, String)>,
+    pub(super) damaged: Vec<(JobRef, String)>,
     /// Queues and hosts to close because the log lost their control records.
-    pub(crate) lost_controls: Vec<LostControl>,
+    pub(super) lost_controls: Vec<LostControl>,
     /// Root may submit (lsf.sudoers; launchers check again).
-    pub(crate) root_jobs: bool,
-    pub(crate) started: bool,
+    pub(super) root_jobs: bool,
+    pub(super) started: bool,
     /// The log cannot be written: nothing is accepted or dispatched, with the reason.
-    pub(crate) log_failed: Option<String>,
-    pub(crate) peers: IdMap<ConnId, Peer>,
+    pub(super) log_failed: Option<String>,
+    pub(super) peers: IdMap<ConnId, Peer>,
     /// The chain of submissions, by connection, of which one was refused.
-    pub(crate) broken: IdMap<ConnId, u32>,
-    pub(crate) links: Links,
-    pub(crate) sched: Sched,
-    pub(crate) deps: Deps,
-    pub(crate) waits: Waits,
-    pub(crate) watches: Watches,
-    pub(crate) listings: Listings,
-    pub(crate) works: Works,
-    pub(crate) retention: Retention,
-    pub(crate) windows: ClosedByWindows,
-    pub(crate) load_checks: LoadChecks,
-    pub(crate) reserve: Reserve,
-    pub(crate) limits: LimitsLedger,
-    pub(crate) status: Status,
-    pub(crate) unreached: Unreached,
-    pub(crate) eligible: Eligible,
-    pub(crate) perfmon: Perfmon,
-    pub(crate) diagnose: Diagnose,
+    pub(super) broken: IdMap<ConnId, u32>,
+    pub(super) links: Links,
+    pub(super) sched: Sched,
+    pub(super) deps: Deps,
+    pub(super) waits: Waits,
+    pub(super) watches: Watches,
+    pub(super) listings: Listings,
+    pub(super) works: Works,
+    pub(super) retention: Retention,
+    pub(super) windows: ClosedByWindows,
+    pub(super) load_checks: LoadChecks,
+    pub(super) reserve: Reserve,
+    pub(super) limits: LimitsLedger,
+    pub(super) status: Status,
+    pub(super) unreached: Unreached,
+    pub(super) eligible: Eligible,
+    pub(super) perfmon: Perfmon,
+    pub(super) diagnose: Diagnose,
     /// Connections that asked for the reconfiguration under way.
-    pub(crate) reconfig: Vec<ConnId>,
+    pub(super) reconfig: Vec<ConnId>,
     /// The errors of a reconfiguration, answered when it is whole.
-    pub(crate) reconfig_diags: Vec<Diag>,
+    pub(super) reconfig_diags: Vec<Diag>,
 }
-
-/// Environments remembered for sharing; beyond it the table starts anew.
-pub(crate) const MAX_ENVS: usize = 32_768;
 
 /// The view of a machine; a macro, as a function would borrow the scheduler too.
 macro_rules! view_of {
@@ -100,7 +89,7 @@ macro_rules! view_of {
             now: $mbatchd.sched.now,
             state: &$mbatchd.state,
             site: &$mbatchd.site,
-            hosts: &$mbatchd.links.hosts,
+            hosts: $mbatchd.links.hosts(),
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             limits: &$mbatchd.limits,
@@ -112,6 +101,11 @@ macro_rules! view_of {
 }
 
 impl Mbatchd {
+    /// The event-sourced state, for reading.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
     /// The parts below the scheduler, for reading.
     pub(crate) fn view(&self) -> View<'_> {
         view_of!(self)
@@ -173,9 +167,7 @@ impl Mbatchd {
 
     /// Asks for bytes to be spooled, and returns their future place.
     pub(crate) fn spool(&mut self, context: &mut StepContext, data: ByteStr) -> SpoolRef {
-        let len = data.len() as u32;
-        let at = SpoolRef { spool: self.spool.spool, at: self.spool.at, len };
-        self.spool.at += u64::from(len);
+        let at = self.spool.add(data.len() as u32);
         context.out.push(Effect::Spool { at, data });
         at
     }
@@ -187,21 +179,18 @@ impl Mbatchd {
         uid: u32,
         env: ByteStr,
     ) -> SpoolRef {
-        let key = (uid, env_hash(&env));
-        if let Some(at) = self.envs.get(&key) {
-            return *at;
-        }
-        if self.envs.len() >= MAX_ENVS {
-            self.envs.clear();
+        let hash = env_hash(&env);
+        if let Some(at) = self.spool.env(uid, &hash) {
+            return at;
         }
         let at = self.spool(context, env);
-        self.envs.insert(key, at);
+        self.spool.keep_env(uid, hash, at);
         at
     }
 
     /// The place of an environment that this user stored before.
     pub(crate) fn env_kept(&self, uid: u32, hash: &str) -> Option<SpoolRef> {
-        self.envs.get(&(uid, hash.to_string())).copied()
+        self.spool.env(uid, hash)
     }
 
     pub(crate) fn start_event(&self) -> Event {
@@ -252,24 +241,20 @@ impl Mbatchd {
     /// Looks again at every job that has left an attempt behind.
     pub(crate) fn look_left(&mut self) {
         let left = self.state.left();
-        self.unreached.gone.retain(|key: &JobKey| left.find(*key).is_some());
-        let barred = self.unreached.barred.iter().copied();
+        self.unreached.keep_left(|key: JobKey| left.find(key).is_some());
+        let barred = self.unreached.barred();
         let all: BTreeSet<JobRef> = left.elements().chain(barred).collect();
         all.into_iter().for_each(|at| self.look_left_of(at));
     }
 
     /// Has a pending element that has left attempts behind wait for them, or no longer.
     pub(crate) fn look_left_of(&mut self, at: JobRef) {
-        if self.state.left().is_empty() && self.unreached.barred.is_empty() {
+        if self.state.left().is_empty() && !self.unreached.has_barred() {
             return;
         }
         let pends = matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Pend(_)));
         let bar = pends && !self.state.left().of(at).iter().all(|left| self.is_over(left));
-        let changed = match bar {
-            true => self.unreached.barred.insert(at),
-            false => self.unreached.barred.remove(&at),
-        };
-        if changed {
+        if self.unreached.set_barred(at, bar) {
             self.refresh_at(at);
             self.sched.note_change();
         }
@@ -277,10 +262,10 @@ impl Mbatchd {
 
     /// May an attempt left behind be taken for over?
     pub(crate) fn is_over(&self, left: &LeftAttempt) -> bool {
-        if self.unreached.gone.contains(&left.key) {
+        if self.unreached.is_over(left.key) {
             return true;
         }
-        self.links.hosts.get(left.host).is_none_or(|host| host.given_up)
+        self.links.hosts().get(left.host).is_none_or(|host| host.given_up)
     }
 
     /// The reason for which nothing is dispatched at all.
@@ -313,6 +298,6 @@ impl Mbatchd {
 
     /// The host that holds a started attempt, where the cluster still has it.
     pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
-        run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts.contains(*host))
+        run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts().contains(*host))
     }
 }

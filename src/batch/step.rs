@@ -10,8 +10,8 @@ pub const RECORDS_PER_TURN: usize = 2000;
 
 /// Now and the effects of one step.
 pub struct StepContext<'a> {
-    pub now: Now,
-    pub out: &'a mut Vec<Effect>,
+    pub(super) now: Now,
+    pub(super) out: &'a mut Vec<Effect>,
 }
 
 impl StepContext<'_> {

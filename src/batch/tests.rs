@@ -312,7 +312,7 @@ impl Rig {
             self.now.wall_us += step as i64 * 1_000_000;
             let due = self.mbd.windows.deadline();
             assert!(secs > 0 || due.is_some_and(|d| d <= self.now.mono_us), "nothing is due");
-            for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.links.hosts().values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -324,7 +324,7 @@ impl Rig {
         for _ in 0..secs {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
-            for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+            for conn in self.mbd.links.hosts().values().filter_map(|h| h.up()).collect::<Vec<_>>() {
                 self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
             }
             self.step(Input::Tick);
@@ -346,7 +346,7 @@ impl Rig {
 
     /// The name of the host behind a connection.
     fn name_behind(&self, conn: ConnId) -> String {
-        let host = self.mbd.links.hosts.values().find(|h| h.up() == Some(conn));
+        let host = self.mbd.links.hosts().values().find(|h| h.up() == Some(conn));
         host.unwrap().name.clone()
     }
 

@@ -144,14 +144,14 @@ impl Check {
         if self.damaged || !self.hurt.is_empty() {
             return;
         }
-        let c = mbd.state.counts();
+        let c = mbd.state().counts();
         let slots = c.queues().map(|of| of.1).chain(c.users().map(|of| of.1));
         let left = slots.chain(c.hosts().map(|of| &of.1.slots)).any(|s| s.all() != 0);
         if left || c.queue_users().any(|of| of.1 != 0) {
             self.fail(format!("slots are counted for nothing: {c:?}"));
         }
-        if !mbd.state.tries().is_empty() {
-            self.fail(format!("something is kept of what has ended: {:?}", mbd.state.tries()));
+        if !mbd.state().tries().is_empty() {
+            self.fail(format!("something is kept of what has ended: {:?}", mbd.state().tries()));
         }
     }
 
@@ -242,7 +242,7 @@ impl Check {
     /// Is this job held, does it wait for one that is, or for slots that suspended elements of such
     /// a job keep?
     fn excused_at_end(&self, mbd: &Mbatchd, job: u32) -> bool {
-        let tally = |id: u32| mbd.state.job(id).map(|j| &j.tally);
+        let tally = |id: u32| mbd.state().job(id).map(|j| &j.tally);
         let keeps = |id: &u32| tally(*id).is_some_and(|t| t.run + t.ssusp + t.ususp > 0);
         let waits = tally(job).is_some_and(|t| t.pend > 0 && t.unfinished() == t.pend);
         self.excused(job) || (waits && self.hurt.iter().chain(&self.hurt_ended).any(keeps))
@@ -271,7 +271,7 @@ impl Check {
 
     /// Are all acknowledged jobs over, as mbatchd sees it?
     pub fn all_over(&self, mbd: &Mbatchd) -> bool {
-        self.acked.values().all(|id| match mbd.state.job(*id) {
+        self.acked.values().all(|id| match mbd.state().job(*id) {
             _ if self.excused_at_end(mbd, *id) => true,
             Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
             None => self.cleans || self.damaged,
@@ -289,7 +289,7 @@ impl Check {
             if self.excused(id) {
                 continue;
             }
-            let Some(job) = mbd.state.job(id) else {
+            let Some(job) = mbd.state().job(id) else {
                 if !self.cleans && !self.damaged {
                     self.fail(format!("acknowledged job <{id}> ({request}) is lost"));
                 }
@@ -406,7 +406,7 @@ impl Check {
     pub fn unfinished(&self, mbd: &Mbatchd) -> String {
         let mut text = String::new();
         for id in self.acked.values() {
-            let Some(job) = mbd.state.job(*id) else {
+            let Some(job) = mbd.state().job(*id) else {
                 if !self.cleans {
                     text.push_str(&format!(" <{id}> lost;"));
                 }

@@ -57,11 +57,11 @@ impl World {
             return;
         };
         let name = &self.hosts[host].name;
-        for job in mbd.state.each_job() {
+        for job in mbd.state().each_job() {
             for idx in job.indices() {
                 let Some(ElementView::Own(e)) = job.view(idx) else { continue };
                 let ElemState::Run(run) = &e.state else { continue };
-                if run.hosts.first().is_none_or(|h| **mbd.state.names().host(h.0) != **name) {
+                if run.hosts.first().is_none_or(|h| **mbd.state().names().host(h.0) != **name) {
                     continue;
                 }
                 let rerun = job.spec_at(idx).options & opt::RERUNNABLE != 0;

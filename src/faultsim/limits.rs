@@ -258,7 +258,7 @@ fn all_runs(state: &State) -> impl Iterator<Item = (&Run, QueueId, UserId)> {
 
 /// mbatchd's counters against a count over all jobs.
 pub(super) fn recount(mbd: &Mbatchd) -> Result<(), String> {
-    let state = &mbd.state;
+    let state = mbd.state();
     let mut used = Used::default();
     let mut queues: BTreeMap<QueueId, Slots> = BTreeMap::new();
     let mut users: BTreeMap<UserId, Slots> = BTreeMap::new();

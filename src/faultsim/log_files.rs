@@ -85,18 +85,18 @@ impl World {
         let last = found.recovered.records.last().cloned();
         let held: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
         let mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
-        self.is_as_before(&mbd.state, last.as_ref());
-        self.started.begin_anew(&mbd.state);
+        self.is_as_before(mbd.state(), last.as_ref());
+        self.started.begin_anew(mbd.state());
         self.check.recounted(&mbd);
         if std::mem::take(&mut self.log.damaged) {
             for id in held {
-                match mbd.state.job(id) {
+                match mbd.state().job(id) {
                     Some(job) if job.tally.unfinished() == 0 => self.check.hurt_ended.insert(id),
                     _ => self.check.hurt.insert(id),
                 };
             }
             // what had ended is not held, and not accounted for anew where its beginning is lost
-            let gone = self.check.acked.values().filter(|id| mbd.state.job(**id).is_none());
+            let gone = self.check.acked.values().filter(|id| mbd.state().job(**id).is_none());
             let gone: Vec<u32> = gone.copied().collect();
             self.check.hurt.extend(gone);
         }
@@ -253,8 +253,8 @@ impl World {
         let MbdLog { shadow, .. } = &mut self.log;
         shadow.refuse();
         let Some(DaemonMachine::Mbd(mbd)) = &self.procs[p].mach else { return };
-        let told = shadow.differences(&mbd.state);
-        self.started.begin_anew(&mbd.state);
+        let told = shadow.differences(mbd.state());
+        self.started.begin_anew(mbd.state());
         self.check.recounted(mbd);
         self.differs("a failed commit is not undone", &told);
     }
@@ -263,7 +263,7 @@ impl World {
     pub(super) fn is_as_logged(&mut self) {
         let MbdLog { shadow, .. } = &self.log;
         let Some(mbd) = self.mbd().filter(|_| shadow.is_durable()) else { return };
-        let told = shadow.differences(&mbd.state);
+        let told = shadow.differences(mbd.state());
         self.differs("mbatchd knows what no record says", &told);
     }
 

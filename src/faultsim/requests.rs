@@ -37,7 +37,7 @@ impl World {
         }
         let Some(id) = c.stopped.first().cloned() else { return true };
         // brequeue -H of a running element: it is held only once it has ended
-        let leaving = self.mbd().and_then(|mbd| mbd.state.job(id.job)).is_some_and(|job| {
+        let leaving = self.mbd().and_then(|mbd| mbd.state().job(id.job)).is_some_and(|job| {
             let held = |e: &ElemState| matches!(e, ElemState::Run(run) if run.requeue.is_some());
             job.indices().iter().filter_map(|idx| job.elem(*idx)).any(|e| held(&e.state))
         });
@@ -69,7 +69,7 @@ impl World {
         let about = |w: &World| match &w.procs[p].mach {
             // each bmod spools the submission that it makes
             Some(DaemonMachine::Mbd(m)) => {
-                jobs.iter().map(|job| m.state.about(*job, whole)).collect::<Vec<String>>()
+                jobs.iter().map(|job| m.state().about(*job, whole)).collect::<Vec<String>>()
             }
             _ => Vec::new(),
         };
@@ -102,8 +102,8 @@ impl World {
     pub(super) fn reopen(&mut self) {
         let closed = |w: &World| {
             w.mbd().is_none_or(|mbd| {
-                mbd.state.queue_controls().any(|(_, c)| c.closed || c.inactive)
-                    || mbd.state.host_controls().any(|(_, c)| c.shut())
+                mbd.state().queue_controls().any(|(_, c)| c.closed || c.inactive)
+                    || mbd.state().host_controls().any(|(_, c)| c.shut())
             })
         };
         if !self.log.shut {

@@ -32,7 +32,8 @@ impl World {
             let tick = matches!(input, Input::Tick);
             mach.step(now, input, &mut out);
             if let DaemonMachine::Mbd(mbd) = &*mach
-                && let Err(why) = self.started.appended(&mbd.state, &self.conf.batch, records(&out))
+                && let Err(why) =
+                    self.started.appended(mbd.state(), &self.conf.batch, records(&out))
             {
                 self.check.fail(why);
             }

@@ -29,7 +29,7 @@ impl Mbatchd {
     fn present(&self) -> Present {
         let known = self.site.conf.base.cluster.hosts.iter();
         let mut n = [known.filter(|h| !h.server).count() as u64, 0, 0, 0, 0];
-        for (i, h) in self.links.hosts.iter().filter(|(_, h)| h.lim_ok()) {
+        for (i, h) in self.links.hosts().iter().filter(|(_, h)| h.lim_ok()) {
             let Some(f) = h.load.as_ref().and_then(|l| l.facts.as_ref()) else { continue };
             let procs = u64::from(f.nprocs.max(1));
             n[1] += 1;
@@ -68,9 +68,9 @@ impl Mbatchd {
         let mut rows: Vec<AdminLine> = pairs
             .map(|(name, (now, peak))| row(name, format!("{}/{}", shown(now), shown(peak))))
             .collect();
-        let n = self.links.hosts.len();
+        let n = self.links.hosts().len();
         let mut hosts = [0; 4];
-        for i in self.links.hosts.ids() {
+        for i in self.links.hosts().ids() {
             let at = match self.view().host_status(i) {
                 HostStatus::Ok => 0,
                 HostStatus::Unreach => 2,
@@ -126,7 +126,7 @@ impl Mbatchd {
             }
             for host in names {
                 let i = self.site.host_id(&host);
-                match i.and_then(|i| self.links.hosts[i].up()) {
+                match i.and_then(|i| self.links.hosts()[i].up()) {
                     Some(conn) => {
                         context.send(conn, Msg::Sbd(SbdMsg::Logging(set.clone())));
                         lines.push(row(&host, ""));

@@ -69,21 +69,21 @@ pub struct HostRt {
     pub given_up: bool,
     /// Attempts that run there although their jobs were requeued or have ended, with their slots.
     pub zombies: BTreeMap<JobKey, u32>,
-    pub refused: Refused,
+    pub(super) refused: Refused,
     /// The attempts that it has told of in an inventory under way.
-    pub told: Option<HashSet<JobKey>>,
-    pub(crate) last_heard: u64,
-    pub(crate) next_ping: u64,
+    pub(super) told: Option<HashSet<JobKey>>,
+    pub(super) last_heard: u64,
+    pub(super) next_ping: u64,
     /// The host's entry in [`Links::due`].
-    pub(crate) due: Option<u64>,
+    pub(super) due: Option<u64>,
 }
 
 /// The reports of a host that were refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refused {
-    pub count: u64,
+    pub(super) count: u64,
     /// When it was last logged, microseconds of the monotonic clock.
-    pub said: Option<u64>,
+    pub(super) said: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,23 +95,23 @@ pub(crate) enum Whose {
 /// All links.
 #[derive(Debug)]
 pub struct Links {
-    pub hosts: HostMap<HostRt>,
-    pub(crate) lim: Link,
-    pub(crate) conns: IdMap<ConnId, Whose>,
+    pub(super) hosts: HostMap<HostRt>,
+    pub(super) lim: Link,
+    pub(super) conns: IdMap<ConnId, Whose>,
     /// The hosts without a link, see [`HostRt::lost`].
-    pub(crate) lost: BTreeSet<HostId>,
+    pub(super) lost: BTreeSet<HostId>,
     /// When each host is to be dialled or probed next.
-    pub(crate) due: BTreeSet<(u64, HostId)>,
-    pub(crate) next_conn: ConnId,
+    pub(super) due: BTreeSet<(u64, HostId)>,
+    pub(super) next_conn: ConnId,
     /// False until the first start, and while the log cannot be written.
-    pub(crate) on: bool,
+    pub(super) on: bool,
     /// Grows with every order to act on a job.
-    pub(crate) acts: u64,
+    pub(super) acts: u64,
     /// The hosts of exclusive jobs as LIM was told them last over this connection; `None` where it
     /// shows others.
-    pub(crate) told_alone: Option<Vec<HostId>>,
+    pub(super) told_alone: Option<Vec<HostId>>,
     /// `sched::Sched::changes` when these were put together.
-    pub(crate) told_at: u64,
+    pub(super) told_at: u64,
     /// How often something that LIM tells of a host, other than a number, has become another.
     facts_changes: u64,
 }
@@ -162,7 +162,7 @@ impl Links {
 
     /// Notes that the link to a host has changed: when it is to be dialled or probed next, and
     /// whether it is lost.
-    pub fn note_due(&mut self, host: HostId) {
+    pub(super) fn note_due(&mut self, host: HostId) {
         let Some(h) = self.hosts.get_mut(host) else { return };
         match h.lost {
             Some(_) => self.lost.insert(host),
@@ -189,12 +189,12 @@ impl Links {
         self.facts_changes
     }
 
-    pub(crate) fn note_changed_facts(&mut self) {
+    pub(super) fn note_changed_facts(&mut self) {
         self.facts_changes += 1;
     }
 
     /// Notes the due times of all hosts anew.
-    pub fn note_all_due(&mut self) {
+    pub(super) fn note_all_due(&mut self) {
         self.due.clear();
         self.lost.clear();
         self.hosts.iter_mut().for_each(|(_, h)| h.due = None);
@@ -205,7 +205,7 @@ impl Links {
 
 impl HostRt {
     /// Keeps the hosts of a job that was started here, where this is the only one.
-    pub(crate) fn note_start(&mut self, hosts: &NamedHosts) {
+    pub(super) fn note_start(&mut self, hosts: &NamedHosts) {
         if hosts.len() == 1 {
             self.last_start = Some(hosts.clone());
         }
@@ -237,6 +237,13 @@ impl HostRt {
             last_heard: 0,
             next_ping: 0,
             due: None,
+        }
+    }
+    /// The connection over which it can be told something.
+    pub fn reached(&self) -> Option<ConnId> {
+        match self.link {
+            Link::Up { conn } | Link::Greeted { conn } => Some(conn),
+            Link::Down { .. } | Link::Dialing { .. } => None,
         }
     }
     pub fn up(&self) -> Option<ConnId> {

@@ -2,4 +2,5 @@
 //! which attempt.
 
 pub mod hosts;
+pub mod links;
 pub mod unreached;

@@ -8,13 +8,13 @@ use std::collections::{BTreeSet, HashSet};
 #[derive(Debug)]
 pub struct Unreached {
     /// Something has changed that decides on it.
-    pub look: bool,
+    look: bool,
     /// When a host has been out of reach for long enough next.
-    pub next: Option<u64>,
+    next: Option<u64>,
     /// Attempts left behind of which their hosts have said that they are over.
-    pub gone: HashSet<JobKey>,
+    gone: HashSet<JobKey>,
     /// Pending elements that wait for attempts left behind.
-    pub barred: BTreeSet<JobRef>,
+    barred: BTreeSet<JobRef>,
 }
 
 impl Default for Unreached {
@@ -25,6 +25,45 @@ impl Default for Unreached {
 }
 
 impl Unreached {
+    /// Something has changed that decides on hosts out of reach.
+    pub fn look_again(&mut self) {
+        self.look = true;
+    }
+    /// Is a look at the hosts due?
+    pub fn is_due(&self, now_us: u64) -> bool {
+        self.deadline().is_some_and(|t| t <= now_us)
+    }
+    /// The hosts were looked at, but for some (`left`); another one has been out of reach for long
+    /// enough then.
+    pub fn looked(&mut self, left: bool, next: Option<u64>) {
+        (self.look, self.next) = (left, next);
+    }
+    /// A host has said that an attempt left behind is over.
+    pub fn note_over(&mut self, key: JobKey) {
+        self.gone.insert(key);
+    }
+    /// Has its host said that an attempt left behind is over?
+    pub fn is_over(&self, key: JobKey) -> bool {
+        self.gone.contains(&key)
+    }
+    /// Forgets the attempts that no element has left behind any more.
+    pub fn keep_left(&mut self, is_left: impl Fn(JobKey) -> bool) {
+        self.gone.retain(|key| is_left(*key));
+    }
+    /// A pending element waits for attempts left behind, or no longer; did that change?
+    pub fn set_barred(&mut self, at: JobRef, bar: bool) -> bool {
+        match bar {
+            true => self.barred.insert(at),
+            false => self.barred.remove(&at),
+        }
+    }
+    /// The pending elements that wait for attempts left behind.
+    pub fn barred(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.barred.iter().copied()
+    }
+    pub fn has_barred(&self) -> bool {
+        !self.barred.is_empty()
+    }
     pub fn deadline(&self) -> Option<u64> {
         if self.look { Some(0) } else { self.next }
     }

@@ -83,7 +83,7 @@ impl Mbatchd {
     /// Begins to count what a switch would carry over, where one is due.
     fn switch_due(&mut self, context: &mut StepContext) {
         if !self.works.is_counting() && self.may_switch(context) {
-            self.works.put_count(Count::begin(self.spool.spool));
+            self.works.put_count(Count::begin(self.spool.file()));
         }
     }
 
@@ -95,10 +95,8 @@ impl Mbatchd {
         let head = self.switch_head(context.now.secs());
         let live: Vec<u32> = self.state.each_job().map(|job| job.id).collect();
         self.retention.switch_begins(count.carried());
-        self.spool.spool += 1;
-        self.spool.at = 0;
-        self.envs.clear();
-        let (spool, oldest_spool) = (self.spool.spool, count.oldest().min(self.spool.spool));
+        let spool = self.spool.switch();
+        let oldest_spool = count.oldest().min(spool);
         context.out.push(Effect::Switch { live, head, spool, oldest_spool });
     }
 

@@ -41,17 +41,17 @@ impl Mbatchd {
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         let named = self.named_hosts(&hosts);
-        self.links.hosts[first].note_start(&named);
+        self.links.note_start(first, &named);
         for (host, _) in &hosts {
-            self.links.hosts[*host].last_dispatch = Some(context.now.mono_us);
+            self.links.note_dispatch(*host, context.now.mono_us);
         }
         let event = JobStart {
             at,
             attempt,
             hosts: named,
-            host_factor: self.links.hosts[first].cpu_factor(),
+            host_factor: self.links.hosts()[first].cpu_factor(),
             eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
-            boot: self.links.hosts[first].boot_id.clone(),
+            boot: self.links.hosts()[first].boot_id.clone(),
         };
         self.emit(context, Event::JobStart(Box::new(event)));
         for &(host, _) in &hosts {

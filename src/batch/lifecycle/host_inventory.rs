@@ -30,16 +30,11 @@ impl Mbatchd {
         tasks: &[TaskState],
         more: bool,
     ) {
-        let h = &mut self.links.hosts[i];
-        h.boot_id = boot_id.into();
-        if h.told.is_none() {
-            h.zombies.clear();
-        }
-        let told = h.told.get_or_insert_default();
-        told.extend(tasks.iter().map(|t| t.key));
-        if told.len() > MAX_INVENTORY {
+        let told = self.links.take_inventory(i, boot_id, tasks.iter().map(|t| t.key));
+        if told > MAX_INVENTORY {
+            let name = &self.links.hosts()[i].name;
             let most = MAX_INVENTORY;
-            let text = format!("sbatchd of <{}> tells of more than {most} attempts", h.name);
+            let text = format!("sbatchd of <{name}> tells of more than {most} attempts");
             context.say(log::Level::Warn, format!("{text}; closed"));
             context.out.push(Effect::Close { conn });
             return self.net_closed(context, conn);
@@ -52,7 +47,7 @@ impl Mbatchd {
             }
         }
         if !more {
-            let told = self.links.hosts[i].told.take().unwrap_or_default();
+            let told = self.links.end_inventory(i);
             let keys = self.missing(i, &told);
             self.works.drop_missing(conn);
             self.some_missing(context, i, Missing::new(conn, keys, told));
@@ -113,7 +108,7 @@ impl Mbatchd {
             return self
                 .posted(context, &TaskState { key, post: Post::Failed, ..TaskState::default() });
         };
-        let rebooted = *run.boot != *self.links.hosts[i].boot_id;
+        let rebooted = *run.boot != *self.links.hosts()[i].boot_id;
         if !rebooted && run.phase == RunPhase::Starting {
             self.known_again(context, key);
             self.send_start(context, key);

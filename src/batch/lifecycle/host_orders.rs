@@ -1,7 +1,6 @@
 //! Orders to hosts: start, signal, suspend, resume, terminate, new limits. An order leaves after
 //! the events it rests on are durable; one that is lost is made good by the host's next inventory.
 
-use crate::batch::cluster::hosts::Link;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
@@ -14,7 +13,7 @@ impl Mbatchd {
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
     /// when it is back: the inventory settles everything.
     pub(crate) fn order(&mut self, context: &mut StepContext, i: HostId, msg: SbdMsg) {
-        if let Link::Up { conn } | Link::Greeted { conn } = self.links.hosts[i].link {
+        if let Some(conn) = self.links.hosts()[i].reached() {
             context.out.push(Effect::SendDurable { conn, msg: Msg::Sbd(msg) });
         }
     }
@@ -40,9 +39,9 @@ impl Mbatchd {
     /// A number for an order to act, larger than any before, across restarts; and before it the
     /// short one that an older sbatchd goes by.
     pub(crate) fn next_act(&mut self) -> (u32, u64) {
-        self.links.acts += 1;
-        let short = ((self.epoch & 0xffff) << 16) | (self.links.acts & 0xffff);
-        (short as u32, (self.epoch << 32) | self.links.acts)
+        let acts = self.links.next_act();
+        let short = ((self.epoch & 0xffff) << 16) | (acts & 0xffff);
+        (short as u32, (self.epoch << 32) | acts)
     }
 
     /// Notes the changed reservation of an element, and tells its host the limits.

@@ -23,7 +23,7 @@ impl Mbatchd {
     /// An attempt that does not run as mbatchd knows it, as its host sees it: what is over is
     /// forgotten, anything else must not go on.
     fn not_running(&mut self, context: &mut StepContext, i: HostId, t: &TaskState, is: Standing) {
-        let (at, name) = (t.key.job_ref(), &self.links.hosts[i].name);
+        let (at, name) = (t.key.job_ref(), &self.links.hosts()[i].name);
         let over = matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. });
         match (is, over) {
             (Standing::Foreign, _) => return self.refuse_report(context, i, "the state", at),

@@ -60,8 +60,8 @@ impl Mbatchd {
     /// The hosts whose load may suspend a job, or on which jobs are suspended for it.
     fn hosts_to_look_at(&mut self) -> BTreeSet<HostId> {
         let heard: Vec<HostId> = match self.load_checks.take_heard() {
-            Some(heard) => heard.iter().filter(|i| self.links.hosts.contains(*i)).collect(),
-            None => self.links.hosts.ids().collect(),
+            Some(heard) => heard.iter().filter(|i| self.links.hosts().contains(*i)).collect(),
+            None => self.links.hosts().ids().collect(),
         };
         #[cfg(test)]
         self.load_checks.count_host_looks(heard.len());
@@ -70,7 +70,7 @@ impl Mbatchd {
             self.load_checks.set_suspending(i, suspends);
         }
         let suspended = self.state.counts().hosts_with_suspended();
-        let suspended = suspended.iter().filter(|i| self.links.hosts.contains(**i));
+        let suspended = suspended.iter().filter(|i| self.links.hosts().contains(**i));
         self.load_checks.suspending().iter().chain(suspended).copied().collect()
     }
 
@@ -209,7 +209,7 @@ impl Mbatchd {
 
     /// Does a condition on the load, as it is measured, hold on a host?
     fn cond_holds(&self, i: HostId, cond: &Req) -> bool {
-        if self.links.hosts[i].load.as_ref().is_none_or(|l| l.unavailable()) {
+        if self.links.hosts()[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
         let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
@@ -220,13 +220,13 @@ impl Mbatchd {
 
     /// Does somebody sit at a host?
     fn in_use(&self, i: HostId) -> bool {
-        let load = self.links.hosts[i].load.as_ref();
+        let load = self.links.hosts()[i].load.as_ref();
         load.is_some_and(|l| !l.unavailable() && l.index[IT] < 1.0)
     }
 
     /// The suspending reason of the first index beyond its loadStop.
     fn stop_over(&self, i: HostId, bounds: &Bounds, external: &External) -> Option<u32> {
-        let load = self.links.hosts[i].load.as_ref().filter(|l| !l.unavailable())?;
+        let load = self.links.hosts()[i].load.as_ref().filter(|l| !l.unavailable())?;
         let idle = f64::from(load.index[IT]) * MINUTE > self.site.params().pg_susp_it as f64;
         let over = |k: &usize| {
             let value = f64::from(load.index[*k]);

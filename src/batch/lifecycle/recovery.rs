@@ -3,7 +3,7 @@
 
 use crate::batch::cluster::hosts::Links;
 use crate::batch::cluster::unreached::Unreached;
-use crate::batch::mbatchd::{Mbatchd, SpoolEnd};
+use crate::batch::mbatchd::Mbatchd;
 use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
@@ -13,6 +13,7 @@ use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::retention::Retention;
+use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
@@ -27,7 +28,6 @@ use crate::conf::ClusterConf;
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The findings of recovery in the log.
@@ -58,8 +58,7 @@ impl Mbatchd {
             state,
             me: me.to_string(),
             epoch: 0,
-            spool: SpoolEnd::default(),
-            envs: HashMap::new(),
+            spool: Spool::default(),
             damaged: Vec::new(),
             lost_controls: Vec::new(),
             root_jobs: false,
@@ -102,8 +101,7 @@ impl Mbatchd {
         self.damaged = found.damaged;
         self.lost_controls = found.controls;
         self.epoch = found.epoch;
-        self.spool = SpoolEnd { spool: found.spool, at: found.spool_end };
-        self.envs.clear();
+        self.spool.open(found.spool, found.spool_end);
         self.note_carried();
         self.group_hosts_read();
         self.rebuild();

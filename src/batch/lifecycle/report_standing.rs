@@ -42,7 +42,7 @@ impl Mbatchd {
     pub(crate) fn standing(&self, i: HostId, key: JobKey) -> Standing {
         let at = key.job_ref();
         let Some(job) = self.state.job(key.job) else { return Standing::NoJob };
-        let host = self.state.names().find_host(&self.links.hosts[i].name);
+        let host = self.state.names().find_host(&self.links.hosts()[i].name);
         let elem = job.elem(at.idx);
         if let Some(run) = elem.and_then(Elem::run).filter(|r| r.key == key) {
             let first = run.hosts.first().map(|h| h.0);
@@ -92,9 +92,9 @@ impl Mbatchd {
 
     /// Counts what a host may not say; logs it where the last line is long enough ago.
     pub(crate) fn refuse(&mut self, context: &mut StepContext, i: HostId, what: impl Display) {
-        let h = &mut self.links.hosts[i];
-        h.refused.count += 1;
-        let text = format!("{}: {what}: refused ({} so far)", h.name, h.refused.count);
+        let count = self.links.count_refused(i);
+        let name = &self.links.hosts()[i].name;
+        let text = format!("{name}: {what}: refused ({count} so far)");
         self.say_bounded(context, i, log::Level::Warn, text);
     }
 
@@ -106,16 +106,14 @@ impl Mbatchd {
         level: log::Level,
         text: String,
     ) {
-        let (now, said) = (context.now.mono_us, &mut self.links.hosts[i].refused.said);
-        if said.is_none_or(|t| now >= t + LINE_SECS * US) {
-            *said = Some(now);
+        if self.links.may_log(i, context.now.mono_us, LINE_SECS * US) {
             context.say(level, text);
         }
     }
 
     /// How many reports were refused since this mbatchd started.
     pub(crate) fn reports_refused(&self) -> u64 {
-        self.links.hosts.values().map(|h| h.refused.count).sum()
+        self.links.refused()
     }
 
     /// Sends bytes of the spool to the first host of the job that they belong to.

@@ -60,7 +60,7 @@ impl Mbatchd {
         if codes.excludes(code)
             && let Some(i) = self.first_host(run)
         {
-            passed.push(self.links.hosts[i].name.clone());
+            passed.push(self.links.hosts()[i].name.clone());
             passed.sort_unstable();
             passed.dedup();
         }

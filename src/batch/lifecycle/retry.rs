@@ -34,7 +34,7 @@ impl Mbatchd {
     ) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
-        let host = self.links.hosts[i].name.clone();
+        let host = self.links.hosts()[i].name.clone();
         context.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
         let mut mail = String::new();
         if let Some(held) = requeue {

@@ -16,7 +16,7 @@ use crate::proto::sbd::Act;
 impl Mbatchd {
     /// Are the run windows of an element's queue closed?
     pub(crate) fn run_shut(&self, at: JobRef) -> bool {
-        self.queue_of(at).and_then(|i| self.windows.queues.get(i)).is_some_and(|q| q.0)
+        self.queue_of(at).is_some_and(|i| self.windows.run_windows_closed(i))
     }
 
     /// A job's queue, as the policy has it.
@@ -64,7 +64,7 @@ impl Mbatchd {
         };
         let (sent, now) = (run.window_signal, context.now.secs());
         let queue = self.queue_of(key.job_ref()).map(|q| &self.site.queues[q]);
-        let opened = |q: &Queue| q.run_window.next_change(sent, &self.windows.zone);
+        let opened = |q: &Queue| q.run_window.next_change(sent, self.windows.zone());
         if sent != 0 && queue.and_then(opened).is_none_or(|t| t > now) {
             return;
         }

@@ -13,7 +13,7 @@
 //! started again; where it runs, it is killed, and holds its slots until then. A host's
 //! word is soft state: after a restart every such job waits for its host, or for its giving up.
 
-use crate::batch::cluster::hosts::{Link, PING_SECS};
+use crate::batch::cluster::hosts::PING_SECS;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt};
 use crate::batch::step::RECORDS_PER_TURN;
@@ -34,36 +34,36 @@ impl Mbatchd {
     /// Looks at the hosts without a link where that is due.
     pub(crate) fn unreached_due(&mut self, context: &mut StepContext) {
         let now = context.now.mono_us;
-        if self.unreached.deadline().is_none_or(|t| t > now) {
+        if !self.unreached.is_due(now) {
             return;
         }
-        (self.unreached.look, self.unreached.next) = (false, None);
+        self.unreached.looked(false, None);
         let limit = self.reach_limit();
         let mut budget = RECORDS_PER_TURN;
         let mut next: Option<u64> = None;
-        let lost: Vec<HostId> = self.links.lost.iter().copied().collect();
+        let lost: Vec<HostId> = self.links.lost().collect();
         for i in lost {
-            let Some(lost) = self.links.hosts[i].lost else { continue };
+            let Some(lost) = self.links.hosts()[i].lost else { continue };
             let due = lost.saturating_add(limit);
             if now < due {
                 next = Some(next.map_or(due, |t: u64| t.min(due)));
                 continue;
             }
-            let down = self.links.hosts[i].load.as_ref().is_some_and(|l| l.unavailable());
+            let down = self.links.hosts()[i].load.as_ref().is_some_and(|l| l.unavailable());
             let given_up = down && self.links.lim_linked();
-            if given_up != self.links.hosts[i].given_up {
-                self.links.hosts[i].given_up = given_up;
+            if given_up != self.links.hosts()[i].given_up {
+                self.links.set_given_up(i, given_up);
                 self.look_left();
             }
             self.lose_jobs(context, i, given_up, &mut budget);
         }
         self.lose_unlisted(context, &mut budget);
-        (self.unreached.look, self.unreached.next) = (budget == 0, next);
+        self.unreached.looked(budget == 0, next);
     }
 
     /// Jobs on hosts that the configuration does not name any more cannot be asked for either.
     fn lose_unlisted(&mut self, context: &mut StepContext, budget: &mut usize) {
-        let listed = |host: &HostId| self.links.hosts.contains(*host);
+        let listed = |host: &HostId| self.links.hosts().contains(*host);
         let busy = self.state.counts().hosts_in_use();
         let off: Vec<_> = busy.filter(|host| !listed(host)).collect();
         for host in off {
@@ -126,17 +126,17 @@ impl Mbatchd {
     /// killed.
     pub(crate) fn left_runs(&mut self, i: HostId, key: JobKey) {
         let slots = self.state.left().find(key).map_or(1, |left| left.slots);
-        self.links.hosts[i].zombies.insert(key, slots);
+        self.links.left_runs(i, key, slots);
         self.sched.host_changed(i);
     }
 
     /// A host says that an attempt left behind there is over.
     pub(crate) fn left_over(&mut self, i: HostId, key: JobKey) {
-        if self.links.hosts[i].zombies.remove(&key).is_some() {
+        if self.links.left_over(i, key) {
             self.sched.host_changed(i);
         }
         if self.state.left().find(key).is_some() {
-            self.unreached.gone.insert(key);
+            self.unreached.note_over(key);
             self.look_left_of(key.job_ref());
         }
     }
@@ -145,21 +145,13 @@ impl Mbatchd {
     pub(crate) fn left_told(&mut self, host: HostId, seen: &HashSet<JobKey>) {
         let all = self.state.left().iter();
         let over = all.filter(|l| l.host == host && !seen.contains(&l.key)).map(|l| l.key);
-        self.unreached.gone.extend(over);
+        over.for_each(|key| self.unreached.note_over(key));
     }
 
     /// Is a job, or an element of it, not over where it was left behind?
     pub(crate) fn left_alive(&self, job: u32) -> bool {
-        let over = |l: &LeftAttempt| {
-            !self.links.hosts.contains(l.host) || self.unreached.gone.contains(&l.key)
-        };
+        let over =
+            |l: &LeftAttempt| !self.links.hosts().contains(l.host) || self.unreached.is_over(l.key);
         !self.state.left().of_job(job).all(over)
-    }
-}
-
-impl crate::batch::cluster::hosts::Links {
-    /// Is what LIM said of hosts what it says now?
-    pub fn lim_linked(&self) -> bool {
-        matches!(self.lim(), Link::Up { .. })
     }
 }

@@ -9,67 +9,27 @@
 //! stopped stays stopped.
 
 use crate::batch::soft_state::works::UNIT;
-use crate::batch::state::names::HostMap;
 use crate::batch::state::{ElemState, Phase};
-use crate::batch::usage::windows::ClosedByWindows;
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::window::Windows;
 use crate::model::JobRef;
 use crate::model::reason::susp;
 use crate::proto::machine::Effect;
 use jiff::tz::TimeZone;
 
-/// Longest time between two looks, seconds: clocks may be set, and zones changed.
-const LOOK_SECS: u64 = 600;
-
 impl Mbatchd {
     /// Sets the time zone of windows.
     pub fn with_zone(mut self, zone: TimeZone) -> Self {
-        self.windows.zone = zone;
+        self.windows.set_zone(zone);
         self
     }
 
     /// Looks at the windows when one may have opened or closed.
     pub(crate) fn windows_due(&mut self, context: &mut StepContext) {
-        let (now, s) = (context.now.secs(), &self.windows);
-        let passed = s.next.is_some_and(|t| t <= now) || now < s.looked;
-        if !s.stale && !passed && s.timer.is_none_or(|t| t > context.now.mono_us) {
-            return;
+        let Some(look) = self.windows.look(context.now, &self.site) else { return };
+        if look.reads_configuration {
+            context.out.push(Effect::LoadConfig);
         }
-        let (zone, site) = (s.zone.clone(), self.site.clone());
-        let mut next: Option<i64>;
-        let mut asked = s.asked;
-        match site.conf.changes {
-            // A new branch of `#if time(...)`; where it was refused, it is tried again.
-            Some(t) if t <= now => {
-                if asked < t || now >= asked.saturating_add(LOOK_SECS as i64) {
-                    asked = now;
-                    context.out.push(Effect::LoadConfig);
-                }
-                next = Some(asked.saturating_add(LOOK_SECS as i64));
-            }
-            edge => next = edge,
-        }
-        let mut shut = |w: &Windows| {
-            let edge = w.next_change(now, &zone);
-            next = [next, edge].into_iter().flatten().min();
-            !w.open_at(now, &zone)
-        };
-        let queues: Vec<_> =
-            site.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
-        let mut hosts = HostMap::default();
-        for (id, host) in site.hosts.iter() {
-            hosts.insert(id, shut(&host.window));
-        }
-        let changed = s.stale || queues != s.queues || hosts != s.hosts;
-        let timer = next.map(|t| {
-            context.now.mono_of_wall(t).clamp(context.now.mono_us + 1, context.now.after(LOOK_SECS))
-        });
-        let zone = self.windows.zone.clone();
-        let stale = false;
-        self.windows =
-            ClosedByWindows { zone, queues, hosts, stale, looked: now, next, timer, asked };
-        if changed {
+        if look.changed {
             self.sched.changed();
             self.keep_run_windows(context);
             self.eligible_all();

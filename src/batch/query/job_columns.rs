@@ -376,7 +376,7 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|host| self.mbd.links.hosts.get(*host));
+            let names = hosts.iter().filter_map(|host| self.mbd.links.hosts().get(*host));
             let about = self.mbd.site.resource_told(*reason);
             Reason::new(*reason, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));

@@ -107,8 +107,8 @@ impl Mbatchd {
             wanted.extend(servers);
         }
         let mut rows = Vec::new();
-        for i in self.links.hosts.ids() {
-            if !names.is_empty() && !wanted.contains(&self.links.hosts[i].name) {
+        for i in self.links.hosts().ids() {
+            if !names.is_empty() && !wanted.contains(&self.links.hosts()[i].name) {
                 continue;
             }
             if let Some(simple) = req.as_ref().and_then(|r| r.first())
@@ -122,7 +122,7 @@ impl Mbatchd {
     }
 
     fn host_info(&self, i: HostId) -> HostInfo {
-        let rt = &self.links.hosts[i];
+        let rt = &self.links.hosts()[i];
         let site = &self.site.hosts[i];
         let s = self.state.counts().host(i).map_or(Slots::default(), |h| h.slots);
         let status = self.view().host_status(i);

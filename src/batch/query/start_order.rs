@@ -57,7 +57,7 @@ impl Mbatchd {
     /// The names of hosts; those of the start that the host was given last are kept.
     pub(crate) fn named_hosts(&self, hosts: &[(HostId, u32)]) -> NamedHosts {
         if let [(host, slots)] = hosts
-            && let Some(known) = self.links.hosts.get(*host).and_then(|h| h.started_alone(*slots))
+            && let Some(known) = self.links.hosts().get(*host).and_then(|h| h.started_alone(*slots))
         {
             return known.clone();
         }
@@ -115,7 +115,7 @@ impl Mbatchd {
             let models = &self.site.conf.base.shared.models;
             models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
         };
-        host.map(|i| self.links.hosts[i].cpu_factor()).or_else(model).unwrap_or(1.0)
+        host.map(|i| self.links.hosts()[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 
     /// A parameter of the queue, else of lsb.params, as written.

@@ -14,6 +14,7 @@ pub mod modify_work;
 pub mod perfmon;
 pub mod place_scan;
 pub mod retention;
+pub mod spool;
 pub mod status;
 pub mod waits;
 pub mod watches;

@@ -374,8 +374,7 @@ impl Cluster {
     /// How many sums of reservations were changed or worked out since this was asked last, and the
     /// hosts on which something was given back.
     pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {
-        let reserve = &mut self.machine.reserve;
-        let (touched, hosts) = (reserve.touches.take(), std::mem::take(&mut reserve.told));
+        let (touched, hosts) = self.machine.reserve.take_touched();
         let name = |host| self.machine.state.names().host(host).to_string();
         (touched, hosts.into_iter().map(name).collect())
     }

@@ -39,11 +39,11 @@ fn elements_are_looked_at_when_theirs_change() {
     let depend = format!("done(a[*]) && numdone(a, >= 0) && done({first})");
     let b = r.submit(JobSpec { name: name("b"), depend, ..spec("y") }).unwrap();
     let (conn, key) = r.starts_of(first)[0];
-    let before = r.mbd.deps.looked;
+    let before = r.mbd.deps.looked();
     r.report(conn, key, done());
-    let all = r.mbd.deps.looked - before;
+    let all = r.mbd.deps.looked() - before;
     assert!((N as usize..2 * N as usize).contains(&all), "{all}");
-    let before = r.mbd.deps.looked;
+    let before = r.mbd.deps.looked();
     let mut started = 0;
     loop {
         let starts = r.starts();
@@ -61,7 +61,7 @@ fn elements_are_looked_at_when_theirs_change() {
         }
     }
     assert_eq!(started, N as usize / 2);
-    let looked = r.mbd.deps.looked - before;
+    let looked = r.mbd.deps.looked() - before;
     assert!(looked < 12 * N as usize, "{looked} for {N} elements");
     assert_eq!(r.mbd.deps.value(b), DepValue::Never);
 }

@@ -45,7 +45,7 @@ impl Rig {
 
     /// The link to a host is cut, and made again.
     fn cut(&mut self, i: HostId) -> ConnId {
-        let conn = self.mbd.links.hosts[i].up().unwrap();
+        let conn = self.mbd.links.hosts()[i].up().unwrap();
         self.cut_off(conn, i)
     }
 
@@ -63,14 +63,14 @@ fn an_attempt_of_an_earlier_piece_is_not_missing() {
     let hosts = || vec!["h1".to_string()];
     let ids = [0; 2].map(|_| r.submit(JobSpec { hosts: hosts(), ..spec("x") }).unwrap());
     let keys = ids.map(|id| r.starts_of(id)[0].1);
-    let conn = r.mbd.links.hosts[host(0)].up().unwrap();
+    let conn = r.mbd.links.hosts()[host(0)].up().unwrap();
     keys.iter().for_each(|key| r.report(conn, *key, AttemptPhase::Running));
     let conn = r.cut(host(0));
     r.inventory(conn, "boot", vec![task(keys[0], AttemptPhase::Running)], true);
-    assert!(r.mbd.links.hosts[host(0)].up().is_none(), "orders go out before all is told");
+    assert!(r.mbd.links.hosts()[host(0)].up().is_none(), "orders go out before all is told");
     assert_eq!((r.stat(ids[0], 0), r.stat(ids[1], 0)), ("RUN", "RUN"));
     r.inventory(conn, "boot", vec![], false);
-    assert!(r.mbd.links.hosts[host(0)].up().is_some());
+    assert!(r.mbd.links.hosts()[host(0)].up().is_some());
     assert_eq!((r.stat(ids[0], 0), r.stat(ids[1], 0)), ("RUN", "EXIT"));
 }
 
@@ -114,7 +114,7 @@ fn very_many_attempts_that_a_host_does_not_know_are_settled_in_short_turns() {
     let began = cpu_us();
     r.inventory(conn, "another", vec![], false);
     let mut longest = cpu_us() - began;
-    assert!(r.mbd.links.hosts[i].up().is_none(), "it is given jobs before all is settled");
+    assert!(r.mbd.links.hosts()[i].up().is_none(), "it is given jobs before all is settled");
     while r.mbd.has_work() {
         let began = cpu_us();
         r.work();
@@ -123,7 +123,7 @@ fn very_many_attempts_that_a_host_does_not_know_are_settled_in_short_turns() {
     println!("longest turn {longest} us");
     assert!(longest <= LONGEST, "a turn of {longest} us");
     assert_eq!(r.count(&keys, "EXIT"), keys.len());
-    assert!(r.mbd.links.hosts[i].up().is_some());
+    assert!(r.mbd.links.hosts()[i].up().is_some());
 }
 
 #[test]

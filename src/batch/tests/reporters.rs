@@ -27,7 +27,7 @@ fn rig() -> (Rig, [ConnId; 2], [JobKey; 2]) {
         key
     };
     let keys = [start(&mut r, "h1 1 h2 1"), start(&mut r, "h1 1")];
-    let conns = [0, 1].map(|i| r.mbd.links.hosts[super::host(i)].up().unwrap());
+    let conns = [0, 1].map(|i| r.mbd.links.hosts()[super::host(i)].up().unwrap());
     (r, conns, keys)
 }
 

@@ -100,7 +100,7 @@ fn come_back(r: &mut Rig, way: &str, sel: &IdSel) {
     match way {
         "an exit value" => r.report(conn, key, end(99)),
         _ if way.starts_with("rerun") => {
-            let host = r.mbd.links.hosts.iter().find(|h| h.1.up() == Some(conn)).unwrap().0;
+            let host = r.mbd.links.hosts().iter().find(|h| h.1.up() == Some(conn)).unwrap().0;
             r.step(Input::Closed { conn });
             if way.ends_with("restarted") {
                 r.back(host, "another boot", vec![]);

@@ -603,7 +603,7 @@ impl Rig {
         self.works = false;
         self.now.mono_us += secs * 1_000_000;
         self.now.wall_us += secs as i64 * 1_000_000;
-        for conn in self.mbd.links.hosts.values().filter_map(|h| h.up()).collect::<Vec<_>>() {
+        for conn in self.mbd.links.hosts().values().filter_map(|h| h.up()).collect::<Vec<_>>() {
             self.step(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
         }
         self.step(Input::Tick);

@@ -33,9 +33,10 @@ impl Rig {
 
     /// LIM reports a host up or unavailable.
     pub(super) fn lim_says(&mut self, i: HostId, up: bool) {
-        let load = self.mbd.links.hosts[i].load.as_mut().unwrap();
-        load.status = if up { 0 } else { status::UNAVAIL };
-        self.mbd.unreached.look = true;
+        let load = self.mbd.links.hosts()[i].load.clone().unwrap();
+        let status = if up { 0 } else { status::UNAVAIL };
+        self.mbd.links.take_load(i, HostLoad { status, ..load }, false);
+        self.mbd.unreached.look_again();
         self.mbd.sched.changed();
         self.step(Input::Tick);
     }
@@ -73,7 +74,7 @@ impl Rig {
             self.now.mono_us += 1_000_000;
             self.now.wall_us += 1_000_000;
             self.step(Input::Tick);
-            let name = &self.mbd.links.hosts[i].name;
+            let name = &self.mbd.links.hosts()[i].name;
             let sbatchd = Endpoint::Tcp { host: name.clone(), daemon: Daemon::Sbatchd };
             let of = |to: &Endpoint| *to == sbatchd;
             let mine = self.dialled.iter().find(|(_, to)| of(to)).map(|d| d.0);
@@ -82,7 +83,7 @@ impl Rig {
                 break conn;
             }
         };
-        let host = self.mbd.links.hosts[i].name.clone();
+        let host = self.mbd.links.hosts()[i].name.clone();
         self.step(Input::Opened { conn, peer: Peer::Daemon { daemon: Daemon::Sbatchd, host } });
         conn
     }

@@ -38,7 +38,7 @@ pub struct Deps {
     pace: Pace,
     /// Elements whose condition was evaluated.
     #[cfg(test)]
-    pub looked: usize,
+    looked: usize,
 }
 
 /// Conditions looked at at once where no parameter says how many.
@@ -490,6 +490,12 @@ impl Deps {
     /// Have names to be looked up still?
     pub(crate) fn groups_left(&self) -> bool {
         self.groups.left()
+    }
+
+    /// How many elements were looked at.
+    #[cfg(test)]
+    pub(crate) fn looked(&self) -> usize {
+        self.looked
     }
 
     /// How many names are watched, and by how many jobs.

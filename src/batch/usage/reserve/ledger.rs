@@ -237,10 +237,10 @@ pub struct Reserve {
     now: i64,
     /// Entries that were changed or added up.
     #[cfg(test)]
-    pub touches: Cell<usize>,
+    touches: Cell<usize>,
     /// Hosts that were told to have something given back.
     #[cfg(test)]
-    pub told: BTreeSet<HostId>,
+    told: BTreeSet<HostId>,
 }
 
 /// The reservations on a host.
@@ -293,6 +293,13 @@ pub fn left(reserved: Reserved, id: ResourceId, value: f64, up: bool) -> f64 {
 }
 
 impl Reserve {
+    /// How many sums were changed or worked out since this was asked last, and the hosts on which
+    /// something was given back.
+    #[cfg(test)]
+    pub(crate) fn take_touched(&mut self) -> (usize, BTreeSet<HostId>) {
+        (self.touches.take(), std::mem::take(&mut self.told))
+    }
+
     /// An empty ledger for a number of hosts, of which these share instances of resources. If a
     /// host has several instances of a resource, the first one counts.
     pub fn new(hosts: usize, instances: Vec<(ResourceId, Vec<HostId>)>, now: i64) -> Reserve {

@@ -196,9 +196,9 @@ impl TaskControl {
     /// Before the launcher ends: removes what is not in use.
     pub(super) fn remove_groups(&self) {
         let Some((_, base)) = &self.base else { return };
-        for group in self.free.iter().chain(&self.left) {
-            // one with processes stays, and so does the directory of all
-            let _ = cgroup::remove(Path::new(&group.dir));
+        // a group with processes stays, and so does the directory of all
+        for dir in cgroup::below(base) {
+            let _ = cgroup::remove(&dir);
         }
         let _ = cgroup::remove(base);
     }

@@ -122,6 +122,13 @@ fn found_stopped_and_killed(tracking: &str) {
     assert!(alive(foreign));
     drop(sleepers);
     pretender.wait().unwrap();
+    // no control group outlives the cluster, not even that of a job that ends with it
+    let last = rig.bsub(&["-o", "/dev/null", "sleep 600"]);
+    wait_for("the last job to run", || rig.stat(last) == "RUN");
+    let log = rig.read("log/launcher.log.host1");
+    let groups = log.lines().rev().find_map(|l| Some(l.split_once("control group in ")?.1));
+    assert_eq!(rig.down().code, 0);
+    assert!(groups.is_none_or(|dir| !std::path::Path::new(dir).exists()), "{groups:?}");
 }
 
 #[test]

@@ -11,7 +11,6 @@ use lsf::cli::site::{self, LocalSite};
 use lsf::cli::tasks::{self, Tasks};
 use lsf::errln;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 /// Run a command on the best host, or on one of those named. Exit as the command does.
 #[derive(FromArgs, ArgsInfo)]
@@ -183,8 +182,7 @@ pub fn chosen(
     let mut cluster = Cluster::of(site.clone())?;
     let listed = match (res_req, command) {
         (None, Some(command)) => {
-            let home = std::env::var_os("HOME").map(PathBuf::from);
-            let lists = Tasks::load(&site.lsf, cluster.name(), home.as_deref());
+            let lists = Tasks::load(&site.lsf, || cluster.name().to_owned());
             tasks::requirement(&lists, command)
         }
         _ => None,

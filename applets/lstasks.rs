@@ -5,8 +5,6 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::tasks::{self, Tasks};
 use lsf::cli::{front, site};
-use lsf::conf::load;
-use lsf::sys::files::RealFiles;
 use lsf::{errln, outln};
 use std::path::PathBuf;
 
@@ -34,9 +32,7 @@ fn home() -> Option<PathBuf> {
 /// The lists as they are for this user.
 pub fn lists() -> Result<Tasks, String> {
     let site = site::find().map_err(|e| e.to_string())?;
-    let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
-    let cluster = base.map(|b| b.name).unwrap_or_default();
-    Ok(Tasks::load(&site.lsf, &cluster, home().as_deref()))
+    Ok(Tasks::load(&site.lsf, || tasks::cluster_name(&site)))
 }
 
 pub fn lseligible(ctx: &mut Ctx) -> i32 {

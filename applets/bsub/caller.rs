@@ -6,6 +6,7 @@ use super::spec::SubmissionInputs;
 use jiff::tz::TimeZone;
 use lsf::conf::LsfConf;
 use lsf::model::ByteStr;
+use std::cell::OnceCell;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// Bytes of a request id.
@@ -26,6 +27,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection>
         umask: umask(),
         env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
         mesub: true,
+        tasks: OnceCell::new(),
     })
 }
 

@@ -11,6 +11,7 @@ use super::{esub, hostfile, resreq, spool};
 use jiff::tz::TimeZone;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::site::LocalSite;
+use lsf::cli::tasks::{Tasks, cluster_name};
 use lsf::errln;
 use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, opt2};
@@ -25,6 +26,10 @@ pub fn compose(
     source: Source,
 ) -> Result<Submit, Stop> {
     let mut spec = spec::build(opts, facts)?;
+    if opts.res_req.is_empty() && opts.host_file.is_none() && source.script.is_none() {
+        let tasks = facts.tasks.get_or_init(|| Tasks::load(&site.lsf, || cluster_name(site)));
+        resreq::of_task(tasks, &source.command, facts.requirement_unit_mb, &mut spec)?;
+    }
     for word in opts.ignored() {
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");
     }

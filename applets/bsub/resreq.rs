@@ -3,9 +3,13 @@
 //! kind, and a requirement that could be right with some kind is left to mbatchd.
 
 use super::rejection::Rejection;
+use lsf::cli::tasks::{Tasks, requirement};
 use lsf::lang::resreq::{Builtins, ResKind, ResNames, ResReq, ResReqError, Syntax};
+use lsf::model::job::{JobSpec, opt};
 use lsf::model::sort::sort_by_key;
 use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// Most unknown names whose kinds are tried in every combination.
 const MAX_GUESSED: usize = 5;
@@ -70,6 +74,24 @@ fn read(texts: &[String], size_unit_mb: f64) -> Read {
             Err(e) => return Read::Bad(e),
         }
     }
+}
+
+/// The requirement that the list of remote tasks has for a command (lsrtasks(1)).
+pub fn of_task(
+    tasks: &Tasks,
+    command: &[u8],
+    unit_mb: f64,
+    spec: &mut JobSpec,
+) -> Result<(), Rejection> {
+    let first = command.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
+    let listed = first.and_then(|name| requirement(tasks, OsStr::from_bytes(name)));
+    if let Some(listed) = listed {
+        spec.res_req = join(&[listed], unit_mb).map_err(|why| {
+            Rejection::new(format!("{}, in the list of remote tasks (lsrtasks)", why.words))
+        })?;
+        spec.options |= opt::RES_REQ;
+    }
+    Ok(())
 }
 
 /// One text of all `-R` values: selects and rusages add up, of the rest the last one counts.

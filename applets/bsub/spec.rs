@@ -6,6 +6,7 @@ use super::opts::BsubOpts;
 use super::rejection::Rejection;
 use super::{resreq, when};
 use jiff::tz::TimeZone;
+use lsf::cli::tasks::Tasks;
 use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
@@ -14,6 +15,7 @@ use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::{ByteStr, signals};
+use std::cell::OnceCell;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
@@ -43,6 +45,8 @@ pub struct SubmissionInputs {
     pub env: ByteStr,
     /// Whether esubs see the submission.
     pub mesub: bool,
+    /// The caller's task lists, once they were read.
+    pub tasks: OnceCell<Tasks>,
 }
 
 /// The submission asked for, without command, script and environment.
@@ -403,6 +407,7 @@ mod tests {
             umask: 0o22,
             env: ByteStr::default(),
             mesub: true,
+            tasks: OnceCell::new(),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Task lists: which commands may run remotely, and what their hosts must be. The site's lsf.task
 //! and lsf.task.CLUSTER, then the user's ~/.lsftask. See lsrtasks(1) and lsf.task(5).
 
-use crate::conf::LsfConf;
+use crate::cli::site::LocalSite;
+use crate::conf::{LsfConf, load};
+use crate::sys::files::RealFiles;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
@@ -58,17 +60,35 @@ impl Tasks {
         }
     }
 
-    /// The task lists that apply to a user with this home.
-    pub fn load(lsf: &LsfConf, cluster: &str, home: Option<&Path>) -> Tasks {
+    /// The task lists that apply to the caller. `cluster`: the name of the cluster, which is asked
+    /// only where some cluster has a list of its own.
+    pub fn load(lsf: &LsfConf, cluster: impl FnOnce() -> String) -> Tasks {
         let mut tasks = Tasks::default();
         let dir = Path::new(lsf.confdir());
-        let site = [dir.join("lsf.task"), dir.join(format!("lsf.task.{cluster}"))];
-        for path in site.into_iter().chain(home.map(user_file)) {
-            tasks.read(&text_of(&path));
+        tasks.read(&text_of(&dir.join("lsf.task")));
+        if has_list_of_a_cluster(dir) {
+            tasks.read(&text_of(&dir.join(format!("{OF_CLUSTER}{}", cluster()))));
         }
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        home.into_iter().for_each(|home| tasks.read(&text_of(&user_file(&home))));
         tasks
     }
 }
+
+/// The name of the cluster of a site, as its files have it.
+pub fn cluster_name(site: &LocalSite) -> String {
+    let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    base.map(|base| base.name).unwrap_or_default()
+}
+
+/// Is there a list that is about one cluster?
+fn has_list_of_a_cluster(dir: &Path) -> bool {
+    let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.file_name());
+    names.into_iter().any(|name| name.as_encoded_bytes().starts_with(OF_CLUSTER.as_bytes()))
+}
+
+/// The beginning of the name of such a list.
+const OF_CLUSTER: &str = "lsf.task.";
 
 /// The requirement of a command in the remote list; `None`: nothing special.
 pub fn requirement(tasks: &Tasks, command: &OsStr) -> Option<String> {

@@ -353,12 +353,14 @@ fn limits_of_a_running_job(rig: &Rig) {
     wait_for("it to run", || rig.stat(id) == "RUN");
     let id = id.to_string();
     let conf = rig.read("conf/lsf.conf");
-    rig.write("conf/lsf.conf", &format!("{conf}\nLSB_MOD_ALL_JOBS=Y\n"));
+    rig.write("conf/lsf.conf", &conf.replace("LSB_MOD_ALL_JOBS=Y", "LSB_MOD_ALL_JOBS=N"));
     rig.ok("badmin", &["reconfig"]);
-    let said = rig.run("bmod", &["-J", "x", &id]);
-    let words = "Only the following parameters can be used to modify a running job: \
-                 -c, -M, -W, -o, -e, -r. Job not modified.\n";
+    let said = rig.run("bmod", &["-M", "1", &id]);
+    let words = "Job parameters cannot be changed now; non-repetitive job is running. \
+                 Job not modified.\n";
     assert_eq!((said.code, said.err.as_str()), (255, words));
+    rig.write("conf/lsf.conf", &conf);
+    rig.ok("badmin", &["reconfig"]);
     // more memory than this does a sleeping shell use
     rig.ok("bmod", &["-M", "1", &id]);
     assert_eq!(rig.end_of(id.parse().unwrap()), "EXIT");

@@ -29,9 +29,9 @@ fn a_pending_job_is_changed_and_set_back() {
 fn bmod_names_what_cannot_be_changed() {
     let id = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&id, "RUN");
-    let said = run("bmod", &["-W", "5", &id]);
-    let words = "Job parameters cannot be changed now; non-repetitive job is running. \
-                 Job not modified.\n";
+    let said = run("bmod", &["-J", "z", &id]);
+    let words = "Only the following parameters can be used to modify a running job: \
+                 -c, -M, -W, -o, -e, -r. Job not modified.\n";
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", words));
     ok("bkill", &[&id]);
     end_of(&id);

@@ -34,6 +34,36 @@ fn answer_of_bsub_follows_the_environment() {
     assert_eq!((said.code, said.out.as_str()), (0, ""));
 }
 
+#[test]
+fn requirement_of_the_list_of_remote_tasks_counts_where_r_gives_none() {
+    let home = scratch("tasks");
+    let list = |req: &str| {
+        let text = format!("Begin RemoteTasks\n+ env/{req}\nEnd RemoteTasks\n");
+        std::fs::write(home.join(".lsftask"), text).unwrap();
+    };
+    let bsub = |args: &[&str]| -> Said {
+        let mut c = cmd("bsub");
+        c.env("HOME", &home).args(["-o", "/dev/null"]).args(args).output().unwrap().into()
+    };
+    let requested = |args: &[&str]| {
+        let id = job_id(&bsub(args).out).unwrap().to_string();
+        let shown = run("bjobs", &["-a", "-l", &id]).out.replace("\n                     ", "");
+        let part = shown.split_once("Requested Resources <").map(|(_, rest)| rest.to_owned());
+        part.and_then(|rest| Some(rest.split_once('>')?.0.to_owned())).unwrap_or_default()
+    };
+    list("select[mem-1]");
+    assert_eq!(requested(&["env"]), "select[mem-1]");
+    assert_eq!(requested(&["/usr/bin/env true"]), "select[mem-1]");
+    assert_eq!(requested(&["-R", "rusage[mem=1]", "env"]), "rusage[mem=1]");
+    assert_eq!(requested(&["true"]), "");
+    list("select[");
+    let said = bsub(&["env"]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+    let words = "missing ] at column 8 of <select[>: Bad resource requirement syntax, in the \
+                 list of remote tasks (lsrtasks). Job not submitted.\n";
+    assert_eq!(said.err, words);
+}
+
 /// Every rejection: arguments, standard error, exit code 255, nothing logged.
 #[test]
 fn bsub_rejects_wrong_options_with_the_words_of_lsf() {

@@ -7,10 +7,9 @@ use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
 use crate::batch::state::started_elements::Slots;
 use crate::batch::step::Checked;
-use crate::batch::usage::dependencies::too_many;
+use crate::batch::usage::named_jobs::{Finder, too_many};
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Interactive;
-use crate::lang::depend::{DepExpr, ResolveError};
 use crate::lang::jobname::{JobName, JobNameError};
 use crate::lang::resreq::ResReqError;
 use crate::model::ByteStr;
@@ -429,24 +428,9 @@ impl Mbatchd {
         if spec.depend.trim().is_empty() {
             return Ok(());
         }
-        let expr = DepExpr::parse(&spec.depend)
-            .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &spec.depend))?;
-        let recorded = true;
         let last = self.site.params().job_dep_last_sub;
-        if !self.state.names_within(&who.user, &expr, recorded, last) {
-            return Err(too_many(&spec.depend));
-        }
-        let finder = crate::batch::usage::dependencies::Finder {
-            state: &self.state,
-            last,
-            user: &who.user,
-            recorded,
-        };
-        let resolved = expr.resolve(&finder, name.array.as_deref()).map_err(|e| match e {
-            ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
-            ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
-            ResolveError::TooMany(about) => too_many(&about),
-        })?;
+        let finder = Finder { state: &self.state, last, user: &who.user, recorded: true };
+        let resolved = finder.bind(&spec.depend, name.array.as_deref())?;
         if let Some(user) = self.state.names().find_user(&who.user)
             && self.state.job_names().too_many(user, &resolved)
         {

@@ -3,11 +3,10 @@
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::ElemState;
+use crate::batch::usage::named_jobs::Finder;
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::depend::{DepExpr, DepValue, ResolveError, Resolved};
-use crate::model::reason::err;
+use crate::lang::depend::{DepValue, Resolved};
 use crate::model::time::US;
-use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, Wait, Waited};
 use crate::proto::machine::ConnId;
 
@@ -16,28 +15,9 @@ impl Mbatchd {
         if let Some(select) = w.watch {
             return self.watch(context, conn, who, *select);
         }
-        let resolved = DepExpr::parse(&w.expr)
-            .map_err(|_| Refusal::about(err::DEPEND_SYNTAX, &w.expr))
-            .and_then(|e| {
-                let recorded = false;
-                let last = self.site.params().job_dep_last_sub;
-                if !self.state.names_within(&who.user, &e, recorded, last) {
-                    return Err(crate::batch::usage::dependencies::too_many(&w.expr));
-                }
-                let finder = crate::batch::usage::dependencies::Finder {
-                    state: &self.state,
-                    last,
-                    user: &who.user,
-                    recorded,
-                };
-                e.resolve(&finder, None).map_err(|e| match e {
-                    ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
-                    ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
-                    ResolveError::TooMany(about) => {
-                        crate::batch::usage::dependencies::too_many(&about)
-                    }
-                })
-            });
+        let last = self.site.params().job_dep_last_sub;
+        let finder = Finder { state: &self.state, last, user: &who.user, recorded: false };
+        let resolved = finder.bind(&w.expr, None);
         let expr = match resolved {
             Ok(e) => e,
             Err(r) => return context.refuse(conn, r),

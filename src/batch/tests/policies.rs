@@ -3,7 +3,7 @@
 
 use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::{JobRef, Verb};
-use crate::model::reason::PendReason;
+use crate::model::reason::{PendReason, err};
 
 /// Status bits of LIM: busy, locked by its administrator, unavailable.
 const BUSY: &str = "status=1";
@@ -514,4 +514,24 @@ fn text_or_boolean_resource_that_changes_on_a_host_is_looked_at_again() {
     assert_eq!((c.started(), c.running_on(ready)), (vec![ready], vec!["h1".to_owned()]));
     c.load("h2", "tier=fast");
     assert_eq!((c.started(), c.running_on(fast)), (vec![fast], vec!["h2".to_owned()]));
+}
+
+#[test]
+fn condition_in_quotes_means_what_is_in_them_where_no_job_bears_that_name() {
+    let (mut c, running) = full(cluster());
+    let quoted = format!("-w '\"ended({})\"'", running.job);
+    let waits = c.submit("ann", &quoted);
+    assert!(c.waits_for(waits, PendReason::Dependency));
+    c.end(running, 1);
+    assert_eq!(c.started(), [waits]);
+
+    // a job of that very name comes first
+    let named = c.submit("ann", &format!("-J 'ended({})'", running.job));
+    let waits_for_named = c.submit("ann", &quoted);
+    assert!(c.waits_for(waits_for_named, PendReason::Dependency));
+    c.end(waits, 0);
+    assert_eq!(c.started(), [named]);
+
+    let refused = c.try_submit("ann", "-w '\"ended(999)\"'").unwrap_err();
+    assert_eq!(refused.code, err::NO_JOB);
 }

@@ -3,15 +3,12 @@
 //! job they name has changed; where elements wait for elements of their own index, only for the
 //! elements that changed.
 
-use crate::batch::state::named::{MAX_WAIT_NAMED, NAMED_LISTED};
 use crate::batch::state::{Job, State};
 use crate::batch::usage::group_watch::{GroupWatch, JobFacts};
-use crate::lang::depend::{DepValue, NamedJob, Resolved, Resolver};
+use crate::lang::depend::{DepValue, Resolved};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::job_state::JobState;
-use crate::model::reason::err;
-use crate::proto::Refusal;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Soft state about conditions.
@@ -252,45 +249,6 @@ impl Deps {
     }
 }
 
-/// Finds the jobs that a submission names, or what bwait waits for.
-pub struct Finder<'a> {
-    pub state: &'a State,
-    /// A name stands for the job submitted last alone (JOB_DEP_LAST_SUB=1).
-    pub last: bool,
-    pub user: &'a str,
-    /// The condition is to be recorded: names that stand for many jobs stay names.
-    pub recorded: bool,
-}
-
-fn named(job: &Job) -> NamedJob<'_> {
-    NamedJob { id: u64::from(job.id), array: job.name.array.as_deref() }
-}
-
-impl Resolver for Finder<'_> {
-    fn by_id(&self, id: u64) -> Option<NamedJob<'_>> {
-        self.state.job(u32::try_from(id).ok()?).map(named)
-    }
-
-    fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>> {
-        let Some(user) = self.state.names().find_user(self.user) else { return Vec::new() };
-        let found = match self.last {
-            true => self.state.last_named(user, name, prefix).into_iter().collect(),
-            // one more says that there are too many
-            false => self.state.named(user, name, prefix, MAX_WAIT_NAMED + 1),
-        };
-        found.into_iter().map(named).collect()
-    }
-
-    fn kept(&self, name: &str, prefix: bool) -> bool {
-        let many = |user| self.state.job_names().more_than(user, name, prefix, NAMED_LISTED);
-        self.recorded && !self.last && self.state.names().find_user(self.user).is_some_and(many)
-    }
-
-    fn most(&self) -> usize {
-        MAX_WAIT_NAMED
-    }
-}
-
 fn look_at_element(facts: &JobFacts, job: &Job, dep: &Resolved, idx: u32, each: &mut Each) {
     each.ready.remove(&idx);
     if each.never.remove(&idx) {
@@ -520,10 +478,4 @@ impl Deps {
         self.sweep(state, id, each, from);
         Some(id)
     }
-}
-
-/// A name in a dependency condition stands for too many jobs.
-pub(crate) fn too_many(about: &str) -> Refusal {
-    let text = format!("Dependency condition <{about}> names too many jobs; give job IDs instead");
-    Refusal::text(err::BAD_ARG, text)
 }

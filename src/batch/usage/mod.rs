@@ -5,5 +5,6 @@
 pub mod dependencies;
 pub mod group_watch;
 pub mod limits_ledger;
+pub mod named_jobs;
 pub mod reserve;
 pub mod windows;

@@ -12,9 +12,28 @@ type Result<T> = std::result::Result<T, DependError>;
 impl DepExpr {
     /// Parses the value of `-w`.
     pub fn parse(text: &str) -> std::result::Result<DepExpr, DependError> {
-        let expr = parse(text)?;
+        let expr = match (parse(text), in_quotes(text)) {
+            // in quotes it is no name either
+            (Err(why), Some(inner)) => parse(inner).map_err(|_| why)?,
+            (expr, _) => expr?,
+        };
         Ok(DepExpr { text: text.trim().to_string(), expr })
     }
+
+    /// The condition in the quotes, where the whole text is one quoted text that could be a
+    /// condition: `"done(12)"`.
+    pub fn in_quotes(&self) -> Option<DepExpr> {
+        let expr = parse(in_quotes(&self.text)?).ok()?;
+        Some(DepExpr { text: self.text.clone(), expr })
+    }
+}
+
+/// The text between quotes around all of it.
+fn in_quotes(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let inner =
+        |quote| text.strip_prefix(quote)?.strip_suffix(quote).filter(|t| !t.contains(quote));
+    inner('"').or_else(|| inner('\''))
 }
 
 /// Parses a whole expression.

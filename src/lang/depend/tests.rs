@@ -314,3 +314,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn condition_in_quotes_of_its_own_is_a_name_or_else_a_condition() {
+    let inner =
+        |text: &str| DepExpr::parse(text).unwrap().in_quotes().map(|e| e.expr().to_string());
+    assert_eq!(inner("\"done(12)\"").as_deref(), Some("done(12)"));
+    assert_eq!(inner("'done(12) && exit(b)'").as_deref(), Some("done(12) && exit(\"b\")"));
+    assert_eq!(inner("done(\"12\")"), None);
+    assert_eq!(inner("\"done(12)\" && \"done(13)\""), None);
+    // no name has this form
+    let counted = DepExpr::parse("\"numdone(12,*)\"").unwrap();
+    assert_eq!(counted.expr().to_string(), "numdone(12,*)");
+    assert_eq!(counted.text(), "\"numdone(12,*)\"");
+    assert!(DepExpr::parse("\"numdone(12,*\"").is_err());
+}

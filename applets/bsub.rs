@@ -46,7 +46,7 @@ use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use opts::BsubOpts;
 use rejection::Rejection;
-use source::Source;
+use source::JobSource;
 use std::os::unix::ffi::OsStrExt;
 use wait::Voice;
 
@@ -123,7 +123,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
 }
 
 /// The options of the command line over those of the script.
-fn options(ctx: &mut Ctx, own: BsubOpts, source: &Source) -> Result<BsubOpts, Stop> {
+fn options(ctx: &mut Ctx, own: BsubOpts, source: &JobSource) -> Result<BsubOpts, Stop> {
     let Some(script) = &source.script else { return Ok(own) };
     let lines = script::directives(script).map_err(|e| Rejection::new(e.to_string()))?;
     let mut embedded = Vec::new();

@@ -138,9 +138,9 @@ fn bring_key(ctx: &mut Ctx, o: &Options, site: &LocalSite, admin: &User) -> Resu
     }
     if o.newkey {
         match install::new_key_file(path, admin)? {
-            install::Key::Made => outln!(ctx, "{path}: a new key"),
-            install::Key::Kept => outln!(ctx, "{path}: there already, and left as it is"),
-            install::Key::ForRoot => return Err(format!("{path}: only root can write it")),
+            install::KeyOutcome::Made => outln!(ctx, "{path}: a new key"),
+            install::KeyOutcome::Kept => outln!(ctx, "{path}: there already, and left as it is"),
+            install::KeyOutcome::ForRoot => return Err(format!("{path}: only root can write it")),
         }
     }
     let Some(from) = &o.key else { return Ok(()) };

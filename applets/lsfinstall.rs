@@ -90,16 +90,16 @@ fn whose(ctx: &mut Ctx, plan: &SitePlan) -> Result<User, String> {
 }
 
 /// Tells what is still to be done on each node.
-fn remaining(ctx: &mut Ctx, plan: &SitePlan, admin: &User, key: &install::Key) {
+fn remaining(ctx: &mut Ctx, plan: &SitePlan, admin: &User, key: &install::KeyOutcome) {
     let (top, file) = (&plan.top, &plan.key_file);
     let setup = format!("{top}/bin/hostsetup --top={top}");
     let hosts: Vec<&str> = plan.hosts.iter().map(|(h, _)| h.as_str()).collect();
     outln!(ctx, "The remaining steps, as root:");
     outln!(ctx, "- {top} must be on every host: share it, or copy it there");
     match key {
-        install::Key::Made => outln!(ctx, "- the key of the cluster was written to {file}"),
-        install::Key::Kept => outln!(ctx, "- the key in {file} was there and is used"),
-        install::Key::ForRoot => {
+        install::KeyOutcome::Made => outln!(ctx, "- the key of the cluster was written to {file}"),
+        install::KeyOutcome::Kept => outln!(ctx, "- the key in {file} was there and is used"),
+        install::KeyOutcome::ForRoot => {
             outln!(ctx, "- make the key of the cluster, on one host:  {setup} --newkey");
         }
     }

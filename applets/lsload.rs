@@ -91,7 +91,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if o.effective && o.normalised {
         return front::usage_error::<Options>(ctx.name, "-E and -N exclude each other").show(ctx);
     }
-    let wanted = Wanted {
+    let wanted = LoadListing {
         effective: o.effective,
         normalised: o.normalised,
         long: o.long,
@@ -120,7 +120,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 
 /// The form of the output.
 #[derive(Default)]
-pub struct Wanted {
+pub struct LoadListing {
     pub effective: bool,
     pub normalised: bool,
     pub long: bool,
@@ -137,7 +137,7 @@ pub struct Wanted {
 }
 
 /// The table of these hosts, or why there is none.
-pub fn listing(o: &Wanted, names: &[String]) -> Result<String, String> {
+pub fn listing(o: &LoadListing, names: &[String]) -> Result<String, String> {
     let mut cluster = lim::Cluster::open()?;
     if o.shared {
         let mut rows = cluster.shared_rows()?;

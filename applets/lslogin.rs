@@ -66,7 +66,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let found = lsrun::chosen(&site, o.hosts.as_deref(), req, None);
     let ssh = site.lsf.yes("LSF_LSLOGIN_SSH");
     if (ssh || !theirs.is_empty())
-        && let Ok(Some(host)) = found.as_ref().map(lsrun::Found::best)
+        && let Ok(Some(host)) = found.as_ref().map(lsrun::TaskHosts::best)
     {
         return other_program(ctx, if ssh { "ssh" } else { "rlogin" }, theirs, host, o.verbose);
     }

@@ -1,7 +1,7 @@
 //! lsmon: the load of hosts, again and again: full screen on a terminal, one table after the other
 //! elsewhere. See lsmon(1).
 
-use super::lsload::{Wanted, listing};
+use super::lsload::{LoadListing, listing};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
@@ -59,13 +59,13 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if o.effective && o.normalised {
         return front::usage_error::<Options>(ctx.name, "-E and -N exclude each other").show(ctx);
     }
-    let wanted = Wanted {
+    let wanted = LoadListing {
         effective: o.effective,
         normalised: o.normalised,
         number: o.number,
         res_req: o.res_req,
         indices: o.indices,
-        ..Wanted::default()
+        ..LoadListing::default()
     };
     let every = Duration::from_secs(o.interval.unwrap_or(INTERVAL).max(1));
     let mut mon = Monitor { wanted, hosts: o.hosts, log: o.log, every };
@@ -81,7 +81,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 struct Monitor {
-    wanted: Wanted,
+    wanted: LoadListing,
     hosts: Vec<String>,
     log: Option<String>,
     every: Duration,

@@ -88,7 +88,7 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// Runs the task at the first of the hosts found, or says why there is none. `here`: on this
     /// host where the other does not answer.
-    pub fn at(self, ctx: &mut Ctx, found: Result<Found, String>, here: bool) -> i32 {
+    pub fn at(self, ctx: &mut Ctx, found: Result<TaskHosts, String>, here: bool) -> i32 {
         let host = match found.map(|f| f.hosts.into_iter().next()) {
             Ok(Some(host)) => host,
             Ok(None) => {
@@ -149,12 +149,12 @@ impl Call<'_> {
 }
 
 /// Hosts for a task, best first, and this one.
-pub struct Found {
+pub struct TaskHosts {
     hosts: Vec<String>,
     local: String,
 }
 
-impl Found {
+impl TaskHosts {
     /// The best.
     pub fn best(&self) -> Option<&str> {
         self.hosts.first().map(String::as_str)
@@ -173,11 +173,11 @@ pub fn chosen(
     hosts: Option<&str>,
     res_req: Option<&str>,
     command: Option<&OsStr>,
-) -> Result<Found, String> {
+) -> Result<TaskHosts, String> {
     let names = hosts.unwrap_or_default().split_whitespace().map(str::to_owned);
     let names: Vec<String> = names.collect();
     if names.len() == 1 {
-        return Ok(Found { hosts: names, local: site.host.clone() });
+        return Ok(TaskHosts { hosts: names, local: site.host.clone() });
     }
     let mut cluster = Cluster::of(site.clone())?;
     let listed = match (res_req, command) {
@@ -188,5 +188,5 @@ pub fn chosen(
         _ => None,
     };
     let hosts = place::eligible(&mut cluster, &names, res_req.or(listed.as_deref()))?;
-    Ok(Found { hosts, local: cluster.local_host().to_owned() })
+    Ok(TaskHosts { hosts, local: cluster.local_host().to_owned() })
 }

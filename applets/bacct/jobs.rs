@@ -15,7 +15,7 @@ use std::fmt::Write;
 
 /// How jobs are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum AccountingForm {
     /// No lines for single jobs.
     Summary,
     /// -b, -w.
@@ -27,7 +27,7 @@ pub enum Form {
 /// How, and what of the wait does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct JobForm {
-    pub form: Form,
+    pub form: AccountingForm,
     /// LSB_ENABLE_HPC_ALLOCATION=Y.
     pub tasks: bool,
     /// Seconds.
@@ -37,8 +37,8 @@ pub struct JobForm {
 /// Appends a job; `first`: nothing was shown before it.
 pub fn show(out: &mut String, f: &Finish, look: &JobForm, first: bool, clock: &Clock) {
     match look.form {
-        Form::Summary => {}
-        Form::Lines { wide } => {
+        AccountingForm::Summary => {}
+        AccountingForm::Lines { wide } => {
             if first {
                 out.push_str(
                     "JOBID     QUEUE      SUBMIT_TIME  CPU_T     WAIT TURNAROUND   FROM  STATUS\n",
@@ -46,7 +46,7 @@ pub fn show(out: &mut String, f: &Finish, look: &JobForm, first: bool, clock: &C
             }
             line(out, f, wide, look, clock);
         }
-        Form::Long { wrap } => long(out, f, wrap, look, clock),
+        AccountingForm::Long { wrap } => long(out, f, wrap, look, clock),
     }
 }
 

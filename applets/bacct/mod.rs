@@ -15,7 +15,7 @@ use super::control;
 use argh::{ArgsInfo, FromArgs};
 use filter::{AccountingFilter, Reserved};
 use jiff::tz::TimeZone;
-use jobs::{Form, JobForm};
+use jobs::{AccountingForm, JobForm};
 use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
@@ -127,7 +127,7 @@ struct Opts {
 struct Call {
     file: Option<PathBuf>,
     filter: AccountingFilter,
-    form: Form,
+    form: AccountingForm,
     /// -N as given, and the CPU factor that it stands for.
     norm: Option<String>,
     factor: Option<f64>,
@@ -205,9 +205,9 @@ fn plan(
         dispatched: interval(&o.dispatched)?,
     };
     let form = match () {
-        () if o.long || o.unformatted => Form::Long { wrap: !o.unformatted },
-        () if o.brief || o.wide => Form::Lines { wide: o.wide },
-        () => Form::Summary,
+        () if o.long || o.unformatted => AccountingForm::Long { wrap: !o.unformatted },
+        () if o.brief || o.wide => AccountingForm::Lines { wide: o.wide },
+        () => AccountingForm::Summary,
     };
     let (file, norm) = (o.file.map(PathBuf::from), o.normalise);
     Ok(Call { file, filter, form, norm, factor: None, eligible: o.eligible, tasks: false })
@@ -243,7 +243,7 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
             let words = |e: io::Error| format!("{name}: {}", os_words(&e));
             let file = File::open(&path).map_err(words)?;
             let total = file.metadata().map_or(0, |m| m.len());
-            let among = !matches!(call.form, Form::Summary) && io::stdout().is_terminal();
+            let among = !matches!(call.form, AccountingForm::Summary) && io::stdout().is_terminal();
             let file = Progress::new(file, total, !among);
             let file = BufReader::with_capacity(files::BUFFER, file);
             read(ctx, &call, clock, file, &name, &mut damage)
@@ -293,7 +293,7 @@ fn read(
             brief.cpu = normal(brief.cpu, brief.host_factor, factor);
         }
         let mut ineligible = 0;
-        if call.eligible || !matches!(call.form, Form::Summary) {
+        if call.eligible || !matches!(call.form, AccountingForm::Summary) {
             let mut fin = read_finish(line)?;
             ineligible = if call.eligible { fin.ineligible_secs.unwrap_or(0) } else { 0 };
             if let (Some(factor), Some(u)) = (call.factor, &mut fin.usage) {

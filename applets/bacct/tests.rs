@@ -40,7 +40,7 @@ fn finish() -> Finish {
     }
 }
 
-fn look(form: Form) -> JobForm {
+fn look(form: AccountingForm) -> JobForm {
     JobForm { form, tasks: false, ineligible: 0 }
 }
 
@@ -167,7 +167,7 @@ fn the_head_tells_the_selection() {
 fn a_job_in_the_long_form() {
     let mut out = String::new();
     let f = Finish { eff_res_req: "order[r15s:pg]".into(), ..finish() };
-    jobs::show(&mut out, &f, &look(Form::Long { wrap: true }), true, &Clock::utc());
+    jobs::show(&mut out, &f, &look(AccountingForm::Long { wrap: true }), true, &Clock::utc());
     let want = "
 Job <101>, User <alice>, Project <p1>, Status <DONE>, Queue <normal>, Command <
                      sleep 1>
@@ -194,7 +194,7 @@ Accounting information about this job:
         ..f
     };
     out.clear();
-    jobs::show(&mut out, &ours, &look(Form::Long { wrap: true }), true, &Clock::utc());
+    jobs::show(&mut out, &ours, &look(AccountingForm::Long { wrap: true }), true, &Clock::utc());
     let want = "
 Fri Nov 20 12:48:20: Completed <done>.
 
@@ -212,7 +212,13 @@ Accounting information about this job:
     assert!(out.ends_with(want), "{out}");
     let killed = Finish { status: JobState::Exit.into(), exit_info: 14, ..finish() };
     out.clear();
-    jobs::show(&mut out, &killed, &look(Form::Long { wrap: false }), false, &Clock::utc());
+    jobs::show(
+        &mut out,
+        &killed,
+        &look(AccountingForm::Long { wrap: false }),
+        false,
+        &Clock::utc(),
+    );
     assert!(out.contains(": Completed <exit>; TERM_OWNER: job killed by owner.\n"), "{out}");
 }
 
@@ -275,7 +281,7 @@ fn waiting_time_of_a_job_is_shown() {
     f.ineligible_secs = Some(1);
     let shown = |f: &Finish| {
         let mut out = String::new();
-        jobs::show(&mut out, f, &look(Form::Long { wrap: true }), true, &Clock::utc());
+        jobs::show(&mut out, f, &look(AccountingForm::Long { wrap: true }), true, &Clock::utc());
         out
     };
     let want = "\n PENDING TIME DETAILS:\n Eligible pending time (seconds):       1\n Ineligible \
@@ -340,7 +346,7 @@ fn bacct_shows_each_job_in_a_line() {
     let show = |wide| {
         let mut out = String::new();
         for (i, f) in [finish(), other.clone()].iter().enumerate() {
-            jobs::show(&mut out, f, &look(Form::Lines { wide }), i == 0, &Clock::utc());
+            jobs::show(&mut out, f, &look(AccountingForm::Lines { wide }), i == 0, &Clock::utc());
         }
         out
     };

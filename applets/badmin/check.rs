@@ -50,28 +50,28 @@ struct CheckOpts {
 
 /// The worst that the files hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
+enum CheckVerdict {
     Clean,
     Warnings,
     Errors,
 }
 
-impl Found {
-    fn of(diags: &[Diag]) -> Found {
+impl CheckVerdict {
+    fn of(diags: &[Diag]) -> CheckVerdict {
         if conf::has_errors(diags) {
-            Found::Errors
+            CheckVerdict::Errors
         } else if conf::has_warnings(diags) {
-            Found::Warnings
+            CheckVerdict::Warnings
         } else {
-            Found::Clean
+            CheckVerdict::Clean
         }
     }
 
     fn words(self) -> &'static str {
         match self {
-            Found::Clean => "No errors found.",
-            Found::Warnings => "There are warning errors.",
-            Found::Errors => "There are fatal errors.",
+            CheckVerdict::Clean => "No errors found.",
+            CheckVerdict::Warnings => "There are warning errors.",
+            CheckVerdict::Errors => "There are fatal errors.",
         }
     }
 }
@@ -86,8 +86,8 @@ fn line(d: &Diag) -> String {
 
 /// Prints what was found. With `verbose` everything goes to stderr, notices included;
 /// without, and without anybody to ask, warnings and errors do.
-fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> Found {
-    let found = Found::of(diags);
+fn report(ctx: &mut Ctx, diags: &[Diag], verbose: bool, quiet: bool) -> CheckVerdict {
+    let found = CheckVerdict::of(diags);
     errln!(ctx, "\nChecking configuration files ...");
     if verbose {
         errln!(ctx, "\n{}", version::line());
@@ -198,16 +198,17 @@ pub fn ckconfig(ctx: &mut Ctx) -> Result<i32, Exit> {
     let opts = front::parse::<CheckOpts>("badmin ckconfig", &ctx.args)?.options;
     let diags = check()?;
     match looked_at(ctx, &diags, opts.verbose) {
-        Found::Errors => Ok(FAIL),
+        CheckVerdict::Errors => Ok(FAIL),
         _ => Ok(0),
     }
 }
 
 /// Reports, and on a terminal offers the details.
-fn looked_at(ctx: &mut Ctx, diags: &[Diag], verbose: bool) -> Found {
+fn looked_at(ctx: &mut Ctx, diags: &[Diag], verbose: bool) -> CheckVerdict {
     let ask_first = !verbose && interactive();
     let found = report(ctx, diags, verbose, ask_first);
-    if ask_first && found > Found::Clean && ask(ctx, "Do you want to see detailed messages?") {
+    if ask_first && found > CheckVerdict::Clean && ask(ctx, "Do you want to see detailed messages?")
+    {
         for d in diags {
             errln!(ctx, "{}", line(d));
         }
@@ -235,8 +236,8 @@ fn act(ctx: &mut Ctx, verb: &str, what: &str, op: fn(String) -> AdminOp) -> Resu
         "reconfig" => "Do you want to reconfigure?",
         _ => "Do you want to restart MBD?",
     };
-    let asks = found == Found::Warnings && !opts.force && interactive();
-    if found == Found::Errors || (asks && !ask(ctx, question)) {
+    let asks = found == CheckVerdict::Warnings && !opts.force && interactive();
+    if found == CheckVerdict::Errors || (asks && !ask(ctx, question)) {
         errln!(ctx, "{what} aborted.");
         return Ok(FAIL);
     }
@@ -303,10 +304,10 @@ mod tests {
     /// The layout that LSF prints.
     #[test]
     fn check_of_a_clean_configuration_finds_no_errors() {
-        let (out, err) = said(|c| assert_eq!(report(c, &[], false, false), Found::Clean));
+        let (out, err) = said(|c| assert_eq!(report(c, &[], false, false), CheckVerdict::Clean));
         assert_eq!(out, "No errors found.\n\n");
         assert_eq!(err, "\nChecking configuration files ...\n\n");
-        let (out, err) = said(|c| assert_eq!(report(c, &[], true, false), Found::Clean));
+        let (out, err) = said(|c| assert_eq!(report(c, &[], true, false), CheckVerdict::Clean));
         assert_eq!(out, "");
         assert!(err.ends_with("---\nNo errors found.\n\n"), "{err}");
     }
@@ -314,11 +315,12 @@ mod tests {
     #[test]
     fn errors_are_printed_where_nobody_can_be_asked() {
         let diags = [diag(Severity::Notice), diag(Severity::Error)];
-        let (out, err) = said(|c| assert_eq!(report(c, &diags, false, false), Found::Errors));
+        let (out, err) =
+            said(|c| assert_eq!(report(c, &diags, false, false), CheckVerdict::Errors));
         assert_eq!(out, "There are fatal errors.\n\n");
         let line = "/c/lsb.queues:3:5: <PRIORTY> is no parameter; did you mean <PRIORITY>?\n";
         assert_eq!(err, format!("\nChecking configuration files ...\n{line}"));
-        let (_, err) = said(|c| assert_eq!(report(c, &diags, true, false), Found::Errors));
+        let (_, err) = said(|c| assert_eq!(report(c, &diags, true, false), CheckVerdict::Errors));
         assert!(err.contains("(notice)\n"), "{err}");
     }
 

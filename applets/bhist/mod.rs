@@ -173,14 +173,14 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         now,
     };
     let dir = match (&call.source, site) {
-        (Source::Logs(_), Ok(site)) => match log_dir(&site) {
+        (RecordSource::Logs(_), Ok(site)) => match log_dir(&site) {
             Ok(dir) => Some(PathBuf::from(dir)),
             Err(words) => {
                 errln!(ctx, "bhist: {}", clean(&words));
                 return FAIL;
             }
         },
-        (Source::Logs(_), Err(e)) => {
+        (RecordSource::Logs(_), Err(e)) => {
             errln!(ctx, "{e}");
             return FAIL;
         }
@@ -204,7 +204,7 @@ pub fn log_dir(site: &LocalSite) -> Result<String, String> {
 
 /// The source of the records.
 #[derive(Debug, PartialEq, Eq)]
-enum Source {
+enum RecordSource {
     Logs(Range),
     File(PathBuf),
     Stdin,
@@ -212,7 +212,7 @@ enum Source {
 
 /// A call: what to read, which jobs, how to show them.
 struct Call {
-    source: Source,
+    source: RecordSource,
     filter: HistoryFilter,
     /// -t: the events of this interval instead of the jobs.
     events: Option<Interval>,
@@ -233,11 +233,11 @@ fn plan(
     let o = parsed.options;
     let ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?;
     let source = match (o.file.as_deref(), o.logs.as_deref()) {
-        (Some("-"), _) => Source::Stdin,
-        (Some(file), _) => Source::File(PathBuf::from(file)),
-        (None, None) => Source::Logs(Range::CURRENT),
+        (Some("-"), _) => RecordSource::Stdin,
+        (Some(file), _) => RecordSource::File(PathBuf::from(file)),
+        (None, None) => RecordSource::Logs(Range::CURRENT),
         (None, Some(text)) => match Range::parse(text) {
-            Some(range) => Source::Logs(range),
+            Some(range) => RecordSource::Logs(range),
             None => return Err(Exit::fail("bhist: Bad argument for option -n.")),
         },
     };
@@ -297,17 +297,17 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
         history.add(r);
     };
     let read = match (&call.source, dir) {
-        (Source::Stdin, _) => {
+        (RecordSource::Stdin, _) => {
             let stdin = std::io::stdin().lock();
             records(stdin, "standard input", &only, &mut damage, &mut add)
                 .map_err(|e| lsf::cli::ctx::os_words(&e))
         }
-        (Source::File(path), _) => each_record(path, &only, &mut damage, &mut add),
-        (Source::Logs(range), Some(dir)) => range
+        (RecordSource::File(path), _) => each_record(path, &only, &mut damage, &mut add),
+        (RecordSource::Logs(range), Some(dir)) => range
             .files(dir)
             .iter()
             .try_for_each(|path| each_record(path, &only, &mut damage, &mut add)),
-        (Source::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
+        (RecordSource::Logs(_), None) => Err("LSB_SHAREDIR not defined".to_string()),
     };
     if let Err(words) = read {
         errln!(ctx, "bhist: {}", clean(&words));

@@ -121,7 +121,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(call) => call,
         Err(exit) => return exit.show(ctx),
     };
-    if let (Form::Shared { strings }, None) = (&call.form, call.nothing) {
+    if let (HostListingForm::Shared { strings }, None) = (&call.form, call.nothing) {
         let strings = *strings;
         return shared(ctx, &call, strings);
     }
@@ -133,7 +133,8 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             return FAIL;
         }
     };
-    if rows.is_empty() && !call.res_req.is_empty() && !matches!(call.form, Form::Json(_)) {
+    if rows.is_empty() && !call.res_req.is_empty() && !matches!(call.form, HostListingForm::Json(_))
+    {
         errln!(ctx, "{}", err_text(err::NO_HOST));
         return FAIL;
     }
@@ -200,7 +201,7 @@ fn shared_table(
     Ok(out)
 }
 
-enum Form {
+enum HostListingForm {
     Table {
         wide: bool,
     },
@@ -225,7 +226,7 @@ enum Form {
 struct Call {
     names: Vec<String>,
     res_req: String,
-    form: Form,
+    form: HostListingForm,
     head: bool,
     /// LSB_UNIT_FOR_JOBS_DISPLAY.
     unit: Option<char>,
@@ -240,17 +241,17 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     let parse = |text: &str| Format::parse(text, &fields::FIELDS).map_err(Exit::fail);
     let text = o.output.as_deref().or(format);
     let form = match (o.json, &o.output) {
-        _ if o.shared || o.shared_all => Form::Shared { strings: o.shared_all },
-        (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
-        (false, Some(text)) => Form::Custom(parse(text)?),
-        _ if o.aff => Form::Topology { long: o.long },
-        _ if o.gpu => Form::Gpus,
-        _ if o.rc => Form::Connector,
-        _ if o.attr && !o.long => Form::Custom(parse(ATTR_FORMAT)?),
-        _ if o.long => Form::Long,
+        _ if o.shared || o.shared_all => HostListingForm::Shared { strings: o.shared_all },
+        (true, _) => HostListingForm::Json(parse(text.unwrap_or(JSON_FORMAT))?),
+        (false, Some(text)) => HostListingForm::Custom(parse(text)?),
+        _ if o.aff => HostListingForm::Topology { long: o.long },
+        _ if o.gpu => HostListingForm::Gpus,
+        _ if o.rc => HostListingForm::Connector,
+        _ if o.attr && !o.long => HostListingForm::Custom(parse(ATTR_FORMAT)?),
+        _ if o.long => HostListingForm::Long,
         _ => match text.filter(|_| !o.wide) {
-            Some(text) => Form::Custom(parse(text)?),
-            None => Form::Table { wide: o.wide },
+            Some(text) => HostListingForm::Custom(parse(text)?),
+            None => HostListingForm::Table { wide: o.wide },
         },
     };
     Ok(Call {
@@ -271,25 +272,25 @@ impl Call {
     fn show(&self, rows: &[HostInfo]) -> String {
         let mut out = String::new();
         match &self.form {
-            Form::Table { wide } => {
+            HostListingForm::Table { wide } => {
                 if self.head {
                     table::head(&mut out, *wide);
                 }
                 rows.iter().for_each(|h| table::row(&mut out, h, *wide));
             }
             // asked of LIM, shown by `shared`
-            Form::Shared { .. } => {}
-            Form::Topology { long } => rows.iter().for_each(|h| {
+            HostListingForm::Shared { .. } => {}
+            HostListingForm::Topology { long } => rows.iter().for_each(|h| {
                 if *long {
                     long::host(&mut out, h);
                 }
                 let unknown = HostLoad { host: h.name.clone(), ..HostLoad::default() };
                 out.push_str(&topology::tree(h.load.as_ref().unwrap_or(&unknown)));
             }),
-            Form::Gpus => table::gpus(&mut out, rows, self.head),
-            Form::Connector => table::connector(&mut out, rows, self.head),
-            Form::Long => rows.iter().for_each(|h| long::host(&mut out, h)),
-            Form::Custom(f) => {
+            HostListingForm::Gpus => table::gpus(&mut out, rows, self.head),
+            HostListingForm::Connector => table::connector(&mut out, rows, self.head),
+            HostListingForm::Long => rows.iter().for_each(|h| long::host(&mut out, h)),
+            HostListingForm::Custom(f) => {
                 if self.head {
                     f.header(&mut out, &fields::FIELDS);
                 }
@@ -297,7 +298,7 @@ impl Call {
                     f.row(&mut out, &fields::FIELDS, |o, c| fields::value(o, c, h, self.unit));
                 }
             }
-            Form::Json(f) => {
+            HostListingForm::Json(f) => {
                 let mut json = Json::new("bhosts", "HOSTS");
                 for h in rows {
                     let value = |o: &mut String, c: &Column| fields::value(o, c, h, self.unit);

@@ -158,7 +158,7 @@ fn bhosts_s_shows_shared_resources() {
     let show = |words: &[&str], rows: &[SharedRow]| {
         let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
         let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
-        let super::Form::Shared { strings } = call.form else { panic!("{words:?}") };
+        let super::HostListingForm::Shared { strings } = call.form else { panic!("{words:?}") };
         let reserved_external = vec![("held".to_owned(), "2.0".to_owned())];
         let vm = HostInfo { reserved_external, ..host("vm2", "ok") };
         super::shared_table(rows, &[vm], &call, strings)

@@ -4,7 +4,7 @@ use super::fields::{self, BjobsFields};
 use super::listing::{Form, Listing, RowFilter};
 use super::reasons::PendSum;
 use super::show::Show;
-use super::stored::Wanted;
+use super::stored::StoredRequest;
 use super::table::{Sum, TableKind};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::clock::Clock;
@@ -336,7 +336,7 @@ impl Opts {
 }
 
 /// The request of -env or -script, with which no other option is allowed.
-pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
+pub fn stored(args: &[OsString]) -> Result<Option<StoredRequest>, Exit> {
     let parsed = front::parse::<Opts>("bjobs", args)?;
     let o = parsed.options;
     if !o.env && !o.script {
@@ -345,7 +345,7 @@ pub fn stored(args: &[OsString]) -> Result<Option<Wanted>, Exit> {
     let mut ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?.ids;
     match (ids.pop(), ids.is_empty() && args.len() == 2) {
         (Some(id), true) if id.elems.iter().all(|(a, b, _)| a == b) && id.elems.len() < 2 => {
-            Ok(Some(Wanted { id, script: o.script }))
+            Ok(Some(StoredRequest { id, script: o.script }))
         }
         _ => {
             let word = if o.env { "-env" } else { "-script" };

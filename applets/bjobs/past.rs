@@ -27,7 +27,7 @@ use std::sync::Arc;
 const MOST_READ: u64 = 2 << 30;
 
 /// Records by job, oldest first.
-type Found = BTreeMap<u32, Vec<Record>>;
+type RecordsByJob = BTreeMap<u32, Vec<Record>>;
 
 /// Prints the jobs that the master did not know and the logs do; the notices about them, for
 /// stderr.
@@ -66,11 +66,11 @@ pub fn fill(out: &mut dyn Write, site: &LocalSite, listing: &mut Listing, now: i
 
 /// The records of the jobs in the logs of `dir`. A log that contains a job's submission contains
 /// all of the job: the records of unfinished jobs are carried into the next log.
-pub fn search(dir: &Path, gone: &[IdSel]) -> Found {
+pub fn search(dir: &Path, gone: &[IdSel]) -> RecordsByJob {
     let mut wanted: Vec<u32> = gone.iter().map(|s| s.job).collect();
     wanted.sort_unstable();
     wanted.dedup();
-    let (mut found, mut room) = (Found::new(), MOST_READ);
+    let (mut found, mut room) = (RecordsByJob::new(), MOST_READ);
     let logs = Range::parse("0").map_or(Vec::new(), |all| all.files(dir));
     for path in logs.iter().rev() {
         let Some(file) = open(path, &mut room) else { continue };
@@ -104,8 +104,8 @@ fn open(path: &Path, room: &mut u64) -> Option<BufReader<File>> {
 }
 
 /// Malformed lines are ignored here; bhist reports them.
-fn in_log(file: BufReader<File>, wanted: &[u32]) -> Found {
-    let mut found = Found::new();
+fn in_log(file: BufReader<File>, wanted: &[u32]) -> RecordsByJob {
+    let mut found = RecordsByJob::new();
     let only = Only::of(wanted.iter().copied());
     let _ = files::records(file, "", &only, &mut Damage::default(), |rec| match &rec.event {
         Event::JobNew(new) if wanted.contains(&new.job) => {
@@ -119,8 +119,8 @@ fn in_log(file: BufReader<File>, wanted: &[u32]) -> Found {
     found
 }
 
-fn in_accounts(file: BufReader<File>, wanted: &[u32]) -> Found {
-    let mut found = Found::new();
+fn in_accounts(file: BufReader<File>, wanted: &[u32]) -> RecordsByJob {
+    let mut found = RecordsByJob::new();
     let only = Only::of(wanted.iter().copied());
     let _ = files::lines(file, "", &mut Damage::default(), &mut |line| {
         let this = only.may_be(line) && read_brief(line, &|b| wanted.contains(&b.job))?.is_some();

@@ -17,14 +17,14 @@ use lsf::proto::sbd::SbdMsg;
 use std::io::IsTerminal;
 
 /// The request: a job, and its environment or script.
-pub struct Wanted {
+pub struct StoredRequest {
     pub id: IdSel,
     /// The script instead of the environment.
     pub script: bool,
 }
 
 /// Asks for it and prints it.
-pub fn show(ctx: &mut Ctx, site: &LocalSite, wanted: Wanted) -> i32 {
+pub fn show(ctx: &mut Ctx, site: &LocalSite, wanted: StoredRequest) -> i32 {
     let job = operand(&wanted.id);
     let ask = Msg::Client(ClientMsg::Stored { id: wanted.id, script: wanted.script });
     let words = match client::ask_at(site, &ask, ctx.err) {

@@ -80,7 +80,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     0
 }
 
-enum Form {
+enum QueueListingForm {
     Table { wide: bool },
     Long,
     Custom(Format),
@@ -92,7 +92,7 @@ struct Call {
     names: Vec<String>,
     user: String,
     host: String,
-    form: Form,
+    form: QueueListingForm,
     head: bool,
 }
 
@@ -104,12 +104,12 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     let plain = !(o.long || o.shares || o.wide);
     let text = o.output.as_deref().or(format);
     let form = match (o.json, &o.output) {
-        (true, _) => Form::Json(parse(text.unwrap_or(JSON_FORMAT))?),
-        (false, Some(text)) => Form::Custom(parse(text)?),
-        _ if o.long || o.shares => Form::Long,
+        (true, _) => QueueListingForm::Json(parse(text.unwrap_or(JSON_FORMAT))?),
+        (false, Some(text)) => QueueListingForm::Custom(parse(text)?),
+        _ if o.long || o.shares => QueueListingForm::Long,
         _ => match text.filter(|_| plain) {
-            Some(text) => Form::Custom(parse(text)?),
-            None => Form::Table { wide: o.wide },
+            Some(text) => QueueListingForm::Custom(parse(text)?),
+            None => QueueListingForm::Table { wide: o.wide },
         },
     };
     Ok(Call {
@@ -133,20 +133,20 @@ impl Call {
     fn show(&self, rows: &[QueueInfo], unit: SizeUnit) -> String {
         let mut out = String::new();
         match &self.form {
-            Form::Table { wide } => {
+            QueueListingForm::Table { wide } => {
                 if self.head {
                     table::head(&mut out, *wide);
                 }
                 rows.iter().for_each(|q| table::row(&mut out, q, *wide));
             }
-            Form::Long => rows.iter().enumerate().for_each(|(i, q)| {
+            QueueListingForm::Long => rows.iter().enumerate().for_each(|(i, q)| {
                 if i > 0 {
                     out.push_str(long::RULE);
                     out.push('\n');
                 }
                 long::queue(&mut out, q, unit);
             }),
-            Form::Custom(f) => {
+            QueueListingForm::Custom(f) => {
                 if self.head {
                     f.header(&mut out, &fields::FIELDS);
                 }
@@ -154,7 +154,7 @@ impl Call {
                     f.row(&mut out, &fields::FIELDS, |o, c| fields::FIELDS.value(o, c.field, q));
                 }
             }
-            Form::Json(f) => {
+            QueueListingForm::Json(f) => {
                 let mut json = Json::new("bqueues", "QUEUES");
                 for q in rows {
                     let value = |o: &mut String, c: &Column| {

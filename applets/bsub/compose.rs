@@ -4,7 +4,7 @@ use super::caller::{own_environment, request_id};
 use super::env::{self, EnvAsk};
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
-use super::source::Source;
+use super::source::JobSource;
 use super::spec::{self, SubmissionInputs};
 use super::stop::Stop;
 use super::{esub, hostfile, resreq, spool};
@@ -23,7 +23,7 @@ pub fn compose(
     site: &LocalSite,
     opts: &BsubOpts,
     facts: &SubmissionInputs,
-    source: Source,
+    source: JobSource,
 ) -> Result<Submit, Stop> {
     let mut spec = spec::build(opts, facts)?;
     if opts.res_req.is_empty() && opts.host_file.is_none() && source.script.is_none() {

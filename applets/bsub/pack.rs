@@ -13,7 +13,7 @@ use super::caller::{facts, request_id};
 use super::compose::compose;
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
-use super::source::Source;
+use super::source::JobSource;
 use super::spec::SubmissionInputs;
 use super::stop::Stop;
 use super::{command, script};
@@ -162,7 +162,7 @@ impl Pack<'_> {
         }
         use std::os::unix::ffi::OsStrExt;
         let operands: Vec<&[u8]> = operands.iter().map(|w| w.as_bytes()).collect();
-        let source = Source { command: command::text(&operands), script: None };
+        let source = JobSource { command: command::text(&operands), script: None };
         compose(ctx, self.site, &opts, &self.facts, source).map_err(|stop| match stop {
             Stop::Rejected(why) => why.words,
             Stop::Exit(exit) => exit.err,

@@ -14,7 +14,7 @@ const HEAD: usize = 8192;
 
 /// The command or script to run.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct JobSource {
     /// The command text.
     pub command: Vec<u8>,
     /// The script that is spooled and runs in place of the command.
@@ -23,16 +23,20 @@ pub struct Source {
 
 /// Finds out what the job runs. `parse_script`: LSB_BSUB_PARSE_SCRIPT, a first word that names a
 /// script file is read here and now.
-pub fn read(ctx: &mut Ctx, operands: &[OsString], parse_script: bool) -> Result<Source, Rejection> {
+pub fn read(
+    ctx: &mut Ctx,
+    operands: &[OsString],
+    parse_script: bool,
+) -> Result<JobSource, Rejection> {
     let Some(first) = operands.first() else {
         let script = standard_input(ctx)?;
         if script::is_blank(&script) {
             return Err(Rejection::new("No command is specified"));
         }
-        return Ok(Source { command: script::shown(&script), script: Some(script) });
+        return Ok(JobSource { command: script::shown(&script), script: Some(script) });
     };
     let words: Vec<&[u8]> = operands.iter().map(|o| o.as_bytes()).collect();
-    let mut source = Source { command: command::text(&words), script: None };
+    let mut source = JobSource { command: command::text(&words), script: None };
     if script::is_blank(&source.command) {
         return Err(Rejection::new("No command is specified"));
     }

@@ -16,13 +16,13 @@ pub const KEY_BYTES: std::ops::RangeInclusive<usize> = 32..=64;
 /// Longest key id, characters.
 pub const MAX_KEY_ID: usize = 32;
 
-struct Key {
+struct ClusterKey {
     id: String,
     bytes: Vec<u8>,
     mac: MacKey,
 }
 
-impl Drop for Key {
+impl Drop for ClusterKey {
     fn drop(&mut self) {
         self.bytes.fill(0);
         std::hint::black_box(&self.bytes);
@@ -31,7 +31,7 @@ impl Drop for Key {
 
 /// The keys of a cluster.
 pub struct KeyRing {
-    keys: Vec<Key>,
+    keys: Vec<ClusterKey>,
     /// The origin of the keys, for messages: ` (cluster key file F of host H)`.
     place: String,
 }
@@ -124,7 +124,7 @@ impl KeyRing {
     }
 }
 
-fn parse_line(line: &str) -> Result<Key, &'static str> {
+fn parse_line(line: &str) -> Result<ClusterKey, &'static str> {
     let (id, hex) = line.split_once(char::is_whitespace).ok_or("not `ID HEXKEY`")?;
     let fine = |c: u8| c.is_ascii_alphanumeric() || b"._-".contains(&c);
     if id.is_empty() || id.len() > MAX_KEY_ID || !id.bytes().all(fine) {
@@ -137,7 +137,7 @@ fn parse_line(line: &str) -> Result<Key, &'static str> {
     if bytes.iter().all(|&b| b == bytes[0]) {
         return Err("the key is not random");
     }
-    Ok(Key { id: id.to_string(), mac: MacKey::new(&bytes), bytes })
+    Ok(ClusterKey { id: id.to_string(), mac: MacKey::new(&bytes), bytes })
 }
 
 /// Bytes of hexadecimal digits.

@@ -116,7 +116,7 @@ fn copy_binary(to: &Path) -> Result<(), String> {
 
 /// The result for the key on this host.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyOutcome {
     /// The key existed.
     Kept,
     /// The key was created.
@@ -126,15 +126,15 @@ pub enum Key {
 }
 
 /// Sees that there is a key file; a new one is the administrator's alone.
-pub fn new_key_file(path: &str, admin: &User) -> Result<Key, String> {
+pub fn new_key_file(path: &str, admin: &User) -> Result<KeyOutcome, String> {
     let file = PathBuf::from(path);
     if fs::symlink_metadata(&file).is_ok() {
-        return Ok(Key::Kept);
+        return Ok(KeyOutcome::Kept);
     }
     let text = new_key().map_err(|e| at(&file, &e))?;
     match put_key(&file, &text, admin) {
-        Ok(()) => Ok(Key::Made),
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(Key::ForRoot),
+        Ok(()) => Ok(KeyOutcome::Made),
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(KeyOutcome::ForRoot),
         Err(e) => Err(at(&file, &e)),
     }
 }

@@ -260,7 +260,7 @@ impl<'de> Visitor<'de> for OneCell {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut a: A) -> Result<Cell<'de>, A::Error> {
         let mut map: Vec<(Cow<'de, str>, Cell<'de>)> = Vec::new();
-        while let Some((k, v)) = a.next_entry::<Key<'de>, Cell<'de>>()? {
+        while let Some((k, v)) = a.next_entry::<ObjectKey<'de>, Cell<'de>>()? {
             map.push((k.0, v));
         }
         match map.as_slice() {
@@ -274,7 +274,7 @@ impl<'de> Visitor<'de> for OneCell {
 
 /// A key of an object: serde's own `Cow` would copy it.
 #[derive(Serialize, Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+struct ObjectKey<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

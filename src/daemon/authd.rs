@@ -96,7 +96,7 @@ fn eauth_key() -> Result<Option<MacKey>, String> {
 /// A user and the name found for it.
 type UserName = (u32, Option<String>);
 
-struct Client {
+struct Requester {
     sock: UnixStream,
     dec: Decoder,
     uid: u32,
@@ -116,7 +116,7 @@ pub struct Authd {
     only_uid: Option<u32>,
     poll: Poll,
     listener: UnixListener,
-    clients: HashMap<usize, Client>,
+    clients: HashMap<usize, Requester>,
     next: usize,
     users: UserDatabase,
     names: HashMap<u32, (Option<String>, Instant)>,
@@ -241,7 +241,7 @@ impl Authd {
         let id = self.next;
         self.next = (self.next + 1) % (usize::MAX / 2);
         let (dec, last) = (Decoder::new(MAX_FRAME_EARLY), Instant::now());
-        let mut client = Client { sock, dec, uid, gid, last, waits: None };
+        let mut client = Requester { sock, dec, uid, gid, last, waits: None };
         self.poll.registry().register(&mut client.sock, Token(id), Interest::READABLE)?;
         self.clients.insert(id, client);
         // The question is usually there already.
@@ -249,7 +249,7 @@ impl Authd {
         Ok(())
     }
 
-    fn drop_oldest(&mut self, mut which: impl FnMut(&Client) -> bool) {
+    fn drop_oldest(&mut self, mut which: impl FnMut(&Requester) -> bool) {
         let oldest = self.clients.iter().filter(|(_, c)| which(c)).min_by_key(|(_, c)| c.last);
         if let Some(id) = oldest.map(|(id, _)| *id) {
             self.clients.remove(&id);
@@ -378,7 +378,7 @@ impl Authd {
                 self.names.clear();
             }
             self.names.insert(uid, (name, Instant::now() + keep));
-            let waiting = |(id, c): (&usize, &mut Client)| {
+            let waiting = |(id, c): (&usize, &mut Requester)| {
                 (c.uid == uid).then(|| c.waits.take().map(|ask| (*id, ask))).flatten()
             };
             let asks: Vec<(usize, Ask)> = self.clients.iter_mut().filter_map(waiting).collect();
@@ -391,7 +391,7 @@ impl Authd {
     }
 }
 
-impl Client {
+impl Requester {
     /// Answers; false where the caller does not take it.
     fn say(&mut self, answer: &Grant) -> bool {
         let mut out = Vec::with_capacity(512);

@@ -158,7 +158,7 @@ impl ShellControl {
 
 /// Messages of threads to the loop.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum LoopMessage {
     Input(Box<Input>),
     Durable(u64),
     Failed(u64, String),
@@ -170,12 +170,12 @@ pub(super) enum Told {
 /// A thread's way into the loop.
 #[derive(Clone)]
 pub struct Remote {
-    pub(super) tx: std::sync::mpsc::Sender<Told>,
+    pub(super) tx: std::sync::mpsc::Sender<LoopMessage>,
     pub(super) waker: Arc<mio::Waker>,
 }
 
 impl Remote {
-    pub(super) fn tell(&self, told: Told) {
+    pub(super) fn tell(&self, told: LoopMessage) {
         if self.tx.send(told).is_ok()
             && let Err(e) = self.waker.wake()
         {
@@ -184,18 +184,18 @@ impl Remote {
     }
     /// An input for the machine.
     pub fn input(&self, input: Input) {
-        self.tell(Told::Input(Box::new(input)));
+        self.tell(LoopMessage::Input(Box::new(input)));
     }
     /// Every ticket up to this one is durable.
     pub fn durable(&self, ticket: u64) {
-        self.tell(Told::Durable(ticket));
+        self.tell(LoopMessage::Durable(ticket));
     }
     /// This ticket cannot be made durable.
     pub fn failed(&self, ticket: u64, why: impl Into<String>) {
-        self.tell(Told::Failed(ticket, why.into()));
+        self.tell(LoopMessage::Failed(ticket, why.into()));
     }
     /// Calls `DaemonDriver::woken`.
     pub fn wake(&self) {
-        self.tell(Told::Wake);
+        self.tell(LoopMessage::Wake);
     }
 }

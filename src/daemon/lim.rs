@@ -23,13 +23,13 @@ struct LimDriver {
     elims: Elims,
     copies: copies::Copies,
     /// The metadata of the copies when they were read.
-    seen: Vec<Option<Looks>>,
+    seen: Vec<Option<FileState>>,
     /// The administrator's own directory of this host.
     rundir: PathBuf,
 }
 
 /// Device, inode, length and last change of a file; the last in nanoseconds.
-type Looks = (u64, u64, u64, i64, i64);
+type FileState = (u64, u64, u64, i64, i64);
 
 impl LimDriver {
     /// The copies of the configuration, read again where one does not look as it did.

@@ -142,7 +142,7 @@ fn next_line<R: Read>(from: &mut BufReader<R>) -> Option<String> {
 // ---- melim ----
 
 /// The messages of its threads.
-enum Told {
+enum ElimMessage {
     Output(usize, Vec<u8>),
     Said(usize, String),
     Ended(usize, Option<i32>),
@@ -157,7 +157,7 @@ struct MelimRuntime {
     abort: i32,
     /// Pids of those that run.
     pids: Vec<Option<Pid>>,
-    tx: Sender<Told>,
+    tx: Sender<ElimMessage>,
 }
 
 /// The signals that end it, elims and all.
@@ -199,7 +199,7 @@ pub fn run() -> Result<i32, BootError> {
     let stop = tx.clone();
     std::thread::spawn(move || {
         wait_for_the_end(&signals);
-        let _ = stop.send(Told::Stop);
+        let _ = stop.send(ElimMessage::Stop);
     });
     let args = p.elim_args.split_whitespace().map(str::to_owned).collect();
     let pids = vec![None; files.len()];
@@ -235,7 +235,7 @@ fn elims(dir: &Path) -> Vec<PathBuf> {
 }
 
 impl MelimRuntime {
-    fn serve(&mut self, rx: &Receiver<Told>) {
+    fn serve(&mut self, rx: &Receiver<ElimMessage>) {
         let began = Instant::now();
         let now = || began.elapsed().as_micros() as u64 + 1;
         let mut effects = Vec::new();
@@ -249,16 +249,16 @@ impl MelimRuntime {
             let left = self.machine.deadline().map(|at| at.saturating_sub(now()));
             let wait = left.map_or(Duration::from_secs(3600), Duration::from_micros);
             let input = match rx.recv_timeout(wait) {
-                Ok(Told::Stop) | Err(RecvTimeoutError::Disconnected) => return self.end(rx),
-                Ok(Told::Said(i, text)) => {
+                Ok(ElimMessage::Stop) | Err(RecvTimeoutError::Disconnected) => return self.end(rx),
+                Ok(ElimMessage::Said(i, text)) => {
                     log::info!("{} says: {text}", self.files[i].display());
                     continue;
                 }
-                Ok(Told::Output(i, ref bytes)) => {
+                Ok(ElimMessage::Output(i, ref bytes)) => {
                     self.machine.step(now(), MelimInput::Output(i, bytes), &mut effects);
                     continue;
                 }
-                Ok(Told::Ended(i, code)) => {
+                Ok(ElimMessage::Ended(i, code)) => {
                     self.signal(i, Signal::KILL);
                     self.pids[i] = None;
                     MelimInput::Ended(i, code)
@@ -295,7 +295,7 @@ impl MelimRuntime {
             }
             Err(e) => {
                 log::error!("{}: {}", self.files[i].display(), words(&e));
-                let _ = self.tx.send(Told::Ended(i, None));
+                let _ = self.tx.send(ElimMessage::Ended(i, None));
             }
         }
     }
@@ -308,13 +308,13 @@ impl MelimRuntime {
         }
     }
 
-    fn end(&mut self, rx: &Receiver<Told>) {
+    fn end(&mut self, rx: &Receiver<ElimMessage>) {
         let until = Instant::now() + END_WAIT;
         let all = 0..self.pids.len();
         all.clone().for_each(|i| self.signal(i, Signal::TERM));
         while self.pids.iter().any(Option::is_some) {
             match rx.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Told::Ended(i, _)) => {
+                Ok(ElimMessage::Ended(i, _)) => {
                     self.signal(i, Signal::KILL);
                     self.pids[i] = None;
                 }
@@ -327,13 +327,13 @@ impl MelimRuntime {
 }
 
 /// Listens to an elim and waits for its end.
-fn watch(mut child: child::Child, i: usize, tx: &Sender<Told>) {
+fn watch(mut child: child::Child, i: usize, tx: &Sender<ElimMessage>) {
     if let Some(mut from) = child.from.take() {
         let tx = tx.clone();
         std::thread::spawn(move || {
             let mut chunk = [0u8; 4096];
             while let Ok(n @ 1..) = from.read(&mut chunk) {
-                if tx.send(Told::Output(i, chunk[..n].to_vec())).is_err() {
+                if tx.send(ElimMessage::Output(i, chunk[..n].to_vec())).is_err() {
                     return;
                 }
             }
@@ -347,7 +347,7 @@ fn watch(mut child: child::Child, i: usize, tx: &Sender<Told>) {
             while let Ok(1..) = from.by_ref().take(SAID_MAX).read_until(b'\n', &mut line) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 line.clear();
-                if tx.send(Told::Said(i, text)).is_err() {
+                if tx.send(ElimMessage::Said(i, text)).is_err() {
                     return;
                 }
             }
@@ -357,6 +357,6 @@ fn watch(mut child: child::Child, i: usize, tx: &Sender<Told>) {
     std::thread::spawn(move || {
         let code = child.wait().ok().and_then(|s| s.code());
         std::thread::sleep(LAST_WORDS);
-        let _ = tx.send(Told::Ended(i, code));
+        let _ = tx.send(ElimMessage::Ended(i, code));
     });
 }

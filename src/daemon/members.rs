@@ -16,7 +16,7 @@ use std::sync::Arc;
 const LOOK: u64 = 2_000_000;
 
 /// Inode, length and last change of the file.
-type Looks = (u64, u64, i64, i64);
+type FileState = (u64, u64, i64, i64);
 
 /// The state of the file that a daemon knows.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Follower {
     host: String,
     table: HostTable,
     members: Vec<Member>,
-    seen: Option<Looks>,
+    seen: Option<FileState>,
     /// The next look, microseconds.
     pub at: u64,
 }

@@ -55,8 +55,11 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let acct = PathBuf::from(dir).join(format!("lsf.acct.{}", boot.host));
     let machine = Res::new(conf, crate::sys::random().map_err(fail)?);
     let (tasks, waiting) = Default::default();
-    let known =
-        Known { envdir: boot.site.envdir.clone(), host: boot.host.clone(), new: Arc::default() };
+    let known = HostRefresh {
+        envdir: boot.site.envdir.clone(),
+        host: boot.host.clone(),
+        new: Arc::default(),
+    };
     let chunk = vec![0; DATA_MAX];
     let host = Ends { listener, tasks, waiting, acct, acct_fails: false, known, chunk };
     shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
@@ -137,18 +140,18 @@ struct Ends {
     acct: PathBuf,
     /// The failure to write it was logged.
     acct_fails: bool,
-    known: Known,
+    known: HostRefresh,
     chunk: Vec<u8>,
 }
 
 /// The cluster's hosts as the files have them, found out by a thread.
-struct Known {
+struct HostRefresh {
     envdir: String,
     host: String,
     new: Arc<Mutex<Option<HostTable>>>,
 }
 
-impl Known {
+impl HostRefresh {
     fn look(&self, shell: &ShellControl) {
         let (envdir, host, new) = (self.envdir.clone(), self.host.clone(), self.new.clone());
         let remote = shell.remote();

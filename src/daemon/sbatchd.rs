@@ -15,7 +15,7 @@ use crate::sys::task_processes::TaskTracker;
 /// Runs this host's sbatchd until it is told to end; jobs go on without it.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let machine = Sbatchd::new(conf(&boot));
-    shell::run(boot.shell(Daemon::Sbatchd), machine, Looks::new())
+    shell::run(boot.shell(Daemon::Sbatchd), machine, ProcessSampler::new())
         .map_err(|e| BootError(e.to_string()))
 }
 
@@ -46,20 +46,20 @@ fn conf(boot: &Boot) -> SbatchdConf {
     }
 }
 
-/// Looks at the processes of jobs.
-struct Looks {
+/// Reads the usage of the processes of jobs.
+struct ProcessSampler {
     tracker: TaskTracker,
 }
 
-impl Looks {
+impl ProcessSampler {
     fn new() -> Self {
         // its parent is the launcher, to which orphans of jobs come
         let parent = see(std::process::id()).map_or(0, |me| me.parent);
-        Looks { tracker: TaskTracker::new(parent) }
+        ProcessSampler { tracker: TaskTracker::new(parent) }
     }
 }
 
-impl DaemonDriver for Looks {
+impl DaemonDriver for ProcessSampler {
     type M = Sbatchd;
 
     fn effect(&mut self, _: &mut Sbatchd, effect: Effect, shell: &mut ShellControl) {

@@ -41,7 +41,7 @@
 //!   threads must be started after [`run`] has begun (in `DaemonDriver::start`), so that they
 //!   inherit the blocked mask; children do not where `sys::child` starts them.
 
-use super::driver::{DaemonDriver, OWN_TOKEN, Remote, ShellControl, Told};
+use super::driver::{DaemonDriver, LoopMessage, OWN_TOKEN, Remote, ShellControl};
 use super::heartbeat::Heartbeat;
 use super::held_work::HeldWork;
 use super::logging::LogHandle;
@@ -156,7 +156,7 @@ struct Shell<D: DaemonDriver> {
     signals: SignalFd,
     key_file: Option<(String, String)>,
     log: Option<LogHandle>,
-    told: Receiver<Told>,
+    told: Receiver<LoopMessage>,
     members: Option<Follower>,
     heartbeat: Option<Heartbeat>,
     shell: ShellControl,
@@ -196,7 +196,7 @@ impl<D: DaemonDriver> Shell<D> {
         let (tx, told) = std::sync::mpsc::channel();
         let remote = Remote { tx, waker };
         let ear = remote.clone();
-        let tell = Arc::new(move |conn, found| ear.tell(Told::Checked(conn, found)));
+        let tell = Arc::new(move |conn, found| ear.tell(LoopMessage::Checked(conn, found)));
         let checker = Checker::new(ident.ways.clone(), cfg.daemon.name(), tell);
         let ports = cfg.ports;
         let port_of = Box::new(move |daemon| ports.port(daemon));
@@ -380,15 +380,15 @@ impl<D: DaemonDriver> Shell<D> {
             let Ok(told) = self.told.try_recv() else { break };
             let Shell { driver, machine, shell, pool, held_work, .. } = self;
             match told {
-                Told::Input(input) => shell.inputs.push_back(*input),
-                Told::Wake => driver.woken(machine, shell),
-                Told::Checked(conn, found) => pool.checked(conn, found),
-                Told::Durable(ticket) => {
+                LoopMessage::Input(input) => shell.inputs.push_back(*input),
+                LoopMessage::Wake => driver.woken(machine, shell),
+                LoopMessage::Checked(conn, found) => pool.checked(conn, found),
+                LoopMessage::Durable(ticket) => {
                     held_work.synced();
                     pool.release(shell.tickets.release(ticket));
                     driver.durable(machine, ticket, shell);
                 }
-                Told::Failed(ticket, why) => {
+                LoopMessage::Failed(ticket, why) => {
                     held_work.synced();
                     pool.void();
                     shell.tickets.void();
@@ -461,11 +461,11 @@ impl<D: DaemonDriver> Shell<D> {
             }
             let left = until.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
-                Ok(Told::Durable(ticket)) => {
+                Ok(LoopMessage::Durable(ticket)) => {
                     self.pool.release(self.shell.tickets.release(ticket));
                     self.driver.durable(&mut self.machine, ticket, &mut self.shell);
                 }
-                Ok(Told::Failed(..)) => {
+                Ok(LoopMessage::Failed(..)) => {
                     self.pool.void();
                     self.shell.tickets.void();
                     return;
@@ -487,8 +487,8 @@ impl<D: DaemonDriver> Shell<D> {
         self.driver.stopping(&mut self.machine, code);
         while let Ok(told) = self.told.try_recv() {
             match told {
-                Told::Durable(ticket) => self.pool.release(ticket),
-                Told::Failed(..) => self.pool.void(),
+                LoopMessage::Durable(ticket) => self.pool.release(ticket),
+                LoopMessage::Failed(..) => self.pool.void(),
                 _ => {}
             }
         }

@@ -8,7 +8,7 @@ use crate::batch::Mbatchd;
 use crate::batch::state::State;
 use crate::log::commit_queue::CommitQueue;
 use crate::log::record_walk::HEAD;
-use crate::log::recover::found::Found;
+use crate::log::recover::found::RecoveryResult;
 use crate::log::recover::{self, Params};
 use crate::log::simdisk::Faults;
 use crate::log::store::Store;
@@ -31,7 +31,7 @@ const TURN: (u64, u64) = (100, 3000);
 
 impl World {
     /// The process is at its start: the log is read and mended.
-    fn find_log(&mut self) -> Result<Found, String> {
+    fn find_log(&mut self) -> Result<RecoveryResult, String> {
         let at = &self.hosts[self.log.host];
         let (host, boot) = (at.name.clone(), at.os.boot_id());
         self.log.starts += 1;

@@ -67,7 +67,7 @@ pub fn pause(base: &BaseConf) -> u64 {
 
 /// The documented limits, microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Rules {
+struct ElectionLimits {
     interval: u64,
     /// Between two announcements.
     pause: u64,
@@ -97,7 +97,7 @@ pub struct Election {
     refused: Option<u64>,
     link: MasterLink,
     next_conn: ConnId,
-    rules: Rules,
+    rules: ElectionLimits,
 }
 
 impl Election {
@@ -120,7 +120,7 @@ impl Election {
         }
         let p = &base.cluster.params;
         let interval = p.exinterval.max(1) * US;
-        let rules = Rules {
+        let rules = ElectionLimits {
             interval,
             pause: pause(base),
             silence: p.host_inactivity_limit * interval,
@@ -168,7 +168,7 @@ impl Election {
 
     /// The master's name for callers; empty after a silence that is too long.
     pub fn told(&self, now: u64) -> Option<&str> {
-        let Rules { silence, retry, .. } = self.rules;
+        let ElectionLimits { silence, retry, .. } = self.rules;
         let lost = !self.is_master() && now.saturating_sub(self.heard) > silence + retry;
         self.master().filter(|_| !lost)
     }
@@ -243,7 +243,7 @@ impl Election {
     /// When a host that stands back is a candidate again: after its time, and as soon as there
     /// is no master.
     fn back_at(&self) -> Option<u64> {
-        let Rules { silence, retry, .. } = self.rules;
+        let ElectionLimits { silence, retry, .. } = self.rules;
         self.away.map(|at| at.min(self.heard + silence + retry.max(IN_ORDER)))
     }
 
@@ -265,7 +265,7 @@ impl Election {
 
     /// The instant at which a last question decides if no announcement comes.
     fn due(&self) -> Option<u64> {
-        let Rules { silence, step, retry, .. } = self.rules;
+        let ElectionLimits { silence, step, retry, .. } = self.rules;
         let wait = |k: u64| (k * step).max(retry).max(k.saturating_sub(1) * IN_ORDER);
         self.rank.map(|k| self.heard + silence + wait(k as u64))
     }

@@ -11,7 +11,7 @@
 //! claims; facts come from this LIM's own configuration, only what was measured from the sender.
 //! See lim(8).
 
-use super::state::{Known, Lim, Sub, say};
+use super::state::{KnownHost, Lim, Sub, say};
 use super::{election, facts, orders};
 use crate::conf::BaseConf;
 use crate::model::Now;
@@ -177,7 +177,7 @@ impl Lim {
     /// The properties of hosts from the master, for the time when this host is master.
     fn learn(&mut self, hosts: Vec<HostLoad>) {
         for HostLoad { host, facts, .. } in hosts {
-            let new = |known: &&mut Known| host != self.host && known.found != facts;
+            let new = |known: &&mut KnownHost| host != self.host && known.found != facts;
             if let (Some(known), Some(found)) = (self.hosts.get_mut(&host).filter(new), &facts) {
                 known.load.facts = Some(facts::of_host(&self.base, &host, Some(found)));
                 known.found = facts;

@@ -1,7 +1,7 @@
 //! The readings of hosts: how a new one is kept, and how a host is shown to others.
 
 use super::facts::Reporter;
-use super::state::{Known, Lim, say};
+use super::state::{KnownHost, Lim, say};
 use super::{elims, facts, meter};
 use crate::lang::window::Windows;
 use crate::model::Now;
@@ -129,7 +129,7 @@ impl Lim {
 
     /// A host as others are to see it: with the values that it shares, and how they stand to
     /// its thresholds.
-    pub(super) fn shown(&self, known: &Known) -> HostLoad {
+    pub(super) fn shown(&self, known: &KnownHost) -> HostLoad {
         let mut load = known.load.clone();
         self.adjust(known, &mut load);
         load.external.clear();
@@ -168,7 +168,7 @@ impl Lim {
     }
 
     /// Run queues count as longer by the tasks on their way, less and less.
-    fn adjust(&self, known: &Known, load: &mut HostLoad) {
+    fn adjust(&self, known: &KnownHost, load: &mut HostLoad) {
         let p = &self.base.cluster.params;
         let lasts = (p.adjust_duration * p.exinterval.max(1) * US) as f64;
         for (at, tasks) in &known.adjusted {

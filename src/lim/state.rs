@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A host as the master knows it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownHost {
     pub(super) load: HostLoad,
     /// The properties that its LIM measured.
     pub(super) found: Option<HostFacts>,
@@ -52,7 +52,7 @@ pub struct Lim {
     pub(super) meter: meter::Meter,
     /// This host's copies of the configuration.
     pub(super) copies: copies::Copies,
-    pub(super) hosts: BTreeMap<String, Known>,
+    pub(super) hosts: BTreeMap<String, KnownHost>,
     pub(super) elims: elims::Elims,
     /// Hosts that are not as they were at the last turn.
     pub(super) learned: BTreeSet<String>,
@@ -121,13 +121,13 @@ impl Lim {
         self.base = base;
         let mut old = std::mem::take(&mut self.hosts);
         for def in &self.base.cluster.hosts {
-            let mut known = old.remove(&def.name).unwrap_or_else(|| Known {
+            let mut known = old.remove(&def.name).unwrap_or_else(|| KnownHost {
                 load: HostLoad {
                     host: def.name.clone(),
                     status: status::UNAVAIL,
                     ..HostLoad::default()
                 },
-                ..Known::default()
+                ..KnownHost::default()
             });
             let facts = facts::of_host(&self.base, &def.name, known.found.as_ref());
             known.load.facts = Some(facts);

@@ -17,7 +17,7 @@ use std::rc::Rc;
 
 /// The identity of a finish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
+struct EndIdentity {
     at: JobRef,
     submit_time: i64,
     attempt: u32,
@@ -34,9 +34,9 @@ struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    fn key(&self) -> Key {
+    fn key(&self) -> EndIdentity {
         let (submit_time, attempt) = (self.new.submit_time, self.status.attempt);
-        Key { at: self.status.at, submit_time, attempt }
+        EndIdentity { at: self.status.at, submit_time, attempt }
     }
 
     /// The requirement that mbatchd computed.
@@ -85,7 +85,7 @@ pub fn missing(
     ends: &[usize],
 ) -> io::Result<AcctState> {
     let ended = gather(records, ends);
-    let mut wanted = Wanted::default();
+    let mut wanted = SearchedEnds::default();
     ended.iter().for_each(|e| wanted.add(e.key()));
     let (synced, end) = remove_accounted(disk, head, &mut wanted)?;
     // of several that are alike the last ones are lacking
@@ -98,15 +98,15 @@ pub fn missing(
 /// The ends that are searched for, with their number: the records of attempts that never ran are
 /// equal.
 #[derive(Default)]
-struct Wanted(HashMap<Key, u32>);
+struct SearchedEnds(HashMap<EndIdentity, u32>);
 
-impl Wanted {
-    fn add(&mut self, key: Key) {
+impl SearchedEnds {
+    fn add(&mut self, key: EndIdentity) {
         *self.0.entry(key).or_default() += 1;
     }
 
     /// Takes one finish of this key out; returns whether there was one.
-    fn take(&mut self, key: &Key) -> bool {
+    fn take(&mut self, key: &EndIdentity) -> bool {
         let Some(n) = self.0.get_mut(key) else { return false };
         *n -= 1;
         if *n == 0 {
@@ -313,7 +313,7 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
 fn remove_accounted(
     disk: &mut dyn Disk,
     head: Option<ChecksumHead>,
-    wanted: &mut Wanted,
+    wanted: &mut SearchedEnds,
 ) -> io::Result<(u64, u64)> {
     let (mut from, mut end) = (0, 0);
     match disk.open(ACCT, None) {
@@ -346,7 +346,7 @@ fn remove_accounted_in(
     disk: &mut dyn Disk,
     file: FileId,
     head: Option<ChecksumHead>,
-    wanted: &mut Wanted,
+    wanted: &mut SearchedEnds,
     cut: bool,
 ) -> io::Result<(u64, u64)> {
     let len = disk.len(file)?;
@@ -354,7 +354,7 @@ fn remove_accounted_in(
     let mut walker = RecordWalker::new(file, from, len, Vec::new());
     let (mut end, mut line) = (from, Vec::new());
     // The place where the torn part begins, and the readable records behind it.
-    let mut torn: Option<(u64, Vec<Key>)> = None;
+    let mut torn: Option<(u64, Vec<EndIdentity>)> = None;
     while let Some(step) = walker.step(disk, &mut line)? {
         if step.what == PlaceContents::Partial {
             break;
@@ -368,7 +368,7 @@ fn remove_accounted_in(
         }
         if let Ok(fin) = read_finish(&line) {
             let (at, submit_time, attempt) = (fin.at, fin.submit_time, fin.attempt);
-            let key = Key { at, submit_time, attempt };
+            let key = EndIdentity { at, submit_time, attempt };
             let known = wanted.take(&key);
             match &mut torn {
                 Some((_, behind)) if known => behind.push(key),

@@ -42,7 +42,7 @@ use super::owner::{self, Owner};
 use super::record_walk::{HEAD, head_line};
 use super::{EVENTS, switch_names};
 use crate::batch::Recovered;
-use found::{Found, RecoverError, RecoveryNotice, failed};
+use found::{RecoverError, RecoveryNotice, RecoveryResult, failed};
 use scan::LogScan;
 use std::io;
 
@@ -66,7 +66,7 @@ pub struct Params {
 }
 
 /// Recovery at a start: claims the log, and takes it over from a process that may still write it.
-pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<Found, RecoverError> {
+pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, RecoverError> {
     let mut notices = Vec::new();
     let before = Owner::read(disk).map_err(failed(owner::OWNER))?;
     let first = is_first(disk, &before).map_err(failed("the log directory"))?;

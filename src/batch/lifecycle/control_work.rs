@@ -8,7 +8,7 @@
 use crate::batch::lifecycle::control::ControlRequest;
 use crate::batch::lifecycle::reposition::Moved;
 use crate::batch::site::permissions::Caller;
-use crate::batch::soft_state::control_work::{ControlWork, OneJob, Request, Source};
+use crate::batch::soft_state::control_work::{ControlWork, MeantJobs, OneJob, Request};
 use crate::batch::soft_state::works::{UNIT, UNIT_LOOKS, Work};
 use crate::batch::state::Job;
 use crate::batch::state::space::log_bytes;
@@ -100,17 +100,17 @@ impl Mbatchd {
         let request = w.request();
         let c = &request.control;
         let (source, found) = match w.take_source() {
-            Source::Named(at) => {
+            MeantJobs::Named(at) => {
                 let Some(sel) = c.select.ids.get(at).cloned() else { return false };
                 let sift = !c.select.states.unset() && self.state.job(sel.job).is_some();
-                (Source::Named(at + 1), Some(self.one_job(&request.who, sel, sift)))
+                (MeantJobs::Named(at + 1), Some(self.one_job(&request.who, sel, sift)))
             }
-            Source::All { mut from } => match self.look_for(w, &mut from, looks) {
-                Some(id) => (Source::All { from }, Some(self.chosen_job(&request, id))),
-                None if *looks == 0 => (Source::All { from }, None),
+            MeantJobs::All { mut from } => match self.look_for(w, &mut from, looks) {
+                Some(id) => (MeantJobs::All { from }, Some(self.chosen_job(&request, id))),
+                None if *looks == 0 => (MeantJobs::All { from }, None),
                 None => return false,
             },
-            Source::Newest { mut from, mut found } => {
+            MeantJobs::Newest { mut from, mut found } => {
                 let sifts = self.sifts(c);
                 while let Some(id) = self.look_for(w, &mut from, looks) {
                     let order = self.state.job(id).map_or(0, |j| j.order);
@@ -123,15 +123,15 @@ impl Mbatchd {
                     }
                 }
                 match *looks {
-                    0 => (Source::Newest { from, found }, None),
-                    _ => (Source::Chosen(w.newest_first(found)), None),
+                    0 => (MeantJobs::Newest { from, found }, None),
+                    _ => (MeantJobs::Chosen(w.newest_first(found)), None),
                 }
             }
-            Source::Chosen(mut ids) => match ids.pop().filter(|_| w.is_untouched()) {
-                Some(id) => (Source::Chosen(ids), Some(self.chosen_job(&request, id))),
+            MeantJobs::Chosen(mut ids) => match ids.pop().filter(|_| w.is_untouched()) {
+                Some(id) => (MeantJobs::Chosen(ids), Some(self.chosen_job(&request, id))),
                 None => return false,
             },
-            Source::Over => return false,
+            MeantJobs::Over => return false,
         };
         *fuel -= usize::from(found.is_some());
         w.put_source(source);

@@ -21,7 +21,7 @@ use std::rc::Rc;
 const WORD_US: u64 = 2 * US;
 
 /// The jobs that are meant.
-pub(crate) enum Source {
+pub(crate) enum MeantJobs {
     /// The operands, from this one on.
     Named(usize),
     /// Every job that the filters let through, from this ID on.
@@ -167,7 +167,7 @@ pub struct ControlWork {
     waits: bool,
     /// The outcomes of the same request, asked for earlier.
     before: Option<Done>,
-    source: Source,
+    source: MeantJobs,
     /// Jobs submitted from then on are not meant.
     until: u64,
     hosts: Option<BTreeSet<String>>,
@@ -196,10 +196,10 @@ impl ControlWork {
     ) -> ControlWork {
         let select = &request.control.select;
         let source = match (select.ids.is_empty(), select.all) {
-            (false, _) => Source::Named(0),
-            (true, true) => Source::All { from: 0 },
+            (false, _) => MeantJobs::Named(0),
+            (true, true) => MeantJobs::All { from: 0 },
             // without 0 or an ID only the last job submitted is meant
-            (true, false) => Source::Newest { from: 0, found: Vec::new() },
+            (true, false) => MeantJobs::Newest { from: 0, found: Vec::new() },
         };
         ControlWork {
             conn: Some(conn),
@@ -291,15 +291,15 @@ impl ControlWork {
 
     /// Are the jobs operands?
     pub(crate) fn is_named(&self) -> bool {
-        matches!(self.source, Source::Named(_))
+        matches!(self.source, MeantJobs::Named(_))
     }
 
     /// The jobs that are meant, to be gone on with.
-    pub(crate) fn take_source(&mut self) -> Source {
-        std::mem::replace(&mut self.source, Source::Over)
+    pub(crate) fn take_source(&mut self) -> MeantJobs {
+        std::mem::replace(&mut self.source, MeantJobs::Over)
     }
 
-    pub(crate) fn put_source(&mut self, source: Source) {
+    pub(crate) fn put_source(&mut self, source: MeantJobs) {
         self.source = source;
     }
 

@@ -112,7 +112,7 @@ impl State {
             ended: _,
             kinds: _,
         } = self;
-        let mut out = Told::default();
+        let mut out = ComparedValues::default();
         let in_order: BTreeMap<u64, &Job> = jobs.values().map(|j| (j.order, &**j)).collect();
         let order: Vec<u32> = in_order.values().map(|j| j.id).collect();
         out.put(
@@ -129,7 +129,7 @@ impl State {
         out.0
     }
 
-    fn controls_told(&self, out: &mut Told) {
+    fn controls_told(&self, out: &mut ComparedValues) {
         for (queue, control) in self.queue_control.iter().filter(|(_, c)| c.closed || c.inactive) {
             let QueueControl { closed, inactive, comment, by, time } = control;
             out.put(
@@ -179,7 +179,7 @@ impl State {
         beside
     }
 
-    fn counts_told(&self, counts: &crate::batch::state::counts::Counts, out: &mut Told) {
+    fn counts_told(&self, counts: &crate::batch::state::counts::Counts, out: &mut ComparedValues) {
         let crate::batch::state::counts::Counts {
             queue,
             user,
@@ -351,9 +351,9 @@ impl State {
 }
 
 #[derive(Default)]
-struct Told(BTreeMap<String, String>);
+struct ComparedValues(BTreeMap<String, String>);
 
-impl Told {
+impl ComparedValues {
     fn put(&mut self, key: impl Into<String>, value: impl Debug) {
         self.0.insert(key.into(), format!("{value:?}"));
     }

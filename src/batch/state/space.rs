@@ -20,7 +20,7 @@ const CLASS_BYTES: u64 = 1024;
 
 /// The space of one user's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct UserSpace {
     /// Jobs and arrays in memory, ended ones included.
     pub jobs: u64,
     /// Bytes of these jobs.
@@ -32,7 +32,7 @@ pub struct Kept {
 /// The space that each user's jobs take.
 #[derive(Debug, Default)]
 pub struct Space {
-    by_user: IdMap<UserId, Kept>,
+    by_user: IdMap<UserId, UserSpace>,
     /// How many jobs share an environment.
     envs: HashMap<SpoolRef, u32>,
     /// The environment that was looked up last; jobs mostly share it with the one before.
@@ -44,12 +44,12 @@ pub struct Space {
 }
 
 impl Space {
-    pub fn of(&self, user: UserId) -> Kept {
+    pub fn of(&self, user: UserId) -> UserSpace {
         self.by_user.get(&user).copied().unwrap_or_default()
     }
 
     /// The users who have jobs.
-    pub fn each(&self) -> impl Iterator<Item = (UserId, Kept)> + '_ {
+    pub fn each(&self) -> impl Iterator<Item = (UserId, UserSpace)> + '_ {
         self.by_user.iter().filter(|(_, k)| k.jobs > 0).map(|(user, kept)| (*user, *kept))
     }
 
@@ -185,7 +185,7 @@ impl Space {
         debug_assert!(kept.jobs > 0 && kept.bytes >= bytes, "{kept:?} of a user, less {bytes}");
         kept.jobs = kept.jobs.saturating_sub(1);
         kept.bytes = kept.bytes.saturating_sub(bytes);
-        if *kept == Kept::default() {
+        if *kept == UserSpace::default() {
             self.by_user.remove(&job.user);
         }
     }

@@ -27,7 +27,7 @@ const STEPS_BETWEEN_LOOKS: usize = 8;
 
 /// A random configuration.
 #[derive(Clone, Debug)]
-struct Rules {
+struct RandomConfig {
     /// MXJ and JL/U of each host.
     hosts: Vec<(u32, Option<u32>)>,
     /// QJOB_LIMIT, UJOB_LIMIT and HJOB_LIMIT of each queue.
@@ -67,7 +67,7 @@ fn limit() -> impl Strategy<Value = Option<u32>> {
     prop::option::of(0..6u32)
 }
 
-fn rules() -> impl Strategy<Value = Rules> {
+fn rules() -> impl Strategy<Value = RandomConfig> {
     let hosts = |least, most| prop::collection::vec((0..5u32, limit()), least..=most);
     let hosts = prop_oneof![
         LARGE_ONE_IN - 1 => hosts(1, MOST_HOSTS),
@@ -75,7 +75,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     ];
     let queues = prop::collection::vec((limit(), limit(), limit()), QUEUES);
     (hosts, queues, prop::collection::vec((limit(), limit()), USERS))
-        .prop_map(|(hosts, queues, users)| Rules { hosts, queues, users })
+        .prop_map(|(hosts, queues, users)| RandomConfig { hosts, queues, users })
 }
 
 fn happening() -> impl Strategy<Value = Happening> {
@@ -98,7 +98,7 @@ fn shown(limit: Option<u32>) -> String {
     limit.map_or("-".to_owned(), |limit| limit.to_string())
 }
 
-impl Rules {
+impl RandomConfig {
     fn site(&self) -> ClusterBuilder {
         let mut hosts = "Begin Host\nHOST_NAME MXJ JL/U\n".to_owned();
         for (i, (slots, by_user)) in self.hosts.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Rules {
 }
 
 /// Counters of hosts and queues are what a count of the jobs gives.
-fn recount(c: &mut Cluster, rules: &Rules, jobs: &[Listed]) {
+fn recount(c: &mut Cluster, rules: &RandomConfig, jobs: &[Listed]) {
     let running = || jobs.iter().filter(|job| job.state == "RUN");
     let hosts = c.hosts();
     assert_eq!(hosts.len(), rules.hosts.len());
@@ -194,7 +194,7 @@ fn recount(c: &mut Cluster, rules: &Rules, jobs: &[Listed]) {
 }
 
 /// The hosts that the reasons of a waiting job name are all there are, where each names some.
-fn every_host_has_a_reason(c: &mut Cluster, rules: &Rules, at: JobRef) {
+fn every_host_has_a_reason(c: &mut Cluster, rules: &RandomConfig, at: JobRef) {
     let reasons = c.reasons(at);
     if reasons.iter().all(|reason| !reason.1.is_empty()) {
         let named: BTreeSet<String> = reasons.iter().flat_map(|r| r.1.iter().cloned()).collect();

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::log::batch::Batch;
-use crate::log::recover::found::Found;
+use crate::log::recover::found::RecoveryResult;
 use crate::log::recover::{Params, recover};
 use crate::log::simdisk::SimDisk;
 use crate::log::store::Store;
@@ -31,7 +31,8 @@ impl Rig {
 
     /// A restart finds what is known now.
     fn is_recovered(&self, about: &str) {
-        let Found { recovered, notices, .. } = recover(&mut self.disk(), &params()).unwrap();
+        let RecoveryResult { recovered, notices, .. } =
+            recover(&mut self.disk(), &params()).unwrap();
         assert!(notices.is_empty() && recovered.damaged.is_empty(), "{about}: {notices:?}");
         let new = Mbatchd::new(conf(), "h1", recovered);
         let found = self.mbd.state.differences(&new.state, &BTreeSet::new());

@@ -90,7 +90,7 @@ fn key(len: u64, crc: u32) -> u64 {
 }
 
 /// Records that are not at their places, by their checksum and length.
-struct Wanted {
+struct SearchedRecords {
     /// (key, entry), ascending; and whether it was found.
     keys: Vec<(u64, usize)>,
     found: Vec<bool>,
@@ -98,11 +98,11 @@ struct Wanted {
     next: usize,
 }
 
-impl Wanted {
-    fn new(mut keys: Vec<(u64, usize)>) -> Wanted {
+impl SearchedRecords {
+    fn new(mut keys: Vec<(u64, usize)>) -> SearchedRecords {
         keys.sort_unstable();
         let found = vec![false; keys.len()];
-        Wanted { keys, found, next: 0 }
+        SearchedRecords { keys, found, next: 0 }
     }
 
     /// The entry that these bytes are the record of: of several alike the next one, else any.
@@ -143,7 +143,7 @@ impl Moved {
         let mut moved = Moved { first, kept, told: kept, ..Moved::default() };
         let mut wanted = Vec::new();
         let holes = moved.holes(lines, disk, look_from, &mut wanted)?;
-        let mut wanted = Wanted::new(wanted);
+        let mut wanted = SearchedRecords::new(wanted);
         let mut others = Vec::new();
         let (mut any, mut line) = (false, Vec::new());
         for (from, to) in holes {
@@ -316,7 +316,7 @@ impl Moved {
 }
 
 /// A record that is wanted, in a line: how many bytes stand before it, and its entry.
-fn find(wanted: &mut Wanted, line: &[u8]) -> Option<(u64, usize)> {
+fn find(wanted: &mut SearchedRecords, line: &[u8]) -> Option<(u64, usize)> {
     if let Some(entry) = wanted.take(line) {
         return Some((0, entry));
     }

@@ -12,7 +12,7 @@ use super::super::disk::{Disk, INFO, PUBLIC, exists, read_small, remove, write_s
 use super::super::owner::OWNER;
 use super::super::record_walk::HEAD;
 use super::super::{ACCT, EVENTS, acct, spool};
-use super::found::{Base, Found, RecoverError, RecoveryNotice, failed};
+use super::found::{Base, RecoverError, RecoveryNotice, RecoveryResult, failed};
 use super::records::for_each_record;
 use super::scan::LogScan;
 use crate::model::JobRef;
@@ -193,7 +193,7 @@ pub fn look(disk: &mut dyn Disk) -> Result<Vec<String>, RecoverError> {
 /// Goes on from what was found. `open`: jobs that are not over in this log.
 pub(super) fn go_on(
     disk: &mut dyn Disk,
-    found: &mut Found,
+    found: &mut RecoveryResult,
     open: Vec<u32>,
     head_len: u64,
     now: i64,

@@ -22,7 +22,7 @@ pub struct RecoveryNotice {
 }
 
 /// The result of recovery.
-pub struct Found {
+pub struct RecoveryResult {
     /// The state for the machine.
     pub recovered: Recovered,
     pub notices: Vec<RecoveryNotice>,

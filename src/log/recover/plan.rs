@@ -6,7 +6,7 @@ use super::super::disk::Disk;
 use super::super::mend::Mend;
 use super::super::record_walk::{HEAD, RecordWalker, Rest, head_line};
 use super::super::{EVENTS, EVENTS_SUM, spool};
-use super::found::{Found, RecoverError, RecoveryNotice, RecoveryPlan, failed};
+use super::found::{RecoverError, RecoveryNotice, RecoveryPlan, RecoveryResult, failed};
 use super::scan::{LogScan, Track};
 use crate::batch::Recovered;
 use crate::model::JobRef;
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 const TOLD: usize = 20;
 
 impl LogScan {
-    pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<Found, RecoverError> {
+    pub(super) fn finish(mut self, disk: &mut dyn Disk) -> Result<RecoveryResult, RecoverError> {
         self.check_spool(disk)?;
         self.tell();
         self.spool.reader.forget(disk);
@@ -46,7 +46,7 @@ impl LogScan {
         if let Some(file) = self.file {
             disk.close(file);
         }
-        Ok(Found { recovered, notices: self.notices, plan })
+        Ok(RecoveryResult { recovered, notices: self.notices, plan })
     }
 
     fn plan(&mut self, disk: &mut dyn Disk) -> Result<RecoveryPlan, RecoverError> {

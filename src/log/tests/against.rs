@@ -29,18 +29,18 @@ fn stops(disk: &SimDisk) -> String {
 }
 
 /// The administrator goes on from there.
-fn go_on(disk: &SimDisk) -> (Found, Store<SimDisk>) {
+fn go_on(disk: &SimDisk) -> (RecoveryResult, Store<SimDisk>) {
     let all = contradictions(&mut disk.clone()).unwrap();
     assert!(!all.is_empty());
     accept(&mut disk.clone(), &all).unwrap();
     open(disk, BOOT)
 }
 
-fn held(found: &Found) -> Vec<u32> {
+fn held(found: &RecoveryResult) -> Vec<u32> {
     found.recovered.damaged.iter().map(|(at, _)| at.job).collect()
 }
 
-fn next_job(found: &Found) -> u32 {
+fn next_job(found: &RecoveryResult) -> u32 {
     let next = |r: &Record| match r.event {
         Event::Carried { next_job, .. } => Some(next_job),
         _ => None,

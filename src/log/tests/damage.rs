@@ -11,7 +11,7 @@ fn all() -> Vec<Record> {
     script().concat()
 }
 
-fn jobs_of(found: &Found) -> Vec<u32> {
+fn jobs_of(found: &RecoveryResult) -> Vec<u32> {
     found.recovered.damaged.iter().map(|(at, _)| at.job).collect()
 }
 

@@ -14,7 +14,7 @@ use super::EVENTS;
 use super::batch::Batch;
 use super::codec::{read_finish, write_record};
 use super::fail::Fail;
-use super::recover::found::Found;
+use super::recover::found::RecoveryResult;
 use super::recover::{Params, recover};
 use super::simdisk::SimDisk;
 use super::store::Store;
@@ -41,14 +41,14 @@ fn params(boot: &str) -> Params {
 }
 
 /// Recovers and opens.
-fn open(disk: &SimDisk, boot: &str) -> (Found, Store<SimDisk>) {
+fn open(disk: &SimDisk, boot: &str) -> (RecoveryResult, Store<SimDisk>) {
     let mut found = recover(&mut disk.clone(), &params(boot)).unwrap();
     let plan = std::mem::take(&mut found.plan);
     (found, Store::open(disk.clone(), plan).unwrap())
 }
 
 /// The result of recovery on a copy of the disk, with nothing mended.
-fn look(disk: &SimDisk, boot: &str) -> Found {
+fn look(disk: &SimDisk, boot: &str) -> RecoveryResult {
     recover(&mut disk.fork(), &params(boot)).unwrap()
 }
 
@@ -180,7 +180,7 @@ fn accounted(disk: &SimDisk) -> Vec<u32> {
     lines.map(|l| read_finish(l).expect("a whole JOB_FINISH").at.job).collect()
 }
 
-fn notice_texts(found: &Found) -> Vec<&str> {
+fn notice_texts(found: &RecoveryResult) -> Vec<&str> {
     found.notices.iter().map(|n| n.text.as_str()).collect()
 }
 

@@ -182,7 +182,7 @@ fn without(disk: &SimDisk, from: usize, to: usize) -> SimDisk {
     disk
 }
 
-fn jobs_of(found: &Found) -> Vec<u32> {
+fn jobs_of(found: &RecoveryResult) -> Vec<u32> {
     found.recovered.damaged.iter().map(|(at, _)| at.job).collect()
 }
 

@@ -31,7 +31,10 @@ impl Drop for Dir {
     }
 }
 
-fn begin(dir: &Path, fault: Option<PathBuf>) -> (Found, LogHandle, Receiver<WriterNotice>) {
+fn begin(
+    dir: &Path,
+    fault: Option<PathBuf>,
+) -> (RecoveryResult, LogHandle, Receiver<WriterNotice>) {
     let mut disk = RealDisk::open_dir(dir).unwrap();
     if let Some(fault) = fault {
         disk = disk.with_fault_file(fault);

@@ -103,11 +103,11 @@ impl Rig {
     }
 
     /// A client and the number of its connection.
-    fn client(&mut self) -> (Client, ConnId) {
+    fn client(&mut self) -> (TestClient, ConnId) {
         let n = self.opened.len();
         let sock = UnixStream::connect(&self.path).unwrap();
         self.until("a connection", |r| r.opened.len() > n);
-        (Client { sock, session: Session::local() }, self.opened[n])
+        (TestClient { sock, session: Session::local() }, self.opened[n])
     }
 }
 
@@ -117,12 +117,12 @@ impl Drop for Rig {
     }
 }
 
-struct Client {
+struct TestClient {
     sock: UnixStream,
     session: Session,
 }
 
-impl Client {
+impl TestClient {
     fn ask(&mut self) {
         self.ask_often(1);
     }
@@ -139,7 +139,7 @@ impl Client {
 #[test]
 fn listings_are_served_in_the_order_in_which_they_were_asked_for() {
     let mut r = Rig::new("order");
-    let mut clients: Vec<(Client, ConnId)> = (0..3).map(|_| r.client()).collect();
+    let mut clients: Vec<(TestClient, ConnId)> = (0..3).map(|_| r.client()).collect();
     // they ask together
     clients.iter_mut().for_each(|(c, _)| c.ask());
     r.until("the second to be served", |r| r.drained.len() == PIECES as usize + 1);

@@ -208,6 +208,34 @@ fn daemonised_processes_are_killed_by_ancestors_after_a_restart_of_sbatchd() {
     killed_after_restarts("N", &["sbatchd"]);
 }
 
+/// A job that ignores all signals that can be ignored, and whose daemon does, too.
+fn killed_though_it_traps_signals(tracking: &str) {
+    let rig = cluster("traps", tracking);
+    let params = rig.configdir().join("lsb.params");
+    let text = std::fs::read_to_string(&params).unwrap();
+    let end = "JOB_TERMINATE_INTERVAL = 1\nEnd Parameters";
+    std::fs::write(&params, text.replace("End Parameters", end)).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let sleepers = Sleepers::new();
+    let (s0, s1) = (sleepers.sleep(0), sleepers.sleep(1));
+    let script = format!("trap '' INT TERM HUP QUIT\n(setsid {s1} &)\nwhile :; do {s0}; done\n");
+    let job = submit(&rig, &script);
+    let pids = [0, 1].map(|n| sleepers.pid(n));
+    rig.ok("bkill", &[&job.to_string()]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("both to be dead", || pids.iter().all(|pid| !alive(*pid)));
+}
+
+#[test]
+fn job_that_traps_signals_is_killed_whole_by_control_group() {
+    killed_though_it_traps_signals("Y");
+}
+
+#[test]
+fn job_that_traps_signals_is_killed_whole_by_ancestors() {
+    killed_though_it_traps_signals("N");
+}
+
 /// A job that makes processes while it is killed, each of which leaves at once.
 fn killed_while_it_forks(tracking: &str) {
     let rig = cluster("forks", tracking);

@@ -86,7 +86,7 @@ pub struct Mbatchd {
 macro_rules! view_of {
     ($mbatchd:expr) => {
         View {
-            now: $mbatchd.sched.now,
+            now: $mbatchd.sched.now(),
             state: &$mbatchd.state,
             site: &$mbatchd.site,
             hosts: $mbatchd.links.hosts(),

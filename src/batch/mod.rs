@@ -59,7 +59,7 @@ impl Mbatchd {
     /// Has all that is derived followed the state, so that nothing is left to be done now?
     fn is_at_rest(&self) -> bool {
         let idle = self.started && self.log_failed.is_none() && !self.works.is_refilling();
-        idle && self.deadline().is_none_or(|due| due > self.sched.now.mono_us)
+        idle && self.deadline().is_none_or(|due| due > self.sched.now().mono_us)
     }
 
     /// Does the scheduler take exactly those jobs for ready that are? The error names
@@ -252,7 +252,7 @@ impl Machine for Mbatchd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         let mut context = StepContext { now, out };
         let context = &mut context;
-        self.sched.now = now;
+        self.sched.set_now(now);
         self.reserve.set_now(now.secs());
         let tick = matches!(input, Input::Tick);
         self.take(context, input);

@@ -7,12 +7,10 @@
 //! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
 //! for run windows, the suspension is logged before the host is told.
 
-use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::{Bounds, External, Queue};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
-use crate::batch::usage::reserve::ledger::Reserved;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::SelectContext;
 use crate::model::action::JobAction;
@@ -212,7 +210,7 @@ impl Mbatchd {
         if self.links.hosts()[i].load.as_ref().is_none_or(|l| l.unavailable()) {
             return false;
         }
-        let sight = HostSnapshot { taken: Reserved::default(), ..self.view().snapshot(i) };
+        let sight = self.view().snapshot(i).without_reservations();
         let (local_type, local_model) = (sight.host_type(), sight.model());
         let context = SelectContext { local_type, local_model };
         cond.0.first().is_some_and(|s| s.selects(&sight, &context))

@@ -10,19 +10,19 @@ const BYTES_PER_LOOK: usize = 32;
 /// The key of a class: pending jobs of one key are alike to the scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClassKey {
-    pub queue: QueueId,
-    pub user: UserId,
-    pub from_host: String,
-    pub res_req: String,
-    pub min: u32,
-    pub max: u32,
-    pub hosts: Vec<String>,
+    pub(super) queue: QueueId,
+    pub(super) user: UserId,
+    pub(super) from_host: String,
+    pub(super) res_req: String,
+    pub(super) min: u32,
+    pub(super) max: u32,
+    pub(super) hosts: Vec<String>,
     /// -x.
-    pub exclusive: bool,
+    pub(super) exclusive: bool,
     /// -hostfile: exactly these slots on these hosts; empty none.
-    pub fixed: HostLines,
+    pub(super) fixed: HostLines,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
-    pub barred: Vec<(HostId, PendReason)>,
+    pub(super) barred: Vec<(HostId, PendReason)>,
 }
 
 impl ClassKey {

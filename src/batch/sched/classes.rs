@@ -26,16 +26,16 @@ const LOOKS_TO_EXPAND: usize = 4;
 /// A class of pending jobs.
 #[derive(Debug)]
 pub(super) struct Class {
-    pub kind: Rc<ClassKey>,
+    pub(super) kind: Rc<ClassKey>,
     compiled: Option<Rc<Compiled>>,
     /// The limits of its jobs, once they were worked out.
     limits: Option<Rc<ConsumerLimits>>,
     /// Pending jobs and parts of them.
-    pub pending: u32,
+    pub(super) pending: u32,
     /// In dispatch order; jobs that were moved within two queues may have one place.
-    pub ready: BTreeSet<(DispatchKey, u32)>,
+    pub(super) ready: BTreeSet<(DispatchKey, u32)>,
     /// The class is to be held against all open hosts.
-    pub unseen: bool,
+    pub(super) unseen: bool,
 }
 
 impl Class {

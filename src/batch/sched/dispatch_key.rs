@@ -6,20 +6,20 @@ use std::cmp::Reverse;
 /// the next element of each part, whose number comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DispatchKey {
-    pub priority: Reverse<u32>,
+    pub(super) priority: Reverse<u32>,
     /// [`crate::model::event::QueuePosition`], without the gap that it would leave: there are very
     /// many.
-    pub base: u64,
-    pub between: u32,
-    pub next: u32,
-    pub part: u32,
+    pub(super) base: u64,
+    pub(super) between: u32,
+    pub(super) next: u32,
+    pub(super) part: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassEntry {
-    pub place: DispatchKey,
-    pub class: u32,
-    pub ready: bool,
+    pub(super) place: DispatchKey,
+    pub(super) class: u32,
+    pub(super) ready: bool,
 }
 
 // one for each pending job

@@ -11,15 +11,15 @@ pub(super) const MAX_KEPT_HOSTS: usize = 4 << 20;
 /// Reasons of classes, for as long as nothing changes.
 #[derive(Debug, Default)]
 pub(super) struct Explained {
-    pub kept: RefCell<Kept>,
+    pub(super) kept: RefCell<Kept>,
     /// Looks at hosts so far.
-    pub looks: Cell<usize>,
+    pub(super) looks: Cell<usize>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// `Sched::changes` and the instant that they were found at.
-    pub at: (u64, u64),
-    pub of: IdMap<u32, Rc<Reasons>>,
-    pub hosts: usize,
+    pub(super) at: (u64, u64),
+    pub(super) of: IdMap<u32, Rc<Reasons>>,
+    pub(super) hosts: usize,
 }

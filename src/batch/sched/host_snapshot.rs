@@ -9,18 +9,23 @@ use crate::lang::resreq::HostView;
 
 /// A host as a requirement sees it.
 pub struct HostSnapshot<'a> {
-    pub def: &'a HostDef,
-    pub rt: &'a HostRt,
+    pub(super) def: &'a HostDef,
+    pub(super) rt: &'a HostRt,
     /// Free slots now, and all.
-    pub slots: f64,
-    pub max_slots: f64,
-    pub status: &'a str,
+    pub(super) slots: f64,
+    pub(super) max_slots: f64,
+    pub(super) status: &'a str,
     /// The reservations here, and the names of resources.
-    pub taken: Reserved<'a>,
-    pub names: &'a Names,
+    pub(super) taken: Reserved<'a>,
+    pub(super) names: &'a Names,
 }
 
 impl HostSnapshot<'_> {
+    /// The host as it would be without reservations.
+    pub(crate) fn without_reservations(self) -> Self {
+        HostSnapshot { taken: Reserved::default(), ..self }
+    }
+
     fn resource(&self, name: &str) -> Option<&Option<String>> {
         let own = self.def.resources.iter().find(|r| r.name == name && !r.absent).map(|r| &r.value);
         own.or_else(|| {

@@ -19,29 +19,29 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lone {
     /// The part of its array.
-    pub part: u32,
+    pub(super) part: u32,
     /// The element's place in a class; none: it waits for an instant.
-    pub entry: Option<ClassEntry>,
+    pub(super) entry: Option<ClassEntry>,
     /// When what keeps it changes by itself, microseconds of the monotonic clock.
-    pub next: Option<u64>,
+    pub(super) next: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Lones {
-    pub all: BTreeMap<JobRef, Lone>,
+    pub(super) all: BTreeMap<JobRef, Lone>,
     /// Elements that have a place in a class.
     placed: BTreeSet<JobRef>,
     /// The element groups, by job and number, that have such elements.
     parts: BTreeMap<(u32, u32), OfPart>,
-    pub due: BTreeSet<(u64, JobRef)>,
+    pub(super) due: BTreeSet<(u64, JobRef)>,
     /// Arrays with such elements that were at their limit when an element changed last.
-    pub at_limit: BTreeSet<u32>,
+    pub(super) at_limit: BTreeSet<u32>,
     /// How often an element was looked at.
     #[cfg(test)]
-    pub looks: usize,
+    pub(super) looks: usize,
     /// How often it was asked whether an element is one of these.
     #[cfg(test)]
-    pub asked: Cell<usize>,
+    pub(super) asked: Cell<usize>,
 }
 
 /// The lone elements of a part of an array.

@@ -83,20 +83,20 @@ pub struct Sched {
     /// Elements that wait otherwise than their likes.
     lone: lone::Lones,
     /// Now, as the step was told.
-    pub now: Now,
+    now: Now,
     begin_timer: Option<u64>,
     explained: explained::Explained,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
     /// How often a class was held against hosts.
     #[cfg(test)]
-    pub looks: usize,
+    looks: usize,
     /// How often a pass came to a host for a class.
     #[cfg(test)]
-    pub host_looks: usize,
+    host_looks: usize,
     /// How often a pass came to a class.
     #[cfg(test)]
-    pub visits: usize,
+    visits: usize,
 }
 
 impl Sched {
@@ -113,6 +113,15 @@ impl Sched {
         let (policies, begins) = (self.policies.clone(), std::mem::take(&mut self.begins));
         let (changes, now, begin_timer) = (self.changes, self.now, self.begin_timer);
         Sched { changes, now, policies, begins, begin_timer, ..Sched::default() }
+    }
+
+    /// The instant of this step.
+    pub(crate) fn now(&self) -> Now {
+        self.now
+    }
+
+    pub(crate) fn set_now(&mut self, now: Now) {
+        self.now = now;
     }
 
     /// Changes so far that may make room, or take it.
@@ -198,6 +207,18 @@ impl Sched {
     pub(crate) fn use_policy(&mut self, policy: Box<dyn policy::Policy>) {
         self.policies = Policies::with(policy);
         self.changed();
+    }
+    /// How often a class was held against hosts.
+    pub fn looks(&self) -> usize {
+        self.looks
+    }
+    /// How often a pass came to a host for a class since this was asked last.
+    pub fn take_host_looks(&mut self) -> usize {
+        std::mem::take(&mut self.host_looks)
+    }
+    /// How often a pass came to a class.
+    pub fn visits(&self) -> usize {
+        self.visits
     }
     /// Classes there is room for.
     pub fn places(&self) -> usize {

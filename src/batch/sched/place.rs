@@ -24,17 +24,17 @@ pub(crate) type Reasons = Vec<(PendReason, Vec<HostId>)>;
 /// The requirement and the hosts that a class asks for, compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
-    pub requirement: Rc<Requirement>,
-    pub asked: Rc<RequestedHosts>,
+    pub(super) requirement: Rc<Requirement>,
+    pub(super) asked: Rc<RequestedHosts>,
 }
 
 /// A requirement, compiled.
 #[derive(Debug)]
 pub(super) struct Requirement {
     /// The whole of it.
-    pub req: Option<Rc<Req>>,
+    pub(super) req: Option<Rc<Req>>,
     /// The requirement, one entry per rusage alternative; never empty.
-    pub alternatives: Vec<Option<Rc<Alternative>>>,
+    pub(super) alternatives: Vec<Option<Rc<Alternative>>>,
 }
 
 /// The key of a compiled requirement: everything in the class that it is made of.
@@ -196,17 +196,17 @@ fn fixed_slots(view: &View, host_lines: &HostLines) -> Vec<(HostId, u32)> {
 
 /// One look for hosts for a job of a class.
 pub(crate) struct HostMatch<'a> {
-    pub view: View<'a>,
-    pub queue: &'a Queue,
-    pub kind: &'a ClassKey,
+    pub(super) view: View<'a>,
+    pub(super) queue: &'a Queue,
+    pub(super) kind: &'a ClassKey,
     /// The limits of its jobs.
-    pub limits: &'a ConsumerLimits,
-    pub asked: &'a RequestedHosts,
+    pub(super) limits: &'a ConsumerLimits,
+    pub(super) asked: &'a RequestedHosts,
     /// The requirement with one alternative of its rusage.
-    pub simple: Option<&'a Simple>,
+    pub(super) simple: Option<&'a Simple>,
     fixed: Option<&'a FixedMatch>,
     /// Slots that queue and user have left, which are enough.
-    pub room: u64,
+    pub(super) room: u64,
     /// Type and model of the submission host, once they were asked for.
     local: OnceCell<(&'a str, &'a str)>,
 }

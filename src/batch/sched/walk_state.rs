@@ -11,39 +11,39 @@ use std::collections::BinaryHeap;
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     /// The position of the next queue in dispatch order.
-    pub queue: usize,
+    pub(super) queue: usize,
     /// Hosts that have changed since the walk before.
-    pub changed: HostSet,
-    pub here: Option<QueueWalk>,
+    pub(super) changed: HostSet,
+    pub(super) here: Option<QueueWalk>,
 }
 
 /// A walk through one queue.
 #[derive(Debug, Default)]
 pub(super) struct QueueWalk {
     /// The walk comes to all classes, not to unseen ones alone.
-    pub every: bool,
+    pub(super) every: bool,
     /// All classes count as unseen.
-    pub fresh: bool,
+    pub(super) fresh: bool,
     /// The next class of each user that the walk has come to.
-    pub heads: BinaryHeap<Reverse<(ClassHead, UserId)>>,
-    pub users: IdMap<UserId, UserWalk>,
+    pub(super) heads: BinaryHeap<Reverse<(ClassHead, UserId)>>,
+    pub(super) users: IdMap<UserId, UserWalk>,
     /// The last user that was added to `heads`.
-    pub pulled: Option<(ClassHead, UserId)>,
+    pub(super) pulled: Option<(ClassHead, UserId)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
-    pub reached: IdMap<(u32, usize), (OrderNo, Rank)>,
+    pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// A job of this class was given hosts last.
-    pub started: Option<(ClassHead, UserId)>,
+    pub(super) started: Option<(ClassHead, UserId)>,
 }
 
 /// A walk through the classes of one user in one queue.
 #[derive(Debug)]
 pub(super) struct UserWalk {
     /// Classes that may still be held against hosts.
-    pub left: usize,
+    pub(super) left: usize,
     /// All classes count as unseen.
-    pub fresh: bool,
+    pub(super) fresh: bool,
     /// The walk comes to unseen classes alone.
-    pub unseen_only: bool,
+    pub(super) unseen_only: bool,
 }
 
 impl Walk {

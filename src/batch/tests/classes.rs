@@ -173,10 +173,10 @@ const MANY: usize = 2_000;
 fn many_classes_of_one_user_cost_a_pass_no_more_than_the_first_and_a_turn() {
     let mut r = Rig::new();
     flood(&mut r, USER, (0..MANY).map(never));
-    let before = r.mbd.sched.looks;
+    let before = r.mbd.sched.looks();
     r.mbd.sched.changed();
     r.step(Input::Tick);
-    let looks = r.mbd.sched.looks - before;
+    let looks = r.mbd.sched.looks() - before;
     assert!(looks <= LOOKS_PER_USER + CLASSES_PER_TURN, "{looks} classes looked at");
 }
 
@@ -185,21 +185,21 @@ fn each_class_is_looked_at_once_while_nothing_changes() {
     let mut r = Rig::new();
     flood(&mut r, USER, (0..MANY).map(never));
     settled(&mut r);
-    assert_eq!(r.mbd.sched.looks, MANY, "once each");
+    assert_eq!(r.mbd.sched.looks(), MANY, "once each");
     // somebody else's job that finds no place is looked at, and nothing else
     flood(&mut r, OTHER, [never(0)].into_iter());
     settled(&mut r);
-    assert_eq!(r.mbd.sched.looks, MANY + 1);
-    let before = r.mbd.sched.visits;
+    assert_eq!(r.mbd.sched.looks(), MANY + 1);
+    let before = r.mbd.sched.visits();
     flood(&mut r, OTHER, [never(1)].into_iter());
     settled(&mut r);
-    assert_eq!(r.mbd.sched.visits - before, 1, "no pass comes to those of others");
+    assert_eq!(r.mbd.sched.visits() - before, 1, "no pass comes to those of others");
     // all that may make room has all of them looked at once more
     let ticks = {
         r.mbd.sched.changed();
         settled(&mut r)
     };
-    assert_eq!(r.mbd.sched.looks, 2 * (MANY + 2));
+    assert_eq!(r.mbd.sched.looks(), 2 * (MANY + 2));
     assert!(ticks > (MANY - LOOKS_PER_USER) / CLASSES_PER_TURN, "{ticks} ticks");
 }
 
@@ -272,14 +272,14 @@ fn a_pass_that_is_too_long_for_a_turn_goes_on_where_it_was() {
     let slow = |n: usize| JobSpec { hosts: words.clone(), ..never(n) };
     flood(&mut r, USER, (0..40).map(slow));
     settled(&mut r);
-    let before = r.mbd.sched.looks;
+    let before = r.mbd.sched.looks();
     r.mbd.sched.changed();
     let mut each = Vec::new();
     while r.mbd.sched.deadline().is_some() {
-        let was = r.mbd.sched.looks;
+        let was = r.mbd.sched.looks();
         let mut out = Vec::new();
         r.mbd.step(r.now, Input::Tick, &mut out);
-        each.push(r.mbd.sched.looks - was);
+        each.push(r.mbd.sched.looks() - was);
         // what changes meanwhile does not have it begin again for ever
         if each.len() < 5 {
             r.mbd.sched.changed();
@@ -287,7 +287,7 @@ fn a_pass_that_is_too_long_for_a_turn_goes_on_where_it_was() {
     }
     assert!(each.iter().all(|looks| *looks <= 5), "{each:?}");
     // one more walk takes up all that has changed meanwhile
-    assert_eq!(r.mbd.sched.looks - before, 2 * 40, "{each:?}");
+    assert_eq!(r.mbd.sched.looks() - before, 2 * 40, "{each:?}");
 }
 
 #[test]
@@ -352,19 +352,19 @@ fn asking_for_all(n: usize) -> JobSpec {
 #[test]
 fn freed_slot_goes_to_the_first_class_and_no_other_is_looked_at() {
     let (mut r, (conn, key)) = full_with_many_behind();
-    let (looks, visits) = (r.mbd.sched.looks, r.mbd.sched.visits);
+    let (looks, visits) = (r.mbd.sched.looks(), r.mbd.sched.visits());
     r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     assert_eq!(r.starts().len(), 1);
-    assert_eq!((r.mbd.sched.looks - looks, r.mbd.sched.visits - visits), (1, 1));
+    assert_eq!((r.mbd.sched.looks() - looks, r.mbd.sched.visits() - visits), (1, 1));
 }
 
 #[test]
 fn load_of_a_full_host_has_no_class_looked_at() {
     let (mut r, _) = full_with_many_behind();
-    let visits = r.mbd.sched.visits;
+    let visits = r.mbd.sched.visits();
     r.lock_shown("h1", 0);
-    assert_eq!(r.mbd.sched.visits, visits);
+    assert_eq!(r.mbd.sched.visits(), visits);
 }
 
 #[test]
@@ -376,16 +376,16 @@ fn classes_of_a_queue_at_its_limit_are_looked_at_when_it_has_room_only() {
     let (conn, key) = r.starts()[0];
     let waiting = flood(&mut r, USER, (0..MANY).map(asking_for_all));
     settled(&mut r);
-    let looks = r.mbd.sched.looks;
+    let looks = r.mbd.sched.looks();
     // another host changes, to no avail
     r.lock_shown("h2", 0);
     settled(&mut r);
-    assert_eq!(r.mbd.sched.looks, looks);
+    assert_eq!(r.mbd.sched.looks(), looks);
     r.report(conn, key, AttemptPhase::Running);
     r.report(conn, key, done());
     let started: Vec<u32> = r.starts().iter().map(|s| s.1.job).collect();
     assert_eq!(started, waiting[..1]);
-    assert_eq!(r.mbd.sched.looks - looks, 1);
+    assert_eq!(r.mbd.sched.looks() - looks, 1);
 }
 
 #[test]

@@ -368,7 +368,7 @@ impl Cluster {
 
     /// How often a pass came to a host for a class since this was asked last.
     pub fn host_looks(&mut self) -> usize {
-        std::mem::take(&mut self.machine.sched.host_looks)
+        self.machine.sched.take_host_looks()
     }
 
     /// How many sums of reservations were changed or worked out since this was asked last, and the

@@ -32,8 +32,8 @@ pub(crate) use registry::Policies;
 /// Slots that there are for jobs, and the pending reason where these are too few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    pub slots: u64,
-    pub reason: PendReason,
+    pub(super) slots: u64,
+    pub(super) reason: PendReason,
 }
 
 impl Room {
@@ -53,11 +53,11 @@ impl Room {
 
 /// A host as a class of jobs finds it.
 pub(crate) struct HostNow<'a> {
-    pub id: HostId,
-    pub status: HostStatus,
+    pub(super) id: HostId,
+    pub(super) status: HostStatus,
     /// Slots in use, those of attempts that were given up with it too.
-    pub used: u64,
-    pub snapshot: HostSnapshot<'a>,
+    pub(super) used: u64,
+    pub(super) snapshot: HostSnapshot<'a>,
 }
 
 /// A condition under which jobs are kept from slots. A method that a policy does not write leaves

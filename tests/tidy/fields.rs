@@ -28,7 +28,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "HostControl",
             "HostSlots",
             "Job",
-            "Kept",
+            "UserSpace",
             "LeftAttempt",
             "Pend",
             "QueueControl",

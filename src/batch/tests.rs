@@ -57,6 +57,7 @@ mod requeued_and_changed;
 mod reserve;
 mod reserved;
 mod retry;
+mod showstatus;
 mod turns;
 mod unreached;
 mod watch;

@@ -131,7 +131,10 @@ fn lim_takes_each_message_at_its_cap_and_none_beyond() {
         }),
     ] {
         let said = ask(what, msg).expect_err(what);
-        assert!(said.code == err::BAD_ARG && said.text.contains("the limit is"), "{what}: {said:?}");
+        assert!(
+            said.code == err::BAD_ARG && said.text.contains("the limit is"),
+            "{what}: {said:?}"
+        );
     }
     ask("the connection goes on", LimMsg::WhoIsMaster).unwrap();
 }
@@ -176,7 +179,10 @@ fn res_takes_each_message_at_its_cap_and_none_beyond() {
         ("Run beyond: environment", run(words(1), env(lsf::proto::res::RUN_MAX))),
     ] {
         let said = res.measured(what, || answer(&mut client, msg)).expect_err(what);
-        assert!(said.code == err::BAD_ARG && said.text.contains("the limit is"), "{what}: {said:?}");
+        assert!(
+            said.code == err::BAD_ARG && said.text.contains("the limit is"),
+            "{what}: {said:?}"
+        );
     }
     let file = Some("x".repeat(caps::MAX_TEXT));
     let set = Msg::Res(ResMsg::Logging(Logging { file, ..Logging::default() }));

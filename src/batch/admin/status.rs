@@ -40,9 +40,12 @@ impl Mbatchd {
         n
     }
 
-    /// Keeps the peaks; called as loads come in.
+    /// Keeps the peaks; called as loads come in, of which most change nothing that is counted.
     pub(crate) fn note_peak(&mut self) {
-        self.status.note_present(self.present());
+        let facts_changes = self.links.facts_changes();
+        if !self.status.is_counted(facts_changes) {
+            self.status.note_present(self.present(), facts_changes);
+        }
     }
 
     /// The lines for badmin: `what` is `status` or `conf`.
@@ -60,8 +63,9 @@ impl Mbatchd {
     }
 
     fn status_rows(&mut self) -> Vec<AdminLine> {
-        self.note_peak();
-        let (now, peak) = (self.present(), self.status.peak());
+        let now = self.present();
+        self.status.note_present(now, self.links.facts_changes());
+        let peak = self.status.peak();
         let names = ["clients", "servers", "cpus", "cores", "slots"].into_iter();
         let shown = |n: u64| if n == UNLIMITED { "unlimited".to_owned() } else { n.to_string() };
         let pairs = names.zip(now.into_iter().zip(peak));

@@ -8,7 +8,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::{ResKind, ResNames};
 use crate::model::time::US;
-use crate::proto::lim::{HostLoad, LimMsg};
+use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
 use crate::proto::sbd::{SbdMsg, SbdParams};
 use crate::proto::{Daemon, Msg};
@@ -206,10 +206,12 @@ impl Mbatchd {
     }
 }
 
-/// Is everything that a new load tells of a host, other than numbers, as it was?
+/// Is everything that a new load tells of a host, other than numbers, as it was? And is the host
+/// available as before, or not?
 fn same_facts(names: &Names, before: &HostLoad, now: &HostLoad) -> bool {
     let words =
         |pair: &&(String, String)| !matches!(names.kind(&pair.0), Some(ResKind::Numeric { .. }));
     let (old, new) = (before.external.iter().filter(words), now.external.iter().filter(words));
-    (now.facts.is_none() || now.facts == before.facts) && old.eq(new)
+    let available = (before.status ^ now.status) & status::UNAVAIL == 0;
+    available && (now.facts.is_none() || now.facts == before.facts) && old.eq(new)
 }

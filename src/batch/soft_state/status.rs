@@ -12,6 +12,12 @@ pub struct Status {
     reconfigured: i64,
     /// Most of each seen.
     peak: Present,
+    /// How often the facts of hosts had changed when they were counted last; `None`: the
+    /// configuration has changed since.
+    counted_at: Option<u64>,
+    /// How often they were counted.
+    #[cfg(test)]
+    counts: usize,
 }
 
 impl Status {
@@ -25,13 +31,29 @@ impl Status {
 
     pub(crate) fn note_reconfiguration(&mut self, now: i64) {
         self.reconfigured = now;
+        self.counted_at = None;
     }
 
-    /// There are so many of each now.
-    pub(crate) fn note_present(&mut self, present: Present) {
+    /// Were the hosts counted with these facts, which have changed so often?
+    pub(crate) fn is_counted(&self, facts_changes: u64) -> bool {
+        self.counted_at == Some(facts_changes)
+    }
+
+    /// There are so many of each with these facts.
+    pub(crate) fn note_present(&mut self, present: Present, facts_changes: u64) {
+        self.counted_at = Some(facts_changes);
+        #[cfg(test)]
+        {
+            self.counts += 1;
+        }
         for (peak, now) in self.peak.iter_mut().zip(present) {
             *peak = (*peak).max(now);
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> usize {
+        self.counts
     }
 
     pub(crate) fn peak(&self) -> Present {

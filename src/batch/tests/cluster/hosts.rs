@@ -216,6 +216,11 @@ impl Cluster {
         self.machine.load_checks.looks().0
     }
 
+    /// How often all hosts were counted for the peaks of badmin showstatus.
+    pub fn hosts_counted(&self) -> usize {
+        self.machine.status.counts()
+    }
+
     /// Requirements that the scheduler has compiled.
     pub fn requirements_compiled(&self) -> usize {
         self.machine.sched.requirements()

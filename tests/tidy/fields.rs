@@ -49,7 +49,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Consumer",
             "ConsumerRules",
             "Counter",
-            "HostPol",
+            "ConfiguredHost",
             "HostRule",
             "Member",
             "Queue",
@@ -59,7 +59,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Site",
         ],
     ),
-    ("cluster", &["HostRt"]),
+    ("cluster", &["HostRuntime"]),
     (
         "usage",
         &["ConsumerLimits", "JobFacts", "Finder", "Holder", "Requirement", "Term", "WindowLook"],

@@ -53,7 +53,7 @@ impl Link {
 
 /// A host at run time.
 #[derive(Debug)]
-pub struct HostRt {
+pub struct HostRuntime {
     pub name: String,
     pub link: Link,
     pub load: Option<HostLoad>,
@@ -95,10 +95,10 @@ pub(crate) enum Whose {
 /// All links.
 #[derive(Debug)]
 pub struct Links {
-    pub(super) hosts: HostMap<HostRt>,
+    pub(super) hosts: HostMap<HostRuntime>,
     pub(super) lim: Link,
     pub(super) conns: IdMap<ConnId, Whose>,
-    /// The hosts without a link, see [`HostRt::lost`].
+    /// The hosts without a link, see [`HostRuntime::lost`].
     pub(super) lost: BTreeSet<HostId>,
     /// When each host is to be dialled or probed next.
     pub(super) due: BTreeSet<(u64, HostId)>,
@@ -120,7 +120,7 @@ impl Links {
     pub fn new(site: &Site) -> Links {
         let mut hosts = HostMap::default();
         for (id, host) in site.hosts.iter() {
-            hosts.insert(id, HostRt::new(&host.def.name));
+            hosts.insert(id, HostRuntime::new(&host.def.name));
         }
         Links {
             hosts,
@@ -203,7 +203,7 @@ impl Links {
     }
 }
 
-impl HostRt {
+impl HostRuntime {
     /// Keeps the hosts of a job that was started here, where this is the only one.
     pub(super) fn note_start(&mut self, hosts: &NamedHosts) {
         if hosts.len() == 1 {
@@ -216,13 +216,13 @@ impl HostRt {
         self.last_start.as_ref().filter(|hosts| hosts.iter().all(|host| host.1 == slots))
     }
 
-    pub fn new(name: &str) -> HostRt {
-        HostRt::lost_since(name, 0)
+    pub fn new(name: &str) -> HostRuntime {
+        HostRuntime::lost_since(name, 0)
     }
 
     /// A host to which there is no link since an instant, microseconds of the monotonic clock.
-    pub(crate) fn lost_since(name: &str, instant: u64) -> HostRt {
-        HostRt {
+    pub(crate) fn lost_since(name: &str, instant: u64) -> HostRuntime {
+        HostRuntime {
             name: name.to_string(),
             link: Link::Down { at: 0, pause: REDIAL_FIRST },
             load: None,

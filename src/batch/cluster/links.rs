@@ -4,7 +4,7 @@
 //! Invariant: an entry of `due` and of `lost` stands for each host exactly as its link wants it.
 
 use crate::batch::cluster::hosts::{
-    HostRt, Link, Links, PING_SECS, REDIAL_FIRST, REDIAL_MOST, Whose,
+    HostRuntime, Link, Links, PING_SECS, REDIAL_FIRST, REDIAL_MOST, Whose,
 };
 use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, HostMap};
@@ -26,7 +26,7 @@ pub(crate) enum LinkWork {
 
 impl Links {
     /// The hosts at run time.
-    pub fn hosts(&self) -> &HostMap<HostRt> {
+    pub fn hosts(&self) -> &HostMap<HostRuntime> {
         &self.hosts
     }
 
@@ -64,9 +64,9 @@ impl Links {
     /// Has the hosts of a new configuration, with the links of those that stay: the connections to
     /// be closed.
     pub(crate) fn reconfigured(&mut self, site: &Site, now: Now) -> Vec<ConnId> {
-        let mut old: IdMap<HostId, HostRt> = self.hosts.drain().into_iter().collect();
+        let mut old: IdMap<HostId, HostRuntime> = self.hosts.drain().into_iter().collect();
         for (id, host) in site.hosts.iter() {
-            let new = || HostRt::lost_since(&host.def.name, now.mono_us);
+            let new = || HostRuntime::lost_since(&host.def.name, now.mono_us);
             self.hosts.insert(id, old.remove(&id).unwrap_or_else(new));
         }
         self.note_all_due();

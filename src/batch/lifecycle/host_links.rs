@@ -1,7 +1,7 @@
 //! Links to the hosts: a kept connection to each sbatchd, and one to the local LIM, which tells
 //! their load. mbatchd dials; a lost link is dialled again with back-off.
 
-use crate::batch::cluster::hosts::{HostRt, Link, PING_SECS, Whose};
+use crate::batch::cluster::hosts::{HostRuntime, Link, PING_SECS, Whose};
 use crate::batch::cluster::links::LinkWork;
 use crate::batch::site::requirements::Names;
 use crate::batch::state::names::HostId;
@@ -37,7 +37,7 @@ impl Mbatchd {
         self.unreached.look_again();
         self.look_left();
         let params = self.sbd_params();
-        for conn in self.links.hosts().values().filter_map(HostRt::reached) {
+        for conn in self.links.hosts().values().filter_map(HostRuntime::reached) {
             context.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
         }
     }

@@ -1,6 +1,6 @@
 //! A host as a requirement sees it (`lang::resreq`): its load and resources, less what is reserved.
 
-use crate::batch::cluster::hosts::HostRt;
+use crate::batch::cluster::hosts::HostRuntime;
 use crate::batch::site::requirements::Names;
 use crate::batch::state::names::{Id, ResourceId};
 use crate::batch::usage::reserve::ledger::{Reserved, left};
@@ -10,7 +10,7 @@ use crate::lang::resreq::HostView;
 /// A host as a requirement sees it.
 pub struct HostSnapshot<'a> {
     pub(super) def: &'a HostDef,
-    pub(super) rt: &'a HostRt,
+    pub(super) rt: &'a HostRuntime,
     /// Free slots now, and all.
     pub(super) slots: f64,
     pub(super) max_slots: f64,

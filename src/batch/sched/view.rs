@@ -1,7 +1,7 @@
 //! Read access of the scheduler and the queries: to the state, the configuration and the reports of
 //! hosts.
 
-use crate::batch::cluster::hosts::{HostRt, HostStatus, beyond};
+use crate::batch::cluster::hosts::{HostRuntime, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
@@ -27,7 +27,7 @@ pub struct View<'a> {
     pub now: Now,
     pub state: &'a State,
     pub site: &'a Site,
-    pub hosts: &'a HostMap<HostRt>,
+    pub hosts: &'a HostMap<HostRuntime>,
     /// How often the facts of hosts have changed.
     pub facts_changes: u64,
     pub reserve: &'a Reserve,

@@ -79,7 +79,7 @@ fn any_stop(bounds: &Bounds, external: &External) -> bool {
 
 /// A compiled batch server host.
 #[derive(Debug)]
-pub struct HostPol {
+pub struct ConfiguredHost {
     pub def: HostDef,
     pub dispatch_window: String,
     pub window: Windows,
@@ -100,7 +100,7 @@ pub struct Site {
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
     /// Server hosts in the order of lsf.cluster.
-    pub hosts: HostMap<HostPol>,
+    pub hosts: HostMap<ConfiguredHost>,
     /// Server hosts by name.
     host_ids: HashMap<String, HostId>,
     pub names: Rc<Names>,
@@ -161,7 +161,7 @@ impl Site {
             let unlisted = || HostPolicy { mxj, ..HostPolicy::default() };
             host_rows.add(policy.as_ref().unwrap_or(&unlisted()), id);
             p.host_ids.insert(def.name.clone(), id);
-            let host = HostPol {
+            let host = ConfiguredHost {
                 window: windows(policy.as_ref().map_or("", |h| &h.dispatch_window)),
                 dispatch_window: policy
                     .as_ref()

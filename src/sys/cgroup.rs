@@ -95,11 +95,15 @@ pub fn processes(dir: &Path) -> io::Result<Vec<u32>> {
 
 /// Whether the process of this number is in the group.
 pub fn holds(dir: &Path, pid: u32) -> bool {
-    // the directory is known by its last two names; its mount may be another one's
-    let mut names = dir.iter().rev();
-    let (Some(last), Some(parent)) = (names.next(), names.next()) else { return false };
-    let text = read(Path::new(&format!("/proc/{pid}/cgroup"))).unwrap_or_default();
-    text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {
+    read(Path::new(&format!("/proc/{pid}/cgroup"))).is_ok_and(|groups| names(&groups, dir))
+}
+
+/// Whether a process with this /proc/PID/cgroup is in the group. The directory is known by its
+/// last two names; its mount may be another one's.
+fn names(groups: &str, dir: &Path) -> bool {
+    let mut wanted = dir.iter().rev();
+    let (Some(last), Some(parent)) = (wanted.next(), wanted.next()) else { return false };
+    groups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {
         let mut names = Path::new(path).iter().rev();
         names.next() == Some(last) && names.next() == Some(parent)
     })
@@ -166,17 +170,13 @@ mod tests {
 
     #[test]
     fn process_is_in_the_group_that_its_own_file_names() {
-        let text = fs::read_to_string("/proc/self/cgroup").unwrap();
-        let Some(own) = text
-            .lines()
-            .filter_map(|l| l.splitn(3, ':').nth(2))
-            .find(|p| Path::new(p).iter().count() > 2)
-        else {
-            return; // all groups are roots here
-        };
-        let dir = Path::new("/anywhere").join(own.trim_start_matches('/'));
-        assert!(holds(&dir, std::process::id()));
-        assert!(!holds(&dir.with_file_name("other"), std::process::id()));
-        assert!(!holds(&dir, u32::MAX));
+        let groups = "8:freezer:/\n4:memory:/lsf-a/70\n0::/s/lsf-a/7\n";
+        for (dir, is) in
+            [("lsf-a/7", true), ("lsf-a/70", true), ("lsf-a/71", false), ("lsf-b/7", false)]
+        {
+            assert_eq!(names(groups, &Path::new("/anywhere").join(dir)), is, "{dir}");
+        }
+        assert!(!names("0::/7\n", Path::new("/anywhere/lsf-a/7")));
+        assert!(!holds(Path::new("/anywhere/lsf-a/7"), u32::MAX));
     }
 }

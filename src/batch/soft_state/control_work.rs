@@ -3,6 +3,7 @@
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::named_elements::NamedElements;
 use crate::batch::soft_state::place_scan::PlaceScan;
 use crate::batch::state::Job;
 use crate::batch::state::retries::Done;
@@ -39,7 +40,7 @@ pub(crate) struct OneJob {
     sel: IdSel,
     cursor: Cursor,
     /// The elements that -J names; none: all.
-    named: Vec<ElementRange>,
+    named: NamedElements,
     /// Filters that concern elements are applied first: the elements they leave so far, and
     /// whether those are all.
     sift: Option<(Vec<ElementRange>, bool)>,
@@ -52,13 +53,13 @@ impl OneJob {
     /// The job of an operand; `sift`: filters concern elements; `by_admin`: it is another user's.
     pub(crate) fn new(sel: IdSel, sift: bool, by_admin: bool) -> OneJob {
         let sift = sift.then(|| (Vec::new(), true));
-        let (cursor, named) = (Cursor::default(), Vec::new());
+        let (cursor, named) = (Cursor::default(), NamedElements::default());
         OneJob { sel, cursor, named, sift, best: err::JOB_FINISH, by_admin }
     }
 
     /// -J names these elements; none: all.
     pub(crate) fn with_named(self, named: Vec<ElementRange>) -> OneJob {
-        OneJob { named, ..self }
+        OneJob { named: NamedElements::new(named), ..self }
     }
 
     pub(crate) fn sel(&self) -> &IdSel {
@@ -117,15 +118,12 @@ impl OneJob {
 
     /// About so many looks it takes to see whether -J names an element.
     pub(crate) fn looks_for_name(&self) -> usize {
-        self.named.len() / 16
+        self.named.looks()
     }
 
     /// Does -J name an element?
     pub(crate) fn names(&self, idx: u32) -> bool {
-        let meant = |&(a, b, step): &ElementRange| {
-            (a..=b).contains(&idx) && (idx - a).is_multiple_of(step.max(1))
-        };
-        self.named.is_empty() || self.named.iter().any(meant)
+        self.named.holds(idx)
     }
 
     /// The filters leave an element, or do not.
@@ -145,7 +143,7 @@ impl OneJob {
         if left.is_empty() {
             return None;
         }
-        if job.is_array() && (!all || !self.named.is_empty()) {
+        if job.is_array() && (!all || !self.named.is_every()) {
             self.sel.elems = left;
         }
         self.cursor = Cursor::default();

@@ -3,6 +3,7 @@
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::named_elements::NamedElements;
 use crate::batch::state::names::QueueId;
 use crate::model::JobRef;
 use crate::model::event::{ElementRange, QueuePosition};
@@ -27,7 +28,7 @@ pub(crate) struct Finding {
     from: u32,
     /// The job under way, as far as its elements were looked at.
     job: Option<(IdSel, Cursor)>,
-    named: Vec<ElementRange>,
+    named: NamedElements,
     hosts: Option<BTreeSet<String>>,
     /// The queue of the job before, and its rank.
     ranked: Option<(QueueId, i64)>,
@@ -46,6 +47,7 @@ impl Finding {
         if ids.is_some() && q.select.user.is_empty() {
             q.select.user = "all".to_string();
         }
+        let named = NamedElements::new(named);
         Finding { q, who, ids, from: 0, job: None, named, hosts, ranked: None }
     }
 
@@ -97,15 +99,12 @@ impl Finding {
 
     /// About so many looks it takes to see whether -J names an element.
     pub(crate) fn looks_for_name(&self) -> usize {
-        self.named.len() / 16
+        self.named.looks()
     }
 
     /// Does -J name an element?
     pub(crate) fn names(&self, idx: u32) -> bool {
-        let fits = |&(first, last, step): &ElementRange| {
-            (first..=last).contains(&idx) && (idx - first).is_multiple_of(step.max(1))
-        };
-        self.named.is_empty() || self.named.iter().any(fits)
+        self.named.holds(idx)
     }
 
     /// The rank of a queue; the one of the job before is remembered.

@@ -11,6 +11,7 @@ pub mod load_checks;
 pub mod lost_controls;
 pub mod missing_attempts;
 pub mod modify_work;
+pub mod named_elements;
 pub mod perfmon;
 pub mod place_scan;
 pub mod retention;

@@ -13,11 +13,11 @@
 
 use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::launcher_journal::{self, JournalFile};
-use super::ports::{self, KeptPorts};
+use super::launcher_successor::{Handover, STATE_FD, handed_over};
+use super::ports::KeptPorts;
 use super::task_control::{NewGroup, TaskControl};
 use super::{boot::Boot, boot_error::BootError, guard, handover};
 use crate::exec::launcher::{Launcher, LauncherConf};
-use crate::exec::launcher_state::Saved;
 use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
 use crate::net::sock::{self, send_fds};
@@ -33,7 +33,6 @@ use crate::sys::words;
 use mio::net::UnixListener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{FdFlags, fcntl_setfd};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -57,24 +56,10 @@ const SETUP_HOLD: u64 = 10_000;
 const ASKED_MAX: usize = 64;
 /// Longest wait for a starter to be made.
 const ZYGOTE_WAIT: Duration = Duration::from_secs(10);
-/// Carries the number of the state's descriptor over exec.
-const STATE_FD: &str = "LSF_LAUNCHER_STATE";
 /// The signals that ask for something.
 const TOLD: [i32; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2];
 /// The program of a child: the launcher's own file, whatever its path is now.
 const SELF: &str = "/proc/self/exe";
-
-/// The state that survives exec.
-#[derive(Serialize, Deserialize)]
-struct Handover {
-    saved: Saved,
-    lock: i32,
-    listener: i32,
-    /// Pid, descriptor, what was read of the report.
-    setups: Vec<(TaskId, u32, i32, Vec<u8>)>,
-    #[serde(default)]
-    ports: ports::Handed,
-}
 
 /// A starter that has not reported yet.
 struct Pending {
@@ -165,19 +150,6 @@ fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
     })
 }
 
-/// The state of the launcher that this process replaced.
-fn handed_over() -> Option<Handover> {
-    let fd = std::env::var(STATE_FD).ok()?.parse().ok()?;
-    let read = raw::inherited_fd(fd).and_then(|fd| {
-        let mut file = File::from(fd);
-        file.seek(SeekFrom::Start(0))?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)?;
-        serde_json::from_slice(&text).map_err(io::Error::other)
-    });
-    read.map_err(|e| log::error!("the state handed over cannot be read: {}", words(&e))).ok()
-}
-
 impl LauncherRuntime {
     /// Takes over from the launcher that was this process, or begins as a new one.
     fn new(boot: Boot, conf: LauncherConf, rundir: PathBuf, signals: SignalFd) -> io::Result<Self> {
@@ -246,7 +218,8 @@ impl LauncherRuntime {
         loop {
             self.step_all();
             self.flush();
-            if let Some(code) = self.exit {
+            self.stop_round();
+            if let Some(code) = self.exit.filter(|_| !self.tasks.stopping()) {
                 self.tasks.remove_groups();
                 return Ok(code);
             }
@@ -298,6 +271,7 @@ impl LauncherRuntime {
         let next = later
             .chain(self.machine.deadline())
             .chain(self.deaf_until)
+            .chain(self.tasks.stopping().then_some(now))
             .min()
             .map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
@@ -329,6 +303,10 @@ impl LauncherRuntime {
                 libc::SIGUSR2 => {
                     self.step_all();
                     self.flush();
+                    // stops do not pass to the successor
+                    while self.tasks.stopping() {
+                        self.stop_round();
+                    }
                     let e = self.replace();
                     log::error!("not replaced: {}", words(&e));
                 }
@@ -351,6 +329,11 @@ impl LauncherRuntime {
             self.tasks.ended(pid, &mut usage, silent && status == libc::SIGKILL);
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
+    }
+
+    fn stop_round(&mut self) {
+        let machine = &self.machine;
+        self.tasks.stop_round(|| machine.tasks().collect());
     }
 
     fn send_signals(&mut self) {

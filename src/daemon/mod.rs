@@ -18,6 +18,7 @@ pub mod hostfile;
 pub mod job_files;
 pub mod launcher;
 mod launcher_journal;
+mod launcher_successor;
 pub mod lim;
 pub mod logging;
 pub mod mail;

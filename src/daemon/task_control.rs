@@ -7,13 +7,13 @@
 //! Invariants: a group is given to a task only while no process is in it, and never once it was
 //! killed: kernels that count kills (6.14 and later) also kill a process that begins in such a
 //! group from a group of another count. Signals reach processes in the order in which they were
-//! asked for.
+//! asked for; between two rounds of a stop the launcher does its other work.
 
 use crate::model::job::Usage;
 use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
 use crate::sys::cgroup::{self, Version};
 use crate::sys::procs::Proc;
-use crate::sys::task_processes::{TaskTracker, cpu_time};
+use crate::sys::task_processes::{Stop, TaskTracker, time_of_task};
 use crate::sys::{raw, words};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
@@ -24,6 +24,7 @@ const FREE_MAX: usize = 256;
 /// Groups of forgotten tasks, with processes, that are checked again when one more is forgotten.
 const LOOKS_MAX: usize = 4;
 const SIGKILL: i32 = 9;
+const SIGSTOP: i32 = 19;
 
 /// A group for a starter that is being made.
 #[derive(Debug)]
@@ -45,6 +46,9 @@ pub(super) struct TaskControl {
     left: VecDeque<TaskGroup>,
     /// The groups of running tasks, by the number of their first process.
     groups: BTreeMap<u32, Box<TaskGroup>>,
+    /// The groups of ended tasks in which no process was left, with the CPU time of all that had
+    /// been there, microseconds: nothing can enter such a group, so it is not looked at again.
+    empty: BTreeMap<String, (u64, u64)>,
     /// The directories of groups that were killed, or may have been by an earlier launcher.
     killed: BTreeSet<String>,
     /// Starters can begin in their groups; otherwise they are moved there.
@@ -53,6 +57,8 @@ pub(super) struct TaskControl {
     adopted: BTreeSet<TaskId>,
     /// Tasks that are to get this signal.
     due: (i32, Vec<TaskIdentity>),
+    /// Signals that kill or stop whose tasks made processes meanwhile. A task is in one of them.
+    stops: VecDeque<Stop>,
 }
 
 impl TaskControl {
@@ -68,10 +74,12 @@ impl TaskControl {
             free: Vec::new(),
             left: VecDeque::new(),
             groups: BTreeMap::new(),
+            empty: BTreeMap::new(),
             killed: BTreeSet::new(),
             begin_inside: true,
             adopted: BTreeSet::new(),
             due: (0, Vec::new()),
+            stops: VecDeque::new(),
         };
         for task in tasks {
             if own {
@@ -160,7 +168,14 @@ impl TaskControl {
     pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage, killed_at_once: bool) {
         self.tracker.child_ended(pid);
         let Some(group) = self.groups.remove(&pid) else { return };
-        if let Some((utime, stime)) = cpu_time(&group)
+        let dir = Path::new(&group.dir);
+        // before the time is read: what leaves the group in between would not be in it
+        let empty = cgroup::processes(dir).is_ok_and(|pids| pids.is_empty());
+        let all = cgroup::cpu_time(dir);
+        if empty {
+            self.empty.insert(group.dir.clone(), all.unwrap_or_default());
+        }
+        if let Some((utime, stime)) = all.map(|all| time_of_task(&group, all))
             && utime + stime > usage.utime_us + usage.stime_us
         {
             (usage.utime_us, usage.stime_us) = (utime, stime);
@@ -177,9 +192,15 @@ impl TaskControl {
         for _ in 0..LOOKS_MAX.min(self.left.len()) {
             let Some(mut group) = self.left.pop_front() else { return };
             let dir = Path::new(&group.dir);
+            let reusable = self.free.len() < FREE_MAX && !self.killed.contains(&group.dir);
+            if let Some(used) = self.empty.remove(&group.dir).filter(|_| reusable) {
+                (group.utime_us, group.stime_us) = used;
+                self.free.push(group);
+                continue;
+            }
             match cgroup::processes(dir) {
                 Ok(pids) if !pids.is_empty() => self.left.push_back(group),
-                Ok(_) if self.free.len() < FREE_MAX && !self.killed.contains(&group.dir) => {
+                Ok(_) if reusable => {
                     if let Some((utime, stime)) = cgroup::cpu_time(dir) {
                         (group.utime_us, group.stime_us) = (utime, stime);
                     }
@@ -219,7 +240,7 @@ impl TaskControl {
     /// Sends the signals that are due; `all`: every known task.
     pub(super) fn send_signals(&mut self, all: impl FnOnce() -> Vec<TaskIdentity>) {
         let (signal, mut tasks) = std::mem::take(&mut self.due);
-        let tree = |tasks: &[TaskIdentity]| tasks.iter().any(|t| t.group.is_none());
+        self.settle_stops(signal, &mut tasks);
         if signal == SIGKILL && tree(&tasks) && self.tracker.without_orphans() {
             // all that a child leaves behind comes to this process
             let gone = |t: &TaskIdentity| !Proc { pid: t.pid, ticks: t.ticks }.alive();
@@ -228,7 +249,8 @@ impl TaskControl {
         }
         if signal == SIGKILL {
             let empty = |g: &TaskGroup| {
-                cgroup::processes(Path::new(&g.dir)).is_ok_and(|pids| pids.is_empty())
+                self.empty.contains_key(&g.dir)
+                    || cgroup::processes(Path::new(&g.dir)).is_ok_and(|pids| pids.is_empty())
             };
             tasks.retain(|t| t.group.as_ref().is_none_or(|g| !empty(g)));
             self.killed.extend(tasks.iter().filter_map(|t| Some(t.group.as_ref()?.dir.clone())));
@@ -237,9 +259,52 @@ impl TaskControl {
             return;
         }
         let others = if tree(&tasks) { all() } else { Vec::new() };
-        self.tracker.signal(&tasks, signal, &others);
-        self.tracker.keep(others.iter().chain(&tasks));
+        self.stops.extend(self.tracker.signal(&tasks, signal, &others));
+        self.keep(&others, &tasks);
     }
+
+    /// Decides between this signal and stops that are under way: of a task that is being killed
+    /// nothing else is wanted, and a later signal ends a stop.
+    fn settle_stops(&mut self, signal: i32, tasks: &mut Vec<TaskIdentity>) {
+        if tasks.is_empty() {
+            return;
+        }
+        for stop in &mut self.stops {
+            if stop.kills() || signal == SIGSTOP {
+                tasks.retain(|t| !stop.concerns(t.id));
+            } else {
+                stop.leave(tasks);
+            }
+        }
+        self.stops.retain(|stop| !stop.tasks().is_empty());
+    }
+
+    /// Whether a stop is under way.
+    pub(super) fn stopping(&self) -> bool {
+        !self.stops.is_empty()
+    }
+
+    /// The next round of one stop; `all`: every known task.
+    pub(super) fn stop_round(&mut self, all: impl FnOnce() -> Vec<TaskIdentity>) {
+        let Some(mut stop) = self.stops.pop_front() else { return };
+        let others = if tree(stop.tasks()) { all() } else { Vec::new() };
+        let last = self.tracker.stop_round(&mut stop, &others);
+        self.keep(&others, stop.tasks());
+        if !last {
+            self.stops.push_back(stop);
+        }
+    }
+
+    /// Forgets the processes of all tasks but these and those that are being stopped.
+    fn keep(&mut self, others: &[TaskIdentity], tasks: &[TaskIdentity]) {
+        let stopping = self.stops.iter().flat_map(Stop::tasks);
+        self.tracker.keep(others.iter().chain(tasks).chain(stopping));
+    }
+}
+
+/// Whether processes of these tasks are found by their ancestors.
+fn tree(tasks: &[TaskIdentity]) -> bool {
+    tasks.iter().any(|t| t.group.is_none())
 }
 
 /// The directory of the groups of all tasks, made within the launcher's own group.
@@ -259,4 +324,60 @@ fn base(rundir: &Path) -> Option<(Version, PathBuf)> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::JobKey;
+    use crate::sys::process_table::see;
+    use std::process::{Child, Command};
+
+    fn sleeper() -> (Child, TaskIdentity) {
+        let child = Command::new("setsid").args(["-w", "sleep", "305"]).spawn().unwrap();
+        let pid = child.id();
+        let key = JobKey { job: 1, idx: 0, attempt: 1 };
+        let id = TaskId { key, step: TaskStep::Job };
+        let ticks = see(pid).unwrap().start;
+        (child, TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group: None })
+    }
+
+    fn control() -> TaskControl {
+        TaskControl::new(Path::new("/nonexistent"), false, &[], true)
+    }
+
+    fn send(control: &mut TaskControl, task: &TaskIdentity, signal: i32) {
+        control.signal(task.clone(), signal);
+        control.send_signals(Vec::new);
+    }
+
+    #[test]
+    fn continue_ends_a_stop_that_is_under_way() {
+        let (mut child, task) = sleeper();
+        let mut control = control();
+        send(&mut control, &task, SIGSTOP);
+        assert!(control.stopping());
+        // the same once more is no second stop
+        send(&mut control, &task, SIGSTOP);
+        assert_eq!(control.stops.len(), 1);
+        send(&mut control, &task, 18);
+        assert!(!control.stopping());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn task_that_is_being_killed_gets_no_other_signal() {
+        let (mut child, task) = sleeper();
+        let mut control = control();
+        send(&mut control, &task, SIGSTOP);
+        send(&mut control, &task, SIGKILL);
+        assert!(control.stops.len() == 1 && control.stops[0].kills());
+        send(&mut control, &task, 18);
+        assert!(control.stopping(), "the kill goes on");
+        while control.stopping() {
+            control.stop_round(Vec::new);
+        }
+        assert!(!child.wait().unwrap().success());
+    }
 }

@@ -9,7 +9,8 @@
 //! Invariants: a process is known by its number and its start. A process is signalled only where
 //! the kernel says that it is the task's: by its group, its ancestors or its session, or as an
 //! orphan of this launcher's own. The environment, which can be forged, decides only between the
-//! jobs of one user. Every loop has a limit.
+//! jobs of one user. A call looks at all processes once; a stop that needs more looks is returned
+//! to the caller, who does other work between them.
 
 use super::process_table::{self, Seen};
 use super::procs::Proc;
@@ -19,14 +20,11 @@ use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskProcesses, TaskS
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// Longest list of the children of a process, bytes.
 const CHILDREN_MAX: u64 = 4 << 20;
-/// Most looks for processes that were made while their task was being stopped.
+/// Most rounds of a stop; the caller repeats a kill until the task has ended.
 const ROUNDS_MAX: usize = 64;
-/// Longest time for these looks; the caller repeats a kill until the task has ended.
-const SIGNAL_TIME: Duration = Duration::from_secs(2);
 
 /// A process as it was seen last.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +41,38 @@ struct Known {
     members: BTreeMap<Proc, Member>,
     /// CPU time of orphans that have ended, clock ticks.
     ended: (u64, u64),
+}
+
+/// A signal that kills or stops on its way to all processes of tasks: a round stops those that
+/// the earlier rounds have not met.
+#[derive(Debug)]
+pub struct Stop {
+    signal: Signal,
+    tasks: Vec<TaskIdentity>,
+    stopped: BTreeSet<(TaskId, Proc)>,
+    rounds: usize,
+}
+
+impl Stop {
+    /// Whether the tasks are killed at the end.
+    pub fn kills(&self) -> bool {
+        self.signal == Signal::KILL
+    }
+
+    /// Whether it concerns the task.
+    pub fn concerns(&self, id: TaskId) -> bool {
+        self.tasks.iter().any(|t| t.id == id)
+    }
+
+    /// Leaves these tasks as they are.
+    pub fn leave(&mut self, tasks: &[TaskIdentity]) {
+        self.tasks.retain(|t| tasks.iter().all(|left| left.id != t.id));
+    }
+
+    /// The tasks that it concerns.
+    pub fn tasks(&self) -> &[TaskIdentity] {
+        &self.tasks
+    }
 }
 
 /// The processes of tasks as they were seen last.
@@ -186,9 +216,14 @@ impl TaskTracker {
     // ---- signalling ----
 
     /// Signals every process of these tasks. A signal that kills or stops also reaches processes
-    /// that are made meanwhile.
-    pub fn signal(&mut self, tasks: &[TaskIdentity], signal: i32, others: &[TaskIdentity]) {
-        let Some(signal) = Signal::from_named_raw(signal) else { return };
+    /// that are made meanwhile: the stop that is returned goes on until there are no new ones.
+    pub fn signal(
+        &mut self,
+        tasks: &[TaskIdentity],
+        signal: i32,
+        others: &[TaskIdentity],
+    ) -> Option<Stop> {
+        let signal = Signal::from_named_raw(signal)?;
         let mut rest = tasks.to_vec();
         if signal == Signal::KILL {
             rest.retain(|t| {
@@ -196,35 +231,39 @@ impl TaskTracker {
             });
         }
         if rest.is_empty() {
-            return;
+            return None;
         }
         if !matches!(signal, Signal::KILL | Signal::STOP) {
             let found = self.find(&rest, others);
-            return rest.iter().zip(&found).for_each(|(task, found)| pass_on(task, found, signal));
+            rest.iter().zip(&found).for_each(|(task, found)| pass_on(task, found, signal));
+            return None;
         }
-        // a stopped process makes no others, and its children keep their parent
-        let all = self.stop(&rest, others);
-        if signal == Signal::KILL {
-            all.iter().for_each(|(task, p)| send(&rest[*task], *p, signal));
-        }
+        let mut stop = Stop { signal, tasks: rest, stopped: BTreeSet::new(), rounds: 0 };
+        (!self.stop_round(&mut stop, others)).then_some(stop)
     }
 
-    /// Stops all processes of these tasks, until there are no new ones.
-    fn stop(&mut self, tasks: &[TaskIdentity], others: &[TaskIdentity]) -> BTreeSet<(usize, Proc)> {
-        let until = Instant::now() + SIGNAL_TIME;
-        let mut stopped = BTreeSet::new();
-        for _ in 0..ROUNDS_MAX {
-            let found = self.find(tasks, others);
-            let all = found.iter().enumerate();
-            let all = all.flat_map(|(task, found)| found.iter().map(move |p| (task, p.process())));
-            let new: Vec<(usize, Proc)> = all.filter(|p| !stopped.contains(p)).collect();
-            if new.is_empty() || Instant::now() > until {
-                break;
+    /// The next round of a stop, which is one look at all processes; whether it was the last one.
+    pub fn stop_round(&mut self, stop: &mut Stop, others: &[TaskIdentity]) -> bool {
+        let found = self.find(&stop.tasks, others);
+        let mut new = false;
+        for (task, found) in stop.tasks.iter().zip(&found) {
+            for p in found {
+                // a stopped process makes no others, and its children keep their parent
+                if stop.stopped.insert((task.id, p.process())) {
+                    send(task, p.process(), Signal::STOP);
+                    new = true;
+                }
             }
-            new.iter().for_each(|(task, p)| send(&tasks[*task], *p, Signal::STOP));
-            stopped.extend(new);
         }
-        stopped
+        stop.rounds += 1;
+        let last = !new || stop.rounds >= ROUNDS_MAX;
+        if last && stop.signal == Signal::KILL {
+            for (id, process) in &stop.stopped {
+                let task = stop.tasks.iter().find(|t| t.id == *id);
+                task.iter().for_each(|task| send(task, *process, Signal::KILL));
+            }
+        }
+        last
     }
 
     // ---- measuring ----
@@ -255,8 +294,10 @@ impl TaskTracker {
                 all.groups.push(p.pgrp);
             }
             (u.utime_us, u.stime_us) = (utime * tick_us, stime * tick_us);
-            if let Some((utime_us, stime_us)) = task.group.as_ref().and_then(|g| cpu_time(g)) {
-                (u.utime_us, u.stime_us) = (utime_us, stime_us);
+            if let Some(group) = &task.group
+                && let Some(all) = cgroup::cpu_time(Path::new(&group.dir))
+            {
+                (u.utime_us, u.stime_us) = time_of_task(group, all);
             }
             (u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb) = (u.mem_kb, u.mem_kb, u.swap_kb);
             all.pgids = all.groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
@@ -266,11 +307,9 @@ impl TaskTracker {
     }
 }
 
-/// CPU time of all processes that a task has had, microseconds; `None` where its group has no
-/// account of it.
-pub fn cpu_time(group: &TaskGroup) -> Option<(u64, u64)> {
-    let (utime, stime) = cgroup::cpu_time(Path::new(&group.dir))?;
-    Some((utime.saturating_sub(group.utime_us), stime.saturating_sub(group.stime_us)))
+/// The part of a task in the CPU time of its group, of which earlier tasks had some; microseconds.
+pub fn time_of_task(group: &TaskGroup, (utime, stime): (u64, u64)) -> (u64, u64) {
+    (utime.saturating_sub(group.utime_us), stime.saturating_sub(group.stime_us))
 }
 
 fn in_group(group: &TaskGroup) -> Vec<Seen> {

@@ -6,6 +6,7 @@ use crate::sys::process_table::see;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 fn until(mut done: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_secs(20);
@@ -48,6 +49,32 @@ fn pids(found: &[Vec<Seen>]) -> Vec<u32> {
     found.iter().flatten().map(|p| p.pid).collect()
 }
 
+/// Sends a signal to one task, with all the rounds that it needs.
+fn signal(tracker: &mut TaskTracker, task: &TaskIdentity, signal: i32) {
+    let mut stop = tracker.signal(std::slice::from_ref(task), signal, &[]);
+    while stop.as_mut().is_some_and(|stop| !tracker.stop_round(stop, &[])) {}
+}
+
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next()?.trim_start().chars().next()
+}
+
+#[test]
+fn kill_without_a_group_stops_in_each_round_and_kills_in_the_last() {
+    let (mut child, sid) = session();
+    let mut tracker = TaskTracker::new(0);
+    let me = task(sid, None);
+    let mut stop = tracker.signal(std::slice::from_ref(&me), 9, &[]).unwrap();
+    assert!(stop.kills() && stop.concerns(me.id));
+    let all = pids(&tracker.find(std::slice::from_ref(&me), &[]));
+    assert_eq!(all.len(), 4);
+    until(|| all.iter().all(|pid| state(*pid) == Some('T')));
+    assert!(tracker.stop_round(&mut stop, &[]), "there was no new process");
+    until(|| all.iter().all(|pid| see(*pid).is_none_or(|p| p.zombie)));
+    child.wait().unwrap();
+}
+
 #[test]
 fn task_without_a_group_is_measured_and_signalled_whole() {
     let (mut child, sid) = session();
@@ -61,10 +88,10 @@ fn task_without_a_group_is_measured_and_signalled_whole() {
     // another process of that number is left alone
     let other = TaskIdentity { ticks: me.ticks + 1, ..me.clone() };
     let mut fresh = TaskTracker::new(0);
-    fresh.signal(std::slice::from_ref(&other), 9, &[]);
+    signal(&mut fresh, &other, 9);
     assert_eq!(pids(&fresh.find(std::slice::from_ref(&other), &[])), [0; 0]);
     assert_eq!(pids(&tracker.find(std::slice::from_ref(&me), &[])).len(), 4);
-    tracker.signal(&[me], 9, &[]);
+    signal(&mut tracker, &me, 9);
     until(|| all.pids.iter().all(|pid| see(*pid).is_none_or(|p| p.zombie)));
     child.wait().unwrap();
 }
@@ -79,7 +106,7 @@ fn process_of_another_task_below_one_is_not_its_own() {
     other.id.step = TaskStep::Warn;
     let found = tracker.find(std::slice::from_ref(&me), &[other]);
     assert!(found[0].len() == 3 && !pids(&found).contains(&below), "{found:?}");
-    tracker.signal(&[me], 9, &[]);
+    signal(&mut tracker, &me, 9);
     child.wait().unwrap();
 }
 
@@ -123,13 +150,9 @@ fn group_is_measured_and_signalled_whole(version: cgroup::Version) {
     assert!(!cgroup::holds(&dir, std::process::id()));
     let sampled = tracker.sample(std::slice::from_ref(&me), &[]);
     assert!(mine.clone().all(|pid| sampled[0].pids.contains(&pid)), "{sampled:?}");
-    tracker.signal(std::slice::from_ref(&me), 19, &[]);
-    let stopped = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
-    };
-    until(|| mine.clone().all(stopped));
-    tracker.signal(&[me], 9, &[]);
+    signal(&mut tracker, &me, 19);
+    until(|| mine.clone().all(|pid| state(pid) == Some('T')));
+    signal(&mut tracker, &me, 9);
     children.iter_mut().for_each(|child| assert!(!child.wait().unwrap().success()));
     until(|| cgroup::processes(&dir).is_ok_and(|pids| pids.is_empty()));
     until(|| cgroup::remove(&dir).is_ok());

@@ -14,9 +14,6 @@ use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, term};
 use crate::proto::sbd::TaskState;
 
-/// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
-const PREEXEC_RETRIES: u32 = i32::MAX as u32;
-
 /// Longest pause, seconds.
 pub const RETRY_MOST: u64 = 600;
 
@@ -46,14 +43,15 @@ impl Mbatchd {
         let queue = self.queue_at(at);
         let Some(job) = self.state.job(at.job) else { return false };
         let own = &job.spec_at(at.idx).further.requeue;
-        let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
-        let words = if own.is_empty() { of_queue.unwrap_or("") } else { own };
-        let Some(codes) = ExitCodes::parse(words) else { return false };
+        let own_codes = ExitCodes::parse(own);
+        let of_queue = queue.and_then(|q| q.requeue_codes.as_ref()).filter(|_| own.is_empty());
+        let Some(codes) = own_codes.as_ref().or(of_queue) else { return false };
         if !codes.has(code) {
             return false;
         }
         let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
-        let held = (before >= self.most_requeues(queue)).then_some(PendReason::RequeueLimit);
+        let held =
+            (before >= self.site.retry_limits(queue).requeues).then_some(PendReason::RequeueLimit);
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let started = run.start_time;
         let mut passed = self.passed(at);
@@ -86,15 +84,11 @@ impl Mbatchd {
     /// A pre-execution command has failed once more: it was asked often enough?
     pub(crate) fn tried_enough(&mut self, context: &mut StepContext, at: JobRef) {
         let queue = self.queue_at(at);
-        let number = |name: &str| self.param(queue, name).and_then(|n| n.parse::<u32>().ok());
-        let most = number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES);
-        let exits = self
-            .param(queue, "LOCAL_MAX_PREEXEC_RETRY_ACTION")
-            .is_some_and(|action| action.eq_ignore_ascii_case("exit"));
-        if self.state.tries().of(at).is_none_or(|t| t.pre_exec <= most) {
+        let limits = self.site.retry_limits(queue);
+        if self.state.tries().of(at).is_none_or(|t| t.pre_exec <= limits.pre_exec) {
             return;
         }
-        if exits {
+        if limits.pre_exec_exits {
             return self.exit_unstarted(context, at, term::PRE_EXEC_FAIL);
         }
         let status = JobState::Psusp.into();

@@ -118,13 +118,6 @@ impl Mbatchd {
         host.map(|i| self.links.hosts()[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 
-    /// A parameter of the queue, else of lsb.params, as written.
-    pub(crate) fn param<'a>(&'a self, queue: Option<&'a Queue>, name: &str) -> Option<&'a str> {
-        let own = queue.and_then(|q| q.conf.raw.get(name));
-        let all = || self.site.params().raw.get(name);
-        own.or_else(all).map(|v| v.text.trim())
-    }
-
     /// The submission that a host gets: with the exit values of its queue if it has none of its
     /// own.
     pub(crate) fn with_exit_codes(
@@ -141,14 +134,9 @@ impl Mbatchd {
         spec
     }
 
-    /// How often a job of the queue goes back to it by its exit value.
-    pub(crate) fn most_requeues(&self, queue: Option<&Queue>) -> u32 {
-        queue.map_or_else(|| self.site.most_requeues(None), |queue| queue.most_requeues)
-    }
-
     /// The element is held if its exit value requeues it this time.
     pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
         let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
-        before >= self.most_requeues(queue)
+        before >= self.site.retry_limits(queue).requeues
     }
 }

@@ -5,15 +5,18 @@
 pub mod limits;
 pub mod permissions;
 pub mod requirements;
+pub mod retry_limits;
 pub mod rules;
 
 use crate::batch::site::requirements::{Names, Req};
+use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
+use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::{Per, RusageTerm};
 use crate::lang::window::Windows;
 use crate::model::reason::PendReason;
@@ -60,8 +63,9 @@ pub struct Queue {
     /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes.
     pub end_by_load: bool,
     pub end_by_window: bool,
-    /// MAX_JOB_REQUEUE, its own or that of lsb.params.
-    pub most_requeues: u32,
+    pub retry_limits: RetryLimits,
+    /// REQUEUE_EXIT_VALUES.
+    pub requeue_codes: Option<ExitCodes>,
 }
 
 impl Queue {
@@ -108,6 +112,8 @@ pub struct Site {
     pub rules: Rules,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
+    /// Of jobs whose queue is not configured any more.
+    retry_limits: RetryLimits,
 }
 
 /// Windows of the files; what cannot be read is open (the reader has said so).
@@ -140,6 +146,7 @@ impl Site {
         let resources = Rc::new(Names::new(&conf.base));
         let mut p = Site {
             cluster: conf.base.name.as_str().into(),
+            retry_limits: RetryLimits::compile(None, &conf.batch.params),
             conf,
             queues: Vec::new(),
             queue_ids: HashMap::new(),
@@ -235,18 +242,16 @@ impl Site {
             resume_cond: cond(&q.resume_cond),
             end_by_load: ends("LOAD"),
             end_by_window: ends("WINDOW"),
-            most_requeues: self.most_requeues(Some(q)),
+            retry_limits: RetryLimits::compile(Some(q), self.params()),
+            requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
             conf: q.clone(),
             limits: Vec::new(),
         }
     }
 
-    /// MAX_JOB_REQUEUE of a queue, else of lsb.params: how often a job goes back to its queue by
-    /// its exit value.
-    pub(crate) fn most_requeues(&self, queue: Option<&QueueConf>) -> u32 {
-        let own = queue.and_then(|queue| queue.raw.get("MAX_JOB_REQUEUE"));
-        let value = own.or_else(|| self.params().raw.get("MAX_JOB_REQUEUE"));
-        value.and_then(|v| v.text.trim().parse().ok()).unwrap_or(u32::MAX)
+    /// How often jobs of this queue go back to it; `None`: their queue is not configured any more.
+    pub fn retry_limits<'a>(&'a self, queue: Option<&'a Queue>) -> &'a RetryLimits {
+        queue.map_or(&self.retry_limits, |queue| &queue.retry_limits)
     }
 
     fn host_policy(&self, def: &HostDef) -> Option<HostPolicy> {

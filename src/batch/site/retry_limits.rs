@@ -1,0 +1,35 @@
+//! How often jobs go back to their queue, compiled: MAX_JOB_REQUEUE, LOCAL_MAX_PREEXEC_RETRY and
+//! LOCAL_MAX_PREEXEC_RETRY_ACTION of a queue, else of lsb.params (lsb.queues(5), lsb.params(5)).
+
+use crate::conf::types::{BatchParams, QueueConf};
+
+/// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
+const PREEXEC_RETRIES: u32 = i32::MAX as u32;
+
+/// How often jobs go back to their queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryLimits {
+    /// By an exit value, before they are held.
+    pub requeues: u32,
+    /// By their pre-execution commands.
+    pub pre_exec: u32,
+    /// After the last of these a job ends; otherwise it is held.
+    pub pre_exec_exits: bool,
+}
+
+impl RetryLimits {
+    /// The retries of a queue; `None`: of jobs whose queue is not configured any more.
+    pub(super) fn compile(queue: Option<&QueueConf>, params: &BatchParams) -> RetryLimits {
+        let text = |name: &str| {
+            let own = queue.and_then(|queue| queue.raw.get(name));
+            own.or_else(|| params.raw.get(name)).map(|value| value.text.trim())
+        };
+        let number = |name: &str| text(name).and_then(|text| text.parse().ok());
+        let action = text("LOCAL_MAX_PREEXEC_RETRY_ACTION");
+        RetryLimits {
+            requeues: number("MAX_JOB_REQUEUE").unwrap_or(u32::MAX),
+            pre_exec: number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES),
+            pre_exec_exits: action.is_some_and(|action| action.eq_ignore_ascii_case("exit")),
+        }
+    }
+}

@@ -141,7 +141,7 @@ fn parameters_that_do_not_act_are_marked() {
         "Schedule delay for a new job is 0 seconds",
         "SCHEDULING POLICIES:  EXCLUSIVE",
         "PRE_EXEC:  /bin/true",
-        "JOB_STARTER:  /bin/env %USRCMD (not acted on)",
+        "JOB_STARTER:  /bin/env %USRCMD",
     ] {
         assert!(out.lines().any(|l| l == line), "{line}\n{out}");
     }
@@ -223,7 +223,7 @@ HOSTS:  all\x20
 Maximum slot reservation time: 50 seconds (not acted on)
 CHKPNTDIR : /share/chk (not acted on)
 CHKPNTPERIOD : 30 (not acted on)
-JOB_CONTROLS: (not acted on)
+JOB_CONTROLS:
     SUSPEND:    [kill -STOP -$LSB_JOBPGIDS]
     RESUME:     [SIGCONT]
     TERMINATE:  [a[1]]

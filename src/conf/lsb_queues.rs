@@ -13,6 +13,7 @@ use super::section::{Values, known_params, name_fault};
 use super::types::{HostTerm, Interactive, QueueConf, RawParam, Shared, UserTerm};
 use super::units::SizeUnit;
 use crate::lang::resreq::Syntax;
+use crate::model::job_control::JobControls;
 
 /// Largest PRIORITY.
 const MAX_PRIORITY: u32 = 2_147_483_647;
@@ -153,8 +154,21 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     q.job_starter = v.text("JOB_STARTER");
     q.requeue_exit_values = v.text("REQUEUE_EXIT_VALUES");
     q.chkpnt = v.text("CHKPNT");
-    q.job_controls = v.text("JOB_CONTROLS");
+    job_controls(q, v);
     q.terminate_when = v.text("TERMINATE_WHEN");
+}
+
+fn job_controls(q: &mut QueueConf, v: &mut Values<'_>) {
+    let Some(value) = v.raw.get("JOB_CONTROLS") else { return };
+    match JobControls::parse(&value.text) {
+        Ok((controls, checkpoints)) => {
+            q.job_controls = controls;
+            for name in checkpoints {
+                v.diags.not_acted_on(&value.pos, format!("{name}[CHKPNT] of JOB_CONTROLS"));
+            }
+        }
+        Err(want) => v.bad("JOB_CONTROLS", value, &want),
+    }
 }
 
 /// The terms of HOSTS: `host+pref`, `others`, `all`, `none`, `~host`, `host!`, `host@cluster`.

@@ -21,12 +21,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// PATH of the commands of a queue.
 const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
 
 /// Most output of a transfer that is read, bytes.
 const SAID_MAX: usize = 512;
+
+/// Pause between two looks at a command with a time limit.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 type Env = [(OsString, OsString)];
 
@@ -116,7 +120,7 @@ pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStrea
         let _ = eexecd::run_for(link, user, &env, (program, data), When::End, Some(cwd));
     }
     let fails = |hook: &&Hook| {
-        let failed = !run(hook, &env, Some(cwd), None).is_ok_and(|s| s.success());
+        let failed = !run_within(plan.limit_secs, hook, &env, cwd).is_ok_and(|s| s.success());
         failed && hook.of != HookOf::Copy
     };
     i32::from(plan.post.iter().filter(fails).count() > 0)
@@ -131,6 +135,27 @@ fn environment(plan: &FinishPlan) -> Vec<(OsString, OsString)> {
         Some((word(&entry[..eq]), word(&entry[eq + 1..])))
     };
     entries.filter_map(pair).collect()
+}
+
+/// Runs a command that may take so many seconds (0: any); then the whole process group of the task
+/// is killed.
+fn run_within(limit_secs: u64, hook: &Hook, env: &Env, cwd: &Path) -> io::Result<ExitStatus> {
+    if limit_secs == 0 {
+        return run(hook, env, Some(cwd), None);
+    }
+    let mut command = command(hook, env, Some(cwd));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let until = Instant::now() + Duration::from_secs(limit_secs);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= until {
+            rustix::process::kill_current_process_group(rustix::process::Signal::KILL)?;
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
 }
 
 fn run(

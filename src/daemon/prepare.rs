@@ -10,12 +10,14 @@ use super::job_files::{JobFiles, beside, open, path_of, remove, remove_all};
 use super::step::{Failed, SetupResult, at, note};
 use super::task::ReadyTask;
 use super::{attach, hooks, hostfile, output};
+use crate::exec::job_starter::{command_line, job_file_text};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
 use crate::proto::launch::{Eexec, JobPlan, Ready, SetupStage};
 use crate::sys::users::User;
 use crate::sys::words;
 use rustix::fs::OFlags;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
@@ -57,7 +59,8 @@ pub fn prepare(
     }
     let (mut argv, arg0) = hooks::under_login_shell(&job.login_shell, argv)?;
     let mut or_else = Vec::new();
-    if arg0.is_none() && job.script.is_empty() && !job.words.is_empty() {
+    let direct = job.script.is_empty() && job.starter.is_empty();
+    if arg0.is_none() && direct && !job.words.is_empty() {
         let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
         or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
     }
@@ -131,17 +134,25 @@ fn input(job: &JobPlan) -> SetupResult<OwnedFd> {
     opened.map_err(at(SetupStage::Input, format!("input file <{}>", path.display())))
 }
 
-/// The program to execute: the command under the shell, or the script's file under its interpreter.
+/// The program to execute: the command under the shell, the script's file under its interpreter, or
+/// the job starter with the file of either.
 fn program(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> SetupResult<Vec<OsString>> {
     let word = |b: &[u8]| OsString::from_vec(b.to_vec());
-    if job.script.is_empty() {
+    let started = !job.starter.is_empty();
+    if job.script.is_empty() && !started {
         return Ok(vec!["/bin/sh".into(), "-c".into(), word(&job.command.0)]);
     }
     let path = store.file("").map_err(at(SetupStage::JobFile, "job file directory"))?;
     let how = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let (fd, _) = open(&path, how, 0o700).map_err(at(SetupStage::JobFile, path.display()))?;
-    File::from(fd).write_all(&job.script.0).map_err(at(SetupStage::JobFile, path.display()))?;
+    let text = if job.script.is_empty() { &job.command.0 } else { &job.script.0 };
+    let text = if started { Cow::Owned(job_file_text(text)) } else { Cow::Borrowed(text.as_slice()) };
+    File::from(fd).write_all(&text).map_err(at(SetupStage::JobFile, path.display()))?;
     ready.script = path.as_os_str().as_bytes().to_vec().into();
+    if started {
+        let line = command_line(&job.starter.0, &ready.script.0);
+        return Ok(vec!["/bin/sh".into(), "-c".into(), word(&line)]);
+    }
     let mut argv: Vec<OsString> = interpreter(&job.script.0).into_iter().map(word).collect();
     argv.push(path.into_os_string());
     Ok(argv)

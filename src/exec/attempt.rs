@@ -4,6 +4,7 @@
 use crate::exec::{plan, report};
 use crate::model::further::{SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage};
+use crate::model::job_control::ControlVerb;
 use crate::model::reason::term;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
@@ -55,6 +56,20 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+/// A command of JOB_CONTROLS that runs, or is to run as soon as the environment of the job is here.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunningControl {
+    pub verb: ControlVerb,
+    /// Seconds since the epoch.
+    pub since: i64,
+    /// The suspending reason.
+    #[serde(default)]
+    pub why: u32,
+    /// The request that follows, with its suspending reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<(ControlVerb, u32)>,
+}
+
 /// State that changes and must survive sbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -73,6 +88,9 @@ pub struct AttemptMark {
     /// The warning action of -wa was taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
+    /// The command of JOB_CONTROLS that runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<RunningControl>,
     /// The job ends together with its post-execution commands.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,
@@ -118,6 +136,17 @@ pub enum Cause {
     Forgotten,
 }
 
+impl Cause {
+    /// SIGKILL at once.
+    pub fn by_force(self) -> bool {
+        match self {
+            Cause::Asked(info) => matches!(info, term::FORCE_OWNER | term::FORCE_ADMIN),
+            Cause::Forgotten => true,
+            _ => false,
+        }
+    }
+}
+
 /// An attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
@@ -140,10 +169,16 @@ pub struct Attempt {
     pub post: Post,
     /// Suspend before it runs: done when it does.
     pub suspend_asked: bool,
+    /// The reason of the last order to suspend it.
+    pub suspend_why: u32,
     /// Monotonic instants, microseconds.
     pub kill_at: Option<u64>,
     pub run_at: Option<u64>,
     pub warn_at: Option<u64>,
+    /// When the environment for a command of JOB_CONTROLS is searched again, and when that command
+    /// is given up.
+    pub control_at: Option<u64>,
+    pub control_by: Option<u64>,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
     /// When what runs after it is killed.
@@ -188,9 +223,12 @@ impl Attempt {
             after: String::new(),
             post: Post::None,
             suspend_asked: false,
+            suspend_why: 0,
             kill_at: None,
             run_at: None,
             warn_at: None,
+            control_at: None,
+            control_by: None,
             sample_at: None,
             finish_by: None,
             post_by: None,
@@ -254,7 +292,8 @@ impl Attempt {
         if self.sample_at.is_none() {
             self.sample_at = Some(now.mono_us + FIRST_SAMPLE);
         }
-        if let Some(kill) = &self.note.mark.kill
+        if let Some(kill) = self.note.mark.kill.as_ref().filter(|kill| !kill.signals.is_empty())
+            && self.note.mark.control.is_none()
             && self.kill_at.is_none()
         {
             self.kill_at = Some(now.after(kill.pause));
@@ -296,12 +335,10 @@ impl Attempt {
 
     /// Begins to kill; the first signal is due at once. False: it is being killed already.
     pub fn start_termination(&mut self, cause: Cause, interval: u64, now: Now) -> bool {
-        let force = match cause {
-            Cause::Asked(info) => matches!(info, term::FORCE_OWNER | term::FORCE_ADMIN),
-            Cause::Forgotten => true,
-            _ => false,
-        };
-        if self.note.mark.kill.is_some() && !force {
+        let force = cause.by_force();
+        // the action of the queue is taken for each request
+        let again = |kill: &Kill| kill.signals.is_empty() && matches!(cause, Cause::Asked(_));
+        if self.note.mark.kill.as_ref().is_some_and(|kill| !force && !again(kill)) {
             return false;
         }
         let (exit_info, first) = match cause {

@@ -2,7 +2,8 @@
 //! daemons.
 //!
 //! Invariants: a task's process does nothing before its journal line is written, so a task that
-//! no journal knows never ran; a start of a known task changes nothing; an end waits until
+//! no journal knows never ran; a start of a known task changes nothing, but for a control
+//! that has ended, which begins anew; an end waits until
 //! `Forget`; an end that nobody saw is `Unknown`, never guessed; uid 0 is refused but in a
 //! personal cluster of root, and there every other uid.
 
@@ -186,6 +187,10 @@ impl Launcher {
         note: String,
         out: &mut Vec<Effect>,
     ) {
+        let over = |t: &OwnTask| t.info.ended.is_some() && !t.forget;
+        if id.step == TaskStep::Control && self.state.tasks.get(&id).is_some_and(over) {
+            self.remove(id, out);
+        }
         if let Some(t) = self.state.tasks.get(&id) {
             if t.info.setup.is_some() || t.info.ended.is_some() {
                 send(out, conn, told(&t.info));

@@ -14,7 +14,7 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or job.
 /// The variables that [`job_env`] sets are dropped too.
-const DROPPED: [&[u8]; 26] = [
+const DROPPED: [&[u8]; 27] = [
     EEXEC_DATA.as_bytes(),
     b"HOME",
     b"PWD",
@@ -40,6 +40,7 @@ const DROPPED: [&[u8]; 26] = [
     b"LSB_ERRORFILE",
     b"LSB_INTERACTIVE",
     b"LSB_RESTART",
+    b"LSB_JOB_STARTER",
     b"LSF_LOCAL_HOST",
 ];
 
@@ -182,6 +183,9 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     if !spec.further.requeue.is_empty() {
         vars.push(("LSB_EXIT_REQUEUE", text(&spec.further.requeue)));
     }
+    if !o.starter.is_empty() {
+        vars.push(("LSB_JOB_STARTER", text(&o.starter)));
+    }
     if o.rerun && o.key.attempt > 1 {
         vars.push(("LSB_RESTART", text("Y")));
     }
@@ -281,6 +285,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         command: with_wait(&spec.command.0).into(),
         words: plain_words(&spec.command.0),
         script: script.to_vec().into(),
+        starter: o.starter.as_str().into(),
         env: job_env(site, o, user_env).into(),
         cwd: expand_dir(&spec.cwd.0, o).into(),
         // one that is named by the job is made for it

@@ -8,6 +8,7 @@ pub mod idmap;
 pub mod ids;
 pub mod idtable;
 pub mod job;
+pub mod job_control;
 pub mod job_state;
 pub mod limits;
 pub mod reason;

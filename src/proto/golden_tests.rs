@@ -251,7 +251,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Hello { epoch: 2, cluster: s("c"), params: params.clone(), pieces: true },
         SbdMsg::Start(Box::new(start)),
         SbdMsg::Blob { at: AT, data: ByteStr(vec![0xff, 0]) },
-        SbdMsg::Act { key: KEY, seq: 4, order: 0, act: Act::Terminate { exit_info: 14 } },
+        SbdMsg::Act { key: KEY, seq: 4, order: 0, act: Act::Terminate { exit_info: 14 }, why: 0 },
         SbdMsg::Forget { key: KEY, mail: String::new() },
         SbdMsg::Params(params),
         SbdMsg::Logging(logging()),

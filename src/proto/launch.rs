@@ -39,11 +39,20 @@ pub enum TaskStep {
     Task,
     /// Before its run limit or deadline: the command of -wa; as the user.
     Warn,
+    /// While it runs: a command of JOB_CONTROLS; as the user. It may be started again when it has
+    /// ended.
+    Control,
 }
 
 impl TaskStep {
-    pub const ALL: [TaskStep; 5] =
-        [TaskStep::Job, TaskStep::Begin, TaskStep::Finish, TaskStep::Task, TaskStep::Warn];
+    pub const ALL: [TaskStep; 6] = [
+        TaskStep::Job,
+        TaskStep::Begin,
+        TaskStep::Finish,
+        TaskStep::Task,
+        TaskStep::Warn,
+        TaskStep::Control,
+    ];
 }
 
 /// Names one task of a launcher.
@@ -61,6 +70,7 @@ impl std::fmt::Display for TaskId {
             TaskStep::Finish => write!(f, "{} finish", self.key),
             TaskStep::Task => write!(f, "task {}", self.key.job),
             TaskStep::Warn => write!(f, "{} warning", self.key),
+            TaskStep::Control => write!(f, "{} control", self.key),
         }
     }
 }
@@ -328,6 +338,9 @@ pub struct JobPlan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<ByteStr>,
     pub script: ByteStr,
+    /// JOB_STARTER of the queue: the program that is given the file of the job; empty none.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub starter: ByteStr,
     /// NUL-separated `NAME=value`, whole but for what only the starter knows.
     pub env: ByteStr,
     pub cwd: ByteStr,
@@ -454,6 +467,9 @@ pub struct FinishPlan {
     /// Run one after the other, when all else is done and told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub post: Vec<Hook>,
+    /// The time after which a command of `post` is killed, seconds; 0 any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub limit_secs: u64,
     /// NUL-separated `NAME=value`, and the working directory, for them.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub env: ByteStr,

@@ -2,6 +2,7 @@
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
 use crate::model::event::NamedHosts;
+use crate::model::job_control::JobControls;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub enum SbdMsg {
         #[serde(default, skip_serializing_if = "is_zero")]
         order: u64,
         act: Act,
+        /// The suspending reason of `Act::Suspend`; 0 none.
+        #[serde(default, skip_serializing_if = "is_no_reason")]
+        why: u32,
     },
     /// The end of this attempt is durable: forget it. Also sent for attempts mbatchd does not
     /// know or no longer wants to hear of.
@@ -124,6 +128,12 @@ pub struct StartJob {
     pub pre_exec: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub post_exec: String,
+    /// JOB_STARTER of the queue; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub starter: String,
+    /// JOB_CONTROLS of the queue.
+    #[serde(skip_serializing_if = "JobControls::is_none")]
+    pub controls: JobControls,
     /// JOB_INCLUDE_POSTPROC=Y: the job ends when what runs after it has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,
@@ -134,6 +144,10 @@ pub struct StartJob {
     /// at the end of this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub last_requeue: bool,
+}
+
+fn is_no_reason(n: &u32) -> bool {
+    *n == 0
 }
 
 fn is_zero(n: &u64) -> bool {

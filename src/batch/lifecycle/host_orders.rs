@@ -1,7 +1,7 @@
 //! Orders to hosts: start, signal, suspend, resume, terminate, new limits. An order leaves after
 //! the events it rests on are durable; one that is lost is made good by the host's next inventory.
 
-use crate::batch::state::ElemState;
+use crate::batch::state::{ElemState, Run};
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::{JobKey, JobRef};
@@ -20,7 +20,9 @@ impl Mbatchd {
 
     pub(crate) fn act(&mut self, context: &mut StepContext, key: JobKey, i: HostId, act: Act) {
         let (seq, order) = self.next_act();
-        self.order(context, i, SbdMsg::Act { key, seq, order, act });
+        let suspends = act == Act::Suspend;
+        let why = self.state.running(key).filter(|_| suspends).map_or(0, Run::suspending_reason);
+        self.order(context, i, SbdMsg::Act { key, seq, order, act, why });
     }
 
     pub(crate) fn send_start(&mut self, context: &mut StepContext, key: JobKey) {

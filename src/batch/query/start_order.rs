@@ -47,6 +47,8 @@ impl Mbatchd {
             name: job.display_name(key.idx),
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
+            starter: queue.and_then(|q| q.conf.job_starter.clone()).unwrap_or_default(),
+            controls: queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: self.site.params().job_include_postproc,
             post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),

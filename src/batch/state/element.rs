@@ -198,6 +198,15 @@ impl Run {
     pub fn slots(&self) -> u32 {
         self.hosts.iter().map(|h| h.1).sum()
     }
+
+    /// Why it is suspended or is to be; 0: it is not.
+    pub fn suspending_reason(&self) -> u32 {
+        match (self.soft.asked, self.phase) {
+            (Some(why), _) if why != 0 => why,
+            (_, Phase::Ssusp(why) | Phase::Ususp(why)) => why,
+            _ => 0,
+        }
+    }
 }
 
 impl Elem {

@@ -55,6 +55,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
             seq: u32::MAX,
             order: u64::MAX,
             act: Act::Terminate { exit_info: 1 },
+            why: 0,
         },
         "Forget" => SbdMsg::Forget { key, mail: String::new() },
         "Params" => SbdMsg::Params(SbdParams::default()),

@@ -1,6 +1,7 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
 use super::{Pos, RawParams, Thresholds, UserTerm};
+use crate::model::job_control::JobControls;
 
 /// `[default] maximum` of a limit. A lone value is the maximum.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,8 +152,8 @@ pub struct QueueConf {
     pub chkpnt: Option<String>,
     /// MIG, minutes.
     pub mig: Option<u64>,
-    /// JOB_CONTROLS, as written.
-    pub job_controls: Option<String>,
+    /// JOB_CONTROLS.
+    pub job_controls: JobControls,
     /// TERMINATE_WHEN, as written.
     pub terminate_when: Option<String>,
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
@@ -211,7 +212,7 @@ impl Default for QueueConf {
             backfill: false,
             chkpnt: None,
             mig: None,
-            job_controls: None,
+            job_controls: JobControls::default(),
             terminate_when: None,
             pend_limit: None,
             eligible_limit: None,

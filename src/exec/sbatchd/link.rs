@@ -83,6 +83,10 @@ impl Sbatchd {
     ) {
         let Some(job) = self.jobs.get(&key).filter(|j| j.sim_end.is_none()) else { return };
         let has = |step| known.contains(&TaskId { key, step });
+        if job.note.mark.control.is_some() && !has(TaskStep::Control) {
+            self.control_over(now, key, false, out);
+        }
+        let Some(job) = self.jobs.get(&key) else { return };
         match job.stage {
             AttemptStage::Launching if !has(TaskStep::Job) => self.launch_job(key, out),
             AttemptStage::Running if !has(TaskStep::Job) => self.over(now, key, End::Unknown, out),
@@ -102,6 +106,7 @@ impl Sbatchd {
         match info.id.step {
             TaskStep::Job => {}
             TaskStep::Begin | TaskStep::Task | TaskStep::Warn => return,
+            TaskStep::Control => return self.control_told(now, &info, out),
             TaskStep::Finish => {
                 // what runs after the job goes on when all else is done, but not beside the same
                 // job begun anew
@@ -143,6 +148,7 @@ impl Sbatchd {
         (job.stage, job.plan) = (AttemptStage::Running, None);
         job.arm(now);
         let suspend = std::mem::take(&mut job.suspend_asked) && still;
+        let why = job.suspend_why;
         // one that is over already is told of by its end, unless that is long in coming
         let long = job.note.mark.include_post && !plan::post(&job.note.order).is_empty();
         if still || long {
@@ -150,7 +156,7 @@ impl Sbatchd {
         }
         self.mail_begin(key, out);
         if suspend {
-            self.suspend(now, key, out);
+            self.suspend(now, key, why, out);
             self.keep_note(key, out);
         }
     }
@@ -161,6 +167,7 @@ impl Sbatchd {
         }
         let Some(job) = self.jobs.get_mut(&id.key) else { return };
         match (id.step, job.stage) {
+            (TaskStep::Control, _) => self.control_over(now, id.key, false, out),
             (TaskStep::Job, AttemptStage::Launching) => {
                 job.ready.note = why;
                 self.failed(now, id.key, PendReason::ExecInit, out);

@@ -9,6 +9,7 @@
 //! nothing; an mbatchd of a lower epoch than one seen is refused.
 
 mod agent;
+mod controls;
 mod end;
 mod link;
 mod start;
@@ -110,7 +111,12 @@ impl Sbatchd {
         match msg {
             SbdMsg::Start(order) => self.start(now, *order, out),
             SbdMsg::Blob { at, data } => self.blob(now, at, data.0, out),
-            SbdMsg::Act { key, seq, order, act } => self.act(now, key, (seq, order), act, out),
+            SbdMsg::Act { key, seq, order, act, why } => {
+                if let Some(job) = self.jobs.get_mut(&key).filter(|_| act == Act::Suspend) {
+                    job.suspend_why = why;
+                }
+                self.act(now, key, (seq, order), act, out);
+            }
             SbdMsg::Forget { key, mail } => {
                 self.mail_user(key, &mail, out);
                 self.forget(now, key, out);

@@ -1,7 +1,9 @@
 //! Turns an order into a task of the launcher; orders on running attempts.
 
 use super::agent::*;
+use super::controls::Course;
 use super::*;
+use crate::model::job_control::ControlVerb;
 
 impl Sbatchd {
     pub(super) fn start(&mut self, now: Now, order: StartJob, out: &mut Vec<Effect>) {
@@ -157,7 +159,10 @@ impl Sbatchd {
                 self.start_termination(now, key, Cause::Asked(exit_info), out);
             }
             (_, Act::Signal { number }) => self.signal(now, key, number, out),
-            (_, Act::Suspend) => self.suspend(now, key, out),
+            (_, Act::Suspend) => {
+                let why = job.suspend_why;
+                self.suspend(now, key, why, out);
+            }
             (_, Act::Resume) => self.resume(now, key, out),
         }
         self.keep_note(key, out);
@@ -171,10 +176,16 @@ impl Sbatchd {
         out: &mut Vec<Effect>,
     ) {
         let interval = self.params.job_terminate_interval;
-        if let Some(job) = self.jobs.get_mut(&key)
-            && job.start_termination(cause, interval, now)
-        {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if !job.start_termination(cause, interval, now) {
+            return;
+        }
+        if cause.by_force() {
+            self.drop_control(key, out);
             self.send_next_signal(now, key, out);
+        } else {
+            self.terminate(now, key, out);
+            self.keep_note(key, out);
         }
     }
 
@@ -185,7 +196,8 @@ impl Sbatchd {
         let suspended = job.suspended();
         self.signal(now, key, signal, out);
         if suspended {
-            self.resume(now, key, out);
+            self.signal(now, key, SIGCONT, out);
+            self.now_resumed(now, key, out);
         }
         self.keep_note(key, out);
     }
@@ -201,8 +213,17 @@ impl Sbatchd {
         }
     }
 
-    pub(super) fn suspend(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        self.signal(now, key, SIGSTOP, out);
+    /// `why`: the suspending reason.
+    pub(super) fn suspend(&mut self, now: Now, key: JobKey, why: u32, out: &mut Vec<Effect>) {
+        match self.by_action(now, key, (ControlVerb::Suspend, why), out) {
+            Course::Usual => self.signal(now, key, SIGSTOP, out),
+            Course::Signalled => {}
+            Course::Waits => return,
+        }
+        self.now_suspended(now, key, out);
+    }
+
+    pub(super) fn now_suspended(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if !job.suspended() {
             job.note.mark.susp_since = now.secs();
@@ -212,7 +233,15 @@ impl Sbatchd {
     }
 
     pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        self.signal(now, key, SIGCONT, out);
+        match self.by_action(now, key, (ControlVerb::Resume, 0), out) {
+            Course::Usual => self.signal(now, key, SIGCONT, out),
+            Course::Signalled => {}
+            Course::Waits => return,
+        }
+        self.now_resumed(now, key, out);
+    }
+
+    pub(super) fn now_resumed(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.suspended() {
             let m = &mut job.note.mark;

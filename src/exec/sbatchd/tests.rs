@@ -2,6 +2,7 @@
 //! alone; the tests are by subject: orders, copies, limits,
 //! restarts.
 
+mod controls;
 mod copies;
 mod limits;
 mod orders;
@@ -156,7 +157,7 @@ impl Rig {
     }
 
     fn act(&mut self, n: u32, seq: u32, act: Act) {
-        self.order(SbdMsg::Act { key: key(n), seq, order: 0, act });
+        self.order(SbdMsg::Act { key: key(n), seq, order: 0, act, why: 0 });
     }
 
     fn feed(&mut self, input: Input) {

@@ -46,10 +46,14 @@ impl Sbatchd {
         if due(job.post_by) {
             return self.post_late(now, key, out);
         }
+        let control = due(job.control_at) || due(job.control_by);
         if !self.linked && job.sim_end.is_none() {
             let later = |at: Option<u64>| at.map(|at| at.max(now.mono_us + LAUNCHER_RETRY));
             (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
             job.warn_at = later(job.warn_at);
+            (job.control_at, job.control_by) = (later(job.control_at), later(job.control_by));
+        } else if control {
+            self.control_due(now, key, out);
         } else if due(job.warn_at) {
             self.warn(now, key, out);
         } else if due(job.run_at) {
@@ -172,6 +176,7 @@ impl Sbatchd {
 /// The next instant of one attempt, its sampling apart.
 pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let sim = j.sim_end.filter(|_| j.stage == AttemptStage::Running);
-    let live = if j.live() { [j.kill_at, j.run_at, j.warn_at] } else { [None; 3] };
+    let of_job = [j.kill_at, j.run_at, j.warn_at, j.control_at, j.control_by];
+    let live = if j.live() { of_job } else { [None; 5] };
     live.into_iter().chain([sim, j.finish_by, j.post_by]).flatten().min()
 }

@@ -1,0 +1,248 @@
+//! JOB_CONTROLS of the queue (lsb.queues(5)): the actions that take the place of the signals by
+//! which jobs are suspended, resumed and terminated.
+//!
+//! A command runs as the user in a task of its own, so that sbatchd waits for nothing, and a
+//! request that comes meanwhile is carried out when it has ended. A command that fails, that cannot
+//! be started or that takes longer than [`INTERVALS`] allow is followed by the usual signals.
+//! Invariants: of one attempt one command runs at a time; a kill by force ends it and waits for
+//! none.
+
+use super::agent::*;
+use super::*;
+use crate::exec::attempt::RunningControl;
+use crate::model::job_control::{ControlAction, ControlVerb};
+use crate::model::reason::susp;
+use crate::proto::launch::{Hook, HookOf};
+
+/// The time for a command, in multiples of JOB_TERMINATE_INTERVAL.
+pub const INTERVALS: u64 = 6;
+/// How long after that sbatchd waits for the starter, which ends its command, microseconds.
+const OVERTIME: u64 = 2 * US;
+/// Pause before the environment of a job is searched again, microseconds.
+const ENV_WAIT: u64 = US;
+
+/// The reply of the queue's actions to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// There is no action: the usual signals.
+    Usual,
+    /// The job was sent the signal of the action.
+    Signalled,
+    /// A command runs; the request is done, or followed by the usual signals, when it has ended.
+    Waits,
+}
+
+impl Sbatchd {
+    /// Begins to carry out a request by the action of the queue, if there is one.
+    pub(super) fn by_action(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        (verb, why): (ControlVerb, u32),
+        out: &mut Vec<Effect>,
+    ) -> Course {
+        let interval = self.params.job_terminate_interval.max(1);
+        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.sim_end.is_none()) else {
+            return Course::Usual;
+        };
+        if let Some(runs) = &mut job.note.mark.control {
+            return match (runs.verb, runs.next) {
+                // what ends a job is not held up by a stop
+                (ControlVerb::Terminate, _) | (_, Some((ControlVerb::Terminate, _))) => {
+                    Course::Usual
+                }
+                (running, _) => {
+                    runs.next = (verb != running).then_some((verb, why));
+                    if verb == ControlVerb::Terminate {
+                        let id = TaskId { key, step: TaskStep::Control };
+                        job.control_by = Some(now.mono_us + OVERTIME);
+                        ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+                    }
+                    Course::Waits
+                }
+            };
+        }
+        match job.note.order.controls.action(verb).cloned() {
+            None => Course::Usual,
+            Some(ControlAction::Signal(number)) => {
+                self.signal(now, key, number, out);
+                Course::Signalled
+            }
+            Some(ControlAction::Command(_)) => {
+                let since = now.secs();
+                job.note.mark.control = Some(RunningControl { verb, since, why, next: None });
+                job.control_by = Some(now.after(interval * INTERVALS) + OVERTIME);
+                self.keep_note(key, out);
+                self.start_command(now, key, out);
+                Course::Waits
+            }
+        }
+    }
+
+    /// Has the launcher run the command, once the environment of the job is here.
+    fn start_command(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let interval = self.params.job_terminate_interval.max(1);
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(control) = job.note.mark.control else { return };
+        let o = &job.note.order;
+        let Some(ControlAction::Command(text)) = o.controls.action(control.verb) else { return };
+        let Some(user_env) = self.blobs.get(o.env) else {
+            let at = o.env;
+            job.control_at = Some(now.mono_us + ENV_WAIT);
+            return self.need(at, out);
+        };
+        job.control_at = None;
+        let processes = (job.pid, &job.pids[..], &job.pgids[..]);
+        let mut env = plan::control_env(&self.conf.site, o, &job.ready, processes, &user_env);
+        let mut put = |name: &str, value: &str| {
+            env.extend_from_slice(format!("{name}={value}\0").as_bytes());
+        };
+        put("LS_EXEC_T", "JOB_CONTROLS");
+        if control.verb == ControlVerb::Suspend {
+            let (reasons, subreasons) = reason_bits(control.why);
+            put("LSB_SUSP_REASONS", &reasons.to_string());
+            put("LSB_SUSP_SUBREASONS", &subreasons.to_string());
+        }
+        let post = vec![Hook::new(HookOf::Job, text.as_bytes().to_vec())];
+        let cwd = job.ready.cwd.as_str().into();
+        let limit_secs = interval * INTERVALS;
+        let what = FinishPlan { post, env: env.into(), cwd, limit_secs, ..FinishPlan::default() };
+        end::as_user(o, TaskStep::Control, what, out);
+    }
+
+    /// What is due of a command: its environment is searched again, or its time is over.
+    pub(super) fn control_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if job.control_by.is_some_and(|at| at <= now.mono_us) {
+            let text = format!("{key}: an action of JOB_CONTROLS did not end in time, killed");
+            say(out, log::Level::Warn, text);
+            let id = TaskId { key, step: TaskStep::Control };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+            return self.control_over(now, key, false, out);
+        }
+        self.start_command(now, key, out);
+    }
+
+    /// The launcher tells of the task of a command.
+    pub(super) fn control_told(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) {
+        let key = info.id.key;
+        let interval = self.params.job_terminate_interval.max(1);
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(control) = job.note.mark.control else { return };
+        // of an earlier command where the one noted was not begun
+        let earlier = info.started < control.since;
+        match &info.ended {
+            _ if earlier => self.control_over(now, key, false, out),
+            Some(ended) => {
+                let well = ended.end == End::Status(0);
+                self.control_over(now, key, well, out);
+            }
+            None => {
+                let by = now.after(interval * INTERVALS) + OVERTIME;
+                job.control_by.get_or_insert(by);
+            }
+        }
+    }
+
+    /// A command has ended: what it was to do is done, or is done by the usual signals.
+    pub(super) fn control_over(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        well: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(control) = job.note.mark.control.take() else { return };
+        (job.control_by, job.control_at) = (None, None);
+        if job.stage != AttemptStage::Running {
+            return;
+        }
+        if !well && control.next.is_none() {
+            let text = format!(
+                "{key}: the {:?} action of JOB_CONTROLS failed, the usual signals are sent",
+                control.verb
+            );
+            say(out, log::Level::Warn, text);
+        }
+        match (control.verb, control.next) {
+            (_, Some((ControlVerb::Terminate, _))) => {}
+            (ControlVerb::Suspend, _) => {
+                if !well {
+                    self.signal(now, key, SIGSTOP, out);
+                }
+                self.now_suspended(now, key, out);
+            }
+            (ControlVerb::Resume, _) => {
+                if !well {
+                    self.signal(now, key, SIGCONT, out);
+                }
+                self.now_resumed(now, key, out);
+            }
+            (ControlVerb::Terminate, _) if well => self.terminated_by_action(key),
+            (ControlVerb::Terminate, _) => self.send_next_signal(now, key, out),
+        }
+        match control.next {
+            Some((ControlVerb::Suspend, why)) => self.suspend(now, key, why, out),
+            Some((ControlVerb::Resume, _)) => self.resume(now, key, out),
+            Some((ControlVerb::Terminate, _)) => self.terminate(now, key, out),
+            None => {}
+        }
+        self.keep_note(key, out);
+    }
+
+    /// Sends what ends a job: the action of its queue, else the next signal.
+    pub(super) fn terminate(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key) else { return };
+        let acts = job.note.order.controls.terminate.is_some() && job.sim_end.is_none();
+        // what is stopped cannot follow
+        if acts && job.suspended() && job.note.mark.control.is_none() {
+            self.signal(now, key, SIGCONT, out);
+            self.now_resumed(now, key, out);
+        }
+        match self.by_action(now, key, (ControlVerb::Terminate, 0), out) {
+            Course::Usual => self.send_next_signal(now, key, out),
+            Course::Signalled => self.terminated_by_action(key),
+            Course::Waits => {
+                if let Some(job) = self.jobs.get_mut(&key) {
+                    job.kill_at = None;
+                }
+            }
+        }
+    }
+
+    /// A kill by force waits for no command, and ends the one that runs.
+    pub(super) fn drop_control(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if job.note.mark.control.take().is_some() {
+            (job.control_by, job.control_at) = (None, None);
+            let id = TaskId { key, step: TaskStep::Control };
+            ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+        }
+    }
+
+    /// The action did what ends the job: no signal follows.
+    fn terminated_by_action(&mut self, key: JobKey) {
+        if let Some(job) = self.jobs.get_mut(&key) {
+            job.kill_at = None;
+            if let Some(kill) = &mut job.note.mark.kill {
+                kill.signals.clear();
+            }
+        }
+    }
+}
+
+/// A suspending reason as LSB_SUSP_REASONS and LSB_SUSP_SUBREASONS have it: the bit of the reason,
+/// and the number of the load index.
+fn reason_bits(why: u32) -> (u32, u32) {
+    match why {
+        susp::USER => (0x2, 0),
+        susp::ADMIN => (0x4000, 0),
+        susp::RESUMED => (0x1, 0),
+        susp::WINDOW => (0x8, 0),
+        susp::LOAD..=susp::LOAD_EXTERNAL => (0x40, why - susp::LOAD),
+        susp::STOP_COND => (0x200, 0),
+        susp::RESUME_COND => (0x400, 0),
+        _ => (0, 0),
+    }
+}

@@ -146,7 +146,8 @@ fn program(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> SetupResult<Ve
     let how = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let (fd, _) = open(&path, how, 0o700).map_err(at(SetupStage::JobFile, path.display()))?;
     let text = if job.script.is_empty() { &job.command.0 } else { &job.script.0 };
-    let text = if started { Cow::Owned(job_file_text(text)) } else { Cow::Borrowed(text.as_slice()) };
+    let text =
+        if started { Cow::Owned(job_file_text(text)) } else { Cow::Borrowed(text.as_slice()) };
     File::from(fd).write_all(&text).map_err(at(SetupStage::JobFile, path.display()))?;
     ready.script = path.as_os_str().as_bytes().to_vec().into();
     if started {

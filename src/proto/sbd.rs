@@ -2,8 +2,8 @@
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
 use crate::model::event::NamedHosts;
-use crate::model::job_control::JobControls;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
+use crate::model::job_control::JobControls;
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

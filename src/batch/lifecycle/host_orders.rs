@@ -1,8 +1,8 @@
 //! Orders to hosts: start, signal, suspend, resume, terminate, new limits. An order leaves after
 //! the events it rests on are durable; one that is lost is made good by the host's next inventory.
 
-use crate::batch::state::{ElemState, Run};
 use crate::batch::state::names::HostId;
+use crate::batch::state::{ElemState, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;

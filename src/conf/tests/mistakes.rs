@@ -332,6 +332,21 @@ fn mistakes_in_lsb_queues() {
 }
 
 #[test]
+fn actions_of_job_controls_are_checked() {
+    let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
+    assert!(q("JOB_CONTROLS = SUSPEND[SIGTSTP] \\\n  TERMINATE[a[1]; b]").is_empty());
+    assert_eq!(
+        q("JOB_CONTROLS = SUSPEND[x] STOP[y]"),
+        ["error lsb.queues JOB_CONTROLS:16 bad value <SUSPEND[x] STOP[y]> of JOB_CONTROLS: \
+             SUSPEND[action] RESUME[action] TERMINATE[action] is wanted"]
+    );
+    let notice = q("JOB_CONTROLS = TERMINATE[CHKPNT]");
+    assert_eq!(notice.len(), 1);
+    let start = "notice lsb.queues JOB_CONTROLS:16 TERMINATE[CHKPNT] of JOB_CONTROLS ";
+    assert!(notice[0].starts_with(start), "{}", notice[0]);
+}
+
+#[test]
 fn mistakes_inside_expressions_and_windows() {
     let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
     let right = q("RES_REQ = select[bigmem] order[mem] rusage[licence=1]\n\

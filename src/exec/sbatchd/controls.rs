@@ -33,6 +33,46 @@ pub(super) enum Course {
 }
 
 impl Sbatchd {
+    pub(super) fn start_termination(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        cause: Cause,
+        out: &mut Vec<Effect>,
+    ) {
+        let interval = self.params.job_terminate_interval;
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if !job.start_termination(cause, interval, now) {
+            return;
+        }
+        if cause.by_force() {
+            self.drop_control(key, out);
+            self.send_next_signal(now, key, out);
+        } else {
+            self.terminate(now, key, out);
+            self.keep_note(key, out);
+        }
+    }
+
+    /// `why`: the suspending reason.
+    pub(super) fn suspend(&mut self, now: Now, key: JobKey, why: u32, out: &mut Vec<Effect>) {
+        match self.by_action(now, key, (ControlVerb::Suspend, why), out) {
+            Course::Usual => self.signal(now, key, SIGSTOP, out),
+            Course::Signalled => {}
+            Course::Waits => return,
+        }
+        self.now_suspended(now, key, out);
+    }
+
+    pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        match self.by_action(now, key, (ControlVerb::Resume, 0), out) {
+            Course::Usual => self.signal(now, key, SIGCONT, out),
+            Course::Signalled => {}
+            Course::Waits => return,
+        }
+        self.now_resumed(now, key, out);
+    }
+
     /// Begins to carry out a request by the action of the queue, if there is one.
     pub(super) fn by_action(
         &mut self,
@@ -110,7 +150,7 @@ impl Sbatchd {
         end::as_user(o, TaskStep::Control, what, out);
     }
 
-    /// What is due of a command: its environment is searched again, or its time is over.
+    /// A command is due: its environment is searched again, or its time is over.
     pub(super) fn control_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.control_by.is_some_and(|at| at <= now.mono_us) {

@@ -12,6 +12,7 @@ mod agent;
 mod controls;
 mod end;
 mod link;
+mod signals;
 mod start;
 mod tidy;
 mod tidy_table;

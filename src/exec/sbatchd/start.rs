@@ -1,9 +1,7 @@
 //! Turns an order into a task of the launcher; orders on running attempts.
 
 use super::agent::*;
-use super::controls::Course;
 use super::*;
-use crate::model::job_control::ControlVerb;
 
 impl Sbatchd {
     pub(super) fn start(&mut self, now: Now, order: StartJob, out: &mut Vec<Effect>) {
@@ -168,90 +166,6 @@ impl Sbatchd {
         self.keep_note(key, out);
     }
 
-    pub(super) fn start_termination(
-        &mut self,
-        now: Now,
-        key: JobKey,
-        cause: Cause,
-        out: &mut Vec<Effect>,
-    ) {
-        let interval = self.params.job_terminate_interval;
-        let Some(job) = self.jobs.get_mut(&key) else { return };
-        if !job.start_termination(cause, interval, now) {
-            return;
-        }
-        if cause.by_force() {
-            self.drop_control(key, out);
-            self.send_next_signal(now, key, out);
-        } else {
-            self.terminate(now, key, out);
-            self.keep_note(key, out);
-        }
-    }
-
-    /// Sends the next signal of a kill.
-    pub(super) fn send_next_signal(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get_mut(&key) else { return };
-        let Some(signal) = job.next_signal(now) else { return };
-        let suspended = job.suspended();
-        self.signal(now, key, signal, out);
-        if suspended {
-            self.signal(now, key, SIGCONT, out);
-            self.now_resumed(now, key, out);
-        }
-        self.keep_note(key, out);
-    }
-
-    pub(super) fn signal(&mut self, now: Now, key: JobKey, signal: i32, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get(&key) else { return };
-        if job.sim_end.is_none() {
-            if self.linked {
-                ask(out, LaunchMsg::Signal { id: TaskId { key, step: TaskStep::Job }, signal });
-            }
-        } else if !matches!(signal, SIGCONT | SIGSTOP) {
-            self.over(now, key, End::Status(signal), out);
-        }
-    }
-
-    /// `why`: the suspending reason.
-    pub(super) fn suspend(&mut self, now: Now, key: JobKey, why: u32, out: &mut Vec<Effect>) {
-        match self.by_action(now, key, (ControlVerb::Suspend, why), out) {
-            Course::Usual => self.signal(now, key, SIGSTOP, out),
-            Course::Signalled => {}
-            Course::Waits => return,
-        }
-        self.now_suspended(now, key, out);
-    }
-
-    pub(super) fn now_suspended(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get_mut(&key) else { return };
-        if !job.suspended() {
-            job.note.mark.susp_since = now.secs();
-            job.arm(now);
-        }
-        self.tell_state(key, out);
-    }
-
-    pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        match self.by_action(now, key, (ControlVerb::Resume, 0), out) {
-            Course::Usual => self.signal(now, key, SIGCONT, out),
-            Course::Signalled => {}
-            Course::Waits => return,
-        }
-        self.now_resumed(now, key, out);
-    }
-
-    pub(super) fn now_resumed(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get_mut(&key) else { return };
-        if job.suspended() {
-            let m = &mut job.note.mark;
-            m.susp_secs += (now.secs() - m.susp_since).max(0);
-            m.susp_since = 0;
-            job.arm(now);
-        }
-        self.tell_state(key, out);
-    }
-
     /// mbatchd is done with an attempt, or never wanted it.
     pub(super) fn forget(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         if self.jobs.get(&key).is_some_and(|j| j.live() && j.sim_end.is_none()) {
@@ -275,15 +189,6 @@ impl Sbatchd {
         };
         if self.asked.remove(&at) && self.jobs.values().any(waits) {
             self.need(at, out);
-        }
-    }
-
-    /// Leaves the note with the launcher as it is now.
-    pub(super) fn keep_note(&self, key: JobKey, out: &mut Vec<Effect>) {
-        if let Some(job) = self.jobs.get(&key).filter(|j| j.live() && j.sim_end.is_none())
-            && self.linked
-        {
-            ask(out, LaunchMsg::Note { key, note: note_text(&job.note) });
         }
     }
 }

@@ -140,8 +140,10 @@ fn a_kill_does_not_wait_for_a_command_that_suspends() {
     // by force
     let (mut r, pid) = started("TERMINATE[sleep 1000]", &[]);
     terminate(&mut r, 1);
-    assert!(r.procs.contains_key(&pid));
+    let control = r.pid();
+    assert!(r.procs.contains_key(&pid) && control != pid);
     r.act(1, 2, Act::Terminate { exit_info: term::FORCE_ADMIN });
+    assert!(!r.procs.contains_key(&control));
     assert_eq!(r.last(), ended(SIGKILL, term::FORCE_ADMIN));
 }
 

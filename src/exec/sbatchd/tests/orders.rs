@@ -371,7 +371,9 @@ fn runs_after_which_a_job_goes_back_to_its_queue_are_not_mailed_one_by_one() {
 fn an_order_whose_short_number_began_again_is_acted_on_and_a_repeated_one_is_not() {
     let mut r = Rig::new();
     r.start(order(1));
-    let act = |r: &mut Rig, seq, order, act| r.order(SbdMsg::Act { key: key(1), seq, order, act, why: 0 });
+    let act = |r: &mut Rig, seq, order, act| {
+        r.order(SbdMsg::Act { key: key(1), seq, order, act, why: 0 })
+    };
     act(&mut r, 0x1_ffff, 0x1_0000_ffff, Act::Suspend);
     assert_eq!(r.last(), AttemptPhase::Suspended);
     act(&mut r, 0x1_0000, 0x1_0001_0000, Act::Resume);

@@ -1,0 +1,59 @@
+//! Signals to running attempts, the state that follows from them, and the note with the launcher.
+
+use super::agent::*;
+use super::*;
+
+impl Sbatchd {
+    /// Sends the next signal of a kill.
+    pub(super) fn send_next_signal(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(signal) = job.next_signal(now) else { return };
+        let suspended = job.suspended();
+        self.signal(now, key, signal, out);
+        if suspended {
+            self.signal(now, key, SIGCONT, out);
+            self.now_resumed(now, key, out);
+        }
+        self.keep_note(key, out);
+    }
+
+    pub(super) fn signal(&mut self, now: Now, key: JobKey, signal: i32, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key) else { return };
+        if job.sim_end.is_none() {
+            if self.linked {
+                ask(out, LaunchMsg::Signal { id: TaskId { key, step: TaskStep::Job }, signal });
+            }
+        } else if !matches!(signal, SIGCONT | SIGSTOP) {
+            self.over(now, key, End::Status(signal), out);
+        }
+    }
+
+    pub(super) fn now_suspended(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if !job.suspended() {
+            job.note.mark.susp_since = now.secs();
+            job.arm(now);
+        }
+        self.tell_state(key, out);
+    }
+
+    pub(super) fn now_resumed(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        if job.suspended() {
+            let m = &mut job.note.mark;
+            m.susp_secs += (now.secs() - m.susp_since).max(0);
+            m.susp_since = 0;
+            job.arm(now);
+        }
+        self.tell_state(key, out);
+    }
+
+    /// Leaves the note with the launcher as it is now.
+    pub(super) fn keep_note(&self, key: JobKey, out: &mut Vec<Effect>) {
+        if let Some(job) = self.jobs.get(&key).filter(|j| j.live() && j.sim_end.is_none())
+            && self.linked
+        {
+            ask(out, LaunchMsg::Note { key, note: note_text(&job.note) });
+        }
+    }
+}

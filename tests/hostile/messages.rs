@@ -284,7 +284,7 @@ fn sbatchd_takes_each_message_at_its_cap() {
     both("Blob", &mut || say(&script, "Blob", Msg::Sbd(blob.clone()), told));
     let limits = Act::Limits(Box::default());
     for (what, msg) in [
-        ("Act", SbdMsg::Act { key, seq: 1, order: 1, act: limits }),
+        ("Act", SbdMsg::Act { key, seq: 1, order: 1, act: limits, why: 0 }),
         ("Params", SbdMsg::Params(params)),
         ("Logging", {
             let file = Some("x".repeat(caps::MAX_TEXT));

@@ -60,6 +60,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
                 seq: u32::MAX,
                 order: u64::MAX,
                 act: Act::Terminate { exit_info: 1 },
+                why: 0,
             },
         ),
         ("Forget", SbdMsg::Forget { key, mail: String::new() }),

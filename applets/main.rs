@@ -14,9 +14,12 @@ mod bkill;
 mod bmod;
 mod bparams;
 mod bpeek;
+mod bpost;
 mod bqueues;
+mod bread;
 mod brequeue;
 mod bresume;
+mod bstatus;
 mod bstop;
 mod bsub;
 mod bswitch;
@@ -32,6 +35,7 @@ mod eauth;
 mod eauthd;
 mod eexecd;
 mod hostsetup;
+mod job_messages;
 mod launcher;
 mod lim;
 mod lsacct;
@@ -129,9 +133,12 @@ const APPLETS: &[Applet] = &[
     applet("bmod", Batch, bmod::run, "change pending jobs"),
     applet("bparams", Batch, bparams::run, "show the parameters of lsb.params in force"),
     applet("bpeek", Batch, bpeek::run, "show the output of a job that still runs"),
+    applet("bpost", Batch, bpost::run, "post a message to a job"),
     applet("bqueues", Batch, bqueues::run, "show the queues"),
+    applet("bread", Batch, bread::run, "show a message of a job"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
+    applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),
     applet("bstop", Batch, bstop::run, "suspend jobs"),
     applet("bsub", Batch, bsub::run, "submit a job"),
     applet("bswitch", Batch, bswitch::run, "move jobs to another queue"),

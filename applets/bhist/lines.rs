@@ -1,6 +1,6 @@
 //! The sentences of bhist -l, one a record (bhist(1)).
 
-use lsf::cli::long_format::push_clean;
+use lsf::cli::long_format::{clean, push_clean};
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::action::JobAction;
 use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
@@ -21,6 +21,8 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
+        Event::JobMessage(m) => Some(m.at),
+        Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
         Event::JobModify(m) => Some(JobRef { job: m.job, idx: 0 }),
         _ => None,
@@ -58,6 +60,18 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
             push(&mut t, "administrator ", user);
             t.push(';');
+        }
+        Event::JobMessage(m) => {
+            let (text, user) = (clean(&m.text), clean(&m.user));
+            let _ = write!(
+                t,
+                "External Message \"{text}\" was posted from \"{user}\" to message box {};",
+                m.index
+            );
+        }
+        Event::JobAttachment(a) => {
+            push(&mut t, "Data file ", &a.file);
+            let _ = write!(t, " of {} bytes attached to message box {};", a.size, a.index);
         }
         Event::Hold { why, .. } => {
             t.push_str("Held: ");

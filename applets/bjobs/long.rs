@@ -11,6 +11,7 @@ use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
     pending_times, push_clean, thresholds,
 };
+use lsf::cli::messages::{self, MessageLine};
 use lsf::cli::submission::{
     KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
 };
@@ -93,6 +94,7 @@ pub const COLS: &[Col] = &[
     Col::IneligibleTime,
     Col::PendLimits,
     Col::ExternalThresholds,
+    Col::Messages,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -138,7 +140,33 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
         let words = r.text(Col::Exceptions).replace(' ', "  ");
         let _ = writeln!(out, "\n EXCEPTION STATUS:  {words}");
     }
+    external_messages(out, r, s);
     details(out, r, wrap);
+}
+
+/// The messages of bpost, whole.
+fn external_messages(out: &mut String, r: &JobRow, s: &Show) {
+    let all = r.list(Col::Messages);
+    if all.is_empty() {
+        return;
+    }
+    out.push_str("\n EXTERNAL MESSAGES:\n ");
+    messages::heading(out);
+    out.push('\n');
+    for cell in all {
+        let [index, user, time, text, attached] = cell.list() else { continue };
+        let (user, text) = (user.text(), text.text());
+        let shown = MessageLine {
+            index: index.int().and_then(|n| n.try_into().ok()).unwrap_or(0),
+            user: &user,
+            time: time.int().unwrap_or(0),
+            text: &text,
+            attached: attached.int() == Some(1),
+        };
+        out.push(' ');
+        messages::line(out, &shown, &s.clock, true);
+        out.push('\n');
+    }
 }
 
 /// The hosts and slots of -hostfile, line by line, as "-hostfile" of bjobs in the documentation of

@@ -132,6 +132,7 @@ impl Mbatchd {
             ClientMsg::Modify(m) => self.modify(context, conn, &who, *m),
             ClientMsg::Peek(s) => self.peek(context, conn, &who, &s),
             ClientMsg::Stored { id, script } => self.stored(context, conn, &who, &id, script),
+            ClientMsg::Message(m) => self.message_request(context, conn, &who, *m),
             ClientMsg::Jobs(q) => self.list_jobs(context, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(context, conn, &names, &user, &host)

@@ -43,6 +43,7 @@ mod last_actions;
 mod life;
 mod log_switch;
 mod lost_controls;
+mod messages;
 mod named;
 mod perfmon;
 mod permissions;

@@ -19,6 +19,7 @@ pub mod lim;
 pub mod links;
 pub mod load;
 pub mod long_format;
+pub mod messages;
 mod option_words;
 pub mod personal;
 pub mod place;

@@ -92,6 +92,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.max_job_array_size, "MAX_JOB_ARRAY_SIZE", 1..=LARGEST_JOBID as u32);
     v.set(&mut p.max_sbd_fail, "MAX_SBD_FAIL", 1..=u32::MAX);
     v.set(&mut p.max_job_msg_num, "MAX_JOB_MSG_NUM", 0..=u32::MAX);
+    p.max_job_atta_kb = v.number("MAX_JOB_ATTA_SIZE", 0..=MAX_SECONDS);
     p.max_user_priority = v.number("MAX_USER_PRIORITY", 1..=u32::MAX);
     p.max_user_jobs = v.number("MAX_USER_JOBS", 1..=LARGEST_JOBID);
     v.set(&mut p.max_user_space_mb, "MAX_USER_SPACE", 1..=MAX_SPACE_MB);

@@ -1,8 +1,8 @@
 //! The contents of one commit: records, spooled bytes, accounting.
 
 use super::checksums::ChecksumEntry;
-use super::codec::{job_of, write_finish, write_record};
-use crate::model::event::{Event, Finish, Record};
+use super::codec::{job_of, spooled_of, write_finish, write_record};
+use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
 
 /// Spooled bytes that lie one behind the other.
@@ -35,10 +35,8 @@ impl Batch {
     pub fn append(&mut self, record: &Record) {
         let from = self.events.len();
         write_record(record, &mut self.events);
-        match &record.event {
-            Event::JobNew(new) => self.spooled_for(new.job, [new.env, new.script, new.exact]),
-            Event::JobModify(m) => self.spooled_for(m.job, [m.env, m.script, m.exact]),
-            _ => {}
+        if let Some((job, places)) = spooled_of(&record.event) {
+            self.spooled_for(job, places);
         }
         if self.events.len() > from {
             let line = &self.events[from..];

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 24] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -64,6 +64,8 @@ const KINDS: [&str; 22] = [
     "JOB_MODIFY2",
     "JOB_SWITCH",
     "JOB_MOVE",
+    "JOB_EXT_MSG",
+    "JOB_ATTA_DATA",
 ];
 
 /// The kind of an event.

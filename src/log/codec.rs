@@ -10,6 +10,7 @@
 
 mod brief;
 mod finish;
+mod message;
 mod modify;
 mod new;
 mod options;
@@ -28,7 +29,7 @@ pub use brief::{Brief, Late, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
 pub use read::read_record;
-pub use record::{MAX_RECORD, VERSION, job_of, name_of, read_exact_spec};
+pub use record::{MAX_RECORD, VERSION, job_of, name_of, read_exact_spec, spooled_of};
 pub use record_error::RecordError;
 pub use similar_submissions::SimilarSubmissions;
 pub use task::{put_task, read_task};

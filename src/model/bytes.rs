@@ -65,6 +65,11 @@ pub fn log_substitute(c: char) -> Option<u8> {
     }
 }
 
+/// A text as the log keeps it.
+pub fn log_text(text: &str) -> String {
+    text.chars().map(|c| log_substitute(c).map_or(c, char::from)).collect()
+}
+
 /// Does the log's text of these bytes differ from them?
 pub fn log_loses(text: &[u8]) -> bool {
     let plain = |b: &u8| (0x20..0x7f).contains(b);

@@ -174,6 +174,44 @@ pub fn name_mark(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes()).max(1)
 }
 
+/// What lsb.events says about the data of a message (lsbatch numbering).
+pub mod attached {
+    pub const NONE: u32 = 1;
+    pub const THERE: u32 = 2;
+    pub const COMING: u32 = 3;
+}
+
+/// JOB_EXT_MSG: a message was posted to a job, or to an array or an element.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobMessage {
+    pub at: JobRef,
+    pub index: u32,
+    pub uid: u32,
+    /// Length of the data that come with it, bytes.
+    pub size: u64,
+    pub post_time: i64,
+    /// [`attached`].
+    pub status: u32,
+    pub text: String,
+    pub user: String,
+    /// Our tail: the level of bpost -N; empty none.
+    pub level: String,
+}
+
+/// JOB_ATTA_DATA: the data of a message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobAttachment {
+    pub at: JobRef,
+    pub index: u32,
+    pub size: u64,
+    /// [`attached`].
+    pub status: u32,
+    pub file: String,
+    /// Our tail: where the data lie, and their CRC-32.
+    pub data: SpoolRef,
+    pub crc: u32,
+}
+
 /// The operations that QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
@@ -246,6 +284,8 @@ pub enum Event {
         /// Our tail: the place; `None` in another LSF's log.
         place: Option<QueuePosition>,
     },
+    JobMessage(Box<JobMessage>),
+    JobAttachment(Box<JobAttachment>),
     /// A finished job left memory. idx 0 of an array: all of it.
     JobClean {
         at: JobRef,

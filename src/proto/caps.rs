@@ -16,6 +16,7 @@
 //! | Client.Peek, Stored, Wait.watch | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
 //! | Client.Jobs | jobs x columns x fields | MAX_COLS, MAX_COL_REPEATS, `check_spec`; slices |
 //! | | IDs x elements | MAX_IDS, MAX_RANGES; the ranges of a job are merged |
+//! | Client.Message | data x messages | MAX_ATTACHMENT; MAX_JOB_MSG_NUM, MAX_USER_SPACE |
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
 //! | Client.Queues, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
@@ -39,6 +40,7 @@
 
 use super::Refusal;
 use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
+use super::job_message::{MAX_ATTACHMENT, MessageRequest};
 use super::lim::LimMsg;
 use super::res::{RUN_MAX, ResMsg, RunTask};
 use super::sbd::{SbdMsg, TaskState};
@@ -181,6 +183,7 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
             check_select(select)
         }
         ClientMsg::Admin(op) => check_admin(op),
+        ClientMsg::Message(m) => check_message(m),
         _ => Ok(()),
     }
 }
@@ -237,6 +240,19 @@ fn check_names(names: &[String]) -> Result<(), Refusal> {
 
 fn check_texts(texts: &[&String]) -> Result<(), Refusal> {
     texts.iter().try_for_each(|text| long("a text of the request", text.len(), MAX_TEXT))
+}
+
+fn check_message(m: &MessageRequest) -> Result<(), Refusal> {
+    let job = match m {
+        MessageRequest::Post(post) => {
+            check_texts(&[&post.text, &post.level, &post.file])?;
+            long("the data file", post.data.len(), MAX_ATTACHMENT)?;
+            &post.job
+        }
+        MessageRequest::Read { job, .. } | MessageRequest::Attachment { job, .. } => job,
+    };
+    check_texts(&[&job.name])?;
+    check_ids(std::slice::from_ref(&job.id))
 }
 
 fn check_admin(op: &AdminOp) -> Result<(), Refusal> {

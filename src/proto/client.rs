@@ -1,5 +1,6 @@
 //! A command and mbatchd.
 
+use super::job_message::{MessageInfo, MessageRequest};
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,9 @@ pub enum ClientMsg {
     },
     /// Values of lsb.params and of the cluster that commands need (name, value).
     Params,
+    /// bpost, bread, bstatus.
+    Message(Box<MessageRequest>),
+    Messages(Vec<MessageInfo>),
     ParamRows {
         values: Vec<(String, String)>,
     },
@@ -475,6 +479,8 @@ pub enum Col {
     UserPriority,
     /// [int...]: the process group of each of the processes; [] where there is one
     PidGroups,
+    /// [[index, user, time, text, 1 where data came with it]...]: the external messages, by index
+    Messages,
 }
 
 /// bqueues.

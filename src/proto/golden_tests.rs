@@ -3,6 +3,7 @@
 //! an addition that old readers pass over. `LSF_GOLDEN=write cargo test golden` writes the file.
 
 use super::client::*;
+use super::job_message::*;
 use super::launch::*;
 use super::lim::*;
 use super::res::*;
@@ -70,6 +71,8 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Groups { .. } => "Client.Groups",
         ClientMsg::GroupRows { .. } => "Client.GroupRows",
         ClientMsg::Params => "Client.Params",
+        ClientMsg::Message(_) => "Client.Message",
+        ClientMsg::Messages(_) => "Client.Messages",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
     }
 }
@@ -207,6 +210,15 @@ fn client_samples() -> Vec<ClientMsg> {
     let fields = vec![SpecField::Name, SpecField::Slots];
     let modify =
         Modify { id, spec: spec(), fields, script: s("true\n").into(), env: Some(s("A=1").into()) };
+    let job = OneJob { id: IdSel { job: 7, elems: vec![] }, name: s("n") };
+    let post = PostMessage {
+        job,
+        index: 1,
+        text: s("t"),
+        level: s("INFO"),
+        file: s("f"),
+        data: ByteStr(vec![0xff]),
+    };
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),
@@ -224,6 +236,8 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Admin(admin),
         ClientMsg::AdminDone { lines: vec![line] },
         ClientMsg::Params,
+        ClientMsg::Message(Box::new(MessageRequest::Post(post))),
+        ClientMsg::Messages(vec![MessageInfo::default()]),
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
         ClientMsg::Modify(Box::new(modify)),
         ClientMsg::Peek(Box::default()),

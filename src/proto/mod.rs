@@ -8,6 +8,7 @@ pub mod client;
 mod daemon;
 pub mod frame;
 pub mod held_replies;
+pub mod job_message;
 pub mod launch;
 pub mod lim;
 mod logging;

@@ -33,6 +33,7 @@ mod lsadmin;
 mod lshosts;
 mod lsid;
 mod lsload;
+mod messages;
 mod personal;
 mod rejections;
 #[path = "../cluster/rig.rs"]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 const ANSWERS: &[&str] = &[
     "Submitted",
     "Controlled",
+    "Messages",
     "Peeked",
     "QueueRows",
     "UserRows",
@@ -59,6 +60,10 @@ fn asked() -> BTreeSet<String> {
                         _ => found.push(format!("Admin.{op}")),
                     }
                 }
+            }
+            "Message" => {
+                let requests = variants(&read("src/proto/job_message.rs"), "MessageRequest");
+                found.extend(requests.iter().map(|v| format!("Message.{v}")));
             }
             _ => found.push(message),
         }

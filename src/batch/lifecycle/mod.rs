@@ -16,6 +16,7 @@ pub mod job_status;
 pub mod load_suspend;
 pub mod lost_controls;
 pub mod meant_elements;
+pub mod messages;
 pub mod modify;
 pub mod orphans;
 pub mod pending_time;

@@ -4,6 +4,7 @@
 use crate::batch::Mbatchd;
 use crate::batch::sched::{NotReady, ReadinessQuery};
 use crate::batch::state::last_actions::ControlAction;
+use crate::batch::state::messages::Message;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::further;
@@ -159,6 +160,13 @@ impl Shown<'_> {
             Col::Thresholds => self.thresholds(out),
             Col::ExternalThresholds => self.external_thresholds(out),
             Col::Extra => self.extra(out),
+            Col::Messages => {
+                let all = self.mbd.state.messages().of(self.at);
+                let row = |(index, m): (u32, &Message)| {
+                    (index, m.user.clone(), m.time, m.text.clone(), u8::from(m.data.is_some()))
+                };
+                json(out, &all.into_iter().map(row).collect::<Vec<_>>());
+            }
             _ if self.arrays => out.extend_from_slice(b"null"),
             _ => self.col_run(out, col),
         }

@@ -24,6 +24,10 @@ pub enum Action {
     PeekJob,
     /// The environment and the script that a job was submitted with.
     SeeSubmission,
+    /// bpost.
+    PostMessage,
+    /// Attach data to a message, and read them.
+    AttachData,
     /// Let go a job held after damage to the log.
     ReleaseDamaged,
     SeeJobs,
@@ -53,7 +57,8 @@ pub fn allowed(action: Action, r: Roles) -> bool {
     match action {
         Action::Submit | Action::SeeJobs => true,
         Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
-        Action::SeeSubmission => r.owner || cluster,
+        Action::SeeSubmission | Action::PostMessage => r.owner || cluster,
+        Action::AttachData => r.owner,
         Action::QueueCtrl => cluster || r.queue_admin,
         Action::ReleaseDamaged | Action::HostCtrl => cluster,
         Action::Reconfig | Action::Shutdown | Action::Logging | Action::Perfmon => cluster,
@@ -120,6 +125,8 @@ mod tests {
             (SeeJobs, [true; 5]),
             (ControlJob, [false, true, true, true, true]),
             (PeekJob, [false, true, true, true, true]),
+            (PostMessage, [false, true, true, true, false]),
+            (AttachData, [false, true, false, false, false]),
             (ReleaseDamaged, [false, false, true, true, false]),
             (HostCtrl, [false, false, true, true, false]),
             (QueueCtrl, [false, false, true, true, true]),

@@ -8,7 +8,9 @@ use crate::batch::state::counts::tally;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
-use crate::model::event::{Event, JobSignal, JobStart, JobStatus, Record};
+use crate::model::event::{
+    Event, JobAttachment, JobMessage, JobSignal, JobStart, JobStatus, Record,
+};
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
 use crate::model::{JobKey, JobRef};
@@ -43,6 +45,8 @@ impl State {
             Event::JobModify(m) => self.modify(m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
+            Event::JobMessage(m) => self.post_message(m),
+            Event::JobAttachment(a) => self.attach(a),
             Event::JobClean { at } => self.clean(*at),
             Event::QueueCtrl { op, queue, uid, user, message } => {
                 let queue = self.names.queue_id(queue);
@@ -392,6 +396,7 @@ impl State {
         {
             if let Some(e) = a.own.remove(&at.idx) {
                 self.issued.forget(at);
+                self.messages.forget(at);
                 self.left.forget(at);
                 a.leave(at.idx, &e);
                 tally(&mut job.tally, &e, false);
@@ -407,6 +412,30 @@ impl State {
         Applied::noted(at)
     }
 
+    fn post_message(&mut self, m: &JobMessage) -> Applied {
+        let known = |job: &Job| m.at.idx == 0 || job.view(m.at.idx).is_some();
+        if !self.jobs.get(&m.at.job).is_some_and(|job| known(job)) {
+            return Applied::Rejected("no such job");
+        }
+        self.messages.post(m);
+        Applied::noted(m.at)
+    }
+
+    /// The data of a message are bytes of its job.
+    fn attach(&mut self, a: &JobAttachment) -> Applied {
+        if !self.messages.attach(a) {
+            return Applied::Rejected("no such message");
+        }
+        let id = a.at.job;
+        let job = self.jobs.get(&id).map(Box::as_ref);
+        let before = Space::before(job, &self.modifications);
+        if a.data.len > 0 {
+            self.modifications.note(id, std::iter::once(a.data));
+        }
+        self.note_space(id, before, &[a.data]);
+        Applied::noted(a.at)
+    }
+
     /// Takes a job out of memory, with all that is kept of it.
     fn remove(&mut self, id: u32) {
         let Some(job) = self.jobs.remove(&id) else { return };
@@ -418,6 +447,7 @@ impl State {
         self.posts.forget_job(id);
         self.left.forget_job(id);
         self.issued.forget(JobRef { job: id, idx: 0 });
+        self.messages.forget(JobRef { job: id, idx: 0 });
         self.moved.remove(&id);
         self.ended.forget(id);
         self.modifications.forget(id);

@@ -211,7 +211,7 @@ impl State {
     }
 
     /// The space of a job follows its change.
-    fn note_space(&mut self, id: u32, before: u64, places: &[SpoolRef]) {
+    pub(super) fn note_space(&mut self, id: u32, before: u64, places: &[SpoolRef]) {
         if let Some(job) = self.jobs.get(&id) {
             self.space.changed(job, &self.modifications, before, places);
         }

@@ -17,6 +17,7 @@ pub mod job;
 pub mod job_hosts;
 pub mod last_actions;
 pub mod left_attempts;
+pub mod messages;
 pub mod modifications;
 pub mod named;
 pub mod names;
@@ -41,6 +42,7 @@ pub use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::last_actions::LastActions;
 pub use crate::batch::state::left_attempts::LeftAttempt;
 use crate::batch::state::left_attempts::{LeftAttempts, RunningPosts};
+use crate::batch::state::messages::JobMessages;
 use crate::batch::state::modifications::Modifications;
 use crate::batch::state::named::JobNames;
 use crate::batch::state::names::{HostId, Names, QueueId, UserId};
@@ -102,6 +104,8 @@ pub struct State {
     moved: BTreeMap<u32, QueuePosition>,
     /// The bytes of jobs that bmod changed.
     modifications: Modifications,
+    /// The external messages of jobs.
+    messages: JobMessages,
     /// Failed starts and requeues of elements that have not ended.
     tries: ElementTries,
     /// The jobs in memory by user and name, and the jobs that names stand for in conditions.
@@ -217,6 +221,9 @@ impl State {
     }
     pub fn modifications(&self) -> &Modifications {
         &self.modifications
+    }
+    pub fn messages(&self) -> &JobMessages {
+        &self.messages
     }
     pub fn tries(&self) -> &ElementTries {
         &self.tries

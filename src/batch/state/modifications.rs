@@ -1,5 +1,6 @@
 //! The bytes of jobs that bmod changed: the places in the spool of the new values and of those of
-//! the submission.
+//! the submission. The data of messages (bpost -a) count with them: they, too, are bytes that a job
+//! got after its submission.
 
 use crate::batch::state::job::Job;
 use crate::model::ByteStr;

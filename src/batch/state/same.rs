@@ -107,6 +107,7 @@ impl State {
             left: _,
             posts: _,
             issued: _,
+            messages: _,
             alone: _,
             waited: _,
             ended: _,
@@ -171,6 +172,9 @@ impl State {
         issued.each(id, &mut |at, action, host, why| {
             let _ = write!(beside, " {at} {action:?} from {} {why:?}", self.names.host(host));
         });
+        for (at, index, message) in self.messages.of_job(id) {
+            let _ = write!(beside, " {at} message {index} {message:?}");
+        }
         // or it would never leave memory
         let over = job.tally.unfinished() == 0 && job.tally.total > 0;
         if over && !leaves {

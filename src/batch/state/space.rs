@@ -127,6 +127,7 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
         Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
         Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,
         Event::JobNew(n) => RECORD_USED + spec_bytes(&n.spec),
+        Event::JobMessage(m) => RECORD + m.text.len() as u64,
         _ => RECORD,
     };
     let bytes = |effect: &Effect| match effect {

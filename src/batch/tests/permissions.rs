@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::reason::err;
+use crate::proto::job_message::{MessageRequest, OneJob, PostMessage};
 
 const QUEUE_ADMIN: ConnId = crate::proto::machine::INCOMING + 4;
 const ROOT: ConnId = crate::proto::machine::INCOMING + 5;
@@ -70,6 +71,22 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             cols: vec![Col::Command],
             ..JobQuery::default()
         })),
+        "Message.Post" | "Message.Post/data" => {
+            let file = if row == "Message.Post" { String::new() } else { "f".into() };
+            let post = PostMessage { job: one_job(job), file, ..PostMessage::default() };
+            ClientMsg::Message(Box::new(MessageRequest::Post(post)))
+        }
+        "Message.Read" | "Message.Attachment" => {
+            let index = 0;
+            let (file, data) = ("f".into(), "data".into());
+            let post = PostMessage { job: one_job(job), file, data, ..PostMessage::default() };
+            r.ask(USER, ClientMsg::Message(Box::new(MessageRequest::Post(post))));
+            let job = one_job(job);
+            ClientMsg::Message(Box::new(match row {
+                "Message.Read" => MessageRequest::Read { job, index },
+                _ => MessageRequest::Attachment { job, index },
+            }))
+        }
         "Queues" => {
             let names = vec![];
             ClientMsg::Queues { names, user: String::new(), host: String::new() }
@@ -81,6 +98,10 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
         other => ClientMsg::Admin(admin_request(other)),
     }
+}
+
+fn one_job(job: u32) -> OneJob {
+    OneJob { id: IdSel { job, elems: vec![] }, name: String::new() }
 }
 
 fn admin_request(row: &str) -> AdminOp {

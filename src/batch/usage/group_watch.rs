@@ -7,6 +7,7 @@ use crate::batch::state::{Elem, ElemState, ElementView, State};
 use crate::lang::depend::{
     DepCounts, DepFacts, DepState, Func, Group, JobLookup, PostState, Resolved, Truth, of_job,
 };
+use crate::model::JobRef;
 use crate::model::job_state::JobState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -203,8 +204,15 @@ impl JobLookup for JobFacts<'_> {
         }
     }
 
-    fn external(&self, _id: u64, _index: Option<u32>) -> Option<String> {
-        None
+    fn external(&self, id: u64, index: Option<u32>) -> Option<String> {
+        let job = self.state.job(id as u32)?;
+        let messages = self.state.messages();
+        match index.filter(|idx| *idx > 0) {
+            Some(idx) => {
+                messages.get(JobRef { job: job.id, idx }, 0).map(|message| message.text.clone())
+            }
+            None => messages.of_all(job.id, 0, job.tally.total).map(str::to_string),
+        }
     }
 
     fn group(&self, group: &Group, func: &Func) -> Truth {

@@ -86,8 +86,10 @@ pub struct BatchParams {
     pub abs_runlimit: bool,
     /// RESOURCE_RESERVE_PER_TASK.
     pub resource_reserve_per_task: bool,
-    /// MAX_JOB_MSG_NUM.
+    /// MAX_JOB_MSG_NUM: messages of a job.
     pub max_job_msg_num: u32,
+    /// MAX_JOB_ATTA_SIZE: largest data file of a message, KB; None: no limit of the site.
+    pub max_job_atta_kb: Option<u64>,
     /// JOB_INCLUDE_POSTPROC.
     pub job_include_postproc: bool,
     /// JOB_POSTPROC_TIMEOUT, in seconds.
@@ -158,6 +160,7 @@ impl Default for BatchParams {
             abs_runlimit: false,
             resource_reserve_per_task: false,
             max_job_msg_num: 128,
+            max_job_atta_kb: None,
             job_include_postproc: false,
             job_postproc_timeout: None,
             enable_user_resume: false,

@@ -241,12 +241,19 @@ fn condition(func: &Func, r: &IdRef, jobs: &dyn JobLookup, own: Option<u32>) -> 
             every(matching, &counts)
         }
         Func::External(text) => {
-            let holds = jobs.external(r.id, index).as_deref() == Some(text);
-            Truth { holds, fixed: !holds && counts.gone == counts.total }
+            let holds = jobs.external(r.id, index).is_some_and(|status| is_status(&status, text));
+            // a job that has ended takes no status any more
+            Truth { holds, fixed: counts.open() == 0 }
         }
         Func::Count(of, test) => counted(*of, *test, &counts),
         simple => every_simple(simple, &counts),
     }
+}
+
+/// Is an external status the text that a condition asks for? One word is compared with the first
+/// word of the status.
+fn is_status(status: &str, text: &str) -> bool {
+    status == text || status.split_whitespace().next() == Some(text)
 }
 
 /// True when all elements match; never when some element ended without matching.

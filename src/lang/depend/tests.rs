@@ -141,9 +141,14 @@ fn post_execution_and_external_status() {
     assert_eq!(w.value("post_done(7)"), False);
     w.facts.get_mut(&(7, 0)).unwrap().post = PostState::Err;
     assert_eq!((w.value("post_done(7)"), w.value("post_err(7)")), (Never, True));
+    // a job that has ended takes no status any more
+    assert_eq!(w.value("external(7, \"half way\")"), Never);
+    let mut w = World::default().job(7, "a", Run);
     assert_eq!(w.value("external(7, \"half way\")"), False);
     w.external.insert(7, "half way".into());
     assert_eq!(w.value("external(7, \"half way\")"), True);
+    assert_eq!(w.value("external(7, \"half\")"), True);
+    assert_eq!(w.value("external(7, \"way\")"), False);
 }
 
 #[test]

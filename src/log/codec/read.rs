@@ -7,7 +7,7 @@
 use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{modify, new};
+use super::{message, modify, new};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
@@ -41,6 +41,8 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
+        b"JOB_EXT_MSG" => message::get_message(&mut f)?,
+        b"JOB_ATTA_DATA" => message::get_attachment(&mut f)?,
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,
         _ => get_others(&mut f, name)?,
     };

@@ -3,7 +3,7 @@
 use super::text::{digits, put_int, put_str, put_u64};
 use crate::model::JobRef;
 use crate::model::event::{Event, Finish};
-use crate::model::job::JobSpec;
+use crate::model::job::{JobSpec, SpoolRef};
 
 /// Version written into every record.
 pub const VERSION: &str = "10.1";
@@ -25,6 +25,8 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
         Event::JobSignal(signal) => signal.at,
+        Event::JobMessage(m) => m.at,
+        Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
         | Event::JobExecute { at, .. }
         | Event::JobRequeue { at, .. }
@@ -46,6 +48,18 @@ pub fn job_of(event: &Event) -> JobRef {
     }
 }
 
+/// The places in the spool that an event refers to, and the job whose they are.
+pub fn spooled_of(event: &Event) -> Option<(u32, [SpoolRef; 3])> {
+    match event {
+        Event::JobNew(new) => Some((new.job, [new.env, new.script, new.exact])),
+        Event::JobModify(m) => Some((m.job, [m.env, m.script, m.exact])),
+        Event::JobAttachment(a) => {
+            Some((a.at.job, [a.data, SpoolRef::default(), SpoolRef::default()]))
+        }
+        _ => None,
+    }
+}
+
 /// The record's name, as it stands in the log.
 pub fn name_of(event: &Event) -> &str {
     match event {
@@ -57,6 +71,8 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobSignal(_) => "JOB_SIGNAL",
         Event::JobRequeue { .. } => "JOB_REQUEUE",
         Event::JobClean { .. } => "JOB_CLEAN",
+        Event::JobMessage(_) => "JOB_EXT_MSG",
+        Event::JobAttachment(_) => "JOB_ATTA_DATA",
         Event::JobModify(_) => "JOB_MODIFY2",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",

@@ -2,7 +2,7 @@
 //! torn commit. The pass judges line by line; what follows from all of them is in plan.rs.
 
 use super::super::checksums::{self, ChecksumEntry, Checksums};
-use super::super::codec::{NO_GID, RecordError, SimilarSubmissions, job_of};
+use super::super::codec::{NO_GID, RecordError, SimilarSubmissions, job_of, spooled_of};
 use super::super::disk::{Disk, FileId};
 use super::super::mend::Piece;
 use super::super::record_walk::{HEAD, PlaceContents, RecordWalker, WalkStep, read_head};
@@ -309,11 +309,7 @@ impl LogScan {
         }
         if s.at >= self.covered {
             self.backfill.push(entry);
-            match &record.event {
-                Event::JobNew(new) => self.spooled.extend([new.env, new.script, new.exact]),
-                Event::JobModify(m) => self.spooled.extend([m.env, m.script, m.exact]),
-                _ => {}
-            }
+            self.spooled.extend(spooled_of(&record.event).into_iter().flat_map(|of| of.1));
         }
         self.learn(line, &record);
         self.record(disk, s.at, record)
@@ -438,6 +434,13 @@ impl LogScan {
                         self.troubles.entry(m.job).or_default().hurt = Some((at, why));
                         return Ok(());
                     }
+                }
+            }
+            // a message whose data are lost stays, and so does its job
+            Event::JobAttachment(a) => {
+                if let Err(why) = self.spool.submission(disk, &[a.data], SpoolRef::default()) {
+                    self.warn(format!("the data of a message to job {} are lost: {why}", a.at));
+                    a.data = SpoolRef::default();
                 }
             }
             // what ran after a job does not end it once more

@@ -176,6 +176,8 @@ pub mod err {
     pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
+    /// Ours: the job has no message there.
+    pub const NO_MESSAGE: i32 = 9005;
     /// Ours: the event log cannot be written.
     pub const LOG_FULL: i32 = 9001;
     /// Ours: the daemon is busy and the request went past a named limit.
@@ -255,6 +257,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (9002, "The batch daemon is busy; try again later"),
     (9003, "The environment must be sent again"),
     (9004, "An earlier submission of this batch was refused"),
+    (9005, "No message"),
 ];
 
 /// The text of an lsberrno.

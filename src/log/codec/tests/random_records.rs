@@ -285,7 +285,31 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),
+        job_message(),
+        job_attachment(),
     ]
+}
+
+fn job_message() -> impl Strategy<Value = Event> {
+    let numbers = (any::<[u32; 3]>(), any::<u64>(), any::<i64>());
+    (at(), numbers, [kept(), kept()], prop_oneof![Just(""), Just("ERROR")]).prop_map(
+        |(at, ([index, uid, status], size, post_time), [text, user], level)| {
+            let level = level.into();
+            let m = JobMessage { at, index, uid, size, post_time, status, text, user, level };
+            Event::JobMessage(Box::new(m))
+        },
+    )
+}
+
+fn job_attachment() -> impl Strategy<Value = Event> {
+    (at(), any::<[u32; 3]>(), any::<u64>(), kept(), option::of(place())).prop_map(
+        |(at, [index, status, crc], size, file, data)| {
+            let data = data.filter(|data| data.len > 0).unwrap_or_default();
+            let crc = if data.len > 0 { crc } else { 0 };
+            let a = JobAttachment { at, index, size, status, file, data, crc };
+            Event::JobAttachment(Box::new(a))
+        },
+    )
 }
 
 fn other_event() -> impl Strategy<Value = Event> {

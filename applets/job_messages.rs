@@ -7,6 +7,7 @@ use lsf::cli::front::Exit;
 use lsf::cli::job_ids;
 use lsf::cli::long_format::clean;
 use lsf::cli::messages;
+use lsf::model::JobRef;
 use lsf::proto::client::ClientMsg;
 use lsf::proto::job_message::{MessageInfo, MessageRequest, OneJob};
 use std::ffi::OsString;
@@ -14,15 +15,22 @@ use std::ffi::OsString;
 /// The words for having named no job, or several.
 pub const ONE_JOB: &str = "One job must be specified, by its ID or with -J.";
 
-/// The job that the command line names; `None`: none, or several.
+/// The job or element that the command line names; `None`: none, or several.
 pub fn one_job(operands: &[OsString], name: Option<String>) -> Result<Option<OneJob>, Exit> {
     let ids = job_ids::ids(operands).map_err(Exit::fail)?;
     if ids.all {
         return Err(Exit::fail("0: Illegal job ID."));
     }
-    Ok(match (<[_; 1]>::try_from(ids.ids), name) {
-        (Ok([id]), None) => Some(OneJob { id, name: String::new() }),
-        (Err(none), Some(name)) if none.is_empty() => Some(OneJob { name, ..OneJob::default() }),
+    Ok(match (&ids.ids[..], name) {
+        ([id], None) => {
+            let idx = match id.elems[..] {
+                [] => 0,
+                [(first, last, _)] if first == last => first,
+                _ => return Ok(None),
+            };
+            Some(OneJob { at: JobRef { job: id.job, idx }, name: String::new() })
+        }
+        ([], Some(name)) => Some(OneJob { name, ..OneJob::default() }),
         _ => None,
     })
 }
@@ -39,10 +47,7 @@ fn words_of(job: &OneJob) -> String {
     if !job.name.is_empty() {
         return format!("Job <{}>", clean(&job.name));
     }
-    match job.id.elems.first() {
-        Some((idx, ..)) => format!("Job <{}[{idx}]>", job.id.job),
-        None => format!("Job <{}>", job.id.job),
-    }
+    format!("Job <{}>", job.at)
 }
 
 /// Why a request about a job has failed.

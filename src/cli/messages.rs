@@ -7,6 +7,8 @@ use super::long_format::{clean, push_clean};
 use crate::proto::job_message::MessageInfo;
 use std::fmt::Write;
 
+/// Columns of the user, cut to them at its beginning.
+const FROM: usize = 10;
 /// Columns of the text, where it is cut to them.
 const TEXT: usize = 35;
 
@@ -34,7 +36,8 @@ pub fn line(out: &mut String, m: &MessageLine<'_>, clock: &Clock, whole: bool) {
     let (user, text) = (clean(m.user), clean(m.text));
     let mut time = String::new();
     clock.short(&mut time, m.time);
-    let user = if whole { user } else { tail(&user, 10) };
+    let short = whole || user.chars().count() <= FROM;
+    let user = if short { user } else { tail(&user, FROM) };
     let text: String = if whole { text } else { text.chars().take(TEXT).collect() };
     let attached = if m.attached { "Y" } else { "N" };
     let _ = write!(out, "{:<6} {user:<10} {time:<14} {text:<35} {attached:<10} ", m.index);

@@ -174,7 +174,7 @@ pub fn name_mark(name: &str) -> u32 {
     crc32fast::hash(name.as_bytes()).max(1)
 }
 
-/// What lsb.events says about the data of a message (lsbatch numbering).
+/// The status of the data of a message (lsbatch numbering).
 pub mod attached {
     pub const NONE: u32 = 1;
     pub const THERE: u32 = 2;

@@ -135,7 +135,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 24 + 11 + 12 + 10;
+const VARIANTS: usize = 3 + 19 + 26 + 11 + 12 + 10;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -210,7 +210,7 @@ fn client_samples() -> Vec<ClientMsg> {
     let fields = vec![SpecField::Name, SpecField::Slots];
     let modify =
         Modify { id, spec: spec(), fields, script: s("true\n").into(), env: Some(s("A=1").into()) };
-    let job = OneJob { id: IdSel { job: 7, elems: vec![] }, name: s("n") };
+    let job = OneJob { at: JobRef { job: 7, idx: 2 }, name: s("n") };
     let post = PostMessage {
         job,
         index: 1,

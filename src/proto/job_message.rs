@@ -1,7 +1,6 @@
 //! bpost, bread and bstatus to mbatchd: the external messages of a job (bpost(1), bread(1)).
 
-use super::client::IdSel;
-use crate::model::ByteStr;
+use crate::model::{ByteStr, JobRef};
 use serde::{Deserialize, Serialize};
 
 /// Characters of the text of a message (LSF's own limit).
@@ -11,12 +10,12 @@ pub const MAX_ATTACHMENT: usize = 2 << 20;
 /// The levels of bpost -N.
 pub const LEVELS: [&str; 4] = ["INFO", "WARNING", "ERROR", "CRITICAL"];
 
-/// A job or one element of an array, by ID, or by name.
+/// A job (idx 0 of an array: all of it) or one element, or a job by its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OneJob {
-    pub id: IdSel,
-    /// -J: the caller's newest job of this name, in the place of `id`.
+    pub at: JobRef,
+    /// -J: the caller's newest job of this name, in the place of `at`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
 }

@@ -124,7 +124,9 @@ fn requests_about_messages_that_are_refused_are_not_logged() {
         assert_eq!(said, want, "{applet} {args:?}");
     }
     for applet in ["bpost", "bread", "bstatus"] {
-        for args in [&[][..], &[&held, &held], &["-J", "a", &held]] {
+        let some = format!("{held}[1-2]");
+        let held = held.as_str();
+        for args in [&[][..], &[held, held], &["-J", "a", held], &[&some]] {
             let said = run(applet, args);
             assert_eq!((said.code, said.out.as_str()), (255, ""), "{applet} {args:?}");
             let words = "One job must be specified, by its ID or with -J.";

@@ -17,6 +17,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     (
         "state",
         &[
+            "Attachment",
             "Bar",
             "Change",
             "Elem",
@@ -30,6 +31,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Job",
             "UserSpace",
             "LeftAttempt",
+            "Message",
             "Pend",
             "QueueControl",
             "Run",

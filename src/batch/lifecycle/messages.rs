@@ -170,7 +170,7 @@ impl Mbatchd {
     fn unfinished_job(&self, who: &Caller, of: &OneJob) -> Checked<JobRef> {
         let none = || Refusal::new(err::NO_JOB);
         let at = match of.name.is_empty() {
-            true => one_element(of)?,
+            true => of.at,
             false => {
                 let (name, prefix) = match of.name.strip_suffix('*') {
                     Some(start) => (start, true),
@@ -187,15 +187,5 @@ impl Mbatchd {
             idx => job.view(idx).ok_or_else(none)?.stat().is_finished(),
         };
         if over { Err(Refusal::new(err::JOB_FINISH)) } else { Ok(at) }
-    }
-}
-
-/// A request is about a job or about one element.
-fn one_element(of: &OneJob) -> Checked<JobRef> {
-    let job = of.id.job;
-    match of.id.elems[..] {
-        [] => Ok(JobRef { job, idx: 0 }),
-        [(first, last, _)] if first == last && first > 0 => Ok(JobRef { job, idx: first }),
-        _ => Err(Refusal::text(err::BAD_ARG, "one job or one element of an array at a time")),
     }
 }

@@ -65,10 +65,7 @@ impl State {
                 Applied::Nothing
             }
             Event::Eligible { at, on } => self.eligible(t, *at, *on),
-            Event::GroupHost { add, group, host, .. } => {
-                self.group_host(*add, group, host);
-                Applied::Nothing
-            }
+            Event::GroupHost { add, group, host, .. } => self.group_host(*add, group, host),
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
@@ -93,13 +90,14 @@ impl State {
     }
 
     /// A dynamic host is added to a group or compute unit, or taken out of it.
-    fn group_host(&mut self, add: bool, group: &str, host: &str) {
+    fn group_host(&mut self, add: bool, group: &str, host: &str) -> Applied {
         let hosts = self.group_hosts.entry(group.to_string()).or_default();
         match add {
             true => drop(hosts.insert(host.to_string())),
             false => drop(hosts.remove(host)),
         }
         self.group_hosts.retain(|_, hosts| !hosts.is_empty());
+        Applied::Nothing
     }
 
     /// A request has done its work on a job or element. A record that does not fit is not written.

@@ -25,7 +25,7 @@ pub struct Attachment {
     pub file: String,
     /// Bytes.
     pub size: u64,
-    /// Where the data lie; len 0: another LSF has them.
+    /// The place of the data in the spool; len 0: another LSF has them.
     pub place: SpoolRef,
     pub crc: u32,
 }
@@ -36,7 +36,7 @@ pub struct JobMessages {
 }
 
 impl JobMessages {
-    /// A message was posted. What is posted to a whole array is what its elements have from now on.
+    /// A message was posted. The elements of an array have a message to the whole array from now on.
     pub(super) fn post(&mut self, m: &JobMessage) {
         if m.at.idx == 0 {
             let of_elements: Vec<_> = self.keys(m.at.job).filter(|key| key.1 == m.index).collect();

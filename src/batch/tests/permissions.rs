@@ -101,7 +101,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
 }
 
 fn one_job(job: u32) -> OneJob {
-    OneJob { id: IdSel { job, elems: vec![] }, name: String::new() }
+    OneJob { at: JobRef { job, idx: 0 }, name: String::new() }
 }
 
 fn admin_request(row: &str) -> AdminOp {

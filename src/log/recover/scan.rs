@@ -11,7 +11,7 @@ use super::controls::{Lost, LostControls, may_be_control};
 use super::found::{MAX_LAG, RecoverError, RecoveryNotice, failed};
 use super::repeated::{RECENT, Repeats};
 use super::spooled::SpoolPlaces;
-use crate::model::event::{Event, JobNew, Record};
+use crate::model::event::{Event, JobAttachment, JobNew, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef};
 use std::collections::BTreeMap;
@@ -437,12 +437,7 @@ impl LogScan {
                 }
             }
             // a message whose data are lost stays, and so does its job
-            Event::JobAttachment(a) => {
-                if let Err(why) = self.spool.submission(disk, &[a.data], SpoolRef::default()) {
-                    self.warn(format!("the data of a message to job {} are lost: {why}", a.at));
-                    a.data = SpoolRef::default();
-                }
-            }
+            Event::JobAttachment(a) => self.attachment(disk, a),
             // what ran after a job does not end it once more
             Event::JobStatus(s) if s.status.post().is_some() => {}
             Event::JobStatus(s) if s.status.is_finished() => {
@@ -485,6 +480,13 @@ impl LogScan {
         }
         self.records.push(record);
         Ok(())
+    }
+
+    fn attachment(&mut self, disk: &mut dyn Disk, a: &mut JobAttachment) {
+        if let Err(why) = self.spool.submission(disk, &[a.data], SpoolRef::default()) {
+            self.warn(format!("the data of a message to job {} are lost: {why}", a.at));
+            a.data = SpoolRef::default();
+        }
     }
 
     /// A record of an unfinished job, which may have ended before and have been put back to its

@@ -28,7 +28,7 @@ fn messages_are_shown_by_bread_bjobs_and_bhist_as_documented() {
     assert_eq!(lines[0], format!("JOBID      {heading}"));
     let begin = format!("{id:<10} 0      {user:<10} ");
     let rest = lines[1].strip_prefix(&begin).unwrap_or_else(|| panic!("{}", lines[1]));
-    assert_eq!(&rest[14..], " step 1 of a long list of steps, al N          ");
+    assert_eq!(&rest[14..], " step 1 of a long list of steps, all N          ");
     let wide = ok("bread", &["-w", &id]);
     assert!(wide.contains("steps, all of them told N "), "{wide}");
     let level = ok("bread", &["-N", "-i", "1", &id]);

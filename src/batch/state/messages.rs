@@ -36,7 +36,7 @@ pub struct JobMessages {
 }
 
 impl JobMessages {
-    /// A message was posted. The elements of an array have a message to the whole array from now on.
+    /// A message was posted. A message to a whole array becomes that of its elements.
     pub(super) fn post(&mut self, m: &JobMessage) {
         if m.at.idx == 0 {
             let of_elements: Vec<_> = self.keys(m.at.job).filter(|key| key.1 == m.index).collect();

@@ -308,6 +308,7 @@ fn given_limits(r: &JobRow) -> LimitBlock {
         run: get("run"),
         process: get("process"),
         thread: get("thread"),
+        ..Limits::default()
     };
     limit_block(&limits, &r.text(Col::LimitSpec))
 }

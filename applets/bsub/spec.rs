@@ -216,6 +216,9 @@ fn limits(opts: &BsubOpts, unit: SizeUnit, spec: &mut JobSpec) -> Result<(), Rej
     let l = &mut spec.limits;
     (l.cpu, l.run) = (cpu, run);
     l.rss = size(&opts.mem_limit, "MEMLIMIT", false)?;
+    let hard = opts.mem_limit.as_ref().is_some_and(|text| text.trim().ends_with('!'));
+    spec.further.hard_memory = Mark(hard);
+    let l = &mut spec.limits;
     l.core = size(&opts.core_limit, "CORELIMIT", true)?;
     l.data = size(&opts.data_limit, "DATALIMIT", false)?;
     l.stack = size(&opts.stack_limit, "STACKLIMIT", false)?;
@@ -501,7 +504,7 @@ mod tests {
             o.thread_limit = some("8");
         })
         .unwrap();
-        assert_eq!(spec.limits.rss, Some(2 << 20));
+        assert_eq!((spec.limits.rss, spec.further.hard_memory), (Some(2 << 20), Mark(true)));
         assert_eq!((spec.limits.run, spec.limits.cpu), (Some(5400), Some(300)));
         assert_eq!((spec.limits.core, spec.limits.thread), (Some(0), Some(8)));
         assert_eq!(spec.limit_spec, "hosta");

@@ -280,6 +280,7 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     group_cycles(conf, diags);
     fairshare_twice(conf, diags);
     group_slots(conf, diags);
+    memory_limits(conf, diags);
 }
 
 /// Fairshare of a queue and of a host partition cannot both decide about a host.
@@ -322,6 +323,18 @@ fn group_slots(conf: &ClusterConf, diags: &mut Diags) {
             );
             diags.warning(&row.pos, text);
         }
+    }
+}
+
+/// MEMLIMIT where no host enforces it.
+fn memory_limits(conf: &ClusterConf, diags: &mut Diags) {
+    if conf.base.lsf.limit_enforcement().memory_of_job {
+        return;
+    }
+    for value in conf.batch.queues.iter().filter_map(|queue| queue.raw.get("MEMLIMIT")) {
+        let text = "MEMLIMIT is left to the kernel, which enforces none, without \
+                    LSB_JOB_MEMLIMIT=Y in lsf.conf";
+        diags.notice(&value.pos, text);
     }
 }
 

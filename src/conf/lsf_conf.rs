@@ -103,6 +103,9 @@ const WAYS: &[&str] = &["eauth", "ident", "setuid"];
 const FLAGS: &[&str] = &[
     "LSB_BJOBS_CONSISTENT_EXIT_CODE",
     "LSB_BSUB_PARSE_SCRIPT",
+    "LSB_JOB_CPULIMIT",
+    "LSB_JOB_MEMLIMIT",
+    "LSB_MEMLIMIT_ENFORCE",
     "LSB_SIM_EXEC",
     "LSF_ALLOW_LOCAL_HOST",
     "LSF_PERSONAL",

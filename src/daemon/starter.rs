@@ -230,6 +230,7 @@ fn limits(job: &JobPlan, ready: &mut Ready) -> SetupResult<()> {
         (Resource::Data, "data", kb(l.data)),
         (Resource::Stack, "stack", kb(l.stack)),
         (Resource::Core, "core", kb(l.core)),
+        (Resource::Rss, "resident set", kb(l.rss)),
     ];
     for (what, name, limit) in all {
         let Some(limit) = limit else { continue };

@@ -5,6 +5,7 @@ use crate::exec::{plan, report};
 use crate::model::further::{SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage};
 use crate::model::job_control::ControlVerb;
+use crate::model::limits::{LimitEnforcement, Limits};
 use crate::model::reason::term;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
@@ -201,6 +202,16 @@ pub struct Attempt {
     looked: Option<(u64, u64)>,
 }
 
+/// The memory limit of a job that its host enforces, KB.
+fn memory(limits: &Limits, enforced: LimitEnforcement) -> Option<u64> {
+    limits.rss.filter(|_| enforced.memory_of_job || limits.hard_memory)
+}
+
+/// The CPU limit of a job that its host enforces, seconds.
+fn cpu(limits: &Limits, enforced: LimitEnforcement) -> Option<u64> {
+    limits.cpu.filter(|_| enforced.cpu_of_job)
+}
+
 impl Attempt {
     pub fn new(order: StartJob, now: Now) -> Self {
         let shown = report::shown(&order.spec.command.0);
@@ -377,7 +388,12 @@ impl Attempt {
     }
 
     /// Takes a look at its processes; says which limit they are over.
-    pub fn sampled(&mut self, now: Now, s: &TaskProcesses) -> Option<Cause> {
+    pub fn sampled(
+        &mut self,
+        now: Now,
+        s: &TaskProcesses,
+        enforced: LimitEnforcement,
+    ) -> Option<Cause> {
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
         let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);
@@ -396,11 +412,11 @@ impl Attempt {
         self.max_threads = self.max_threads.max(u.nthreads);
         let l = &self.note.order.limits;
         let over = |limit: Option<u64>, used: u64| limit.is_some_and(|l| used > l);
-        if over(l.rss, u.mem_kb) {
+        if over(memory(l, enforced), u.mem_kb) {
             Some(Cause::Limit(term::MEMLIMIT))
         } else if over(l.swap, u.swap_kb) {
             Some(Cause::Limit(term::SWAP))
-        } else if over(l.cpu, (u.utime_us + u.stime_us) / US) {
+        } else if over(cpu(l, enforced), (u.utime_us + u.stime_us) / US) {
             Some(Cause::CpuLimit)
         } else if over(l.process, u64::from(u.nprocs)) {
             Some(Cause::Limit(term::PROCESSLIMIT))
@@ -433,9 +449,10 @@ impl Attempt {
 
     /// How long until the next look, microseconds; `usual`: that of a job without limits on its
     /// usage, seconds.
-    pub fn sample_pause(&self, usual: u64) -> u64 {
+    pub fn sample_pause(&self, usual: u64, enforced: LimitEnforcement) -> u64 {
         let l = &self.note.order.limits;
-        let limited = [l.rss, l.swap, l.cpu, l.process, l.thread].iter().any(Option::is_some);
+        let all = [memory(l, enforced), l.swap, cpu(l, enforced), l.process, l.thread];
+        let limited = all.iter().any(Option::is_some);
         let usual = usual.max(1) * US;
         if limited { usual.min(LIMIT_SAMPLE) } else { usual }
     }

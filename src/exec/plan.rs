@@ -5,6 +5,7 @@ use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
+use crate::model::limits::{LimitEnforcement, Limits};
 use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -66,6 +67,15 @@ pub struct HostEnvironment {
     pub mail_limit_kb: u64,
     /// Seconds between INT, TERM and KILL.
     pub terminate_interval: u64,
+    pub enforcement: LimitEnforcement,
+}
+
+/// The limits that the kernel enforces for each process.
+fn process_limits(limits: &Limits, enforcement: LimitEnforcement) -> Limits {
+    let mut limits = limits.clone();
+    limits.cpu = limits.cpu.filter(|_| enforcement.cpu_of_process);
+    limits.rss = limits.rss.filter(|_| enforcement.memory_of_process);
+    limits
 }
 
 /// `%J` and `%I` of a file name. The values are digits, so no name can leave its directory by
@@ -301,7 +311,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         buffered: !direct(site, user_env),
         umask: spec.umask & 0o777,
         nice: o.nice,
-        limits: o.limits.clone(),
+        limits: process_limits(&o.limits, site.enforcement),
         mail_program: site.mail_program.as_str().into(),
         pre: pre(o),
         login_shell: spec.login_shell.clone(),

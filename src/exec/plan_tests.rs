@@ -231,3 +231,20 @@ fn a_rerunnable_job_goes_back_to_its_queue_when_its_host_was_restarted() {
     assert!(!goes_back(&plain, end(term::HOST_RESTART)));
     assert!(!goes_back(&rerun, end(term::LOST_STATUS)) && !goes_back(&rerun, None));
 }
+
+#[test]
+fn limits_of_processes_are_those_that_the_kernel_enforces() {
+    let limits = |enforcement| {
+        let limits = Limits { cpu: Some(60), rss: Some(70), core: Some(8), ..Limits::default() };
+        let site = HostEnvironment { enforcement, ..HostEnvironment::default() };
+        let order = StartJob { limits, ..order() };
+        let TaskPlan::Job(job) = plan(&site, &order, b"", b"").what else { panic!() };
+        (job.limits.cpu, job.limits.rss, job.limits.core)
+    };
+    let unset = LimitEnforcement::default();
+    assert_eq!(limits(unset), (Some(60), Some(70), Some(8)));
+    let cpu_of_job = LimitEnforcement { cpu_of_process: false, ..unset };
+    assert_eq!(limits(cpu_of_job), (None, Some(70), Some(8)));
+    let memory_of_job = LimitEnforcement { memory_of_process: false, ..unset };
+    assert_eq!(limits(memory_of_job), (Some(60), None, Some(8)));
+}

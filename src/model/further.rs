@@ -154,6 +154,8 @@ options! {
     "hostslots" host_lines: HostLines;
     /// -ul: the limits that it set.
     "ul" user_limits: LimitSet;
+    /// -M with `!`.
+    "hardM" hard_memory: Mark;
     /// The directory of submission, where -cwd names another one.
     "subcwd" submission_directory: Box<str>;
     /// -a.

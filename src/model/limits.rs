@@ -23,6 +23,9 @@ pub struct Limits {
     /// -M: resident memory.
     #[serde(skip_serializing_if = "unset")]
     pub rss: Option<u64>,
+    /// -M with `!`: the host enforces the memory limit of the job whatever lsf.conf says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hard_memory: bool,
     #[serde(skip_serializing_if = "unset")]
     pub swap: Option<u64>,
     /// -W: run limit, seconds.
@@ -32,6 +35,32 @@ pub struct Limits {
     pub process: Option<u64>,
     #[serde(skip_serializing_if = "unset")]
     pub thread: Option<u64>,
+}
+
+/// The enforcement of the CPU and memory limits of jobs on a host: LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT
+/// and LSB_MEMLIMIT_ENFORCE of its lsf.conf(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitEnforcement {
+    /// The host, for all processes of a job together.
+    pub cpu_of_job: bool,
+    /// The kernel, for each process.
+    pub cpu_of_process: bool,
+    /// The host, for all processes of a job together.
+    pub memory_of_job: bool,
+    /// The kernel, for each process; Linux enforces no such limit.
+    pub memory_of_process: bool,
+}
+
+/// The enforcement where lsf.conf says nothing.
+impl Default for LimitEnforcement {
+    fn default() -> Self {
+        LimitEnforcement {
+            cpu_of_job: true,
+            cpu_of_process: true,
+            memory_of_job: false,
+            memory_of_process: true,
+        }
+    }
 }
 
 /// One of the limits.

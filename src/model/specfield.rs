@@ -65,7 +65,7 @@ spec_fields! {
     Term "t" "Specified Termination Time" [term_time];
     RunLimit "W" "RUNLIMIT" [limits.run, limit_spec];
     CpuLimit "c" "CPULIMIT" [limits.cpu, limit_spec];
-    MemLimit "M" "MEMLIMIT" [limits.rss];
+    MemLimit "M" "MEMLIMIT" [limits.rss, further.hard_memory];
     SwapLimit "v" "SWAPLIMIT" [limits.swap];
     CoreLimit "C" "CORELIMIT" [limits.core];
     DataLimit "D" "DATALIMIT" [limits.data];

@@ -149,3 +149,35 @@ fn an_exclusive_job_locks_its_host_at_lim_whatever_daemon_dies() {
     assert_eq!(rig.end_of(job), "EXIT");
     wait_for("the host to be free", || free("host2"));
 }
+
+#[test]
+fn memory_and_cpu_limits_are_enforced_by_the_host_or_the_kernel_as_lsf_conf_says() {
+    let rig = Rig::up("enforced", 1);
+    // the limits of the kernel, KB and seconds
+    let shown = || {
+        let job = rig.bsub(&["-M", "40M", "-c", "1", "-o", "shown.%J", "ulimit -m; ulimit -t"]);
+        assert_eq!(rig.end_of(job), "DONE");
+        let text = rig.read(&format!("shown.{job}"));
+        let words: Vec<String> = text.lines().take(2).map(str::to_owned).collect();
+        words.join(" ")
+    };
+    // a process that holds 60 MB
+    let hog = "head -c 60000000 /dev/zero | tail | sleep 4";
+    let end = |limit: &str| {
+        let job = rig.bsub(&["-M", limit, "-o", "/dev/null", hog]);
+        (rig.end_of(job), rig.field(&job.to_string(), "exit_reason"))
+    };
+    let enforced = |limit: &str| end(limit).1.starts_with("TERM_MEMLIMIT");
+    let configured = |name: &str, value: &str| {
+        rig.down();
+        rig.set_conf(name, value);
+        rig.start();
+    };
+    assert!(rig.read("conf/lsf.conf").contains("\nLSB_JOB_MEMLIMIT=Y\n"));
+    assert_eq!((shown().as_str(), enforced("40M")), ("unlimited 60", true));
+    configured("LSB_JOB_MEMLIMIT", "N");
+    assert_eq!((shown().as_str(), end("40M").0.as_str()), ("40960 60", "DONE"));
+    assert!(enforced("40M!"));
+    configured("LSB_JOB_CPULIMIT", "Y");
+    assert_eq!(shown(), "40960 unlimited");
+}

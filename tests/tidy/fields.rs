@@ -55,6 +55,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "HostRule",
             "Member",
             "Queue",
+            "RetryLimits",
             "Roles",
             "Rule",
             "Scope",

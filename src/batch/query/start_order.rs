@@ -88,7 +88,9 @@ impl Mbatchd {
     /// The job's limits with run and CPU limit normalised to the speed of its first host.
     pub(crate) fn host_limits(&self, job: &crate::batch::state::Job, run: &Run) -> Limits {
         let part = job.part_no(run.key.idx);
-        let mut l = job.spec_of(part).limits.clone();
+        let spec = job.spec_of(part);
+        let hard_memory = spec.further.hard_memory.0;
+        let mut l = Limits { hard_memory, ..spec.limits.clone() };
         if l.run.is_none() && l.cpu.is_none() {
             return l;
         }

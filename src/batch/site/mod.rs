@@ -112,7 +112,7 @@ pub struct Site {
     pub rules: Rules,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
-    /// Of jobs whose queue is not configured any more.
+    /// The limits for jobs whose queue is not configured any more.
     retry_limits: RetryLimits,
 }
 

@@ -9,9 +9,9 @@ const PREEXEC_RETRIES: u32 = i32::MAX as u32;
 /// How often jobs go back to their queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
-    /// By an exit value, before they are held.
+    /// The number of returns by an exit value, before a job is held.
     pub requeues: u32,
-    /// By their pre-execution commands.
+    /// The number of failures of its pre-execution command that send a job back.
     pub pre_exec: u32,
     /// After the last of these a job ends; otherwise it is held.
     pub pre_exec_exits: bool,

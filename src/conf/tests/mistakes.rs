@@ -48,6 +48,31 @@ fn process_parameters_of_lsf_conf_are_read_and_checked() {
 }
 
 #[test]
+fn enforcement_of_limits_follows_three_parameters_of_lsf_conf() {
+    let read = |text: &str| {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        assert!(diags.list().is_empty(), "{text}");
+        let e = conf.limit_enforcement();
+        (e.cpu_of_job, e.cpu_of_process, e.memory_of_job, e.memory_of_process)
+    };
+    assert_eq!(read(""), (true, true, false, true));
+    assert_eq!(read("LSB_JOB_CPULIMIT=y"), (true, false, false, true));
+    assert_eq!(read("LSB_JOB_CPULIMIT=n"), (false, true, false, true));
+    assert_eq!(read("LSB_JOB_MEMLIMIT=y"), (true, true, true, false));
+    assert_eq!(read("LSB_JOB_MEMLIMIT=n\nLSB_MEMLIMIT_ENFORCE=y"), (true, true, true, true));
+    let bad = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_JOB_MEMLIMIT=maybe");
+    let text = "error lsf.conf LSB_JOB_MEMLIMIT:18 bad value <maybe> of LSB_JOB_MEMLIMIT: Y or N is \
+                wanted";
+    assert_eq!(bad[0], text);
+    let unset = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_JOB_MEMLIMIT=N");
+    let text = "notice lsb.queues MEMLIMIT:18 MEMLIMIT is left to the kernel, which enforces none, \
+                without LSB_JOB_MEMLIMIT=Y in lsf.conf";
+    assert!(unset.iter().any(|line| line == text), "{unset:?}");
+}
+
+#[test]
 fn hang_time_of_lsf_conf_is_read_in_seconds() {
     for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
         let mut diags = crate::conf::Diags::new();

@@ -2,6 +2,7 @@
 
 use super::RawParam;
 use crate::conf::units::{SizeUnit, size_kb, yes_no};
+use crate::model::limits::LimitEnforcement;
 use std::collections::BTreeMap;
 
 /// LSF_LIM_PORT where lsf.conf says nothing.
@@ -215,6 +216,18 @@ impl LsfConf {
     /// LSF_PROCESS_TRACKING: jobs have control groups, and no process outlives its job.
     pub fn process_tracking(&self) -> bool {
         self.yes_or("LSF_PROCESS_TRACKING", true)
+    }
+
+    /// LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE: who enforces limits.
+    pub fn limit_enforcement(&self) -> LimitEnforcement {
+        let cpu = self.get("LSB_JOB_CPULIMIT").and_then(yes_no);
+        let of_job = self.yes("LSB_JOB_MEMLIMIT");
+        LimitEnforcement {
+            cpu_of_job: cpu != Some(false),
+            cpu_of_process: cpu != Some(true),
+            memory_of_job: of_job || self.yes("LSB_MEMLIMIT_ENFORCE"),
+            memory_of_process: !of_job,
+        }
     }
 
     /// Shortest time between two measurements of a job's usage, seconds: LSF_PIM_SLEEPTIME where

@@ -15,6 +15,7 @@ use crate::exec::plan::HostEnvironment;
 use crate::model::ByteStr;
 use crate::model::further::Further;
 use crate::model::job::{JobSpec, Limits, Usage};
+use crate::model::limits::LimitEnforcement;
 use crate::proto::launch::{Journal, TASKS_MAX};
 use crate::proto::sbd::TaskState;
 use jiff::tz::TimeZone;
@@ -55,6 +56,7 @@ struct Rig {
     /// Work at the end of jobs is not done before it is ended by hand.
     copying: bool,
     pim_interval: u64,
+    enforcement: LimitEnforcement,
     /// How often sbatchd has looked at processes.
     looks: usize,
     /// How many jobs it looked at last.
@@ -124,6 +126,7 @@ impl Rig {
             short: false,
             copying: false,
             pim_interval: 0,
+            enforcement: LimitEnforcement { memory_of_job: true, ..LimitEnforcement::default() },
             looks: 0,
             looked_at: 0,
             grouped: false,
@@ -137,7 +140,9 @@ impl Rig {
 
     fn boot(&mut self, personal: bool) {
         let pim_interval = self.pim_interval;
-        self.sbd = Some(Sbatchd::new(SbatchdConf { pim_interval, ..conf(personal) }));
+        let mut conf = SbatchdConf { pim_interval, ..conf(personal) };
+        conf.site.enforcement = self.enforcement;
+        self.sbd = Some(Sbatchd::new(conf));
         self.feed(Input::Start);
     }
 

@@ -138,7 +138,7 @@ impl Sbatchd {
                 continue;
             }
             let usual = self.params.sbd_sleep_time.max(self.conf.pim_interval);
-            let pause = job.sample_pause(usual);
+            let pause = job.sample_pause(usual, self.conf.site.enforcement);
             job.sample_at = Some(now.mono_us + pause);
         }
         if !tasks.is_empty() {
@@ -152,7 +152,9 @@ impl Sbatchd {
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
             let Some(processes) = by_pid.get(&job.pid) else { continue };
             let key = job.note.order.key;
-            over.extend(job.sampled(now, processes).map(|cause| (key, cause)));
+            over.extend(
+                job.sampled(now, processes, self.conf.site.enforcement).map(|cause| (key, cause)),
+            );
             if job.report_at <= now.mono_us && job.news() {
                 job.report_at = now.after(self.params.sbd_sleep_time);
                 job.told = Some(Told { usage: job.usage, pids: job.pids.clone() });

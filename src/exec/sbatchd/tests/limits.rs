@@ -159,6 +159,29 @@ fn job_in_a_control_group_is_measured_without_the_others() {
 }
 
 #[test]
+fn limits_that_are_left_to_the_kernel_end_no_job_but_a_hard_memory_limit_does() {
+    let run = |enforcement: LimitEnforcement, limits: Limits| {
+        let mut r = Rig::new();
+        r.enforcement = enforcement;
+        r.boot(true);
+        r.greet(2);
+        r.template.usage = Usage { mem_kb: 2000, utime_us: 9 * US, ..Usage::default() };
+        r.start(StartJob { limits, ..order(1) });
+        r.wait(4);
+        r.last()
+    };
+    let unset = LimitEnforcement::default();
+    let memory = Limits { rss: Some(1000), ..Limits::default() };
+    assert_eq!(run(unset, memory.clone()), AttemptPhase::Running);
+    let hard = Limits { hard_memory: true, ..memory };
+    assert_eq!(run(unset, hard), ended(SIGINT, term::MEMLIMIT));
+    let cpu = Limits { cpu: Some(8), ..Limits::default() };
+    assert_eq!(run(unset, cpu.clone()), ended(24, term::CPULIMIT));
+    let of_process = LimitEnforcement { cpu_of_job: false, ..unset };
+    assert_eq!(run(of_process, cpu), AttemptPhase::Running);
+}
+
+#[test]
 fn usage_is_measured_no_more_often_than_the_process_interval() {
     let looks = |pim_interval: u64| {
         let mut r = Rig::new();
@@ -219,7 +242,7 @@ fn the_most_processors_used_between_two_looks() {
         (49, 50, (300, 49)),
     ] {
         let session = TaskProcesses { pid: 501, usage: used(cpu), ..TaskProcesses::default() };
-        job.sampled(at(secs), &session);
+        job.sampled(at(secs), &session, LimitEnforcement::default());
         assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), want, "{secs} {cpu}");
         assert_eq!(job.usage.utime_us, cpu * US);
     }

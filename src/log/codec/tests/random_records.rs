@@ -43,6 +43,7 @@ fn limits() -> impl Strategy<Value = Limits> {
         run: v[7],
         process: v[8],
         thread: v[9],
+        ..Limits::default()
     })
 }
 

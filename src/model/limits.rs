@@ -37,8 +37,8 @@ pub struct Limits {
     pub thread: Option<u64>,
 }
 
-/// The enforcement of the CPU and memory limits of jobs on a host: LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT
-/// and LSB_MEMLIMIT_ENFORCE of its lsf.conf(5).
+/// The enforcement of the CPU and memory limits of jobs on a host: LSB_JOB_CPULIMIT,
+/// LSB_JOB_MEMLIMIT and LSB_MEMLIMIT_ENFORCE of its lsf.conf(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitEnforcement {
     /// The host, for all processes of a job together.

@@ -63,8 +63,8 @@ fn enforcement_of_limits_follows_three_parameters_of_lsf_conf() {
     assert_eq!(read("LSB_JOB_MEMLIMIT=y"), (true, true, true, false));
     assert_eq!(read("LSB_JOB_MEMLIMIT=n\nLSB_MEMLIMIT_ENFORCE=y"), (true, true, true, true));
     let bad = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_JOB_MEMLIMIT=maybe");
-    let text = "error lsf.conf LSB_JOB_MEMLIMIT:18 bad value <maybe> of LSB_JOB_MEMLIMIT: Y or N is \
-                wanted";
+    let text = "error lsf.conf LSB_JOB_MEMLIMIT:18 bad value <maybe> of LSB_JOB_MEMLIMIT: Y or N \
+                is wanted";
     assert_eq!(bad[0], text);
     let unset = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_JOB_MEMLIMIT=N");
     let text = "notice lsb.queues MEMLIMIT:18 MEMLIMIT is left to the kernel, which enforces none, \

@@ -19,6 +19,7 @@ mod bqueues;
 mod bread;
 mod brequeue;
 mod bresume;
+mod brun;
 mod bstatus;
 mod bstop;
 mod bsub;
@@ -138,6 +139,7 @@ const APPLETS: &[Applet] = &[
     applet("bread", Batch, bread::run, "show a message of a job"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
+    applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),
     applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),
     applet("bstop", Batch, bstop::run, "suspend jobs"),
     applet("bsub", Batch, bsub::run, "submit a job"),

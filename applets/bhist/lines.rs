@@ -21,6 +21,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::JobRequeue { at, .. }
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
+        Event::JobForce(force) => Some(force.at),
         Event::JobMessage(m) => Some(m.at),
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
@@ -59,6 +60,14 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             let end = if *top { "top" } else { "bottom" };
             let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
             push(&mut t, "administrator ", user);
+            t.push(';');
+        }
+        Event::JobForce(force) => {
+            push(
+                &mut t,
+                "Job is forced to run or forwarded by user or administrator ",
+                &force.user,
+            );
             t.push(';');
         }
         Event::JobMessage(m) => {

@@ -37,6 +37,7 @@ mod dynamic_hosts;
 mod element_groups;
 mod eligible;
 mod exceptions;
+mod force;
 mod host_inventory;
 mod job_columns;
 mod last_actions;

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 25] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -66,6 +66,7 @@ const KINDS: [&str; 24] = [
     "JOB_MOVE",
     "JOB_EXT_MSG",
     "JOB_ATTA_DATA",
+    "JOB_FORCE",
 ];
 
 /// The kind of an event.

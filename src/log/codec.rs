@@ -10,6 +10,7 @@
 
 mod brief;
 mod finish;
+mod force;
 mod message;
 mod modify;
 mod new;

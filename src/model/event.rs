@@ -82,6 +82,43 @@ pub struct JobStart {
     /// Our tail: boot id of the first execution host when the order was made. If the host
     /// answers under another one, whether the job ran is unknown.
     pub boot: Arc<str>,
+    /// Our tail.
+    pub forced: Forced,
+}
+
+/// Whether brun forced a start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forced {
+    #[default]
+    No,
+    Yes,
+    /// brun -f: neither run windows nor the load suspend the job.
+    NeverSuspended,
+}
+
+/// JOB_FORCE: an administrator had a job started on hosts of his choice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobForce {
+    pub at: JobRef,
+    pub uid: u32,
+    pub user: String,
+    /// Bits of [`force_options`].
+    pub options: u32,
+    pub hosts: NamedHosts,
+    pub queue: String,
+    /// Our tail: the client's id of the request; empty none.
+    pub request: String,
+}
+
+/// The bits of [`JobForce::options`], numbered as in LSF's library.
+pub mod force_options {
+    pub const NORMAL: u32 = 0x01;
+    /// -f.
+    pub const NEVER_SUSPENDED: u32 = 0x02;
+    /// -b.
+    pub const FROM_BEGINNING: u32 = 0x08;
+    /// -c.
+    pub const FREE_PROCESSORS: u32 = 0x10;
 }
 
 /// JOB_STATUS: any other change of a job's state.
@@ -265,6 +302,7 @@ pub enum Event {
         request: String,
     },
     JobModify(Box<JobModify>),
+    JobForce(Box<JobForce>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

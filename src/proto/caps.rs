@@ -11,6 +11,7 @@
 //! | | elements acted on x (reason, submission) | MAX_ACTED, MAX_LOG_BYTES; done in slices |
 //! | | elements x outcomes of the answer | pieces of OUTCOMES_PIECE, else MAX_OUTCOMES |
 //! | | elements moved x pending jobs | MAX_MOVED |
+//! | | words for hosts of brun | MAX_FORCED_HOSTS |
 //! | Client.Modify | parts of an array x submission | MAX_MODIFY_BYTES; elements as above |
 //! | | slices of the elements x submission | MAX_LOG_BYTES |
 //! | Client.Peek, Stored, Wait.watch | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
@@ -57,6 +58,8 @@ pub const MAX_RANGES: usize = 100_000;
 pub const MAX_ELEMENTS: u64 = 1_000_000;
 /// Elements that one btop or bbot names: each move looks at all pending jobs.
 pub const MAX_MOVED: u64 = 1000;
+/// Words for hosts in one brun.
+pub const MAX_FORCED_HOSTS: usize = 10_000;
 /// Elements and jobs that one request acts on.
 pub const MAX_ACTED: u64 = 10_000_000;
 /// Bytes that one request writes to lsb.events, lsb.acct and the spool, over all that it acts on,
@@ -193,6 +196,11 @@ fn check_control(c: &Control) -> Result<(), Refusal> {
     let moved = c.select.ids.iter().map(IdSel::named).fold(0u64, u64::saturating_add);
     if matches!(c.verb, Verb::Move { .. }) && moved > MAX_MOVED {
         return Err(over("elements to be moved", moved, MAX_MOVED));
+    }
+    if let Verb::Force(force) = &c.verb {
+        bound("hosts", force.hosts.len(), MAX_FORCED_HOSTS)?;
+        let names: Vec<&String> = force.hosts.iter().map(|(name, _)| name).collect();
+        check_texts(&names)?;
     }
     check_select(&c.select)
 }

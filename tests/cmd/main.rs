@@ -17,6 +17,7 @@ mod bmod;
 mod bpeek;
 mod bqueues;
 mod bresume;
+mod brun;
 mod bstop;
 mod bsub;
 mod bswitch;

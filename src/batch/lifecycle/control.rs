@@ -90,7 +90,7 @@ impl Mbatchd {
             Verb::Stop => pending && !held,
             Verb::Resume => held,
             Verb::Switch { .. } | Verb::Move { .. } => true,
-            Verb::Requeue(_) => false,
+            Verb::Requeue(_) | Verb::Force(_) => false,
         };
         if open { self.control_one(context, a, at) } else { 0 }
     }
@@ -104,6 +104,9 @@ impl Mbatchd {
         let verb = &a.c.verb;
         if let Verb::Requeue(which) = verb {
             return self.requeue_one(context, a, *which, at);
+        }
+        if let Verb::Force(force) = verb {
+            return self.force_one(context, a, force, at);
         }
         let (state, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,
@@ -147,7 +150,7 @@ impl Mbatchd {
                 }
             }
             (Verb::Resume, Some(key)) => return self.resume_running(context, a, at, key),
-            (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_), _) => {}
+            (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_) | Verb::Force(_), _) => {}
         }
         0
     }

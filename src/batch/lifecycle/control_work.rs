@@ -7,7 +7,7 @@
 
 use crate::batch::lifecycle::control::ControlRequest;
 use crate::batch::lifecycle::reposition::Moved;
-use crate::batch::site::permissions::Caller;
+use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::soft_state::control_work::{ControlWork, MeantJobs, OneJob, Request};
 use crate::batch::soft_state::works::{UNIT, UNIT_LOOKS, Work};
 use crate::batch::state::Job;
@@ -143,7 +143,11 @@ impl Mbatchd {
     fn look_for(&self, w: &ControlWork, from: &mut u32, looks: &mut usize) -> Option<u32> {
         let request = w.request();
         let (who, c) = (&request.who, &request.control);
-        let ended = matches!(c.verb, Verb::Requeue(r) if r.done || r.exit);
+        let ended = match &c.verb {
+            Verb::Requeue(which) => which.done || which.exit,
+            Verb::Force(_) => true,
+            _ => false,
+        };
         let states = c.select.states;
         let finished = ended || states.all || states.done;
         for job in self.state.jobs_from(*from) {
@@ -273,6 +277,11 @@ impl Mbatchd {
                     0 => return ControlFlow::Continue(one),
                     code => Outcome::new(whole, code),
                 }
+            }
+            Verb::Force(_)
+                if one.is_whole() && self.state.job(whole.job).is_some_and(Job::is_array) =>
+            {
+                Outcome::new(whole, err::WHOLE_ARRAY)
             }
             Verb::Resume if damaged => Outcome::new(whole, self.release(context, who, whole)),
             _ => return ControlFlow::Continue(one),
@@ -418,6 +427,11 @@ impl Mbatchd {
         }
         if c.reason.chars().count() > MAX_REASON {
             return context.refuse(conn, Refusal::new(err::BAD_ARG));
+        }
+        if matches!(c.verb, Verb::Force(_))
+            && let Err(r) = self.site.check(who, Action::ForceJob, "", "")
+        {
+            return context.refuse(conn, r);
         }
         if let Verb::Switch { queue } = &c.verb
             && self.site.find_queue(queue).is_none()

@@ -1,9 +1,11 @@
 //! Carries out what the scheduler decides: a start is logged, and its host is told.
 
 use crate::batch::sched::{DUE_PER_TURN, Decision, Fuel};
+use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::{Mbatchd, StepContext};
-use crate::model::JobKey;
-use crate::model::event::{Event, JobStart};
+use crate::model::event::{Event, Forced, JobStart};
+use crate::model::{JobKey, JobRef};
+use std::sync::Arc;
 
 impl Mbatchd {
     /// Runs a pass if one is due.
@@ -38,6 +40,19 @@ impl Mbatchd {
 
     fn dispatch(&mut self, context: &mut StepContext, decision: Decision) {
         let Decision { at, hosts, req } = decision;
+        let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
+        self.start_on(context, at, hosts, requirement, Forced::No);
+    }
+
+    /// Starts an element on these hosts, with the effective requirement.
+    pub(crate) fn start_on(
+        &mut self,
+        context: &mut StepContext,
+        at: JobRef,
+        hosts: JobHosts,
+        eff_res_req: Arc<str>,
+        forced: Forced,
+    ) {
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
         let named = self.named_hosts(&hosts);
@@ -50,8 +65,9 @@ impl Mbatchd {
             attempt,
             hosts: named,
             host_factor: self.links.hosts()[first].cpu_factor(),
-            eff_res_req: req.as_ref().map(|r| r.text.clone()).unwrap_or_default(),
+            eff_res_req,
             boot: self.links.hosts()[first].boot_id.clone(),
+            forced,
         };
         self.emit(context, Event::JobStart(Box::new(event)));
         for &(host, _) in &hosts {

@@ -195,6 +195,9 @@ impl Mbatchd {
         #[cfg(test)]
         self.load_checks.count_look();
         let ElemState::Run(run) = &self.state.elem(at)?.state else { return None };
+        if run.is_never_suspended() {
+            return None;
+        }
         let busy = run.killed.is_some() || run.soft.asked.is_some() || run.unknown;
         if busy || !among(run.phase) {
             return None;

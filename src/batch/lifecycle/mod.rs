@@ -7,6 +7,7 @@ pub mod control_work;
 pub mod dependencies;
 pub mod dispatch;
 pub mod element_works;
+pub mod force;
 pub mod host_inventory;
 pub mod host_links;
 pub mod host_messages;

@@ -3,7 +3,7 @@
 //! told: whatever the host says later is compared with that.
 
 use crate::batch::site::Queue;
-use crate::batch::state::Phase;
+use crate::batch::state::{ElemState, Phase};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::action::JobAction;
 use crate::model::event::{Event, JobSignal};
@@ -14,8 +14,13 @@ use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Act;
 
 impl Mbatchd {
-    /// Are the run windows of an element's queue closed?
+    /// Are the run windows of an element's queue closed? To a job of brun -f they never are.
     pub(crate) fn run_shut(&self, at: JobRef) -> bool {
+        if let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state)
+            && run.is_never_suspended()
+        {
+            return false;
+        }
         self.queue_of(at).is_some_and(|i| self.windows.run_windows_closed(i))
     }
 

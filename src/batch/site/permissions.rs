@@ -28,6 +28,8 @@ pub enum Action {
     PostMessage,
     /// Attach data to a message, and read them.
     AttachData,
+    /// Start a job whatever keeps it waiting.
+    ForceJob,
     /// Let go a job held after damage to the log.
     ReleaseDamaged,
     SeeJobs,
@@ -60,7 +62,7 @@ pub fn allowed(action: Action, r: Roles) -> bool {
         Action::SeeSubmission | Action::PostMessage => r.owner || cluster,
         Action::AttachData => r.owner,
         Action::QueueCtrl => cluster || r.queue_admin,
-        Action::ReleaseDamaged | Action::HostCtrl => cluster,
+        Action::ForceJob | Action::ReleaseDamaged | Action::HostCtrl => cluster,
         Action::Reconfig | Action::Shutdown | Action::Logging | Action::Perfmon => cluster,
     }
 }
@@ -127,6 +129,7 @@ mod tests {
             (PeekJob, [false, true, true, true, true]),
             (PostMessage, [false, true, true, true, false]),
             (AttachData, [false, true, false, false, false]),
+            (ForceJob, [false, false, true, true, false]),
             (ReleaseDamaged, [false, false, true, true, false]),
             (HostCtrl, [false, false, true, true, false]),
             (QueueCtrl, [false, false, true, true, true]),

@@ -43,6 +43,13 @@ impl State {
                 self.note_request(t, request, *at, did)
             }
             Event::JobModify(m) => self.modify(m),
+            Event::JobForce(force) => {
+                let did = match self.jobs.contains_key(&force.at.job) {
+                    true => Applied::noted(force.at),
+                    false => Applied::Rejected("no such job"),
+                };
+                self.note_request(t, &force.request, force.at, did)
+            }
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
@@ -132,6 +139,7 @@ impl State {
                 times_given,
                 boot: s.boot.clone(),
                 phase: Phase::Starting,
+                forced: s.forced,
                 unknown: false,
                 pid: 0,
                 pgid: 0,

@@ -4,6 +4,7 @@ use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
+use crate::model::event::Forced;
 use crate::model::job::Usage;
 use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, susp};
@@ -54,6 +55,8 @@ pub struct Run {
     /// Boot id of the first host the order was made for.
     pub boot: Arc<str>,
     pub phase: Phase,
+    /// brun started it.
+    pub forced: Forced,
     /// UNKWN: its first host cannot be reached; `phase` is what was known last.
     pub unknown: bool,
     pub pid: u32,
@@ -197,6 +200,11 @@ impl ElementEnd {
 impl Run {
     pub fn slots(&self) -> u32 {
         self.hosts.iter().map(|h| h.1).sum()
+    }
+
+    /// Neither run windows nor the load suspend it (brun -f).
+    pub fn is_never_suspended(&self) -> bool {
+        self.forced == Forced::NeverSuspended
     }
 
     /// Why it is suspended or is to be; 0: it is not.

@@ -331,6 +331,7 @@ impl State {
             times_given: _,
             boot,
             phase,
+            forced,
             unknown,
             pid,
             pgid,
@@ -350,7 +351,7 @@ impl State {
         }
         let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
-        let _ = write!(out, " {susp_since} {susp_total} {unknown}");
+        let _ = write!(out, " {susp_since} {susp_total} {unknown} {forced:?}");
     }
 }
 

@@ -47,6 +47,10 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Control.Switch" => control(Verb::Switch { queue: "high".into() }),
         "Control.Move" => control(Verb::Move { top: true, position: 1 }),
         "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
+        "Control.Force" => {
+            let hosts = vec![("h1".into(), 0)];
+            control(Verb::Force(crate::proto::client::Force { hosts, ..Default::default() }))
+        }
         "Modify" => {
             use crate::model::job::opt2::HOLD;
             let job = r.submit(JobSpec { options2: HOLD, ..spec("z") }).unwrap();

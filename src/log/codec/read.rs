@@ -7,10 +7,12 @@
 use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{message, modify, new};
+use super::{force, message, modify, new};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
-use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, QueuePosition, Record};
+use crate::model::event::{
+    Ctrl, Event, Forced, JobSignal, JobStart, JobStatus, QueuePosition, Record,
+};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 
@@ -41,6 +43,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
+        b"JOB_FORCE" => force::get_force(&mut f)?,
         b"JOB_EXT_MSG" => message::get_message(&mut f)?,
         b"JOB_ATTA_DATA" => message::get_attachment(&mut f)?,
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,
@@ -130,6 +133,13 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),
+            b"lsf.forced" => {
+                s.forced = match one_number(&value) {
+                    1 => Forced::Yes,
+                    2 => Forced::NeverSuspended,
+                    _ => Forced::No,
+                }
+            }
             b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into(),
             _ => {}
         }

@@ -25,6 +25,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
         Event::JobSignal(signal) => signal.at,
+        Event::JobForce(force) => force.at,
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -74,6 +75,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobMessage(_) => "JOB_EXT_MSG",
         Event::JobAttachment(_) => "JOB_ATTA_DATA",
         Event::JobModify(_) => "JOB_MODIFY2",
+        Event::JobForce(_) => "JOB_FORCE",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

@@ -74,6 +74,7 @@ fn a_start_and_a_status_have_the_checked_order() {
         host_factor: 100.0,
         eff_res_req: "select[type == local]".into(),
         boot: "b1".into(),
+        ..JobStart::default()
     };
     assert_eq!(
         line(Event::JobStart(Box::new(start))),
@@ -417,4 +418,23 @@ fn records_like_the_one_before_read_the_same() {
     let odd = JobNew { request: "a \"b\"".into(), ..job(11) };
     let line = text(odd, 1_700_000_011);
     assert_eq!(alike.read(&line), read_record(&line));
+}
+
+#[test]
+fn a_force_has_the_documented_order_and_its_start_a_mark() {
+    let at = JobRef { job: 11, idx: 3 };
+    let hosts: NamedHosts = [("hosta".into(), 2)].into();
+    let (user, queue) = ("lsfadmin".into(), "night".into());
+    let force =
+        JobForce { at, uid: 5, user, options: 2, hosts: hosts.clone(), queue, ..<_>::default() };
+    assert_eq!(
+        line(Event::JobForce(Box::new(force))),
+        "\"JOB_FORCE\" \"10.1\" 1700000000 11 5 3 2 2 \"hosta\" \"hosta\" \"lsfadmin\" \"night\"\n"
+    );
+    let start =
+        JobStart { at, attempt: 1, hosts, forced: Forced::NeverSuspended, ..<_>::default() };
+    let text = line(Event::JobStart(Box::new(start)));
+    assert!(text.ends_with(" 2 \"lsf.attempt\" \"1\" \"lsf.forced\" \"2\"\n"), "{text}");
+    let Event::JobStart(read) = read_record(text.as_bytes()).unwrap().event else { panic!() };
+    assert_eq!(read.forced, Forced::NeverSuspended);
 }

@@ -3,9 +3,9 @@
 use super::record::{name_of, put_head, put_list, put_slots};
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
-use super::{message, modify, new};
+use super::{force, message, modify, new};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, JobSignal, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, Forced, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
 
 /// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
@@ -54,6 +54,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         }
         Event::JobClean { at } => put_ref(out, *at),
         Event::JobModify(m) => modify::put_job_modify(out, m),
+        Event::JobForce(force) => force::put_force(out, force),
         Event::JobMessage(m) => message::put_message(out, m),
         Event::JobAttachment(a) => message::put_attachment(out, a),
         Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
@@ -149,6 +150,11 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
     if !s.boot.is_empty() {
         tail.text(out, "lsf.boot", s.boot.as_bytes());
+    }
+    match s.forced {
+        Forced::No => {}
+        Forced::Yes => tail.nums(out, "lsf.forced", b' ', &[1]),
+        Forced::NeverSuspended => tail.nums(out, "lsf.forced", b' ', &[2]),
     }
     tail.end(out);
 }

@@ -149,6 +149,7 @@ pub mod err {
     pub const MBATCHD: i32 = 47;
     pub const TIMEOUT: i32 = 60;
     pub const CONN_REFUSED: i32 = 62;
+    pub const HOST_UNREACHED: i32 = 65;
     pub const IN_PROGRESS: i32 = 66;
     pub const RUNNING: i32 = 68;
     pub const MOD_UNUSED: i32 = 69;
@@ -159,9 +160,12 @@ pub mod err {
     pub const BAD_RESOURCE: i32 = 80;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ESUB_ABORT: i32 = 89;
+    pub const MIGRATING: i32 = 9;
     pub const NOT_CHKPNT: i32 = 10;
     pub const BAD_ACTION: i32 = 90;
     pub const BAD_JGRP: i32 = 93;
+    pub const WHOLE_ARRAY: i32 = 94;
+    pub const SUSPENDED: i32 = 95;
     pub const ARRAY_INDEX: i32 = 97;
     pub const ARRAY_LARGE: i32 = 98;
     pub const ARRAY_NONE: i32 = 99;
@@ -197,6 +201,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (6, "Dependency condition syntax error"),
     (7, "Queue does not accept EXCLUSIVE jobs"),
     (8, "Root job submission is disabled"),
+    (9, "Job is already being migrated"),
     (10, "Job is not checkpointable"),
     (12, "No job Id can be used now"),
     (13, "Queue only accepts interactive jobs"),
@@ -224,6 +229,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (57, "Batch protocol error"),
     (60, "Contacting batch daemon: Communication timeout"),
     (62, "Connection refused by server"),
+    (65, "Unable to contact execution host"),
     (66, "Operation is in progress"),
     (68, "Job parameters cannot be changed now; non-repetitive job is running"),
     (69, "Modified parameters have not been used"),
@@ -236,6 +242,8 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (89, "Request aborted by esub"),
     (90, "Bad or invalid action specification"),
     (93, "Bad/empty job group name"),
+    (94, "Cannot operate on job array"),
+    (95, "Operation not supported for a suspended job"),
     (97, "Job array index error"),
     (98, "Job array index too large"),
     (99, "Job array does not exist"),

@@ -7,6 +7,7 @@ use crate::model::reason::PendReason;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 fn kept() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -175,11 +176,12 @@ fn job_status() -> impl Strategy<Value = JobStatus> {
 }
 
 fn job_start() -> impl Strategy<Value = Event> {
-    (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()]).prop_map(
-        |(at, attempt, hosts, host_factor, [eff_res_req, boot])| {
+    let forced = select(vec![Forced::No, Forced::Yes, Forced::NeverSuspended]);
+    (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()], forced).prop_map(
+        |(at, attempt, hosts, host_factor, [eff_res_req, boot], forced)| {
             let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
             let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
-            let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot };
+            let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot, forced };
             Event::JobStart(Box::new(start))
         },
     )
@@ -254,6 +256,16 @@ fn job_modify() -> impl Strategy<Value = Event> {
     })
 }
 
+fn job_force() -> impl Strategy<Value = Event> {
+    (at(), any::<[u32; 2]>(), slots(), [kept(), kept(), kept()]).prop_map(
+        |(at, [uid, options], hosts, [user, queue, request])| {
+            let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+            let force = JobForce { at, uid, user, options, hosts, queue, request };
+            Event::JobForce(Box::new(force))
+        },
+    )
+}
+
 fn job_move() -> impl Strategy<Value = Event> {
     let place = option::of(any::<(u64, u32)>());
     (at(), any::<[u32; 2]>(), any::<bool>(), kept(), place).prop_map(
@@ -283,6 +295,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), any::<u32>(), [kept(), kept()])
             .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
         job_move(),
+        job_force(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),

@@ -7,7 +7,8 @@ use lsf::cli::front::{self, Exit};
 use lsf::cli::job_ids;
 use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
-use lsf::proto::client::{Control, Force, JobSelect, Verb};
+use lsf::proto::client::{Control, JobSelect, Verb};
+use lsf::proto::force::Force;
 use lsf::{errln, outln};
 
 /// Starts a pending or finished job at once on the hosts named, whatever keeps it waiting.

@@ -12,7 +12,7 @@ use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, Modify, Verb};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 /// Why a run failed; prints with the seed that replays it.
@@ -43,6 +43,8 @@ pub struct Check {
     /// Wait status of each attempt whose process ended.
     ends: HashMap<JobKey, i32>,
     running: HashMap<usize, BTreeSet<JobKey>>,
+    /// Attempts that were started by force: they need no free slots.
+    pub forced: HashSet<JobKey>,
     /// Slots of each attempt on its first host.
     slots: HashMap<JobKey, u32>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
@@ -96,7 +98,7 @@ impl Check {
     /// Something is asked for that may happen or not.
     pub fn asked(&mut self, msg: &Msg, project: Option<&(JobRef, String)>) {
         if let Msg::Client(ClientMsg::Control(c)) = msg
-            && matches!(c.verb, Verb::Requeue(_))
+            && matches!(c.verb, Verb::Requeue(_) | Verb::Force(_))
         {
             self.requeued.extend(c.select.ids.iter().map(|id| id.job));
         }
@@ -201,8 +203,12 @@ impl Check {
         let on = self.running.entry(host).or_default();
         on.insert(key);
         // where one that is held runs, nobody may know
-        let known =
-            on.iter().filter(|k| !self.hurt.contains(&k.job) && !self.hurt_ended.contains(&k.job));
+        let hurt = |k: &&JobKey| {
+            self.hurt.contains(&k.job)
+                || self.hurt_ended.contains(&k.job)
+                || self.forced.contains(k)
+        };
+        let known = on.iter().filter(|k| !hurt(k));
         let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();
         if used > slots {
             self.fail(format!("the jobs on host {host} have {used} slots, it has {slots}"));

@@ -2,6 +2,7 @@
 
 use super::conn::ConnEnd;
 use crate::log::writer::WriterNotice;
+use crate::model::JobRef;
 use crate::proto::Msg;
 use crate::proto::machine::{ConnId, Endpoint, Input};
 
@@ -80,4 +81,9 @@ pub(super) enum SimEvent {
     Wake,
     /// An administrator opens what lost control records closed.
     Reopen,
+    /// An administrator forces a job.
+    Force {
+        at: JobRef,
+        host: usize,
+    },
 }

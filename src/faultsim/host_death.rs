@@ -9,7 +9,7 @@
 use super::world::{DaemonMachine, World};
 use crate::batch::state::{ElemState, ElementView};
 use crate::model::JobKey;
-use crate::model::event::Event;
+use crate::model::event::{Event, Forced};
 use crate::model::job::opt;
 use crate::model::time::US;
 use crate::proto::Daemon;
@@ -111,6 +111,9 @@ impl World {
             }
             Event::JobStart(s) => {
                 let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
+                if s.forced != Forced::No {
+                    self.check.forced.insert(key);
+                }
                 let first = s.hosts.first().map(|h| &*h.0);
                 let host =
                     self.hosts.iter().position(|h| Some(h.name.as_str()) == first).unwrap_or(0);

@@ -24,7 +24,7 @@ use crate::batch::state::started_elements::Slots;
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
 use crate::conf::types::{BatchConf, HostPolicy, Mxj, QueueConf, UserPolicy};
 use crate::model::JobKey;
-use crate::model::event::{Event, Record};
+use crate::model::event::{Event, Forced, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
@@ -168,7 +168,9 @@ impl Started {
     ) -> Result<(), String> {
         let mut fresh = Vec::new();
         for record in records {
-            if let Event::JobStart(start) = &record.event {
+            if let Event::JobStart(start) = &record.event
+                && start.forced == Forced::No
+            {
                 fresh.push(JobKey { job: start.at.job, idx: start.at.idx, attempt: start.attempt });
             }
         }

@@ -11,6 +11,7 @@
 //! | rng, scale | random numbers; the size of a run |
 //! | conn, event | a connection and its ends; the events of a run |
 //! | os | processes and journal of a host |
+//! | force | an administrator who forces jobs |
 //! | limits | the limits of queues, users and hosts; mbatchd's counters |
 //! | change, modify, verbs | requests that change jobs: bmod; bswitch, bkill and others |
 //! | client | submitters |
@@ -38,6 +39,7 @@ mod client;
 mod conn;
 mod event;
 mod faults;
+mod force;
 mod host;
 mod host_death;
 mod limits;

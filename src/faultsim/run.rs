@@ -148,6 +148,7 @@ impl World {
             SimEvent::DiskBack => self.disk_back(),
             SimEvent::Wake => self.wake_master(),
             SimEvent::Reopen => self.reopen(),
+            SimEvent::Force { at, host } => self.force(at, host),
         }
     }
 }

@@ -104,6 +104,7 @@ impl World {
     }
 
     fn plan_change(&mut self, client: usize) {
+        self.plan_force(client);
         if self.rng.chance(CHANGES) {
             let pairs = limits::has_pairs(&self.conf.batch);
             let site = SimulatedSite { pairs, hosts: self.scale.hosts, now: self.now().secs() };

@@ -1,5 +1,6 @@
 //! A command and mbatchd.
 
+use super::force::Force;
 use super::job_message::{MessageInfo, MessageRequest};
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
@@ -212,20 +213,6 @@ pub enum Verb {
     Requeue(Requeue),
     /// brun.
     Force(Force),
-}
-
-/// The hosts on which brun starts a job, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Force {
-    /// Hosts and host groups in order, each with the slots there; 0: as many as processors.
-    pub hosts: Vec<(String, u32)>,
-    /// -b: not from its last checkpoint.
-    pub from_beginning: bool,
-    /// -c: processors in use do not count.
-    pub free_processors: bool,
-    /// -f.
-    pub never_suspended: bool,
 }
 
 /// The states in which brequeue takes jobs, and whether they are held afterwards.

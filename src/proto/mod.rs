@@ -6,6 +6,7 @@
 pub mod caps;
 pub mod client;
 mod daemon;
+pub mod force;
 pub mod frame;
 pub mod held_replies;
 pub mod job_message;

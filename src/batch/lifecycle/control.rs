@@ -106,7 +106,7 @@ impl Mbatchd {
             return self.requeue_one(context, a, *which, at);
         }
         if let Verb::Force(force) = verb {
-            return self.force_one(context, a, force, at);
+            return self.force_one(context, (a.who, &a.c.request), force, at);
         }
         let (state, key, held) = match self.state.job(at.job).and_then(|j| j.view(at.idx)) {
             None => return err::NO_JOB,

@@ -5,15 +5,16 @@
 //! link alone; an element is not started while an earlier attempt of it may still run; the record
 //! of the force comes before that of the start, in one commit.
 
-use crate::batch::lifecycle::control::ControlRequest;
+use crate::batch::site::permissions::Caller;
+use crate::batch::site::requirements::Req;
 use crate::batch::state::names::HostId;
-use crate::batch::state::{ElemState, ElementView};
+use crate::batch::state::ElemState;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Forced, JobForce, force_options};
 use crate::model::job_state::JobState;
 use crate::model::reason::err;
-use crate::proto::client::Force;
+use crate::proto::force::Force;
 use std::sync::Arc;
 
 impl Mbatchd {
@@ -21,7 +22,7 @@ impl Mbatchd {
     pub(crate) fn force_one(
         &mut self,
         context: &mut StepContext,
-        a: &ControlRequest,
+        (who, request): (&Caller, &str),
         force: &Force,
         at: JobRef,
     ) -> i32 {
@@ -29,14 +30,13 @@ impl Mbatchd {
             Ok(hosts) => hosts,
             Err(code) => return code,
         };
-        let over = |e: ElementView| matches!(e, ElementView::Own(e) if matches!(e.state, ElemState::End(_)));
-        if self.state.job(at.job).and_then(|job| job.view(at.idx)).is_some_and(over) {
+        if self.state.elem(at).is_some_and(|e| matches!(e.state, ElemState::End(_))) {
             self.requeue(context, at, None, true);
         }
         let Some(job) = self.state.job(at.job) else { return err::NO_JOB };
         let (queue, spec) = (job.queue_at(at.idx), job.spec_at(at.idx).clone());
         let req = self.view().combined_req(queue, &spec.res_req, !spec.hosts.is_empty());
-        let first = |req: crate::batch::site::requirements::Req| {
+        let first = |req: Req| {
             let first = req.alternatives().and_then(|all| all.into_iter().next());
             first.unwrap_or(req).0.to_string()
         };
@@ -49,12 +49,12 @@ impl Mbatchd {
         let given = bits.iter().filter(|(_, on)| *on).fold(0, |all, (bit, _)| all | bit);
         let record = JobForce {
             at,
-            uid: a.who.uid,
-            user: a.who.user.clone(),
+            uid: who.uid,
+            user: who.user.clone(),
             options: if force.never_suspended { given } else { given | force_options::NORMAL },
             hosts: self.named_hosts(&hosts),
             queue: self.state.names().queue(queue).to_string(),
-            request: a.c.request.clone(),
+            request: request.to_string(),
         };
         self.emit(context, Event::JobForce(Box::new(record)));
         let how = if force.never_suspended { Forced::NeverSuspended } else { Forced::Yes };

@@ -9,7 +9,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{
-    Event, JobAttachment, JobMessage, JobSignal, JobStart, JobStatus, Record,
+    Event, JobAttachment, JobForce, JobMessage, JobSignal, JobStart, JobStatus, Record,
 };
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
@@ -43,13 +43,7 @@ impl State {
                 self.note_request(t, request, *at, did)
             }
             Event::JobModify(m) => self.modify(m),
-            Event::JobForce(force) => {
-                let did = match self.jobs.contains_key(&force.at.job) {
-                    true => Applied::noted(force.at),
-                    false => Applied::Rejected("no such job"),
-                };
-                self.note_request(t, &force.request, force.at, did)
-            }
+            Event::JobForce(force) => self.forced(t, force),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
@@ -105,6 +99,15 @@ impl State {
         }
         self.group_hosts.retain(|_, hosts| !hosts.is_empty());
         Applied::Nothing
+    }
+
+    /// brun was asked for; the start that follows tells of the rest.
+    fn forced(&mut self, t: i64, force: &JobForce) -> Applied {
+        let did = match self.jobs.contains_key(&force.at.job) {
+            true => Applied::noted(force.at),
+            false => Applied::Rejected("no such job"),
+        };
+        self.note_request(t, &force.request, force.at, did)
     }
 
     /// A request has done its work on a job or element. A record that does not fit is not written.

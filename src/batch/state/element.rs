@@ -202,7 +202,7 @@ impl Run {
         self.hosts.iter().map(|h| h.1).sum()
     }
 
-    /// Neither run windows nor the load suspend it (brun -f).
+    /// Run windows and the load never suspend it (brun -f).
     pub fn is_never_suspended(&self) -> bool {
         self.forced == Forced::NeverSuspended
     }

@@ -4,7 +4,7 @@ use super::cluster::{ADMINISTRATOR, Cluster, cluster, element};
 use super::*;
 use crate::model::event::{Event, force_options};
 use crate::model::reason::err;
-use crate::proto::client::Force;
+use crate::proto::force::Force;
 
 /// `h1 h2#3`.
 fn on(hosts: &str) -> Force {
@@ -58,7 +58,7 @@ fn a_forced_job_starts_whatever_keeps_it_waiting() {
 }
 
 #[test]
-fn who_is_no_administrator_forces_nothing() {
+fn a_user_who_is_no_administrator_forces_nothing() {
     let mut c = cluster().hosts(1, 1).up();
     let job = c.submit("ann", "-H");
     let select =

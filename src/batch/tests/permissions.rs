@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::reason::err;
+use crate::proto::force::Force;
 use crate::proto::job_message::{MessageRequest, OneJob, PostMessage};
 
 const QUEUE_ADMIN: ConnId = crate::proto::machine::INCOMING + 4;
@@ -47,10 +48,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Control.Switch" => control(Verb::Switch { queue: "high".into() }),
         "Control.Move" => control(Verb::Move { top: true, position: 1 }),
         "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
-        "Control.Force" => {
-            let hosts = vec![("h1".into(), 0)];
-            control(Verb::Force(crate::proto::client::Force { hosts, ..Default::default() }))
-        }
+        "Control.Force" => control(Verb::Force(Force::default())),
         "Modify" => {
             use crate::model::job::opt2::HOLD;
             let job = r.submit(JobSpec { options2: HOLD, ..spec("z") }).unwrap();

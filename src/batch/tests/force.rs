@@ -186,3 +186,20 @@ fn only_with_f_neither_windows_nor_load_suspend_a_forced_job() {
     c.resume("ann", jobs[1]);
     assert_eq!(c.state(jobs[1]), "RUN");
 }
+
+#[test]
+fn a_job_whose_earlier_run_may_go_on_is_not_forced() {
+    let mut c = cluster().hosts(2, 1).up();
+    let job = c.submit("ann", "-m h1");
+    c.lose("h1");
+    c.advance(600);
+    assert_eq!(c.state(job), "UNKWN");
+    assert_eq!(force(&mut c, job, on("h2")), [err::JOB_STARTED]);
+    assert_eq!(c.control("ann", Verb::Remove, job), [0]);
+    assert_eq!(c.state(job), "EXIT");
+    assert_eq!(force(&mut c, job, on("h2")), [err::IN_PROGRESS]);
+    c.find("h1");
+    c.advance(60);
+    assert_eq!(force(&mut c, job, on("h2")), [0]);
+    assert_eq!(c.running_on(job), ["h2"]);
+}

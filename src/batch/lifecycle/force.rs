@@ -7,8 +7,8 @@
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
-use crate::batch::state::names::HostId;
 use crate::batch::state::ElemState;
+use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Forced, JobForce, force_options};

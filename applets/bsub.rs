@@ -12,12 +12,15 @@ mod command;
 mod compose;
 mod env;
 pub mod esub;
+mod follow;
 pub mod hostfile;
+pub mod interactive;
 pub mod opts;
 mod pack;
 pub mod rejection;
 pub mod resreq;
 mod script;
+mod session;
 pub mod source;
 pub mod spec;
 pub mod spool;
@@ -34,7 +37,7 @@ use again::Again;
 use answer::{answer, kept_words};
 use caller::{is_set, request_id};
 use compose::compose;
-use lsf::cli::client::{self, ClientError};
+use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
 use lsf::cli::site::{self, LocalSite};
@@ -46,6 +49,7 @@ use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use opts::BsubOpts;
 use rejection::Rejection;
+use session::Terminal;
 use source::JobSource;
 use std::os::unix::ffi::OsStrExt;
 use wait::Voice;
@@ -101,9 +105,10 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     let named = submit.spec.options & opt::QUEUE != 0;
     let fileless = submit.spec.out_file.is_empty();
     let asked = opts.esub.as_deref().unwrap_or("");
+    let terminal = Terminal::of(&submit.spec);
     let sent = send(ctx, &site, submit);
     match &sent {
-        Ok((job, queue)) => esub::told(&site, "bsub", asked, Some((*job, queue)), 0),
+        Ok((job, queue, _)) => esub::told(&site, "bsub", asked, Some((*job, queue)), 0),
         Err(stop) => {
             spool::forget(&copy);
             if let Stop::Client(e) = stop {
@@ -111,8 +116,11 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
             }
         }
     }
-    let (job, queue) = sent?;
+    let (job, queue, client) = sent?;
     answer(ctx, job, &queue, named);
+    if let Some(terminal) = terminal {
+        return Ok(session::until_end(ctx, &site, client, job, terminal));
+    }
     if fileless && !is_set("BSUB_QUIET") && !mail::possible(site.lsf.mail_program().as_bytes()) {
         errln!(ctx, "{}", kept_words());
     }
@@ -142,13 +150,13 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &JobSource) -> Result<BsubOpts,
 
 /// Sends the submission, again where it is beyond what may be pending now. A priority that the
 /// cluster has no use for is left out and said.
-fn send(ctx: &mut Ctx, site: &LocalSite, submit: Submit) -> Result<(u32, String), Stop> {
+fn send(ctx: &mut Ctx, site: &LocalSite, submit: Submit) -> Result<(u32, String, Client), Stop> {
     let mut msg = Msg::Client(ClientMsg::Submit(Box::new(submit)));
     let mut again = Again::of(site);
     loop {
         match client::ask_at(site, &msg, ctx.err) {
-            Ok((_, Msg::Client(ClientMsg::Submitted { job, queue, .. }))) => {
-                return Ok((job, queue));
+            Ok((client, Msg::Client(ClientMsg::Submitted { job, queue, .. }))) => {
+                return Ok((job, queue, client));
             }
             Ok(_) => return Err(ClientError::Unexpected.into()),
             Err(e) if again.waits(ctx, &e) => {}

@@ -6,7 +6,7 @@ mod listing;
 mod long;
 mod opts;
 mod past;
-mod reasons;
+pub mod reasons;
 mod show;
 mod stored;
 mod table;

@@ -92,6 +92,16 @@ fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r>
     })
 }
 
+/// Why a job waits, one line for each reason.
+pub fn lines(r: &JobRow) -> Vec<String> {
+    let line = |reason: Reason<'_>| {
+        let mut text = String::new();
+        reason.push(&mut text, false);
+        text
+    };
+    if is_pending(r) { pending(r).map(line).collect() } else { Vec::new() }
+}
+
 /// The reason lines of a job in a state that has reasons; else nothing.
 pub fn push(out: &mut String, r: &JobRow, s: &Show) {
     if is_suspended(r) {

@@ -7,7 +7,7 @@ use super::rejection::Rejection;
 use super::source::JobSource;
 use super::spec::{self, SubmissionInputs};
 use super::stop::Stop;
-use super::{esub, hostfile, resreq, spool};
+use super::{esub, hostfile, interactive, resreq, spool};
 use jiff::tz::TimeZone;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::site::LocalSite;
@@ -29,6 +29,9 @@ pub fn compose(
     if opts.res_req.is_empty() && opts.host_file.is_none() && source.script.is_none() {
         let tasks = facts.tasks.get_or_init(|| Tasks::load(&site.lsf, || cluster_name(site)));
         resreq::of_task(tasks, &source.command, facts.requirement_unit_mb, &mut spec)?;
+    }
+    for notice in interactive::notices(opts) {
+        errln!(ctx, "{notice}");
     }
     for word in opts.ignored() {
         errln!(ctx, "bsub: option {word} is accepted but not acted on yet");

@@ -238,6 +238,30 @@ struct BsubOpts {
     /// signal when the run window of the queue closes, instead of being suspended
     #[argh(option, short = 's', arg_name = "signal")]
     pub window_signal: Option<String>,
+    /// interactive: input and output of the job are those of bsub, which waits for its end
+    #[argh(switch, short = 'I')]
+    pub interactive: bool,
+    /// interactive, on a pseudo-terminal
+    #[argh(switch, long = "-ip")]
+    pub interactive_pty: bool,
+    /// interactive, on a pseudo-terminal in shell mode: for shells and programs that use ^C and ^Z
+    #[argh(switch, long = "-is")]
+    pub interactive_shell: bool,
+    /// as -I; the connection is not made by ssh (accepted with a notice)
+    #[argh(switch, long = "-i-s")]
+    pub ssh: bool,
+    /// as -Ip (accepted with a notice)
+    #[argh(switch, long = "-i-sp")]
+    pub ssh_pty: bool,
+    /// as -Is (accepted with a notice)
+    #[argh(switch, long = "-i-ss")]
+    pub ssh_shell: bool,
+    /// as -I; no X11 forwarding (accepted with a notice)
+    #[argh(switch, long = "-i-x")]
+    pub x_window: bool,
+    /// X11 forwarding (accepted with a notice)
+    #[argh(switch, long = "-x-f")]
+    pub x_forward: bool,
     /// the command of the job (default: the script on standard input)
     #[argh(positional, greedy, arg_name = "command")]
     pub _command: Vec<String>,
@@ -271,14 +295,6 @@ values {
     exception(short = 'X') "-X",
 }
 switches {
-    interactive(short = 'I') "-I",
-    interactive_pty(long = "-ip") "-Ip",
-    interactive_shell(long = "-is") "-Is",
-    ssh(long = "-i-s") "-IS",
-    ssh_pty(long = "-i-sp") "-ISp",
-    ssh_shell(long = "-i-ss") "-ISs",
-    x_window(long = "-i-x") "-IX",
-    x_forward(long = "-x-f") "-XF",
     autoresize(long = "ar") "-ar",
     data_check(long = "datachk") "-datachk",
     csm(long = "csm") "-csm",
@@ -369,8 +385,8 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_named() {
-        let opts = read(&["-I", "-gpu", "-", "-ar", "cmd"]);
-        assert_eq!(opts.refused(), Some("-I"));
+        let opts = read(&["-gpu", "-", "-ar", "cmd"]);
+        assert_eq!(opts.refused(), Some("-ar"));
         assert_eq!(opts.ignored(), ["-gpu"]);
         assert_eq!(read(&["-k", "x", "cmd"]).refused(), Some("-k"));
     }

@@ -4,7 +4,7 @@
 
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
-use super::{resreq, when};
+use super::{interactive, resreq, when};
 use jiff::tz::TimeZone;
 use lsf::cli::tasks::Tasks;
 use lsf::conf::units::{self, SizeUnit};
@@ -85,6 +85,7 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
         spec.options |= opt::RES_REQ;
     }
     switches(opts, &mut spec);
+    interactive::set(opts, &mut spec)?;
     Ok(spec)
 }
 

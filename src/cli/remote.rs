@@ -37,6 +37,8 @@ const PIPE: usize = 256 << 10;
 const ESUB_ABORT: i32 = 97;
 /// Seconds that res has for an answer where LSF_RES_TIMEOUT says nothing.
 const ANSWER: u64 = 15;
+/// How long res has to send the last output of a task of which it is known that it is over.
+const LAST_OUTPUT: Duration = Duration::from_secs(10);
 /// Longest heartbeat, minutes.
 const MINUTES_MAX: f64 = 1e6;
 /// Signals that are for the task.
@@ -169,6 +171,45 @@ pub fn run_at(
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
     let heart = Heart::of(site);
     Relay::new(client, pty, heart).map_err(|e| ClientError::Lost(words(&e)))?.run()
+}
+
+/// Asks the res of a job's host for the terminal of the caller's interactive job. Answered by
+/// `ResMsg::Joined` when the job is there, which may take as long as its pre-execution commands.
+pub fn ask_to_join(client: &mut Client, job: u32, pty: bool) -> Result<(), ClientError> {
+    let pty = pty.then(terminal);
+    client.send(&Msg::Res(ResMsg::Join { job, pty }))
+}
+
+/// Another source of news while a task runs.
+pub struct Aside<'a> {
+    /// Readable when there is something to hear.
+    pub fd: BorrowedFd<'a>,
+    pub hear: &'a mut dyn FnMut() -> Heard,
+}
+
+/// News from the side.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    Nothing,
+    /// A line for standard error.
+    Words(String),
+    /// The task is over, and res is to say so soon.
+    Over,
+}
+
+/// Stays with an interactive job that was joined. `merged`: its error output goes where its
+/// output goes.
+pub fn stay(
+    site: &LocalSite,
+    client: Client,
+    pty: bool,
+    merged: bool,
+    aside: Aside<'_>,
+) -> Result<WaitStatus, ClientError> {
+    let relay = Relay::new(client, pty, Heart::of(site));
+    let mut relay = relay.map_err(|e| ClientError::Lost(words(&e)))?;
+    (relay.aside, relay.merged) = (Some(aside), merged);
+    relay.run()
 }
 
 /// LSF_NIOS_RES_HEARTBEAT: after so long without a word res is asked for one, which it has so
@@ -306,7 +347,7 @@ impl Out {
     }
 }
 
-struct Relay {
+struct Relay<'a> {
     client: Client,
     signals: SignalFd,
     outs: [Out; 2],
@@ -321,16 +362,21 @@ struct Relay {
     raw: bool,
     ended: Option<WaitStatus>,
     chunk: Vec<u8>,
+    aside: Option<Aside<'a>>,
+    /// Error output goes where output goes.
+    merged: bool,
+    /// The task is over; res has until then to say so.
+    leave_at: Option<Instant>,
 }
 
-impl Drop for Relay {
+impl Drop for Relay<'_> {
     fn drop(&mut self) {
         self.cooked();
     }
 }
 
-impl Relay {
-    fn new(client: Client, pty: bool, heart: Heart) -> io::Result<Relay> {
+impl<'a> Relay<'a> {
+    fn new(client: Client, pty: bool, heart: Heart) -> io::Result<Relay<'a>> {
         let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
         let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
         let outs = [Out::new(stdio::stdout())?, Out::new(stdio::stderr())?];
@@ -348,6 +394,9 @@ impl Relay {
             raw,
             ended: None,
             chunk: vec![0; DATA_MAX],
+            aside: None,
+            merged: false,
+            leave_at: None,
         };
         me.rawly();
         widen(stdio::stdin());
@@ -387,6 +436,12 @@ impl Relay {
             if ready[0] {
                 self.signalled()?;
             }
+            if ready[3] {
+                self.hear();
+            }
+            if !ready[1] && self.leave_at.is_some_and(|at| at <= Instant::now()) {
+                return Ok(None);
+            }
             if !ready[1] && self.heart.left().is_some_and(|left| left.is_zero()) {
                 self.beat()?;
             }
@@ -411,8 +466,26 @@ impl Relay {
         self.client.send(&Msg::Ping { n: 0 })
     }
 
-    /// Waits until one of these is ready, and says which are: a signal, the connection, our input.
-    fn wait(&self) -> io::Result<[bool; 3]> {
+    /// Takes the news from the side.
+    fn hear(&mut self) {
+        let Some(aside) = &mut self.aside else { return };
+        match (aside.hear)() {
+            Heard::Nothing => {}
+            Heard::Words(line) => {
+                let end = if self.modes.is_some() { "\r\n" } else { "\n" };
+                // our own words cost res no credit
+                self.outs[1].put(format!("{line}{end}").as_bytes());
+            }
+            Heard::Over => {
+                self.aside = None;
+                self.leave_at = Some(Instant::now() + LAST_OUTPUT);
+            }
+        }
+    }
+
+    /// Waits until one of these is ready, and says which are: a signal, the connection, our input,
+    /// news from the side.
+    fn wait(&self) -> io::Result<[bool; 4]> {
         let (r, w) = (PollFlags::IN, PollFlags::OUT);
         let when = |on: bool, flags| if on { flags } else { PollFlags::empty() };
         let stdin = stdio::stdin();
@@ -422,23 +495,31 @@ impl Relay {
         if feeding {
             fds.push(PollFd::from_borrowed_fd(stdin, r));
         }
+        let at = fds.len();
+        let aside = self.aside.as_ref().filter(|_| self.ended.is_none());
+        if let Some(aside) = aside {
+            fds.push(PollFd::from_borrowed_fd(aside.fd, r));
+        }
         for out in self.outs.iter().filter(|o| !o.queue.is_empty()) {
             fds.push(PollFd::new(&out.fd, w));
         }
-        let left = self.heart.left().filter(|_| self.ended.is_none());
+        let leave = self.leave_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let left = self.heart.left().into_iter().chain(leave).min();
+        let left = left.filter(|_| self.ended.is_none());
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, left.as_ref()) {
-            Err(rustix::io::Errno::INTR) => return Ok([false; 3]),
+            Err(rustix::io::Errno::INTR) => return Ok([false; 4]),
             got => got?,
         };
         let on = |i: usize| !fds[i].revents().is_empty();
-        Ok([on(0), on(1), feeding && on(2)])
+        Ok([on(0), on(1), feeding && on(2), aside.is_some() && on(at)])
     }
 
     fn messages(&mut self) -> Result<(), ClientError> {
         loop {
-            let (outs, credit) = (&mut self.outs, &mut self.credit);
+            let (outs, credit, merged) = (&mut self.outs, &mut self.credit, self.merged);
             let msg = self.client.take(&mut |port, bytes| {
+                let port = if merged { OUT } else { port };
                 if let Some(out) = outs.get_mut(usize::from(port).wrapping_sub(1)) {
                     *credit += out.put(bytes);
                 }

@@ -1,13 +1,14 @@
 //! The work of a starter for a task of res after it has become the user: limits, terminal or pipes,
-//! whose other ends go to res over its Unix socket; eexec.
+//! whose other ends go to res over its Unix socket; eexec. An interactive job gets its terminal or
+//! pipes here, too.
 //!
 //! Invariant: nothing here runs with another's rights; the terminal is the user's own.
 
 use super::eexecd::{self, When};
 use super::step::{SetupResult, at};
-use super::task::ReadyTask;
+use super::task::{Gate, ReadyTask};
 use crate::net::sock::{send_fds, with_unix_path};
-use crate::proto::launch::{Attach, SetupStage};
+use crate::proto::launch::{Attach, JobPlan, SetupStage};
 use crate::proto::res::Rlim;
 use crate::sys::term;
 use crate::sys::users::User;
@@ -55,7 +56,33 @@ pub fn prepare(
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
     let control = watched.then_some(control);
-    Ok(ReadyTask { stdin, stdout, stderr, argv, or_else: Vec::new(), arg0: None, env, control })
+    let (or_else, arg0, gate) = (Vec::new(), None, None);
+    Ok(ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate })
+}
+
+/// Makes the terminal or pipes of an interactive job in the place of the files that it does not
+/// name, and hands the other ends to res. The job waits at the gate until its bsub has joined it.
+pub fn join(attach: &Attach, job: &JobPlan, task: &mut ReadyTask) -> SetupResult<()> {
+    let fail = at(SetupStage::Output, "terminal or pipes");
+    let made = if attach.pty.is_some() { terminal(attach) } else { pipes().map_err(Into::into) };
+    let (stdin, stdout, stderr, theirs) = made.map_err(fail)?;
+    // -i takes the place of the keyboard; -e alone leaves the output on the terminal
+    let typed = job.in_file.is_empty();
+    if typed {
+        task.stdin = stdin;
+    }
+    if job.out_file.is_empty() {
+        task.stdout = stdout;
+        if job.err_file.is_empty() {
+            task.stderr = stderr;
+        }
+    }
+    let theirs: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
+    let gate = hand_over(attach, &theirs).map_err(at(SetupStage::Output, "RES"))?;
+    // a shell leads the session itself
+    let watched = typed && attach.pty.as_ref().is_some_and(|pty| !pty.shell);
+    task.gate = Some(Gate { sock: gate, watched });
+    Ok(())
 }
 
 /// The caller's limits, as far as a user may have them here.

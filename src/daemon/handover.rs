@@ -13,6 +13,10 @@ pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
 /// Tells a starter where it asks for an eexec that runs as another user.
 pub const EEXEC_SOCKET: &str = "LSF_EEXEC_SOCKET";
 
+/// The socket to which starters bring the descriptors of remote tasks and interactive jobs, below
+/// the directory of run-time files.
+pub const RES_SOCKET: &str = "authd/res";
+
 /// The signals that the loop of the launcher hears of; they are blocked from its start.
 pub const LAUNCHER_SIGNALS: [i32; 5] =
     [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR2, libc::SIGCHLD];

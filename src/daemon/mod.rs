@@ -30,6 +30,7 @@ pub mod panic_log;
 pub mod ports;
 pub mod prepare;
 pub mod res;
+mod res_arrivals;
 pub mod sbatchd;
 pub mod shell;
 pub mod starter;

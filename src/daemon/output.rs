@@ -70,6 +70,34 @@ pub(super) fn open_all(
     Ok((out.fd, err))
 }
 
+/// Output and error output of an interactive job, as far as they are not its terminal's.
+pub(super) fn open_named(
+    job: &JobPlan,
+    dir: &Path,
+    store: &JobFiles,
+    ready: &mut Ready,
+) -> SetupResult<(OwnedFd, OwnedFd)> {
+    if !job.out_file.is_empty() {
+        return open_all(job, dir, store, ready);
+    }
+    let null = || {
+        let opened = open(Path::new("/dev/null"), OFlags::WRONLY, 0);
+        opened.map(|f| f.0).map_err(at(SetupStage::Output, "/dev/null"))
+    };
+    let err = OutputRequest { name: &job.err_file, over: job.err_over, ext: "err" };
+    let err = match asked(job, dir, store, &err, ready) {
+        Some(err) => {
+            if !err.buffer.as_os_str().is_empty() {
+                let bytes = |path: PathBuf| ByteStr(path.into_os_string().into_vec());
+                (ready.err, ready.err_buffer) = (bytes(err.path), bytes(err.buffer));
+            }
+            err.fd
+        }
+        None => null()?,
+    };
+    Ok((null()?, err))
+}
+
 /// Opens a file that was asked for; `None`, with words for the user, where that cannot be.
 fn asked(
     job: &JobPlan,

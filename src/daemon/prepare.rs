@@ -42,7 +42,10 @@ pub fn prepare(
     let stdin = input(job)?;
     let store = JobFiles::new(user, job);
     let out_dir = out_dir(job, user, &cwd, ready);
-    let (stdout, stderr) = output::open_all(job, &out_dir, &store, ready)?;
+    let (stdout, stderr) = match &job.interactive {
+        Some(_) => output::open_named(job, &out_dir, &store, ready)?,
+        None => output::open_all(job, &out_dir, &store, ready)?,
+    };
     let argv = program(job, &store, ready)?;
     let mut env = environment(job, user, &cwd, Some(&store));
     if let Some(path) = host_file(&env, &store, ready) {
@@ -64,14 +67,21 @@ pub fn prepare(
         let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
         or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
     }
-    let task = ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control: None };
-    let eexec = |ready: &mut Ready| {
+    let (control, gate) = (None, None);
+    let mut task = ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate };
+    let eexec = |task: &ReadyTask, ready: &mut Ready| {
         let Eexec { program, data } = &job.eexec;
         let ran = eexecd::run_for(eexec, user, &task.env, (program, data), When::Start, None);
         ready.eexec = ran.map_err(at(SetupStage::PreExec, "eexec"))?;
         Ok(())
     };
-    hooks::before(job, &task).and_then(|()| eexec(ready)).inspect_err(|_| {
+    let set_up = hooks::before(job, &task).and_then(|()| eexec(&task, ready));
+    let joined = set_up.and_then(|()| match &job.interactive {
+        Some(attach) => attach::join(attach, job, &mut task),
+        None => Ok(()),
+    });
+    ready.interactive = job.interactive.is_some();
+    joined.inspect_err(|_| {
         // it is begun anew, or never
         let _ = remove_all(&ready.script);
         let kept = if ready.kept { ready.out.clone() } else { ByteStr::default() };

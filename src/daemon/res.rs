@@ -7,12 +7,14 @@
 use super::boot::{Boot, resolve_missing};
 use super::boot_error::BootError;
 use super::driver::{DaemonDriver, ShellControl};
+use super::handover::RES_SOCKET;
+use super::res_arrivals::{Arrival, Arrivals};
 use super::shell;
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
 use crate::net::sock::recv_fds;
-use crate::proto::res::{Account, DATA_MAX, TaskNews, TaskOp, WINDOW};
+use crate::proto::res::{Account, DATA_MAX, Pty, TOKEN, TaskNews, TaskOp, WINDOW, job_of_token};
 use crate::proto::{Daemon, Effect, Input};
 use crate::res::{Res, ResConf};
 use crate::sys::files::{self, RealFiles};
@@ -31,8 +33,6 @@ const TIMEOUT: u64 = 15;
 /// and at least.
 const SYNCUP: u64 = 1800;
 const SYNCUP_MIN: u64 = 90;
-/// Bytes of a token.
-const TOKEN: usize = 32;
 /// Most starters that have connected and not yet spoken.
 const WAITING: usize = 64;
 /// The directory of lsf.acct without LSF_RES_ACCTDIR.
@@ -47,7 +47,7 @@ const CONTROL: usize = 3;
 /// Runs this host's res until it is told to end; its tasks are then hung up.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let fail = |e: io::Error| BootError(words(&e));
-    let path = boot.site.rundir().join("authd/res");
+    let path = boot.site.rundir().join(RES_SOCKET);
     let listener = sock::listen_unix(&path, 0o666).map_err(fail)?;
     let conf = conf(&boot, &path.to_string_lossy());
     let lsf = &boot.conf.lsf;
@@ -61,7 +61,8 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         new: Arc::default(),
     };
     let chunk = vec![0; DATA_MAX];
-    let host = Ends { listener, tasks, waiting, acct, acct_fails: false, known, chunk };
+    let arrivals = Arrivals::default();
+    let host = Ends { arrivals, listener, tasks, waiting, acct, acct_fails: false, known, chunk };
     shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
 }
 
@@ -116,6 +117,8 @@ struct Task {
     uid: u32,
     /// Empty once it was shown.
     token: Vec<u8>,
+    /// An interactive job that is not here yet.
+    awaited: Option<AwaitedJob>,
     input: Option<File>,
     outs: [Option<File>; 2],
     /// The way to the leader of a terminal's session.
@@ -133,7 +136,14 @@ struct Task {
     draining: bool,
 }
 
+/// An interactive job for which a bsub waits, and that bsub's terminal.
+struct AwaitedJob {
+    job: u32,
+    pty: Option<Pty>,
+}
+
 struct Ends {
+    arrivals: Arrivals,
     listener: UnixListener,
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
@@ -217,6 +227,15 @@ impl DaemonDriver for Ends {
                 let task = Task { uid, token, allow: WINDOW, ..Task::default() };
                 self.tasks.insert(n, task);
             }
+            Effect::Task { n, op: TaskOp::ExpectJob { uid, job, pty } } => {
+                let awaited = Some(AwaitedJob { job, pty });
+                self.tasks.insert(n, Task { uid, awaited, allow: WINDOW, ..Task::default() });
+                if let Some(arrival) = self.arrivals.take(uid, job)
+                    && let Err(e) = self.joined(n, arrival, shell)
+                {
+                    log::warn!("a starter: {}", words(&e));
+                }
+            }
             Effect::Task { n, op: TaskOp::Forget } => {
                 self.tasks.remove(&n);
             }
@@ -264,16 +283,54 @@ impl Ends {
     fn attach(
         &mut self,
         sock: mio::net::UnixStream,
-        shown: &[u8],
+        shown: &[u8; TOKEN],
         fds: Vec<OwnedFd>,
         shell: &mut ShellControl,
     ) -> io::Result<()> {
         let (uid, ..) = sock::peer_cred(sock.as_fd())?;
+        if let Some(key) = job_of_token(shown) {
+            let waits = |t: &Task| {
+                t.uid == uid && t.awaited.as_ref().is_some_and(|awaited| awaited.job == key.job)
+            };
+            let waiting = self.tasks.iter().find(|(_, t)| waits(t)).map(|(n, _)| *n);
+            let arrival = Arrival { uid, key, sock, fds };
+            return match waiting {
+                Some(n) => self.joined(n, arrival, shell),
+                None => self.arrivals.keep(arrival).map_err(io::Error::other),
+            };
+        }
         let owns = |t: &&mut Task| t.uid == uid && t.token.len() == TOKEN && t.token == shown;
         let mut tasks = self.tasks.iter_mut();
         let found = tasks.find_map(|(n, t)| Some((*n, Some(t).filter(owns)?)));
         let (n, task) = found.ok_or_else(|| io::Error::other("no task waits for it"))?;
         task.token.clear();
+        self.take_ends(n, sock, fds, shell)
+    }
+
+    /// An interactive job and its bsub have met: the job's terminal becomes like the bsub's, and
+    /// the job goes on.
+    fn joined(&mut self, n: u64, arrival: Arrival, shell: &mut ShellControl) -> io::Result<()> {
+        let Arrival { key, mut sock, fds, .. } = arrival;
+        let Some(awaited) = self.tasks.get_mut(&n).and_then(|t| t.awaited.take()) else {
+            return Ok(());
+        };
+        if let (Some(pty), [master]) = (&awaited.pty, &fds[..]) {
+            term::apply(master.as_fd(), pty)?;
+        }
+        sock.write_all(b"g")?;
+        tell(shell, n, TaskNews::Joined(key));
+        self.take_ends(n, sock, fds, shell)
+    }
+
+    /// Takes the descriptors of a task as its own.
+    fn take_ends(
+        &mut self,
+        n: u64,
+        sock: mio::net::UnixStream,
+        fds: Vec<OwnedFd>,
+        shell: &mut ShellControl,
+    ) -> io::Result<()> {
+        let Some(task) = self.tasks.get_mut(&n) else { return Ok(()) };
         let mut fds = fds.into_iter();
         let first = fds.next().map(File::from);
         task.pty = fds.len() == 0;
@@ -352,7 +409,10 @@ impl Task {
                 self.draining = true;
                 self.take(n, chunk, shell);
             }
-            TaskOp::Expect { .. } | TaskOp::Forget | TaskOp::Account(_) => {}
+            TaskOp::Expect { .. }
+            | TaskOp::ExpectJob { .. }
+            | TaskOp::Forget
+            | TaskOp::Account(_) => {}
         }
     }
 

@@ -3,6 +3,7 @@
 use super::boot::Boot;
 use super::boot_error::BootError;
 use super::driver::{DaemonDriver, ShellControl};
+use super::handover::RES_SOCKET;
 use super::shell;
 use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
@@ -28,6 +29,7 @@ fn conf(boot: &Boot) -> SbatchdConf {
         env: env.collect(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         tag: lsf.job_file_tag(),
+        res_socket: boot.site.rundir().join(RES_SOCKET).to_string_lossy().into_owned(),
         need_cwd: lsf.yes("LSB_EXIT_IF_CWD_NOTEXIST"),
         direct: lsf.stdout_direct(),
         mail_program: lsf.mail_program().into(),

@@ -6,12 +6,19 @@ use crate::proto::launch::SetupStage;
 use crate::sys::{raw, words};
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
+
+/// How long an interactive job waits for its bsub: it may have lost the master, and wait for
+/// another, before it knows where the job starts.
+const JOIN_WAIT: Duration = Duration::from_secs(120);
+/// Exit code of an interactive job that no bsub has joined (C's `exit(-10)`).
+const EXIT_NOT_JOINED: i32 = 246;
 
 /// A job that only has to be exec'ed.
 pub struct ReadyTask {
@@ -26,11 +33,35 @@ pub struct ReadyTask {
     pub(super) env: Vec<(OsString, OsString)>,
     /// The connection to res, of a task of res on a terminal.
     pub(super) control: Option<UnixStream>,
+    /// An interactive job waits here until its bsub has joined it.
+    pub(super) gate: Option<Gate>,
+}
+
+/// The connection to res over which an interactive job is told to go on.
+pub struct Gate {
+    pub(super) sock: UnixStream,
+    /// The job's parent stays, so that the job can be stopped and continued on its terminal.
+    pub(super) watched: bool,
+}
+
+impl Gate {
+    /// Waits to be let through; whether that was.
+    fn open(&mut self) -> bool {
+        self.sock.set_read_timeout(Some(JOIN_WAIT)).is_ok()
+            && matches!(self.sock.read(&mut [0]), Ok(1))
+            && self.sock.set_read_timeout(None).is_ok()
+    }
 }
 
 impl ReadyTask {
     /// Becomes the job; returns only where that cannot be, with the exit status for it.
     pub fn exec(mut self) -> SetupResult<i32> {
+        if let Some(mut gate) = self.gate.take() {
+            if !gate.open() {
+                return Ok(EXIT_NOT_JOINED);
+            }
+            self.control = gate.watched.then_some(gate.sock);
+        }
         let std =
             |r: rustix::io::Result<()>| r.map_err(|e| at(SetupStage::Output, "stdio")(e.into()));
         std(rustix::stdio::dup2_stdin(&self.stdin))?;

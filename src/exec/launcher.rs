@@ -370,7 +370,7 @@ impl Launcher {
             OsInput::SpawnFailed { id, why } => {
                 self.state.tasks.remove(&id);
                 say(out, log::Level::Error, format!("{id} could not be started: {why}"));
-                self.tell(id.step, LaunchMsg::Refused { id, why }, out);
+                self.tell(id.step, false, LaunchMsg::Refused { id, why }, out);
             }
             OsInput::Setup { id, setup, ended } => self.setup(id, setup, ended, out),
             OsInput::DaemonUp { daemon, pid, ticks } => {
@@ -571,13 +571,15 @@ impl Launcher {
 
     fn tell_task(&self, id: TaskId, out: &mut Vec<Effect>) {
         if let Some(t) = self.state.tasks.get(&id) {
-            self.tell(id.step, told(&t.info), out);
+            self.tell(id.step, t.info.interactive(), told(&t.info), out);
         }
     }
 
-    fn tell(&self, step: TaskStep, msg: LaunchMsg, out: &mut Vec<Effect>) {
+    /// `interactive`: of a job that res has the terminal of.
+    fn tell(&self, step: TaskStep, interactive: bool, msg: LaunchMsg, out: &mut Vec<Effect>) {
+        let job = interactive && step == TaskStep::Job;
         let hears = |daemon| match daemon {
-            Some(Daemon::Res) => step == TaskStep::Task,
+            Some(Daemon::Res) => step == TaskStep::Task || job,
             Some(Daemon::Sbatchd) => step != TaskStep::Task,
             _ => true,
         };

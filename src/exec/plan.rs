@@ -6,7 +6,8 @@ use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::model::limits::{LimitEnforcement, Limits};
-use crate::proto::launch::{Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
+use crate::proto::launch::{Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
+use crate::proto::res::{Pty, job_token};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
 
@@ -45,6 +46,10 @@ const DROPPED: [&[u8]; 27] = [
     b"LSF_LOCAL_HOST",
 ];
 
+/// Variables about the submitter's terminal: the terminal of a job on a pseudo-terminal is of the
+/// same kind.
+const OF_TERMINAL: [&[u8]; 2] = [b"TERM", b"TERMCAP"];
+
 /// The environment that is the same for every job of this host.
 #[derive(Clone, Debug, Default)]
 pub struct HostEnvironment {
@@ -55,6 +60,8 @@ pub struct HostEnvironment {
     pub env: Vec<(String, String)>,
     /// LSF_SERVERDIR/eexec; empty: no LSF_SERVERDIR.
     pub eexec: String,
+    /// The path of res's socket, for starters of interactive jobs.
+    pub res_socket: String,
     /// The end of the names of files of jobs below ~/.lsbatch.
     pub tag: String,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y in lsf.conf.
@@ -196,6 +203,9 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     if !o.starter.is_empty() {
         vars.push(("LSB_JOB_STARTER", text(&o.starter)));
     }
+    if spec.options & opt::INTERACTIVE != 0 {
+        vars.push(("LSB_INTERACTIVE", text("Y")));
+    }
     if o.rerun && o.key.attempt > 1 {
         vars.push(("LSB_RESTART", text("Y")));
     }
@@ -207,13 +217,16 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
 /// [`DROPPED`], under what the batch system sets.
 fn job_env(site: &HostEnvironment, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
     let set = set_env(site, o);
+    let terminal = o.spec.options & opt::PTY != 0;
     let mut out = Vec::with_capacity(user_env.len() + 1024);
     for entry in user_env.split(|&b| b == 0) {
         let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&at| at > 0) else {
             continue;
         };
         let name = &entry[..eq];
-        let dropped = DROPPED.contains(&name) || set.iter().any(|(n, _)| n.as_bytes() == name);
+        let kept = terminal && OF_TERMINAL.contains(&name);
+        let dropped =
+            DROPPED.contains(&name) && !kept || set.iter().any(|(n, _)| n.as_bytes() == name);
         if !dropped {
             out.extend_from_slice(entry);
             out.push(0);
@@ -318,8 +331,23 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         ranks: o.ranks.clone(),
         eexec: eexec(site, user_env),
         attach: None,
+        interactive: interactive(site, o),
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: TaskPlan::Job(Box::new(job)) }
+}
+
+/// How an interactive job meets the bsub that waits for it.
+fn interactive(site: &HostEnvironment, o: &StartJob) -> Option<Box<Attach>> {
+    let options = o.spec.options;
+    let shell = options & opt::PTY_SHELL != 0;
+    (options & opt::INTERACTIVE != 0).then(|| {
+        Box::new(Attach {
+            socket: site.res_socket.as_str().into(),
+            token: job_token(o.key).to_vec().into(),
+            pty: (options & opt::PTY != 0).then(|| Pty { shell, ..Pty::default() }),
+            ..Attach::default()
+        })
+    })
 }
 
 /// The site's eexec with what esub has printed for it.

@@ -40,6 +40,12 @@ pub mod opt {
     pub const LOGIN_SHELL: u32 = 0x200000;
     pub const MAIL_USER: u32 = 0x400000;
     pub const PROJECT_NAME: u32 = 0x2000000;
+    /// -I, -Ip, -Is: input and output are those of the bsub that waits.
+    pub const INTERACTIVE: u32 = 0x4000000;
+    /// -Ip, -Is: on a pseudo-terminal.
+    pub const PTY: u32 = 0x8000000;
+    /// -Is: the job leads the session of its terminal, as a shell does.
+    pub const PTY_SHELL: u32 = 0x10000000;
 }
 
 /// JOB_NEW options2 bits.

@@ -31,6 +31,7 @@
 //! | Lim.Exclusive, Loads | names x hosts | MAX_HOSTS; each host once |
 //! | Lim.Beat, Announce, Join, NotJoined | no product | MAX_DATAGRAM; DATAGRAM_TURN_US |
 //! | Lim.Join | senders x names | MAX_HOST_NAME, MAX_STRANGERS (src/net/limits.rs) |
+//! | Res.Join | control characters; tasks | MAX_CHARS; TASKS_MAX |
 //! | Res.Run | arguments x environment | MAX_ARGS, RUN_MAX, MAX_RLIMITS, TASKS_MAX |
 //! | Res data | frames x tasks | WINDOW, one end of input at a time |
 //! | Launch.Start, Note | tasks x notes | TASKS_MAX, NOTE_MAX, NOTES_MAX |
@@ -43,7 +44,7 @@ use super::Refusal;
 use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
 use super::job_message::{MAX_ATTACHMENT, MessageRequest};
 use super::lim::LimMsg;
-use super::res::{RUN_MAX, ResMsg, RunTask};
+use super::res::{Pty, RUN_MAX, ResMsg, RunTask};
 use super::sbd::{SbdMsg, TaskState};
 use crate::model::cut;
 use crate::model::further::RESOLVED_CONDITION;
@@ -410,6 +411,7 @@ pub fn check_lim(msg: &LimMsg) -> Result<(), Refusal> {
 pub fn check_res(msg: &ResMsg) -> Result<(), Refusal> {
     match msg {
         ResMsg::Run(run) => check_run(run),
+        ResMsg::Join { pty, .. } => check_pty(pty.as_ref()),
         ResMsg::Logging(set) => set.file.as_ref().map_or(Ok(()), |file| check_texts(&[file])),
         _ => Ok(()),
     }
@@ -423,8 +425,11 @@ fn check_run(run: &RunTask) -> Result<(), Refusal> {
     long("the data for eexec", run.eexec.len(), RUN_MAX)?;
     long("the working directory", run.cwd.len(), MAX_SHOWN)?;
     long("the home directory", run.home.len(), MAX_SHOWN)?;
-    let chars = run.pty.as_ref().map_or(0, |pty| pty.chars.len());
-    bound("control characters", chars, MAX_CHARS)
+    check_pty(run.pty.as_ref())
+}
+
+fn check_pty(pty: Option<&Pty>) -> Result<(), Refusal> {
+    bound("control characters", pty.map_or(0, |pty| pty.chars.len()), MAX_CHARS)
 }
 
 #[cfg(test)]

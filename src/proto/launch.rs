@@ -140,6 +140,11 @@ impl TaskInfo {
         let (setup, ended, note) = (None, None, String::new());
         TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
     }
+
+    /// A job whose terminal or pipes res has.
+    pub fn interactive(&self) -> bool {
+        matches!(&self.setup, Some(Setup::Ready(ready)) if ready.interactive)
+    }
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -237,6 +242,9 @@ pub struct Ready {
     pub err_buffer: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub err: ByteStr,
+    /// An interactive job: res hears of its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interactive: bool,
 }
 
 /// The part of a setup that failed.
@@ -383,6 +391,9 @@ pub struct JobPlan {
     /// A task of res: its words, and its descriptors in the place of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach: Option<Box<Attach>>,
+    /// An interactive job: its terminal, or pipes in the place of the files that it does not name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interactive: Option<Box<Attach>>,
 }
 
 /// The site's eexec: its file, which need not be there, and what esub printed for it.
@@ -401,8 +412,9 @@ impl Eexec {
     }
 }
 
-/// How a task of res meets it: the starter, once it is the user, makes the terminal or the pipes
-/// and hands the other ends to res over res's socket.
+/// How a task of res, or an interactive job, meets res: the starter, once it is the user, makes the
+/// terminal or the pipes and hands the other ends to res over res's socket. A job has its words,
+/// limits and eexec elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attach {

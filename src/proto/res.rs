@@ -1,12 +1,12 @@
-//! A command and res: remote tasks (lsrun(1)). One connection runs one task at a time. Input and
+//! A command and res: remote tasks (lsrun(1)), and interactive jobs, which bsub joins (bsub(1)). One connection runs one task at a time. Input and
 //! output are stream frames, [`Data`]; everything else is JSON.
 //!
 //! Both directions are bounded by credit: who sends starts with [`WINDOW`] bytes and gets back
 //! by `Credit` what the other side has handed on, so that nothing is fed faster than it is read
 //! and a signal never waits behind input.
 
-use crate::model::ByteStr;
 use crate::model::job::Usage;
+use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that may be under way in each direction of a task.
@@ -60,9 +60,18 @@ pub enum ResMsg {
 
     /// The new log settings of RES. Answered by `Done`.
     Logging(super::logging::Logging),
+    /// Join the caller's own interactive job, which runs on this host or is about to. Answered by
+    /// `Joined` once the job has handed over its terminal or pipes, later by `Ended`, or refused.
+    Join {
+        job: u32,
+        /// The caller's terminal, for a job on a pseudo-terminal.
+        pty: Option<Pty>,
+    },
 
     // res -> command
     Done,
+    /// The job's input and output follow.
+    Joined,
     /// The task on a terminal has stopped itself.
     Stopped,
     /// After all of its output. Raw wait status; `None`: unknown.
@@ -116,6 +125,14 @@ pub enum TaskOp {
         uid: u32,
         token: Vec<u8>,
     },
+    /// A starter of this uid will bring the descriptors of the uid's interactive job with this
+    /// number, or has brought them already; answered by `Joined`. The job's terminal becomes like
+    /// this one before the job runs.
+    ExpectJob {
+        uid: u32,
+        job: u32,
+        pty: Option<Pty>,
+    },
     /// Into the task's input; answered by `Wrote` as it goes.
     Write(Vec<u8>),
     /// End of input, behind what is still to be written.
@@ -138,6 +155,28 @@ pub enum TaskOp {
     Account(Box<Account>),
 }
 
+/// Bytes of a token.
+pub const TOKEN: usize = 32;
+/// The beginning of the token of an interactive job.
+const JOB_TOKEN: &[u8] = b"interactive job ";
+
+/// The words by which the starter of an interactive job names the job to res. They are no secret:
+/// the starter's uid is what counts.
+pub fn job_token(key: JobKey) -> [u8; TOKEN] {
+    let mut token = [0; TOKEN];
+    let numbers = [key.job, key.idx, key.attempt].map(u32::to_be_bytes);
+    token[..JOB_TOKEN.len()].copy_from_slice(JOB_TOKEN);
+    token[JOB_TOKEN.len()..JOB_TOKEN.len() + 12].copy_from_slice(numbers.as_flattened());
+    token
+}
+
+/// The job that a token names; `None`: it is the token of a task of res.
+pub fn job_of_token(token: &[u8; TOKEN]) -> Option<JobKey> {
+    let numbers = token.strip_prefix(JOB_TOKEN)?;
+    let number = |at: usize| Some(u32::from_be_bytes(*numbers.get(at..)?.first_chunk()?));
+    Some(JobKey { job: number(0)?, idx: number(4)?, attempt: number(8)? })
+}
+
 /// A task that has ended, for lsf.acct (res(8)).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
@@ -157,6 +196,8 @@ pub struct Account {
 /// The result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskNews {
+    /// The descriptors of this interactive job are here, and the job goes on.
+    Joined(JobKey),
     Wrote(usize),
     /// Bytes of an output; none: it has ended.
     Read(u8, Vec<u8>),

@@ -8,6 +8,8 @@
 //! hung up, and killed after LSF_RES_TIMEOUT; one that an earlier res left behind likewise; root
 //! runs nothing but where LSF_ROOT_REX says so (the launcher asks lsf.sudoers besides).
 
+mod joined;
+
 use crate::model::job::{End, Usage};
 use crate::model::reason::err;
 use crate::model::{JobKey, Now, time::US};
@@ -18,6 +20,7 @@ use crate::proto::launch::{
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
+use joined::JoinedJob;
 use std::collections::BTreeMap;
 
 /// Most tasks at a time.
@@ -87,6 +90,17 @@ struct Task {
     eof_at: Option<u64>,
     pty: bool,
     account: Box<Account>,
+    /// An interactive job that a bsub has joined, or waits for.
+    job: Option<JoinedJob>,
+}
+
+impl Task {
+    fn new(conn: ConnId, pty: bool) -> Task {
+        let (ended, kill_at, eof_at, job) = (None, None, None, None);
+        let (conn, account) = (Some(conn), Box::default());
+        let (taken, room, owed) = (0, WINDOW, 0);
+        Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job }
+    }
 }
 
 /// The machine.
@@ -101,6 +115,10 @@ pub struct Res {
     linked: bool,
     dial_at: Option<u64>,
     sync_at: Option<u64>,
+    /// When this res began, seconds since the epoch.
+    began: i64,
+    /// Interactive jobs whose terminals a res before this one had, and when they are killed.
+    orphans: Vec<(TaskId, u64)>,
 }
 
 impl Res {
@@ -117,12 +135,22 @@ impl Res {
             linked: false,
             dial_at: None,
             sync_at: None,
+            began: 0,
+            orphans: Vec::new(),
         }
     }
 
     fn id(&self, n: u64) -> TaskId {
         let (job, idx, attempt) = (n as u32, INDEX | (n >> 32) as u32, self.born);
         TaskId { key: JobKey { job, idx, attempt }, step: TaskStep::Task }
+    }
+
+    /// The launcher's name of a task's process; `None`: an interactive job that is not here yet.
+    fn task_id(&self, n: u64) -> Option<TaskId> {
+        match self.tasks.get(&n).and_then(|t| t.job.as_ref()) {
+            Some(job) => job.id(),
+            None => Some(self.id(n)),
+        }
     }
 
     fn number(&self, id: TaskId) -> Option<u64> {
@@ -142,7 +170,8 @@ impl Res {
         }
         match (msg, n) {
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
-            (Msg::Res(ResMsg::Run(_)), Some(_)) => self.wrong(conn, out),
+            (Msg::Res(ResMsg::Join { job, pty }), None) => self.join(conn, job, pty, out),
+            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }), Some(_)) => self.wrong(conn, out),
             (Msg::Res(ResMsg::Log { cpu_ms }), _) => {
                 if self.admin_asks(conn, out) {
                     self.conf.acct_ms = cpu_ms;
@@ -207,15 +236,11 @@ impl Res {
         let (uid, gid, user) = (client.uid, client.gid, client.user.clone());
         let token = self.seed.of_fields(&[b"task", &n.to_be_bytes()]).to_vec();
         out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
-        let (pty, room) = (run.pty.is_some(), WINDOW);
-        let conn = Some(conn);
-        let (ended, kill_at, eof_at) = (None, None, None);
-        let task = Task { conn, taken: 0, room, owed: 0, ended, kill_at, eof_at, pty, account };
-        self.tasks.insert(n, task);
+        self.tasks.insert(n, Task { account, ..Task::new(conn, run.pty.is_some()) });
         let job = self.plan(run, token);
         let plan = Box::new(Plan { uid, gid, user, what: TaskPlan::Job(Box::new(job)) });
         ask(out, LaunchMsg::Start { id: self.id(n), plan, note: String::new() });
-        if let Some(c) = conn.and_then(|conn| self.clients.get_mut(&conn)) {
+        if let Some(c) = self.clients.get_mut(&conn) {
             c.task = Some(n);
         }
     }
@@ -280,10 +305,11 @@ impl Res {
     }
 
     fn control(&mut self, n: u64, msg: ResMsg, out: &mut Vec<Effect>) {
-        let id = self.id(n);
+        let id = self.task_id(n);
         let Some(t) = self.tasks.get_mut(&n) else { return };
         match msg {
             ResMsg::Signal { signal } => {
+                let Some(id) = id else { return };
                 if t.pty && signal == SIGCONT {
                     out.push(Effect::Task { n, op: TaskOp::Continue });
                 }
@@ -307,12 +333,12 @@ impl Res {
         let n = self.clients.remove(&conn).and_then(|c| c.task);
         let Some(n) = n.filter(|n| self.tasks.contains_key(n)) else { return };
         out.push(Effect::Task { n, op: TaskOp::Forget });
-        let id = self.id(n);
+        let id = self.task_id(n);
         let Some(t) = self.tasks.get_mut(&n) else { return };
         t.conn = None;
-        if t.ended.is_some() {
+        let Some(id) = id.filter(|_| t.ended.is_none()) else {
             return self.over(n, out);
-        }
+        };
         // the deadline is set by the next tick, which has the time
         t.kill_at = Some(0);
         for signal in [SIGHUP, SIGCONT] {
@@ -322,11 +348,20 @@ impl Res {
 
     // ---- the launcher ----
 
-    fn launcher(&mut self, msg: LaunchMsg, out: &mut Vec<Effect>) {
+    fn launcher(&mut self, now: Now, msg: LaunchMsg, out: &mut Vec<Effect>) {
         match msg {
             LaunchMsg::Tasks { tasks, more, .. } => {
                 self.linked |= !more;
-                for info in tasks.into_iter().filter(|t| t.id.step == TaskStep::Task) {
+                for info in tasks {
+                    match info.id.step {
+                        TaskStep::Task => {}
+                        TaskStep::Job => {
+                            self.hang_up_orphan(now, &info, out);
+                            self.job_told(info, out);
+                            continue;
+                        }
+                        _ => continue,
+                    }
                     match self.number(info.id).filter(|n| self.tasks.contains_key(n)) {
                         Some(_) => self.told(info, out),
                         None => stray(&info, out),
@@ -334,6 +369,7 @@ impl Res {
                 }
             }
             LaunchMsg::Task(info) if info.id.step == TaskStep::Task => self.told(*info, out),
+            LaunchMsg::Task(info) if info.id.step == TaskStep::Job => self.job_told(*info, out),
             LaunchMsg::Refused { id, why } => {
                 if let Some(n) = self.number(id) {
                     self.failed(n, why, out);
@@ -373,6 +409,9 @@ impl Res {
 
     /// Everything about a task that has ended was sent.
     fn over(&mut self, n: u64, out: &mut Vec<Effect>) {
+        if self.tasks.get(&n).is_some_and(|t| t.job.is_some()) {
+            return self.job_over(n, out);
+        }
         let id = self.id(n);
         let Some(mut t) = self.tasks.remove(&n) else { return };
         out.push(Effect::Task { n, op: TaskOp::Forget });
@@ -418,6 +457,7 @@ impl Res {
                 t.room = t.room.saturating_sub(bytes.len());
                 Msg::Data(Data { port, bytes })
             }
+            TaskNews::Joined(key) => return self.joined(n, key, out),
             TaskNews::Stopped => Msg::Res(ResMsg::Stopped),
             TaskNews::Drained => return self.over(n, out),
         };
@@ -457,8 +497,11 @@ impl Res {
             }
         }
         for n in due {
-            ask(out, LaunchMsg::Signal { id: self.id(n), signal: SIGKILL });
+            if let Some(id) = self.task_id(n) {
+                ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+            }
         }
+        self.end_orphans(now, out);
     }
 
     fn unlinked(&mut self, now: Now) {
@@ -471,6 +514,7 @@ impl Machine for Res {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         match input {
             Input::Start => {
+                self.began = now.secs();
                 self.dial_at = Some(0);
                 self.sync_at = self.conf.syncup.map(|secs| now.after(secs));
             }
@@ -478,7 +522,7 @@ impl Machine for Res {
             Input::ConnectFailed { conn: LAUNCHER, .. } | Input::Closed { conn: LAUNCHER } => {
                 self.unlinked(now);
             }
-            Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) } => self.launcher(msg, out),
+            Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) } => self.launcher(now, msg, out),
             Input::Opened { conn, peer: Peer::User { uid, gid, user, host } } => {
                 self.clients.insert(conn, Client { uid, gid, user, host, task: None });
             }
@@ -495,7 +539,8 @@ impl Machine for Res {
         let live = |t: &&Task| t.ended.is_none() && t.conn.is_some();
         let ends = self.tasks.values().filter(live).filter_map(|t| t.eof_at);
         let kills = self.tasks.values().filter_map(|t| t.kill_at).chain(ends);
-        kills.chain(self.dial_at).chain(self.sync_at).min()
+        let orphans = self.orphans.iter().map(|o| o.1);
+        kills.chain(orphans).chain(self.dial_at).chain(self.sync_at).min()
     }
 }
 

@@ -87,6 +87,7 @@ impl Mbatchd {
         check_texts(&spec, &s.env, &s.script)?;
         check_group(&spec)?;
         let name = self.check_name(&spec)?;
+        check_interactive(&spec, &name)?;
         let site = self.site.clone();
         let queue = self.choose_queue(&mut spec, who)?;
         let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
@@ -181,7 +182,8 @@ impl Mbatchd {
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
             return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
         }
-        if spec.options2 & opt2::NEVER_RERUN != 0 {
+        let interactive = spec.options & opt::INTERACTIVE != 0;
+        if spec.options2 & opt2::NEVER_RERUN != 0 || interactive {
             spec.options &= !opt::RERUNNABLE;
         } else if queue.conf.rerunnable {
             spec.options |= opt::RERUNNABLE;
@@ -223,7 +225,7 @@ impl Mbatchd {
         };
         let mut first = None;
         for name in &names {
-            match self.queue_takes(name, who) {
+            match self.queue_takes(name, who, spec) {
                 Ok(()) => {
                     spec.queue = name.clone();
                     spec.options |= opt::QUEUE;
@@ -238,7 +240,7 @@ impl Mbatchd {
         Err(first.unwrap_or_else(|| Refusal::new(err::QUEUE_NAME)))
     }
 
-    pub(crate) fn queue_takes(&self, name: &str, who: &Caller) -> Checked<()> {
+    pub(crate) fn queue_takes(&self, name: &str, who: &Caller, spec: &JobSpec) -> Checked<()> {
         let queue =
             self.site.find_queue(name).ok_or_else(|| Refusal::about(err::BAD_QUEUE, name))?;
         if self.state.queue_control_of(name).is_some_and(|c| c.closed) {
@@ -247,10 +249,11 @@ impl Mbatchd {
         if !self.site.may_use(&queue.conf, &who.user, Some(who.gid)) {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
-        if queue.conf.interactive == Interactive::Only {
-            return Err(Refusal::about(err::ONLY_INTERACTIVE, name));
+        match (queue.conf.interactive, spec.options & opt::INTERACTIVE != 0) {
+            (Interactive::Only, false) => Err(Refusal::about(err::ONLY_INTERACTIVE, name)),
+            (Interactive::No, true) => Err(Refusal::about(err::NO_INTERACTIVE, name)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_slots(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
@@ -440,6 +443,20 @@ impl Mbatchd {
         spec.further.resolved_condition = resolved.to_string().into();
         Ok(())
     }
+}
+
+/// An interactive job is one job, with one bsub that waits for it.
+fn check_interactive(spec: &JobSpec, name: &JobName) -> Checked<()> {
+    if spec.options & opt::INTERACTIVE == 0 {
+        return Ok(());
+    }
+    if name.array.is_some() {
+        return Err(Refusal::text(err::BAD_ARG, "Interactive job cannot be a job array"));
+    }
+    if spec.options & opt::RERUNNABLE != 0 {
+        return Err(Refusal::new(err::INTERACTIVE_RERUN));
+    }
+    Ok(())
 }
 
 /// A resource requirement that cannot be read: which name or sign, and where.

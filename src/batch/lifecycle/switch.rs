@@ -61,7 +61,7 @@ impl Mbatchd {
         }
         self.room_for_parts(job, sel, meant.len())?;
         let owner = self.owner(id).map_err(|r| r.code)?;
-        self.queue_takes(to, &owner).map_err(|r| r.code)?;
+        self.queue_takes(to, &owner, &job.spec).map_err(|r| r.code)?;
         let mut specs = Vec::new();
         for m in meant {
             let mut spec = (**job.spec_of(m.part)).clone();

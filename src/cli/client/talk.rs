@@ -117,7 +117,9 @@ impl Client {
     pub fn send(&mut self, msg: &Msg) -> Result<(), ClientError> {
         // what carries the user's environment
         let private = match msg {
-            Msg::Client(ClientMsg::Submit(_)) | Msg::Res(ResMsg::Run(_)) => true,
+            Msg::Client(ClientMsg::Submit(_)) => true,
+            // the terminal is read by Client::take, which knows of no proof
+            Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }) => true,
             Msg::Client(ClientMsg::Modify(m)) => m.env.is_some(),
             _ => false,
         };

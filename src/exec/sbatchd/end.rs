@@ -79,7 +79,9 @@ impl Sbatchd {
         // a job whose setup failed has no files, and what is done after it was not begun
         let ran = job.stage != AttemptStage::Launching;
         let none = post.is_empty() && copies.is_empty() && !job.ready.eexec;
-        if !ran || job.ready.out.is_empty() && job.ready.script.is_empty() && none {
+        let Ready { out: output, script, err_buffer, .. } = &job.ready;
+        let files = !output.is_empty() || !script.is_empty() || !err_buffer.is_empty();
+        if !ran || !files && none {
             return self.finished(now, key, out);
         }
         job.stage = AttemptStage::Finishing;

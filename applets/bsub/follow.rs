@@ -1,0 +1,227 @@
+//! The state of a job as it changes, told by mbatchd to a thread of its own: who waits for the job
+//! listens to more than one thing. Where the connection is lost, another is made and everything
+//! asked again.
+
+use lsf::cli::client::{self, Client, ClientError};
+use lsf::cli::job_rows::{Cols, JobRow, each_row};
+use lsf::cli::site::LocalSite;
+use lsf::cli::wait_connection::{self, Losses};
+use lsf::model::job_state::JobState;
+use lsf::model::reason::err;
+use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Wait, Which};
+use lsf::proto::{Msg, Refusal};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// The messages of the thread.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    /// Words for stderr.
+    Words(Vec<u8>),
+    State(JobNow),
+    Failed(String),
+}
+
+/// A job as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobNow {
+    pub state: JobState,
+    /// The first execution host; empty: not started.
+    pub host: String,
+    /// Seconds since the epoch; 0: not started.
+    pub started: i64,
+    /// `None`: not ended, or unknown.
+    pub code: Option<i32>,
+    /// Why it waits; empty: it does not, or nobody asked.
+    pub reasons: Vec<String>,
+    /// Why it is suspended.
+    pub suspended: u32,
+}
+
+/// The receiving end.
+pub struct Follower {
+    rx: Receiver<News>,
+    wake: UnixStream,
+    /// Makes it readable.
+    own: UnixStream,
+    /// News that was put back.
+    back: Vec<News>,
+}
+
+impl AsFd for Follower {
+    /// Readable when there is news.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+}
+
+impl Follower {
+    /// Follows a job over the connection by which it was submitted. `every`: why the job waits is
+    /// asked for so often.
+    pub fn new(
+        site: LocalSite,
+        client: Client,
+        job: u32,
+        every: Option<Duration>,
+    ) -> io::Result<Follower> {
+        let (wake, theirs) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        let (tx, rx) = channel();
+        let own = theirs.try_clone()?;
+        let mut teller = Teller { tx, wake: theirs };
+        std::thread::spawn(move || {
+            let asked = Asked { site, job, every };
+            if let Err(e) = asked.follow(client, &mut teller) {
+                teller.tell(News::Failed(e.to_string()));
+            }
+        });
+        Ok(Follower { rx, wake, own, back: Vec::new() })
+    }
+
+    /// What has come in.
+    pub fn news(&mut self) -> Vec<News> {
+        while matches!(self.wake.read(&mut [0; 64]), Ok(n) if n > 0) {}
+        let mut all = std::mem::take(&mut self.back);
+        all.extend(self.rx.try_iter());
+        all
+    }
+
+    /// Gives back news, which is heard once more.
+    pub fn put_back(&mut self, news: Vec<News>) {
+        self.back = news;
+        // a socket that is full is readable
+        let _ = self.own.write_all(&[0]);
+    }
+}
+
+/// The thread's end; what is written to it are words for stderr.
+struct Teller {
+    tx: Sender<News>,
+    wake: UnixStream,
+}
+
+impl Teller {
+    fn tell(&mut self, news: News) {
+        // A failure means that the receiver is gone and the process is about to end.
+        let _ = self.tx.send(news);
+        let _ = self.wake.write_all(&[0]);
+    }
+}
+
+impl Write for Teller {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.tell(News::Words(buf.to_vec()));
+        Ok(buf.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Asked {
+    site: LocalSite,
+    job: u32,
+    every: Option<Duration>,
+}
+
+impl Asked {
+    fn follow(&self, first: Client, tell: &mut Teller) -> Result<(), ClientError> {
+        let mut losses = Losses::default();
+        let mut first = Some(first);
+        loop {
+            let mut client = match first.take() {
+                Some(client) => client,
+                None => client::mbatchd(&self.site, tell)?,
+            };
+            let since = Instant::now();
+            match self.connected(&mut client, tell) {
+                Err(e) if wait_connection::passing(&e) && losses.again(since) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Tells of the job over one connection until the job has ended. Changes are asked for before
+    /// the job, so that none is missed between the two.
+    fn connected(&self, client: &mut Client, tell: &mut Teller) -> Result<(), ClientError> {
+        let select = JobSelect {
+            ids: vec![IdSel { job: self.job, elems: Vec::new() }],
+            user: "all".to_string(),
+            ..JobSelect::default()
+        };
+        loop {
+            let watch = Some(Box::new(select.clone()));
+            client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
+            let mut changed = false;
+            let now = self.look(client, &select, &mut changed)?;
+            let (ended, waits) = (now.state.is_finished(), !now.reasons.is_empty());
+            tell.tell(News::State(now));
+            if ended {
+                return Ok(());
+            }
+            while !changed {
+                changed = match self.every.filter(|_| waits) {
+                    None => matches!(wait_connection::hear(client)?, ClientMsg::Waited(_)),
+                    Some(every) => match client.next(Some(every)) {
+                        Err(ClientError::Timeout(_)) => true,
+                        Ok(Msg::Client(said)) => matches!(said, ClientMsg::Waited(_)),
+                        Ok(_) => false,
+                        Err(e) => return Err(e),
+                    },
+                };
+            }
+        }
+    }
+
+    /// `changed`: mbatchd has told of a change meanwhile.
+    fn look(
+        &self,
+        client: &mut Client,
+        select: &JobSelect,
+        changed: &mut bool,
+    ) -> Result<JobNow, ClientError> {
+        let all = [
+            Col::Stat,
+            Col::ExecHosts,
+            Col::StartTime,
+            Col::ExitCode,
+            Col::SuspReason,
+            Col::PendReasons,
+        ];
+        // reasons cost mbatchd something
+        let wanted = if self.every.is_some() { &all[..] } else { &all[..5] };
+        let cols = Cols::new(wanted);
+        let (select, which) = (select.clone(), Which { all: true, ..Which::default() });
+        let query = JobQuery { select, which, cols: cols.list().to_vec(), arrays: false };
+        client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))?;
+        let mut now = None;
+        loop {
+            match wait_connection::hear(client)? {
+                ClientMsg::Waited(_) => *changed = true,
+                ClientMsg::Rows { rows, more } => {
+                    each_row(rows.get(), &cols, |row| now = job_now(row))
+                        .map_err(|_| ClientError::Unexpected)?;
+                    if !more {
+                        let gone = || ClientError::Refused(Refusal::new(err::NO_JOB));
+                        return now.ok_or_else(gone);
+                    }
+                }
+                _ => return Err(ClientError::Unexpected),
+            }
+        }
+    }
+}
+
+fn job_now(row: JobRow) -> Option<JobNow> {
+    Some(JobNow {
+        state: row.state()?,
+        host: row.hosts(Col::ExecHosts).next().map_or(String::new(), |h| h.0.into_owned()),
+        started: row.int(Col::StartTime),
+        code: row.cell(Col::ExitCode).int().map(|code| code as i32),
+        reasons: crate::bjobs::reasons::lines(&row),
+        suspended: row.int(Col::SuspReason) as u32,
+    })
+}

@@ -1,0 +1,332 @@
+//! `bsub -I`, `-Ip`, `-Is`: waits for the job's start, joins it through the res of its host, and
+//! ends as it ends (bsub(1)).
+//!
+//! Invariants: what LSF says goes to stderr, so that stdout is the job's alone; the job's end is
+//! what mbatchd says it is; where this process is interrupted before the job runs, or loses the
+//! job's host, it has the job killed.
+
+use super::caller::is_set;
+use super::follow::{Follower, JobNow, News};
+use lsf::cli::client::{self, Client, ClientError};
+use lsf::cli::ctx::{Ctx, FAIL};
+use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR};
+use lsf::cli::site::{self, LocalSite};
+use lsf::errln;
+use lsf::model::job::{JobSpec, opt};
+use lsf::model::job_state::JobState;
+use lsf::model::reason::susp_text;
+use lsf::proto::Msg;
+use lsf::proto::client::{ClientMsg, Control, IdSel, JobSelect, Verb};
+use lsf::proto::res::ResMsg;
+use lsf::sys::raw::SignalFd;
+use lsf::sys::words;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Exit code of a bsub that was interrupted twice: 128 + SIGINT.
+const INTERRUPTED: i32 = 130;
+/// Pause before a res that does not answer is called again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Interval of LSB_INTERACT_MSG_INTVAL where it is not a number of seconds.
+const EVERY: u64 = 60;
+/// Signals that end the job while it is not joined: INT, QUIT, TERM, HUP.
+const ENDING: [i32; 4] = [2, 3, 15, 1];
+
+/// The kind of terminal that a job has.
+#[derive(Clone, Copy)]
+pub struct Terminal {
+    pty: bool,
+}
+
+impl Terminal {
+    /// `None`: the job is not interactive.
+    pub fn of(spec: &JobSpec) -> Option<Terminal> {
+        let pty = spec.options & opt::PTY != 0;
+        (spec.options & opt::INTERACTIVE != 0).then_some(Terminal { pty })
+    }
+}
+
+/// Follows the job; the exit code for bsub.
+pub fn until_end(
+    ctx: &mut Ctx,
+    site: &LocalSite,
+    client: Client,
+    job: u32,
+    terminal: Terminal,
+) -> i32 {
+    ctx.flush();
+    let enhanced = site::yes(Some(site), "LSB_INTERACT_MSG_ENH");
+    let every = site::param(Some(site), "LSB_INTERACT_MSG_INTVAL");
+    let every = every.and_then(|v| v.trim().parse().ok()).filter(|s| *s > 0).unwrap_or(EVERY);
+    let every = enhanced.then(|| Duration::from_secs(every));
+    // Before the thread starts, so that it too leaves the signals to the descriptor.
+    let signals = SignalFd::new(&ENDING);
+    let follower =
+        signals.and_then(|signals| Ok((signals, Follower::new(site.clone(), client, job, every)?)));
+    let (signals, follower) = match follower {
+        Ok(both) => both,
+        Err(e) => {
+            errln!(ctx, "bsub: {}; job <{job}> is killed", words(&e));
+            kill(site, job);
+            return FAIL;
+        }
+    };
+    let (at, reasons) = (None, Vec::new());
+    let loud = !is_set("BSUB_QUIET");
+    let site = site.clone();
+    let mut session =
+        Session { site, job, terminal, loud, enhanced, signals, follower, at, reasons, killed: 0 };
+    session.waiting(ctx);
+    session.run(ctx).unwrap_or_else(|e| {
+        errln!(ctx, "bsub: {}; the end of job <{job}> is not known", words(&e));
+        FAIL
+    })
+}
+
+/// What has happened.
+enum Happened {
+    Signal,
+    News(News),
+    /// The connection to res can be read, or is to be made again.
+    Res,
+}
+
+struct Session {
+    site: LocalSite,
+    job: u32,
+    terminal: Terminal,
+    /// BSUB_QUIET is not set.
+    loud: bool,
+    /// LSB_INTERACT_MSG_ENH.
+    enhanced: bool,
+    signals: SignalFd,
+    follower: Follower,
+    /// Where the job has started, and when.
+    at: Option<(String, i64)>,
+    /// The pending reasons that were shown.
+    reasons: Vec<String>,
+    /// How often a signal has asked for the end.
+    killed: u32,
+}
+
+/// The connection to the res of the job's host.
+enum Join {
+    /// Not started, or over.
+    None,
+    /// To be made again.
+    Again,
+    Asked(Client),
+}
+
+impl Session {
+    fn say(&self, ctx: &mut Ctx, text: &str) {
+        if self.loud {
+            errln!(ctx, "{text}");
+            ctx.flush();
+        }
+    }
+
+    fn waiting(&self, ctx: &mut Ctx) {
+        self.say(ctx, "<<Waiting for dispatch ...>>");
+    }
+
+    fn run(&mut self, ctx: &mut Ctx) -> io::Result<i32> {
+        let mut join = Join::None;
+        loop {
+            for happened in self.wait(&join)? {
+                match happened {
+                    Happened::Signal => {
+                        self.killed += 1;
+                        if self.killed > 1 {
+                            errln!(ctx, "bsub: interrupted; job <{}> is being killed", self.job);
+                            return Ok(INTERRUPTED);
+                        }
+                        self.kill();
+                    }
+                    Happened::News(News::Words(words)) => {
+                        let _ = ctx.err.write_all(&words);
+                    }
+                    Happened::News(News::Failed(why)) => {
+                        errln!(ctx, "{why}. The end of job <{}> is not known", self.job);
+                        return Ok(FAIL);
+                    }
+                    Happened::News(News::State(now)) if now.state.is_finished() => {
+                        return Ok(self.ended(ctx, &now));
+                    }
+                    Happened::News(News::State(now)) => join = self.changed(ctx, &now, join),
+                    Happened::Res => join = self.res(ctx, join),
+                }
+            }
+        }
+    }
+
+    /// Waits until something has happened.
+    fn wait(&mut self, join: &Join) -> io::Result<Vec<Happened>> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        fds.push(PollFd::new(&self.follower, PollFlags::IN));
+        if let Join::Asked(client) = join {
+            fds.push(PollFd::new(client, PollFlags::IN));
+        }
+        let pause = matches!(join, Join::Again).then(|| Timespec::try_from(AGAIN).ok()).flatten();
+        let none = match poll(&mut fds, pause.as_ref()) {
+            Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
+            got => got? == 0,
+        };
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        let mut all = Vec::new();
+        while let Ok(Some(_)) = self.signals.take() {
+            all.push(Happened::Signal);
+        }
+        if ready[1] {
+            all.extend(self.follower.news().into_iter().map(Happened::News));
+        }
+        if none || ready.get(2) == Some(&true) {
+            all.push(Happened::Res);
+        }
+        Ok(all)
+    }
+
+    /// The job has another state, or is asked about again.
+    fn changed(&mut self, ctx: &mut Ctx, now: &JobNow, join: Join) -> Join {
+        if now.state.is_pending() {
+            if self.at.take().is_some() {
+                self.waiting(ctx);
+            }
+            if self.enhanced && now.reasons != self.reasons {
+                now.reasons.iter().for_each(|text| self.say(ctx, &format!("<< {text} >>")));
+            }
+            self.reasons.clone_from(&now.reasons);
+            return Join::None;
+        }
+        let at = Some((now.host.clone(), now.started));
+        if self.at != at {
+            self.say(ctx, &format!("<<Starting on {}>>", now.host));
+            self.at = at;
+            return self.ask(ctx);
+        }
+        match join {
+            Join::None => self.ask(ctx),
+            join => join,
+        }
+    }
+
+    /// Asks the res of the job's host for its terminal.
+    fn ask(&mut self, ctx: &mut Ctx) -> Join {
+        let Some((host, _)) = &self.at else { return Join::None };
+        let asked = client::res_of(&self.site, host).and_then(|mut client| {
+            remote::ask_to_join(&mut client, self.job, self.terminal.pty).map(|()| client)
+        });
+        match asked {
+            Ok(client) => Join::Asked(client),
+            Err(e) => {
+                errln!(ctx, "bsub: {host}: {e:#}; it is asked again");
+                ctx.flush();
+                Join::Again
+            }
+        }
+    }
+
+    /// Hears what res has to say.
+    fn res(&mut self, ctx: &mut Ctx, join: Join) -> Join {
+        let Join::Asked(mut client) = join else { return self.ask(ctx) };
+        let said = client.fill().and_then(|()| client.take(&mut |_, _| {}));
+        match said {
+            Ok(Some(Msg::Res(ResMsg::Joined))) => self.stay(ctx, client),
+            Ok(_) => Join::Asked(client),
+            Err(ClientError::Refused(why)) => {
+                errln!(ctx, "bsub: {}", why.words());
+                self.kill();
+                Join::None
+            }
+            Err(_) => Join::Again,
+        }
+    }
+
+    /// Carries input and output until the job is over.
+    fn stay(&mut self, ctx: &mut Ctx, client: Client) -> Join {
+        ctx.flush();
+        let mut kept = Vec::new();
+        let done = {
+            let Session { follower, at, enhanced, .. } = self;
+            let wake = follower.as_fd().try_clone_to_owned();
+            let mut suspended = false;
+            let mut hear = || {
+                let news = follower.news();
+                let over = news.iter().any(|n| !runs(n, at.as_ref()));
+                let words = news.iter().filter_map(|n| suspension(n, &mut suspended)).next_back();
+                kept.extend(news);
+                match words {
+                    _ if over => Heard::Over,
+                    Some(text) if *enhanced => Heard::Words(text),
+                    _ => Heard::Nothing,
+                }
+            };
+            let merged = !site::yes(Some(&self.site), "LSF_INTERACTIVE_STDERR");
+            wake.map_err(|e| ClientError::Lost(words(&e))).and_then(|wake| {
+                let aside = Aside { fd: wake.as_fd(), hear: &mut hear };
+                remote::stay(&self.site, client, self.terminal.pty, merged, aside)
+            })
+        };
+        if let Err(e) = done {
+            errln!(ctx, "bsub: {e:#}; job <{}> is killed", self.job);
+            self.kill();
+        }
+        // that it ran is no news any more
+        kept.retain(|n| matches!(n, News::Words(_)) || !runs(n, self.at.as_ref()));
+        self.follower.put_back(kept);
+        Join::None
+    }
+
+    fn ended(&self, ctx: &mut Ctx, now: &JobNow) -> i32 {
+        if now.started == 0 {
+            if self.enhanced {
+                let text = "has been terminated by user or administrator";
+                self.say(ctx, &format!("<< Job <{}> {text} >>", self.job));
+            }
+            if !is_set("BSUB_QUIET2") {
+                errln!(ctx, "<<Terminated while pending>>");
+            }
+            return LSF_ERROR;
+        }
+        now.code.unwrap_or_else(|| {
+            errln!(ctx, "bsub: the exit code of job <{}> is not known", self.job);
+            FAIL
+        })
+    }
+
+    /// Has the job killed; it does not hold up what else is to be heard.
+    fn kill(&self) {
+        let (site, job) = (self.site.clone(), self.job);
+        std::thread::spawn(move || kill(&site, job));
+    }
+}
+
+fn kill(site: &LocalSite, job: u32) {
+    let ids = vec![IdSel { job, elems: Vec::new() }];
+    let control = Control::of(Verb::Kill, JobSelect { ids, ..JobSelect::default() });
+    let ask = Msg::Client(ClientMsg::Control(Box::new(control)));
+    // the job may be over by now
+    let _ = client::ask_at(site, &ask, &mut io::sink());
+}
+
+/// Whether the job still runs where it has started.
+fn runs(news: &News, at: Option<&(String, i64)>) -> bool {
+    let News::State(now) = news else { return true };
+    let here = at.is_some_and(|(host, started)| (host, *started) == (&now.host, now.started));
+    !now.state.is_finished() && !now.state.is_pending() && here
+}
+
+/// Words about a job that is suspended, or goes on.
+fn suspension(news: &News, suspended: &mut bool) -> Option<String> {
+    let News::State(now) = news else { return None };
+    let stands = matches!(now.state, JobState::Ususp | JobState::Ssusp);
+    let before = std::mem::replace(suspended, stands);
+    match (before, stands) {
+        (false, true) => Some(format!("<< {} >>", susp_text(now.suspended))),
+        (true, false) => Some("<< The job was resumed >>".to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,124 @@
+//! Interactive jobs: bsub joins the job that it waits for (bsub(1)).
+//!
+//! The job is started by sbatchd like any other. Its starter, once it is the user, makes the
+//! terminal or the pipes and brings the other ends to the res of its host; the bsub that waits
+//! connects to that res with the user's credential and asks for them. So nothing listens on the
+//! submission host, no secret travels, and a firewall that lets lsrun through lets this through.
+//! mbatchd, sbatchd and the launcher may be restarted at any time: none of them is on the way. The
+//! ends belong to this process: where res itself ends, so do the interactive jobs of its host.
+//!
+//! Invariants: only the uid of the job joins it, as its starter's uid is known from the system; one
+//! bsub at a time; a job whose bsub is gone is hung up, and killed after LSF_RES_TIMEOUT.
+
+use super::{Res, SIGCONT, SIGHUP, SIGKILL, Task, ask};
+use crate::model::job::End;
+use crate::model::reason::err;
+use crate::model::{JobKey, Now, time::US};
+use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo, TaskStep};
+use crate::proto::machine::ConnId;
+use crate::proto::res::{Pty, ResMsg, TaskOp};
+use crate::proto::{Effect, Msg, Refusal};
+
+/// The interactive job of a task.
+#[derive(Debug)]
+pub(super) struct JoinedJob {
+    uid: u32,
+    job: u32,
+    /// The attempt, once its descriptors are here.
+    key: Option<JobKey>,
+}
+
+impl JoinedJob {
+    /// The launcher's name of the job's process.
+    pub(super) fn id(&self) -> Option<TaskId> {
+        self.key.map(job_id)
+    }
+}
+
+fn job_id(key: JobKey) -> TaskId {
+    TaskId { key, step: TaskStep::Job }
+}
+
+impl Res {
+    /// A bsub asks for the terminal of its job.
+    pub(super) fn join(&mut self, conn: ConnId, job: u32, pty: Option<Pty>, out: &mut Vec<Effect>) {
+        let Some(client) = self.clients.get_mut(&conn) else { return };
+        let uid = client.uid;
+        let same = |t: &Task| t.job.as_ref().is_some_and(|j| (j.uid, j.job) == (uid, job));
+        let refusal = if !self.linked {
+            Some(Refusal::text(err::BUSY, "RES has no launcher yet"))
+        } else if self.tasks.values().any(same) {
+            let text = format!("Job <{job}> has a terminal already");
+            Some(Refusal::text(err::BUSY, text))
+        } else {
+            (self.tasks.len() >= super::TASKS_MAX).then(|| Refusal::new(err::BUSY))
+        };
+        if let Some(refusal) = refusal {
+            return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+        }
+        let n = self.next;
+        self.next += 1;
+        client.task = Some(n);
+        let mut task = Task::new(conn, pty.is_some());
+        task.job = Some(JoinedJob { uid, job, key: None });
+        self.tasks.insert(n, task);
+        out.push(Effect::Task { n, op: TaskOp::ExpectJob { uid, job, pty } });
+    }
+
+    /// The job's descriptors are here.
+    pub(super) fn joined(&mut self, n: u64, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(task) = self.tasks.get_mut(&n) else { return };
+        let (Some(job), Some(conn)) = (task.job.as_mut(), task.conn) else { return };
+        job.key = Some(key);
+        out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Joined) });
+    }
+
+    /// The launcher's news of an interactive job.
+    pub(super) fn job_told(&mut self, info: TaskInfo, out: &mut Vec<Effect>) {
+        if info.ended.is_none() {
+            return;
+        }
+        self.orphans.retain(|o| o.0 != info.id);
+        let of_job = |t: &Task| t.job.as_ref().and_then(JoinedJob::id) == Some(info.id);
+        let Some((&n, task)) = self.tasks.iter_mut().find(|(_, t)| of_job(t)) else { return };
+        task.ended = Some(info);
+        match task.conn {
+            // its output first
+            Some(_) => out.push(Effect::Task { n, op: TaskOp::Drain }),
+            None => self.job_over(n, out),
+        }
+    }
+
+    /// Everything about a job that has ended was sent. sbatchd tells the launcher to forget it.
+    pub(super) fn job_over(&mut self, n: u64, out: &mut Vec<Effect>) {
+        let Some(task) = self.tasks.remove(&n) else { return };
+        out.push(Effect::Task { n, op: TaskOp::Forget });
+        let Some(conn) = task.conn else { return };
+        let end = task.ended.and_then(|info| info.ended).map(|ended| ended.end);
+        let status = if let Some(End::Status(status)) = end { Some(status) } else { None };
+        out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Ended { status }) });
+    }
+
+    /// Interactive jobs that ran before this res have lost their terminals with the res before it.
+    pub(super) fn hang_up_orphan(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) {
+        let known = |t: &Task| t.job.as_ref().and_then(JoinedJob::id) == Some(info.id);
+        let before = info.started < self.began && info.interactive() && info.ended.is_none();
+        if !before || self.tasks.values().any(known) {
+            return;
+        }
+        for signal in [SIGHUP, SIGCONT] {
+            ask(out, LaunchMsg::Signal { id: info.id, signal });
+        }
+        self.orphans.push((info.id, now.mono_us + self.conf.timeout * US));
+    }
+
+    /// Kills the orphans that have had their time.
+    pub(super) fn end_orphans(&mut self, now: Now, out: &mut Vec<Effect>) {
+        self.orphans.retain(|&(id, at)| {
+            if at <= now.mono_us {
+                ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+            }
+            at > now.mono_us
+        });
+    }
+}

@@ -52,6 +52,10 @@ impl ArgsInfo for BmodOpts {
     }
 }
 
+/// The options of bsub for interactive jobs, besides -I.
+const INTERACTIVE: [&str; 7] =
+    ["---ip", "---is", "---i-s", "---i-sp", "---i-ss", "---i-x", "---x-f"];
+
 /// The options of bsub, but that -Zs takes the command file, and -Z the command.
 static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
     let command = |long, arg_name, description| FlagInfo {
@@ -63,7 +67,9 @@ static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
         hidden: false,
     };
     let all = BsubOpts::get_args_info().flags.iter();
-    let others = all.filter(|f| f.long != "---zs").map(|f| FlagInfo {
+    // a job is interactive for good, or not
+    let interactive = |f: &FlagInfo| f.short == Some('I') || INTERACTIVE.contains(&f.long);
+    let others = all.filter(|f| f.long != "---zs" && !interactive(f)).map(|f| FlagInfo {
         kind: match f.kind {
             FlagInfoKind::Switch => FlagInfoKind::Switch,
             FlagInfoKind::Option { arg_name } => FlagInfoKind::Option { arg_name },
@@ -385,7 +391,9 @@ mod tests {
         };
         assert_eq!(takes("---z"), "\"command\"");
         assert_eq!(takes("---zs"), "\"file [argument ...]\"");
-        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1);
+        // -Z comes, and what makes a job interactive goes
+        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 8);
+        assert!(!info.flags.iter().any(|f| f.short == Some('I') || f.long == "---is"));
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn ask(ctx: &mut Ctx, select: &JobSelect) -> Result<PeekInfo, Exit> {
         Err(e) if !about.is_empty() => Err(Exit::fail(match e.code() {
             Some(err::NOT_STARTED) => format!("{about} : Not yet started."),
             Some(err::JOB_FINISH) => format!("{about} : Already finished."),
+            Some(err::NO_INTERACTIVE) => format!("{about} : {e}"),
             _ => format!("{about}: {e}"),
         })),
         Err(e) if e.code() == Some(err::NO_JOB) => {

@@ -5,7 +5,7 @@ use lsf::cli::clock::Clock;
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, paragraph, pending_times, push_clean,
 };
-use lsf::cli::submission::{KEPT, Submission, dispatched, push, push_given};
+use lsf::cli::submission::{KEPT, Submission, dispatched, interactive_mode, push, push_given};
 use lsf::lang::jobname::JobName;
 use lsf::model::event::Finish;
 use lsf::model::job::{Usage, except};
@@ -112,6 +112,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock)
     push_given(&mut t, ", Job Group ", &spec.further.job_group);
     push(&mut t, ", Status ", JobState::of_end(f.status.is_done()).name());
     push(&mut t, ", Queue ", &spec.queue);
+    t.push_str(interactive_mode(spec.options));
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);
     push_given(&mut t, ", Share group charged ", &f.charged);

@@ -4,7 +4,7 @@ use super::history::{Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::tail;
 use lsf::cli::long_format::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
-use lsf::cli::submission::{KEPT, Submission, limit_block, push, push_given};
+use lsf::cli::submission::{KEPT, Submission, interactive_mode, limit_block, push, push_given};
 use lsf::model::JobRef;
 use std::fmt::Write;
 
@@ -71,6 +71,7 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show, tracked
     push_given(&mut t, ", Mail ", &spec.mail_user);
     push_given(&mut t, ", User Group ", &spec.user_group);
     push_given(&mut t, ", Job Group ", &spec.further.job_group);
+    t.push_str(interactive_mode(spec.options));
     push(&mut t, ", Command ", &spec.command.lossy());
     push_given(&mut t, ", Job Description ", &spec.description);
     paragraph(out, &t, wrap);

@@ -107,7 +107,9 @@ pub const FIELDS: &[Field] = &[
     f("pids", &[], 20, &[Col::Pids], pids),
     f("exit_code", &[], 10, &[Col::ExitCode], |o, r, _| known(o, r, Col::ExitCode)),
     f("exit_reason", &[], 50, &[Col::Stat, Col::ExitInfo], exit_reason),
-    empty("interactive", &[], 11),
+    f("interactive", &[], 11, &[Col::Options], |o, r, _| {
+        o.extend((r.int(Col::Options) as u32 & opt::INTERACTIVE != 0).then_some('Y'))
+    }),
     f("from_host", &[], 11, &[Col::FromHost], |o, r, _| o.push_str(&r.text(Col::FromHost))),
     f("first_host", &[], 11, &[Col::ExecHosts], |o, r, _| {
         if let Some((h, _)) = r.hosts(Col::ExecHosts).next() {

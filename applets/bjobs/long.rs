@@ -13,7 +13,8 @@ use lsf::cli::long_format::{
 };
 use lsf::cli::messages::{self, MessageLine};
 use lsf::cli::submission::{
-    KEPT, Submission, cpu_words, end_words, limit_block, push, push_given, push_note,
+    KEPT, Submission, cpu_words, end_words, interactive_mode, limit_block, push, push_given,
+    push_note,
 };
 use lsf::model::further::{self, copies, host_lines};
 use lsf::model::job::Limits;
@@ -226,6 +227,7 @@ fn head(t: &mut String, r: &JobRow) {
     }
     push(t, ", Status ", &r.text(Col::Stat));
     push(t, ", Queue ", &r.text(Col::Queue));
+    t.push_str(interactive_mode(r.int(Col::Options) as u32));
     if r.int(Col::Priority) > 0 {
         let _ = write!(t, ", Job Priority <{}>", r.int(Col::Priority));
     }

@@ -64,6 +64,7 @@ pub fn compose(
         let ask = EnvAsk::parse(&opts.env).map_err(|e| Rejection::new(e.to_string()))?;
         ByteStr(env::packed(&esub::with(ask.apply(&own_environment()), changed)))
     };
+    let env = interactive::of_terminal(env, &spec);
     if !asked.is_empty() {
         spec.further.esub = asked.into();
     }

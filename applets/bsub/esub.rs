@@ -274,11 +274,14 @@ const FILES: [&str; 7] = [
 ];
 
 /// Switches: name, bits of the options, bits of those of our own.
-const FLAGS: [(&str, u32, u32); 8] = [
+const FLAGS: [(&str, u32, u32); 11] = [
     ("SUB_EXCLUSIVE", opt::EXCLUSIVE, 0),
     ("SUB_NOTIFY_BEGIN", opt::NOTIFY_BEGIN, 0),
     ("SUB_NOTIFY_END", opt::NOTIFY_END, 0),
     ("SUB_RERUNNABLE", opt::RERUNNABLE, 0),
+    ("SUB_INTERACTIVE", opt::INTERACTIVE, 0),
+    ("SUB_PTY", opt::PTY, 0),
+    ("SUB_PTY_SHELL", opt::PTY_SHELL, 0),
     ("SUB_HOLD", 0, opt2::HOLD),
     ("SUB2_OVERWRITE_OUT_FILE", 0, opt2::OVERWRITE_OUT),
     ("SUB2_OVERWRITE_ERR_FILE", 0, opt2::OVERWRITE_ERR),

@@ -31,9 +31,11 @@ pub struct JobNow {
     pub state: JobState,
     /// The first execution host; empty: not started.
     pub host: String,
-    /// Seconds since the epoch; 0: not started.
-    pub started: i64,
-    /// `None`: not ended, or unknown.
+    /// Whether the job runs, or ran until its end.
+    pub started: bool,
+    /// How often the job has been started.
+    pub attempt: i64,
+    /// The exit code; `None`: not ended, or unknown.
     pub code: Option<i32>,
     /// Why it waits; empty: it does not, or nobody asked.
     pub reasons: Vec<String>,
@@ -81,7 +83,7 @@ impl Follower {
         Ok(Follower { rx, wake, own, back: Vec::new() })
     }
 
-    /// What has come in.
+    /// The news that has come in.
     pub fn news(&mut self) -> Vec<News> {
         while matches!(self.wake.read(&mut [0; 64]), Ok(n) if n > 0) {}
         let mut all = std::mem::take(&mut self.back);
@@ -187,12 +189,13 @@ impl Asked {
             Col::Stat,
             Col::ExecHosts,
             Col::StartTime,
+            Col::Attempt,
             Col::ExitCode,
             Col::SuspReason,
             Col::PendReasons,
         ];
         // reasons cost mbatchd something
-        let wanted = if self.every.is_some() { &all[..] } else { &all[..5] };
+        let wanted = if self.every.is_some() { &all[..] } else { &all[..6] };
         let cols = Cols::new(wanted);
         let (select, which) = (select.clone(), Which { all: true, ..Which::default() });
         let query = JobQuery { select, which, cols: cols.list().to_vec(), arrays: false };
@@ -219,7 +222,8 @@ fn job_now(row: JobRow) -> Option<JobNow> {
     Some(JobNow {
         state: row.state()?,
         host: row.hosts(Col::ExecHosts).next().map_or(String::new(), |h| h.0.into_owned()),
-        started: row.int(Col::StartTime),
+        started: row.int(Col::StartTime) != 0,
+        attempt: row.int(Col::Attempt),
         code: row.cell(Col::ExitCode).int().map(|code| code as i32),
         reasons: crate::bjobs::reasons::lines(&row),
         suspended: row.int(Col::SuspReason) as u32,

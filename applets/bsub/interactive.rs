@@ -2,8 +2,10 @@
 
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
+use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, opt};
 use lsf::model::reason::{err, err_text};
+use std::os::unix::ffi::OsStrExt;
 
 /// The options by which a job is interactive, each with its bits.
 fn given(opts: &BsubOpts) -> Vec<(&'static str, u32)> {
@@ -19,6 +21,11 @@ fn given(opts: &BsubOpts) -> Vec<(&'static str, u32)> {
         ("-IX", opts.x_window, plain),
     ];
     all.into_iter().filter(|o| o.1).map(|(word, _, bits)| (word, bits)).collect()
+}
+
+/// Whether the job is to be interactive.
+pub fn asked(opts: &BsubOpts) -> bool {
+    !given(opts).is_empty()
 }
 
 /// Sets the bits of an interactive job, or says what does not go together with it.
@@ -38,7 +45,21 @@ pub fn set(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     Ok(())
 }
 
-/// What of these options is not done, in words.
+/// An environment for a job that may be on a terminal: the terminal is of the submitter's kind.
+pub fn of_terminal(env: ByteStr, spec: &JobSpec) -> ByteStr {
+    let mut env = env.0;
+    for name in ["TERM", "TERMCAP"].into_iter().filter(|_| spec.options & opt::PTY != 0) {
+        let Some(value) = std::env::var_os(name) else { continue };
+        let head = [name.as_bytes(), b"="].concat();
+        if env.split(|&b| b == 0).any(|entry| entry.starts_with(&head)) {
+            continue;
+        }
+        env.extend_from_slice(&[&head, value.as_bytes(), b"\0"].concat());
+    }
+    env.into()
+}
+
+/// Words about the parts of these options that are not done.
 pub fn notices(opts: &BsubOpts) -> Vec<String> {
     let ssh = [("-IS", opts.ssh), ("-ISp", opts.ssh_pty), ("-ISs", opts.ssh_shell)];
     let x11 = [("-IX", opts.x_window), ("-XF", opts.x_forward)];

@@ -16,7 +16,7 @@ use super::rejection::Rejection;
 use super::source::JobSource;
 use super::spec::SubmissionInputs;
 use super::stop::Stop;
-use super::{command, script};
+use super::{command, interactive, script};
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
@@ -156,6 +156,9 @@ impl Pack<'_> {
         let (opts, operands) = (parsed.options, parsed.operands);
         if opts.wait || opts.pack.is_some() || opts.spool_command {
             return Err("options -K, -Zs and -pack cannot be used in a file of submissions".into());
+        }
+        if interactive::asked(&opts) {
+            return Err("an interactive job cannot be in a file of submissions".into());
         }
         if operands.is_empty() {
             return Err("No command is specified".into());

@@ -41,7 +41,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// `None`: the job is not interactive.
+    /// The terminal of a job; `None`: the job is not interactive.
     pub fn of(spec: &JobSpec) -> Option<Terminal> {
         let pty = spec.options & opt::PTY != 0;
         (spec.options & opt::INTERACTIVE != 0).then_some(Terminal { pty })
@@ -85,7 +85,7 @@ pub fn until_end(
     })
 }
 
-/// What has happened.
+/// An event that a session waits for.
 enum Happened {
     Signal,
     News(News),
@@ -103,7 +103,7 @@ struct Session {
     enhanced: bool,
     signals: SignalFd,
     follower: Follower,
-    /// Where the job has started, and when.
+    /// The host on which the job has started, and the number of the attempt.
     at: Option<(String, i64)>,
     /// The pending reasons that were shown.
     reasons: Vec<String>,
@@ -113,7 +113,7 @@ struct Session {
 
 /// The connection to the res of the job's host.
 enum Join {
-    /// Not started, or over.
+    /// There is none: the job has not started, or is over.
     None,
     /// To be made again.
     Again,
@@ -201,7 +201,7 @@ impl Session {
             self.reasons.clone_from(&now.reasons);
             return Join::None;
         }
-        let at = Some((now.host.clone(), now.started));
+        let at = Some((now.host.clone(), now.attempt));
         if self.at != at {
             self.say(ctx, &format!("<<Starting on {}>>", now.host));
             self.at = at;
@@ -281,7 +281,7 @@ impl Session {
     }
 
     fn ended(&self, ctx: &mut Ctx, now: &JobNow) -> i32 {
-        if now.started == 0 {
+        if !now.started {
             if self.enhanced {
                 let text = "has been terminated by user or administrator";
                 self.say(ctx, &format!("<< Job <{}> {text} >>", self.job));
@@ -315,7 +315,7 @@ fn kill(site: &LocalSite, job: u32) {
 /// Whether the job still runs where it has started.
 fn runs(news: &News, at: Option<&(String, i64)>) -> bool {
     let News::State(now) = news else { return true };
-    let here = at.is_some_and(|(host, started)| (host, *started) == (&now.host, now.started));
+    let here = at.is_some_and(|(host, attempt)| (host, *attempt) == (&now.host, now.attempt));
     !now.state.is_finished() && !now.state.is_pending() && here
 }
 

@@ -39,6 +39,7 @@ mod eligible;
 mod exceptions;
 mod force;
 mod host_inventory;
+mod interactive;
 mod job_columns;
 mod last_actions;
 mod life;

@@ -152,6 +152,16 @@ impl<'a> Submission<'a> {
     }
 }
 
+/// The mode of an interactive job, as it stands in the head of a job before the command.
+pub fn interactive_mode(options: u32) -> &'static str {
+    match options {
+        o if o & opt::INTERACTIVE == 0 => "",
+        o if o & opt::PTY_SHELL != 0 => ", Interactive pseudo-terminal shell mode",
+        o if o & opt::PTY != 0 => ", Interactive pseudo-terminal mode",
+        _ => ", Interactive mode",
+    }
+}
+
 /// `label<value>`.
 pub fn push(text: &mut String, label: &str, value: &str) {
     text.push_str(label);

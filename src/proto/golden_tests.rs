@@ -40,6 +40,8 @@ fn res_name(m: &ResMsg) -> &'static str {
         ResMsg::Close { .. } => "Res.Close",
         ResMsg::Log { .. } => "Res.Log",
         ResMsg::Logging(_) => "Res.Logging",
+        ResMsg::Join { .. } => "Res.Join",
+        ResMsg::Joined => "Res.Joined",
         ResMsg::Done => "Res.Done",
         ResMsg::Stopped => "Res.Stopped",
         ResMsg::Ended { .. } => "Res.Ended",
@@ -135,7 +137,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 26 + 11 + 12 + 10;
+const VARIANTS: usize = 3 + 19 + 26 + 11 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -314,7 +316,7 @@ fn res_samples() -> Vec<ResMsg> {
         argv: vec!["ls".into(), ByteStr(vec![0xff])],
         cwd: "/tmp".into(),
         rlimits: vec![(4, Some(0), None)],
-        pty: Some(pty),
+        pty: Some(pty.clone()),
         via: "lsrun".into(),
         ..RunTask::default()
     };
@@ -326,6 +328,8 @@ fn res_samples() -> Vec<ResMsg> {
         ResMsg::Close { port: OUT },
         ResMsg::Log { cpu_ms: Some(5) },
         ResMsg::Logging(logging()),
+        ResMsg::Join { job: 7, pty: Some(pty) },
+        ResMsg::Joined,
         ResMsg::Done,
         ResMsg::Stopped,
         ResMsg::Ended { status: Some(768) },

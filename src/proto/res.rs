@@ -1,5 +1,6 @@
-//! A command and res: remote tasks (lsrun(1)), and interactive jobs, which bsub joins (bsub(1)). One connection runs one task at a time. Input and
-//! output are stream frames, [`Data`]; everything else is JSON.
+//! A command and res: remote tasks (lsrun(1)), and interactive jobs, which bsub joins (bsub(1)).
+//! One connection runs one task at a time. Input and output are stream frames, [`Data`]; everything
+//! else is JSON.
 //!
 //! Both directions are bounded by credit: who sends starts with [`WINDOW`] bytes and gets back
 //! by `Credit` what the other side has handed on, so that nothing is fed faster than it is read

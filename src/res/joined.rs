@@ -10,34 +10,14 @@
 //! Invariants: only the uid of the job joins it, as its starter's uid is known from the system; one
 //! bsub at a time; a job whose bsub is gone is hung up, and killed after LSF_RES_TIMEOUT.
 
-use super::{Res, SIGCONT, SIGHUP, SIGKILL, Task, ask};
+use super::state::{JoinedJob, Res, SIGCONT, SIGHUP, SIGKILL, TASKS_MAX, Task, ask};
 use crate::model::job::End;
 use crate::model::reason::err;
 use crate::model::{JobKey, Now, time::US};
-use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo, TaskStep};
+use crate::proto::launch::{LaunchMsg, TaskInfo};
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Pty, ResMsg, TaskOp};
 use crate::proto::{Effect, Msg, Refusal};
-
-/// The interactive job of a task.
-#[derive(Debug)]
-pub(super) struct JoinedJob {
-    uid: u32,
-    job: u32,
-    /// The attempt, once its descriptors are here.
-    key: Option<JobKey>,
-}
-
-impl JoinedJob {
-    /// The launcher's name of the job's process.
-    pub(super) fn id(&self) -> Option<TaskId> {
-        self.key.map(job_id)
-    }
-}
-
-fn job_id(key: JobKey) -> TaskId {
-    TaskId { key, step: TaskStep::Job }
-}
 
 impl Res {
     /// A bsub asks for the terminal of its job.
@@ -51,7 +31,7 @@ impl Res {
             let text = format!("Job <{job}> has a terminal already");
             Some(Refusal::text(err::BUSY, text))
         } else {
-            (self.tasks.len() >= super::TASKS_MAX).then(|| Refusal::new(err::BUSY))
+            (self.tasks.len() >= TASKS_MAX).then(|| Refusal::new(err::BUSY))
         };
         if let Some(refusal) = refusal {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });

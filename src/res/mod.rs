@@ -9,155 +9,20 @@
 //! runs nothing but where LSF_ROOT_REX says so (the launcher asks lsf.sudoers besides).
 
 mod joined;
+mod state;
 
 use crate::model::job::{End, Usage};
 use crate::model::reason::err;
-use crate::model::{JobKey, Now, time::US};
-use crate::proto::frame::MacKey;
-use crate::proto::launch::{
-    Attach, JobPlan, LaunchMsg, Plan, Setup, TaskId, TaskInfo, TaskPlan, TaskStep,
-};
+use crate::model::{Now, time::US};
+use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, TaskInfo, TaskPlan, TaskStep};
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
-use joined::JoinedJob;
-use std::collections::BTreeMap;
+use state::{Client, EOF_AGAIN, LAUNCHER, RETRY, SIGCONT, SIGHUP, SIGKILL, Task, ask};
 
-/// Most tasks at a time.
-pub const TASKS_MAX: usize = 4096;
-/// Our connection to the launcher.
-const LAUNCHER: ConnId = 1;
-/// Pause before it is tried again, microseconds.
-const RETRY: u64 = US / 5;
-/// How often the end of input is said again, microseconds.
-const EOF_AGAIN: u64 = US / 2;
-/// Array indices from here up are no job's: tasks of res have them in their keys.
-const INDEX: u32 = 1 << 31;
-const SIGHUP: i32 = 1;
-const SIGKILL: i32 = 9;
-const SIGCONT: i32 = 18;
-
-/// The configuration of res at its start.
-#[derive(Clone, Debug, Default)]
-pub struct ResConf {
-    pub host: String,
-    pub admins: Vec<String>,
-    /// A personal cluster: the one user is let in by the shell already.
-    pub personal: bool,
-    /// LSF_ROOT_REX: root of this host may run tasks; of every host.
-    pub root: (bool, bool),
-    /// Seconds that a task without its command has to end.
-    pub timeout: u64,
-    /// Variables put over the caller's.
-    pub env: Vec<(String, String)>,
-    /// LSF_RES_RLIMIT_UNLIM: hard limits that are not taken over from the caller.
-    pub unlimited: Vec<u8>,
-    /// LSF_DISABLE_LSRUN: lsrun and lsgrun are for administrators and root.
-    pub only_admins: bool,
-    /// The host's REXPRI.
-    pub nice: i32,
-    /// The path of our socket, for starters.
-    pub socket: String,
-    /// LSF_SERVERDIR/eexec.
-    pub eexec: String,
-    /// Seconds after which the hosts of the cluster are determined again.
-    pub syncup: Option<u64>,
-    /// LSF_RES_ACCT: milliseconds of CPU time from which a task is accounted.
-    pub acct_ms: Option<u64>,
-}
-
-struct Client {
-    uid: u32,
-    gid: u32,
-    user: String,
-    host: String,
-    task: Option<u64>,
-}
-
-struct Task {
-    conn: Option<ConnId>,
-    /// Input taken and not yet written; output that may still be sent.
-    taken: usize,
-    room: usize,
-    /// Input that was written and not yet told.
-    owed: usize,
-    /// The last report of the launcher, once the task has ended.
-    ended: Option<TaskInfo>,
-    /// Hung up: killed at this instant.
-    kill_at: Option<u64>,
-    /// The end of input on a terminal is said again then: a program that empties the terminal's
-    /// queue, or changes its modes, has not seen it, and a later reader is at the end too.
-    eof_at: Option<u64>,
-    pty: bool,
-    account: Box<Account>,
-    /// An interactive job that a bsub has joined, or waits for.
-    job: Option<JoinedJob>,
-}
-
-impl Task {
-    fn new(conn: ConnId, pty: bool) -> Task {
-        let (ended, kill_at, eof_at, job) = (None, None, None, None);
-        let (conn, account) = (Some(conn), Box::default());
-        let (taken, room, owed) = (0, WINDOW, 0);
-        Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job }
-    }
-}
-
-/// The machine.
-pub struct Res {
-    conf: ResConf,
-    /// Makes tokens; and names this incarnation in keys.
-    seed: MacKey,
-    born: u32,
-    next: u64,
-    clients: BTreeMap<ConnId, Client>,
-    tasks: BTreeMap<u64, Task>,
-    linked: bool,
-    dial_at: Option<u64>,
-    sync_at: Option<u64>,
-    /// When this res began, seconds since the epoch.
-    began: i64,
-    /// Interactive jobs whose terminals a res before this one had, and when they are killed.
-    orphans: Vec<(TaskId, u64)>,
-}
+pub use state::{Res, ResConf, TASKS_MAX};
 
 impl Res {
-    /// `seed`: random bytes.
-    pub fn new(conf: ResConf, seed: [u8; 32]) -> Res {
-        let born = u32::from_be_bytes([seed[0], seed[1], seed[2], seed[3]]);
-        Res {
-            conf,
-            seed: MacKey::new(&seed),
-            born,
-            next: 1,
-            clients: BTreeMap::new(),
-            tasks: BTreeMap::new(),
-            linked: false,
-            dial_at: None,
-            sync_at: None,
-            began: 0,
-            orphans: Vec::new(),
-        }
-    }
-
-    fn id(&self, n: u64) -> TaskId {
-        let (job, idx, attempt) = (n as u32, INDEX | (n >> 32) as u32, self.born);
-        TaskId { key: JobKey { job, idx, attempt }, step: TaskStep::Task }
-    }
-
-    /// The launcher's name of a task's process; `None`: an interactive job that is not here yet.
-    fn task_id(&self, n: u64) -> Option<TaskId> {
-        match self.tasks.get(&n).and_then(|t| t.job.as_ref()) {
-            Some(job) => job.id(),
-            None => Some(self.id(n)),
-        }
-    }
-
-    fn number(&self, id: TaskId) -> Option<u64> {
-        let ours = id.step == TaskStep::Task && id.key.attempt == self.born;
-        ours.then(|| u64::from(id.key.idx & !INDEX) << 32 | u64::from(id.key.job))
-    }
-
     // ---- the command ----
 
     fn message(&mut self, conn: ConnId, msg: Msg, out: &mut Vec<Effect>) {
@@ -500,6 +365,8 @@ impl Res {
             if let Some(id) = self.task_id(n) {
                 ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
             }
+            // sbatchd hears of the end of a job
+            self.tasks.retain(|at, t| *at != n || t.job.is_none());
         }
         self.end_orphans(now, out);
     }
@@ -554,10 +421,6 @@ fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
     ask(out, LaunchMsg::Forget { key: id.key });
 }
 
-fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {
-    out.push(Effect::Send { conn: LAUNCHER, msg: Msg::Launch(msg) });
-}
-
 /// The words of a task, as they are accounted.
 fn words(run: &RunTask) -> Vec<u8> {
     let words: Vec<&[u8]> = run.argv.iter().map(|w| w.as_bytes()).collect();
@@ -566,3 +429,6 @@ fn words(run: &RunTask) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod joined_tests;

@@ -5,18 +5,18 @@ use crate::proto::launch::TaskEnd;
 use crate::proto::machine::INCOMING;
 use crate::proto::res::{OUT, RUN_MAX};
 
-const ANN: ConnId = INCOMING;
-const BOB: ConnId = INCOMING + 1;
+pub(super) const ANN: ConnId = INCOMING;
+pub(super) const BOB: ConnId = INCOMING + 1;
 const ADMIN: ConnId = INCOMING + 2;
 const ROOT: ConnId = INCOMING + 3;
 
-struct Rig {
-    res: Res,
-    us: u64,
+pub(super) struct Rig {
+    pub(super) res: Res,
+    pub(super) us: u64,
 }
 
 impl Rig {
-    fn new(conf: ResConf) -> Rig {
+    pub(super) fn new(conf: ResConf) -> Rig {
         let mut r = Rig { res: Res::new(conf, [7; 32]), us: 1 };
         assert!(matches!(r.step(Input::Start)[..], [Effect::Connect { conn: LAUNCHER, .. }]));
         r.step(Input::Opened { conn: LAUNCHER, peer: Peer::Local { uid: 0, pid: 1 } });
@@ -30,7 +30,7 @@ impl Rig {
         r
     }
 
-    fn step(&mut self, input: Input) -> Vec<Effect> {
+    pub(super) fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut out = Vec::new();
         self.us += 1;
         let now = Now { mono_us: self.us, wall_us: 0 };
@@ -38,7 +38,7 @@ impl Rig {
         out
     }
 
-    fn says(&mut self, conn: ConnId, msg: ResMsg) -> Vec<Effect> {
+    pub(super) fn says(&mut self, conn: ConnId, msg: ResMsg) -> Vec<Effect> {
         self.step(Input::Msg { conn, msg: Msg::Res(msg) })
     }
 
@@ -58,11 +58,11 @@ impl Rig {
     }
 }
 
-fn conf() -> ResConf {
+pub(super) fn conf() -> ResConf {
     ResConf { host: "h1".into(), admins: vec!["adm".into()], timeout: 2, ..ResConf::default() }
 }
 
-fn asked(out: &[Effect]) -> Vec<&'static str> {
+pub(super) fn asked(out: &[Effect]) -> Vec<&'static str> {
     let name = |e: &Effect| match e {
         Effect::Send { conn: LAUNCHER, msg: Msg::Launch(m) } => match m {
             LaunchMsg::Start { .. } => Some("start"),
@@ -97,12 +97,13 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 8);
     let message = |name: &str| match name {
         "Res.Run" => {
             let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
             ResMsg::Run(Box::new(run))
         }
+        "Res.Join" => ResMsg::Join { job: 7, pty: None },
         "Res.Signal" => ResMsg::Signal { signal: 15 },
         "Res.Resize" => ResMsg::Resize { rows: 1, cols: 1 },
         "Res.Credit" => ResMsg::Credit { bytes: 1 },

@@ -15,6 +15,7 @@ mod full;
 mod hang;
 mod host_death;
 mod install;
+mod interactive;
 mod keys;
 mod limits;
 mod nodes;

@@ -32,6 +32,10 @@ QUEUE_NAME  = talk
 INTERACTIVE = ONLY
 End Queue
 Begin Queue
+QUEUE_NAME  = silent
+INTERACTIVE = NO
+End Queue
+Begin Queue
 QUEUE_NAME = brief
 RUNLIMIT   = 1
 End Queue
@@ -108,7 +112,12 @@ fn refused_submissions(site: &MultiUserSite) {
         ("-q few -n 5", "Too many processors requested"),
         ("-q share -n 3", "Queue does not have enough per-user job slots"),
         ("-q there -m host2", "Host or host group is not used by the queue"),
-        ("-q talk", "talk: Queue only accepts interactive jobs"),
+        ("-q talk", "Queue only accepts interactive jobs"),
+        ("-I -q silent", "Queue does not accept interactive jobs"),
+        ("-I -r", "Interactive job cannot be rerunnable"),
+        ("-Is -J 'x[1-2]'", "Interactive job cannot be a job array"),
+        ("-Ip -K", "Option -Ip cannot be combined with option -K"),
+        ("-I -ISs", "Option -I cannot be combined with option -ISs"),
         ("-q brief -W 2", "RUNLIMIT: Cannot exceed queue's hard limit(s)"),
         ("-J 'x[1-50]'", "Pending job threshold reached"),
         ("-n 30 -J 'x[1-2]'", "Pending job threshold reached"),
@@ -152,7 +161,7 @@ fn refused_by_queues(site: &MultiUserSite, held: u32) {
     for (queue, words) in rows {
         refused(site, "ann", &format!("bswitch {queue} {held}"), &of(words));
         let words = match queue {
-            "few" => format!("{words}. Job not modified."),
+            "few" | "talk" => format!("{words}. Job not modified."),
             _ => format!("{queue}: {words}. Job not modified."),
         };
         refused(site, "ann", &format!("bmod -q {queue} {held}"), &words);

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-struct Terminal {
+pub struct Terminal {
     master: File,
     shell: Child,
     seen: Vec<u8>,
@@ -19,7 +19,7 @@ struct Terminal {
 impl Terminal {
     /// An interactive shell on a terminal of 30 rows and 90 columns.
     #[allow(unsafe_code)]
-    fn new(rig: &Rig) -> Terminal {
+    pub fn new(rig: &Rig) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::io::fcntl_setfd(&master, rustix::io::FdFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -47,17 +47,17 @@ impl Terminal {
         t
     }
 
-    fn size(&mut self, rows: u16, cols: u16) {
+    pub fn size(&mut self, rows: u16, cols: u16) {
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&self.master, size).unwrap();
     }
 
-    fn keys(&mut self, keys: &str) {
+    pub fn keys(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until this is shown, and forgets all up to it.
-    fn until(&mut self, text: &str) {
+    pub fn until(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;
         let mut buf = [0u8; 4096];
         loop {
@@ -74,12 +74,12 @@ impl Terminal {
         }
     }
 
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()
     }
 
     /// A line for the shell, and what shows that it is done.
-    fn line(&mut self, line: &str, then: &str) {
+    pub fn line(&mut self, line: &str, then: &str) {
         self.keys(&format!("{line}\n"));
         self.until(then);
     }

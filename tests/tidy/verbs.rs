@@ -22,6 +22,7 @@ const ANSWERS: &[&str] = &[
     "Launch.Refused",
     "Launch.DaemonList",
     "Res.Done",
+    "Res.Joined",
     "Res.Stopped",
     "Res.Ended",
 ];

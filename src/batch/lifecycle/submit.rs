@@ -250,8 +250,8 @@ impl Mbatchd {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
         match (queue.conf.interactive, spec.options & opt::INTERACTIVE != 0) {
-            (Interactive::Only, false) => Err(Refusal::about(err::ONLY_INTERACTIVE, name)),
-            (Interactive::No, true) => Err(Refusal::about(err::NO_INTERACTIVE, name)),
+            (Interactive::Only, false) => Err(Refusal::new(err::ONLY_INTERACTIVE)),
+            (Interactive::No, true) => Err(Refusal::new(err::NO_INTERACTIVE)),
             _ => Ok(()),
         }
     }

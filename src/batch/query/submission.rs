@@ -7,7 +7,7 @@ use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
 use crate::exec::plan::{expand, expand_dir, map_home};
 use crate::model::JobRef;
-use crate::model::job::SpoolRef;
+use crate::model::job::{SpoolRef, opt};
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel, JobSelect, PeekInfo};
 use crate::proto::machine::{ConnId, Effect};
@@ -87,6 +87,10 @@ impl Mbatchd {
         };
         let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
         let spec = job.spec_at(at.idx);
+        if spec.options & opt::INTERACTIVE != 0 && spec.out_file.is_empty() {
+            let words = "Cannot bpeek an interactive job.";
+            return Err(Refusal::text(err::NO_INTERACTIVE, words));
+        }
         let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
         let out_dir = spec.further.out_dir.as_bytes();
         let out_dir = match self.start_order(run.key) {

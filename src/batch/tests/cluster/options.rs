@@ -29,6 +29,7 @@ fn flag(spec: &mut JobSpec, word: &str) -> bool {
     match word {
         "-x" => spec.options |= opt::EXCLUSIVE,
         "-r" => spec.options |= opt::RERUNNABLE,
+        "-I" => spec.options |= opt::INTERACTIVE,
         "-rn" => spec.options2 |= opt2::NEVER_RERUN,
         "-ti" => spec.further.put_text("ti", "Y"),
         "-H" => spec.options2 |= opt2::HOLD,
@@ -40,7 +41,8 @@ fn flag(spec: &mut JobSpec, word: &str) -> bool {
 fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
     let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{word} {value}"));
     match word {
-        "-q" => spec.queue = value.to_owned(),
+        // several queues are parted by bars
+        "-q" => spec.queue = value.replace('|', " "),
         "-n" => (spec.min_slots, spec.max_slots) = slots(value),
         "-R" => spec.res_req = value.to_owned(),
         "-m" => spec.hosts = value.split_whitespace().map(str::to_owned).collect(),

@@ -1,0 +1,309 @@
+//! bsub -I, -Ip, -Is: a job scheduled like any other, with the input and output of the bsub that
+//! waits for it; what becomes of both when one of them, a daemon or the job's host goes.
+
+use super::rig::{Rig, Said, kill, wait_for};
+use super::terminal::Terminal;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+
+/// The messages about a job that starts at once.
+const BEGUN: &str = "<<Waiting for dispatch ...>>\n<<Starting on host1>>\n";
+
+fn up(name: &str) -> Rig {
+    let rig = Rig::up(name, 1);
+    rig.ready();
+    rig
+}
+
+/// A bsub that runs, and the number of its job.
+struct Bsub {
+    child: Child,
+    out: BufReader<std::process::ChildStdout>,
+    job: u32,
+}
+
+impl Bsub {
+    fn start(rig: &Rig, args: &[&str]) -> Bsub {
+        Bsub::with(rig, args, &[])
+    }
+
+    fn with(rig: &Rig, args: &[&str], env: &[(&str, &str)]) -> Bsub {
+        let mut c = rig.cmd("bsub");
+        c.args(args).envs(env.iter().copied());
+        c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = c.spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let job = super::rig::job_id(&line).unwrap_or_else(|| panic!("{line}"));
+        Bsub { child, out, job }
+    }
+
+    /// Waits for this line of output.
+    fn line(&mut self, text: &str) {
+        let mut line = String::new();
+        while line.trim_end() != text {
+            line.clear();
+            assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "no line {text}");
+        }
+    }
+
+    /// Waits for the end of bsub: its exit code and stderr, and what else was put out.
+    fn end(mut self) -> Said {
+        drop(self.child.stdin.take());
+        let mut out = String::new();
+        self.out.read_to_string(&mut out).unwrap();
+        let mut said = Said::from(self.child.wait_with_output().unwrap());
+        said.out = out;
+        said
+    }
+}
+
+#[test]
+fn interactive_job_has_the_input_output_and_exit_code_of_its_bsub() {
+    let rig = up("inter");
+    let said = rig.run("bsub", &["-I", "pwd; echo e >&2; echo $LSB_INTERACTIVE; exit 3"]);
+    let submitted = |n: u32| format!("Job <{n}> is submitted to default queue <normal>.\n");
+    let here = rig.path("").display().to_string();
+    let here = here.trim_end_matches('/');
+    let want = format!("{}{here}\ne\nY\n", submitted(1));
+    let lines = |text: &str| {
+        let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
+        all.sort();
+        all
+    };
+    // output and error output are two pipes, whose order nobody knows
+    assert_eq!((said.code, lines(&said.out)), (3, lines(&want)), "{said:?}");
+    assert_eq!(said.err, BEGUN);
+    let mut apart = rig.cmd("bsub");
+    apart.env("LSF_INTERACTIVE_STDERR", "y").args(["-I", "echo o; echo e >&2"]);
+    let said = Said::from(apart.output().unwrap());
+    assert_eq!((said.out, said.err), (format!("{}o\n", submitted(2)), format!("{BEGUN}e\n")));
+    // from a pipe, bytes of every kind, to its end
+    let said = rig.feed("bsub", &["-I", "od -An -tx1; echo over"], "a\u{ff}\0b\n");
+    assert_eq!(said.out, format!("{} 61 c3 bf 00 62 0a\nover\n", submitted(3)));
+    // files take the place of the terminal where they are named
+    std::fs::write(rig.path("in"), "from a file\n").unwrap();
+    let said = rig.feed("bsub", &["-I", "-i", "in", "-e", "err", "cat; echo e >&2"], "not read");
+    assert_eq!(said.out, format!("{}from a file\n", submitted(4)));
+    wait_for("the error output", || std::fs::read_to_string(rig.path("err")).is_ok());
+    assert_eq!(rig.read("err"), "e\n");
+    // a signal ends it; a command that is not there
+    assert_eq!(rig.run("bsub", &["-I", "kill -TERM $$"]).code, 143);
+    assert_eq!(rig.run("bsub", &["-I", "/no/such"]).code, 127);
+    // a pre-execution command has no terminal, and the job runs after it
+    let said = rig.run("bsub", &["-I", "-E", "echo not shown; test -f in", "echo ran"]);
+    assert_eq!((said.code, said.out), (0, format!("{}ran\n", submitted(7))));
+    // -o takes output and report
+    let said = rig.run("bsub", &["-I", "-o", "o", "echo into the file"]);
+    assert_eq!((said.code, said.out), (0, submitted(8)));
+    wait_for("the report", || rig.read("o").contains("into the file"));
+    // the numbers of lsbatch in the log: QUEUE and INTERACTIVE, PTY, PTY_SHELL
+    assert_eq!(rig.run("bsub", &["-Is", "true"]).code, 0);
+    let log = std::fs::read_to_string(rig.logdir().join("lsb.events")).unwrap();
+    let bits = |job: &str| {
+        let line = log.lines().find(|l| l.starts_with("\"JOB_NEW\"") && l.contains(job)).unwrap();
+        line.split(' ').nth(5).unwrap().parse::<u32>().unwrap() & 0x1c00_0000
+    };
+    assert_eq!((bits(" 1 0 "), bits(" 9 0 ")), (0x400_0000, 0x1c00_0000));
+}
+
+#[test]
+fn much_output_and_input_go_through_an_interactive_job_unchanged() {
+    let rig = up("much");
+    let file = rig.path("data");
+    let make = format!("head -c 40000000 /dev/urandom > {}", file.display());
+    assert!(std::process::Command::new("sh").args(["-c", &make]).status().unwrap().success());
+    let sum = |path: &std::path::Path| {
+        let mut c = std::process::Command::new("cksum");
+        c.stdin(std::fs::File::open(path).unwrap()).output().unwrap().stdout
+    };
+    let mut c = rig.cmd("bsub");
+    c.env("BSUB_STDERR", "y").args(["-I", "cat"]).stdin(std::fs::File::open(&file).unwrap());
+    let back = rig.path("back");
+    c.stdout(std::fs::File::create(&back).unwrap()).stderr(Stdio::null());
+    assert!(c.status().unwrap().success());
+    assert_eq!(sum(&file), sum(&back));
+    // a reader that goes away ends the job, and not with a whole terabyte
+    let mut endless = Bsub::start(&rig, &["-I", "yes"]);
+    endless.line("y");
+    let (mut child, job) = (endless.child, endless.job);
+    drop(endless.out);
+    child.wait().unwrap();
+    assert_eq!(rig.end_of(job), "EXIT");
+}
+
+#[test]
+fn bkill_ends_an_interactive_job_and_its_bsub() {
+    let rig = up("bkilled");
+    let mut b = Bsub::start(&rig, &["-I", "echo on; exec sleep 600"]);
+    b.line("on");
+    rig.ok("bkill", &[&b.job.to_string()]);
+    let said = b.end();
+    assert_eq!((said.code, said.err.as_str()), (130, BEGUN));
+    // while it is pending
+    let b = Bsub::start(&rig, &["-I", "-b", "23:59", "-q", "normal", "true"]);
+    rig.ok("bkill", &[&b.job.to_string()]);
+    let said = b.end();
+    assert_eq!(said.code, 246);
+    assert!(said.err.ends_with("<<Waiting for dispatch ...>>\n<<Terminated while pending>>\n"));
+    // ^C while it is pending
+    let b = Bsub::start(&rig, &["-I", "-H", "true"]);
+    let (pid, job) = (b.child.id(), b.job);
+    wait_for("bsub to listen", || rig.stat(job) == "PSUSP" && listens(pid));
+    kill(pid, 2);
+    let said = b.end();
+    assert_eq!((said.code, rig.end_of(job).as_str()), (246, "EXIT"), "{}", said.err);
+    // ^C while it runs is the job's own matter
+    let mut b = Bsub::start(
+        &rig,
+        &["-I", "trap 'echo caught; exit 9' INT; echo on; while :; do sleep 0.1; done"],
+    );
+    b.line("on");
+    kill(b.child.id(), 2);
+    b.line("caught");
+    assert_eq!(b.end().code, 9);
+}
+
+/// Whether a process has SIGINT blocked, to hear of it by a descriptor.
+fn listens(pid: u32) -> bool {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = text.lines().find_map(|l| l.strip_prefix("SigBlk:")).map(str::trim);
+    mask.and_then(|m| u64::from_str_radix(m, 16).ok()).is_some_and(|m| m & 2 != 0)
+}
+
+#[test]
+fn suspension_and_pending_reasons_are_shown_where_the_site_wants_it() {
+    let rig = up("enhanced");
+    let enhanced = [("LSB_INTERACT_MSG_ENH", "Y")];
+    let mut b = Bsub::with(&rig, &["-I", "-H", "echo on; read x; echo got $x"], &enhanced);
+    let job = b.job.to_string();
+    let mut err = BufReader::new(b.child.stderr.take().unwrap());
+    let mut until = |text: &str| {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert_ne!(err.read_line(&mut line).unwrap(), 0, "no line {text}");
+        }
+        line
+    };
+    let held = until("<< ");
+    assert!(held.contains("suspended") && held.ends_with(" >>\n"), "{held}");
+    rig.ok("bresume", &[&job]);
+    until("<<Starting on host1>>");
+    b.line("on");
+    rig.ok("bstop", &[&job]);
+    let stopped = until("<< The job");
+    assert!(stopped.contains("suspended"), "{stopped}");
+    rig.ok("bresume", &[&job]);
+    until("<< The job was resumed >>");
+    b.child.stdin.take().unwrap().write_all(b"it\n").unwrap();
+    b.line("got it");
+    b.child.wait().unwrap();
+}
+
+#[test]
+fn job_ends_with_its_bsub() {
+    let rig = up("orphan");
+    for args in [&["-I"][..], &["-Ip"], &["-Is"]] {
+        let command = "echo on; sleep 600";
+        let mut b = Bsub::start(&rig, &[args, &[command]].concat());
+        b.line("on");
+        let pid = b.child.id();
+        kill(pid, 9);
+        b.child.wait().unwrap();
+        assert_eq!(rig.end_of(b.job), "EXIT", "{args:?}");
+    }
+}
+
+#[test]
+fn interactive_jobs_outlive_the_batch_daemons_but_not_res() {
+    let rig = up("outlive");
+    rig.set_conf("LSF_RES_TIMEOUT", "1");
+    let mut jobs: Vec<Bsub> = (0..2)
+        .map(|_| Bsub::start(&rig, &["-I", "echo on; read x; echo got $x; exit 7"]))
+        .collect();
+    jobs.iter_mut().for_each(|b| b.line("on"));
+    for daemon in ["mbatchd", "sbatchd"] {
+        rig.kill9(daemon, "host1");
+        wait_for("the daemons", || rig.run("bjobs", &["-a"]).code == 0);
+    }
+    let mut first = jobs.remove(0);
+    first.child.stdin.take().unwrap().write_all(b"it\n").unwrap();
+    first.line("got it");
+    assert_eq!(first.end().code, 7);
+    // the terminal is res's
+    let second = jobs.remove(0);
+    let job = second.job;
+    rig.kill9("res", "host1");
+    let said = second.end();
+    assert!(said.err.contains(&format!("; job <{job}> is killed")), "{said:?}");
+    assert_ne!(said.code, 0);
+    assert_eq!(rig.end_of(job), "EXIT");
+}
+
+#[test]
+fn requeued_interactive_job_is_waited_for_again() {
+    let rig = up("again");
+    let script = "test -f second || { touch second; exit 5; }; echo it is; exit 2";
+    let said = rig.run("bsub", &["-I", "-Q", "5", script]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.out.ends_with("it is\n"), "{said:?}");
+    assert_eq!(said.err, [BEGUN, BEGUN].concat());
+}
+
+#[test]
+fn job_on_a_terminal_has_its_modes_size_and_keys() {
+    let rig = up("interpty");
+    let mut t = Terminal::new(&rig);
+    t.line("$L bsub -Ip 'tty; stty size; echo $TERM; test -O $(tty) && echo my own'", "/dev/pts");
+    t.until("30 90");
+    t.until("xterm");
+    t.until("my own");
+    t.until("$ ");
+    t.line("stty -echo; $L bsub -Ip stty -a; stty echo; echo E$((1))O", "-echo ");
+    t.until("E1O");
+    t.until("$ ");
+    let draw = "trap 'echo size $(stty size)' WINCH; echo o\"\"n; while :; do sleep 0.05; done";
+    t.line(
+        &format!("$L bsub -Ip \"{}\"", draw.replace('$', "\\$").replace('"', "\\\"")),
+        "\non\r\n",
+    );
+    t.size(41, 77);
+    t.until("size 41 77");
+    t.keys("\x1a");
+    t.until("Stopped");
+    t.line("echo outside $((40+2))", "outside 42");
+    t.size(42, 78);
+    t.keys("fg\n");
+    t.until("size 42 78");
+    t.keys("\x1c");
+    t.until("$ ");
+    t.line("echo rc=$?", "rc=131");
+    t.line("stty -a", " echo ");
+}
+
+#[test]
+fn interactive_shell_has_job_control_of_its_own() {
+    let rig = up("intershell");
+    let mut t = Terminal::new(&rig);
+    t.line("$L bsub -Is bash --norc -i", "<<Starting on host1>>");
+    t.until("$ ");
+    t.line("sleep 922", "sleep 922");
+    let runs = || {
+        let out = std::process::Command::new("pgrep").args(["-xf", "sleep 922"]).output();
+        out.unwrap().status.success()
+    };
+    wait_for("it to run", runs);
+    t.keys("\x1a");
+    t.until("Stopped");
+    t.line("kill -9 %1; wait; echo in $((3+4)) $LSB_INTERACTIVE", "in 7 Y");
+    t.until("$ ");
+    t.line("cat", "cat");
+    t.keys("\x03");
+    t.until("^C");
+    t.until("$ ");
+    t.line("exit 6", "exit\r\n");
+    t.until("$ ");
+    t.line("echo rc=$?", "rc=6");
+}

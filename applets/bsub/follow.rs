@@ -10,11 +10,20 @@ use lsf::model::job_state::JobState;
 use lsf::model::reason::err;
 use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Wait, Which};
 use lsf::proto::{Msg, Refusal};
+use lsf::sys::raw::SignalFd;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
+
+/// Keeps all signals from this thread: they are the main thread's, which may block them later than
+/// this thread begins.
+pub fn deaf() -> io::Result<SignalFd> {
+    let synchronous = [4, 5, 7, 8, 11];
+    let all: Vec<i32> = (1..=31).filter(|s| !synchronous.contains(s)).collect();
+    SignalFd::new(&all)
+}
 
 /// The messages of the thread.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,6 +84,8 @@ impl Follower {
         let own = theirs.try_clone()?;
         let mut teller = Teller { tx, wake: theirs };
         std::thread::spawn(move || {
+            // fails only where there are no descriptors, which the connection needs too
+            let _deaf = deaf();
             let asked = Asked { site, job, every };
             if let Err(e) = asked.follow(client, &mut teller) {
                 teller.tell(News::Failed(e.to_string()));

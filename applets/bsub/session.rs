@@ -6,7 +6,7 @@
 //! job's host, it has the job killed.
 
 use super::caller::is_set;
-use super::follow::{Follower, JobNow, News};
+use super::follow::{self, Follower, JobNow, News};
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR};
@@ -300,7 +300,10 @@ impl Session {
     /// Has the job killed; it does not hold up what else is to be heard.
     fn kill(&self) {
         let (site, job) = (self.site.clone(), self.job);
-        std::thread::spawn(move || kill(&site, job));
+        std::thread::spawn(move || {
+            let _deaf = follow::deaf();
+            kill(&site, job);
+        });
     }
 }
 

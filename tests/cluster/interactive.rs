@@ -289,17 +289,18 @@ fn interactive_shell_has_job_control_of_its_own() {
     let mut t = Terminal::new(&rig);
     t.line("$L bsub -Is bash --norc -i", "<<Starting on host1>>");
     t.until("$ ");
-    t.line("sleep 922", "sleep 922");
-    let runs = || {
-        let out = std::process::Command::new("pgrep").args(["-xf", "sleep 922"]).output();
+    let runs = |words: &str| {
+        let out = std::process::Command::new("pgrep").args(["-xf", words]).output();
         out.unwrap().status.success()
     };
-    wait_for("it to run", runs);
+    t.line("sleep 922", "sleep 922");
+    wait_for("it to run", || runs("sleep 922"));
     t.keys("\x1a");
     t.until("Stopped");
     t.line("kill -9 %1; wait; echo in $((3+4)) $LSB_INTERACTIVE", "in 7 Y");
     t.until("$ ");
-    t.line("cat", "cat");
+    t.line("sleep 923", "sleep 923");
+    wait_for("it to run", || runs("sleep 923"));
     t.keys("\x03");
     t.until("^C");
     t.until("$ ");

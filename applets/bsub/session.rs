@@ -117,7 +117,7 @@ enum Join {
     None,
     /// To be made again.
     Again,
-    Asked(Client),
+    Asked(Box<Client>),
 }
 
 impl Session {
@@ -167,7 +167,7 @@ impl Session {
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         fds.push(PollFd::new(&self.follower, PollFlags::IN));
         if let Join::Asked(client) = join {
-            fds.push(PollFd::new(client, PollFlags::IN));
+            fds.push(PollFd::new(&**client, PollFlags::IN));
         }
         let pause = matches!(join, Join::Again).then(|| Timespec::try_from(AGAIN).ok()).flatten();
         let none = match poll(&mut fds, pause.as_ref()) {
@@ -220,7 +220,7 @@ impl Session {
             remote::ask_to_join(&mut client, self.job, self.terminal.pty).map(|()| client)
         });
         match asked {
-            Ok(client) => Join::Asked(client),
+            Ok(client) => Join::Asked(Box::new(client)),
             Err(e) => {
                 errln!(ctx, "bsub: {host}: {e:#}; it is asked again");
                 ctx.flush();
@@ -234,7 +234,7 @@ impl Session {
         let Join::Asked(mut client) = join else { return self.ask(ctx) };
         let said = client.fill().and_then(|()| client.take(&mut |_, _| {}));
         match said {
-            Ok(Some(Msg::Res(ResMsg::Joined))) => self.stay(ctx, client),
+            Ok(Some(Msg::Res(ResMsg::Joined))) => self.stay(ctx, *client),
             Ok(_) => Join::Asked(client),
             Err(ClientError::Refused(why)) => {
                 errln!(ctx, "bsub: {}", why.words());

@@ -216,6 +216,7 @@ impl Mbatchd {
             Input::Msg { conn, msg } => self.message(context, conn, msg),
             Input::Config { conf, diags } => self.config(context, conf.map(|c| *c), diags),
             Input::Groups { asked, found } => self.user_groups_known(&asked, found),
+            Input::ExternalGroups { groups } => self.external_groups(context, &groups),
             Input::LogFailed { why } => self.failed(context, why),
             Input::LogBack => self.log_is_back(context),
             Input::Switched { ok } => self.switched(context, ok),

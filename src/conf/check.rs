@@ -48,7 +48,7 @@ impl ClusterConf {
                 None => set.extend(self.host_set(member, depth + 1)),
             }
         }
-        if group.members.iter().all(|m| m.starts_with('~')) {
+        if !group.external && group.members.iter().all(|m| m.starts_with('~')) {
             set.extend(self.server_hosts());
         }
         set.retain(|h| !excluded.contains(h));
@@ -409,7 +409,14 @@ fn queue_hosts(conf: &ClusterConf, diags: &mut Diags) {
                 unknown_host(conf, &term.name, &term.pos, diags);
             }
         }
-        let meant = queue.hosts.iter().any(|t| t.name == "none" || t.cluster.is_some());
+        let external = |name: &str| {
+            let name = name.strip_suffix('/').unwrap_or(name);
+            conf.batch.hosts.groups.iter().any(|group| group.external && group.name == name)
+        };
+        let meant = queue
+            .hosts
+            .iter()
+            .any(|t| t.name == "none" || t.cluster.is_some() || external(&t.name));
         if diags.list().len() == before && !meant && conf.queue_hosts(queue).is_empty() {
             let at = queue.raw.get("HOSTS").map_or(&queue.pos, |v| &v.pos);
             diags.warning(at, format!("queue <{}> has no host", queue.name));

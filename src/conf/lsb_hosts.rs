@@ -3,6 +3,7 @@
 //! See lsb.hosts(5).
 
 use super::diag::{Diags, Pos};
+use super::external_groups::EXTERNAL;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
 use super::lsb_queues::index_name;
@@ -127,9 +128,12 @@ fn groups(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {
             twice(&row, "GROUP_NAME", diags);
             continue;
         }
+        let members: Vec<String> = members.into_iter().map(|m| m.text).collect();
+        let external = members == [EXTERNAL];
         batch.groups.push(HostGroup {
             name,
-            members: members.into_iter().map(|m| m.text).collect(),
+            external,
+            members: if external { Vec::new() } else { members },
             condense,
             admins,
             pos: row.pos.clone(),

@@ -80,6 +80,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.sub_try_interval, "SUB_TRY_INTERVAL", 0..=MAX_SECONDS);
+    p.egroup_interval = v.hours("EGROUP_UPDATE_INTERVAL");
     v.set(&mut p.pg_susp_it, "PG_SUSP_IT", 0..=MAX_SECONDS);
     let minutes = v.number("JOB_POSTPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
     p.job_postproc_timeout = minutes.map(|m: u64| m * 60);

@@ -3,12 +3,13 @@
 //! See lsb.users(5).
 
 use super::diag::Diags;
+use super::external_groups::EXTERNAL;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
 use super::lsb_queues::user_terms;
 use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
-use super::section::{Values, table};
+use super::section::{Values, list, table};
 use super::types::{BatchUsers, UserGroup, UserPolicy};
 
 /// Sections of lsb.users.
@@ -39,7 +40,7 @@ fn groups(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
             diags.error(&row.pos, format!("group <{}> has no GROUP_MEMBER", shown(&name)));
             continue;
         };
-        let external = members.text == "!";
+        let external = list(members).is_some_and(|all| all.len() == 1 && all[0].text == EXTERNAL);
         let mut v = Values::new(&row.cells, diags);
         let group = UserGroup {
             name,

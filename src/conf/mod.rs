@@ -10,6 +10,7 @@ pub mod diag;
 mod directives;
 pub mod equiv;
 pub mod expressions;
+pub mod external_groups;
 pub mod files;
 pub mod generate;
 pub mod hosts;

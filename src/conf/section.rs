@@ -358,6 +358,22 @@ impl<'a> Values<'a> {
         secs
     }
 
+    /// Hours, or minutes with an m behind them, a year at most; seconds.
+    pub fn hours(&mut self, name: &str) -> Option<u64> {
+        let value = self.raw.get(name)?;
+        let text = value.text.trim();
+        let (number, unit) = match text.strip_suffix(['m', 'M']) {
+            Some(number) => (number.trim_end(), 60),
+            None => (text, 3600),
+        };
+        let secs = number.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+        let secs = secs.filter(|secs| (60..=366 * 86_400).contains(secs));
+        if secs.is_none() {
+            self.bad(name, value, "hours are wanted, or minutes with m: 30m");
+        }
+        secs
+    }
+
     /// `[default] maximum` of a size, KB.
     pub fn sizes(&mut self, name: &str, unit: SizeUnit) -> Limit<u64> {
         let limit = self.pair(name, "a size is wanted", |t| size_kb(t, unit));

@@ -12,6 +12,7 @@
 use super::boot::Boot;
 use super::boot_error::BootError;
 use super::driver::{DaemonDriver, Remote, ShellControl};
+use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
@@ -125,6 +126,8 @@ struct MbatchdDriver {
     groups: Option<Asker>,
     /// Words that it had not answered in time for the start.
     late: Vec<String>,
+    /// Asks egroup for the members of groups.
+    members: GroupMembers,
     /// Reads the configuration.
     reading: Option<JoinHandle<()>>,
     /// Held as long as this process writes.
@@ -175,11 +178,15 @@ impl MbatchdDriver {
         let (envdir, remote) = (self.envdir.clone(), shell.remote());
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
+        let caller = self.members.caller();
         let read = move || {
             // what it has read is told first
             let before = before.lock().unwrap_or_else(|held| held.into_inner()).take();
             let _ = before.map(JoinHandle::join);
-            let (conf, diags) = conf::load(&RealFiles, &envdir);
+            let (mut conf, diags) = conf::load(&RealFiles, &envdir);
+            if let Some(conf) = &mut conf {
+                caller.fill(conf, egroup::LATER_WAIT);
+            }
             let words = conf.as_ref().map_or(Vec::new(), |conf| conf.unix.unknown.clone());
             shared.unknown_groups().extend(words);
             remote.input(Input::Config { conf: conf.map(Box::new), diags });
@@ -227,6 +234,9 @@ impl DaemonDriver for MbatchdDriver {
     fn start(&mut self, _m: &mut Mbatchd, shell: &mut ShellControl) {
         let late = std::mem::take(&mut self.late);
         self.ask_groups(late, shell);
+        if let Err(e) = self.members.start(shell.remote()) {
+            log::error!("the egroup thread: {e}");
+        }
         let Some(begin) = self.begin.take() else { return };
         let (remote, shared, crash) = (shell.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
@@ -363,6 +373,8 @@ fn serve(boot: Boot) -> Result<i32, String> {
     conf.unix.answered(&asked, groups);
     let mut late = conf.unix.unknown.clone();
     late.retain(|word| !asked.contains(word));
+    let members = GroupMembers::new();
+    members.caller().fill(&mut conf, egroup::START_WAIT);
     let host = MbatchdDriver {
         envdir,
         begin: Some(begin),
@@ -373,6 +385,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         shared: Arc::default(),
         groups: None,
         late,
+        members,
         reading: None,
         dir,
         _lock: lock,

@@ -8,6 +8,7 @@ pub mod delegate;
 pub mod driver;
 pub mod eauthd;
 pub mod eexecd;
+mod egroup;
 pub mod groups;
 pub mod guard;
 pub mod handover;

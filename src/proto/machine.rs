@@ -8,6 +8,7 @@ use super::lim::LoadSample;
 use super::msg::Msg;
 use super::res::{TaskNews, TaskOp};
 use crate::conf::UnixGroup;
+use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{Finish, Record};
 use crate::model::job::SpoolRef;
@@ -104,6 +105,10 @@ pub enum Input {
         asked: Vec<String>,
         found: Vec<UnixGroup>,
     },
+    /// Other members of groups of the configuration that egroup names (mbatchd).
+    ExternalGroups {
+        groups: Vec<(ExternalGroup, Vec<String>)>,
+    },
     /// The log could not be written: every record since the last durable one is void, and the
     /// runner has put the machine's state back to what the log holds (mbatchd).
     LogFailed {
@@ -158,7 +163,7 @@ impl Input {
             Input::Msg { .. } => "message",
             Input::Datagram { .. } => "datagram",
             Input::Config { .. } => "configuration",
-            Input::Groups { .. } => "groups",
+            Input::Groups { .. } | Input::ExternalGroups { .. } => "groups",
             Input::LogFailed { .. } | Input::LogBack | Input::Switched { .. } => "log",
             Input::Kept { .. } | Input::Members(_) => "kept",
             Input::Sample(_) => "sample",

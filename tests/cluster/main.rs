@@ -9,6 +9,7 @@ mod crash_daemons;
 mod crash_master;
 mod damage;
 mod dynamic;
+mod egroup;
 mod elims;
 mod failover;
 mod full;

@@ -8,6 +8,7 @@ use crate::batch::soft_state::works::UNIT_LOOKS;
 use crate::batch::state::AddedHosts;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::proto::client::ClientMsg;
 use std::rc::Rc;
@@ -106,6 +107,25 @@ impl Mbatchd {
         self.net_reconfigured(context);
         self.rebuild_by_units();
         self.windows.renew();
+    }
+
+    /// Groups have other members.
+    pub(crate) fn external_groups(
+        &mut self,
+        context: &mut StepContext,
+        groups: &[(ExternalGroup, Vec<String>)],
+    ) {
+        let mut conf = self.site.conf.clone();
+        let mut changed = Vec::new();
+        for (group, members) in groups {
+            if conf.set_external_members(group, members) {
+                changed.push(group.name.as_str());
+            }
+        }
+        if !changed.is_empty() {
+            context.say(log::Level::Info, format!("other members of {}", changed.join(" ")));
+            self.take_policy(context, conf);
+        }
     }
 
     /// After the log was read: the policy with the hosts that it adds.

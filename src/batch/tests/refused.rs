@@ -74,6 +74,31 @@ fn groups_of_the_operating_system_count() {
 }
 
 #[test]
+fn members_that_egroup_names_later_count_at_once() {
+    use crate::conf::external_groups::{ExternalGroup, GroupKind};
+    use crate::conf::types::{UserGroup, UserTerm};
+    use crate::model::reason::err;
+    let mut c = conf();
+    c.batch.users.groups.push(UserGroup {
+        name: "chip".into(),
+        external: true,
+        ..Default::default()
+    });
+    c.batch.queues[0].users = vec![UserTerm { name: "chip".into(), ..Default::default() }];
+    let mut r = Rig::of(c);
+    assert_eq!(r.submit(spec("x")).map_err(|e| e.code), Err(err::QUEUE_USE));
+    let named = |members: &[&str]| {
+        let group = ExternalGroup { kind: GroupKind::Users, name: "chip".into() };
+        let members = members.iter().map(|name| name.to_string()).collect();
+        Input::ExternalGroups { groups: vec![(group, members)] }
+    };
+    r.step(named(&["bob", "ann"]));
+    assert!(r.submit(spec("y")).is_ok());
+    r.step(named(&["bob"]));
+    assert_eq!(r.submit(spec("z")).map_err(|e| e.code), Err(err::QUEUE_USE));
+}
+
+#[test]
 fn submission_beyond_a_threshold_may_be_repeated_if_it_can_ever_fit() {
     let mut c = conf();
     c.batch.params.max_pend_jobs = Some(3);

@@ -40,7 +40,10 @@ const NAMES: &[Name] = &[
     on("DIAGNOSE_LOGDIR", "directory of the files of badmin diagnose; LSF_LOGDIR"),
     off("DISABLE_UACCT_MAP", "disable uacct map: Y/N; N"),
     off("EADMIN_TRIGGER_DURATION", "min; 1"),
-    off("EGROUP_UPDATE_INTERVAL", "h or min; undefined"),
+    on(
+        "EGROUP_UPDATE_INTERVAL",
+        "time between two calls of egroup: hours, or minutes with m; none",
+    ),
     on("ENABLE_DIAGNOSE", "query: queries are noted from the start; nothing is"),
     off("ENABLE_EVENT_STREAM", "lsb.stream: Y/N; N"),
     off("ENABLE_GPU_HIST_RUN_TIME", "enable gpu hist run time: Y/N; N"),

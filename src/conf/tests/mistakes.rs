@@ -73,6 +73,25 @@ fn enforcement_of_limits_follows_three_parameters_of_lsf_conf() {
 }
 
 #[test]
+fn interval_of_egroup_is_in_hours_or_minutes() {
+    let read = |value: &str| {
+        let text = format!("Begin Parameters\nEGROUP_UPDATE_INTERVAL = {value}\nEnd Parameters\n");
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsb.params", text);
+        let conf = crate::conf::lsb_params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+        (conf.egroup_interval, diags.list().iter().map(|d| d.to_string()).collect::<Vec<_>>())
+    };
+    assert_eq!(read("2"), (Some(7200), vec![]));
+    assert_eq!(read("30m"), (Some(1800), vec![]));
+    for bad in ["0", "x", "-1", "30s", "9000", "99999999999999999999"] {
+        let (value, diags) = read(bad);
+        assert_eq!((value, diags.len()), (None, 1), "{bad}");
+        let text = "EGROUP_UPDATE_INTERVAL: hours are wanted, or minutes with m: 30m";
+        assert!(diags[0].ends_with(text) && diags[0].contains("lsb.params:2:26"), "{diags:?}");
+    }
+}
+
+#[test]
 fn hang_time_of_lsf_conf_is_read_in_seconds() {
     for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
         let mut diags = crate::conf::Diags::new();

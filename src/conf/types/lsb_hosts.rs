@@ -77,6 +77,8 @@ pub struct HostGroup {
     pub name: String,
     /// GROUP_MEMBER, word by word as written (hosts, groups, `all`, `~x`, patterns, `!`).
     pub members: Vec<String>,
+    /// GROUP_MEMBER is `!`: members come from egroup.
+    pub external: bool,
     /// CONDENSE.
     pub condense: bool,
     /// GROUP_ADMIN.

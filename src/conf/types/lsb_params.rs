@@ -66,6 +66,8 @@ pub struct BatchParams {
     pub max_pend_slots: Option<u64>,
     /// SUB_TRY_INTERVAL, seconds.
     pub sub_try_interval: u64,
+    /// EGROUP_UPDATE_INTERVAL, seconds.
+    pub egroup_interval: Option<u64>,
     /// JOB_DEP_LAST_SUB: a name means the latest job of that name only.
     pub job_dep_last_sub: bool,
     /// JOB_SPOOL_DIR.
@@ -149,6 +151,7 @@ impl Default for BatchParams {
             max_pend_jobs: None,
             max_pend_slots: None,
             sub_try_interval: 60,
+            egroup_interval: None,
             job_dep_last_sub: false,
             job_spool_dir: None,
             pg_susp_it: 180,

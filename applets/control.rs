@@ -91,6 +91,7 @@ fn done(verb: &Verb, id: JobRef) -> String {
         Verb::Resume => "resumed",
         Verb::Requeue(_) => "requeued ",
         Verb::Switch { queue } => return format!("Job <{id}> is switched to queue <{queue}>"),
+        Verb::Migrate { .. } => "migrated",
         Verb::Force(_) => return format!("Job <{id}> is being forced to run."),
         // btop and bbot have words of their own.
         Verb::Move { .. } => "moved",

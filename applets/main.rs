@@ -11,6 +11,7 @@ mod bhist;
 mod bhosts;
 mod bjobs;
 mod bkill;
+mod bmig;
 mod bmod;
 mod bparams;
 mod bpeek;
@@ -131,6 +132,7 @@ const APPLETS: &[Applet] = &[
     applet("bjobs", Batch, bjobs::run, "show jobs"),
     applet("bkill", Batch, bkill::run, "end jobs, or send them a signal"),
     applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),
+    applet("bmig", Batch, bmig::run, "end started jobs and run them again on another host"),
     applet("bmod", Batch, bmod::run, "change pending jobs"),
     applet("bparams", Batch, bparams::run, "show the parameters of lsb.params in force"),
     applet("bpeek", Batch, bpeek::run, "show the output of a job that still runs"),

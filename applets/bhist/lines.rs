@@ -22,6 +22,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::Hold { at, .. }
         | Event::Release { at, .. } => Some(*at),
         Event::JobForce(force) => Some(force.at),
+        Event::JobMigrate(m) => Some(m.at),
         Event::JobMessage(m) => Some(m.at),
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
@@ -60,6 +61,13 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             let end = if *top { "top" } else { "bottom" };
             let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
             push(&mut t, "administrator ", user);
+            t.push(';');
+        }
+        Event::JobMigrate(m) => {
+            push(&mut t, "Migration requested by user or administrator ", &m.user);
+            if !m.hosts.is_empty() {
+                push(&mut t, "; Specified Hosts ", &m.hosts.join(" "));
+            }
             t.push(';');
         }
         Event::JobForce(force) => {

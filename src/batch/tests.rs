@@ -46,6 +46,7 @@ mod life;
 mod log_switch;
 mod lost_controls;
 mod messages;
+mod migrate;
 mod named;
 mod perfmon;
 mod permissions;

@@ -98,7 +98,7 @@ impl Check {
     /// Something is asked for that may happen or not.
     pub fn asked(&mut self, msg: &Msg, project: Option<&(JobRef, String)>) {
         if let Msg::Client(ClientMsg::Control(c)) = msg
-            && matches!(c.verb, Verb::Requeue(_) | Verb::Force(_))
+            && matches!(c.verb, Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. })
         {
             self.requeued.extend(c.select.ids.iter().map(|id| id.job));
         }

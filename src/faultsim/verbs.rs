@@ -27,7 +27,8 @@ pub(super) fn random_change(
         let last = if rng.chance(0.5) { first } else { size };
         id.elems.push((first, last, 1));
     }
-    let verb = match rng.below(11) {
+    let verb = match rng.below(12) {
+        11 => Verb::Migrate { force: false },
         6 => Verb::Kill,
         7 => Verb::Stop,
         8 => Verb::Resume,

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 25] = [
+const KINDS: [&str; 26] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -67,6 +67,7 @@ const KINDS: [&str; 25] = [
     "JOB_EXT_MSG",
     "JOB_ATTA_DATA",
     "JOB_FORCE",
+    "MIG",
 ];
 
 /// The kind of an event.

@@ -12,6 +12,7 @@ mod brief;
 mod finish;
 mod force;
 mod message;
+mod migrate;
 mod modify;
 mod new;
 mod options;

@@ -110,6 +110,22 @@ pub struct JobForce {
     pub request: String,
 }
 
+/// MIG: a started job is to go to another host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobMigrate {
+    pub at: JobRef,
+    pub uid: u32,
+    pub user: String,
+    /// The hosts of another LSF's record; ours have none.
+    pub hosts: Vec<String>,
+    /// Our tail: the attempt that ends.
+    pub attempt: u32,
+    /// Our tail: not the owner.
+    pub by_admin: bool,
+    /// Our tail: the client's id of the request; empty none.
+    pub request: String,
+}
+
 /// The bits of [`JobForce::options`], numbered as in LSF's library.
 pub mod force_options {
     pub const NORMAL: u32 = 0x01;
@@ -303,6 +319,7 @@ pub enum Event {
     },
     JobModify(Box<JobModify>),
     JobForce(Box<JobForce>),
+    JobMigrate(Box<JobMigrate>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

@@ -213,6 +213,10 @@ pub enum Verb {
     Requeue(Requeue),
     /// brun.
     Force(Force),
+    /// bmig. `force`: -f, which is for checkpoints.
+    Migrate {
+        force: bool,
+    },
 }
 
 /// The states in which brequeue takes jobs, and whether they are held afterwards.

@@ -90,7 +90,7 @@ impl Mbatchd {
             Verb::Stop => pending && !held,
             Verb::Resume => held,
             Verb::Switch { .. } | Verb::Move { .. } => true,
-            Verb::Requeue(_) | Verb::Force(_) => false,
+            Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. } => false,
         };
         if open { self.control_one(context, a, at) } else { 0 }
     }
@@ -148,6 +148,9 @@ impl Mbatchd {
                     self.signal_event(context, a, at, JobAction::Resume, never(at));
                     self.pend_event(context, at, JobState::Pend, PendReason::Resumed);
                 }
+            }
+            (Verb::Migrate { .. }, _) => {
+                return self.migrate_one(context, (a.who, &a.c.request, a.by_admin), at);
             }
             (Verb::Resume, Some(key)) => return self.resume_running(context, a, at, key),
             (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_) | Verb::Force(_), _) => {}

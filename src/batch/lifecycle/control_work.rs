@@ -42,7 +42,7 @@ impl Mbatchd {
             return context.refuse(conn, r);
         }
         let filter = &c.select.host;
-        let hosts = (!filter.is_empty()).then(|| self.site.expand_host(filter));
+        let hosts = (!filter.is_empty()).then(|| self.site.expand_host_words(filter));
         let (before, until) = (self.state.done_by(&c.request), self.state.next_order());
         let request = Request { who: who.clone(), control: c };
         let work = ControlWork::new((conn, request), before, until, hosts, context.now.mono_us);
@@ -178,7 +178,9 @@ impl Mbatchd {
 
     /// Do filters concern elements?
     fn sifts(&self, c: &Control) -> bool {
-        !c.select.states.unset() || !c.select.host.is_empty() || matches!(c.verb, Verb::Requeue(_))
+        !c.select.states.unset()
+            || !c.select.host.is_empty()
+            || matches!(c.verb, Verb::Requeue(_) | Verb::Migrate { .. })
     }
 
     fn one_job(&self, who: &Caller, sel: IdSel, sift: bool) -> OneJob {
@@ -406,6 +408,10 @@ impl Mbatchd {
         w.hosts().is_none_or(|hosts| self.on_host(job, idx, hosts))
             && match c.verb {
                 Verb::Requeue(which) => crate::batch::query::selection::requeues(which, job, idx),
+                Verb::Migrate { .. } => {
+                    let at = JobRef { job: job.id, idx };
+                    self.state.running_at(at) && self.rerunnable(at)
+                }
                 _ => true,
             }
     }

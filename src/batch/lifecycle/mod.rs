@@ -18,6 +18,7 @@ pub mod load_suspend;
 pub mod lost_controls;
 pub mod meant_elements;
 pub mod messages;
+pub mod migrate;
 pub mod modify;
 pub mod orphans;
 pub mod pending_time;

@@ -64,6 +64,7 @@ impl Mbatchd {
         }
         let until = self.requeued_until(context, started, before + 1);
         let (uncounted, exit, request) = (false, Some(code), String::new());
+        self.place_requeued(context, at);
         self.send_back(
             context,
             Event::JobRequeue { at, held, uncounted, passed, until, exit, request },
@@ -140,6 +141,7 @@ impl Mbatchd {
         (held, uncounted): (Option<PendReason>, bool),
         request: String,
     ) {
+        self.place_requeued(context, at);
         let passed = self.passed(at);
         let (until, exit) = (0, None);
         let event = Event::JobRequeue { at, held, uncounted, passed, until, exit, request };

@@ -48,7 +48,7 @@ impl Mbatchd {
         let s = &q.select;
         let held = s.ids.iter().map(|id| 1 + id.elems.len()).sum();
         let named = crate::batch::query::selection::name_elements(&s.name);
-        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
+        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host_words(&s.host));
         Listing::new(Finding::new(who.clone(), q, named, hosts), held)
     }
 

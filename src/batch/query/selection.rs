@@ -107,8 +107,9 @@ impl Mbatchd {
         if !s.queue.is_empty() && self.site.find_queue(&s.queue).is_none() {
             return Err(Refusal::about(err::BAD_QUEUE, &s.queue));
         }
-        if !s.host.is_empty() && self.site.expand_host(&s.host).is_empty() {
-            return Err(Refusal::about(err::BAD_HOST, &s.host));
+        let unknown = |word: &&str| self.site.expand_host(word).is_empty();
+        if let Some(word) = s.host.split_whitespace().find(unknown) {
+            return Err(Refusal::about(err::BAD_HOST, word));
         }
         let group = s.given.iter().find(|(option, _)| option == "G").map(|(_, name)| name);
         if let Some(name) = group.filter(|name| !self.knows_user_group(name)) {

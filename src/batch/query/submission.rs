@@ -129,7 +129,7 @@ impl Mbatchd {
     /// The job or element dispatched last among those that the filters select. The search goes over
     /// started jobs, of which there are fewer than jobs.
     fn newest_started(&self, who: &Caller, s: &JobSelect) -> Option<JobRef> {
-        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host(&s.host));
+        let hosts = (!s.host.is_empty()).then(|| self.site.expand_host_words(&s.host));
         let running = self.state.counts().started();
         let mut newest: Option<(i64, JobRef)> = None;
         for at in running {

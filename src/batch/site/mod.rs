@@ -287,6 +287,11 @@ impl Site {
         self.expand_host(word).iter().filter_map(|name| self.host_id(name)).collect()
     }
 
+    /// The hosts that the words of -m mean.
+    pub fn expand_host_words(&self, words: &str) -> BTreeSet<String> {
+        words.split_whitespace().flat_map(|word| self.expand_host(word)).collect()
+    }
+
     /// The hosts a word means: `all`, a host, a group, a pattern; empty where it means none.
     pub fn expand_host(&self, word: &str) -> BTreeSet<String> {
         // the cluster's own name stands for all its hosts

@@ -9,7 +9,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{
-    Event, JobAttachment, JobForce, JobMessage, JobSignal, JobStart, JobStatus, Record,
+    Event, JobAttachment, JobForce, JobMessage, JobMigrate, JobSignal, JobStart, JobStatus, Record,
 };
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
@@ -44,6 +44,7 @@ impl State {
             }
             Event::JobModify(m) => self.modify(m),
             Event::JobForce(force) => self.forced(t, force),
+            Event::JobMigrate(m) => self.migrates(t, m),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
@@ -101,6 +102,17 @@ impl State {
         Applied::Nothing
     }
 
+    /// A started job is to end and to go back to its queue.
+    fn migrates(&mut self, t: i64, m: &JobMigrate) -> Applied {
+        let why = if m.by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
+        let did = self.with_run(m.at, |r| {
+            if m.attempt == 0 || m.attempt == r.key.attempt {
+                (r.killed, r.requeue, r.as_done, r.migrates) = (Some(why), Some(None), false, true);
+            }
+        });
+        self.note_request(t, &m.request, m.at, did)
+    }
+
     /// brun was asked for; the start that follows tells of the rest.
     fn forced(&mut self, t: i64, force: &JobForce) -> Applied {
         let did = match self.jobs.contains_key(&force.at.job) {
@@ -151,6 +163,7 @@ impl State {
                 window_signal: 0,
                 as_done: false,
                 requeue: None,
+                migrates: false,
                 susp_since: 0,
                 susp_total: 0,
                 soft: LastWords::default(),
@@ -214,7 +227,8 @@ impl State {
             };
             let why = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
             return self.with_run(at, |r| {
-                (r.killed, r.requeue, r.as_done) = (Some(why), Some(held), false);
+                (r.killed, r.requeue, r.as_done, r.migrates) =
+                    (Some(why), Some(held), false, false);
             });
         }
         // until the host has told that it is so
@@ -246,7 +260,7 @@ impl State {
             Some(Elem { state: ElemState::Run(_), .. }) => {
                 let done = s.done;
                 self.with_run(at, |r| {
-                    (r.killed, r.requeue, r.as_done) = (Some(why), None, done);
+                    (r.killed, r.requeue, r.as_done, r.migrates) = (Some(why), None, done, false);
                 })
             }
             _ => Applied::noted(at),
@@ -372,7 +386,9 @@ impl State {
         // what still runs after it says nothing of its next run
         self.posts.forget(at);
         self.set(at, |e| {
-            e.state = ElemState::Pend(Pend { since: t, held, reason: Some(PendReason::Requeued) });
+            let migrates = matches!(&e.state, ElemState::Run(run) if run.migrates);
+            let why = if migrates { PendReason::Migrating } else { PendReason::Requeued };
+            e.state = ElemState::Pend(Pend { since: t, held, reason: Some(why) });
         })
     }
 

@@ -339,6 +339,7 @@ impl State {
             killed,
             as_done,
             requeue,
+            migrates,
             window_signal,
             susp_since,
             susp_total,
@@ -351,7 +352,7 @@ impl State {
         }
         let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
-        let _ = write!(out, " {susp_since} {susp_total} {unknown} {forced:?}");
+        let _ = write!(out, " {susp_since} {susp_total} {unknown} {forced:?} {migrates}");
     }
 }
 

@@ -7,7 +7,7 @@
 use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{force, message, modify, new};
+use super::{force, message, migrate, modify, new};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::event::{
@@ -44,6 +44,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
         b"JOB_FORCE" => force::get_force(&mut f)?,
+        b"MIG" => migrate::get_migrate(&mut f)?,
         b"JOB_EXT_MSG" => message::get_message(&mut f)?,
         b"JOB_ATTA_DATA" => message::get_attachment(&mut f)?,
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,

@@ -26,6 +26,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobStatus(status) => status.at,
         Event::JobSignal(signal) => signal.at,
         Event::JobForce(force) => force.at,
+        Event::JobMigrate(m) => m.at,
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -76,6 +77,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobAttachment(_) => "JOB_ATTA_DATA",
         Event::JobModify(_) => "JOB_MODIFY2",
         Event::JobForce(_) => "JOB_FORCE",
+        Event::JobMigrate(_) => "MIG",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

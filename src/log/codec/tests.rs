@@ -438,3 +438,16 @@ fn a_force_has_the_documented_order_and_its_start_a_mark() {
     let Event::JobStart(read) = read_record(text.as_bytes()).unwrap().event else { panic!() };
     assert_eq!(read.forced, Forced::NeverSuspended);
 }
+
+#[test]
+fn a_migration_has_the_documented_order() {
+    let at = JobRef { job: 11, idx: 3 };
+    let m = JobMigrate { at, uid: 5, user: "ann".into(), attempt: 2, ..<_>::default() };
+    assert_eq!(
+        line(Event::JobMigrate(Box::new(m))),
+        "\"MIG\" \"10.1\" 1700000000 11 0 5 3 \"ann\" 1 \"lsf.attempt\" \"2\"\n"
+    );
+    let other = b"\"MIG\" \"10.1\" 1700000000 11 2 \"h1\" \"h2\" 5 0 \"ann\"\n";
+    let Event::JobMigrate(read) = read_record(other).unwrap().event else { panic!() };
+    assert_eq!((read.hosts.join(" "), read.uid, read.user.as_str()), ("h1 h2".into(), 5, "ann"));
+}

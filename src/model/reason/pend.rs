@@ -85,6 +85,7 @@ pending_reasons! {
     StartTime = 2, "The job has a specified start time";
     Dependency = 3, "Job dependency condition not satisfied";
     DependencyNever = 4, "Dependency condition invalid or never satisfied";
+    Migrating = 5, "Migrating job is waiting for rescheduling";
     PreExec = 6, "The job's pre-exec command exited with non-zero status";
     JobFile = 7, "Unable to access job file";
     JobEnv = 8, "Unable to set job's environment variables";

@@ -266,6 +266,15 @@ fn job_force() -> impl Strategy<Value = Event> {
     )
 }
 
+fn job_migrate() -> impl Strategy<Value = Event> {
+    (at(), any::<[u32; 2]>(), vec(kept(), 0..3), [kept(), kept()], any::<bool>()).prop_map(
+        |(at, [uid, attempt], hosts, [user, request], by_admin)| {
+            let m = JobMigrate { at, uid, user, hosts, attempt, by_admin, request };
+            Event::JobMigrate(Box::new(m))
+        },
+    )
+}
+
 fn job_move() -> impl Strategy<Value = Event> {
     let place = option::of(any::<(u64, u32)>());
     (at(), any::<[u32; 2]>(), any::<bool>(), kept(), place).prop_map(
@@ -296,6 +305,7 @@ fn job_event() -> impl Strategy<Value = Event> {
             .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
         job_move(),
         job_force(),
+        job_migrate(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),

@@ -159,7 +159,7 @@ pub fn unexpected(ctx: &mut Ctx) -> i32 {
 fn report(ctx: &mut Ctx, verb: &Verb, name: &str, outcomes: &[Outcome]) -> i32 {
     if outcomes.is_empty() {
         match name {
-            _ if matches!(verb, Verb::Switch { .. } | Verb::Requeue(_)) => {
+            _ if matches!(verb, Verb::Switch { .. } | Verb::Requeue(_) | Verb::Migrate { .. }) => {
                 errln!(ctx, "{}", err_text(err::NO_JOB))
             }
             "" => errln!(ctx, "No unfinished job found"),

@@ -63,21 +63,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             push(&mut t, "administrator ", user);
             t.push(';');
         }
-        Event::JobMigrate(m) => {
-            push(&mut t, "Migration requested by user or administrator ", &m.user);
-            if !m.hosts.is_empty() {
-                push(&mut t, "; Specified Hosts ", &m.hosts.join(" "));
-            }
-            t.push(';');
-        }
-        Event::JobForce(force) => {
-            push(
-                &mut t,
-                "Job is forced to run or forwarded by user or administrator ",
-                &force.user,
-            );
-            t.push(';');
-        }
+        Event::JobMigrate(_) | Event::JobForce(_) => moved_by_hand(&mut t, e),
         Event::JobMessage(m) => {
             let (text, user) = (clean(&m.text), clean(&m.user));
             let _ = write!(
@@ -102,6 +88,24 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         _ => return None,
     }
     Some(t)
+}
+
+/// bmig and brun.
+fn moved_by_hand(t: &mut String, e: &Event) {
+    match e {
+        Event::JobMigrate(m) => {
+            push(t, "Migration requested by user or administrator ", &m.user);
+            if !m.hosts.is_empty() {
+                push(t, "; Specified Hosts ", &m.hosts.join(" "));
+            }
+        }
+        Event::JobForce(force) => {
+            let words = "Job is forced to run or forwarded by user or administrator ";
+            push(t, words, &force.user);
+        }
+        _ => {}
+    }
+    t.push(';');
 }
 
 fn signal(t: &mut String, s: &JobSignal) {

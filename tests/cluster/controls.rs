@@ -1,4 +1,4 @@
-//! JOB_STARTER and JOB_CONTROLS of lsb.queues(5) with real processes.
+//! JOB_STARTER and JOB_CONTROLS of lsb.queues(5), brun and bmig with real processes.
 
 use super::rig::{Rig, program, wait_for};
 
@@ -129,4 +129,30 @@ fn actions_of_the_queue_control_jobs_and_one_that_hangs_does_not_keep_a_job() {
     assert!(why.contains("Exited with exit code 7"), "{why}");
     assert!(why.contains("TERM_OWNER"), "{why}");
     assert!(text_of(&rig, "actions").ends_with("gentle\n"));
+}
+
+#[test]
+fn a_job_is_forced_onto_a_closed_host_and_migrates_from_there_over_a_restart_of_mbatchd() {
+    let rig = Rig::up("migrate", 2);
+    let runs = rig.path("runs").display().to_string();
+    let command = format!("echo $LSB_HOSTS $LSB_RESTART >> {runs}; exec sleep 4000");
+    let job = rig.bsub(&["-H", "-r", "-o", "/dev/null", &command]);
+    let id = job.to_string();
+    rig.ok("badmin", &["hclose", "host2"]);
+    assert_eq!(
+        rig.ok("brun", &["-m", "host2", &id]),
+        format!("Job <{id}> is being forced to run.\n")
+    );
+    wait_for("the first run", || text_of(&rig, "runs") == "host2\n");
+    wait_for("RUN", || rig.stat(job) == "RUN");
+    rig.kill9("mbatchd", "host1");
+    wait_for("mbatchd", || rig.run("bjobs", &[]).code == 0);
+    assert_eq!(rig.field(&id, "exec_host"), "host2");
+    // host2 takes no job by itself
+    let said = rig.ok("bmig", &["-m", "host2"]);
+    assert_eq!(said, format!("Job <{id}> is being migrated\n"));
+    wait_for("the second run", || text_of(&rig, "runs") == "host2\nhost1 Y\n");
+    wait_for("RUN", || rig.stat(job) == "RUN");
+    rig.run("bkill", &[&id]);
+    assert_eq!(rig.end_of(job), "EXIT");
 }

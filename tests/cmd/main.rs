@@ -13,6 +13,7 @@ mod bhist;
 mod bhosts;
 mod bjobs;
 mod bkill;
+mod bmig;
 mod bmod;
 mod bpeek;
 mod bqueues;

@@ -8,7 +8,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
-use crate::model::event::{Event, JobStatus};
+use crate::model::event::{Event, JobStatus, QueuePosition};
 use crate::model::job::{End, exit_code};
 use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, term};
@@ -21,6 +21,11 @@ pub const RETRY_MOST: u64 = 600;
 pub fn pause(first: u64, n: u32) -> u64 {
     let factor = 1u64.checked_shl(n.saturating_sub(1)).unwrap_or(u64::MAX);
     first.max(1).saturating_mul(factor).min(RETRY_MOST)
+}
+
+/// The place of a migrating job, before all that were ever submitted or moved.
+fn first_place(job: u32) -> QueuePosition {
+    QueuePosition::submitted(0, job)
 }
 
 impl Mbatchd {
@@ -152,6 +157,34 @@ impl Mbatchd {
     pub(crate) fn passed(&self, at: JobRef) -> Vec<String> {
         let name = |host: &HostId| self.state.names().host(*host).to_string();
         self.state.tries().of(at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
+    }
+
+    /// Gives an element that goes back to its queue its place there.
+    pub(crate) fn place_requeued(&mut self, context: &mut StepContext, at: JobRef) {
+        let Some(job) = self.state.job(at.job) else { return };
+        let migrates = matches!(
+            self.state.elem(at).map(|e| &e.state), Some(ElemState::Run(run)) if run.migrates
+        );
+        let lsf = &self.site.conf.base.lsf;
+        let (keeps, behind) = (lsf.yes("LSB_MIG2PEND"), lsf.yes("LSB_REQUEUE_TO_BOTTOM"));
+        let now = self.state.spot_of(job, job.part_no(at.idx));
+        let place = match migrates && !keeps {
+            true => first_place(at.job),
+            false if behind => QueuePosition::submitted(context.now.secs(), at.job),
+            // a place of an earlier migration is not kept
+            false if now == first_place(at.job) => {
+                QueuePosition::submitted(job.submit_time, at.job)
+            }
+            false => return,
+        };
+        if place == now {
+            return;
+        }
+        let (uid, user) = (job.uid, self.state.names().user(job.user).to_string());
+        let top = place == first_place(at.job);
+        self.sched.drop_entry(at.job);
+        let place = Some(place);
+        self.emit(context, Event::JobMove { at, position: 1, top, uid, user, place });
     }
 
     pub(crate) fn send_back(&mut self, context: &mut StepContext, event: Event) {

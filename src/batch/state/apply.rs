@@ -34,10 +34,7 @@ impl State {
                 self.executes(*at, *pid, *pgid, exec)
             }
             Event::JobStatus(s) => self.job_status(t, s),
-            Event::JobSignal(s) => {
-                let did = self.signalled(t, s);
-                self.note_request(t, &s.request, s.at, did)
-            }
+            Event::JobSignal(s) => self.signalled(t, s),
             Event::JobRequeue { at, held, uncounted, passed, until, request, .. } => {
                 let did = self.requeue(t, *at, *held, *uncounted, passed, *until);
                 self.note_request(t, request, *at, did)
@@ -203,6 +200,11 @@ impl State {
     }
 
     fn signalled(&mut self, t: i64, s: &JobSignal) -> Applied {
+        let did = self.signal(t, s);
+        self.note_request(t, &s.request, s.at, did)
+    }
+
+    fn signal(&mut self, t: i64, s: &JobSignal) -> Applied {
         let (at, by_admin) = (s.at, s.by_admin);
         if matches!(s.action, JobAction::WindowSignal(_)) {
             return match self.elem(at) {

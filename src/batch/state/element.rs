@@ -68,7 +68,7 @@ pub struct Run {
     pub as_done: bool,
     /// After its end it goes back to the queue, to wait or to be held for a pending reason.
     pub requeue: Option<Option<PendReason>>,
-    /// It goes back to the queue because it migrates.
+    /// The element goes back to the queue because it migrates.
     pub migrates: bool,
     /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
     pub window_signal: i64,

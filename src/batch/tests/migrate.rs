@@ -30,7 +30,7 @@ fn a_migrating_job_runs_again_before_all_that_wait() {
     c.end(other, 0);
     assert_eq!(c.running_on(job), ["h2"]);
     assert_eq!(c.state(waiting[0]), "PEND");
-    let order = c.start_orders().into_iter().find(|o| o.key.job == job.job).unwrap();
+    let order = c.start_orders().into_iter().rfind(|o| o.key.job == job.job).unwrap();
     assert!(order.rerun && order.key.attempt == 2, "LSB_RESTART");
     // a place that was due to the migration is not kept for an exit value
     c.requeue("ann", job);

@@ -90,10 +90,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
                 _ => MessageRequest::Attachment { job, index },
             }))
         }
-        "Queues" => {
-            let names = vec![];
-            ClientMsg::Queues { names, user: String::new(), host: String::new() }
-        }
+        "Queues" => ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() },
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
         "Users" => ClientMsg::Users { names: vec![] },
         "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },

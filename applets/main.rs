@@ -7,6 +7,7 @@
 mod authd;
 mod bacct;
 mod badmin;
+mod battach;
 mod bhist;
 mod bhosts;
 mod bjobs;
@@ -126,6 +127,7 @@ const APPLETS: &[Applet] = &[
     applet("authd", Daemon, authd::run, "signs credentials for the users of this host"),
     applet("bacct", Batch, bacct::run, "show the resource usage of finished jobs"),
     applet("badmin", Site, badmin::run, "administer the batch system"),
+    applet("battach", Batch, battach::run, "run a shell on the host of a running job"),
     applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
     applet("bhist", Batch, bhist::run, "show the history of jobs from the event log"),
     applet("bhosts", Batch, bhosts::run, "show the hosts of the batch system"),

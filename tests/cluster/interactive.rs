@@ -308,3 +308,36 @@ fn interactive_shell_has_job_control_of_its_own() {
     t.until("$ ");
     t.line("echo rc=$?", "rc=6");
 }
+
+#[test]
+fn battach_runs_a_shell_beside_a_running_job() {
+    let rig = up("battach");
+    std::fs::create_dir(rig.path("w")).unwrap();
+    let job = rig.bsub(&["-cwd", "w", "sleep 600"]);
+    wait_for("the job", || rig.stat(job) == "RUN");
+    wait_for("its directory", || rig.field(&job.to_string(), "exec_cwd").ends_with("/w"));
+    let id = job.to_string();
+    let said = rig.feed("battach", &[&id], "pwd; echo in $LSB_JOBID; tty; exit 5\n");
+    assert_eq!(said.code, 5, "{said:?}");
+    let here = format!("{}\r\n", rig.path("w").display());
+    assert!(said.out.contains(&here) && said.out.contains(&format!("in {job}\r\n")), "{said:?}");
+    assert!(said.out.contains("/dev/pts/"), "{said:?}");
+    // another shell, and a program that is none
+    let said = rig.feed("battach", &["-L", "/bin/bash", &id], "echo v$BASH; exit\n");
+    assert!(said.out.contains("v/bin/bash"), "{said:?}");
+    assert_eq!(rig.run("battach", &["-L", "/bin/false", &id]).code, 1);
+    let held = rig.bsub(&["-H", "true"]).to_string();
+    for (args, words) in [
+        (&["-L", "sh", &id][..], "sh: the shell must be an absolute path"),
+        (&["-m", "nowhere", &id], "nowhere: Bad host name, host group name or cluster name"),
+        (&["999"], "Job <999>: No matching job found"),
+        (&[&held], &format!("Job <{held}>: Job has not started yet")),
+    ] {
+        let said = rig.run("battach", args);
+        assert_eq!((said.code, said.err), (255, format!("{words}\n")), "{args:?}");
+    }
+    rig.ok("bkill", &[&id]);
+    rig.end_of(job);
+    let said = rig.run("battach", &[&id]);
+    assert_eq!(said.err, format!("Job <{job}>: Job has already finished\n"));
+}

@@ -19,6 +19,7 @@
 //! | environment, PATH | rows::an_environment, cluster::outputs::mail_goes_out | the launcher's `env_clear` of a starter; /bin/sh is named by its path. Clearing the environment of the mail program is a second fence: its test is red only where the first is gone too |
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_can_be, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
+//! | joining another's job | interactive, res::joined_tests | `Ends::attach` compares the uid of a starter with that of the bsub; `Arrivals::keep` bounds what one user leaves |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbatchd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
@@ -41,6 +42,7 @@ mod datagrams;
 mod eauth;
 mod fence;
 mod host_messages;
+mod interactive;
 mod messages;
 mod methods;
 mod names;

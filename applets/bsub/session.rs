@@ -12,7 +12,7 @@ use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR};
 use lsf::cli::site::{self, LocalSite};
 use lsf::errln;
-use lsf::model::job::{JobSpec, opt};
+use lsf::model::job::{End, JobSpec, opt};
 use lsf::model::job_state::JobState;
 use lsf::model::reason::susp_text;
 use lsf::proto::Msg;
@@ -76,8 +76,19 @@ pub fn until_end(
     let (at, reasons) = (None, Vec::new());
     let loud = !is_set("BSUB_QUIET");
     let site = site.clone();
-    let mut session =
-        Session { site, job, terminal, loud, enhanced, signals, follower, at, reasons, killed: 0 };
+    let mut session = Session {
+        site,
+        job,
+        terminal,
+        loud,
+        enhanced,
+        signals,
+        follower,
+        at,
+        reasons,
+        killed: 0,
+        status: None,
+    };
     session.waiting(ctx);
     session.run(ctx).unwrap_or_else(|e| {
         errln!(ctx, "bsub: {}; the end of job <{job}> is not known", words(&e));
@@ -109,6 +120,8 @@ struct Session {
     reasons: Vec<String>,
     /// How often a signal has asked for the end.
     killed: u32,
+    /// The wait status that res has told last.
+    status: Option<i32>,
 }
 
 /// The connection to the res of the job's host.
@@ -149,6 +162,10 @@ impl Session {
                         let _ = ctx.err.write_all(&words);
                     }
                     Happened::News(News::Failed(why)) => {
+                        // res has told how it ended
+                        if let Some(code) = self.status.and_then(exit_code) {
+                            return Ok(code);
+                        }
                         errln!(ctx, "{why}. The end of job <{}> is not known", self.job);
                         return Ok(FAIL);
                     }
@@ -270,12 +287,19 @@ impl Session {
                 remote::stay(&self.site, client, self.terminal.pty, merged, aside)
             })
         };
-        if let Err(e) = done {
-            errln!(ctx, "bsub: {e:#}; job <{}> is killed", self.job);
-            self.kill();
+        match done {
+            Ok(status) => self.status = status,
+            Err(e) => {
+                errln!(ctx, "bsub: {e:#}; job <{}> is killed", self.job);
+                self.kill();
+            }
         }
-        // that it ran is no news any more
-        kept.retain(|n| matches!(n, News::Words(_)) || !runs(n, self.at.as_ref()));
+        // that it ran, and that mbatchd was away meanwhile, is no news any more
+        kept.retain(|n| match n {
+            News::Words(_) => false,
+            News::Failed(_) => true,
+            News::State(_) => !runs(n, self.at.as_ref()),
+        });
         self.follower.put_back(kept);
         Join::None
     }
@@ -313,6 +337,10 @@ fn kill(site: &LocalSite, job: u32) {
     let ask = Msg::Client(ClientMsg::Control(Box::new(control)));
     // the job may be over by now
     let _ = client::ask_at(site, &ask, &mut io::sink());
+}
+
+fn exit_code(status: i32) -> Option<i32> {
+    End::Status(status).code()
 }
 
 /// Whether the job still runs where it has started.

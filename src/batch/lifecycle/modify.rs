@@ -9,7 +9,7 @@
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT};
 use crate::batch::lifecycle::submit::{
-    bad_requirement, check_group, check_host_lines, check_texts, check_times,
+    bad_requirement, check_group, check_host_lines, check_interactive, check_texts, check_times,
 };
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
@@ -395,6 +395,7 @@ impl Mbatchd {
         check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
         check_group(&spec)?;
         let name = self.changed_name(&mut spec, job, asked(SpecField::Name))?;
+        check_interactive(&spec, &name)?;
         let queue = match asked(SpecField::Queue) {
             true => self.choose_queue(&mut spec, owner)?,
             false => spec.queue.clone(),

@@ -446,7 +446,7 @@ impl Mbatchd {
 }
 
 /// An interactive job is one job, with one bsub that waits for it.
-fn check_interactive(spec: &JobSpec, name: &JobName) -> Checked<()> {
+pub(crate) fn check_interactive(spec: &JobSpec, name: &JobName) -> Checked<()> {
     if spec.options & opt::INTERACTIVE == 0 {
         return Ok(());
     }

@@ -31,18 +31,15 @@ impl Mbatchd {
     }
 
     pub(crate) fn watch_changed(&mut self, context: &mut StepContext, job: u32) {
-        for conn in self.watches.unchanged(|who, select| self.is_watched(who, select, job)) {
+        for conn in self.watches.unchanged(job, |who, select| self.is_watched(who, select, job)) {
             if self.watches.note_change(conn) {
                 context.reply_durable(conn, ClientMsg::Waited(Waited::True));
             }
         }
     }
 
-    /// A job that is named is watched whatever becomes of it.
+    /// Whether a watch that names no job is of this one.
     fn is_watched(&self, who: &Caller, select: &JobSelect, job: u32) -> bool {
-        if !select.ids.is_empty() {
-            return select.ids.iter().any(|i| i.job == job);
-        }
         self.state.job(job).is_some_and(|j| self.selects(who, select, j))
     }
 }

@@ -1,4 +1,4 @@
-//! The connections of `bjobs --watch`.
+//! The connections of `bjobs --watch`, and of interactive bsubs, each of which watches one job.
 //!
 //! Invariant: a watcher is told once, and then not again until it asks for the next time; a change
 //! in between is kept for that.
@@ -8,10 +8,10 @@ use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::JobSelect;
 use crate::proto::machine::ConnId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Connections that watch at a time.
-pub const MAX_WATCHES: usize = 1024;
+pub const MAX_WATCHES: usize = 16_384;
 
 #[derive(Debug)]
 struct Watcher {
@@ -26,6 +26,10 @@ struct Watcher {
 #[derive(Debug, Default)]
 pub struct Watches {
     by_conn: BTreeMap<ConnId, Watcher>,
+    /// Job -> the connections that name it.
+    named: BTreeMap<u32, BTreeSet<ConnId>>,
+    /// The connections that name no job.
+    others: BTreeSet<ConnId>,
 }
 
 impl Watches {
@@ -34,7 +38,16 @@ impl Watches {
     }
 
     pub fn close(&mut self, conn: ConnId) {
-        self.by_conn.remove(&conn);
+        let Some(watcher) = self.by_conn.remove(&conn) else { return };
+        self.others.remove(&conn);
+        for id in &watcher.select.ids {
+            if let Some(conns) = self.named.get_mut(&id.job) {
+                conns.remove(&conn);
+                if conns.is_empty() {
+                    self.named.remove(&id.job);
+                }
+            }
+        }
     }
 
     /// A client asks for the next change of these jobs. Has there been one since it was told?
@@ -49,17 +62,31 @@ impl Watches {
         }
         let before = self.by_conn.get(&conn);
         let changed = before.is_some_and(|w| w.changed && w.select == select);
+        self.close(conn);
+        if select.ids.is_empty() {
+            self.others.insert(conn);
+        }
+        for id in &select.ids {
+            self.named.entry(id.job).or_default().insert(conn);
+        }
         let watcher = Watcher { who: who.clone(), select, asks: !changed, changed: false };
         self.by_conn.insert(conn, watcher);
         Ok(changed)
     }
 
-    /// The connections that have not heard of a change yet, of those whose jobs fit.
-    pub(crate) fn unchanged(&self, fits: impl Fn(&Caller, &JobSelect) -> bool) -> Vec<ConnId> {
-        let of = |(conn, w): (&ConnId, &Watcher)| {
-            (!w.changed && fits(&w.who, &w.select)).then_some(*conn)
-        };
-        self.by_conn.iter().filter_map(of).collect()
+    /// The connections that have not heard of a change yet, of those that name the job or, naming
+    /// none, fit.
+    pub(crate) fn unchanged(
+        &self,
+        job: u32,
+        fits: impl Fn(&Caller, &JobSelect) -> bool,
+    ) -> Vec<ConnId> {
+        let unheard = |conn: &ConnId| self.by_conn.get(conn).filter(|w| !w.changed);
+        let named = self.named.get(&job).into_iter().flatten();
+        let named = named.filter(|conn| unheard(conn).is_some());
+        let others = self.others.iter();
+        let others = others.filter(|conn| unheard(conn).is_some_and(|w| fits(&w.who, &w.select)));
+        named.chain(others).copied().collect()
     }
 
     /// A job that a client watches has changed. Is it to be told now?

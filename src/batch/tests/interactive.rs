@@ -4,6 +4,7 @@
 use super::cluster::cluster;
 use crate::model::job::opt;
 use crate::model::reason::err;
+use crate::model::specfield::SpecField;
 use crate::proto::client::{Col, Verb};
 
 #[test]
@@ -38,6 +39,7 @@ fn queue_takes_the_jobs_that_interactive_says() {
     let switch = |queue: &str| Verb::Switch { queue: queue.into() };
     assert_eq!(c.control("ann", switch("silent"), job), [err::NO_INTERACTIVE]);
     assert_eq!(c.control("ann", switch("talk"), job), [0]);
+    assert_eq!(c.modify("ann", job, &[SpecField::Rerun], "-r"), err::INTERACTIVE_RERUN);
     let plain = c.submit("ann", "-q both");
     assert_eq!(c.control("ann", switch("talk"), plain), [err::ONLY_INTERACTIVE]);
     c.restart();

@@ -8,8 +8,13 @@ mod authd;
 mod bacct;
 mod badmin;
 mod battach;
+mod bgadd;
+mod bgdel;
+mod bgmod;
 mod bhist;
 mod bhosts;
+mod bjdepinfo;
+mod bjgroup;
 mod bjobs;
 mod bkill;
 mod bmig;
@@ -38,6 +43,7 @@ mod eauth;
 mod eauthd;
 mod eexecd;
 mod hostsetup;
+mod job_groups;
 mod job_messages;
 mod launcher;
 mod lim;
@@ -129,8 +135,13 @@ const APPLETS: &[Applet] = &[
     applet("badmin", Site, badmin::run, "administer the batch system"),
     applet("battach", Batch, battach::run, "run a shell on the host of a running job"),
     applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
+    applet("bgadd", Batch, bgadd::run, "make a job group"),
+    applet("bgdel", Batch, bgdel::run, "delete job groups"),
+    applet("bgmod", Batch, bgmod::run, "change a job group"),
     applet("bhist", Batch, bhist::run, "show the history of jobs from the event log"),
     applet("bhosts", Batch, bhosts::run, "show the hosts of the batch system"),
+    applet("bjdepinfo", Batch, bjdepinfo::run, "show which jobs wait for which"),
+    applet("bjgroup", Batch, bjgroup::run, "show job groups with the numbers of their jobs"),
     applet("bjobs", Batch, bjobs::run, "show jobs"),
     applet("bkill", Batch, bkill::run, "end jobs, or send them a signal"),
     applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),

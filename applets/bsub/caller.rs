@@ -6,6 +6,7 @@ use super::spec::SubmissionInputs;
 use jiff::tz::TimeZone;
 use lsf::conf::LsfConf;
 use lsf::model::ByteStr;
+use lsf::sys::users::UserDatabase;
 use std::cell::OnceCell;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -22,6 +23,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection>
         requirement_unit_mb: conf.requirement_unit_mb(),
         default_queue: var("LSB_DEFAULTQUEUE"),
         default_project: var("LSB_DEFAULTPROJECT"),
+        default_group: default_group(&var("LSB_DEFAULT_JOBGROUP")),
         cwd: working_directory()?,
         home: home(),
         umask: umask(),
@@ -29,6 +31,15 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection>
         mesub: true,
         tasks: OnceCell::new(),
     })
+}
+
+/// LSB_DEFAULT_JOBGROUP with the name of the caller for %u.
+fn default_group(text: &str) -> String {
+    if !text.contains("%u") {
+        return text.trim().to_string();
+    }
+    let me = UserDatabase::default().by_uid(lsf::sys::euid());
+    text.trim().replace("%u", &me.map_or(String::new(), |user| user.name))
 }
 
 /// PWD where it names the working directory, as the user knows it by; else the real path.

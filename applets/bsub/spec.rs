@@ -36,6 +36,8 @@ pub struct SubmissionInputs {
     pub default_queue: String,
     /// LSB_DEFAULTPROJECT; empty none.
     pub default_project: String,
+    /// LSB_DEFAULT_JOBGROUP, in which %p stands for the project; empty none.
+    pub default_group: String,
     /// Absolute working directory.
     pub cwd: Vec<u8>,
     /// Home directory; empty unknown.
@@ -47,6 +49,14 @@ pub struct SubmissionInputs {
     pub mesub: bool,
     /// The caller's task lists, once they were read.
     pub tasks: OnceCell<Tasks>,
+}
+
+/// LSB_DEFAULT_JOBGROUP for a submission without -g.
+fn default_group(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) {
+    if opts.group.is_none() && !facts.default_group.is_empty() {
+        let project = if spec.project.is_empty() { "default" } else { &spec.project };
+        spec.further.job_group = facts.default_group.replace("%p", project).into();
+    }
 }
 
 /// The submission asked for, without command, script and environment.
@@ -69,6 +79,7 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
         }
     }
     naming(opts, facts, &mut spec)?;
+    default_group(opts, facts, &mut spec);
     (spec.min_slots, spec.max_slots) = slots(opts.slots.as_deref())?;
     limits(opts, facts.unit, &mut spec)?;
     times(opts, facts, &mut spec)?;
@@ -406,6 +417,7 @@ mod tests {
             requirement_unit_mb: 1.0,
             default_queue: String::new(),
             default_project: String::new(),
+            default_group: String::new(),
             cwd: b"/home/u/w".to_vec(),
             home: b"/home/u".to_vec(),
             umask: 0o22,
@@ -547,6 +559,10 @@ mod tests {
         (facts.default_queue, facts.default_project) = ("night".into(), "p".into());
         let spec = build(&BsubOpts::default(), &facts).unwrap();
         assert_eq!((spec.queue.as_str(), spec.project.as_str()), ("night", "p"));
+        facts.default_group = "/x/%p".into();
+        assert_eq!(&*build(&BsubOpts::default(), &facts).unwrap().further.job_group, "/x/p");
+        let opts = BsubOpts { group: Some("/own".into()), ..BsubOpts::default() };
+        assert_eq!(&*build(&opts, &facts).unwrap().further.job_group, "/own");
         // The answer then still says "default queue".
         assert_eq!(spec.options & opt::QUEUE, 0);
     }

@@ -25,6 +25,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt, Run, State};
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::group_watch::JobFacts;
+use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -71,6 +72,7 @@ pub struct Mbatchd {
     pub(super) load_checks: LoadChecks,
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
+    pub(super) group_counts: JobGroupCounts,
     pub(super) status: Status,
     pub(super) unreached: Unreached,
     pub(super) eligible: Eligible,
@@ -93,6 +95,7 @@ macro_rules! view_of {
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             limits: &$mbatchd.limits,
+            group_counts: &$mbatchd.group_counts,
             windows: &$mbatchd.windows,
             depends: &$mbatchd.deps,
             unreached: &$mbatchd.unreached,
@@ -152,6 +155,9 @@ impl Mbatchd {
         self.refresh_at(at);
         self.reserve.refresh(&self.state, &self.site, at);
         self.limits.follow(&self.state, &self.site, change);
+        if self.group_counts.follow(&self.state, at.job) {
+            self.sched.group_room();
+        }
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody

@@ -84,6 +84,12 @@ impl Mbatchd {
         self.limits.audit(&self.state, &self.site)
     }
 
+    /// Are the counters of job groups what their jobs are? For tests and the simulator: it looks at
+    /// every job.
+    pub fn job_groups_audit(&self) -> Result<(), String> {
+        self.group_counts.audit(&self.state)
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;
@@ -132,6 +138,8 @@ impl Mbatchd {
             ClientMsg::Modify(m) => self.modify(context, conn, &who, *m),
             ClientMsg::Peek(s) => self.peek(context, conn, &who, &s),
             ClientMsg::Stored { id, script } => self.stored(context, conn, &who, &id, script),
+            ClientMsg::Dependencies(d) => self.list_dependencies(context, conn, &d),
+            ClientMsg::JobGroup(g) => self.job_group_request(context, conn, &who, *g),
             ClientMsg::Message(m) => self.message_request(context, conn, &who, *m),
             ClientMsg::Jobs(q) => self.list_jobs(context, conn, &who, *q),
             ClientMsg::Queues { names, user, host } => {
@@ -177,6 +185,7 @@ impl Mbatchd {
     fn log_is_back(&mut self, context: &mut StepContext) {
         self.log_failed = None;
         context.say(log::Level::Info, "the event log can be written again");
+        self.restore_groups(context);
         self.hold_damaged(context);
         self.end_all_orphans(context);
         // jobs may not be as run windows want them: that work was given up
@@ -294,6 +303,7 @@ impl Machine for Mbatchd {
                 deps,
                 perf,
                 unreached,
+                self.group_counts.has_emptied().then_some(0),
             ]
         });
         let d = [self.links.deadline(), self.waits.deadline()];

@@ -8,7 +8,7 @@ use super::lexer;
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
 use super::section::{Values, known_params};
-use super::types::{BatchParams, RawParams};
+use super::types::{BatchParams, GroupClean, RawParams};
 
 /// Largest period that is taken, seconds: 68 years.
 const MAX_SECONDS: u64 = 0x7fff_ffff;
@@ -49,6 +49,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     factors(&mut p, &mut v);
     scheduling_interval(&mut p, &mut v);
     priority_over_time(&mut p, &mut v);
+    group_clean(&mut p, &mut v);
     p.raw = raw;
     p
 }
@@ -177,5 +178,17 @@ fn priority_over_time(p: &mut BatchParams, v: &mut Values<'_>) {
     match read {
         Some(pair) => p.job_priority_over_time = Some(pair),
         None => v.bad(name, value, "increment/minutes is wanted"),
+    }
+}
+
+/// `Y`, `N` or `all`.
+fn group_clean(p: &mut BatchParams, v: &mut Values<'_>) {
+    let name = "JOB_GROUP_CLEAN";
+    let Some(value) = v.raw.get(name) else { return };
+    match value.text.trim().to_ascii_lowercase().as_str() {
+        "y" => p.job_group_clean = GroupClean::Implicit,
+        "n" => p.job_group_clean = GroupClean::No,
+        "all" => p.job_group_clean = GroupClean::All,
+        _ => v.bad(name, value, "Y, N or all is wanted"),
     }
 }

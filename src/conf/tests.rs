@@ -543,3 +543,25 @@ fn the_time_of_what_runs_after_jobs_is_in_minutes() {
         assert!(wrong[0].starts_with("error lsb.params JOB_POSTPROC_TIMEOUT:24 "), "{wrong:?}");
     }
 }
+
+#[test]
+fn parameters_of_job_groups_and_messages_are_read_and_checked() {
+    use crate::conf::types::GroupClean;
+    let read = |line: &str| {
+        let mut diags = crate::conf::Diags::new();
+        let text = format!("Begin Parameters\n{line}\nEnd Parameters\n");
+        let files = MapFiles::one("/c/lsb.params", &text);
+        let p = super::lsb_params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+        let told = diags.list().iter().map(|diag| diag.text.clone()).collect::<Vec<_>>();
+        (p.job_group_clean, p.default_jobgroup, p.max_job_msg_num, p.max_job_atta_kb, told)
+    };
+    let (clean, group, messages, kb, told) = read("");
+    assert_eq!((clean, group, messages, kb, told), (GroupClean::No, None, 128, None, vec![]));
+    assert_eq!(read("JOB_GROUP_CLEAN = Y").0, GroupClean::Implicit);
+    assert_eq!(read("JOB_GROUP_CLEAN = ALL").0, GroupClean::All);
+    let bad = "bad value <x> of JOB_GROUP_CLEAN: Y, N or all is wanted";
+    assert_eq!(read("JOB_GROUP_CLEAN = x").4, [bad]);
+    assert_eq!(read("DEFAULT_JOBGROUP = /a/%u").1.as_deref(), Some("/a/%u"));
+    assert_eq!((read("MAX_JOB_MSG_NUM = 0").2, read("MAX_JOB_ATTA_SIZE = 7").3), (0, Some(7)));
+    assert_eq!(read("MAX_JOB_MSG_NUM = x").4.len() + read("MAX_JOB_ATTA_SIZE = -1").4.len(), 2);
+}

@@ -165,6 +165,9 @@ impl Check {
         if let Err(why) = mbd.limits_audit() {
             self.fail(format!("under a limit: {why}"));
         }
+        if let Err(why) = mbd.job_groups_audit() {
+            self.fail(why);
+        }
     }
 
     /// The reservations of mbatchd are those of the started jobs.

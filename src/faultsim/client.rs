@@ -3,6 +3,7 @@
 //! have submitted ([`super::verbs`]).
 
 use super::change::{JobChangeRequest, Submitted};
+use super::groups::any_group;
 use super::limits::{any_queue, shape};
 use super::rng::Rng;
 use crate::model::ByteStr;
@@ -90,6 +91,7 @@ impl Client {
                 let values = if rng.chance(0.5) { "99" } else { "EXCLUDE(99)" };
                 further.requeue = values.into();
             }
+            further.job_group = any_group(rng).into();
             let spec = JobSpec {
                 name,
                 command: command.into(),

@@ -13,6 +13,7 @@
 //! | os | processes and journal of a host |
 //! | force | an administrator who forces jobs |
 //! | limits | the limits of queues, users and hosts; mbatchd's counters |
+//! | groups | job groups that submitters name and change |
 //! | change, modify, verbs | requests that change jobs: bmod; bswitch, bkill and others |
 //! | client | submitters |
 //! | same | the state that a recovery finds is the one before |
@@ -40,6 +41,7 @@ mod conn;
 mod event;
 mod faults;
 mod force;
+mod groups;
 mod host;
 mod host_death;
 mod limits;

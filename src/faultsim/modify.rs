@@ -3,6 +3,7 @@
 //! rerun, run limit, reservation.
 
 use super::change::{JobChangeRequest, SimulatedSite, Submitted};
+use super::groups::any_group;
 use super::limits::{MAX_PRIORITY, shape};
 use super::rng::Rng;
 use crate::model::job::{JobSpec, opt, opt2};
@@ -117,6 +118,10 @@ fn of_whole_job(modify: &mut Modify, of: Submitted, jobs: &[Submitted], rng: &mu
             spec.depend = format!("ended({job})");
             spec.options |= opt::DEPEND_COND;
         }
+    }
+    if rng.chance(FIELD) {
+        fields.push(SpecField::Group);
+        spec.further.job_group = any_group(rng).into();
     }
     if rng.chance(FIELD) {
         fields.push(SpecField::Name);

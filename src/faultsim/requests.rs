@@ -92,8 +92,11 @@ impl World {
     pub(super) fn is_echo(&mut self, client: usize, msg: &Msg) -> bool {
         let answer = matches!(
             msg,
-            Msg::Client(ClientMsg::Controlled { .. } | ClientMsg::Submitted { .. })
-                | Msg::Refused(_)
+            Msg::Client(
+                ClientMsg::Controlled { .. }
+                    | ClientMsg::Submitted { .. }
+                    | ClientMsg::AdminDone { .. }
+            ) | Msg::Refused(_)
         );
         answer && self.clients[client].answers.pop_front() == Some(false)
     }

@@ -159,6 +159,10 @@ impl World {
                 }
                 self.ask_later(client);
             }
+            Msg::Client(ClientMsg::AdminDone { .. }) => {
+                self.clients[client].change = None;
+                self.ask_later(client);
+            }
             Msg::Refused(_) if self.clients[client].change.as_ref().is_some_and(|d| d.last) => {
                 self.cut(id)
             }

@@ -1,7 +1,8 @@
 //! The verbs with which submitters change their jobs: bmod, bswitch, btop, bbot, brequeue, bkill,
-//! bstop and bresume, of whole jobs and of elements.
+//! bstop and bresume, of whole jobs and of elements; and bgadd, bgmod and bgdel.
 
 use super::change::{JobChangeRequest, SimulatedSite, Submitted};
+use super::groups;
 use super::limits::any_queue;
 use super::modify::modify;
 use super::rng::Rng;
@@ -10,6 +11,9 @@ use crate::proto::client::{IdSel, Requeue, Verb};
 /// Share of the requests that have an id, by which mbatchd knows those that are made again.
 const WITH_ID: f64 = 0.5;
 
+/// Share of the requests that are about job groups.
+const OF_GROUPS: f64 = 0.1;
+
 /// A random change of one of the submitted jobs. `stopped`: jobs to be resumed at the end.
 pub(super) fn random_change(
     jobs: &[Submitted],
@@ -17,6 +21,10 @@ pub(super) fn random_change(
     site: SimulatedSite,
     rng: &mut Rng,
 ) -> Option<JobChangeRequest> {
+    if rng.chance(OF_GROUPS) {
+        let msg = groups::random_request(rng);
+        return Some(JobChangeRequest { msg, project: None, last: false });
+    }
     let recent = rng.chance(0.5).then(|| jobs.last()).flatten();
     let any = jobs.get(rng.below(jobs.len().max(1) as u64) as usize);
     let &of = recent.or(any)?;

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 26] = [
+const KINDS: [&str; 29] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -68,6 +68,9 @@ const KINDS: [&str; 26] = [
     "JOB_ATTA_DATA",
     "JOB_FORCE",
     "MIG",
+    "JGRP_ADD",
+    "JGRP_MOD",
+    "JGRP_CTRL",
 ];
 
 /// The kind of an event.

@@ -11,6 +11,7 @@
 mod brief;
 mod finish;
 mod force;
+mod job_group;
 mod message;
 mod migrate;
 mod modify;

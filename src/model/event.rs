@@ -265,6 +265,22 @@ pub struct JobAttachment {
     pub crc: u32,
 }
 
+/// JGRP_ADD, JGRP_MOD: a job group as it is from now on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobGroupRecord {
+    pub uid: u32,
+    /// Seconds since the epoch.
+    pub time: i64,
+    pub owner: String,
+    pub path: String,
+    /// The service class given with it; empty none.
+    pub sla: String,
+    /// Most started jobs; `None`: no limit.
+    pub limit: Option<u32>,
+    /// The group was made by bgadd, not by a submission.
+    pub explicit: bool,
+}
+
 /// The operations that QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
@@ -370,6 +386,14 @@ pub enum Event {
         uid: u32,
         user: String,
         message: String,
+    },
+    JobGroupAdd(Box<JobGroupRecord>),
+    JobGroupModify(Box<JobGroupRecord>),
+    /// JGRP_CTRL: a job group is gone, with all below it.
+    JobGroupDelete {
+        uid: u32,
+        user: String,
+        path: String,
     },
     MbdStart {
         master: String,

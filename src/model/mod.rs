@@ -9,6 +9,7 @@ pub mod ids;
 pub mod idtable;
 pub mod job;
 pub mod job_control;
+pub mod job_group;
 pub mod job_state;
 pub mod limits;
 pub mod reason;

@@ -17,6 +17,8 @@
 //! | Client.Peek, Stored, Wait.watch | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
 //! | Client.Jobs | jobs x columns x fields | MAX_COLS, MAX_COL_REPEATS, `check_spec`; slices |
 //! | | IDs x elements | MAX_IDS, MAX_RANGES; the ranges of a job are merged |
+//! | Client.Dependencies | parents x levels | MAX_ROWS, MAX_LEVEL (dependency.rs) |
+//! | Client.JobGroup | names x groups | MAX_JOB_GROUPS, MAX_DELETED (src/batch/lifecycle) |
 //! | Client.Message | data x messages | MAX_ATTACHMENT; MAX_JOB_MSG_NUM, MAX_USER_SPACE |
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
@@ -42,6 +44,7 @@
 
 use super::Refusal;
 use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
+use super::job_group::JobGroupRequest;
 use super::job_message::{MAX_ATTACHMENT, MessageRequest};
 use super::lim::LimMsg;
 use super::res::{Pty, RUN_MAX, ResMsg, RunTask};
@@ -97,8 +100,6 @@ pub const MAX_SCRIPT: usize = 4 << 20;
 pub const MAX_TEXT: usize = 4094;
 /// Longest name of a job, project, group, queue or host, bytes.
 pub const MAX_NAME: usize = 4094;
-/// Longest path of a job group, bytes.
-pub const MAX_GROUP: usize = 512;
 /// Most slots one job may ask for.
 pub const MAX_SLOTS: u32 = 1 << 20;
 /// Words of bsub -m.
@@ -188,6 +189,7 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
         }
         ClientMsg::Admin(op) => check_admin(op),
         ClientMsg::Message(m) => check_message(m),
+        ClientMsg::JobGroup(g) => check_group(g),
         _ => Ok(()),
     }
 }
@@ -249,6 +251,15 @@ fn check_names(names: &[String]) -> Result<(), Refusal> {
 
 fn check_texts(texts: &[&String]) -> Result<(), Refusal> {
     texts.iter().try_for_each(|text| long("a text of the request", text.len(), MAX_TEXT))
+}
+
+fn check_group(g: &JobGroupRequest) -> Result<(), Refusal> {
+    match g {
+        JobGroupRequest::Add { path, sla, .. } => check_texts(&[path, sla]),
+        JobGroupRequest::Modify { path, owner, .. } => check_texts(&[path, owner]),
+        JobGroupRequest::Delete(delete) => check_texts(&[&delete.path, &delete.user]),
+        JobGroupRequest::List { path, .. } => check_texts(&[path]),
+    }
 }
 
 fn check_message(m: &MessageRequest) -> Result<(), Refusal> {

@@ -1,6 +1,8 @@
 //! A command and mbatchd.
 
+use super::dependency::{Dependencies, DependencyRequest};
 use super::force::Force;
+use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
@@ -92,6 +94,12 @@ pub enum ClientMsg {
     /// bpost, bread, bstatus.
     Message(Box<MessageRequest>),
     Messages(Vec<MessageInfo>),
+    /// bjdepinfo.
+    Dependencies(Box<DependencyRequest>),
+    DependencyRows(Box<Dependencies>),
+    /// bgadd, bgmod, bgdel, bjgroup.
+    JobGroup(Box<JobGroupRequest>),
+    JobGroups(Vec<JobGroupInfo>),
     ParamRows {
         values: Vec<(String, String)>,
     },

@@ -3,6 +3,8 @@
 //! an addition that old readers pass over. `LSF_GOLDEN=write cargo test golden` writes the file.
 
 use super::client::*;
+use super::dependency::*;
+use super::job_group::*;
 use super::job_message::*;
 use super::launch::*;
 use super::lim::*;
@@ -75,6 +77,10 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Params => "Client.Params",
         ClientMsg::Message(_) => "Client.Message",
         ClientMsg::Messages(_) => "Client.Messages",
+        ClientMsg::Dependencies(_) => "Client.Dependencies",
+        ClientMsg::DependencyRows(_) => "Client.DependencyRows",
+        ClientMsg::JobGroup(_) => "Client.JobGroup",
+        ClientMsg::JobGroups(_) => "Client.JobGroups",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
     }
 }
@@ -137,7 +143,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 26 + 11 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 30 + 11 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -212,15 +218,6 @@ fn client_samples() -> Vec<ClientMsg> {
     let fields = vec![SpecField::Name, SpecField::Slots];
     let modify =
         Modify { id, spec: spec(), fields, script: s("true\n").into(), env: Some(s("A=1").into()) };
-    let job = OneJob { at: JobRef { job: 7, idx: 2 }, name: s("n") };
-    let post = PostMessage {
-        job,
-        index: 1,
-        text: s("t"),
-        level: s("INFO"),
-        file: s("f"),
-        data: ByteStr(vec![0xff]),
-    };
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit)),
@@ -238,8 +235,12 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Admin(admin),
         ClientMsg::AdminDone { lines: vec![line] },
         ClientMsg::Params,
-        ClientMsg::Message(Box::new(MessageRequest::Post(post))),
+        ClientMsg::Message(Box::new(post_sample())),
         ClientMsg::Messages(vec![MessageInfo::default()]),
+        ClientMsg::Dependencies(Box::default()),
+        ClientMsg::DependencyRows(Box::new(dependency_sample())),
+        ClientMsg::JobGroup(Box::new(group_sample())),
+        ClientMsg::JobGroups(vec![JobGroupInfo::default()]),
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
         ClientMsg::Modify(Box::new(modify)),
         ClientMsg::Peek(Box::default()),
@@ -250,6 +251,26 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Groups { hosts: true, names: vec![], expand: true, units: false },
         ClientMsg::GroupRows { rows: vec![GroupInfo::default()] },
     ]
+}
+
+fn dependency_sample() -> Dependencies {
+    let (rows, conditions) = (vec![DependencyRow::default()], vec![ConditionInfo::default()]);
+    Dependencies { rows, conditions, cut: true }
+}
+
+fn group_sample() -> JobGroupRequest {
+    JobGroupRequest::Add { path: "/a".into(), limit: Some(3), sla: "gold".into() }
+}
+
+fn post_sample() -> MessageRequest {
+    MessageRequest::Post(PostMessage {
+        job: OneJob { at: JobRef { job: 7, idx: 2 }, name: "n".into() },
+        index: 1,
+        text: "t".into(),
+        level: "INFO".into(),
+        file: "f".into(),
+        data: ByteStr(vec![0xff]),
+    })
 }
 
 fn sbd_samples() -> Vec<SbdMsg> {

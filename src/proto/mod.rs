@@ -6,9 +6,11 @@
 pub mod caps;
 pub mod client;
 mod daemon;
+pub mod dependency;
 pub mod force;
 pub mod frame;
 pub mod held_replies;
+pub mod job_group;
 pub mod job_message;
 pub mod launch;
 pub mod lim;

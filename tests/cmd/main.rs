@@ -11,6 +11,7 @@ mod beside;
 
 mod bhist;
 mod bhosts;
+mod bjdepinfo;
 mod bjobs;
 mod bkill;
 mod bmig;
@@ -30,6 +31,7 @@ mod completion;
 mod elements;
 mod endings;
 mod fields;
+mod job_groups;
 mod listings;
 mod lsadmin;
 mod lshosts;

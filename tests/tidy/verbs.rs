@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 const ANSWERS: &[&str] = &[
     "Submitted",
     "Controlled",
+    "DependencyRows",
+    "JobGroups",
     "Messages",
     "Peeked",
     "QueueRows",
@@ -65,6 +67,10 @@ fn asked() -> BTreeSet<String> {
             "Message" => {
                 let requests = variants(&read("src/proto/job_message.rs"), "MessageRequest");
                 found.extend(requests.iter().map(|v| format!("Message.{v}")));
+            }
+            "JobGroup" => {
+                let requests = variants(&read("src/proto/job_group.rs"), "JobGroupRequest");
+                found.extend(requests.iter().map(|v| format!("JobGroup.{v}")));
             }
             _ => found.push(message),
         }

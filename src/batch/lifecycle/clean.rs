@@ -21,6 +21,7 @@ const SPOOL_GONE: u64 = 256 << 20;
 impl Mbatchd {
     pub(crate) fn housekeep(&mut self, context: &mut StepContext) {
         self.clean_due(context);
+        self.clean_groups(context);
         self.switch_due(context);
     }
 
@@ -147,6 +148,10 @@ impl Mbatchd {
                 let event = Event::HostCtrl { op: Ctrl::Close, host, uid, user, message, lock };
                 head.push(Record { time: c.time, event });
             }
+        }
+        for (path, group) in self.state.job_groups().each() {
+            let record = Box::new(group.clone().record(path, time));
+            head.push(Record { time, event: Event::JobGroupAdd(record) });
         }
         for (group, hosts) in self.state.group_hosts() {
             for host in hosts {

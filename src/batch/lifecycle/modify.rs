@@ -9,7 +9,7 @@
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT};
 use crate::batch::lifecycle::submit::{
-    bad_requirement, check_group, check_host_lines, check_interactive, check_texts, check_times,
+    bad_requirement, check_host_lines, check_interactive, check_texts, check_times,
 };
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
@@ -223,6 +223,10 @@ impl Mbatchd {
         if m.fields.is_empty() {
             return Err(Refusal::new(err::MOD_UNUSED));
         }
+        // an array is in one group as a whole
+        if m.fields.contains(&SpecField::Group) && !m.id.elems.is_empty() {
+            return Err(Refusal::new(err::ELEMENT));
+        }
         self.as_submitted(job, m);
         self.room_to_modify(job, m, meant.len())?;
         let mut all = Vec::new();
@@ -393,7 +397,9 @@ impl Mbatchd {
         }
         let none = ByteStr::default();
         check_texts(&spec, m.env.as_ref().unwrap_or(&none), &m.script)?;
-        check_group(&spec)?;
+        if asked(SpecField::Group) && !spec.further.job_group.is_empty() {
+            self.check_group(&mut spec, &owner.user)?;
+        }
         let name = self.changed_name(&mut spec, job, asked(SpecField::Name))?;
         check_interactive(&spec, &name)?;
         let queue = match asked(SpecField::Queue) {
@@ -482,6 +488,7 @@ impl Mbatchd {
     ) {
         let job = m.job;
         let Some(submit_time) = self.state.job(job).map(|j| j.submit_time) else { return };
+        self.make_groups(context, (who.uid, &who.user), &m.spec.further.job_group);
         let exact = self.spool_spec(context, &m.spec);
         let (uid, user) = (who.uid, who.user.clone());
         let other = |field| m.fields.contains(&field);

@@ -21,6 +21,7 @@ use crate::batch::soft_state::works::Works;
 use crate::batch::state::State;
 use crate::batch::step::StepContext;
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -77,6 +78,7 @@ impl Mbatchd {
             load_checks: LoadChecks::default(),
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
+            group_counts: JobGroupCounts::default(),
             status: Status::default(),
             unreached: Unreached::default(),
             eligible: Eligible::default(),
@@ -127,6 +129,7 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
+        self.group_counts = JobGroupCounts::recount(&self.state);
         self.sched.changed();
     }
 
@@ -140,6 +143,7 @@ impl Mbatchd {
         let tried: Vec<JobRef> = self.state.tries().elements().collect();
         self.emit(context, self.start_event());
         tried.into_iter().for_each(|at| self.refresh_at(at));
+        self.restore_groups(context);
         self.hold_damaged(context);
         self.end_all_orphans(context);
         self.net_start(context);

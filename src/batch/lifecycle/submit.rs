@@ -18,7 +18,7 @@ use crate::model::further;
 use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
-use crate::proto::caps::{self, MAX_ENV, MAX_GROUP, MAX_NAME, MAX_SCRIPT, MAX_SLOTS};
+use crate::proto::caps::{self, MAX_ENV, MAX_NAME, MAX_SCRIPT, MAX_SLOTS};
 use crate::proto::client::{ClientMsg, Submit};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
@@ -85,7 +85,6 @@ impl Mbatchd {
         forget_condition(&mut spec);
         spec.from_host = who.host.clone();
         check_texts(&spec, &s.env, &s.script)?;
-        check_group(&spec)?;
         let name = self.check_name(&spec)?;
         check_interactive(&spec, &name)?;
         let site = self.site.clone();
@@ -101,6 +100,7 @@ impl Mbatchd {
         self.check_priority(&spec)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
+        self.check_group(&mut spec, &who.user)?;
         spec.further.trim();
         let job =
             self.state.free_id(self.max_job_id()).ok_or_else(|| Refusal::new(err::NO_JOBID))?;
@@ -116,6 +116,7 @@ impl Mbatchd {
             true => self.spool_spec(context, &spec),
             false => SpoolRef::default(),
         };
+        self.make_groups(context, (who.uid, &who.user), &spec.further.job_group);
         self.emit(
             context,
             Event::JobNew(Box::new(JobNew {
@@ -512,19 +513,6 @@ pub(crate) fn check_host_lines(spec: &JobSpec) -> Checked<()> {
         Some(text) => Err(Refusal::about(err::BAD_HOST, text)),
         None => Ok(()),
     }
-}
-
-/// A job group is a path from the root.
-pub(crate) fn check_group(spec: &JobSpec) -> Checked<()> {
-    let group = &spec.further.job_group;
-    if group.is_empty() {
-        return Ok(());
-    }
-    let good = group.starts_with('/') && !group.contains("//") && group.len() <= MAX_GROUP;
-    if !good || group.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Refusal::new(err::BAD_JGRP));
-    }
-    Ok(())
 }
 
 pub(crate) fn check_times(spec: &JobSpec, now: i64) -> Checked<()> {

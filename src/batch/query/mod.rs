@@ -1,7 +1,9 @@
 //! Questions: what commands list, read or wait for. Nothing in here changes a job.
 
+pub mod dependencies;
 pub mod job_columns;
 pub mod job_exceptions;
+pub mod job_groups;
 pub mod jobs;
 pub mod params;
 pub mod queues_hosts;

@@ -19,6 +19,8 @@ pub(crate) struct ClassKey {
     pub(super) hosts: Vec<String>,
     /// -x.
     pub(super) exclusive: bool,
+    /// The path of the job group; empty none.
+    pub(super) group: Box<str>,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub(super) fixed: HostLines,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).

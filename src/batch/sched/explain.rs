@@ -61,6 +61,9 @@ impl Sched {
         if room.slots < u64::from(kind.min) {
             return vec![(room.reason, Vec::new())];
         }
+        if view.group_counts.is_full(view.state, &kind.group) {
+            return vec![(PendReason::GroupLimit, Vec::new())];
+        }
         let compiled = match self.classes.kept(number) {
             Some(compiled) => compiled.clone(),
             None => {

@@ -58,7 +58,7 @@ use dispatch_key::ClassEntry;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
 use policy::Policies;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use view::View;
 use walk_state::Walk;
 
@@ -86,6 +86,8 @@ pub struct Sched {
     now: Now,
     begin_timer: Option<u64>,
     explained: explained::Explained,
+    /// Classes whose job group had no room when they were looked at.
+    full_groups: BTreeSet<u32>,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
     /// How often a class was held against hosts.
@@ -146,6 +148,18 @@ impl Sched {
     pub(crate) fn slots_released(&mut self, user: crate::batch::state::names::UserId) {
         self.note_change();
         self.order.released(user);
+    }
+
+    /// A job group may have room: the classes that found none are looked at again.
+    pub(crate) fn group_room(&mut self) {
+        for number in std::mem::take(&mut self.full_groups) {
+            let Some((place, _)) = self.classes.head(number) else { continue };
+            let class = self.classes.get_mut(number);
+            class.unseen = true;
+            let of = (class.kind.queue, class.kind.user);
+            self.order.unsee(of, (place, number));
+        }
+        self.note_change();
     }
 
     /// A pass is due: a job may be ready that was not.

@@ -285,6 +285,10 @@ impl Sched {
             let of_queue = self.policies.queue(view, queue).slots < need;
             return Outcome::Limited(of_queue.then_some(need));
         }
+        if view.group_counts.is_full(view.state, &kind.group) {
+            self.full_groups.insert(class);
+            return Outcome::None;
+        }
         #[cfg(test)]
         {
             self.looks += 1;

@@ -47,6 +47,16 @@ impl State {
             Event::JobMessage(m) => self.post_message(m),
             Event::JobAttachment(a) => self.attach(a),
             Event::JobClean { at } => self.clean(*at),
+            Event::Eligible { at, on } => self.eligible(t, *at, *on),
+            Event::Hold { at, .. } => self.damage(*at, true),
+            Event::Release { at, .. } => self.damage(*at, false),
+            control => self.apply_control(t, control),
+        }
+    }
+
+    /// Applies a record that is about no job.
+    fn apply_control(&mut self, t: i64, event: &Event) -> Applied {
+        match event {
             Event::QueueCtrl { op, queue, uid, user, message } => {
                 let queue = self.names.queue_id(queue);
                 self.queue_control.entry(queue).or_default().apply(*op, (*uid, user), message, t);
@@ -63,10 +73,15 @@ impl State {
                 );
                 Applied::Nothing
             }
-            Event::Eligible { at, on } => self.eligible(t, *at, *on),
+            Event::JobGroupAdd(r) | Event::JobGroupModify(r) => {
+                self.job_groups.put(r);
+                Applied::Nothing
+            }
+            Event::JobGroupDelete { path, .. } => {
+                self.job_groups.remove(path);
+                Applied::Nothing
+            }
             Event::GroupHost { add, group, host, .. } => self.group_host(*add, group, host),
-            Event::Hold { at, .. } => self.damage(*at, true),
-            Event::Release { at, .. } => self.damage(*at, false),
             Event::Carried { next_job, .. } => {
                 (self.next_job, self.carried_at) = (self.next_job.max(*next_job), t);
                 Applied::Nothing
@@ -82,9 +97,8 @@ impl State {
                 self.tries.mbatchd_started(t);
                 Applied::Nothing
             }
-            Event::MbdDie { .. } | Event::LoadIndex { .. } | Event::Foreign { .. } => {
-                Applied::Nothing
-            }
+            // those of jobs are applied above
+            _ => Applied::Nothing,
         }
     }
 

@@ -14,6 +14,7 @@ pub mod elements;
 pub mod ended_jobs;
 pub mod ineligible;
 pub mod job;
+pub mod job_groups;
 pub mod job_hosts;
 pub mod last_actions;
 pub mod left_attempts;
@@ -39,6 +40,7 @@ pub use crate::batch::state::element::{
 use crate::batch::state::ended_jobs::EndedJobs;
 use crate::batch::state::ineligible::Ineligible;
 pub use crate::batch::state::job::{Body, Job, Tally};
+use crate::batch::state::job_groups::JobGroups;
 use crate::batch::state::last_actions::LastActions;
 pub use crate::batch::state::left_attempts::LeftAttempt;
 use crate::batch::state::left_attempts::{LeftAttempts, RunningPosts};
@@ -104,6 +106,7 @@ pub struct State {
     moved: BTreeMap<u32, QueuePosition>,
     /// The bytes of jobs that bmod changed.
     modifications: Modifications,
+    job_groups: JobGroups,
     /// The external messages of jobs.
     messages: JobMessages,
     /// Failed starts and requeues of elements that have not ended.
@@ -221,6 +224,9 @@ impl State {
     }
     pub fn modifications(&self) -> &Modifications {
         &self.modifications
+    }
+    pub fn job_groups(&self) -> &JobGroups {
+        &self.job_groups
     }
     pub fn messages(&self) -> &JobMessages {
         &self.messages

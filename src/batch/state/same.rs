@@ -108,6 +108,7 @@ impl State {
             posts: _,
             issued: _,
             messages: _,
+            job_groups,
             alone: _,
             waited: _,
             ended: _,
@@ -123,6 +124,9 @@ impl State {
         out.put("the next job", next_job);
         out.put("the start of mbatchd", started_at);
         out.put("group hosts", group_hosts);
+        for (path, group) in job_groups.each() {
+            out.put(format!("job group {path}"), group);
+        }
         self.controls_told(&mut out);
         if but.is_empty() {
             self.counts_told(counts, &mut out);

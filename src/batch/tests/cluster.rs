@@ -366,6 +366,11 @@ impl Cluster {
         self.tell(Input::Config { conf: None, diags: Vec::new() });
     }
 
+    /// The first records of a log that begins now.
+    pub fn switch_head(&self) -> Vec<Record> {
+        self.machine.switch_head(self.now.secs())
+    }
+
     /// How often a pass came to a host for a class since this was asked last.
     pub fn host_looks(&mut self) -> usize {
         self.machine.sched.take_host_looks()

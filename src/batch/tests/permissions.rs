@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::model::reason::err;
+use crate::proto::dependency::DependencyRequest;
 use crate::proto::force::Force;
+use crate::proto::job_group::{DeleteGroups, JobGroupRequest, NewLimit};
 use crate::proto::job_message::{MessageRequest, OneJob, PostMessage};
 
 const QUEUE_ADMIN: ConnId = crate::proto::machine::INCOMING + 4;
@@ -74,6 +76,28 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             cols: vec![Col::Command],
             ..JobQuery::default()
         })),
+        _ if row.starts_with("Message.") => message_request(row, r, job),
+        _ if row.starts_with("JobGroup.") => group_request(row, r),
+        "Dependencies" => {
+            let (at, level) = (JobRef { job, idx: 0 }, 1);
+            let request = DependencyRequest { at, level, ..DependencyRequest::default() };
+            ClientMsg::Dependencies(Box::new(request))
+        }
+        "Queues" => {
+            let names = vec![];
+            ClientMsg::Queues { names, user: String::new(), host: String::new() }
+        }
+        "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
+        "Users" => ClientMsg::Users { names: vec![] },
+        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
+        "Params" => ClientMsg::Params,
+        "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
+        other => ClientMsg::Admin(admin_request(other)),
+    }
+}
+
+fn message_request(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
+    match row {
         "Message.Post" | "Message.Post/data" => {
             let file = if row == "Message.Post" { String::new() } else { "f".into() };
             let post = PostMessage { job: one_job(job), file, ..PostMessage::default() };
@@ -90,13 +114,33 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
                 _ => MessageRequest::Attachment { job, index },
             }))
         }
-        "Queues" => ClientMsg::Queues { names: vec![], user: String::new(), host: String::new() },
-        "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
-        "Users" => ClientMsg::Users { names: vec![] },
-        "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
-        "Params" => ClientMsg::Params,
-        "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),
-        other => ClientMsg::Admin(admin_request(other)),
+        other => panic!("no message {other} is sent here"),
+    }
+}
+
+fn group_request(row: &str, r: &mut Rig) -> ClientMsg {
+    match row {
+        "JobGroup.Add" => {
+            let (path, limit, sla) = ("/a".into(), None, String::new());
+            ClientMsg::JobGroup(Box::new(JobGroupRequest::Add { path, limit, sla }))
+        }
+        "JobGroup.Modify" | "JobGroup.Delete" => {
+            let (path, limit, sla) = ("/a".to_string(), None, String::new());
+            let add = JobGroupRequest::Add { path: path.clone(), limit, sla };
+            r.ask(USER, ClientMsg::JobGroup(Box::new(add)));
+            ClientMsg::JobGroup(Box::new(match row {
+                "JobGroup.Modify" => {
+                    let (limit, owner) = (Some(NewLimit::Most(1)), String::new());
+                    JobGroupRequest::Modify { path, limit, owner }
+                }
+                _ => JobGroupRequest::Delete(DeleteGroups { path, ..DeleteGroups::default() }),
+            }))
+        }
+        "JobGroup.List" => {
+            let (path, slots) = (String::new(), false);
+            ClientMsg::JobGroup(Box::new(JobGroupRequest::List { path, slots }))
+        }
+        other => panic!("no message {other} is sent here"),
     }
 }
 

@@ -234,6 +234,12 @@ impl Deps {
     pub fn is_named(&self, job: u32) -> bool {
         self.waiters.get(&job).is_some_and(|w| !w.is_empty()) || self.groups.is_named(job)
     }
+    /// The jobs whose conditions name this one, ascending.
+    pub(crate) fn waiters_of(&self, job: u32) -> BTreeSet<u32> {
+        let mut all = self.waiters.get(&job).cloned().unwrap_or_default();
+        all.extend(self.groups.waiters_of(job));
+        all
+    }
     fn forget(&mut self, job: u32, named: &[u64]) {
         for id in named {
             if let Some(set) = self.waiters.get_mut(&(*id as u32)) {

@@ -100,6 +100,12 @@ impl GroupWatch {
             || self.begun.iter().any(member)
     }
 
+    /// The jobs that wait for a group in which this job is.
+    pub(crate) fn waiters_of(&self, job: u32) -> impl Iterator<Item = u32> + '_ {
+        let of = self.of_job.range((job, 0)..=(job, u32::MAX)).map(|(of, _)| of.1);
+        of.filter_map(|number| self.groups.get(&number)).flat_map(|w| w.waiters.iter().copied())
+    }
+
     fn truth(&self, group: &Group, func: &Func) -> Option<Truth> {
         let watched = self.groups.get(&group.number)?;
         let asked = watched.asked.iter().find(|a| a.func == *func)?;

@@ -4,6 +4,7 @@
 
 pub mod dependencies;
 pub mod group_watch;
+pub mod job_group_counts;
 pub mod limits_ledger;
 pub mod named_jobs;
 pub mod reserve;

@@ -3,6 +3,16 @@
 
 use super::RawParams;
 
+/// JOB_GROUP_CLEAN: the job groups that leave when they are empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GroupClean {
+    #[default]
+    No,
+    /// Groups that submissions have made, without a limit.
+    Implicit,
+    All,
+}
+
 /// lsb.params, with the documented defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchParams {
@@ -92,6 +102,8 @@ pub struct BatchParams {
     pub max_job_msg_num: u32,
     /// MAX_JOB_ATTA_SIZE: largest data file of a message, KB; None: no limit of the site.
     pub max_job_atta_kb: Option<u64>,
+    /// JOB_GROUP_CLEAN.
+    pub job_group_clean: GroupClean,
     /// JOB_INCLUDE_POSTPROC.
     pub job_include_postproc: bool,
     /// JOB_POSTPROC_TIMEOUT, in seconds.
@@ -164,6 +176,7 @@ impl Default for BatchParams {
             resource_reserve_per_task: false,
             max_job_msg_num: 128,
             max_job_atta_kb: None,
+            job_group_clean: GroupClean::No,
             job_include_postproc: false,
             job_postproc_timeout: None,
             enable_user_resume: false,

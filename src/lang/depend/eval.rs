@@ -163,6 +163,62 @@ impl Resolved {
     }
 }
 
+/// A job or element that a condition is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    pub id: u64,
+    /// The element; `None`: the job, or all elements.
+    pub idx: Option<u32>,
+    /// The job is as the condition says.
+    pub holds: bool,
+}
+
+impl Resolved {
+    /// The jobs that the condition is about, left to right, at most `most`; of a name that stands
+    /// for many jobs each of these.
+    pub fn parents(&self, jobs: &dyn JobLookup, own: Option<u32>, most: usize) -> Vec<Parent> {
+        let mut all = Vec::new();
+        parents(&self.expr, jobs, own, &mut |parent| {
+            if all.len() < most {
+                all.push(parent);
+            }
+            all.len() < most
+        });
+        all
+    }
+}
+
+/// Gives each job to `each`, until that is false.
+fn parents(
+    expr: &DependExpr<Ref>,
+    jobs: &dyn JobLookup,
+    own: Option<u32>,
+    each: &mut dyn FnMut(Parent) -> bool,
+) -> bool {
+    match expr {
+        DependExpr::And(parts) | DependExpr::Or(parts) => {
+            parts.iter().all(|part| parents(part, jobs, own, each))
+        }
+        DependExpr::Not(inner) => {
+            parents(inner, jobs, own, &mut |p| each(Parent { holds: !p.holds, ..p }))
+        }
+        DependExpr::Cond(func, Ref::Job(r)) => {
+            let holds = condition(func, r, jobs, own).holds;
+            let idx = match r.index {
+                DepIndex::Whole => None,
+                DepIndex::Element(idx) => Some(idx),
+                DepIndex::Same => own,
+            };
+            each(Parent { id: r.id, idx, holds })
+        }
+        DependExpr::Cond(func, Ref::Group(group)) => group.members.iter().all(|id| {
+            let id = u64::from(*id);
+            each(Parent { id, idx: None, holds: of_job(func, id, jobs).holds })
+        }),
+        DependExpr::Cond(_, Ref::Name { .. }) => true,
+    }
+}
+
 fn shared(expr: &DependExpr<Ref>, jobs: &dyn JobLookup, out: &mut Vec<u8>) {
     match expr {
         DependExpr::And(parts) | DependExpr::Or(parts) => {

@@ -15,7 +15,9 @@ mod expr;
 mod parse;
 mod resolve;
 
-pub use eval::{DepCounts, DepFacts, DepState, DepValue, JobLookup, PostState, Truth, of_job};
+pub use eval::{
+    DepCounts, DepFacts, DepState, DepValue, JobLookup, Parent, PostState, Truth, of_job,
+};
 pub use expr::{
     CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, DependExpr, Func,
     MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT,

@@ -41,6 +41,9 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::QueueCtrl { .. }
         | Event::HostCtrl { .. }
         | Event::GroupHost { .. }
+        | Event::JobGroupAdd(_)
+        | Event::JobGroupModify(_)
+        | Event::JobGroupDelete { .. }
         | Event::MbdStart { .. }
         | Event::MbdDie { .. }
         | Event::LogSwitch { .. }
@@ -91,6 +94,9 @@ pub fn name_of(event: &Event) -> &str {
         Event::Carried { .. } => "LSF_SWITCHED",
         Event::Eligible { .. } => "LSF_ELIGIBLE",
         Event::GroupHost { .. } => "LSF_GROUP_HOST",
+        Event::JobGroupAdd(_) => "JGRP_ADD",
+        Event::JobGroupModify(_) => "JGRP_MOD",
+        Event::JobGroupDelete { .. } => "JGRP_CTRL",
         Event::Foreign { name } => name,
     }
 }

@@ -164,6 +164,7 @@ pub mod err {
     pub const MIGRATING: i32 = 9;
     pub const NOT_CHKPNT: i32 = 10;
     pub const BAD_ACTION: i32 = 90;
+    pub const NO_JGRP: i32 = 92;
     pub const BAD_JGRP: i32 = 93;
     pub const WHOLE_ARRAY: i32 = 94;
     pub const SUSPENDED: i32 = 95;
@@ -181,6 +182,9 @@ pub mod err {
     pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
+    /// The numbers of these two are ours.
+    pub const JGRP_EXIST: i32 = 9006;
+    pub const JGRP_HASJOB: i32 = 9007;
     /// Ours: the job has no message there.
     pub const NO_MESSAGE: i32 = 9005;
     /// Ours: the event log cannot be written.
@@ -243,6 +247,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (88, "Bad user group name"),
     (89, "Request aborted by esub"),
     (90, "Bad or invalid action specification"),
+    (92, "Job group does not exist"),
     (93, "Bad/empty job group name"),
     (94, "Cannot operate on job array"),
     (95, "Operation not supported for a suspended job"),
@@ -268,6 +273,8 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (9003, "The environment must be sent again"),
     (9004, "An earlier submission of this batch was refused"),
     (9005, "No message"),
+    (9006, "Job group exists"),
+    (9007, "Job group has jobs"),
 ];
 
 /// The text of an lsberrno.

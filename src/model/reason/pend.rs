@@ -93,6 +93,7 @@ pending_reasons! {
     JobOpenFiles = 10, "Unable to open job's I/O buffers";
     ExecInit = 11, "Job execution initialization failed";
     ArrayLimit = 38, "The job array has reached its running element limit";
+    GroupLimit = 45, "The specified job group has reached its job limit";
     PreExecLimit = 46, "The job has reached its pre-execution retry limit";
     RequeueLimit = 47, "The job has reached its requeue limit";
     QueueInactive = 301, "The queue is inactivated by the administrator";

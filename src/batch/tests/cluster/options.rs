@@ -53,6 +53,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
+        "-g" => spec.further.job_group = value.into(),
         "-Q" => spec.further.put_text("Q", value),
         "-hostfile" => {
             let slots = value.split_whitespace().skip(1).step_by(2);

@@ -336,6 +336,14 @@ fn job_attachment() -> impl Strategy<Value = Event> {
     )
 }
 
+fn job_group() -> impl Strategy<Value = JobGroupRecord> {
+    let numbers = (any::<u32>(), any::<i64>(), option::of(any::<u32>()), any::<bool>());
+    (numbers, [kept(), kept(), kept()]).prop_map(|((uid, time, limit, explicit), texts)| {
+        let [owner, path, sla] = texts;
+        JobGroupRecord { uid, time, owner, path, sla, limit, explicit }
+    })
+}
+
 fn other_event() -> impl Strategy<Value = Event> {
     let op = prop_oneof![Just(Ctrl::Open), Just(Ctrl::Close)];
     let qop = prop_oneof![Just(Ctrl::Activate), Just(Ctrl::Inactivate), Just(Ctrl::Open)];
@@ -359,6 +367,15 @@ fn other_event() -> impl Strategy<Value = Event> {
                 Event::GroupHost { add, group, host, uid, user, message }
             }
         ),
+        (job_group(), any::<bool>()).prop_map(|(group, add)| match add {
+            true => Event::JobGroupAdd(Box::new(group)),
+            false => Event::JobGroupModify(Box::new(group)),
+        }),
+        (any::<u32>(), [kept(), kept()]).prop_map(|(uid, [user, path])| Event::JobGroupDelete {
+            uid,
+            user,
+            path
+        }),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
         vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
         any::<(u32, u64)>().prop_map(|(next_job, epoch)| Event::Carried { next_job, epoch }),

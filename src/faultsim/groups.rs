@@ -1,0 +1,44 @@
+//! Job groups in the simulator: those that submissions name, and bgadd, bgmod and bgdel of the
+//! submitters. A limit leaves room for one job at least, so that all jobs end.
+
+use super::rng::Rng;
+use crate::proto::Msg;
+use crate::proto::client::ClientMsg;
+use crate::proto::job_group::{DeleteGroups, JobGroupRequest, NewLimit};
+
+/// The groups.
+const GROUPS: [&str; 4] = ["/a", "/a/b", "/a/b/c", "/d"];
+/// Share of the submissions that name a group.
+const GROUPED: f64 = 0.3;
+/// Largest limit.
+const MOST: u64 = 4;
+
+fn one(rng: &mut Rng) -> String {
+    GROUPS[rng.below(GROUPS.len() as u64) as usize].to_string()
+}
+
+/// The group of a submission or of bmod -g; empty: none.
+pub(super) fn any_group(rng: &mut Rng) -> String {
+    if rng.chance(GROUPED) { one(rng) } else { String::new() }
+}
+
+/// bgadd, bgmod or bgdel.
+pub(super) fn random_request(rng: &mut Rng) -> Msg {
+    let path = one(rng);
+    let limit = 1 + rng.below(MOST) as u32;
+    let request = match rng.below(4) {
+        0 => {
+            let limit = rng.chance(0.5).then_some(limit);
+            JobGroupRequest::Add { path, limit, sla: String::new() }
+        }
+        1 => {
+            let limit = if rng.chance(0.5) { NewLimit::None } else { NewLimit::Most(limit) };
+            JobGroupRequest::Modify { path, limit: Some(limit), owner: String::new() }
+        }
+        n => {
+            let (path, empty_only) = if n == 2 { (path, true) } else { <_>::default() };
+            JobGroupRequest::Delete(DeleteGroups { path, empty_only, user: String::new() })
+        }
+    };
+    Msg::Client(ClientMsg::JobGroup(Box::new(request)))
+}

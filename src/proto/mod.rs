@@ -20,6 +20,7 @@ mod msg;
 mod refusal;
 pub mod res;
 pub mod sbd;
+pub mod user_rows;
 mod version;
 
 pub use daemon::Daemon;

@@ -19,6 +19,7 @@ mod install;
 mod interactive;
 mod keys;
 mod limits;
+mod messy;
 mod nodes;
 mod oldsite;
 mod outputs;

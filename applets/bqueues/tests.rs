@@ -137,7 +137,7 @@ fn parameters_that_do_not_act_are_marked() {
     let mut out = String::new();
     long::queue(&mut out, &q, SizeUnit::KB);
     for line in [
-        "Migration threshold is 30 minutes (not acted on)",
+        "Migration threshold is 30 minutes",
         "Schedule delay for a new job is 0 seconds",
         "SCHEDULING POLICIES:  EXCLUSIVE",
         "PRE_EXEC:  /bin/true",

@@ -13,6 +13,7 @@ use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::migration_checks::MigrationChecks;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::spool::Spool;
@@ -70,6 +71,7 @@ pub struct Mbatchd {
     pub(super) retention: Retention,
     pub(super) windows: ClosedByWindows,
     pub(super) load_checks: LoadChecks,
+    pub(super) migration_checks: MigrationChecks,
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
     pub(super) group_counts: JobGroupCounts,

@@ -246,6 +246,7 @@ impl Mbatchd {
         self.orphans_due(context);
         self.windows_due(context);
         self.suspend_by_load(context);
+        self.migrate_suspended(context);
         self.perfmon.end_due_period(context.now);
         self.eligible_due(context);
         for host in self.reserve.take_freed() {
@@ -300,6 +301,7 @@ impl Machine for Mbatchd {
                 self.sched.deadline(),
                 windows,
                 self.load_checks.deadline(),
+                self.migration_checks.deadline(),
                 deps,
                 perf,
                 unreached,

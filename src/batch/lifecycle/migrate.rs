@@ -1,4 +1,4 @@
-//! bmig: a started job that may be run again is ended and goes back to its queue, from which it is
+//! bmig, and MIG of lsb.queues: a started job that may be run again is ended and goes back to its queue, from which it is
 //! dispatched before all others of its priority there. LSB_MIG2PEND keeps the place it was
 //! submitted at, with LSB_REQUEUE_TO_BOTTOM it goes behind all.
 //!
@@ -12,6 +12,7 @@ use crate::model::JobRef;
 use crate::model::event::{Event, JobMigrate};
 use crate::model::reason::{err, term};
 use crate::proto::sbd::Act;
+use std::collections::BTreeSet;
 
 impl Mbatchd {
     /// Has one started job or element migrated; an lsberrno where it cannot be.
@@ -47,5 +48,36 @@ impl Mbatchd {
         let exit_info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
         self.act_on(context, key, Act::Terminate { exit_info });
         0
+    }
+
+    /// MIG of a queue: jobs that were suspended for the load of their host for as many minutes
+    /// migrate, if they may be run again.
+    pub(crate) fn migrate_suspended(&mut self, context: &mut StepContext) {
+        let some = self.site.queues.iter().any(|queue| queue.conf.mig.is_some())
+            && !self.state.counts().hosts_with_suspended().is_empty();
+        if !self.migration_checks.begin(context.now, some) {
+            return;
+        }
+        let hosts = self.state.counts().hosts_with_suspended().iter();
+        let all = hosts.filter_map(|host| self.state.counts().host(*host));
+        let long = |at: &&JobRef| self.suspended_too_long(context.now.secs(), **at);
+        let due: BTreeSet<JobRef> =
+            all.flat_map(|here| here.suspended_by_load.iter().filter(long)).copied().collect();
+        let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+        let (uid, gid, host) = (0, 0, String::new());
+        let who = Caller { uid, gid, user, host };
+        for at in due {
+            self.migrate_one(context, (&who, "", true), at);
+        }
+    }
+
+    /// Has a started element been suspended for longer than MIG of its queue?
+    fn suspended_too_long(&self, now: i64, at: JobRef) -> bool {
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
+        let minutes = self.queue_of(at).and_then(|queue| self.site.queues[queue].conf.mig);
+        let open = run.killed.is_none() && !run.unknown && self.rerunnable(at);
+        let since = now.saturating_sub(run.susp_since);
+        open && minutes
+            .is_some_and(|m| since >= i64::try_from(m).unwrap_or(i64::MAX).saturating_mul(60))
     }
 }

@@ -11,6 +11,7 @@ use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::migration_checks::MigrationChecks;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::spool::Spool;
@@ -76,6 +77,7 @@ impl Mbatchd {
             retention: Retention::default(),
             windows: ClosedByWindows::default(),
             load_checks: LoadChecks::default(),
+            migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
             group_counts: JobGroupCounts::default(),

@@ -9,6 +9,7 @@ pub mod eligible;
 pub mod listings;
 pub mod load_checks;
 pub mod lost_controls;
+pub mod migration_checks;
 pub mod missing_attempts;
 pub mod modify_work;
 pub mod named_elements;

@@ -171,3 +171,32 @@ fn elements_migrate_by_themselves_and_a_repeated_request_does_nothing_more() {
         ("PEND".into(), "PEND".into())
     );
 }
+
+#[test]
+fn a_job_suspended_for_longer_than_mig_migrates_if_it_may_run_again() {
+    let lines = "PRIORITY = 40; r1m = 1/2; MIG = 2";
+    let site = || cluster().hosts(2, 9).queue("q", lines).queue("other", "r1m = 1/2");
+    let mut c = site().param("SBD_SLEEP_TIME = 5").up();
+    let jobs = ["-q q -r", "-q q", "-q other -r"].map(|options| {
+        let job = c.submit("ann", &format!("{options} -m h1"));
+        assert_eq!(c.state(job), "RUN");
+        job
+    });
+    let stopped = c.submit("ann", "-q q -r -m h1");
+    c.stop("ann", stopped);
+    c.load("h1", "r1m=5");
+    c.advance(60);
+    assert_eq!(jobs.map(|job| c.state(job)), ["SSUSP"; 3]);
+    c.restart();
+    c.load("h1", "r1m=5");
+    c.advance(40);
+    assert_eq!(jobs.map(|job| c.state(job)), ["SSUSP"; 3], "not yet");
+    c.advance(60);
+    assert_eq!(c.state(jobs[0]), "PEND");
+    assert_eq!([c.state(jobs[1]), c.state(jobs[2])], ["SSUSP"; 2]);
+    assert_eq!(c.state(stopped), "USUSP");
+    c.load("h1", "r1m=0");
+    c.advance(60);
+    assert_eq!(c.running_on(jobs[0]), ["h1"]);
+    assert_eq!(c.logged(|e| matches!(e, Event::JobMigrate(_))), 1);
+}

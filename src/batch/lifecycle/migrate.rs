@@ -1,6 +1,6 @@
-//! bmig, and MIG of lsb.queues: a started job that may be run again is ended and goes back to its queue, from which it is
-//! dispatched before all others of its priority there. LSB_MIG2PEND keeps the place it was
-//! submitted at, with LSB_REQUEUE_TO_BOTTOM it goes behind all.
+//! bmig, and MIG of lsb.queues: a started job that may be run again is ended and goes back to its
+//! queue, from which it is dispatched before all others of its priority there. LSB_MIG2PEND keeps
+//! the place it was submitted at, with LSB_REQUEUE_TO_BOTTOM it goes behind all.
 //!
 //! The job is one that is requeued (brequeue) until its end: what holds for those when hosts or
 //! mbatchd are lost holds for it, too.

@@ -193,7 +193,7 @@ const COMMANDS: &[Command] = &[
         name: "showstatus",
         run: show::showstatus,
         line: "Show what the master batch daemon is doing",
-        usage: "showstatus",
+        usage: "showstatus [-json]",
     },
     Command {
         name: "perfmon",

@@ -2,6 +2,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
+use lsf::cli::columns::Json;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::{clean, push_clean};
@@ -59,6 +60,9 @@ struct Opts {
     /// all parameters, one on a line
     #[argh(switch, short = 'a')]
     all: bool,
+    /// all parameters as JSON
+    #[argh(switch, long = "json")]
+    json: bool,
 }
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -79,6 +83,7 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
     };
     let mut out = String::new();
     match (o.all, o.long) {
+        _ if o.json => out = json(&values),
         (true, _) => all(&mut out, &values),
         (_, true) => long(&mut out, &values),
         _ => short(&mut out, &values),
@@ -91,6 +96,20 @@ type Values = [(String, String)];
 
 fn value<'a>(values: &'a Values, name: &str) -> Option<&'a str> {
     values.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+}
+
+/// One record, whose keys are the parameters.
+fn json(values: &Values) -> String {
+    let mut text = Json::new("bparams", "PARAMETERS");
+    let pairs: Vec<(&str, &str)> = parameters(values).collect();
+    text.pairs(&pairs);
+    text.finish()
+}
+
+/// The parameters, without the other values of mbatchd's answer.
+fn parameters(values: &Values) -> impl Iterator<Item = (&str, &str)> {
+    let all = values.iter().filter(|(name, _)| !NO_PARAMS.contains(&name.as_str()));
+    all.map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 fn short(out: &mut String, values: &Values) {
@@ -127,11 +146,11 @@ fn long(out: &mut String, values: &Values) {
 }
 
 fn all(out: &mut String, values: &Values) {
-    for (name, value) in values.iter().filter(|(n, _)| !NO_PARAMS.contains(&n.as_str())) {
+    for (name, value) in parameters(values) {
         push_clean(out, name);
         out.push_str(" = ");
         push_clean(out, value);
-        let told = SENTENCES.iter().find(|(_, n, unit)| n == name && unit.contains('('));
+        let told = SENTENCES.iter().find(|(_, n, unit)| *n == name && unit.contains('('));
         out.push_str(told.map_or("", |(_, _, unit)| unit));
         out.push_str(PARAMETERS.mark(name));
         out.push('\n');
@@ -154,6 +173,15 @@ mod tests {
         ]
         .map(|(n, v)| (n.to_string(), v.to_string()))
         .to_vec()
+    }
+
+    #[test]
+    fn bparams_json_has_a_key_for_each_parameter() {
+        let want = "{\n  \"COMMAND\":\"bparams\",\n  \"PARAMETERS\":1,\n  \"RECORDS\":[\n    {\n      \
+                    \"DEFAULT_QUEUE\":\"normal\",\n      \"MBD_SLEEP_TIME\":\"20\",\n";
+        let text = json(&values());
+        assert!(text.starts_with(want), "{text}");
+        assert!(!text.contains("CLUSTER"), "{text}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{self, ClientError};
+use lsf::cli::columns::Json;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::{clean, push_clean};
@@ -27,6 +28,9 @@ struct Opts {
     /// long format
     #[argh(switch, short = 'l')]
     long: bool,
+    /// output as JSON
+    #[argh(switch, long = "json")]
+    json: bool,
     /// the groups
     #[argh(positional, greedy, arg_name = "group_name")]
     _names: Vec<String>,
@@ -48,6 +52,9 @@ struct HostOpts {
     /// compute units instead of host groups
     #[argh(switch, long = "cu")]
     units: bool,
+    /// output as JSON
+    #[argh(switch, long = "json")]
+    json: bool,
     /// the groups or units
     #[argh(positional, greedy, arg_name = "group_name")]
     _names: Vec<String>,
@@ -71,15 +78,16 @@ fn run(ctx: &mut Ctx, hosts: bool) -> i32 {
 }
 
 fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
-    let (operands, expand, long, units) = match hosts {
+    let (operands, expand, long, units, json) = match hosts {
         false => {
             let parsed = front::parse_of::<Opts>(ctx)?;
-            (parsed.operands, parsed.options.recursive, parsed.options.long, false)
+            let o = parsed.options;
+            (parsed.operands, o.recursive, o.long, false, o.json)
         }
         true => {
             let parsed = front::parse_of::<HostOpts>(ctx)?;
             let o = parsed.options;
-            (parsed.operands, o.recursive, o.long, o.units)
+            (parsed.operands, o.recursive, o.long, o.units, o.json)
         }
     };
     let names = operands.iter().map(|n| n.to_string_lossy().into_owned()).collect();
@@ -91,6 +99,10 @@ fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
             return Err(Exit::fail(clean(&e.words())));
         }
     };
+    if json {
+        let _ = ctx.out.write_all(json_text(&rows, hosts, units).as_bytes());
+        return Ok(0);
+    }
     if rows.is_empty() {
         let what = match (hosts, units) {
             (false, _) => "user group",
@@ -103,6 +115,27 @@ fn show(ctx: &mut Ctx, hosts: bool) -> Result<i32, Exit> {
     let text = if units { unit_text(&rows, long) } else { text(&rows, hosts, long) };
     let _ = ctx.out.write_all(text.as_bytes());
     Ok(0)
+}
+
+/// A record for each group; the keys are the headings of the other forms.
+fn json_text(rows: &[GroupInfo], hosts: bool, units: bool) -> String {
+    let mut text = Json::new(if hosts { "bmgroup" } else { "bugroup" }, "GROUPS");
+    let what = if hosts { "HOSTS" } else { "USERS" };
+    for group in rows {
+        let (members, admins) = (group.members.join(" "), group.admins.join(" "));
+        let (name, own) = match (units, hosts) {
+            (true, _) => ("CU_NAME", Some(("TYPE", &group.kind))),
+            (false, true) => ("GROUP_NAME", None),
+            (false, false) => ("GROUP_NAME", Some(("SHARES", &group.shares))),
+        };
+        let mut pairs = vec![(name, group.name.as_str()), (what, &members)];
+        if !units {
+            pairs.push(("GROUP_ADMIN", &admins));
+        }
+        pairs.extend(own.map(|(key, value)| (key, value.as_str())));
+        text.pairs(&pairs);
+    }
+    text.finish()
 }
 
 fn text(rows: &[GroupInfo], hosts: bool, long: bool) -> String {
@@ -188,6 +221,31 @@ mod tests {
         }];
         let want = include_str!("../tests/cmd/expected/bugroup-l.txt");
         assert_eq!(text(&chip, false, true), want);
+    }
+
+    #[test]
+    fn json_of_groups_has_the_headings_as_keys() {
+        let group = GroupInfo {
+            name: "chip".into(),
+            members: vec!["alice".into(), "bob/".into()],
+            shares: "[default,1]".into(),
+            kind: "rack".into(),
+            ..GroupInfo::default()
+        };
+        let keys = |hosts, units| {
+            let text = json_text(std::slice::from_ref(&group), hosts, units);
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(json["GROUPS"], 1);
+            let record = json["RECORDS"][0].as_object().unwrap().clone();
+            record.into_iter().map(|(k, v)| format!("{k}={}", v.as_str().unwrap())).collect()
+        };
+        let users: Vec<String> = keys(false, false);
+        let want = ["GROUP_ADMIN=", "GROUP_NAME=chip", "SHARES=[default,1]", "USERS=alice bob/"];
+        assert_eq!(users, want);
+        let hosts: Vec<String> = keys(true, false);
+        assert_eq!(hosts, ["GROUP_ADMIN=", "GROUP_NAME=chip", "HOSTS=alice bob/"]);
+        let units: Vec<String> = keys(true, true);
+        assert_eq!(units, ["CU_NAME=chip", "HOSTS=alice bob/", "TYPE=rack"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::clock::Clock;
+use lsf::cli::columns::Json;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::Exit;
 use lsf::cli::long_format::clean;
@@ -73,13 +74,34 @@ fn time(secs: i64) -> String {
 }
 
 pub fn showstatus(ctx: &mut Ctx) -> Result<i32, Exit> {
-    if let Some(word) = ctx.words().first() {
+    let words = ctx.words();
+    let json = words == ["-json"];
+    if let Some(word) = words.first().filter(|_| !json) {
         let words = format!("Invalid argument <{}>\nUsage: badmin showstatus", clean(word));
         return Err(Exit::fail(words));
     }
     let values = ask(ctx, "status")?;
-    let _ = ctx.out.write_all(status(&values).as_bytes());
+    let text = if json { status_json(&values) } else { status(&values) };
+    let _ = ctx.out.write_all(text.as_bytes());
     Ok(0)
+}
+
+/// One record, in the order of the lines; the keys are the names of the values.
+fn status_json(values: &[AdminLine]) -> String {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for (_, _, name) in LAYOUT.iter().filter(|line| !line.2.is_empty()) {
+        let bare = name.trim_start_matches(['@', '?']);
+        let Some(value) = values.iter().find(|line| line.about == bare) else { continue };
+        let value = match name.starts_with('@') {
+            true => time(value.text.parse().unwrap_or(0)),
+            false => value.text.clone(),
+        };
+        pairs.push((bare.to_uppercase(), value));
+    }
+    let mut text = Json::new("badmin showstatus", "CLUSTERS");
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    text.pairs(&pairs);
+    text.finish()
 }
 
 fn status(values: &[AdminLine]) -> String {

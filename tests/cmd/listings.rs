@@ -283,3 +283,34 @@ fn bjobs_filters_select_by_description_name_and_state() {
     assert_eq!(names(&ok("bhosts", &[cluster])), names(&ok("bhosts", &[])));
     ok("bkill", &[&id]);
 }
+
+#[test]
+fn listings_without_o_are_json_with_keys_in_capitals_and_text_values() {
+    let record = |applet: &str, args: &[&str], command: &str, counted: &str| {
+        let text = ok(applet, args);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["COMMAND"], command, "{text}");
+        let records = json["RECORDS"].as_array().unwrap().clone();
+        assert_eq!(json[counted].as_u64(), Some(records.len() as u64), "{text}");
+        for (key, value) in records.iter().flat_map(|r| r.as_object().unwrap()) {
+            assert_eq!(*key, key.to_uppercase(), "{text}");
+            assert!(value.is_string(), "{text}");
+        }
+        records.first().cloned().unwrap_or_default()
+    };
+    let master = record("lsid", &["-json"], "lsid", "CLUSTERS");
+    let lines = ok("lsid", &[]);
+    let name = master["MASTER_NAME"].as_str().unwrap();
+    assert!(lines.contains(&format!("My master name is {name}\n")), "{lines}");
+    assert!(lines.starts_with(master["VERSION"].as_str().unwrap()), "{lines}");
+    let parameters = record("bparams", &["-json"], "bparams", "PARAMETERS");
+    let value = parameters["MBD_SLEEP_TIME"].as_str().unwrap();
+    assert!(ok("bparams", &["-a"]).contains(&format!("MBD_SLEEP_TIME = {value} (seconds)\n")));
+    record("bugroup", &["-json"], "bugroup", "GROUPS");
+    record("bmgroup", &["-json"], "bmgroup", "GROUPS");
+    let status = record("badmin", &["showstatus", "-json"], "badmin showstatus", "CLUSTERS");
+    assert_eq!(status["MASTER"], master["MASTER_NAME"]);
+    assert!(status["SLOTS"].as_str().is_some_and(|slots| slots.contains('/')), "{status}");
+    let said = run("badmin", &["showstatus", "json"]);
+    assert_eq!((said.code, said.out.as_str()), (255, ""));
+}

@@ -177,8 +177,10 @@ mod tests {
 
     #[test]
     fn bparams_json_has_a_key_for_each_parameter() {
-        let want = "{\n  \"COMMAND\":\"bparams\",\n  \"PARAMETERS\":1,\n  \"RECORDS\":[\n    {\n      \
-                    \"DEFAULT_QUEUE\":\"normal\",\n      \"MBD_SLEEP_TIME\":\"20\",\n";
+        let want = concat!(
+            "{\n  \"COMMAND\":\"bparams\",\n  \"PARAMETERS\":1,\n  \"RECORDS\":[\n    {\n",
+            "      \"DEFAULT_QUEUE\":\"normal\",\n      \"MBD_SLEEP_TIME\":\"20\",\n",
+        );
         let text = json(&values());
         assert!(text.starts_with(want), "{text}");
         assert!(!text.contains("CLUSTER"), "{text}");

@@ -38,7 +38,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             text.pairs(&[
                 ("VERSION", &version::line()),
                 ("CLUSTER_NAME", cluster.name()),
-                ("MASTER_NAME", &master),
+                ("MASTER_NAME", master),
             ]);
             let _ = ctx.out.write_all(text.finish().as_bytes());
             0

@@ -74,10 +74,13 @@ impl Follower {
     /// asked for so often.
     pub fn new(
         site: LocalSite,
-        client: Client,
+        mut client: Client,
         job: u32,
         every: Option<Duration>,
     ) -> io::Result<Follower> {
+        let asked = Asked { site, job, every };
+        // the answer is on the way while the thread begins
+        let sent = asked.ask(&mut client);
         let (wake, theirs) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let (tx, rx) = channel();
@@ -86,8 +89,7 @@ impl Follower {
         std::thread::spawn(move || {
             // fails only where there are no descriptors, which the connection needs too
             let _deaf = deaf();
-            let asked = Asked { site, job, every };
-            if let Err(e) = asked.follow(client, &mut teller) {
+            if let Err(e) = asked.follow(sent.is_ok().then_some(client), &mut teller) {
                 teller.tell(News::Failed(e.to_string()));
             }
         });
@@ -141,13 +143,19 @@ struct Asked {
 }
 
 impl Asked {
-    fn follow(&self, first: Client, tell: &mut Teller) -> Result<(), ClientError> {
+    /// `first`: a connection over which the job was asked about.
+    fn follow(&self, mut first: Option<Client>, tell: &mut Teller) -> Result<(), ClientError> {
         let mut losses = Losses::default();
-        let mut first = Some(first);
         loop {
             let mut client = match first.take() {
                 Some(client) => client,
-                None => client::mbatchd(&self.site, tell)?,
+                None => {
+                    let mut client = client::mbatchd(&self.site, tell)?;
+                    if self.ask(&mut client).is_err() && losses.again(Instant::now()) {
+                        continue;
+                    }
+                    client
+                }
             };
             let since = Instant::now();
             match self.connected(&mut client, tell) {
@@ -157,19 +165,40 @@ impl Asked {
         }
     }
 
-    /// Tells of the job over one connection until the job has ended. Changes are asked for before
-    /// the job, so that none is missed between the two.
-    fn connected(&self, client: &mut Client, tell: &mut Teller) -> Result<(), ClientError> {
+    /// The columns asked for; pending reasons cost mbatchd something.
+    fn columns(&self) -> Cols {
+        let all = [
+            Col::Stat,
+            Col::ExecHosts,
+            Col::StartTime,
+            Col::Attempt,
+            Col::ExitCode,
+            Col::SuspReason,
+            Col::PendReasons,
+        ];
+        Cols::new(if self.every.is_some() { &all } else { &all[..6] })
+    }
+
+    /// Asks for the next change, then for the job, so that no change is missed between the two.
+    fn ask(&self, client: &mut Client) -> Result<(), ClientError> {
         let select = JobSelect {
             ids: vec![IdSel { job: self.job, elems: Vec::new() }],
             user: "all".to_string(),
             ..JobSelect::default()
         };
+        let watch = Some(Box::new(select.clone()));
+        client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
+        let which = Which { all: true, ..Which::default() };
+        let cols = self.columns().list().to_vec();
+        let query = JobQuery { select, which, cols, arrays: false };
+        client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))
+    }
+
+    /// Tells of the job over one connection, over which it was asked about, until it has ended.
+    fn connected(&self, client: &mut Client, tell: &mut Teller) -> Result<(), ClientError> {
         loop {
-            let watch = Some(Box::new(select.clone()));
-            client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
             let mut changed = false;
-            let now = self.look(client, &select, &mut changed)?;
+            let now = self.look(client, &mut changed)?;
             let (ended, waits) = (now.state.is_finished(), !now.reasons.is_empty());
             tell.tell(News::State(now));
             if ended {
@@ -186,31 +215,13 @@ impl Asked {
                     },
                 };
             }
+            self.ask(client)?;
         }
     }
 
     /// `changed`: mbatchd has told of a change meanwhile.
-    fn look(
-        &self,
-        client: &mut Client,
-        select: &JobSelect,
-        changed: &mut bool,
-    ) -> Result<JobNow, ClientError> {
-        let all = [
-            Col::Stat,
-            Col::ExecHosts,
-            Col::StartTime,
-            Col::Attempt,
-            Col::ExitCode,
-            Col::SuspReason,
-            Col::PendReasons,
-        ];
-        // reasons cost mbatchd something
-        let wanted = if self.every.is_some() { &all[..] } else { &all[..6] };
-        let cols = Cols::new(wanted);
-        let (select, which) = (select.clone(), Which { all: true, ..Which::default() });
-        let query = JobQuery { select, which, cols: cols.list().to_vec(), arrays: false };
-        client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))?;
+    fn look(&self, client: &mut Client, changed: &mut bool) -> Result<JobNow, ClientError> {
+        let cols = self.columns();
         let mut now = None;
         loop {
             match wait_connection::hear(client)? {

@@ -88,6 +88,7 @@ pub fn until_end(
         reasons,
         killed: 0,
         status: None,
+        finished: None,
     };
     session.waiting(ctx);
     session.run(ctx).unwrap_or_else(|e| {
@@ -122,6 +123,8 @@ struct Session {
     killed: u32,
     /// The wait status that res has told last.
     status: Option<i32>,
+    /// The job as it ended.
+    finished: Option<JobNow>,
 }
 
 /// The connection to the res of the job's host.
@@ -131,6 +134,16 @@ enum Join {
     /// To be made again.
     Again,
     Asked(Box<Client>),
+}
+
+/// The job has ended. What it put out may still be on the way: a res that the job has been with
+/// says so before it answers this.
+fn last_words(join: Join) -> Join {
+    let Join::Asked(mut client) = join else { return join };
+    match client.send(&Msg::Ping { n: 0 }) {
+        Ok(()) => Join::Asked(client),
+        Err(_) => Join::None,
+    }
 }
 
 impl Session {
@@ -170,10 +183,16 @@ impl Session {
                         return Ok(FAIL);
                     }
                     Happened::News(News::State(now)) if now.state.is_finished() => {
-                        return Ok(self.ended(ctx, &now));
+                        join = last_words(join);
+                        self.finished = Some(now);
                     }
                     Happened::News(News::State(now)) => join = self.changed(ctx, &now, join),
                     Happened::Res => join = self.res(ctx, join),
+                }
+                if let Some(now) = &self.finished
+                    && !matches!(join, Join::Asked(_))
+                {
+                    return Ok(self.ended(ctx, now));
                 }
             }
         }
@@ -220,6 +239,10 @@ impl Session {
         }
         let at = Some((now.host.clone(), now.attempt));
         if self.at != at {
+            if self.at.is_some() {
+                // the time between the two was too short to be heard of
+                self.waiting(ctx);
+            }
             self.say(ctx, &format!("<<Starting on {}>>", now.host));
             self.at = at;
             return self.ask(ctx);
@@ -252,6 +275,8 @@ impl Session {
         let said = client.fill().and_then(|()| client.take(&mut |_, _| {}));
         match said {
             Ok(Some(Msg::Res(ResMsg::Joined))) => self.stay(ctx, *client),
+            // the job has ended without it
+            Ok(Some(Msg::Pong { .. })) => Join::None,
             Ok(_) => Join::Asked(client),
             Err(ClientError::Refused(why)) => {
                 errln!(ctx, "bsub: {}", why.words());

@@ -439,7 +439,7 @@ impl<'a> Relay<'a> {
             if ready[3] {
                 self.hear();
             }
-            if !ready[1] && self.leave_at.is_some_and(|at| at <= Instant::now()) {
+            if self.leaves(ready[1]) {
                 return Ok(None);
             }
             if !ready[1] && self.heart.left().is_some_and(|left| left.is_zero()) {
@@ -464,6 +464,17 @@ impl<'a> Relay<'a> {
         }
         self.heart = Heart { asked: true, heard: Instant::now(), ..self.heart };
         self.client.send(&Msg::Ping { n: 0 })
+    }
+
+    /// Whether res has had its time for the last output of a task that is over. That begins anew
+    /// with everything that res sends, and while our own reader is behind.
+    fn leaves(&mut self, heard: bool) -> bool {
+        let Some(at) = self.leave_at else { return false };
+        if heard || self.outs.iter().any(|out| !out.queue.is_empty()) {
+            self.leave_at = Some(Instant::now() + LAST_OUTPUT);
+            return false;
+        }
+        at <= Instant::now()
     }
 
     /// Takes the news from the side.

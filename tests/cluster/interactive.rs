@@ -15,6 +15,13 @@ fn up(name: &str) -> Rig {
     rig
 }
 
+/// Lets the host run thirty jobs at a time.
+fn more_slots(rig: &Rig) {
+    let slots = "Begin Host\nHOST_NAME MXJ\ndefault 30\nEnd Host\n";
+    std::fs::write(rig.configdir().join("lsb.hosts"), slots).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+}
+
 /// A bsub that runs, and the number of its job.
 struct Bsub {
     child: Child,
@@ -106,6 +113,18 @@ fn interactive_job_has_the_input_output_and_exit_code_of_its_bsub() {
         line.split(' ').nth(5).unwrap().parse::<u32>().unwrap() & 0x1c00_0000
     };
     assert_eq!((bits(" 1 0 "), bits(" 9 0 ")), (0x400_0000, 0x1c00_0000));
+    let acct = rig.logdir().join("lsb.acct");
+    let logged = |number: &str| {
+        let text = std::fs::read_to_string(&acct).unwrap_or_default();
+        let mut lines = text.lines().map(|l| l.split(' ').collect::<Vec<_>>());
+        let line = lines.find(|words| words.get(3) == Some(&number))?;
+        Some(line[5].parse::<u32>().unwrap() & 0x1c00_0000)
+    };
+    wait_for("the account", || logged("9").is_some());
+    assert_eq!((logged("1"), logged("9")), (Some(0x400_0000), Some(0x1c00_0000)));
+    let long = rig.ok("bjobs", &["-l", "9"]).replace("\n                     ", "");
+    let head = "Queue <normal>, Interactive pseudo-terminal shell mode, Command <true>";
+    assert!(long.contains(head), "{long}");
 }
 
 #[test]
@@ -220,23 +239,27 @@ fn job_ends_with_its_bsub() {
 fn interactive_jobs_outlive_the_batch_daemons_but_not_res() {
     let rig = up("outlive");
     rig.set_conf("LSF_RES_TIMEOUT", "1");
-    let mut jobs: Vec<Bsub> = (0..2)
+    more_slots(&rig);
+    let mut jobs: Vec<Bsub> = (0..20)
         .map(|_| Bsub::start(&rig, &["-I", "echo on; read x; echo got $x; exit 7"]))
         .collect();
     jobs.iter_mut().for_each(|b| b.line("on"));
     for daemon in ["mbatchd", "sbatchd"] {
-        rig.kill9(daemon, "host1");
+        assert!(rig.kill9(daemon, "host1"), "{daemon}");
         wait_for("the daemons", || rig.run("bjobs", &["-a"]).code == 0);
     }
-    let mut first = jobs.remove(0);
-    first.child.stdin.take().unwrap().write_all(b"it\n").unwrap();
-    first.line("got it");
-    assert_eq!(first.end().code, 7);
+    // the launcher replaces itself
+    kill(rig.pid("launcher", "host1").unwrap(), 12);
+    let last = jobs.pop().unwrap();
+    for mut job in jobs {
+        job.child.stdin.take().unwrap().write_all(b"it\n").unwrap();
+        job.line("got it");
+        assert_eq!(job.end().code, 7);
+    }
     // the terminal is res's
-    let second = jobs.remove(0);
-    let job = second.job;
+    let job = last.job;
     rig.kill9("res", "host1");
-    let said = second.end();
+    let said = last.end();
     assert!(said.err.contains(&format!("; job <{job}> is killed")), "{said:?}");
     assert_ne!(said.code, 0);
     assert_eq!(rig.end_of(job), "EXIT");
@@ -340,4 +363,24 @@ fn battach_runs_a_shell_beside_a_running_job() {
     rig.end_of(job);
     let said = rig.run("battach", &[&id]);
     assert_eq!(said.err, format!("Job <{job}>: Job has already finished\n"));
+}
+
+#[test]
+fn output_of_many_short_jobs_is_shown_to_the_last() {
+    let rig = up("short");
+    more_slots(&rig);
+    // submitted together, so that ends are told before their bsubs look
+    let all = "for n in $(seq 40); do \
+               bsub -I \"echo all $n; exit 4\" > out.$n 2> err.$n || echo $? > code.$n & done; wait";
+    for _ in 0..3 {
+        let mut c = std::process::Command::new("sh");
+        rig.dress(&mut c);
+        assert!(c.args(["-c", all]).status().unwrap().success());
+        for n in 1..=40 {
+            let out = rig.read(&format!("out.{n}"));
+            let said = (out.lines().nth(1), rig.read(&format!("code.{n}")));
+            let want = (Some(&*format!("all {n}")), "4\n".to_string());
+            assert_eq!(said, want, "{out}{}", rig.read(&format!("err.{n}")));
+        }
+    }
 }

@@ -136,7 +136,7 @@ enum Join {
     Asked(Box<Client>),
 }
 
-/// The job has ended. What it put out may still be on the way: a res that the job has been with
+/// The job has ended. Its output may still be on the way: a res that the job has been with
 /// says so before it answers this.
 fn last_words(join: Join) -> Join {
     let Join::Asked(mut client) = join else { return join };

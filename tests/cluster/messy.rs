@@ -1,7 +1,8 @@
 //! Real jobs that are messy: many open files, names and variables that are no text, a directory
 //! that vanishes, a home that is not there, output without end.
 
-use super::rig::{Rig, wait_for};
+use super::rig::{Rig, kill, wait_for};
+use super::site::{ADMIN, MultiUserSite};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -171,4 +172,49 @@ fn job_with_thousands_of_processes_ends_at_its_process_limit_without_a_trace() {
         let wanted = format!("sleep\0{mark}\0");
         cmdlines.filter(|line| *line == wanted.as_bytes()).count() == 0
     });
+}
+
+#[test]
+fn jobs_of_a_user_who_is_deleted_are_measured_suspended_and_killed() {
+    let name = "jobs_of_a_user_who_is_deleted_are_measured_suspended_and_killed";
+    if !MultiUserSite::possible(name) {
+        return;
+    }
+    let site = MultiUserSite::up("messy-user", 1);
+    let runs = |job: u32| {
+        let first = || {
+            let all = site.run(ADMIN, &format!("bjobs -noheader -o pids {job}")).out;
+            all.trim().split(',').next()?.parse::<u32>().ok()
+        };
+        wait_for("it to run", || first().is_some());
+        first().unwrap()
+    };
+    let waits = site.bsub("ann", "-o out 'while [ ! -e go ]; do sleep 0.1; done; exit 6'");
+    let stays = site.bsub("ann", "-o /dev/null 'exec sleep 300'");
+    let pids = [runs(waits), runs(stays)];
+    let passwd = std::fs::read_to_string(site.path("etc/passwd")).unwrap();
+    let without: String =
+        passwd.lines().filter(|l| !l.starts_with("ann:")).flat_map(|l| [l, "\n"]).collect();
+    site.write("etc/passwd.new", &without);
+    std::fs::rename(site.path("etc/passwd.new"), site.path("etc/passwd")).unwrap();
+    assert_ne!(site.run(ADMIN, "id ann").code, 0);
+    // a new mbatchd and a new sbatchd know the user by the log and the launcher alone
+    for daemon in ["mbatchd", "sbatchd"] {
+        let of = |name: &str| site.processes().into_iter().find(|p| p.0 == name).map(|p| p.1);
+        let old = of(daemon).unwrap();
+        kill(old, 9);
+        wait_for("another one", || of(daemon).is_some_and(|pid| pid != old));
+    }
+    wait_for("the jobs to be known", || site.stat(waits) == "RUN" && site.stat(stays) == "RUN");
+    assert_eq!([runs(waits), runs(stays)], pids);
+    site.ok(ADMIN, &format!("bstop {stays}"));
+    wait_for("it to be stopped", || site.stat(stays) == "USUSP");
+    site.ok(ADMIN, &format!("bkill {stays}"));
+    assert_eq!(site.end_of(stays), "EXIT");
+    site.write("home/ann/go", "");
+    assert_eq!(site.end_of(waits), "EXIT");
+    let code = site.ok(ADMIN, &format!("bjobs -a -noheader -o exit_code {waits}"));
+    assert_eq!(code.trim(), "6");
+    let next = site.bsub(ADMIN, "-o /dev/null true");
+    assert_eq!(site.end_of(next), "DONE");
 }

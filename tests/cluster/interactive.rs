@@ -157,6 +157,10 @@ fn bkill_ends_an_interactive_job_and_its_bsub() {
     let rig = up("bkilled");
     let mut b = Bsub::start(&rig, &["-I", "echo on; exec sleep 600"]);
     b.line("on");
+    let peeked = rig.run("bpeek", &[&b.job.to_string()]);
+    let words = format!("Job <{}> : Cannot bpeek an interactive job.\n", b.job);
+    assert_eq!((peeked.code, peeked.err), (255, words));
+    assert_eq!(rig.field(&b.job.to_string(), "interactive"), "Y");
     rig.ok("bkill", &[&b.job.to_string()]);
     let said = b.end();
     assert_eq!((said.code, said.err.as_str()), (130, BEGUN));

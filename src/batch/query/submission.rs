@@ -85,12 +85,12 @@ impl Mbatchd {
                 ElemState::Run(run) => run,
             },
         };
-        let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
         let spec = job.spec_at(at.idx);
         if spec.options & opt::INTERACTIVE != 0 && spec.out_file.is_empty() {
             let words = "Cannot bpeek an interactive job.";
             return Err(Refusal::text(err::NO_INTERACTIVE, words));
         }
+        let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
         let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
         let out_dir = spec.further.out_dir.as_bytes();
         let out_dir = match self.start_order(run.key) {

@@ -238,7 +238,8 @@ impl Sbatchd {
         // what is stopped cannot follow
         if acts && job.suspended() && job.note.mark.control.is_none() {
             self.signal(now, key, SIGCONT, out);
-            self.now_resumed(now, key, out);
+            // mbatchd orders the end of what it hears to run once more
+            self.count_suspension(now, key);
         }
         match self.by_action(now, key, (ControlVerb::Terminate, 0), out) {
             Course::Usual => self.send_next_signal(now, key, out),

@@ -38,6 +38,12 @@ impl Sbatchd {
     }
 
     pub(super) fn now_resumed(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        self.count_suspension(now, key);
+        self.tell_state(key, out);
+    }
+
+    /// A suspension is over: its time is counted.
+    pub(super) fn count_suspension(&mut self, now: Now, key: JobKey) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.suspended() {
             let m = &mut job.note.mark;
@@ -45,7 +51,6 @@ impl Sbatchd {
             m.susp_since = 0;
             job.arm(now);
         }
-        self.tell_state(key, out);
     }
 
     /// Leaves the note with the launcher as it is now.

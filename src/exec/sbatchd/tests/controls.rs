@@ -197,3 +197,15 @@ fn an_environment_that_never_comes_does_not_hold_up_a_kill() {
     r.wait(10);
     assert_eq!(r.last(), ended(SIGINT, term::OWNER));
 }
+
+#[test]
+fn a_suspended_job_goes_on_to_follow_the_action_and_is_not_told_to_run() {
+    let (mut r, pid) = started("TERMINATE[USR2]", &[12]);
+    r.act(1, 1, Act::Suspend);
+    assert_eq!(r.last(), AttemptPhase::Suspended);
+    terminate(&mut r, 2);
+    assert_eq!(r.procs[&pid].signals, [SIGSTOP, SIGCONT, 12]);
+    assert_eq!(r.states(), []);
+    r.exits(pid, 0);
+    assert_eq!(r.last(), ended(0, term::OWNER));
+}

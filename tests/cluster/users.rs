@@ -80,12 +80,16 @@ fn jobs_can_be_controlled_by_their_owner_and_administrators_alone() {
     // neither touches the other's
     let job = site.bsub("ann", "-o /dev/null sleep 1000");
     wait_for("the job to run", || site.stat(job) == "RUN");
-    for line in ["bkill", "bstop", "bkill -r", "bkill -s USR1", "bresume"] {
+    for line in ["bkill", "bstop", "bkill -r", "bkill -s USR1", "bresume", "bmig"] {
         let s = site.run("bob", &format!("{line} {job}"));
         let denied = s.err.contains("User permission denied");
         assert!(s.code == 255 && denied, "{line}: {}{}", s.out, s.err);
     }
     assert_eq!(site.stat(job), "RUN");
+    // brun is for administrators
+    let s = site.run("ann", &format!("brun -m host1 {job}"));
+    let denied = "Failed to run the job: User permission denied\n";
+    assert_eq!((s.code, s.err.as_str()), (255, denied));
     let s = site.run("root", &format!("bkill {job}"));
     assert!(s.code == 255 && s.err.contains("User permission denied"), "{}{}", s.out, s.err);
     let s = site.run("root", "bsub sleep 1");

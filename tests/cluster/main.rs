@@ -13,6 +13,7 @@ mod egroup;
 mod elims;
 mod failover;
 mod full;
+mod groups_messages;
 mod hang;
 mod host_death;
 mod install;

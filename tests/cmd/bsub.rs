@@ -90,7 +90,7 @@ fn bsub_rejects_wrong_options_with_the_words_of_lsf() {
         (&["-t", "99"], "99: Bad time specification"),
         (&["-sp", "abc"], "abc: Illegal job priority"),
         (&["-env", "~"], "~: Bad argument for option -env"),
-        (&["-I"], "option -I is not supported yet"),
+        (&["-I", "-K"], "Option -I cannot be combined with option -K"),
     ];
     for (args, words) in rows {
         let args: Vec<&str> = args.iter().copied().chain(["sleep", MARK]).collect();

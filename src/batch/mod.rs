@@ -87,7 +87,12 @@ impl Mbatchd {
     /// Are the counters of job groups what their jobs are? For tests and the simulator: it looks at
     /// every job.
     pub fn job_groups_audit(&self) -> Result<(), String> {
-        self.group_counts.audit(&self.state)
+        self.group_counts.audit(&self.state)?;
+        // groups that the log has lost are made again at the start, as soon as it can be written
+        match self.started && self.log_failed.is_none() {
+            true => self.group_counts.groups_exist(&self.state),
+            false => Ok(()),
+        }
     }
 
     /// Says whether root may submit.

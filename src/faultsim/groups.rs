@@ -10,8 +10,11 @@ use crate::proto::job_group::{DeleteGroups, JobGroupRequest, NewLimit};
 const GROUPS: [&str; 4] = ["/a", "/a/b", "/a/b/c", "/d"];
 /// Share of the submissions that name a group.
 const GROUPED: f64 = 0.3;
-/// Largest limit.
+/// Largest limit of the groups of few jobs.
 const MOST: u64 = 4;
+/// Submitted jobs for which a limit leaves so much room once more: with less the jobs of a large
+/// simulation would take hours.
+const JOBS_PER_LIMIT: usize = 50;
 
 fn one(rng: &mut Rng) -> String {
     GROUPS[rng.below(GROUPS.len() as u64) as usize].to_string()
@@ -22,10 +25,11 @@ pub(super) fn any_group(rng: &mut Rng) -> String {
     if rng.chance(GROUPED) { one(rng) } else { String::new() }
 }
 
-/// bgadd, bgmod or bgdel.
-pub(super) fn random_request(rng: &mut Rng) -> Msg {
+/// bgadd, bgmod or bgdel, after so many submissions.
+pub(super) fn random_request(submitted: usize, rng: &mut Rng) -> Msg {
     let path = one(rng);
-    let limit = 1 + rng.below(MOST) as u32;
+    let room = 1 + submitted / JOBS_PER_LIMIT;
+    let limit = (1 + rng.below(MOST) as u32).saturating_mul(room as u32);
     let request = match rng.below(4) {
         0 => {
             let limit = rng.chance(0.5).then_some(limit);

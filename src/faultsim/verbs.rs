@@ -22,7 +22,7 @@ pub(super) fn random_change(
     rng: &mut Rng,
 ) -> Option<JobChangeRequest> {
     if rng.chance(OF_GROUPS) {
-        let msg = groups::random_request(rng);
+        let msg = groups::random_request(jobs.len(), rng);
         return Some(JobChangeRequest { msg, project: None, last: false });
     }
     let recent = rng.chance(0.5).then(|| jobs.last()).flatten();

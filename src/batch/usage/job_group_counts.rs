@@ -165,8 +165,12 @@ impl JobGroupCounts {
                 return Err(format!("job group {path}: counted {kept:?}, its jobs are {is:?}"));
             }
         }
-        let unknown = counted.groups.keys().find(|path| state.job_groups().get(path).is_none());
-        match unknown {
+        Ok(())
+    }
+
+    /// Is there each group that has jobs?
+    pub fn groups_exist(&self, state: &State) -> Result<(), String> {
+        match self.groups.keys().find(|path| state.job_groups().get(path).is_none()) {
             Some(path) => Err(format!("job group {path} has jobs and does not exist")),
             None => Ok(()),
         }

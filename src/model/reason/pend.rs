@@ -229,7 +229,7 @@ mod tests {
         let more = [PendReason::LoadExternal(None), PendReason::ReserveExternal(None)];
         let all = PendReason::PLAIN.iter().copied().chain(data).chain(more);
         let mut numbers: Vec<u32> = Vec::new();
-        for reason in all.chain([PendReason::Other(5)]) {
+        for reason in all.chain([PendReason::Other(9_999)]) {
             assert_eq!(PendReason::of_number(reason.number()), reason);
             numbers.push(reason.number());
         }

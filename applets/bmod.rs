@@ -198,6 +198,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (Reservation, o.reservation.is_some()),
         (Estimate, o.estimate.is_some()),
         (Requeue, o.requeue.is_some()),
+        (Checkpoint, o.checkpoint.is_some()),
         (Orphan, o.orphan),
         (WarnAction, o.warn_action.is_some()),
         (WarnTime, o.warn_time.is_some()),

@@ -16,6 +16,7 @@ use lsf::cli::submission::{
     KEPT, Submission, cpu_words, end_words, interactive_mode, limit_block, push, push_given,
     push_note,
 };
+use lsf::model::checkpoint::Checkpoint;
 use lsf::model::further::{self, copies, host_lines};
 use lsf::model::job::Limits;
 use lsf::model::job_state::JobState;
@@ -266,6 +267,7 @@ fn submitted(t: &mut String, r: &JobRow, s: &Show) {
         post_exec: r.text(Col::PostExec),
         hosts: r.list(Col::AskedHosts).iter().map(Cell::text).collect(),
         depend: r.text(Col::Depend),
+        checkpoint: Checkpoint::parse(&kept(further::CHECKPOINT)).ok().map(Box::new),
         copies: copies(&kept(further::FILE)).unwrap_or_default().into_vec().into(),
         priority: r.int(Col::UserPriority),
     };

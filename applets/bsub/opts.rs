@@ -154,6 +154,9 @@ struct BsubOpts {
     /// programs of the site that check and change the submission (esub.NAME)
     #[argh(option, short = 'a', arg_name = "name[(arg,...)] ...")]
     pub esub: Option<String>,
+    /// directory of the job's checkpoints, with the minutes to the first and between two of them
+    #[argh(option, short = 'k', arg_name = "dir [init=min] [period] [method=name]")]
+    pub checkpoint: Option<String>,
     /// mail address, instead of the submitter
     #[argh(option, short = 'u', arg_name = "address")]
     pub mail_user: Option<String>,
@@ -267,7 +270,6 @@ struct BsubOpts {
     pub _command: Vec<String>,
 }
 values {
-    checkpoint(short = 'k') "-k",
     migrate(long = "mig") "-mig",
     ext_sched(long = "extsched") "-extsched",
     ext(long = "ext") "-ext",

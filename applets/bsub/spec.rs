@@ -11,6 +11,7 @@ use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
+use lsf::model::checkpoint::Checkpoint;
 use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
@@ -86,6 +87,9 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
     files(opts, facts, &mut spec);
     hooks(opts, &mut spec)?;
     endings(opts, &mut spec)?;
+    if let Some(text) = &opts.checkpoint {
+        spec.further.checkpoint = Some(Box::new(checkpoint(text, facts)?));
+    }
     if let Some(text) = &opts.depend {
         let e = DepExpr::parse(text).map_err(|e| Rejection::about(text, e))?;
         spec.depend = e.text().to_string();
@@ -308,6 +312,18 @@ fn hooks(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     };
     spec.further.copies = opts.copy.iter().map(copy).collect::<Result<_, _>>()?;
     Ok(())
+}
+
+/// -k; a directory of a relative path is one below the directory of submission.
+fn checkpoint(text: &str, facts: &SubmissionInputs) -> Result<Checkpoint, Rejection> {
+    let bad = |word| Rejection::about(word, "Bad argument for option -k");
+    let mut checkpoint = Checkpoint::parse(text).map_err(bad)?;
+    if !checkpoint.dir.starts_with('/') {
+        let cwd = String::from_utf8_lossy(&facts.cwd);
+        checkpoint.dir = format!("{}/{}", cwd.trim_end_matches('/'), checkpoint.dir).into();
+        checkpoint = Checkpoint::parse(&checkpoint.to_string()).map_err(|_| bad(text))?;
+    }
+    Ok(checkpoint)
 }
 
 /// The actions at the end of the job, before it, and when it never begins.

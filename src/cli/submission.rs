@@ -4,6 +4,7 @@
 
 use super::clock::Clock;
 use super::long_format::{LimitBlock, push_clean};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{self, CopyFile};
 use crate::model::job::{JobSpec, Limits, opt, opt2};
 use std::borrow::Cow;
@@ -35,6 +36,8 @@ pub struct Submission<'a> {
     pub depend: Cow<'a, str>,
     /// The file transfers.
     pub copies: Cow<'a, [CopyFile]>,
+    /// -k.
+    pub checkpoint: Option<Box<Checkpoint>>,
     /// -sp; 0 where it was not given.
     pub priority: i64,
 }
@@ -63,6 +66,7 @@ impl<'a> Submission<'a> {
             hosts: s.hosts.iter().map(|h| Cow::Borrowed(h.as_str())).collect(),
             depend: text(&s.depend),
             copies: Cow::Borrowed(&s.further.copies),
+            checkpoint: s.further.checkpoint.clone(),
             priority: i64::from(s.priority),
         }
     }
@@ -130,6 +134,12 @@ impl<'a> Submission<'a> {
         }
         if has(opt::RERUNNABLE) {
             t.push_str(", Re-runnable");
+        }
+        if let Some(checkpoint) = &self.checkpoint {
+            if let Some(minutes) = checkpoint.period {
+                let _ = write!(t, ", Checkpoint period {minutes} min.");
+            }
+            push(t, ", Checkpoint directory ", &checkpoint.dir);
         }
         let (min, max) = (self.min_slots, self.max_slots);
         let of = if tasks { "Task(s)" } else { "Processors Requested" };

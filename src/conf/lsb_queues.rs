@@ -13,6 +13,7 @@ use super::section::{Values, known_params, name_fault};
 use super::types::{HostTerm, Interactive, QueueConf, RawParam, Shared, UserTerm};
 use super::units::SizeUnit;
 use crate::lang::resreq::Syntax;
+use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
 
 /// Largest PRIORITY.
@@ -153,9 +154,22 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     q.post_exec = v.text("POST_EXEC");
     q.job_starter = v.text("JOB_STARTER");
     q.requeue_exit_values = v.text("REQUEUE_EXIT_VALUES");
-    q.chkpnt = v.text("CHKPNT");
+    q.chkpnt = checkpoint(v);
     job_controls(q, v);
     q.terminate_when = v.text("TERMINATE_WHEN");
+}
+
+/// CHKPNT: `dir [minutes]`.
+fn checkpoint(v: &mut Values<'_>) -> Option<Box<Checkpoint>> {
+    let value = v.raw.get("CHKPNT")?;
+    match Checkpoint::parse(&value.text) {
+        Ok(c) if c.init.is_none() && c.method.is_empty() => Some(Box::new(c)),
+        _ if value.text.trim().is_empty() => None,
+        _ => {
+            v.bad("CHKPNT", value, "a directory and the minutes between checkpoints are wanted");
+            None
+        }
+    }
 }
 
 fn job_controls(q: &mut QueueConf, v: &mut Values<'_>) {

@@ -3,6 +3,7 @@
 //! Lsb.events, the wire and listings have them as pairs of a key and a text (the table at
 //! `options!`); elsewhere they are fields.
 
+use super::checkpoint::Checkpoint;
 use super::limits::{LimitKind, LimitSet};
 use super::signals;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,6 +30,8 @@ pub const FILE: &str = "f";
 pub const HOST_LINES: &str = "hostslots";
 /// The key of the directory of submission, where -cwd names another one.
 pub const SUBMISSION_DIRECTORY: &str = "subcwd";
+/// The key of -k.
+pub const CHECKPOINT: &str = "k";
 /// The key of -a.
 pub const ESUB: &str = "a";
 
@@ -64,6 +67,7 @@ pub struct FilledByQueue {
     /// The numbers of slots.
     pub slots: bool,
     pub rerunnable: bool,
+    pub checkpoint: bool,
 }
 
 /// A mark that is set or not: `Y` in texts.
@@ -130,6 +134,8 @@ options! {
     "f" copies: Box<[CopyFile]>;
     /// -Q: exit values in the words of REQUEUE_EXIT_VALUES.
     "Q" requeue: Box<str>;
+    /// -k: checkpoints of the job.
+    "k" checkpoint: Option<Box<Checkpoint>>;
     /// -ti.
     "ti" terminate_orphan: Mark;
     /// -wa.
@@ -292,6 +298,15 @@ impl OptionText for Box<str> {
     }
 }
 
+impl OptionText for Option<Box<Checkpoint>> {
+    fn text(&self) -> Option<Cow<'_, str>> {
+        self.as_ref().map(|checkpoint| Cow::Owned(checkpoint.to_string()))
+    }
+    fn read(text: &str) -> Option<Self> {
+        Checkpoint::parse(text).ok().map(|checkpoint| Some(Box::new(checkpoint)))
+    }
+}
+
 impl OptionText for Mark {
     fn text(&self) -> Option<Cow<'_, str>> {
         self.0.then_some(Cow::Borrowed("Y"))
@@ -365,6 +380,7 @@ impl OptionText for FilledByQueue {
         let mut words: Vec<&str> = self.limits.iter().map(LimitKind::word).collect();
         words.extend(self.slots.then_some("slots"));
         words.extend(self.rerunnable.then_some("rerun"));
+        words.extend(self.checkpoint.then_some("chkpnt"));
         (!words.is_empty()).then(|| Cow::Owned(words.join(" ")))
     }
     fn read(text: &str) -> Option<Self> {
@@ -373,6 +389,7 @@ impl OptionText for FilledByQueue {
             match word {
                 "slots" => filled.slots = true,
                 "rerun" => filled.rerunnable = true,
+                "chkpnt" => filled.checkpoint = true,
                 word => filled.limits.insert(LimitKind::of_word(word)?),
             }
         }
@@ -519,6 +536,7 @@ mod tests {
         ("We", "1:30/hosta"),
         ("f", "a > b c << d"),
         ("Q", "all ~3 EXCLUDE(20)"),
+        ("k", "/c init=5 30 method=app"),
         ("ti", "Y"),
         ("wa", "USR1"),
         ("wt", "40%"),
@@ -534,7 +552,7 @@ mod tests {
         ("subcwd", "/h"),
         ("a", "x y"),
         ("dep", "done(7)"),
-        ("filled", "rss run slots rerun"),
+        ("filled", "rss run slots rerun chkpnt"),
     ];
 
     fn pairs(further: &Further) -> Vec<(String, String)> {

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod bytes;
+pub mod checkpoint;
 pub mod event;
 pub mod further;
 pub mod idmap;

@@ -92,6 +92,7 @@ spec_fields! {
     Reservation "U" "Reservation" [further.reservation];
     Estimate "We" "Estimated Run Time" [further.estimate];
     Requeue "Q" "Requeue Exit Values" [further.requeue];
+    Checkpoint "k" "Checkpoint Directory" [further.checkpoint];
     Orphan "ti" "Terminate Orphan" [further.terminate_orphan];
     WarnAction "wa" "Warning Action" [further.warn_action];
     WindowSignal "s" "Signal" [further.window_signal];
@@ -103,7 +104,6 @@ spec_fields! {
     HostFile "hostfile" "Host File" [further.host_file, further.host_lines];
     UserLimits "ul" "User Limits" [];
     // what no job has: reset at any time
-    Checkpoint "k" "Checkpoint Directory" [];
     External "ext" "External Scheduler Options" [];
     Migration "mig" "Migration Threshold" [];
     ResizeCommand "rnc" "Resize Notification Command" [];

@@ -189,6 +189,9 @@ impl Mbatchd {
         } else if queue.conf.rerunnable {
             spec.options |= opt::RERUNNABLE;
         }
+        if spec.further.checkpoint.is_none() && queue.conf.chkpnt.is_some() && !interactive {
+            spec.further.checkpoint = queue.conf.chkpnt.clone();
+        }
         asked.note_filled(spec);
         Ok(())
     }

@@ -25,6 +25,9 @@ pub fn unfill(spec: &mut JobSpec) {
     if filled.rerunnable {
         spec.options &= !opt::RERUNNABLE;
     }
+    if filled.checkpoint {
+        spec.further.checkpoint = None;
+    }
 }
 
 /// The limits that a submission asked for, of all that a queue may give.
@@ -32,13 +35,15 @@ pub struct LimitsAsked {
     limits: Limits,
     slots: bool,
     rerun: bool,
+    checkpoint: bool,
 }
 
 impl LimitsAsked {
     /// Taken before the queue gives anything.
     pub fn by(spec: &JobSpec) -> Self {
         let rerun = spec.options & opt::RERUNNABLE != 0;
-        LimitsAsked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun }
+        let checkpoint = spec.further.checkpoint.is_some();
+        LimitsAsked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun, checkpoint }
     }
 
     /// Notes what the queue gave beyond it.
@@ -50,6 +55,7 @@ impl LimitsAsked {
             // one slot is what every queue gives
             slots: !self.slots && spec.max_slots > 1,
             rerunnable: !self.rerun && spec.options & opt::RERUNNABLE != 0,
+            checkpoint: !self.checkpoint && spec.further.checkpoint.is_some(),
         };
         if filled != FilledByQueue::default() {
             spec.further.filled_by_queue = filled;

@@ -12,7 +12,7 @@ const NAMES: &[Name] = &[
     on("ADMINISTRATORS", "who may control the queue and its jobs; none"),
     off("APS_PRIORITY", "absolute priority: WEIGHT[...] LIMIT[...] GRACE_PERIOD[...]"),
     off("BACKFILL", "backfill: Y/N; N"),
-    off("CHKPNT", "checkpoint directory and period: dir [min]"),
+    on("CHKPNT", "checkpoint directory and period: dir [min]"),
     off("CHUNK_JOB_SIZE", "int; 1"),
     off("COMMITTED_RUN_TIME_FACTOR", "override: lsb.params"),
     off("CONTAINER", "container jobs: docker[...]/singularity[...]...; none"),

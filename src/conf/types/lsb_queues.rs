@@ -1,6 +1,7 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
 use super::{Pos, RawParams, Thresholds, UserTerm};
+use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
 
 /// `[default] maximum` of a limit. A lone value is the maximum.
@@ -148,8 +149,8 @@ pub struct QueueConf {
     pub preemption: Option<String>,
     /// BACKFILL.
     pub backfill: bool,
-    /// CHKPNT, as written.
-    pub chkpnt: Option<String>,
+    /// CHKPNT.
+    pub chkpnt: Option<Box<Checkpoint>>,
     /// MIG, minutes.
     pub mig: Option<u64>,
     /// JOB_CONTROLS.

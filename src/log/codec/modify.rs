@@ -4,8 +4,8 @@
 //! nothing is done about it.
 
 use super::new::{
-    get_bytes, get_limits, get_place, put_copies, put_limit, put_limits, put_place, warn_action,
-    warn_period,
+    checkpoint_dir, checkpoint_secs, first_checkpoint_secs, get_bytes, get_limits, get_place,
+    put_copies, put_limit, put_limits, put_place, warn_action, warn_period,
 };
 use super::options::{OPT2, UNSET_SIGNAL, lsb_options, lsb_options2, lsb_options3};
 use super::record::{put_job_file, put_list};
@@ -59,8 +59,10 @@ fn put_files(out: &mut Vec<u8>, m: &JobModify) {
     for text in [&s.home, &s.in_file, &s.out_file, &s.err_file, &s.command] {
         put_str(out, text.as_bytes());
     }
-    // inFileSpool commandSpool chkpntPeriod chkpntDir
-    out.extend_from_slice(b" \"\" \"\" 0 \"\"");
+    // inFileSpool commandSpool
+    out.extend_from_slice(b" \"\" \"\"");
+    put_int(out, checkpoint_secs(s));
+    put_str(out, checkpoint_dir(s).as_bytes());
     put_copies(out, s);
     put_job_file(out, m.submit_time, m.job);
     put_str(out, s.from_host.as_bytes());
@@ -96,10 +98,11 @@ fn put_options(out: &mut Vec<u8>, s: &JobSpec) {
     // apsString
     out.extend_from_slice(b" \"\"");
     put_str(out, s.post_exec.as_bytes());
-    // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
+    // runtimeEstimation, requeueEValues, initChkpntPeriod, migThreshold notifyCmd
     out.extend_from_slice(b" -1");
     put_str(out, s.further.requeue.as_bytes());
-    out.extend_from_slice(b" 0 -1 \"\"");
+    put_int(out, first_checkpoint_secs(s));
+    out.extend_from_slice(b" -1 \"\"");
     put_str(out, s.description.as_bytes());
     // submitExt, src and dst cluster, options4 delOptions4
     out.extend_from_slice(b" 0 \"\" -1 \"\" -1 0 0");

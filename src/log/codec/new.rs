@@ -9,6 +9,7 @@ use super::record::{put_job_file, put_list};
 use super::record_error::RecordError;
 use super::text::{Fields, Pairs, Tail, find_tail, nums, put_int, put_str, put_u64};
 use crate::model::ByteStr;
+use crate::model::checkpoint::Checkpoint;
 use crate::model::event::JobNew;
 use crate::model::further::{WARN_ACTION, WarnTime};
 use crate::model::job::{JobSpec, Limits, SpoolRef, opt2};
@@ -46,8 +47,9 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
     put_int(out, s.begin_time);
     put_int(out, s.term_time);
     put_int(out, UNSET_SIGNAL);
-    // chkpntPeriod restartPid
-    out.extend_from_slice(b" 0 0");
+    put_int(out, checkpoint_secs(s));
+    // restartPid
+    put_int(out, 0);
     put_str(out, new.user.as_bytes());
     put_limits(out, &s.limits);
     put_str(out, s.limit_spec.as_bytes());
@@ -57,8 +59,7 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
     put_str(out, s.res_req.as_bytes());
     put_str(out, s.from_host.as_bytes());
     put_str(out, s.cwd.as_bytes());
-    // chkpntDir
-    put_str(out, b"");
+    put_str(out, checkpoint_dir(s).as_bytes());
     for path in [&s.in_file, &s.out_file, &s.err_file, &s.home] {
         put_str(out, path.as_bytes());
     }
@@ -70,6 +71,20 @@ pub fn put_job_new(out: &mut Vec<u8>, new: &JobNew) {
     put_str(out, s.command.as_bytes());
     put_after_command(out, s);
     put_tail(out, new);
+}
+
+/// chkpntPeriod, seconds; 0: no periodic checkpoints.
+pub(super) fn checkpoint_secs(s: &JobSpec) -> u32 {
+    s.further.checkpoint.as_ref().and_then(|c| c.period).unwrap_or(0) * 60
+}
+
+pub(super) fn checkpoint_dir(s: &JobSpec) -> &str {
+    s.further.checkpoint.as_ref().map_or("", |c| &c.dir)
+}
+
+/// initChkpntPeriod, seconds.
+pub(super) fn first_checkpoint_secs(s: &JobSpec) -> u32 {
+    s.further.checkpoint.as_ref().and_then(|c| c.init).unwrap_or(0) * 60
 }
 
 /// nxf, then subFn execFn opt of each.
@@ -131,10 +146,11 @@ fn put_after_command(out: &mut Vec<u8>, s: &JobSpec) {
     put_int(out, lsb_options3(s));
     put_str(out, s.further.application.as_bytes());
     put_str(out, s.post_exec.as_bytes());
-    // runtimeEstimation, requeueEValues, initChkpntPeriod migThreshold notifyCmd
+    // runtimeEstimation, requeueEValues, initChkpntPeriod, migThreshold notifyCmd
     out.extend_from_slice(b" -1");
     put_str(out, s.further.requeue.as_bytes());
-    out.extend_from_slice(b" 0 -1 \"\"");
+    put_int(out, first_checkpoint_secs(s));
+    out.extend_from_slice(b" -1 \"\"");
     if !s.description.is_empty() {
         put_str(out, s.description.as_bytes());
     }
@@ -184,8 +200,11 @@ pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordE
     new.submit_time = f.num()?;
     s.begin_time = f.num()?;
     s.term_time = f.num()?;
-    // sigValue chkpntPeriod restartPid
-    f.skip(3)?;
+    // sigValue
+    f.skip(1)?;
+    let period: i64 = f.num()?;
+    // restartPid
+    f.skip(1)?;
     new.user = f.text()?;
     s.limits = get_limits(f)?;
     s.limit_spec = f.text()?;
@@ -196,8 +215,7 @@ pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordE
     s.res_req = f.text()?;
     s.from_host = f.text()?;
     s.cwd = get_bytes(f)?;
-    // chkpntDir
-    f.skip(1)?;
+    let checkpoint = f.text()?;
     s.in_file = get_bytes(f)?;
     s.out_file = get_bytes(f)?;
     s.err_file = get_bytes(f)?;
@@ -212,7 +230,15 @@ pub fn get_job_new(f: &mut Fields<'_>, openlava: bool) -> Result<JobNew, RecordE
     let lsb2 = get_after_command(f, s, openlava)?;
     match find_tail(f) {
         Some(pairs) => get_tail(&mut new, s, &pairs),
-        None => set_foreign(&mut new, s, lsb2),
+        None => {
+            set_foreign(&mut new, s, lsb2);
+            let minutes = u32::try_from(period / 60).ok().filter(|n| *n > 0);
+            s.further.checkpoint = Checkpoint::parse(&checkpoint).ok().map(Box::new);
+            if let Some(checkpoint) = &mut s.further.checkpoint {
+                checkpoint.period = minutes;
+            }
+            s.further.trim();
+        }
     }
     new.spec = Arc::new(spec);
     Ok(new)

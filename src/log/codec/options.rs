@@ -31,6 +31,8 @@ pub(super) mod sub3 {
 pub(super) mod sub {
     /// niosPort is in the record only with it.
     pub const INTERACTIVE: u32 = 0x4000000;
+    pub const CHKPNT_PERIOD: u32 = 0x400;
+    pub const CHKPNT_DIR: u32 = 0x800;
     pub const HOST_SPEC: u32 = 0x10000;
     pub const OTHER_FILES: u32 = 0x80000;
 }
@@ -41,6 +43,7 @@ pub(super) const UNSET_SIGNAL: i64 = -65535;
 /// options as LSF's tools expect them: with the bits that the filled fields imply.
 pub(super) fn lsb_options(spec: &JobSpec) -> u32 {
     use crate::model::job::opt;
+    let checkpoint = spec.further.checkpoint.as_deref();
     let implied = [
         (!spec.name.is_empty(), opt::JOB_NAME),
         (!spec.hosts.is_empty(), opt::HOST),
@@ -48,6 +51,8 @@ pub(super) fn lsb_options(spec: &JobSpec) -> u32 {
         (!spec.out_file.is_empty(), opt::OUT_FILE),
         (!spec.err_file.is_empty(), opt::ERR_FILE),
         (!spec.user_group.is_empty(), opt::USER_GROUP),
+        (checkpoint.is_some_and(|c| c.period.is_some()), sub::CHKPNT_PERIOD),
+        (checkpoint.is_some(), sub::CHKPNT_DIR),
         (!spec.limit_spec.is_empty(), sub::HOST_SPEC),
         (!spec.further.copies.is_empty(), sub::OTHER_FILES),
         (!spec.depend.is_empty(), opt::DEPEND_COND),

@@ -92,6 +92,11 @@ fn done(verb: &Verb, id: JobRef) -> String {
         Verb::Requeue(_) => "requeued ",
         Verb::Switch { queue } => return format!("Job <{id}> is switched to queue <{queue}>"),
         Verb::Migrate { .. } => "migrated",
+        Verb::Checkpoint(order) => match order.period {
+            None => "checkpointed",
+            Some(0) => return format!("Job <{id}>: Periodic checkpointing is disabled"),
+            Some(minutes) => return format!("Job <{id}>: Checkpoint period is now {minutes} min."),
+        },
         Verb::Force(_) => return format!("Job <{id}> is being forced to run."),
         // btop and bbot have words of their own.
         Verb::Move { .. } => "moved",

@@ -8,6 +8,7 @@ mod authd;
 mod bacct;
 mod badmin;
 mod battach;
+mod bchkpnt;
 mod bgadd;
 mod bgdel;
 mod bgmod;
@@ -41,7 +42,9 @@ mod delegate;
 mod down;
 mod eauth;
 mod eauthd;
+mod echkpnt;
 mod eexecd;
+mod erestart;
 mod hostsetup;
 mod job_groups;
 mod job_messages;
@@ -135,6 +138,7 @@ const APPLETS: &[Applet] = &[
     applet("badmin", Site, badmin::run, "administer the batch system"),
     applet("battach", Batch, battach::run, "run a shell on the host of a running job"),
     applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
+    applet("bchkpnt", Batch, bchkpnt::run, "checkpoint started jobs"),
     applet("bgadd", Batch, bgadd::run, "make a job group"),
     applet("bgdel", Batch, bgdel::run, "delete job groups"),
     applet("bgmod", Batch, bgmod::run, "change a job group"),
@@ -174,6 +178,8 @@ const APPLETS: &[Applet] = &[
     applet("eauth", Daemon, eauth::run, "creates and verifies the credentials of users"),
     applet("eauthd", Hidden, eauthd::run, "runs the eauth of a site as another user"),
     applet("eexecd", Hidden, eexecd::run, "runs the eexec of a site as another user"),
+    applet("echkpnt", Daemon, echkpnt::run, "makes a checkpoint of a job"),
+    applet("erestart", Daemon, erestart::run, "starts a job from its checkpoint"),
     applet("hostsetup", Site, hostsetup::run, "check a host of the cluster, install its service"),
     applet("launcher", Daemon, launcher::run, "supervises the daemons and the jobs of this host"),
     applet("lim", Daemon, lim::run, "measures the load of this host and reports it"),

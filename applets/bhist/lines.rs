@@ -3,7 +3,10 @@
 use lsf::cli::long_format::{clean, push_clean};
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::action::JobAction;
-use lsf::model::event::{Ctrl, Event, JobModify, JobSignal, JobStatus};
+use lsf::model::checkpoint::CheckpointOrder;
+use lsf::model::event::{
+    CheckpointStep, Ctrl, Event, JobCheckpoint, JobModify, JobSignal, JobStatus,
+};
 use lsf::model::job_state::JobState;
 use lsf::model::reason::{PendReason, susp_text, term_text};
 use lsf::model::specfield::SpecField;
@@ -23,6 +26,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         | Event::Release { at, .. } => Some(*at),
         Event::JobForce(force) => Some(force.at),
         Event::JobMigrate(m) => Some(m.at),
+        Event::JobCheckpoint(c) => Some(c.at),
         Event::JobMessage(m) => Some(m.at),
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
@@ -64,6 +68,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             t.push(';');
         }
         Event::JobMigrate(_) | Event::JobForce(_) => moved_by_hand(&mut t, e),
+        Event::JobCheckpoint(c) => checkpoint(&mut t, c),
         Event::JobMessage(m) => {
             let (text, user) = (clean(&m.text), clean(&m.user));
             let _ = write!(
@@ -106,6 +111,23 @@ fn moved_by_hand(t: &mut String, e: &Event) {
         _ => {}
     }
     t.push(';');
+}
+
+/// bchkpnt, and the ends of checkpoints.
+fn checkpoint(t: &mut String, c: &JobCheckpoint) {
+    let _ = match c.step {
+        CheckpointStep::Asked(CheckpointOrder { period: Some(0), .. }) => {
+            write!(t, "Periodic checkpointing is disabled;")
+        }
+        CheckpointStep::Asked(CheckpointOrder { period: Some(minutes), .. }) => {
+            write!(t, "Checkpoint period is set to {minutes} min.;")
+        }
+        CheckpointStep::Asked(_) => write!(t, "Checkpoint initiated (actpid {});", c.pid),
+        CheckpointStep::Ended(end) if end.succeeded => {
+            write!(t, "Checkpoint succeeded (actpid {});", c.pid)
+        }
+        CheckpointStep::Ended(_) => write!(t, "Checkpoint failed (actpid {});", c.pid),
+    };
 }
 
 fn signal(t: &mut String, s: &JobSignal) {

@@ -1,6 +1,7 @@
 //! Code of all commands: the option front, the client side of the wire, columns and times.
 
 pub mod categories;
+pub mod checkpoint;
 pub mod client;
 pub mod clock;
 pub mod columns;

@@ -2,6 +2,7 @@
 //! kept by the launcher), how it is killed, and its resource usage.
 
 use crate::exec::{plan, report};
+use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage};
 use crate::model::job_control::ControlVerb;
@@ -9,7 +10,7 @@ use crate::model::limits::{LimitEnforcement, Limits};
 use crate::model::reason::term;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
-    Plan, Ready, Setup, TaskGroup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
+    Plan, Ready, Setup, TaskEnd, TaskGroup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
 };
 use crate::proto::sbd::{AttemptPhase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,23 @@ pub struct RunningControl {
     pub next: Option<(ControlVerb, u32)>,
 }
 
+/// A checkpoint that is to be made or is being made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WantedCheckpoint {
+    pub order: CheckpointOrder,
+    /// By bchkpnt, not by the period.
+    pub asked: bool,
+    pub running: bool,
+}
+
+/// The end of a job that is told when its checkpoint has ended.
+#[derive(Clone, Debug)]
+pub struct HeldEnd {
+    pub setup: Option<Setup>,
+    pub ended: Box<TaskEnd>,
+}
+
 /// State that changes and must survive sbatchd.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -92,6 +110,14 @@ pub struct AttemptMark {
     /// The command of JOB_CONTROLS that runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<RunningControl>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<WantedCheckpoint>,
+    /// The order that came while a checkpoint of the period was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_wanted: Option<CheckpointOrder>,
+    /// The last checkpoint.
+    #[serde(skip_serializing_if = "CheckpointEnd::is_none")]
+    pub checkpoint: CheckpointEnd,
     /// The job ends together with its post-execution commands.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,
@@ -180,6 +206,9 @@ pub struct Attempt {
     /// is given up.
     pub control_at: Option<u64>,
     pub control_by: Option<u64>,
+    /// When the next checkpoint of the period is due.
+    pub checkpoint_at: Option<u64>,
+    pub held_end: Option<HeldEnd>,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
     /// When what runs after it is killed.
@@ -240,6 +269,8 @@ impl Attempt {
             warn_at: None,
             control_at: None,
             control_by: None,
+            checkpoint_at: None,
+            held_end: None,
             sample_at: None,
             finish_by: None,
             post_by: None,
@@ -309,6 +340,20 @@ impl Attempt {
         {
             self.kill_at = Some(now.after(kill.pause));
         }
+    }
+
+    /// Sets the time of the next checkpoint of the period.
+    pub fn arm_checkpoint(&mut self, now: Now) {
+        let last = &self.note.mark.checkpoint;
+        let submitted = self.note.order.spec.further.checkpoint.as_deref();
+        let of_job = submitted.and_then(|c| c.period);
+        let period = last.period.or(of_job).filter(|minutes| *minutes > 0);
+        let first = submitted.and_then(|c| c.init).filter(|_| last.period.is_none());
+        let minutes = if last.number == 0 { first.or(period) } else { period };
+        let wait = minutes.filter(|_| submitted.is_some()).map(|m| i64::from(m) * 60);
+        let begun =
+            if last.number == 0 && last.period.is_none() { self.started } else { now.secs() };
+        self.checkpoint_at = wait.map(|secs| now.mono_of_wall(begun.saturating_add(secs)));
     }
 
     /// The warning action of -wa, and how many seconds before the limit or deadline it is due.
@@ -582,6 +627,7 @@ impl Attempt {
             after: self.after.clone(),
             usage: self.usage,
             post: self.post,
+            checkpoint: mark.checkpoint,
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod attempt;
 pub mod blobs;
+pub mod checkpoint;
 pub mod job_starter;
 pub mod launcher;
 pub mod launcher_state;

@@ -1,5 +1,6 @@
 //! Makes a starter's plan from a start order: the job's environment, its file names, its text.
 
+use crate::exec::checkpoint;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
@@ -206,8 +207,11 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     if spec.options & opt::INTERACTIVE != 0 {
         vars.push(("LSB_INTERACTIVE", text("Y")));
     }
-    if o.rerun && o.key.attempt > 1 {
+    if o.rerun && o.key.attempt > 1 || !o.restart.is_empty() {
         vars.push(("LSB_RESTART", text("Y")));
+    }
+    if let Some(dir) = checkpoint::directory(o) {
+        vars.push(("LSB_CHKPNT_DIR", text(&dir)));
     }
     let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
     vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).collect()
@@ -300,13 +304,18 @@ fn plain_words(command: &[u8]) -> Vec<ByteStr> {
 pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]) -> Plan {
     let spec = &o.spec;
     let name = |file: &ByteStr| ByteStr(expand(&file.0, o.key.job, o.key.idx));
+    let restart = checkpoint::restart_command(o);
+    let (command, script) = match &restart {
+        Some(line) => (line.as_bytes(), &b""[..]),
+        None => (&spec.command.0[..], script),
+    };
     let job = JobPlan {
         job: o.key.job,
         idx: o.key.idx,
         submit_time: o.submit_time,
         tag: site.tag.clone(),
-        command: with_wait(&spec.command.0).into(),
-        words: plain_words(&spec.command.0),
+        command: with_wait(command).into(),
+        words: plain_words(command),
         script: script.to_vec().into(),
         starter: o.starter.as_str().into(),
         env: job_env(site, o, user_env).into(),
@@ -443,7 +452,7 @@ fn copy(o: &StartJob, as_asked: &CopyFile, from: &[u8], to: &[u8]) -> Hook {
 }
 
 /// One word for a shell.
-fn quoted(word: &[u8]) -> Vec<u8> {
+pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
     let mut out = vec![b'\''];
     for &b in word {
         match b {

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 29] = [
+const KINDS: [&str; 31] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -71,6 +71,8 @@ const KINDS: [&str; 29] = [
     "JGRP_ADD",
     "JGRP_MOD",
     "JGRP_CTRL",
+    "JOB_SIGACT",
+    "CHKPNT",
 ];
 
 /// The kind of an event.

@@ -9,6 +9,7 @@
 //! (`JobSpec::text_loses`).
 
 mod brief;
+mod checkpoint;
 mod finish;
 mod force;
 mod job_group;

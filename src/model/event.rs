@@ -3,6 +3,7 @@
 //! writes them as classic text and reads them back.
 
 use super::action::JobAction;
+use super::checkpoint::{CheckpointEnd, CheckpointOrder};
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;
@@ -122,6 +123,36 @@ pub struct JobMigrate {
     pub attempt: u32,
     /// Our tail: not the owner.
     pub by_admin: bool,
+    /// Our tail: the client's id of the request; empty none.
+    pub request: String,
+}
+
+/// The step of a checkpoint that a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckpointStep {
+    /// JOB_SIGACT: bchkpnt.
+    Asked(CheckpointOrder),
+    /// CHKPNT: the host has told of its end.
+    Ended(CheckpointEnd),
+}
+
+impl Default for CheckpointStep {
+    fn default() -> Self {
+        CheckpointStep::Ended(CheckpointEnd::default())
+    }
+}
+
+/// JOB_SIGACT, CHKPNT: a checkpoint of a started job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobCheckpoint {
+    pub at: JobRef,
+    pub pid: u32,
+    pub step: CheckpointStep,
+    /// Our tail: the attempt; 0 in another LSF's record.
+    pub attempt: u32,
+    /// Our tail: the user who asked for it.
+    pub uid: u32,
+    pub user: String,
     /// Our tail: the client's id of the request; empty none.
     pub request: String,
 }
@@ -336,6 +367,7 @@ pub enum Event {
     JobModify(Box<JobModify>),
     JobForce(Box<JobForce>),
     JobMigrate(Box<JobMigrate>),
+    JobCheckpoint(Box<JobCheckpoint>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

@@ -10,6 +10,8 @@ pub enum ControlVerb {
     Suspend,
     Resume,
     Terminate,
+    /// bchkpnt and periodic checkpoints, which no action takes the place of.
+    Checkpoint,
 }
 
 /// An action of JOB_CONTROLS.
@@ -43,6 +45,7 @@ impl JobControls {
             ControlVerb::Suspend => self.suspend.as_ref(),
             ControlVerb::Resume => self.resume.as_ref(),
             ControlVerb::Terminate => self.terminate.as_ref(),
+            ControlVerb::Checkpoint => None,
         }
     }
 

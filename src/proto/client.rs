@@ -5,6 +5,7 @@ use super::force::Force;
 use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
 pub use super::user_rows::{GroupInfo, UserInfo};
+use crate::model::checkpoint::CheckpointOrder;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
 use serde::{Deserialize, Serialize};
@@ -222,6 +223,8 @@ pub enum Verb {
     Requeue(Requeue),
     /// brun.
     Force(Force),
+    /// bchkpnt.
+    Checkpoint(CheckpointOrder),
     /// bmig. `force`: -f, which is for checkpoints.
     Migrate {
         force: bool,

@@ -1,6 +1,7 @@
 //! mbatchd and sbatchd. mbatchd connects to each sbatchd and keeps the connection; after every
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
+use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::NamedHosts;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
 use crate::model::job_control::JobControls;
@@ -131,6 +132,10 @@ pub struct StartJob {
     /// JOB_STARTER of the queue; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub starter: String,
+    /// The directory that the job restarts from, in its checkpoint directory; empty: it begins
+    /// anew.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub restart: String,
     /// JOB_CONTROLS of the queue.
     #[serde(skip_serializing_if = "JobControls::is_none")]
     pub controls: JobControls,
@@ -165,6 +170,8 @@ pub enum Act {
     },
     Suspend,
     Resume,
+    /// A checkpoint, or the period of checkpoints.
+    Checkpoint(CheckpointOrder),
     /// bmod of a running job: the limits it has from now on.
     Limits(Box<crate::model::job::Limits>),
 }
@@ -191,6 +198,9 @@ pub struct TaskState {
     pub usage: Usage,
     #[serde(skip_serializing_if = "Post::is_none")]
     pub post: Post,
+    /// The last checkpoint of the attempt.
+    #[serde(skip_serializing_if = "CheckpointEnd::is_none")]
+    pub checkpoint: CheckpointEnd,
 }
 
 /// The commands that run after a job: of its queue, and its own.

@@ -90,7 +90,7 @@ impl Mbatchd {
             Verb::Stop => pending && !held,
             Verb::Resume => held,
             Verb::Switch { .. } | Verb::Move { .. } => true,
-            Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. } => false,
+            Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. } | Verb::Checkpoint(_) => false,
         };
         if open { self.control_one(context, a, at) } else { 0 }
     }
@@ -151,6 +151,9 @@ impl Mbatchd {
             }
             (Verb::Migrate { .. }, _) => {
                 return self.migrate_one(context, (a.who, &a.c.request, a.by_admin), at);
+            }
+            (Verb::Checkpoint(order), _) => {
+                return self.checkpoint_one(context, (a.who, &a.c.request), *order, at);
             }
             (Verb::Resume, Some(key)) => return self.resume_running(context, a, at, key),
             (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_) | Verb::Force(_), _) => {}

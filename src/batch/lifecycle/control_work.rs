@@ -180,7 +180,7 @@ impl Mbatchd {
     fn sifts(&self, c: &Control) -> bool {
         !c.select.states.unset()
             || !c.select.host.is_empty()
-            || matches!(c.verb, Verb::Requeue(_) | Verb::Migrate { .. })
+            || matches!(c.verb, Verb::Requeue(_) | Verb::Migrate { .. } | Verb::Checkpoint(_))
     }
 
     fn one_job(&self, who: &Caller, sel: IdSel, sift: bool) -> OneJob {
@@ -411,6 +411,10 @@ impl Mbatchd {
                 Verb::Migrate { .. } => {
                     let at = JobRef { job: job.id, idx };
                     self.state.running_at(at) && self.rerunnable(at)
+                }
+                Verb::Checkpoint(_) => {
+                    let at = JobRef { job: job.id, idx };
+                    self.state.running_at(at) && self.checkpointable(at)
                 }
                 _ => true,
             }

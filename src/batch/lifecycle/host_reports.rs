@@ -50,6 +50,7 @@ impl Mbatchd {
         if is != Standing::Running {
             return self.not_running(context, i, t, is);
         }
+        self.checkpoint_told(context, i, t);
         if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
             self.known_again(context, t.key);
         }

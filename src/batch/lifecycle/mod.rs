@@ -1,6 +1,7 @@
 //! The life of a job: requests that change it, reports of hosts, time windows, load, requeue and
 //! cleaning. Each file decides, and changes the state by events alone.
 
+pub mod checkpoint;
 pub mod clean;
 pub mod control;
 pub mod control_work;

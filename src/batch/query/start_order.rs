@@ -48,12 +48,21 @@ impl Mbatchd {
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
             starter: queue.and_then(|q| q.conf.job_starter.clone()).unwrap_or_default(),
+            restart: self.restart_directory(key, spec),
             controls: queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: self.site.params().job_include_postproc,
             post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
             last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
+    }
+
+    /// The directory that an attempt restarts from; empty: it begins anew.
+    fn restart_directory(&self, key: JobKey, spec: &JobSpec) -> String {
+        let at = key.job_ref();
+        let checkpointed = self.state.tries().of(at).is_some_and(|tries| tries.checkpointed);
+        let own = checkpointed && spec.further.checkpoint.is_some();
+        if own { at.to_string() } else { String::new() }
     }
 
     /// The names of hosts; those of the start that the host was given last are kept.

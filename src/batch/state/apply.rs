@@ -9,7 +9,8 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{
-    Event, JobAttachment, JobForce, JobMessage, JobMigrate, JobSignal, JobStart, JobStatus, Record,
+    CheckpointStep, Event, JobAttachment, JobCheckpoint, JobForce, JobMessage, JobMigrate,
+    JobSignal, JobStart, JobStatus, Record,
 };
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
@@ -42,6 +43,7 @@ impl State {
             Event::JobModify(m) => self.modify(m),
             Event::JobForce(force) => self.forced(t, force),
             Event::JobMigrate(m) => self.migrates(t, m),
+            Event::JobCheckpoint(c) => self.checkpointed(t, c),
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
@@ -124,6 +126,31 @@ impl State {
         self.note_request(t, &m.request, m.at, did)
     }
 
+    /// A checkpoint was asked for, or has ended.
+    fn checkpointed(&mut self, t: i64, c: &JobCheckpoint) -> Applied {
+        let mut restartable = false;
+        let did = self.with_run(c.at, |r| {
+            if c.attempt != r.key.attempt {
+                return;
+            }
+            match c.step {
+                CheckpointStep::Asked(order) if order.period.is_some() => {
+                    r.checkpoint.period = order.period;
+                }
+                CheckpointStep::Asked(order) => r.checkpoint.asked = Some(order),
+                CheckpointStep::Ended(end) => {
+                    r.checkpoint.number = end.number;
+                    r.checkpoint.asked = r.checkpoint.asked.filter(|_| !end.asked);
+                    restartable = end.succeeded;
+                }
+            }
+        });
+        if restartable {
+            self.tries.set_checkpointed(c.at, true);
+        }
+        self.note_request(t, &c.request, c.at, did)
+    }
+
     /// brun was asked for; the start that follows tells of the rest.
     fn forced(&mut self, t: i64, force: &JobForce) -> Applied {
         let did = match self.jobs.contains_key(&force.at.job) {
@@ -175,6 +202,7 @@ impl State {
                 as_done: false,
                 requeue: None,
                 migrates: false,
+                checkpoint: CheckpointState::default(),
                 susp_since: 0,
                 susp_total: 0,
                 soft: LastWords::default(),
@@ -388,6 +416,14 @@ impl State {
         let over = |e: &Elem| matches!(&e.state, ElemState::Run(_) | ElemState::End(_));
         if !self.elem(at).is_some_and(over) {
             return Applied::Rejected("requeue of a job that is not started");
+        }
+        // brequeue and exit values have it begin anew, not bmig nor the loss of a host
+        let anew = |e: &Elem| match &e.state {
+            ElemState::Run(r) => !r.migrates && (r.requeue.is_some() || !uncounted),
+            _ => true,
+        };
+        if self.elem(at).is_some_and(anew) {
+            self.tries.set_checkpointed(at, false);
         }
         let unasked = |e: &Elem| matches!(&e.state, ElemState::Run(r) if r.requeue.is_none());
         if self.elem(at).is_some_and(unasked) && !uncounted {

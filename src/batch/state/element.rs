@@ -4,6 +4,7 @@ use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
+use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::Forced;
 use crate::model::job::Usage;
 use crate::model::job_state::JobState;
@@ -40,6 +41,17 @@ pub struct Pend {
     pub reason: Option<PendReason>,
 }
 
+/// The checkpoints of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointState {
+    /// A checkpoint was asked for and is not told of yet.
+    pub asked: Option<CheckpointOrder>,
+    /// The period of bchkpnt -p, minutes; 0: no periodic ones.
+    pub period: Option<u32>,
+    /// The number of the last one that the host has told of.
+    pub number: u32,
+}
+
 /// Started: on hosts, whatever else.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -70,6 +82,8 @@ pub struct Run {
     pub requeue: Option<Option<PendReason>>,
     /// The element goes back to the queue because it migrates.
     pub migrates: bool,
+    /// bchkpnt, and the last checkpoint that the host has told of.
+    pub checkpoint: CheckpointState,
     /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
     pub window_signal: i64,
     /// When it was last suspended, and for how long before.
@@ -301,6 +315,8 @@ pub struct Tries {
     pub bars: Vec<Bar>,
     /// The words of the last of them.
     pub note: String,
+    /// A checkpoint of an earlier run succeeded.
+    pub checkpointed: bool,
 }
 
 /// A host that an element is not to be started on for a while.
@@ -330,6 +346,7 @@ impl Tries {
     /// of the next.
     pub(super) fn begin_anew(&mut self) {
         let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
-        *self = Tries { requeues, passed, passed_at, ..Tries::default() };
+        let checkpointed = self.checkpointed;
+        *self = Tries { requeues, passed, passed_at, checkpointed, ..Tries::default() };
     }
 }

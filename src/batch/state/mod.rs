@@ -35,7 +35,8 @@ pub mod untouched;
 pub use crate::batch::state::array::{Array, ElementGroup, ElementSpec};
 use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
-    Bar, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase, Run, Soft, Tries,
+    Bar, CheckpointState, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase,
+    Run, Soft, Tries,
 };
 use crate::batch::state::ended_jobs::EndedJobs;
 use crate::batch::state::ineligible::Ineligible;

@@ -158,7 +158,7 @@ impl State {
         let _ = write!(beside, "{:?} {changed:?} {}", moved.get(&id), self.ended.last_end(job));
         for (at, t) in tries.of_job(id) {
             let passed: Vec<_> = t.passed.iter().map(|host| self.names.host(*host)).collect();
-            let counts = (t.requeues, t.pre_exec, t.failed);
+            let counts = (t.requeues, t.pre_exec, t.failed, t.checkpointed);
             let _ = write!(beside, " {at} tried {counts:?} {passed:?} {:?}", t.wait);
         }
         for l in left.of_job(id) {
@@ -344,6 +344,7 @@ impl State {
             as_done,
             requeue,
             migrates,
+            checkpoint,
             window_signal,
             susp_since,
             susp_total,
@@ -356,7 +357,10 @@ impl State {
         }
         let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
-        let _ = write!(out, " {susp_since} {susp_total} {unknown} {forced:?} {migrates}");
+        let _ = write!(
+            out,
+            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
+        );
     }
 }
 

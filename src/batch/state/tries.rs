@@ -98,6 +98,14 @@ impl ElementTries {
         (tries.requeues, tries.pre_exec) = (tries.requeues + 1, 0);
     }
 
+    /// The element has a checkpoint to restart from, or is to begin anew.
+    pub(super) fn set_checkpointed(&mut self, at: JobRef, checkpointed: bool) {
+        match checkpointed {
+            true => self.0.entry(at).or_default().checkpointed = true,
+            false => self.change(at, |tries| tries.checkpointed = false),
+        }
+    }
+
     /// The element is back in the queue: it passes over these hosts, and waits until then.
     pub(super) fn requeued(&mut self, t: i64, at: JobRef, passed: Vec<HostId>, until: i64) {
         if !passed.is_empty() || until > 0 || self.0.contains_key(&at) {

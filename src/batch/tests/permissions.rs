@@ -50,6 +50,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Control.Switch" => control(Verb::Switch { queue: "high".into() }),
         "Control.Move" => control(Verb::Move { top: true, position: 1 }),
         "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
+        "Control.Checkpoint" => control(Verb::Checkpoint(Default::default())),
         "Control.Migrate" => control(Verb::Migrate { force: false }),
         "Control.Force" => control(Verb::Force(Force::default())),
         "Modify" => {

@@ -9,15 +9,16 @@
 
 use super::agent::*;
 use super::*;
-use crate::exec::attempt::RunningControl;
+use crate::exec::attempt::{HeldEnd, RunningControl};
 use crate::model::job_control::{ControlAction, ControlVerb};
 use crate::model::reason::susp;
 use crate::proto::launch::{Hook, HookOf};
+use std::borrow::Cow;
 
 /// The time for a command, in multiples of JOB_TERMINATE_INTERVAL.
 pub const INTERVALS: u64 = 6;
 /// How long after that sbatchd waits for the starter, which ends its command, microseconds.
-const OVERTIME: u64 = 2 * US;
+pub(super) const OVERTIME: u64 = 2 * US;
 /// Pause before the environment of a job is searched again, microseconds.
 const ENV_WAIT: u64 = US;
 
@@ -46,7 +47,7 @@ impl Sbatchd {
             return;
         }
         if cause.by_force() {
-            self.drop_control(key, out);
+            self.drop_control(now, key, out);
             self.send_next_signal(now, key, out);
         } else {
             self.terminate(now, key, out);
@@ -120,12 +121,19 @@ impl Sbatchd {
     }
 
     /// Has the launcher run the command, once the environment of the job is here.
-    fn start_command(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+    pub(super) fn start_command(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let interval = self.params.job_terminate_interval.max(1);
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(control) = job.note.mark.control else { return };
         let o = &job.note.order;
-        let Some(ControlAction::Command(text)) = o.controls.action(control.verb) else { return };
+        let wanted = job.note.mark.wanted.unwrap_or_default();
+        let text: Cow<'_, str> = match o.controls.action(control.verb) {
+            _ if control.verb == ControlVerb::Checkpoint => {
+                crate::exec::checkpoint::command(o, job.pid, wanted.order).into()
+            }
+            Some(ControlAction::Command(text)) => (&**text).into(),
+            _ => return,
+        };
         let Some(user_env) = self.blobs.get(o.env) else {
             let at = o.env;
             job.control_at = Some(now.mono_us + ENV_WAIT);
@@ -137,7 +145,11 @@ impl Sbatchd {
         let mut put = |name: &str, value: &str| {
             env.extend_from_slice(format!("{name}={value}\0").as_bytes());
         };
-        put("LS_EXEC_T", "JOB_CONTROLS");
+        if control.verb == ControlVerb::Checkpoint {
+            crate::exec::checkpoint::variables(o, &mut put);
+        } else {
+            put("LS_EXEC_T", "JOB_CONTROLS");
+        }
         if control.verb == ControlVerb::Suspend {
             let (reasons, subreasons) = reason_bits(control.why);
             put("LSB_SUSP_REASONS", &reasons.to_string());
@@ -145,7 +157,7 @@ impl Sbatchd {
         }
         let post = vec![Hook::new(HookOf::Job, text.as_bytes().to_vec())];
         let cwd = job.ready.cwd.as_str().into();
-        let limit_secs = interval * INTERVALS;
+        let limit_secs = time_for(control.verb, interval);
         let what = FinishPlan { post, env: env.into(), cwd, limit_secs, ..FinishPlan::default() };
         end::as_user(o, TaskStep::Control, what, out);
     }
@@ -154,7 +166,9 @@ impl Sbatchd {
     pub(super) fn control_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.control_by.is_some_and(|at| at <= now.mono_us) {
-            let text = format!("{key}: an action of JOB_CONTROLS did not end in time, killed");
+            let text = format!(
+                "{key}: a checkpoint or an action of JOB_CONTROLS did not end in time, killed"
+            );
             say(out, log::Level::Warn, text);
             let id = TaskId { key, step: TaskStep::Control };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
@@ -178,7 +192,7 @@ impl Sbatchd {
                 self.control_over(now, key, well, out);
             }
             None => {
-                let by = now.after(interval * INTERVALS) + OVERTIME;
+                let by = now.after(time_for(control.verb, interval)) + OVERTIME;
                 job.control_by.get_or_insert(by);
             }
         }
@@ -195,10 +209,16 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(control) = job.note.mark.control.take() else { return };
         (job.control_by, job.control_at) = (None, None);
+        if control.verb == ControlVerb::Checkpoint {
+            self.checkpoint_over(now, key, well, out);
+        }
+        let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.stage != AttemptStage::Running {
             return;
         }
-        if !well && control.next.is_none() {
+        if control.verb == ControlVerb::Checkpoint {
+            // told of
+        } else if !well && control.next.is_none() {
             let text = format!(
                 "{key}: the {:?} action of JOB_CONTROLS failed, the usual signals are sent",
                 control.verb
@@ -206,7 +226,7 @@ impl Sbatchd {
             say(out, log::Level::Warn, text);
         }
         match (control.verb, control.next) {
-            (_, Some((ControlVerb::Terminate, _))) => {}
+            (_, Some((ControlVerb::Terminate, _))) | (ControlVerb::Checkpoint, _) => {}
             (ControlVerb::Suspend, _) => {
                 if !well {
                     self.signal(now, key, SIGSTOP, out);
@@ -226,8 +246,9 @@ impl Sbatchd {
             Some((ControlVerb::Suspend, why)) => self.suspend(now, key, why, out),
             Some((ControlVerb::Resume, _)) => self.resume(now, key, out),
             Some((ControlVerb::Terminate, _)) => self.terminate(now, key, out),
-            None => {}
+            Some((ControlVerb::Checkpoint, _)) | None => {}
         }
+        self.begin_checkpoint(now, key, out);
         self.keep_note(key, out);
     }
 
@@ -253,12 +274,15 @@ impl Sbatchd {
     }
 
     /// A kill by force waits for no command, and ends the one that runs.
-    pub(super) fn drop_control(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+    pub(super) fn drop_control(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.note.mark.control.take().is_some() {
             (job.control_by, job.control_at) = (None, None);
             let id = TaskId { key, step: TaskStep::Control };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+            if let Some(HeldEnd { setup, ended }) = job.held_end.take() {
+                self.ended(now, key, setup, *ended, out);
+            }
         }
     }
 
@@ -285,5 +309,13 @@ fn reason_bits(why: u32) -> (u32, u32) {
         susp::STOP_COND => (0x200, 0),
         susp::RESUME_COND => (0x400, 0),
         _ => (0, 0),
+    }
+}
+
+/// The time that a command may take, seconds.
+fn time_for(verb: ControlVerb, interval: u64) -> u64 {
+    match verb {
+        ControlVerb::Checkpoint => super::checkpoint::CHECKPOINT_SECS,
+        _ => interval * INTERVALS,
     }
 }

@@ -15,6 +15,9 @@ impl Sbatchd {
         ended: TaskEnd,
         out: &mut Vec<Effect>,
     ) {
+        if self.holds_end(key, &setup, &ended) {
+            return;
+        }
         let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
         let killed = job.note.mark.kill.is_some();
         job.final_usage(now, ended.usage);

@@ -147,6 +147,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         (job.stage, job.plan) = (AttemptStage::Running, None);
         job.arm(now);
+        job.arm_checkpoint(now);
         let suspend = std::mem::take(&mut job.suspend_asked) && still;
         let why = job.suspend_why;
         // one that is over already is told of by its end, unless that is long in coming

@@ -9,6 +9,7 @@
 //! nothing; an mbatchd of a lower epoch than one seen is refused.
 
 mod agent;
+mod checkpoint;
 mod controls;
 mod end;
 mod link;

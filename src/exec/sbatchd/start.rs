@@ -153,6 +153,9 @@ impl Sbatchd {
             (AttemptStage::Blobs | AttemptStage::Launching, Act::Resume) => {
                 job.suspend_asked = false
             }
+            // mbatchd orders it again when the job runs
+            (AttemptStage::Blobs | AttemptStage::Launching, Act::Checkpoint(_)) => return,
+            (_, Act::Checkpoint(order)) => self.checkpoint_ordered(now, key, order, out),
             (_, Act::Terminate { exit_info }) => {
                 self.start_termination(now, key, Cause::Asked(exit_info), out);
             }

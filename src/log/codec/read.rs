@@ -7,7 +7,7 @@
 use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{force, job_group, message, migrate, modify, new};
+use super::{checkpoint, force, job_group, message, migrate, modify, new};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::event::{
@@ -45,6 +45,13 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
         b"JOB_FORCE" => force::get_force(&mut f)?,
         b"MIG" => migrate::get_migrate(&mut f)?,
+        b"CHKPNT" | b"JOB_SIGACT" => {
+            let asked = name == b"JOB_SIGACT";
+            match checkpoint::get_checkpoint(&mut f, asked)? {
+                Some(event) => event,
+                None => get_others(&mut f, name)?,
+            }
+        }
         b"JGRP_ADD" => Event::JobGroupAdd(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_MOD" => Event::JobGroupModify(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_CTRL" => job_group::get_control(&mut f)?,

@@ -2,7 +2,7 @@
 
 use super::text::{digits, put_int, put_str, put_u64};
 use crate::model::JobRef;
-use crate::model::event::{Event, Finish};
+use crate::model::event::{CheckpointStep, Event, Finish};
 use crate::model::job::{JobSpec, SpoolRef};
 
 /// Version written into every record.
@@ -27,6 +27,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobSignal(signal) => signal.at,
         Event::JobForce(force) => force.at,
         Event::JobMigrate(m) => m.at,
+        Event::JobCheckpoint(c) => c.at,
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -81,6 +82,10 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobModify(_) => "JOB_MODIFY2",
         Event::JobForce(_) => "JOB_FORCE",
         Event::JobMigrate(_) => "MIG",
+        Event::JobCheckpoint(c) => match c.step {
+            CheckpointStep::Asked(_) => "JOB_SIGACT",
+            CheckpointStep::Ended(_) => "CHKPNT",
+        },
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

@@ -58,6 +58,7 @@ pub mod term {
     pub const REQUEUE_OWNER: u32 = 10;
     pub const REQUEUE_ADMIN: u32 = 11;
     pub const CPULIMIT: u32 = 12;
+    pub const CHKPNT: u32 = 13;
     pub const OWNER: u32 = 14;
     pub const ADMIN: u32 = 15;
     pub const MEMLIMIT: u32 = 16;

@@ -1,0 +1,126 @@
+//! erestart: starts a job from its last checkpoint (erestart(8)). It runs in place of the command of
+//! the job, and becomes the command that the method gives it.
+
+use argh::{ArgsInfo, FromArgs};
+use lsf::cli::checkpoint::{self, Method, RESTART_FILE, SUBMISSION_FILE};
+use lsf::cli::ctx::{Ctx, FAIL, os_words};
+use lsf::cli::{front, site};
+use lsf::errln;
+use lsf::model::job::JobSpec;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Starts a job from its last checkpoint.
+#[derive(FromArgs, ArgsInfo)]
+struct Opts {
+    /// the method may copy the files of the job back
+    #[argh(switch, short = 'c')]
+    copy: bool,
+    /// also where the method would refuse
+    #[argh(switch, short = 'f')]
+    force: bool,
+    /// the directory with the checkpoint of the job
+    #[argh(positional, arg_name = "checkpoint_dir/job_ID")]
+    _dir: Vec<String>,
+}
+
+pub fn run(ctx: &mut Ctx) -> i32 {
+    let parsed = match front::parse_of::<Opts>(ctx) {
+        Ok(parsed) => parsed,
+        Err(exit) => return exit.show(ctx),
+    };
+    let begun = match &parsed.operands[..] {
+        [dir] => restart(&parsed.options, Path::new(dir)),
+        _ => Err("the directory of a checkpoint is wanted".into()),
+    };
+    match begun {
+        Ok(mut command) => {
+            let why = command.exec();
+            errln!(ctx, "{}: /bin/sh: {}", ctx.name, os_words(&why));
+        }
+        Err(why) => errln!(ctx, "{}: {why}", ctx.name),
+    }
+    FAIL
+}
+
+/// The name of this job's directory: `12`, `12[3]`.
+fn own_name() -> Result<String, String> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u32>().ok());
+    let job = number("LSB_JOBID").filter(|n| *n > 0).ok_or("LSB_JOBID is not set")?;
+    let idx = number("LSB_JOBINDEX").unwrap_or(0);
+    Ok(lsf::model::JobRef { job, idx }.to_string())
+}
+
+/// Moves the directory of the job that was checkpointed to this job; the old name leads there.
+fn taken_over(from: &Path) -> Result<(PathBuf, String), String> {
+    let words = |path: &Path, e: &std::io::Error| format!("{}: {}", path.display(), os_words(e));
+    let old = fs::canonicalize(from).map_err(|e| words(from, &e))?;
+    let name = |path: &Path| path.file_name().map(|n| n.to_string_lossy().into_owned());
+    let (Some(top), Some(old_name)) = (old.parent(), name(&old)) else {
+        return Err(format!("{}: not the directory of a job", from.display()));
+    };
+    let own = own_name()?;
+    let new = top.join(&own);
+    if new != old {
+        fs::rename(&old, &new).map_err(|e| words(&old, &e))?;
+        symlink(&own, &old).map_err(|e| words(&old, &e))?;
+    }
+    Ok((new, old_name))
+}
+
+fn restart(opts: &Opts, from: &Path) -> Result<Command, String> {
+    let site = site::find().map_err(|e| e.to_string())?;
+    let (dir, old) = taken_over(from)?;
+    let done = command_of(&site, opts, &dir, &old);
+    match &done {
+        Ok(text) => checkpoint::log(&dir, &format!("restart of job {old}: {text}")),
+        Err(why) => checkpoint::log(&dir, &format!("restart of job {old} failed: {why}")),
+    }
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(done?);
+    for (name, value) in variables(&dir, &old) {
+        command.env(name, value);
+    }
+    Ok(command)
+}
+
+fn variables(dir: &Path, old: &str) -> [(&'static str, String); 3] {
+    [
+        ("LSB_CHKPNT_DIR", dir.display().to_string()),
+        ("LSB_OLD_JOBID", old.to_string()),
+        ("LSB_RESTART", "Y".to_string()),
+    ]
+}
+
+/// The command that the method wants the job to be restarted by.
+fn command_of(
+    site: &site::LocalSite,
+    opts: &Opts,
+    dir: &Path,
+    old: &str,
+) -> Result<String, String> {
+    let method = Method::of(dir)?;
+    let told = dir.join(RESTART_FILE);
+    if let Err(e) = fs::remove_file(&told)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(format!("{}: {}", told.display(), os_words(&e)));
+    }
+    let mut command = method.command("erestart");
+    command.args([("-c", opts.copy), ("-f", opts.force)].iter().filter(|s| s.1).map(|s| s.0));
+    command.arg(dir).envs(variables(dir, old));
+    let submission = checkpoint::read_file(&dir.join(SUBMISSION_FILE)).ok();
+    if let Some(spec) = submission.and_then(|t| serde_json::from_str::<JobSpec>(&t).ok()) {
+        command.env("LSB_ERESTART_USRCMD", spec.command.lossy().into_owned());
+    }
+    checkpoint::run(site, dir, "erestart", command)?;
+    let text = checkpoint::read_file(&told)?;
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("LSB_RESTART_CMD="));
+    match line.map(str::trim).filter(|command| !command.is_empty()) {
+        Some(command) => Ok(command.to_string()),
+        None => Err(format!("{}: has no LSB_RESTART_CMD", told.display())),
+    }
+}

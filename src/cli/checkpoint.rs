@@ -1,0 +1,149 @@
+//! The directory of a job's checkpoints, and the methods that make checkpoints and restart from
+//! them (echkpnt(8), erestart(8)). All is done as the user of the job.
+//!
+//! Invariants: `.echkpnt` is there only after a checkpoint that succeeded; it and the submission are
+//! whole, since each gets its name when it is written.
+
+use super::ctx::os_words;
+use super::site::LocalSite;
+use crate::model::checkpoint::is_method;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The method of the checkpoints in a directory.
+pub const METHOD_FILE: &str = ".echkpnt";
+/// The submission that brestart repeats.
+pub const SUBMISSION_FILE: &str = ".submission";
+/// The command that a method gives erestart.
+pub const RESTART_FILE: &str = ".restart_cmd";
+/// The log of the checkpoints and restarts.
+const LOG_FILE: &str = "chklog";
+/// Most bytes that are read of one of these files.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+const METHOD: &str = "LSB_ECHKPNT_METHOD";
+const METHOD_DIR: &str = "LSB_ECHKPNT_METHOD_DIR";
+const KEEP_OUTPUT: &str = "LSB_ECHKPNT_KEEP_OUTPUT";
+
+/// The programs echkpnt.NAME and erestart.NAME.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    pub name: String,
+    pub dir: String,
+}
+
+/// A variable of the environment, else of lsf.conf; `None` where it is empty.
+fn setting(site: &LocalSite, name: &str) -> Option<String> {
+    let own = std::env::var(name).ok().filter(|v| !v.trim().is_empty());
+    own.or_else(|| site.lsf.get(name).map(str::to_string)).filter(|v| !v.trim().is_empty())
+}
+
+impl Method {
+    /// The method that environment and lsf.conf name.
+    pub fn configured(site: &LocalSite) -> Result<Method, String> {
+        let name = setting(site, METHOD).unwrap_or_else(|| "default".into());
+        if name == "default" {
+            return Err(format!(
+                "no checkpoint method is configured: {METHOD} of lsf.conf or method= of bsub -k"
+            ));
+        } else if !is_method(&name) {
+            return Err(format!("{name}: bad name of a checkpoint method"));
+        }
+        let dir = setting(site, METHOD_DIR).or_else(|| site.lsf.serverdir().map(str::to_string));
+        let dir = dir.ok_or_else(|| format!("neither {METHOD_DIR} nor LSF_SERVERDIR is set"))?;
+        Ok(Method { name, dir })
+    }
+
+    /// The method that made the checkpoint in a directory.
+    pub fn of(dir: &Path) -> Result<Method, String> {
+        let text = read_file(&dir.join(METHOD_FILE))?;
+        let value = |name: &str| {
+            let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix('='));
+            line.unwrap_or_default().to_string()
+        };
+        let method = Method { name: value(METHOD), dir: value(METHOD_DIR) };
+        match is_method(&method.name) {
+            true => Ok(method),
+            false => Err(format!("{}: names no method", dir.join(METHOD_FILE).display())),
+        }
+    }
+
+    /// Notes that this method made the checkpoint in a directory.
+    pub fn note(&self, dir: &Path) -> Result<(), String> {
+        let text = format!("{METHOD}={}\n{METHOD_DIR}={}\n", self.name, self.dir);
+        write_file(&dir.join(METHOD_FILE), text.as_bytes())
+    }
+
+    /// The program of this method: `echkpnt` or `erestart`.
+    pub fn command(&self, what: &str) -> Command {
+        let mut command = Command::new(Path::new(&self.dir).join(format!("{what}.{}", self.name)));
+        command.env(METHOD, &self.name).env(METHOD_DIR, &self.dir);
+        command
+    }
+}
+
+/// Runs a program; its output goes nowhere, or with LSB_ECHKPNT_KEEP_OUTPUT=Y to files in `dir`.
+/// The words say why it failed.
+pub fn run(site: &LocalSite, dir: &Path, what: &str, mut command: Command) -> Result<(), String> {
+    let keep = setting(site, KEEP_OUTPUT).is_some_and(|v| v.eq_ignore_ascii_case("y"));
+    let output = |end: &str| match keep {
+        true => {
+            let path = dir.join(format!("{what}.{end}"));
+            let mut open = OpenOptions::new();
+            let file = open.create(true).write(true).truncate(true).mode(0o600).open(&path);
+            file.map(Stdio::from).map_err(|e| format!("{}: {}", path.display(), os_words(&e)))
+        }
+        false => Ok(Stdio::null()),
+    };
+    command.stdin(Stdio::null()).stdout(output("out")?).stderr(output("err")?);
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program}: {status}")),
+        Err(e) => Err(format!("{program}: {}", os_words(&e))),
+    }
+}
+
+/// Makes the directory of a job; the checkpoint directory has to be there.
+pub fn make_directory(dir: &Path) -> Result<(), String> {
+    match fs::DirBuilder::new().mode(0o700).create(dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(format!("{}: {}", dir.display(), os_words(&e)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The text of a file of a checkpoint directory.
+pub fn read_file(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
+    match read {
+        Ok(n) if n as u64 > MAX_FILE => Err(format!("{}: too long", path.display())),
+        Ok(_) => Ok(text),
+        Err(e) => Err(format!("{}: {}", path.display(), os_words(&e))),
+    }
+}
+
+/// Writes a file whole: under another name first.
+pub fn write_file(path: &Path, text: &[u8]) -> Result<(), String> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    let mut open = OpenOptions::new();
+    let file = open.create(true).write(true).truncate(true).mode(0o600).open(&new);
+    let written = file.and_then(|mut f| f.write_all(text).and_then(|()| f.sync_data()));
+    let done = written.and_then(|()| fs::rename(&new, path));
+    done.map_err(|e| format!("{}: {}", path.display(), os_words(&e)))
+}
+
+/// Adds a line to the log of a directory. A log that cannot be written fails no checkpoint.
+pub fn log(dir: &Path, line: &str) {
+    let mut open = OpenOptions::new();
+    if let Ok(mut file) = open.create(true).append(true).mode(0o600).open(dir.join(LOG_FILE)) {
+        let _ = writeln!(file, "{} {line}", jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"));
+    }
+}

@@ -43,7 +43,7 @@ use lsf::cli::front;
 use lsf::cli::site::{self, LocalSite};
 use lsf::daemon::mail;
 use lsf::errln;
-use lsf::model::job::opt;
+use lsf::model::job::{JobSpec, opt};
 use lsf::model::reason::err;
 use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
@@ -51,11 +51,18 @@ use opts::BsubOpts;
 use rejection::Rejection;
 use session::Terminal;
 use source::JobSource;
+use spec::SubmissionInputs;
 use std::os::unix::ffi::OsStrExt;
 use wait::Voice;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
-    match submit(ctx) {
+    let submitted = submit(ctx);
+    shown(ctx, submitted)
+}
+
+/// The exit code of a submission, whose words are shown where it was not made.
+pub fn shown(ctx: &mut Ctx, submitted: Result<i32, Stop>) -> i32 {
+    match submitted {
         Ok(code) => code,
         Err(Stop::Exit(exit)) => exit.show(ctx),
         Err(Stop::Rejected(why)) => {
@@ -128,6 +135,25 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return Ok(0);
     }
     Ok(wait::until_end(ctx, job, &Voice::of(&site)))
+}
+
+/// Submits what was made without the options of bsub, as the site's esubs leave it.
+pub fn submit_made(
+    ctx: &mut Ctx,
+    site: &LocalSite,
+    mut spec: JobSpec,
+    facts: &SubmissionInputs,
+) -> Result<i32, Stop> {
+    if facts.mesub {
+        let mut command = spec.command.0.clone();
+        esub::run(site, ctx.name, "", &mut spec, &mut command)?;
+    }
+    let (named, env) = (spec.options & opt::QUEUE != 0, facts.env.clone());
+    let submit = Submit { request: request_id()?, spec, env, ..Submit::default() };
+    let (job, queue, _) = send(ctx, site, submit)?;
+    esub::told(site, ctx.name, "", Some((job, &queue)), 0);
+    answer(ctx, job, &queue, named);
+    Ok(0)
 }
 
 /// The options of the command line over those of the script.

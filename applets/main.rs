@@ -26,6 +26,7 @@ mod bpost;
 mod bqueues;
 mod bread;
 mod brequeue;
+mod brestart;
 mod bresume;
 mod brun;
 mod bstatus;
@@ -157,6 +158,7 @@ const APPLETS: &[Applet] = &[
     applet("bqueues", Batch, bqueues::run, "show the queues"),
     applet("bread", Batch, bread::run, "show a message of a job"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
+    applet("brestart", Batch, brestart::run, "restart jobs from their checkpoints"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
     applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),
     applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),

@@ -27,6 +27,7 @@ use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod audits;
 mod change;
+mod checkpoint;
 mod classes;
 pub(crate) mod cluster;
 mod compute_units;

@@ -135,6 +135,9 @@ impl<'a> Submission<'a> {
         if has(opt::RERUNNABLE) {
             t.push_str(", Re-runnable");
         }
+        if has(opt::RESTART) {
+            t.push_str(if has(opt::RESTART_FORCE) { ", Restart force" } else { ", Restart" });
+        }
         if let Some(checkpoint) = &self.checkpoint {
             if let Some(minutes) = checkpoint.period {
                 let _ = write!(t, ", Checkpoint period {minutes} min.");

@@ -2,6 +2,7 @@
 
 use crate::exec::plan::quoted;
 use crate::model::checkpoint::CheckpointOrder;
+use crate::model::job::opt;
 use crate::proto::sbd::StartJob;
 
 /// The variable with the submission, which echkpnt keeps beside the checkpoint for brestart.
@@ -40,7 +41,8 @@ pub fn command(o: &StartJob, group: u32, order: CheckpointOrder) -> String {
 pub fn restart_command(o: &StartJob) -> Option<String> {
     let checkpoint = o.spec.further.checkpoint.as_deref().filter(|_| !o.restart.is_empty())?;
     let from = format!("{}/{}", checkpoint.dir.trim_end_matches('/'), o.restart);
-    Some(program("erestart", &word(&from)))
+    let force = if o.spec.options & opt::RESTART_FORCE != 0 { "-f " } else { "" };
+    Some(program("erestart", &format!("{force}{}", word(&from))))
 }
 
 /// Puts the variables of echkpnt, beside those of the job.
@@ -94,6 +96,6 @@ mod tests {
         let of = |name: &str| all.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
         assert_eq!((of("LS_EXEC_T"), of("LSB_ECHKPNT_METHOD")), (Some("CHKPNT"), Some("m")));
         let spec: JobSpec = serde_json::from_str(of(SUBMISSION).unwrap()).unwrap();
-        assert_eq!(spec.further.checkpoint.unwrap().to_string(), "/c method=m");
+        assert_eq!(spec.further.checkpoint.as_ref().unwrap().to_string(), "/c method=m");
     }
 }

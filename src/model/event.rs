@@ -123,6 +123,8 @@ pub struct JobMigrate {
     pub attempt: u32,
     /// Our tail: not the owner.
     pub by_admin: bool,
+    /// Our tail: the job is checkpointed first, and goes on where that fails.
+    pub checkpoint: Option<CheckpointOrder>,
     /// Our tail: the client's id of the request; empty none.
     pub request: String,
 }

@@ -136,6 +136,8 @@ options! {
     "Q" requeue: Box<str>;
     /// -k: checkpoints of the job.
     "k" checkpoint: Option<Box<Checkpoint>>;
+    /// brestart: the directory that the job goes on from, in its checkpoint directory.
+    "restart" restart: Box<str>;
     /// -ti.
     "ti" terminate_orphan: Mark;
     /// -wa.
@@ -527,7 +529,7 @@ mod tests {
     use super::*;
 
     /// The pairs of every option as earlier versions wrote them.
-    const WRITTEN: [(&str, &str); 24] = [
+    const WRITTEN: [(&str, &str); 26] = [
         ("g", "/a/b"),
         ("app", "sim"),
         ("sla", "gold"),
@@ -537,6 +539,7 @@ mod tests {
         ("f", "a > b c << d"),
         ("Q", "all ~3 EXCLUDE(20)"),
         ("k", "/c init=5 30 method=app"),
+        ("restart", "12[3]"),
         ("ti", "Y"),
         ("wa", "USR1"),
         ("wt", "40%"),

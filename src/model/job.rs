@@ -33,6 +33,10 @@ pub mod opt {
     pub const NOTIFY_END: u32 = 0x80;
     pub const NOTIFY_BEGIN: u32 = 0x100;
     pub const USER_GROUP: u32 = 0x200;
+    /// brestart -f.
+    pub const RESTART_FORCE: u32 = 0x1000;
+    /// brestart.
+    pub const RESTART: u32 = 0x2000;
     pub const RERUNNABLE: u32 = 0x4000;
     pub const DEPEND_COND: u32 = 0x20000;
     pub const RES_REQ: u32 = 0x40000;

@@ -4,6 +4,7 @@
 mod apart;
 mod base;
 mod beats;
+mod chkpnt;
 mod controls;
 mod crash_daemons;
 mod crash_master;

@@ -149,8 +149,9 @@ impl Mbatchd {
                     self.pend_event(context, at, JobState::Pend, PendReason::Resumed);
                 }
             }
-            (Verb::Migrate { .. }, _) => {
-                return self.migrate_one(context, (a.who, &a.c.request, a.by_admin), at);
+            (Verb::Migrate { force }, _) => {
+                let asked = (a.who, &*a.c.request, a.by_admin, *force);
+                return self.migrate_one(context, asked, at);
             }
             (Verb::Checkpoint(order), _) => {
                 return self.checkpoint_one(context, (a.who, &a.c.request), *order, at);

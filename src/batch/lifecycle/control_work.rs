@@ -410,7 +410,8 @@ impl Mbatchd {
                 Verb::Requeue(which) => crate::batch::query::selection::requeues(which, job, idx),
                 Verb::Migrate { .. } => {
                     let at = JobRef { job: job.id, idx };
-                    self.state.running_at(at) && self.rerunnable(at)
+                    let may = self.rerunnable(at) || self.checkpointable(at);
+                    self.state.running_at(at) && may
                 }
                 Verb::Checkpoint(_) => {
                     let at = JobRef { job: job.id, idx };

@@ -9,6 +9,7 @@ use crate::batch::site::permissions::Caller;
 use crate::batch::state::ElemState;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
+use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::{Event, JobMigrate};
 use crate::model::reason::{err, term};
 use crate::proto::sbd::Act;
@@ -19,7 +20,7 @@ impl Mbatchd {
     pub(crate) fn migrate_one(
         &mut self,
         context: &mut StepContext,
-        (who, request, by_admin): (&Caller, &str, bool),
+        (who, request, by_admin, force): (&Caller, &str, bool, bool),
         at: JobRef,
     ) -> i32 {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else {
@@ -32,7 +33,10 @@ impl Mbatchd {
             return err::REQUEUED;
         } else if run.killed.is_some() {
             return err::IN_PROGRESS;
-        } else if !self.rerunnable(at) {
+        }
+        let order = CheckpointOrder { kill: true, force, period: None };
+        let checkpoint = self.checkpointable(at).then_some(order);
+        if checkpoint.is_none() && !self.rerunnable(at) {
             return err::NOT_CHKPNT;
         }
         let record = JobMigrate {
@@ -41,12 +45,14 @@ impl Mbatchd {
             user: who.user.clone(),
             attempt: key.attempt,
             by_admin,
+            checkpoint,
             request: request.to_string(),
             ..JobMigrate::default()
         };
         self.emit(context, Event::JobMigrate(Box::new(record)));
         let exit_info = if by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
-        self.act_on(context, key, Act::Terminate { exit_info });
+        let act = checkpoint.map_or(Act::Terminate { exit_info }, Act::Checkpoint);
+        self.act_on(context, key, act);
         0
     }
 
@@ -67,7 +73,7 @@ impl Mbatchd {
         let (uid, gid, host) = (0, 0, String::new());
         let who = Caller { uid, gid, user, host };
         for at in due {
-            self.migrate_one(context, (&who, "", true), at);
+            self.migrate_one(context, (&who, "", true, false), at);
         }
     }
 
@@ -75,7 +81,8 @@ impl Mbatchd {
     fn suspended_too_long(&self, now: i64, at: JobRef) -> bool {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let minutes = self.queue_of(at).and_then(|queue| self.site.queues[queue].conf.mig);
-        let open = run.killed.is_none() && !run.unknown && self.rerunnable(at);
+        let may = self.rerunnable(at) || self.checkpointable(at);
+        let open = run.killed.is_none() && !run.migrates && !run.unknown && may;
         let since = now.saturating_sub(run.susp_since);
         open && minutes
             .is_some_and(|m| since >= i64::try_from(m).unwrap_or(i64::MAX).saturating_mul(60))

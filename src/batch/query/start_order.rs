@@ -62,7 +62,7 @@ impl Mbatchd {
         let at = key.job_ref();
         let checkpointed = self.state.tries().of(at).is_some_and(|tries| tries.checkpointed);
         let own = checkpointed && spec.further.checkpoint.is_some();
-        if own { at.to_string() } else { String::new() }
+        if own { at.to_string() } else { spec.further.restart.to_string() }
     }
 
     /// The names of hosts; those of the start that the host was given last are kept.

@@ -8,6 +8,7 @@ use crate::batch::state::counts::tally;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
+use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::{
     CheckpointStep, Event, JobAttachment, JobCheckpoint, JobForce, JobMessage, JobMigrate,
     JobSignal, JobStart, JobStatus, Record,
@@ -119,7 +120,13 @@ impl State {
     fn migrates(&mut self, t: i64, m: &JobMigrate) -> Applied {
         let why = if m.by_admin { term::REQUEUE_ADMIN } else { term::REQUEUE_OWNER };
         let did = self.with_run(m.at, |r| {
-            if m.attempt == 0 || m.attempt == r.key.attempt {
+            if m.attempt != 0 && m.attempt != r.key.attempt {
+                return;
+            }
+            r.checkpoint.migrates_for = m.checkpoint.map(|_| why);
+            if m.checkpoint.is_some() {
+                (r.migrates, r.checkpoint.asked) = (true, m.checkpoint);
+            } else {
                 (r.killed, r.requeue, r.as_done, r.migrates) = (Some(why), Some(None), false, true);
             }
         });
@@ -140,8 +147,15 @@ impl State {
                 CheckpointStep::Asked(order) => r.checkpoint.asked = Some(order),
                 CheckpointStep::Ended(end) => {
                     r.checkpoint.number = end.number;
-                    r.checkpoint.asked = r.checkpoint.asked.filter(|_| !end.asked);
+                    let other = |order: &CheckpointOrder| !end.asked || end.kill != order.kill;
+                    r.checkpoint.asked = r.checkpoint.asked.filter(other);
                     restartable = end.succeeded;
+                    let migrates = r.checkpoint.migrates_for.filter(|_| r.migrates && end.kill);
+                    if migrates.is_some() && end.succeeded {
+                        (r.killed, r.requeue, r.as_done) = (migrates, Some(None), false);
+                    } else if migrates.is_some() {
+                        r.migrates = false;
+                    }
                 }
             }
         });

@@ -48,6 +48,8 @@ pub struct CheckpointState {
     pub asked: Option<CheckpointOrder>,
     /// The period of bchkpnt -p, minutes; 0: no periodic ones.
     pub period: Option<u32>,
+    /// The element migrates after it: the TERM_ number of its end.
+    pub migrates_for: Option<u32>,
     /// The number of the last one that the host has told of.
     pub number: u32,
 }

@@ -33,7 +33,8 @@ impl Sbatchd {
         }
         // the one that runs may be of the period
         let running = job.note.mark.wanted.filter(|wanted| wanted.running);
-        match running.filter(|wanted| !wanted.asked) {
+        let next = |w: &WantedCheckpoint| !w.asked || order.kill && !w.order.kill;
+        match running.filter(next) {
             Some(_) => job.note.mark.next_wanted = Some(order),
             None if running.is_some() => {}
             None => {

@@ -4,6 +4,7 @@ use super::record::put_list;
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, nums, put_int, put_str};
 use crate::model::JobRef;
+use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::{Event, JobMigrate};
 
 /// jobId numAskedHosts askedHosts userId idx userName.
@@ -17,6 +18,9 @@ pub(super) fn put_migrate(out: &mut Vec<u8>, m: &JobMigrate) {
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(m.attempt)]);
     if m.by_admin {
         tail.nums(out, "lsf.by_admin", b' ', &[1]);
+    }
+    if let Some(order) = m.checkpoint {
+        tail.nums(out, "lsf.checkpoint", b' ', &[u64::from(order.force)]);
     }
     if !m.request.is_empty() {
         tail.text(out, "lsf.request", m.request.as_bytes());
@@ -34,6 +38,10 @@ pub(super) fn get_migrate(f: &mut Fields<'_>) -> Result<Event, RecordError> {
         let number = || nums(&value, ' ').and_then(|all| all.first().copied()).unwrap_or(0);
         match &*key {
             b"lsf.attempt" => m.attempt = u32::try_from(number()).unwrap_or(0),
+            b"lsf.checkpoint" => {
+                let force = number() == 1;
+                m.checkpoint = Some(CheckpointOrder { kill: true, force, period: None });
+            }
             b"lsf.by_admin" => m.by_admin = number() == 1,
             b"lsf.request" => m.request = String::from_utf8_lossy(&value).into_owned(),
             _ => {}

@@ -5,6 +5,7 @@ use super::*;
 use crate::model::ByteStr;
 use crate::model::JobRef;
 use crate::model::bytes::log_loses;
+use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::*;
 use crate::model::further::{self, Further};
 use crate::model::job::{JobSpec, Limits, SpoolRef, Usage};
@@ -450,4 +451,48 @@ fn a_migration_has_the_documented_order() {
     let other = b"\"MIG\" \"10.1\" 1700000000 11 2 \"h1\" \"h2\" 5 0 \"ann\"\n";
     let Event::JobMigrate(read) = read_record(other).unwrap().event else { panic!() };
     assert_eq!((read.hosts.join(" "), read.uid, read.user.as_str()), ("h1 h2".into(), 5, "ann"));
+}
+
+#[test]
+fn a_checkpoint_has_the_documented_order_when_asked_for_and_when_it_has_ended() {
+    let at = JobRef { job: 11, idx: 3 };
+    let order = CheckpointOrder { kill: true, force: true, period: None };
+    let step = CheckpointStep::Asked(order);
+    let c = JobCheckpoint { at, pid: 77, attempt: 2, uid: 5, step, ..<_>::default() };
+    assert_eq!(
+        line(Event::JobCheckpoint(Box::new(c))),
+        "\"JOB_SIGACT\" \"10.1\" 1700000000 11 0 77 0 0 3 1 \"SIG_CHKPNT\" 3 2 \
+         \"lsf.attempt\" \"2\" \"lsf.uid\" \"5\"\n"
+    );
+    let end = CheckpointEnd { number: 4, succeeded: true, period: Some(2), ..<_>::default() };
+    let step = CheckpointStep::Ended(end);
+    let c = JobCheckpoint { at, pid: 77, attempt: 2, step, ..<_>::default() };
+    assert_eq!(
+        line(Event::JobCheckpoint(Box::new(c))),
+        "\"CHKPNT\" \"10.1\" 1700000000 11 120 77 1 0 3 3 \"lsf.attempt\" \"2\" \
+         \"lsf.number\" \"4 0\" \"lsf.period\" \"2\"\n"
+    );
+    // another LSF's
+    let other = b"\"CHKPNT\" \"10.1\" 1700000000 11 60 77 0 1 0\n";
+    let Event::JobCheckpoint(read) = read_record(other).unwrap().event else { panic!() };
+    let end = CheckpointEnd { kill: true, ..<_>::default() };
+    assert_eq!((read.pid, read.step), (77, CheckpointStep::Ended(end)));
+    let other = b"\"JOB_SIGACT\" \"10.1\" 1700000000 11 0 77 4 0 0 1 \"KILLREQUEUE\" 0\n";
+    assert!(!matches!(read_record(other).map(|r| r.event), Ok(Event::JobCheckpoint(_))));
+}
+
+#[test]
+fn a_checkpoint_directory_has_its_bits_and_fields_in_a_submission_and_is_read_from_anothers() {
+    let mut spec = JobSpec { command: "x".into(), ..JobSpec::default() };
+    spec.further.put_text("k", "/c init=5 30 method=m");
+    let new = JobNew { job: 1, spec: Arc::new(spec), ..JobNew::default() };
+    let text = line(Event::JobNew(Box::new(new)));
+    // options beginTime termTime sigValue chkpntPeriod
+    assert!(text.contains(" 1700000000 1 0 3072 0 0 0 0 -65535 1800 0 "), "{text}");
+    assert!(text.contains(" \"/c\" "), "{text}");
+    let (classic, _) = text.split_once(" \"lsf.gid\"").unwrap();
+    let classic = &classic[..classic.rfind(' ').unwrap()];
+    let Event::JobNew(read) = read_record(classic.as_bytes()).unwrap().event else { panic!() };
+    let read = read.spec.further.checkpoint.clone().unwrap();
+    assert_eq!((&*read.dir, read.period), ("/c", Some(30)));
 }

@@ -4,6 +4,7 @@ use super::{Cluster, ClusterBuilder};
 use crate::conf::types::ClusterConf;
 use crate::model::JobKey;
 use crate::model::JobRef;
+use crate::model::checkpoint::CheckpointEnd;
 use crate::model::job::{End, Usage};
 use crate::model::reason::PendReason;
 use crate::proto::Daemon;
@@ -126,7 +127,7 @@ impl Cluster {
                     Act::Terminate { exit_info } => {
                         AttemptPhase::Ended { end: End::Status(SIGTERM), exit_info }
                     }
-                    Act::Signal { .. } | Act::Limits(_) => return,
+                    Act::Signal { .. } | Act::Limits(_) | Act::Checkpoint(_) => return,
                 };
                 if self.answering {
                     self.becomes(at, key, phase);
@@ -176,6 +177,14 @@ impl Cluster {
     /// The job is ended by this signal, for this reason (a TERM_ number).
     pub fn ends_by(&mut self, at: JobRef, signal: i32, exit_info: u32) {
         self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });
+    }
+
+    /// The host tells of the job that runs, and of its last checkpoint.
+    pub fn checkpointed(&mut self, at: JobRef, checkpoint: CheckpointEnd) {
+        let (host, key) = self.attempt(at);
+        let Some(conn) = self.hosts[host].link else { return };
+        let told = TaskState { checkpoint, ..task(key, AttemptPhase::Running, self.now.secs()) };
+        self.tell(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told))) });
     }
 
     /// Hosts take orders from now on and say nothing until the test does.

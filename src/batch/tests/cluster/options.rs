@@ -42,6 +42,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
     let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{word} {value}"));
     match word {
         // several queues are parted by bars
+        "-k" => spec.further.put_text("k", value),
         "-q" => spec.queue = value.replace('|', " "),
         "-n" => (spec.min_slots, spec.max_slots) = slots(value),
         "-R" => spec.res_req = value.to_owned(),

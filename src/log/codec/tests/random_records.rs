@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::action::JobAction;
+use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 use proptest::collection::vec;
@@ -267,10 +268,28 @@ fn job_force() -> impl Strategy<Value = Event> {
 }
 
 fn job_migrate() -> impl Strategy<Value = Event> {
-    (at(), any::<[u32; 2]>(), vec(kept(), 0..3), [kept(), kept()], any::<bool>()).prop_map(
-        |(at, [uid, attempt], hosts, [user, request], by_admin)| {
-            let m = JobMigrate { at, uid, user, hosts, attempt, by_admin, request };
+    (at(), any::<[u32; 2]>(), vec(kept(), 0..3), [kept(), kept()], any::<[bool; 3]>()).prop_map(
+        |(at, [uid, attempt], hosts, [user, request], [by_admin, checkpoints, force])| {
+            let order = CheckpointOrder { kill: true, force, period: None };
+            let checkpoint = checkpoints.then_some(order);
+            let m = JobMigrate { at, uid, user, hosts, attempt, by_admin, checkpoint, request };
             Event::JobMigrate(Box::new(m))
+        },
+    )
+}
+
+fn job_checkpoint() -> impl Strategy<Value = Event> {
+    let period = option::of(0..9_000_000_u32);
+    (at(), any::<[u32; 4]>(), [kept(), kept()], any::<[bool; 3]>(), period, any::<bool>()).prop_map(
+        |(at, [pid, attempt, uid, number], [user, request], [a, b, c], period, ended)| {
+            let order = CheckpointOrder { kill: a, force: b, period };
+            let end = CheckpointEnd { number, succeeded: a, kill: b, asked: c, period };
+            let (step, uid) = match ended {
+                true => (CheckpointStep::Ended(end), 0),
+                false => (CheckpointStep::Asked(order), uid),
+            };
+            let c = JobCheckpoint { at, pid, step, attempt, uid, user, request };
+            Event::JobCheckpoint(Box::new(c))
         },
     )
 }
@@ -306,6 +325,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_move(),
         job_force(),
         job_migrate(),
+        job_checkpoint(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),

@@ -1,5 +1,5 @@
-//! erestart: starts a job from its last checkpoint (erestart(8)). It runs in place of the command of
-//! the job, and becomes the command that the method gives it.
+//! erestart: starts a job from its last checkpoint (erestart(8)). The applet runs in place of the
+//! command of the job, and becomes the command that the method gives it.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::checkpoint::{self, Method, RESTART_FILE, SUBMISSION_FILE};

@@ -1,8 +1,8 @@
 //! The directory of a job's checkpoints, and the methods that make checkpoints and restart from
 //! them (echkpnt(8), erestart(8)). All is done as the user of the job.
 //!
-//! Invariants: `.echkpnt` is there only after a checkpoint that succeeded; it and the submission are
-//! whole, since each gets its name when it is written.
+//! Invariants: `.echkpnt` is there only after a checkpoint that succeeded; that file and the
+//! submission are whole, since each gets its name when it is written.
 
 use super::ctx::os_words;
 use super::site::LocalSite;

@@ -77,7 +77,7 @@ pub struct RunningControl {
 #[serde(default)]
 pub struct WantedCheckpoint {
     pub order: CheckpointOrder,
-    /// By bchkpnt, not by the period.
+    /// The order is of bchkpnt, not of the period.
     pub asked: bool,
     pub running: bool,
 }
@@ -340,6 +340,19 @@ impl Attempt {
         {
             self.kill_at = Some(now.after(kill.pause));
         }
+    }
+
+    /// Whether the end of the job is told later: while it is checkpointed to be killed.
+    pub fn holds_end(&mut self, setup: &Option<Setup>, ended: &TaskEnd) -> bool {
+        let mark = &self.note.mark;
+        let kills = mark.wanted.is_some_and(|w| w.running && w.order.kill);
+        let checkpoints = mark.control.is_some_and(|c| c.verb == ControlVerb::Checkpoint);
+        if !kills || !checkpoints || self.stage != AttemptStage::Running {
+            return false;
+        }
+        let (setup, ended) = (setup.clone(), Box::new(ended.clone()));
+        self.held_end = Some(HeldEnd { setup, ended });
+        true
     }
 
     /// Sets the time of the next checkpoint of the period.

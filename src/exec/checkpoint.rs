@@ -1,6 +1,6 @@
 //! The command lines and variables of echkpnt and erestart for one job (echkpnt(8), erestart(8)).
 
-use crate::exec::plan::quoted;
+use crate::exec::job_starter::quoted;
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::job::opt;
 use crate::proto::sbd::StartJob;

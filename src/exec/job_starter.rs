@@ -63,6 +63,19 @@ pub fn job_file_text(text: &[u8]) -> Vec<u8> {
     [first, text].concat()
 }
 
+/// One word for a shell.
+pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
+    let mut out = vec![b'\''];
+    for &b in word {
+        match b {
+            b'\'' => out.extend_from_slice(b"'\\''"),
+            b => out.push(b),
+        }
+    }
+    out.push(b'\'');
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Makes a starter's plan from a start order: the job's environment, its file names, its text.
 
 use crate::exec::checkpoint;
+use crate::exec::job_starter::quoted;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
@@ -449,19 +450,6 @@ fn copy(o: &StartJob, as_asked: &CopyFile, from: &[u8], to: &[u8]) -> Hook {
         )
     };
     Hook { shown: as_asked.to_string(), ..Hook::new(HookOf::Copy, text.into_bytes()) }
-}
-
-/// One word for a shell.
-pub(super) fn quoted(word: &[u8]) -> Vec<u8> {
-    let mut out = vec![b'\''];
-    for &b in word {
-        match b {
-            b'\'' => out.extend_from_slice(b"'\\''"),
-            b => out.push(b),
-        }
-    }
-    out.push(b'\'');
-    out
 }
 
 /// The environment of what acts on a running job: the job's, with its processes.

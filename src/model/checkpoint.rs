@@ -9,7 +9,7 @@ pub const MAX_DIRECTORY: usize = 4000;
 /// Longest period, minutes: ten years.
 pub const MAX_PERIOD: u32 = 5_256_000;
 
-/// What makes a job checkpointable.
+/// The checkpoint directory of a job, and the times of its checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Each job has a directory of its own in it.
@@ -48,7 +48,7 @@ pub struct CheckpointEnd {
     /// The job was to end after it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub kill: bool,
-    /// Of a request, not of the period.
+    /// The checkpoint was requested, not due by the period.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
     /// The period in force, minutes, where bchkpnt -p has changed it.

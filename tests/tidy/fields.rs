@@ -20,6 +20,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Attachment",
             "Bar",
             "Change",
+            "CheckpointState",
             "Elem",
             "ElementSpec",
             "ElementEnd",

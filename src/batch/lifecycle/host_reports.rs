@@ -43,6 +43,14 @@ impl Mbatchd {
         }
     }
 
+    /// The host knows of an attempt that runs as mbatchd knows it, and of its checkpoints.
+    fn attempt_known(&mut self, context: &mut StepContext, i: HostId, t: &TaskState) {
+        self.checkpoint_told(context, i, t);
+        if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
+            self.known_again(context, t.key);
+        }
+    }
+
     /// An attempt as its host sees it.
     pub(crate) fn task_state(&mut self, context: &mut StepContext, i: HostId, t: &TaskState) {
         let at = t.key.job_ref();
@@ -50,10 +58,7 @@ impl Mbatchd {
         if is != Standing::Running {
             return self.not_running(context, i, t, is);
         }
-        self.checkpoint_told(context, i, t);
-        if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
-            self.known_again(context, t.key);
-        }
+        self.attempt_known(context, i, t);
         let Some(run) = self.state.running(t.key) else { return };
         let (starting, phase, killed) = (run.phase == RunPhase::Starting, run.phase, run.killed);
         let asked = run.soft.asked;

@@ -4,7 +4,7 @@ use super::cluster::{ADMINISTRATOR, Cluster, cluster};
 use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::Event;
-use crate::model::reason::{err, term};
+use crate::model::reason::err;
 use crate::proto::sbd::{Act, StartJob};
 
 const NOW: CheckpointOrder = CheckpointOrder { kill: false, force: false, period: None };
@@ -62,14 +62,12 @@ fn a_checkpointable_job_migrates_after_its_checkpoint_and_restarts_from_it() {
     assert_eq!(c.control("ann", MIGRATE, job), [0]);
     c.restart();
     c.checkpointed(job, CheckpointEnd { number: 2, succeeded: true, ..end });
-    c.ends_by(job, 9, term::CHKPNT);
     assert_eq!(c.running_on(job), ["h2"]);
     assert_eq!(last_order(&mut c, job).restart, job.to_string());
-    c.restart();
-    assert_eq!(c.running_on(job), ["h2"]);
     // brequeue has it begin anew
-    c.requeue("ann", job);
-    assert_eq!(c.running_on(job), ["h2"]);
+    let running = Requeue { run: true, ..Requeue::default() };
+    assert_eq!(c.control("ann", Verb::Requeue(running), job), [0]);
+    assert_eq!(c.state(job), "RUN");
     assert_eq!(last_order(&mut c, job).restart, "");
 }
 

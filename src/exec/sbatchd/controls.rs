@@ -9,7 +9,8 @@
 
 use super::agent::*;
 use super::*;
-use crate::exec::attempt::{HeldEnd, RunningControl};
+use crate::exec::attempt::{HeldEnd, RunningControl, WantedCheckpoint};
+use crate::model::checkpoint::CheckpointEnd;
 use crate::model::job_control::{ControlAction, ControlVerb};
 use crate::model::reason::susp;
 use crate::proto::launch::{Hook, HookOf};
@@ -18,7 +19,9 @@ use std::borrow::Cow;
 /// The time for a command, in multiples of JOB_TERMINATE_INTERVAL.
 pub const INTERVALS: u64 = 6;
 /// How long after that sbatchd waits for the starter, which ends its command, microseconds.
-pub(super) const OVERTIME: u64 = 2 * US;
+const OVERTIME: u64 = 2 * US;
+/// The time for a checkpoint, seconds.
+pub const CHECKPOINT_SECS: u64 = 3600;
 /// Pause before the environment of a job is searched again, microseconds.
 const ENV_WAIT: u64 = US;
 
@@ -121,7 +124,7 @@ impl Sbatchd {
     }
 
     /// Has the launcher run the command, once the environment of the job is here.
-    pub(super) fn start_command(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+    fn start_command(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let interval = self.params.job_terminate_interval.max(1);
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(control) = job.note.mark.control else { return };
@@ -286,6 +289,53 @@ impl Sbatchd {
         }
     }
 
+    /// Begins the checkpoint that is wanted, if nothing else is being done to the job.
+    pub(super) fn begin_checkpoint(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let open = job.stage == AttemptStage::Running && job.note.mark.control.is_none();
+        let Some(wanted) = job.note.mark.wanted.as_mut().filter(|w| open && !w.running) else {
+            return;
+        };
+        wanted.running = true;
+        let (verb, since) = (ControlVerb::Checkpoint, now.secs());
+        job.note.mark.control = Some(RunningControl { verb, since, why: 0, next: None });
+        if job.sim_end.is_some() {
+            return self.control_over(now, key, true, out);
+        }
+        job.control_by = Some(now.after(CHECKPOINT_SECS) + OVERTIME);
+        self.keep_note(key, out);
+        self.start_command(now, key, out);
+    }
+
+    /// The checkpoint has ended: it is told of, and a job that was to end after it is ended.
+    fn checkpoint_over(&mut self, now: Now, key: JobKey, succeeded: bool, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let mark = &mut job.note.mark;
+        let wanted = mark.wanted.take().unwrap_or_default();
+        let (number, period) = (mark.checkpoint.number.saturating_add(1), mark.checkpoint.period);
+        let kill = wanted.order.kill;
+        mark.checkpoint = CheckpointEnd { number, succeeded, kill, asked: wanted.asked, period };
+        let next = mark.next_wanted.take();
+        mark.wanted = next.map(|order| WantedCheckpoint { order, asked: true, running: false });
+        job.arm_checkpoint(now);
+        if !succeeded {
+            say(out, log::Level::Warn, format!("{key}: its checkpoint failed"));
+        }
+        if let Some(HeldEnd { setup, ended }) = job.held_end.take() {
+            if succeeded && job.note.mark.exit_info == 0 {
+                job.note.mark.exit_info = term::CHKPNT;
+            }
+            return self.ended(now, key, setup, *ended, out);
+        }
+        if job.stage != AttemptStage::Running {
+            return;
+        }
+        self.tell_state(key, out);
+        if succeeded && kill {
+            self.start_termination(now, key, Cause::Asked(term::CHKPNT), out);
+        }
+    }
+
     /// The action did what ends the job: no signal follows.
     fn terminated_by_action(&mut self, key: JobKey) {
         if let Some(job) = self.jobs.get_mut(&key) {
@@ -315,7 +365,7 @@ fn reason_bits(why: u32) -> (u32, u32) {
 /// The time that a command may take, seconds.
 fn time_for(verb: ControlVerb, interval: u64) -> u64 {
     match verb {
-        ControlVerb::Checkpoint => super::checkpoint::CHECKPOINT_SECS,
+        ControlVerb::Checkpoint => CHECKPOINT_SECS,
         _ => interval * INTERVALS,
     }
 }

@@ -15,10 +15,10 @@ impl Sbatchd {
         ended: TaskEnd,
         out: &mut Vec<Effect>,
     ) {
-        if self.holds_end(key, &setup, &ended) {
+        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
+        if job.holds_end(&setup, &ended) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.live()) else { return };
         let killed = job.note.mark.kill.is_some();
         job.final_usage(now, ended.usage);
         let mark = &mut job.note.mark;

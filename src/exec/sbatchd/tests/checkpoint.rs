@@ -1,7 +1,7 @@
 //! Checkpoints: asked for, of the period, beside what else is done to the job.
 
 use super::*;
-use crate::exec::sbatchd::checkpoint::CHECKPOINT_SECS;
+use crate::exec::sbatchd::controls::CHECKPOINT_SECS;
 use crate::model::checkpoint::{Checkpoint, CheckpointEnd, CheckpointOrder};
 
 const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };

@@ -350,7 +350,7 @@ impl Attempt {
         if !kills || !checkpoints || self.stage != AttemptStage::Running {
             return false;
         }
-        let (setup, ended) = (setup.clone(), Box::new(ended.clone()));
+        let (setup, ended) = (setup.clone(), Box::new(*ended));
         self.held_end = Some(HeldEnd { setup, ended });
         true
     }

@@ -16,7 +16,7 @@ const KILL: u32 = 0x1;
 const FORCE: u32 = 0x2;
 
 fn bits(kill: bool, force: bool) -> u32 {
-    u32::from(kill) * KILL | u32::from(force) * FORCE
+    (u32::from(kill) * KILL) | (u32::from(force) * FORCE)
 }
 
 pub(super) fn put_checkpoint(out: &mut Vec<u8>, c: &JobCheckpoint) {

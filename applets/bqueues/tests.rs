@@ -221,8 +221,8 @@ PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high] (not acted on)
 USERS: all \x20
 HOSTS:  all\x20
 Maximum slot reservation time: 50 seconds (not acted on)
-CHKPNTDIR : /share/chk (not acted on)
-CHKPNTPERIOD : 30 (not acted on)
+CHKPNTDIR : /share/chk
+CHKPNTPERIOD : 30
 JOB_CONTROLS:
     SUSPEND:    [kill -STOP -$LSB_JOBPGIDS]
     RESUME:     [SIGCONT]

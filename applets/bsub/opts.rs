@@ -390,6 +390,6 @@ mod tests {
         let opts = read(&["-gpu", "-", "-ar", "cmd"]);
         assert_eq!(opts.refused(), Some("-ar"));
         assert_eq!(opts.ignored(), ["-gpu"]);
-        assert_eq!(read(&["-k", "x", "cmd"]).refused(), Some("-k"));
+        assert_eq!(read(&["-mig", "5", "cmd"]).refused(), Some("-mig"));
     }
 }

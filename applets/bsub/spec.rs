@@ -505,7 +505,7 @@ mod tests {
             (|o, v| o.warn_time = some(v), "100%", "100%: Bad argument for option -wt"),
             (|o, v| o.pend_limit = some(v), "0", "0: Bad argument for option -ptl"),
             (|o, v| o.out_dir = some(v), " ", " : Bad argument for option -outdir"),
-            (|o, v| o.checkpoint = some(v), "x", "option -k is not supported yet"),
+            (|o, v| o.checkpoint = some(v), "/c 0", "0: Bad argument for option -k"),
             (|o, v| o.group = some(v), "a/b", "Bad/empty job group name"),
             (|o, v| o.copy = vec![v.into()], "a", "a: Bad argument for option -f"),
             (|o, v| o.copy = vec![v.into()], "a = b", "a = b: Bad argument for option -f"),

@@ -40,7 +40,7 @@ fn bsub_rejects_submissions_that_mbatchd_refuses() {
         (&["-g", "a"], "Bad/empty job group name"),
         (&["-f", "a"], "a: Bad argument for option -f"),
         (&["-We", "x"], "x: Bad ESTIMATED_RUNTIME specification"),
-        (&["-k", "x"], "option -k is not supported yet"),
+        (&["-k", "/c init=x"], "init=x: Bad argument for option -k"),
         (&["-Q", "256"], "256: Bad argument for option -Q"),
         (&["-wa", "CHKPNT"], "CHKPNT: Job is not checkpointable"),
         (&["-wa", "SIGNONE"], "SIGNONE: Bad or invalid action specification"),

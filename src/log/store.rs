@@ -137,7 +137,7 @@ impl<D: Disk> Store<D> {
             write_finish(finish, &mut store.acct_pending);
         }
         if plan.same_boot {
-            let from = plan.backfill.first().map_or(store.files.events.len, |e| e.at);
+            let from = plan.covered;
             if plan.mend.is_none() {
                 rewrite(&mut store.files.disk, store.files.events, from).map_err(said(EVENTS))?;
             }

@@ -87,6 +87,7 @@ impl LogScan {
             sum_len: sum_len.max(checksums::ENTRY as u64),
             stale,
             backfill: std::mem::take(&mut self.backfill),
+            covered: self.covered.min(end),
             same_boot: self.same_boot,
             spooled: std::mem::take(&mut self.spooled),
             newest: self.newest,

@@ -1,11 +1,13 @@
 //! Crashes, full disks and I/O errors at every operation of a script of commits.
 
+use super::super::EVENTS_SUM;
 use super::super::codec::read_record;
 use super::super::disk::Disk;
 use super::super::recover::again;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::*;
+use crate::model::action::JobAction;
 use crate::model::job_state::JobState;
 
 const ENOSPC: i32 = 28;
@@ -176,6 +178,34 @@ fn a_failed_sync_ends_the_process() {
         let fail_at_sync = Some(disk.syncs() + sync);
         disk.set_faults(Faults { fail_at_sync, ..Faults::default() });
         assert!(matches!(commit(&mut store, &b), Err(Fail::Fatal(_))), "{sync}");
+    }
+}
+
+/// A record that repeats the one before is passed over when the log is read; the sync that was to
+/// cover it has failed. It is written anew all the same, as it lies before records that count.
+#[test]
+fn repeated_record_whose_sync_failed_cuts_off_no_later_record() {
+    let kill = JobSignal { at: at(1), action: JobAction::Kill, ..JobSignal::default() };
+    let kill = || Record { time: 5000, event: Event::JobSignal(Box::new(kill.clone())) };
+    let later = [2, 3].map(|job| Record { time: 5001, ..new(job) });
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    commit(&mut store, &batch(&[new(1), kill()])).unwrap();
+    let entries = disk.get(EVENTS_SUM).unwrap().len();
+    disk.set_faults(Faults { fail_at_sync: Some(disk.syncs()), ..Faults::default() });
+    assert!(matches!(commit(&mut store, &batch(&[kill()])), Err(Fail::Fatal(_))));
+    drop(store);
+    disk.damage(EVENTS_SUM, |bytes| bytes.truncate(entries));
+    disk.crash(Crash::Process);
+    let (found, mut store) = open(&disk, BOOT);
+    assert_eq!(found.recovered.records, [new(1), kill()]);
+    commit(&mut store, &batch(&later)).unwrap();
+    for seed in 0..20 {
+        let disk = disk.fork();
+        disk.crash(Crash::Power(seed));
+        let found = look(&disk, "boot-2");
+        let all = found.recovered.records;
+        assert!(all.ends_with(&later), "{seed}: {:?}", found.notices);
     }
 }
 

@@ -54,7 +54,7 @@ pub struct RecoveryPlan {
     /// Entries to add with the first commit.
     pub backfill: Vec<ChecksumEntry>,
     /// The end of what the entries cover: from there on every byte is written anew where
-    /// `same_boot` holds, lines that repeat a record included. One that a failed sync has lost
+    /// `same_boot` holds, lines that repeat a record included. Such a line, lost by a failed sync,
     /// would cut the log in two at the next start.
     pub covered: u64,
     /// The log is rewritten in order with the first commit, because records do not lie where they

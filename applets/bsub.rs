@@ -25,6 +25,7 @@ pub mod source;
 pub mod spec;
 pub mod spool;
 mod stop;
+mod teller;
 mod wait;
 mod when;
 

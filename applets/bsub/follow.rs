@@ -2,6 +2,7 @@
 //! listens to more than one thing. Where the connection is lost, another is made and everything
 //! asked again.
 
+use super::teller::Teller;
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::job_rows::{Cols, JobRow, each_row};
 use lsf::cli::site::LocalSite;
@@ -14,7 +15,7 @@ use lsf::sys::raw::SignalFd;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Keeps all signals from this thread: they are the main thread's, which may block them later than
@@ -112,27 +113,9 @@ impl Follower {
     }
 }
 
-/// The thread's end; what is written to it are words for stderr.
-struct Teller {
-    tx: Sender<News>,
-    wake: UnixStream,
-}
-
-impl Teller {
-    fn tell(&mut self, news: News) {
-        // A failure means that the receiver is gone and the process is about to end.
-        let _ = self.tx.send(news);
-        let _ = self.wake.write_all(&[0]);
-    }
-}
-
-impl Write for Teller {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.tell(News::Words(buf.to_vec()));
-        Ok(buf.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+impl From<Vec<u8>> for News {
+    fn from(words: Vec<u8>) -> News {
+        News::Words(words)
     }
 }
 
@@ -144,7 +127,11 @@ struct Asked {
 
 impl Asked {
     /// `first`: a connection over which the job was asked about.
-    fn follow(&self, mut first: Option<Client>, tell: &mut Teller) -> Result<(), ClientError> {
+    fn follow(
+        &self,
+        mut first: Option<Client>,
+        tell: &mut Teller<News>,
+    ) -> Result<(), ClientError> {
         let mut losses = Losses::default();
         loop {
             let mut client = match first.take() {
@@ -195,7 +182,7 @@ impl Asked {
     }
 
     /// Tells of the job over one connection, over which it was asked about, until it has ended.
-    fn connected(&self, client: &mut Client, tell: &mut Teller) -> Result<(), ClientError> {
+    fn connected(&self, client: &mut Client, tell: &mut Teller<News>) -> Result<(), ClientError> {
         loop {
             let mut changed = false;
             let now = self.look(client, &mut changed)?;

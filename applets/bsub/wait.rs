@@ -3,6 +3,7 @@
 //! A second thread waits for mbatchd and sends what happens; this one prints it, and listens for
 //! ^C, which ends bsub and leaves the job alone.
 
+use super::teller::Teller;
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::job_rows::{Cols, each_row};
@@ -14,9 +15,9 @@ use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Wait, Waite
 use lsf::sys::raw::SignalFd;
 use lsf::{errln, outln};
 use rustix::event::{PollFd, PollFlags, poll};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 
 /// Exit code of a job that was ended while it was pending.
 const ENDED_PENDING: i32 = 126;
@@ -154,31 +155,13 @@ fn ended(ctx: &mut Ctx, job: u32, voice: &Voice, end: JobEnd) -> i32 {
     }
 }
 
-/// The waiting thread's end of the channel; what is written to it are words for stderr.
-struct Teller {
-    tx: Sender<News>,
-    wake: UnixStream,
-}
-
-impl Teller {
-    fn tell(&mut self, news: News) {
-        // A failure means that the receiver is gone and the process is about to end.
-        let _ = self.tx.send(news);
-        let _ = self.wake.write_all(&[0]);
+impl From<Vec<u8>> for News {
+    fn from(words: Vec<u8>) -> News {
+        News::Words(words)
     }
 }
 
-impl Write for Teller {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.tell(News::Words(buf.to_vec()));
-        Ok(buf.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn follow(job: u32, mut tell: Teller) {
+fn follow(job: u32, mut tell: Teller<News>) {
     let news = match stages(job, &mut tell) {
         Ok(end) => News::Ended(end),
         Err(e) => News::Failed(e.to_string()),
@@ -187,7 +170,7 @@ fn follow(job: u32, mut tell: Teller) {
 }
 
 /// Waits for the start, tells of it, waits for the end.
-fn stages(job: u32, tell: &mut Teller) -> Result<JobEnd, ClientError> {
+fn stages(job: u32, tell: &mut Teller<News>) -> Result<JobEnd, ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
     let wait = |what: &str| Wait { expr: format!("{what}({job})"), ..Wait::default() };
     if wait_connection::until(&site, &wait("started"), tell)? == Waited::True {

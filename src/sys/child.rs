@@ -6,7 +6,7 @@
 
 use super::raw;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -44,6 +44,8 @@ pub struct Given {
 pub struct Child {
     pid: Pid,
     ended: Option<ExitStatus>,
+    /// The child began in a process group of its own.
+    group: bool,
     /// Our ends of its pipes: to its standard input, from its output and error output.
     pub to: Option<File>,
     pub from: Option<File>,
@@ -73,7 +75,7 @@ pub fn start(command: &Command, given: Given) -> io::Result<Child> {
     let dir = command.get_current_dir().map(|dir| text(dir.as_os_str().as_bytes())).transpose()?;
     let pid = raw::spawn(&program, &argv, &env, stdio, dir.as_deref(), given.group)?;
     let pid = Pid::from_raw(pid as i32).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Child { pid, ended: None, to, from, errors })
+    Ok(Child { pid, ended: None, group: given.group, to, from, errors })
 }
 
 /// The file that becomes the child's descriptor `n`, and our end of it.
@@ -112,11 +114,15 @@ impl Child {
         self.pid
     }
 
-    /// Kills it; one that has ended is left as it is.
+    /// Kills the child, and its process group where it began one of its own. A child that has ended
+    /// is left alone.
     pub fn kill(&mut self) {
         if self.ended.is_none() {
             // not reaped: the number is its own
-            let _ = kill_process(self.pid, Signal::KILL);
+            let _ = match self.group {
+                true => kill_process_group(self.pid, Signal::KILL),
+                false => kill_process(self.pid, Signal::KILL),
+            };
         }
     }
 

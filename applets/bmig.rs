@@ -9,7 +9,7 @@ use lsf::proto::client::{JobSelect, Verb};
 /// Ends started jobs and has them run again, on another host if there is one.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
-    /// accepted; it is about checkpoints
+    /// also where the method of the checkpoint would refuse
     #[argh(switch, short = 'f')]
     force: bool,
     /// jobs with this name; `*` matches any text

@@ -4,7 +4,7 @@ use super::bsub::opts::BsubOpts;
 use super::bsub::rejection::Rejection;
 use super::bsub::{self, Stop, spec};
 use argh::{ArgsInfo, FromArgs};
-use lsf::cli::checkpoint::{METHOD_FILE, SUBMISSION_FILE, read_file};
+use lsf::cli::checkpoint::{METHOD_FILE, SUBMISSION_FILE, check_directory, read_file};
 use lsf::cli::ctx::{Ctx, os_words};
 use lsf::cli::front;
 use lsf::cli::site;
@@ -177,6 +177,7 @@ fn directory(top: &Path, job: Option<&OsStr>) -> Result<PathBuf, Rejection> {
 
 /// The submission of the job that was checkpointed, to be repeated.
 fn kept(dir: &Path, force: bool) -> Result<JobSpec, Rejection> {
+    check_directory(dir).map_err(Rejection::new)?;
     read_file(&dir.join(METHOD_FILE)).map_err(Rejection::new)?;
     let path = dir.join(SUBMISSION_FILE);
     let text = read_file(&path).map_err(Rejection::new)?;

@@ -62,6 +62,7 @@ fn taken_over(from: &Path) -> Result<(PathBuf, String), String> {
     let (Some(top), Some(old_name)) = (old.parent(), name(&old)) else {
         return Err(format!("{}: not the directory of a job", from.display()));
     };
+    checkpoint::check_directory(&old)?;
     let own = own_name()?;
     let new = top.join(&own);
     if new != old {

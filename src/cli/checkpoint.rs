@@ -1,15 +1,21 @@
 //! The directory of a job's checkpoints, and the methods that make checkpoints and restart from
 //! them (echkpnt(8), erestart(8)). All is done as the user of the job.
 //!
+//! The directory above may be one in which others can write, and its files decide what is run: a
+//! directory of another user, or in which others may write, and a file of another user are refused,
+//! and no link is followed.
+//!
 //! Invariants: `.echkpnt` is there only after a checkpoint that succeeded; that file and the
 //! submission are whole, since each gets its name when it is written.
 
 use super::ctx::os_words;
 use super::site::LocalSite;
 use crate::model::checkpoint::is_method;
-use std::fs::{self, File, OpenOptions};
+use crate::sys::euid;
+use crate::sys::files::{append, private, regular_of};
+use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -90,12 +96,7 @@ impl Method {
 pub fn run(site: &LocalSite, dir: &Path, what: &str, mut command: Command) -> Result<(), String> {
     let keep = setting(site, KEEP_OUTPUT).is_some_and(|v| v.eq_ignore_ascii_case("y"));
     let output = |end: &str| match keep {
-        true => {
-            let path = dir.join(format!("{what}.{end}"));
-            let mut open = OpenOptions::new();
-            let file = open.create(true).write(true).truncate(true).mode(0o600).open(&path);
-            file.map(Stdio::from).map_err(|e| format!("{}: {}", path.display(), os_words(&e)))
-        }
+        true => emptied(&dir.join(format!("{what}.{end}"))).map(Stdio::from),
         false => Ok(Stdio::null()),
     };
     command.stdin(Stdio::null()).stdout(output("out")?).stderr(output("err")?);
@@ -113,14 +114,27 @@ pub fn make_directory(dir: &Path) -> Result<(), String> {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(format!("{}: {}", dir.display(), os_words(&e)))
         }
-        _ => Ok(()),
+        _ => check_directory(dir),
     }
 }
 
-/// The text of a file of a checkpoint directory.
+/// Refuses a directory of a job that is another user's, or in which others may write.
+pub fn check_directory(dir: &Path) -> Result<(), String> {
+    let about = |why: String| Err(format!("{}: {why}", dir.display()));
+    match fs::symlink_metadata(dir) {
+        Err(e) => about(os_words(&e)),
+        Ok(meta) if !meta.is_dir() => about("not a directory".into()),
+        Ok(meta) if meta.uid() != euid() => about(format!("belongs to uid {}", meta.uid())),
+        Ok(meta) if meta.mode() & 0o022 != 0 => about("others may write in it".into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The text of a file of a checkpoint directory, which must be the caller's.
 pub fn read_file(path: &Path) -> Result<String, String> {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
+    let read = regular_of(path, &[euid()])
+        .and_then(|file| file.take(MAX_FILE + 1).read_to_string(&mut text));
     match read {
         Ok(n) if n as u64 > MAX_FILE => Err(format!("{}: too long", path.display())),
         Ok(_) => Ok(text),
@@ -128,22 +142,72 @@ pub fn read_file(path: &Path) -> Result<String, String> {
     }
 }
 
+/// Opens a file of the caller's alone to write it anew.
+fn emptied(path: &Path) -> Result<File, String> {
+    // its words name the file
+    let file = private(path).map_err(|e| e.to_string())?;
+    file.set_len(0).map_err(|e| format!("{}: {}", path.display(), os_words(&e)))?;
+    Ok(file)
+}
+
 /// Writes a file whole: under another name first.
 pub fn write_file(path: &Path, text: &[u8]) -> Result<(), String> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    let mut open = OpenOptions::new();
-    let file = open.create(true).write(true).truncate(true).mode(0o600).open(&new);
-    let written = file.and_then(|mut f| f.write_all(text).and_then(|()| f.sync_data()));
+    let mut file = emptied(&new)?;
+    let written = file.write_all(text).and_then(|()| file.sync_data());
     let done = written.and_then(|()| fs::rename(&new, path));
     done.map_err(|e| format!("{}: {}", path.display(), os_words(&e)))
 }
 
 /// Adds a line to the log of a directory. A log that cannot be written fails no checkpoint.
 pub fn log(dir: &Path, line: &str) {
-    let mut open = OpenOptions::new();
-    if let Ok(mut file) = open.create(true).append(true).mode(0o600).open(dir.join(LOG_FILE)) {
+    if let Ok(mut file) = append(&dir.join(LOG_FILE), 0o600) {
         let _ = writeln!(file, "{} {line}", jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn directories_and_files_that_others_can_make_are_refused() {
+        let top = std::env::temp_dir().join(format!("lsf-checkpoint-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&top);
+        fs::create_dir(&top).unwrap();
+        let dir = top.join("17");
+        let words = |why: &str| Err(format!("{}: {why}", dir.display()));
+        assert_eq!(make_directory(&dir), Ok(()));
+        assert_eq!(make_directory(&dir), Ok(()), "it is there already");
+        let mode = |mode| fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o770);
+        assert_eq!(make_directory(&dir), words("others may write in it"));
+        mode(0o700);
+        if euid() == 0 {
+            chown(&dir, Some(70_002), None).unwrap();
+            assert_eq!(make_directory(&dir), words("belongs to uid 70002"));
+            chown(&dir, Some(0), None).unwrap();
+        }
+        // a link that leads to a file of the user's is neither written nor read
+        let victim = top.join("victim");
+        fs::write(&victim, "kept").unwrap();
+        for name in [".echkpnt.new", "chklog", ".submission"] {
+            symlink(&victim, dir.join(name)).unwrap();
+        }
+        assert!(write_file(&dir.join(".echkpnt"), b"LSB_ECHKPNT_METHOD=x\n").is_err());
+        log(&dir, "a line");
+        assert!(read_file(&dir.join(".submission")).is_err());
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "kept");
+        fs::remove_file(dir.join(".echkpnt.new")).unwrap();
+        assert_eq!(write_file(&dir.join(".echkpnt"), b"long text"), Ok(()));
+        assert_eq!(write_file(&dir.join(".echkpnt"), b"short"), Ok(()));
+        assert_eq!(read_file(&dir.join(".echkpnt")).as_deref(), Ok("short"));
+        fs::remove_dir_all(&dir).unwrap();
+        symlink(&top, &dir).unwrap();
+        assert_eq!(make_directory(&dir), words("not a directory"));
+        fs::remove_dir_all(&top).unwrap();
     }
 }

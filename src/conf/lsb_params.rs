@@ -9,6 +9,7 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
 use super::section::{Values, known_params};
 use super::types::{BatchParams, GroupClean, RawParams};
+use crate::lang::exitcodes::ExitCodes;
 
 /// Largest period that is taken, seconds: 68 years.
 const MAX_SECONDS: u64 = 0x7fff_ffff;
@@ -18,6 +19,8 @@ pub const LARGEST_JOBID: u64 = 2_147_483_646;
 pub const LEAST_JOBID: u64 = 999_999;
 /// Largest MAX_USER_SPACE, MB.
 const MAX_SPACE_MB: u64 = 1 << 30;
+/// The exit value by which a pre-execution command ends its job.
+const PRE_ABORT: u8 = 99;
 /// Largest factor of fairshare.
 const MAX_FACTOR: f64 = 1e9;
 
@@ -50,6 +53,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     scheduling_interval(&mut p, &mut v);
     priority_over_time(&mut p, &mut v);
     group_clean(&mut p, &mut v);
+    pre_exec(&mut p, &mut v);
     p.raw = raw;
     p
 }
@@ -179,6 +183,19 @@ fn priority_over_time(p: &mut BatchParams, v: &mut Values<'_>) {
         Some(pair) => p.job_priority_over_time = Some(pair),
         None => v.bad(name, value, "increment/minutes is wanted"),
     }
+}
+
+/// The parameters of pre-execution commands that fail.
+fn pre_exec(p: &mut BatchParams, v: &mut Values<'_>) {
+    let name = "PREEXEC_EXCLUDE_HOST_EXIT_VALUES";
+    if let Some(value) = v.raw.get(name) {
+        p.preexec_exclude = ExitCodes::of_hosts(&value.text, PRE_ABORT);
+        if p.preexec_exclude.is_none() {
+            let want = "exit values from 1 to 255 without 99, or all [~value ...], are wanted";
+            v.bad(name, value, want);
+        }
+    }
+    v.pre_exec_retries();
 }
 
 /// `Y`, `N` or `all`.

@@ -309,6 +309,13 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// LOCAL_MAX_PREEXEC_RETRY and LOCAL_MAX_PREEXEC_RETRY_ACTION, in lsb.params and lsb.queues.
+    pub fn pre_exec_retries(&mut self) {
+        let _: Option<u32> = self.number("LOCAL_MAX_PREEXEC_RETRY", 0..=i32::MAX as u32);
+        let words = [("SUSPEND", ()), ("EXIT", ())];
+        self.word_of(&mut (), "LOCAL_MAX_PREEXEC_RETRY_ACTION", &words);
+    }
+
     /// A name that may be given to an object.
     pub fn object_name(&mut self, name: &str) -> Option<String> {
         let value = self.raw.get(name)?;

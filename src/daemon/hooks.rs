@@ -40,7 +40,7 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
     for hook in &job.pre {
         if hook.of == HookOf::Copy {
             let copied = transfer(hook, &task.env, None);
-            copied.map_err(|why| Failed(SetupStage::PreExec, why))?;
+            copied.map_err(|why| Failed::new(SetupStage::PreExec, why))?;
             continue;
         }
         let files = match hook.of {
@@ -57,11 +57,10 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
             Ok(status) => status.to_string(),
             Err(e) => words(e),
         };
-        let abort = ended.is_ok_and(|s| s.code() == Some(EXIT_PRE_ABORT));
-        return Err(Failed(
-            if abort { SetupStage::PreAbort } else { at },
-            format!("{whose}: {how}"),
-        ));
+        let code = ended.ok().and_then(|status| status.code());
+        let at = if code == Some(EXIT_PRE_ABORT) { SetupStage::PreAbort } else { at };
+        let exit = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0);
+        return Err(Failed { at, why: format!("{whose}: {how}"), exit });
     }
     Ok(())
 }
@@ -198,7 +197,10 @@ pub fn under_login_shell(
     }
     let path = Path::new(OsStr::from_bytes(&shell.0));
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).map_err(|e| {
-        Failed(SetupStage::Shell, format!("login shell <{}>: {}", path.display(), words(&e.into())))
+        Failed::new(
+            SetupStage::Shell,
+            format!("login shell <{}>: {}", path.display(), words(&e.into())),
+        )
     })?;
     let name = path.file_name().unwrap_or_default();
     // what the shell runs has to become the job, words and all

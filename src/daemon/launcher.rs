@@ -427,7 +427,7 @@ impl LauncherRuntime {
                     // without its byte the starter does nothing but end
                     self.setups.remove(&id);
                     let why = format!("launcher.journal: {}", words(&e));
-                    let setup = Setup::Failed { at: SetupStage::Plan, why };
+                    let setup = Setup::Failed { at: SetupStage::Plan, why, exit: 0 };
                     self.inputs.push_front(Input::Os(OsInput::Setup { id, setup, ended: false }));
                 } else if let Some(p) = self.setups.get_mut(&id)
                     && let Err(e) = p.sock.write_all(b"g")
@@ -609,6 +609,7 @@ impl LauncherRuntime {
         let setup = serde_json::from_slice(&got).unwrap_or_else(|_| Setup::Failed {
             at: SetupStage::Plan,
             why: "its starter's report makes no sense".into(),
+            exit: 0,
         });
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
         true

@@ -110,7 +110,7 @@ fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<PathBuf> 
                 want.display()
             );
             if job.need_cwd {
-                return Err(Failed(SetupStage::Cwd, text));
+                return Err(Failed::new(SetupStage::Cwd, text));
             }
             note(ready, format!("{text}; </tmp> is used"));
             let tmp = Path::new("/tmp");

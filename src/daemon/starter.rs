@@ -43,12 +43,12 @@ pub fn run_daemon(daemon: &OsStr, user: &str) -> String {
     let becomes = || {
         raw::cloexec_from(3).map_err(at(SetupStage::Plan, "descriptors"))?;
         let found = UserDatabase::default().find_name(user, USER_WAIT).filter(|u| u.uid != 0);
-        let why = || Failed(SetupStage::User, format!("{user} is not known, or is root"));
+        let why = || Failed::new(SetupStage::User, format!("{user} is not known, or is root"));
         become_user(&found.ok_or_else(why)?)
     };
     match becomes() {
         Ok(()) => words(&Command::new("/proc/self/exe").arg0(daemon).exec()),
-        Err(Failed(_, why)) => why,
+        Err(failed) => failed.why,
     }
 }
 
@@ -102,9 +102,9 @@ fn run() -> i32 {
         });
     match done {
         Ok(code) => code,
-        Err(Failed(stage, why)) => {
-            tell(&mut link, &Setup::Failed { at: stage, why });
-            stage.exit_status()
+        Err(Failed { at, why, exit }) => {
+            tell(&mut link, &Setup::Failed { at, why, exit });
+            at.exit_status()
         }
     }
 }
@@ -127,7 +127,7 @@ fn read_plan() -> SetupResult<Plan> {
     let mut text = Vec::with_capacity(16 << 10);
     let read = File::from(file).take(PLAN_MAX).read_to_end(&mut text);
     read.map_err(at(SetupStage::Plan, "plan"))?;
-    serde_json::from_slice(&text).map_err(|e| Failed(SetupStage::Plan, format!("plan: {e}")))
+    serde_json::from_slice(&text).map_err(|e| Failed::new(SetupStage::Plan, format!("plan: {e}")))
 }
 
 /// Lets go of the plan and of the other way to the launcher: a path that the user gives may name
@@ -156,13 +156,13 @@ fn identify(plan: &Plan) -> SetupResult<User> {
         Some(u) if u.uid == plan.uid => Ok(u),
         Some(u) => {
             let why = format!("user {} has uid {} here, not {}", plan.user, u.uid, plan.uid);
-            Err(Failed(SetupStage::User, why))
+            Err(Failed::new(SetupStage::User, why))
         }
         // the owner of a personal cluster need not be known by name
         None if plan.uid == crate::sys::euid() => {
             Ok(User { name: plan.user.clone(), uid: plan.uid, gid: plan.gid, ..User::default() })
         }
-        None => Err(Failed(SetupStage::User, format!("user {} is not known here", plan.user))),
+        None => Err(Failed::new(SetupStage::User, format!("user {} is not known here", plan.user))),
     }
 }
 
@@ -172,7 +172,8 @@ fn become_user(user: &User) -> SetupResult<()> {
     if own == user.uid {
         return Ok(());
     }
-    let fail = |why: &str| Failed(SetupStage::User, format!("cannot become {}: {why}", user.name));
+    let fail =
+        |why: &str| Failed::new(SetupStage::User, format!("cannot become {}: {why}", user.name));
     let call =
         |what: &str, r: io::Result<()>| r.map_err(|e| fail(&format!("{what}: {}", words(&e))));
     if own != 0 || user.uid == 0 {

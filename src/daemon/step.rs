@@ -5,13 +5,24 @@ use crate::sys::words;
 use std::io;
 
 /// A step that failed.
-pub struct Failed(pub SetupStage, pub String);
+pub struct Failed {
+    pub at: SetupStage,
+    pub why: String,
+    /// The exit value of the pre-execution command that failed; 0: another failure.
+    pub exit: u8,
+}
+
+impl Failed {
+    pub fn new(at: SetupStage, why: impl Into<String>) -> Failed {
+        Failed { at, why: why.into(), exit: 0 }
+    }
+}
 
 pub type SetupResult<T> = Result<T, Failed>;
 
 /// The text of an error with its subject.
 pub fn at(stage: SetupStage, what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Failed {
-    move |e| Failed(stage, format!("{what}: {}", words(&e)))
+    move |e| Failed::new(stage, format!("{what}: {}", words(&e)))
 }
 
 /// Words to show with the job.

@@ -194,6 +194,8 @@ pub struct Attempt {
     /// The troubles of its report, output or transfers.
     pub after: String,
     pub post: Post,
+    /// The exit value of the pre-execution command that failed; 0: none has.
+    pub pre_exit: u8,
     /// Suspend before it runs: done when it does.
     pub suspend_asked: bool,
     /// The reason of the last order to suspend it.
@@ -262,6 +264,7 @@ impl Attempt {
             outcome: None,
             after: String::new(),
             post: Post::None,
+            pre_exit: 0,
             suspend_asked: false,
             suspend_why: 0,
             kill_at: None,
@@ -640,6 +643,7 @@ impl Attempt {
             after: self.after.clone(),
             usage: self.usage,
             post: self.post,
+            pre_exit: self.pre_exit,
             checkpoint: mark.checkpoint,
         }
     }

@@ -62,6 +62,15 @@ impl ExitCodes {
         (list != ExitCodes::default()).then_some(list)
     }
 
+    /// Reads the exit values of pre-execution commands that exclude the host (lsb.params(5)): 1 to
+    /// 255 without the reserved `reserved`; `None`: the text is no such list.
+    pub fn of_hosts(text: &str, reserved: u8) -> Option<ExitCodes> {
+        let codes = ExitCodes::parse(text)?;
+        let failure = |code: &u8| *code != 0 && *code != reserved;
+        let fit = codes.exclude == Codes::default() && codes.plain.named.iter().all(failure);
+        fit.then_some(codes)
+    }
+
     /// Does a job that ended so go back to the queue?
     pub fn has(&self, code: i32) -> bool {
         self.plain.has(code) || self.excludes(code)
@@ -100,6 +109,15 @@ mod tests {
         for bad in ["", " ", "x", "256", "-1", "+1", "~3", "EXCLUDE()", "EXCLUDE(1", "1 EXCLUDE(y)"]
         {
             assert_eq!(ExitCodes::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_that_exclude_a_host_are_failures_without_the_reserved_one() {
+        let list = ExitCodes::of_hosts("all ~40", 99).unwrap();
+        assert!(list.has(1) && list.has(255) && !list.has(40) && !list.has(0));
+        for bad in ["", "0", "1 99", "EXCLUDE(3)", "256", "~3"] {
+            assert_eq!(ExitCodes::of_hosts(bad, 99), None, "{bad}");
         }
     }
 }

@@ -213,6 +213,10 @@ pub struct Retry {
     pub until: i64,
     /// Why, in the words of the host.
     pub note: String,
+    /// The exit value of the pre-execution command; 0: another failure.
+    pub pre_exit: u8,
+    /// The job is not started on that host any more, until mbatchd is started again.
+    pub excluded: bool,
 }
 
 /// JOB_SIGNAL: a signal, or what acts like one, was asked for.

@@ -310,7 +310,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         uid: 1000,
         pid: 10,
         started: 1_700_000_000,
-        setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone") }),
+        setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone"), exit: 0 }),
         ended: Some(TaskEnd { time: 1_700_000_001, end, usage, restarted: true }),
         note: s("n"),
         ..TaskInfo::new(TASK)

@@ -147,6 +147,10 @@ impl TaskInfo {
     }
 }
 
+fn is_no_exit(exit: &u8) -> bool {
+    *exit == 0
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
@@ -214,7 +218,13 @@ pub struct TaskEnd {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Setup {
     Ready(Box<Ready>),
-    Failed { at: SetupStage, why: String },
+    Failed {
+        at: SetupStage,
+        why: String,
+        /// The exit value of the pre-execution command that failed; 0: another failure.
+        #[serde(default, skip_serializing_if = "is_no_exit")]
+        exit: u8,
+    },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -155,6 +155,10 @@ fn is_no_reason(n: &u32) -> bool {
     *n == 0
 }
 
+fn is_no_exit(exit: &u8) -> bool {
+    *exit == 0
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
@@ -192,6 +196,9 @@ pub struct TaskState {
     pub exec_home: String,
     /// Words to show: why the cwd is not the one asked for, why output went elsewhere ...
     pub note: String,
+    /// The exit value of the pre-execution command that failed; 0: another failure, or none.
+    #[serde(skip_serializing_if = "is_no_exit")]
+    pub pre_exit: u8,
     /// After the end: the failures of its report, output or file transfers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub after: String,

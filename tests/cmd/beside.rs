@@ -23,7 +23,10 @@ fn cluster() -> Rig {
     std::fs::write(&queues, format!("{text}{}", QUEUE.replace("DIR", &dir))).unwrap();
     let params = rig.configdir().join("lsb.params");
     let text = std::fs::read_to_string(&params).unwrap();
-    let text = text.replace("MBD_SLEEP_TIME = 10", "MBD_SLEEP_TIME = 1");
+    let text = text.replace(
+        "MBD_SLEEP_TIME = 10",
+        "MBD_SLEEP_TIME = 1\nPREEXEC_EXCLUDE_HOST_EXIT_VALUES = 20 21",
+    );
     std::fs::write(&params, text).unwrap();
     script(&rig, "qpre", "echo qpre $PATH $PWD >> DIR/trail");
     script(&rig, "qpost", "echo qpost $LSB_JOBEXIT_STAT >> DIR/trail");
@@ -46,6 +49,7 @@ fn submissions_use_commands_files_and_programs_of_the_site() {
     let rig = cluster();
     commands_before_and_after(&rig);
     pre_execution_that_aborts(&rig);
+    pre_execution_that_excludes_its_host(&rig);
     a_login_shell(&rig);
     files_travel(&rig);
     hosts_held_alone(&rig);
@@ -109,6 +113,18 @@ fn pre_execution_that_aborts(rig: &Rig) {
     assert_eq!(rig.end_of(id), "EXIT");
     assert_eq!(rig.field(&id.to_string(), "exit_code"), "99");
     assert!(!rig.path("ran").exists());
+}
+
+fn pre_execution_that_excludes_its_host(rig: &Rig) {
+    let first = rig.path("first").display().to_string();
+    let pre = format!("test ! -e {first} && echo $LSB_HOSTS > {first} && exit 20; exit 0");
+    let id = rig.bsub(&["-E", &pre, "-o", "/dev/null", "sleep 0"]);
+    assert_eq!(rig.end_of(id), "DONE");
+    let id = id.to_string();
+    assert_ne!(rig.field(&id, "exec_host"), rig.read("first").trim());
+    let told = rig.ok("bhist", &["-UF", "-l", &id]);
+    let words = "exit status: 20; no further start on this host;";
+    assert!(told.contains(words), "{told}");
 }
 
 fn a_login_shell(rig: &Rig) {

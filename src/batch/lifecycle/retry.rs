@@ -69,14 +69,22 @@ impl Mbatchd {
     ) -> Retry {
         let now = context.now.secs();
         let after = |secs: u64| now.saturating_add(i64::try_from(secs).unwrap_or(i64::MAX));
-        let note = cut(&t.note, NOTE_MAX).to_string();
+        let mut note = cut(&t.note, NOTE_MAX).to_string();
+        let pre_exit = t.pre_exit;
         if pre_exec {
             let again = self.site.params().mbd_sleep_time.min(PRE_EXEC_MOST);
-            return Retry { host, host_until: after(again), until: 0, note };
+            let excluding = self.site.retry_limits(None).pre_exec_excludes.as_ref();
+            let excluded = excluding.is_some_and(|codes| codes.has(i32::from(pre_exit)));
+            if excluded {
+                note.push_str("; no further start on this host");
+            }
+            let host_until = after(again);
+            return Retry { host, host_until, until: 0, note, pre_exit, excluded };
         }
         let failed = self.state.tries().of(at).map_or(0, |tries| tries.failed);
         let (until, host_until) = (pause(RETRY_FIRST, failed + 1), pause(RETRY_FIRST, failed + 2));
-        Retry { host, host_until: after(host_until), until: after(until), note }
+        let (host_until, until) = (after(host_until), after(until));
+        Retry { host, host_until, until, note, pre_exit, excluded: false }
     }
 
     /// Holds an element whose start has failed too often in a row; what its user is mailed.

@@ -1,7 +1,9 @@
 //! How often jobs go back to their queue, compiled: MAX_JOB_REQUEUE, LOCAL_MAX_PREEXEC_RETRY and
-//! LOCAL_MAX_PREEXEC_RETRY_ACTION of a queue, else of lsb.params (lsb.queues(5), lsb.params(5)).
+//! LOCAL_MAX_PREEXEC_RETRY_ACTION of a queue, else of lsb.params (lsb.queues(5), lsb.params(5));
+//! PREEXEC_EXCLUDE_HOST_EXIT_VALUES of lsb.params.
 
 use crate::conf::types::{BatchParams, QueueConf};
+use crate::lang::exitcodes::ExitCodes;
 
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
 const PREEXEC_RETRIES: u32 = i32::MAX as u32;
@@ -15,6 +17,8 @@ pub struct RetryLimits {
     pub pre_exec: u32,
     /// After the last of these a job ends; otherwise it is held.
     pub pre_exec_exits: bool,
+    /// The exit values of a pre-execution command that exclude the host for the job.
+    pub pre_exec_excludes: Option<ExitCodes>,
 }
 
 impl RetryLimits {
@@ -30,6 +34,7 @@ impl RetryLimits {
             requeues: number("MAX_JOB_REQUEUE").unwrap_or(u32::MAX),
             pre_exec: number("LOCAL_MAX_PREEXEC_RETRY").unwrap_or(PREEXEC_RETRIES),
             pre_exec_exits: action.is_some_and(|action| action.eq_ignore_ascii_case("exit")),
+            pre_exec_excludes: params.preexec_exclude.clone(),
         }
     }
 }

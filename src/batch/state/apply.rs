@@ -340,7 +340,8 @@ impl State {
             JobState::Pend => {
                 let host = s.retry.as_ref().map(|r| &r.host).filter(|host| !host.is_empty());
                 let host = host.map(|host| self.names.host_id(host));
-                self.tries.note_pending(t, s, host);
+                let started = self.started_at;
+                self.tries.note_pending((t, started), s, host);
                 self.set(s.at, |e| {
                     e.attempts = e.attempts.max(s.attempt);
                     let since = match &e.state {

@@ -34,8 +34,13 @@ impl ElementTries {
     }
 
     /// Pending again, or still: a start has failed, perhaps because of this host, or somebody
-    /// resumed the element and has it begin anew.
-    pub(super) fn note_pending(&mut self, t: i64, s: &JobStatus, host: Option<HostId>) {
+    /// resumed the element and has it begin anew. `started`: when mbatchd was started last.
+    pub(super) fn note_pending(
+        &mut self,
+        (t, started): (i64, i64),
+        s: &JobStatus,
+        host: Option<HostId>,
+    ) {
         let reason = PendReason::of_number(s.reason);
         if reason == PendReason::Resumed {
             return self.change(s.at, |tries| {
@@ -53,7 +58,13 @@ impl ElementTries {
             true => tries.pre_exec += 1,
             false => tries.failed += 1,
         }
-        let Retry { host_until, until, note, .. } = retry;
+        let Retry { host_until, until, note, excluded, .. } = retry;
+        if let Some(host) = host.filter(|_| excluded && t >= started) {
+            tries.passed_at = t;
+            if let Err(place) = tries.passed.binary_search(&host) {
+                tries.passed.insert(place, host);
+            }
+        }
         (tries.wait, tries.note) = ((t, until), note);
         tries.bars.retain(|bar| bar.holds(t) && Some(bar.host) != host);
         let bar = |host| Bar { host, from: t, until: host_until, why: reason };

@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, ClusterBuilder, cluster, element, elements};
 use super::*;
 use crate::batch::lifecycle::retry::START_TRIES;
+use crate::model::event::JobStatus;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 
@@ -262,6 +263,37 @@ fn pre_execution_command_that_fails_is_asked_again_at_a_steady_pace() {
         c.advance(1);
     }
     assert_eq!((c.state(job), c.mails()), ("RUN".into(), vec![]));
+}
+
+/// PREEXEC_EXCLUDE_HOST_EXIT_VALUES: until mbatchd is started again, for this job alone.
+#[test]
+fn host_is_excluded_by_the_exit_value_of_the_pre_execution_command() {
+    let site = cluster().hosts(2, 2).param("MBD_SLEEP_TIME = 1");
+    let mut c = silent(site.param("PREEXEC_EXCLUDE_HOST_EXIT_VALUES = all ~7"));
+    let job = c.submit("ann", "");
+    let mut hosts = Vec::new();
+    for code in [7, 3, 7, 4] {
+        hosts.push(c.running_on(job)[0].clone());
+        c.pre_exec_fails(job, PendReason::QueuePreExec, code, "exit status");
+        c.advance(1);
+    }
+    let [again, first, other, last] = <[String; 4]>::try_from(hosts).unwrap();
+    assert!(first != other && other == last && [&first, &other].contains(&&again));
+    let on_both = (PendReason::Excluded, vec!["h1".into(), "h2".into()]);
+    assert!(c.reasons(job).contains(&on_both), "{:?}", c.reasons(job));
+    let excluded = |event: &Event| {
+        let retry = |s: &JobStatus| s.retry.as_ref().map(|r| (r.pre_exit, r.excluded));
+        matches!(event, Event::JobStatus(s) if retry(s) == Some((4, true)))
+    };
+    assert_eq!(c.logged(excluded), 1);
+    let like = c.submit("ann", "");
+    c.started();
+    assert_eq!(c.state(like), "RUN");
+    c.advance(100);
+    assert_eq!(c.state(job), "PEND");
+    c.restart();
+    c.advance(1);
+    assert_eq!(c.state(job), "RUN");
 }
 
 #[test]

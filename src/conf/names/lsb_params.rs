@@ -144,7 +144,7 @@ const NAMES: &[Name] = &[
         "GROUP_MAX GROUP_JLP USER_JLP HOST_JLU MINI_JOB LEAST_RUN_TIME OPTIMAL_MINI_JOB",
     ),
     off("PREEMPT_JOBTYPE", "EXCLUSIVE BACKFILL AFFINITY GPU SHARED_RESOURCES: words; 0"),
-    off("PREEXEC_EXCLUDE_HOST_EXIT_VALUES", "all [~c] or list; none"),
+    on("PREEXEC_EXCLUDE_HOST_EXIT_VALUES", "all [~c] or list; none"),
     off("PRE_EXEC_DELAY", "seconds"),
     on("PRIVILEGED_USER_FORCE_BKILL", "bkill -r is for administrators: Y/N; N"),
     off(

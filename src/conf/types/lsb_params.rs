@@ -2,6 +2,7 @@
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
 use super::RawParams;
+use crate::lang::exitcodes::ExitCodes;
 
 /// JOB_GROUP_CLEAN: the job groups that leave when they are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct BatchParams {
     pub sched_interval_min_ms: u64,
     /// JOB_SCHEDULING_INTERVAL: longest scheduling cycle, seconds.
     pub sched_interval_max: u64,
+    /// PREEXEC_EXCLUDE_HOST_EXIT_VALUES.
+    pub preexec_exclude: Option<ExitCodes>,
     /// CLEAN_PERIOD, seconds.
     pub clean_period: u64,
     /// CLEAN_PERIOD_DONE, seconds; defaults to CLEAN_PERIOD.
@@ -147,6 +150,7 @@ impl Default for BatchParams {
             job_accept_interval: 1,
             sched_interval_min_ms: 1_000,
             sched_interval_max: 45,
+            preexec_exclude: None,
             clean_period: 3_600,
             clean_period_done: 3_600,
             max_job_num: 1_000,

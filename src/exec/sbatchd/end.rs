@@ -27,15 +27,17 @@ impl Sbatchd {
             mark.exit_info = lost;
         }
         match setup {
-            Some(Setup::Failed { at: launch::SetupStage::Cwd, why }) => {
+            Some(Setup::Failed { at: launch::SetupStage::Cwd, why, .. }) => {
                 mark.exit_info = term::CWD_NOTEXIST;
                 job.ready.note = why;
             }
-            Some(Setup::Failed { at: launch::SetupStage::PreAbort, why }) => job.ready.note = why,
+            Some(Setup::Failed { at: launch::SetupStage::PreAbort, why, .. }) => {
+                job.ready.note = why;
+            }
             // what kills a job kills what runs before it
             Some(Setup::Failed { why, .. }) if killed => job.ready.note = why,
-            Some(Setup::Failed { at, why }) => {
-                job.ready.note = why;
+            Some(Setup::Failed { at, why, exit }) => {
+                (job.ready.note, job.pre_exit) = (why, exit);
                 return self.failed(now, key, stage_reason(at), out);
             }
             // it died before it could report: killed, unless something else is wrong

@@ -229,6 +229,13 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
             }
             b"lsf.host" => s.retry.get_or_insert_default().host = text(&value),
             b"lsf.note" => s.retry.get_or_insert_default().note = text(&value),
+            b"lsf.pre_exit" => {
+                let exit = one_number(&value);
+                s.retry.get_or_insert_default().pre_exit = u8::try_from(exit).unwrap_or(0);
+            }
+            b"lsf.excluded" => {
+                s.retry.get_or_insert_default().excluded = one_number(&value) != 0;
+            }
             _ => {}
         }
     }

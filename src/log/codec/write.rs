@@ -212,6 +212,12 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
         tail.nums(out, "lsf.retry", b' ', &times);
         tail.text(out, "lsf.host", r.host.as_bytes());
         tail.text(out, "lsf.note", r.note.as_bytes());
+        if r.pre_exit != 0 {
+            tail.nums(out, "lsf.pre_exit", b' ', &[u64::from(r.pre_exit)]);
+        }
+        if r.excluded {
+            tail.nums(out, "lsf.excluded", b' ', &[1]);
+        }
     }
     tail.end(out);
 }

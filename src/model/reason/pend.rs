@@ -142,7 +142,7 @@ pending_reasons! {
     /// Ours: too many of its starts failed in a row.
     StartLimit = 9004, "The job has reached its start retry limit";
     /// Ours: it exited on the host with a value of EXCLUDE().
-    Excluded = 9005, "The job exited there with an exclusive requeue value (EXCLUDE)";
+    Excluded = 9005, "The job or its pre-exec command exited with a value that excludes the host";
     /// Ours: RUNWINDOW of lsf.cluster has closed the host.
     HostLockedWindow = 9010, "Host is locked by its run windows";
 }

@@ -199,11 +199,17 @@ impl Cluster {
 
     /// The host could not start the job: a pending reason, and the words for it.
     pub fn start_fails(&mut self, at: JobRef, why: PendReason, note: &str) {
+        self.pre_exec_fails(at, why, 0, note);
+    }
+
+    /// The pre-execution command of the job fails with this exit value.
+    pub fn pre_exec_fails(&mut self, at: JobRef, why: PendReason, pre_exit: u8, note: &str) {
         let (host, key) = self.attempt(at);
         let Some(conn) = self.hosts[host].link else { return };
         let note = note.to_owned();
         let failed = TaskState {
             note,
+            pre_exit,
             ..task(key, AttemptPhase::Failed { reason: why.number() }, self.now.secs())
         };
         let msg = Msg::Sbd(SbdMsg::State(Box::new(failed)));

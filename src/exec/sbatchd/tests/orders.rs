@@ -257,7 +257,7 @@ fn of_a_short_job_its_end_alone_is_told() {
 fn failed_setup_ends_the_attempt_with_its_reason() {
     let fail = |at: launch::SetupStage| {
         let mut r = Rig::new();
-        r.setup = Some(Setup::Failed { at, why: "no".into() });
+        r.setup = Some(Setup::Failed { at, why: "no".into(), exit: 0 });
         r.start(order(1));
         let s = r.states().pop().unwrap();
         assert_eq!(s.note, "no");
@@ -337,7 +337,7 @@ fn mails(r: &Rig) -> Vec<String> {
 #[test]
 fn the_user_of_a_job_that_is_held_before_it_ran_gets_a_mail() {
     let mut r = mailing();
-    r.setup = Some(Setup::Failed { at: launch::SetupStage::Input, why: "no".into() });
+    r.setup = Some(Setup::Failed { at: launch::SetupStage::Input, why: "no".into(), exit: 0 });
     r.start(order(1));
     r.order(SbdMsg::Forget { key: key(1), mail: "It is held.\n".into() });
     let mails = mails(&r);

@@ -140,10 +140,12 @@ fn slots() -> impl Strategy<Value = Vec<(String, u32)>> {
 }
 
 fn retry() -> impl Strategy<Value = Box<Retry>> {
-    ([kept(), kept()], any::<[u32; 2]>()).prop_map(|([host, note], [until, host_until])| {
-        let (until, host_until) = (i64::from(until), i64::from(host_until));
-        Box::new(Retry { host, host_until, until, note })
-    })
+    ([kept(), kept()], any::<[u32; 2]>(), any::<(u8, bool)>()).prop_map(
+        |([host, note], [until, host_until], (pre_exit, excluded))| {
+            let (until, host_until) = (i64::from(until), i64::from(host_until));
+            Box::new(Retry { host, host_until, until, note, pre_exit, excluded })
+        },
+    )
 }
 
 fn job_status() -> impl Strategy<Value = JobStatus> {

@@ -52,9 +52,21 @@ impl ArgsInfo for BmodOpts {
     }
 }
 
-/// The options of bsub for interactive jobs, besides -I.
-const INTERACTIVE: [&str; 7] =
-    ["---ip", "---is", "---i-s", "---i-sp", "---i-ss", "---i-x", "---x-f"];
+/// The options of bsub alone, besides -I: a job is interactive for good, or not, and files of
+/// options are about a new job.
+const OF_BSUB: [&str; 11] = [
+    "---ip",
+    "---is",
+    "---i-s",
+    "---i-sp",
+    "---i-ss",
+    "---i-x",
+    "---x-f",
+    "--json",
+    "--yaml",
+    "--jsdl",
+    "--jsdl--strict",
+];
 
 /// The options of bsub, but that -Zs takes the command file, and -Z the command.
 static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
@@ -67,9 +79,8 @@ static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
         hidden: false,
     };
     let all = BsubOpts::get_args_info().flags.iter();
-    // a job is interactive for good, or not
-    let interactive = |f: &FlagInfo| f.short == Some('I') || INTERACTIVE.contains(&f.long);
-    let others = all.filter(|f| f.long != "---zs" && !interactive(f)).map(|f| FlagInfo {
+    let of_bsub = |f: &FlagInfo| f.short == Some('I') || OF_BSUB.contains(&f.long);
+    let others = all.filter(|f| f.long != "---zs" && !of_bsub(f)).map(|f| FlagInfo {
         kind: match f.kind {
             FlagInfoKind::Switch => FlagInfoKind::Switch,
             FlagInfoKind::Option { arg_name } => FlagInfoKind::Option { arg_name },
@@ -392,8 +403,8 @@ mod tests {
         };
         assert_eq!(takes("---z"), "\"command\"");
         assert_eq!(takes("---zs"), "\"file [argument ...]\"");
-        // -Z comes, and what makes a job interactive goes
-        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 8);
+        // -Z comes, and what makes a job interactive or names a file of options goes
+        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 12);
         assert!(!info.flags.iter().any(|f| f.short == Some('I') || f.long == "---is"));
     }
 

@@ -15,6 +15,7 @@ pub mod esub;
 mod follow;
 pub mod hostfile;
 pub mod interactive;
+mod job_file;
 pub mod opts;
 mod pack;
 pub mod rejection;
@@ -38,6 +39,7 @@ use again::Again;
 use answer::{answer, kept_words};
 use caller::{is_set, request_id};
 use compose::compose;
+use job_file::JobFile;
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
@@ -53,6 +55,7 @@ use rejection::Rejection;
 use session::Terminal;
 use source::JobSource;
 use spec::SubmissionInputs;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use wait::Voice;
 
@@ -78,13 +81,20 @@ pub fn shown(ctx: &mut Ctx, submitted: Result<i32, Stop>) -> i32 {
 }
 
 fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
-    let own = front::parse_of::<BsubOpts>(ctx)?;
+    let mut own = front::parse_of::<BsubOpts>(ctx)?;
     let site = site::find().map_err(|e| Rejection::new(e.to_string()))?;
     if let Some(file) = &own.options.pack {
         if !own.operands.is_empty() {
             return Err(Rejection::new("option -pack takes no command").into());
         }
         return pack::run(ctx, &site, file);
+    }
+    let file = job_file::read(&own.options)?;
+    if let Some(file) = &file {
+        own.options = options(ctx, &own.options, &[&file.options])?;
+        if own.operands.is_empty() {
+            own.operands = file.command.iter().cloned().collect();
+        }
     }
     let parse = site::yes(Some(&site), "LSB_BSUB_PARSE_SCRIPT");
     let spool = own.options.spool_command;
@@ -99,7 +109,7 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
         return Err(Rejection::new(words).into());
     }
     let opts = match parse || own.operands.is_empty() {
-        true => options(ctx, own.options, &source)?,
+        true => scripted(ctx, own.options, file.as_ref(), &source)?,
         false => own.options,
     };
     let facts = facts(&site.lsf, opts.begin.is_some() || opts.term.is_some())?;
@@ -157,9 +167,15 @@ pub fn submit_made(
     Ok(0)
 }
 
-/// The options of the command line over those of the script.
-fn options(ctx: &mut Ctx, own: BsubOpts, source: &JobSource) -> Result<BsubOpts, Stop> {
-    let Some(script) = &source.script else { return Ok(own) };
+/// The options of the command line over those of a job file, if there is one, and these over those
+/// of the script.
+fn scripted(
+    ctx: &mut Ctx,
+    above: BsubOpts,
+    file: Option<&JobFile>,
+    source: &JobSource,
+) -> Result<BsubOpts, Stop> {
+    let Some(script) = &source.script else { return Ok(above) };
     let lines = script::directives(script).map_err(|e| Rejection::new(e.to_string()))?;
     let mut embedded = Vec::new();
     for line in lines {
@@ -170,8 +186,18 @@ fn options(ctx: &mut Ctx, own: BsubOpts, source: &JobSource) -> Result<BsubOpts,
         }
         embedded.push(line.words);
     }
-    let mut all = front::parse_over::<BsubOpts>(ctx.name, &embedded, &ctx.args)?.options;
-    all.settle_files(&own);
+    match file {
+        Some(file) => options(ctx, &above, &[&embedded, &file.options]),
+        None => options(ctx, &above, &[&embedded]),
+    }
+}
+
+/// The options of the command line over those of the layers, the lowest first. `above`: the files
+/// of the command line, or of the command line and the layer below.
+fn options(ctx: &Ctx, above: &BsubOpts, layers: &[&[Vec<OsString>]]) -> Result<BsubOpts, Stop> {
+    let mut all = front::parse_over::<BsubOpts>(ctx.name, layers, &ctx.args)?.options;
+    all.settle_files(above);
+    job_file::forget(&mut all);
     Ok(all)
 }
 

@@ -211,6 +211,18 @@ struct BsubOpts {
     /// file of submissions, one on a line
     #[argh(option, long = "pack", arg_name = "file")]
     pub pack: Option<String>,
+    /// JSON file of options and the command
+    #[argh(option, long = "json", arg_name = "file")]
+    pub json: Option<String>,
+    /// YAML file of options and the command
+    #[argh(option, long = "yaml", arg_name = "file")]
+    pub yaml: Option<String>,
+    /// JSDL file of options and the command
+    #[argh(option, long = "jsdl", arg_name = "file")]
+    pub jsdl: Option<String>,
+    /// JSDL file without elements of LSF
+    #[argh(option, long = "jsdl--strict", arg_name = "file")]
+    pub jsdl_strict: Option<String>,
     /// application profile (accepted with a notice)
     #[argh(option, long = "app", arg_name = "profile")]
     pub app: Option<String>,
@@ -289,10 +301,6 @@ values {
     ln_slots(long = "ln--slots") "-ln_slots",
     jsm(long = "jsm") "-jsm",
     step_cgroup(long = "step--cgroup") "-step_cgroup",
-    jsdl(long = "jsdl") "-jsdl",
-    jsdl_strict(long = "jsdl--strict") "-jsdl_strict",
-    json(long = "json") "-json",
-    yaml(long = "yaml") "-yaml",
     notify(long = "notify") "-notify",
     exception(short = 'X') "-X",
 }

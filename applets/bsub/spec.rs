@@ -4,7 +4,7 @@
 
 use super::opts::BsubOpts;
 use super::rejection::Rejection;
-use super::{interactive, resreq, when};
+use super::{interactive, job_file, resreq, when};
 use jiff::tz::TimeZone;
 use lsf::cli::tasks::Tasks;
 use lsf::conf::units::{self, SizeUnit};
@@ -64,6 +64,9 @@ fn default_group(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) 
 pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejection> {
     if let Some(word) = opts.refused() {
         return Err(Rejection::new(format!("option {word} is not supported yet")));
+    }
+    if let Some((word, _)) = job_file::asked(opts)? {
+        return Err(Rejection::new(format!("option {word} cannot be used here")));
     }
     let mut spec =
         JobSpec { umask: facts.umask, home: ByteStr(facts.home.clone()), ..JobSpec::default() };

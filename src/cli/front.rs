@@ -97,23 +97,30 @@ pub fn parse<T: FromArgs + ArgsInfo>(name: &str, args: &[OsString]) -> Result<Pa
     parse_over(name, &[], args)
 }
 
-/// Reads the words of a command and, below them, the words of embedded lines (`#BSUB`): an option
-/// on the command line puts aside every embedded one of the same name. Operands in embedded lines
-/// are ignored.
+/// Reads the words of a command and, below them, layers of lines with options, the lowest first
+/// (`#BSUB` lines, a job file): an option of a layer puts aside every one of the same name in the
+/// layers below, and the command line those of all layers. Operands in layers are ignored.
 pub fn parse_over<T: FromArgs + ArgsInfo>(
     name: &str,
-    embedded: &[Vec<OsString>],
+    layers: &[&[Vec<OsString>]],
     args: &[OsString],
 ) -> Result<Parsed<T>, Exit> {
     let info = T::get_args_info();
     let table = OptionTable::new(&info);
     let own = table.read(name, &info, args)?;
-    let mut found = Vec::new();
-    for line in embedded {
-        found.extend(table.read(name, &info, line)?.found);
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut over = |upper: Vec<(usize, String)>| {
+        found.retain(|(option, _)| upper.iter().all(|(o, _)| o != option));
+        found.extend(upper);
+    };
+    for layer in layers {
+        let mut upper = Vec::new();
+        for line in *layer {
+            upper.extend(table.read(name, &info, line)?.found);
+        }
+        over(upper);
     }
-    found.retain(|(option, _)| own.found.iter().all(|(o, _)| o != option));
-    found.extend(own.found);
+    over(own.found);
     if info.positionals.is_empty()
         && let Some(word) = own.operands.first()
     {

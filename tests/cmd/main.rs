@@ -31,6 +31,7 @@ mod completion;
 mod elements;
 mod endings;
 mod fields;
+mod job_files;
 mod job_groups;
 mod listings;
 mod lsadmin;

@@ -227,15 +227,19 @@ fn help_and_version_go_to_stderr_and_succeed() {
 #[test]
 fn the_command_line_wins_over_embedded_lines() {
     let lines = [os(&["-u", "low", "-R", "1", "ignored", "-l"]), os(&["-R", "2", "-Jd", "kept"])];
-    let p = parse_over::<Jobs>("bsub", &lines, &os(&["-u", "high", "cmd"])).unwrap();
+    let p = parse_over::<Jobs>("bsub", &[&lines], &os(&["-u", "high", "cmd"])).unwrap();
     assert_eq!(p.options.user.as_deref(), Some("high"));
     assert_eq!(p.options.jd.as_deref(), Some("kept"));
     assert_eq!(p.options.res_req, ["1", "2"]);
     assert!(!p.options.long);
     assert_eq!(p.operands, os(&["cmd"]));
-    let p = parse_over::<Jobs>("bsub", &lines, &os(&["-R", "3"])).unwrap();
+    let p = parse_over::<Jobs>("bsub", &[&lines], &os(&["-R", "3"])).unwrap();
     assert_eq!(p.options.res_req, ["3"]);
-    assert!(parse_over::<Jobs>("bsub", &[os(&["-z"])], &[]).is_err());
+    let file = [os(&["-R", "4"]), os(&["-u", "middle"])];
+    let p = parse_over::<Jobs>("bsub", &[&lines, &file], &os(&["-u", "high"])).unwrap();
+    assert_eq!(p.options.res_req, ["4"]);
+    assert_eq!((p.options.user.as_deref(), p.options.jd.as_deref()), (Some("high"), Some("kept")));
+    assert!(parse_over::<Jobs>("bsub", &[&[os(&["-z"])]], &[]).is_err());
 }
 
 proptest! {

@@ -2,6 +2,7 @@
 
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
+use lsf::cli::columns::Json;
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, paragraph, pending_times, push_clean,
 };
@@ -22,6 +23,8 @@ pub enum AccountingForm {
     Lines { wide: bool },
     /// -l, -UF.
     Long { wrap: bool },
+    /// -json with one of these: a record for each job.
+    Records,
 }
 
 /// How, and what of the wait does not count.
@@ -47,6 +50,51 @@ pub fn show(out: &mut String, f: &Finish, look: &JobForm, first: bool, clock: &C
             line(out, f, wide, look, clock);
         }
         AccountingForm::Long { wrap } => long(out, f, wrap, look, clock),
+        AccountingForm::Records => {}
+    }
+}
+
+/// Appends the record of a job.
+pub fn record(json: &mut Json, f: &Finish, look: &JobForm, clock: &Clock) {
+    let time = |secs: i64| {
+        let mut text = String::new();
+        if secs > 0 {
+            clock.long(&mut text, secs);
+        }
+        text
+    };
+    let (s, u, spec) = (spent(f, look), f.usage.unwrap_or_default(), &f.spec);
+    let reason = if f.exit_info != 0 { term_text(f.exit_info).0 } else { "" };
+    let hosts: Vec<String> = f.exec_hosts.iter().map(|(host, n)| format!("{n}*{host}")).collect();
+    let command = spec.command.lossy();
+    json.pairs(&[
+        ("JOBID", &f.at.to_string()),
+        ("STATUS", status(f)),
+        ("USER", &f.user),
+        ("QUEUE", &spec.queue),
+        ("JOB_NAME", &job_name(f)),
+        ("PROJ_NAME", &spec.project),
+        ("COMMAND", &command),
+        ("FROM", &spec.from_host),
+        ("EXEC_HOST", &hosts.join(":")),
+        ("SUBMIT_TIME", &time(f.submit_time)),
+        ("START_TIME", &time(f.start_time)),
+        ("FINISH_TIME", &time(f.event_time)),
+        ("CPU_T", &format!("{:.2}", s.cpu)),
+        ("WAIT", &s.wait.to_string()),
+        ("TURNAROUND", &s.turnaround.to_string()),
+        ("HOG_FACTOR", &format!("{:.4}", hog_factor(&s))),
+        ("MEM", &size(u.max_mem_kb)),
+        ("SWAP", &size(u.max_swap_kb)),
+        ("EXIT_REASON", reason),
+    ]);
+}
+
+/// The name of a job, or of an element: `name[4]`.
+fn job_name(f: &Finish) -> String {
+    match (JobName::parse(&f.spec.name), f.at.idx) {
+        (Ok(name), idx) if idx != 0 => name.element(idx),
+        _ => f.spec.name.clone(),
     }
 }
 
@@ -97,11 +145,7 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock)
     out.push('\n');
     let _ = write!(t, "Job <{}>", f.at);
     if !spec.name.is_empty() {
-        let name = match (JobName::parse(&spec.name), f.at.idx) {
-            (Ok(name), idx) if idx != 0 => name.element(idx),
-            _ => spec.name.clone(),
-        };
-        push(&mut t, ", Job Name ", &name);
+        push(&mut t, ", Job Name ", &job_name(f));
     }
     push(&mut t, ", User ", &f.user);
     push(&mut t, ", Project ", &spec.project);
@@ -151,14 +195,21 @@ fn long(out: &mut String, f: &Finish, wrap: bool, look: &JobForm, clock: &Clock)
     out.push_str(RULE);
 }
 
-fn used(out: &mut String, f: &Finish, look: &JobForm) {
-    let s = spent(f, look);
-    let hog = if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 };
-    let size = |kb: u64| match kb {
-        // from a gigabyte on with one decimal
+fn hog_factor(s: &Spent) -> f64 {
+    if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 }
+}
+
+/// A size in MB, from a gigabyte on in GB with one decimal.
+fn size(kb: u64) -> String {
+    match kb {
         0..1_048_576 => format!("{}M", kb / 1024),
         _ => format!("{:.1}G", kb as f64 / 1_048_576.0),
-    };
+    }
+}
+
+fn used(out: &mut String, f: &Finish, look: &JobForm) {
+    let s = spent(f, look);
+    let hog = hog_factor(&s);
     let u = f.usage.unwrap_or_default();
     out.push_str("\nAccounting information about this job:\n");
     if !f.charged.is_empty() {

@@ -17,6 +17,7 @@ use filter::{AccountingFilter, Reserved};
 use jiff::tz::TimeZone;
 use jobs::{AccountingForm, JobForm};
 use lsf::cli::clock::Clock;
+use lsf::cli::columns::Json;
 use lsf::cli::ctx::{Ctx, FAIL, os_words};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::clean;
@@ -106,6 +107,9 @@ struct Opts {
     /// subtract ineligible pending time from wait and turnaround times
     #[argh(switch, short = 'E')]
     eligible: bool,
+    /// the summary, and with -l or -b each job, in JSON
+    #[argh(switch, long = "json")]
+    json: bool,
     /// accepted
     #[argh(switch, long = "aff", hidden_help)]
     affinity: bool,
@@ -128,6 +132,7 @@ struct Call {
     file: Option<PathBuf>,
     filter: AccountingFilter,
     form: AccountingForm,
+    json: bool,
     /// -N as given, and the CPU factor that it stands for.
     norm: Option<String>,
     factor: Option<f64>,
@@ -205,12 +210,22 @@ fn plan(
         dispatched: interval(&o.dispatched)?,
     };
     let form = match () {
+        () if o.json && (o.long || o.unformatted || o.brief || o.wide) => AccountingForm::Records,
         () if o.long || o.unformatted => AccountingForm::Long { wrap: !o.unformatted },
         () if o.brief || o.wide => AccountingForm::Lines { wide: o.wide },
         () => AccountingForm::Summary,
     };
     let (file, norm) = (o.file.map(PathBuf::from), o.normalise);
-    Ok(Call { file, filter, form, norm, factor: None, eligible: o.eligible, tasks: false })
+    Ok(Call {
+        file,
+        filter,
+        form,
+        json: o.json,
+        norm,
+        factor: None,
+        eligible: o.eligible,
+        tasks: false,
+    })
 }
 
 /// -M: host names, one a line.
@@ -236,8 +251,10 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
         }
     };
     let mut damage = Damage::default();
+    let mut json = Json::new("bacct", "JOBS");
+    let kept = (&mut json, &mut damage);
     let sums = match path.as_os_str() == "-" {
-        true => read(ctx, &call, clock, io::stdin().lock(), "standard input", &mut damage),
+        true => read(ctx, &call, clock, io::stdin().lock(), "standard input", kept),
         false => {
             let name = path.display().to_string();
             let words = |e: io::Error| format!("{name}: {}", os_words(&e));
@@ -246,14 +263,24 @@ fn account(ctx: &mut Ctx, mut call: Call, clock: &Clock) -> Result<(), String> {
             let among = !matches!(call.form, AccountingForm::Summary) && io::stdout().is_terminal();
             let file = Progress::new(file, total, !among);
             let file = BufReader::with_capacity(files::BUFFER, file);
-            read(ctx, &call, clock, file, &name, &mut damage)
+            read(ctx, &call, clock, file, &name, kept)
         }
     }?;
-    let mut out = String::new();
-    sums.show(&mut out, clock);
-    let _ = ctx.out.write_all(out.as_bytes());
+    let _ = ctx.out.write_all(summary(&call, &sums, json, clock).as_bytes());
     damage.tell(ctx);
     Ok(())
+}
+
+/// The text behind the jobs.
+fn summary(call: &Call, sums: &Sums, json: Json, clock: &Clock) -> String {
+    if call.json {
+        let pairs = sums.pairs();
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(k, v)| (&**k, &**v)).collect();
+        return json.end(sums.jobs(), "SUMMARY", &pairs);
+    }
+    let mut out = String::new();
+    sums.show(&mut out, clock);
+    out
 }
 
 /// The hosts that the words of -m name; an unknown word is a host that was removed.
@@ -277,11 +304,14 @@ fn read(
     clock: &Clock,
     from: impl BufRead,
     name: &str,
-    damage: &mut Damage,
+    (json, damage): (&mut Json, &mut Damage),
 ) -> Result<Sums, String> {
     let mut sums = Sums::default();
     let mut text = String::new();
-    sums::head(&mut text, &call.filter, clock);
+    match call.json {
+        true => text = json.begin(),
+        false => sums::head(&mut text, &call.filter, clock),
+    }
     let _ = ctx.out.write_all(text.as_bytes());
     let early = |b: &Brief<'_>| call.filter.may_want(b);
     let mut each = |line: &[u8]| {
@@ -302,7 +332,13 @@ fn read(
             }
             text.clear();
             let look = JobForm { form: call.form, tasks: call.tasks, ineligible };
-            jobs::show(&mut text, &fin, &look, sums.jobs() == 0, clock);
+            match call.form {
+                AccountingForm::Records => {
+                    jobs::record(json, &fin, &look, clock);
+                    text = json.take();
+                }
+                _ => jobs::show(&mut text, &fin, &look, sums.jobs() == 0, clock),
+            }
             let _ = ctx.out.write_all(text.as_bytes());
         }
         sums.add(&brief, ineligible);

@@ -15,6 +15,19 @@ use std::fmt::Write;
 const LEFT: usize = 35;
 const RIGHT: usize = 34;
 
+/// Label of the jobs in an hour.
+const THROUGHPUT: &str = "Total throughput:";
+
+/// The place of a figure of the summary.
+enum Place {
+    /// The left half of a line, and what follows the value.
+    Left(&'static str),
+    /// The right half.
+    Right,
+    /// A line of its own, and what follows the value.
+    Line(&'static str),
+}
+
 /// Total, least and largest of one figure.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figure {
@@ -76,50 +89,79 @@ impl Sums {
         }
     }
 
-    pub fn show(&self, out: &mut String, clock: &Clock) {
-        let o = &mut *out;
-        o.push_str("\nSUMMARY:      ( time unit: second ) \n");
+    /// The figures of the summary before those of throughput, each with its place in its line.
+    fn figures(&self) -> Vec<(&'static str, String, Place)> {
         let whole = |x: f64| format!("{x:.0}");
         let tenth = |x: f64| format!("{x:.1}");
         let cent = |x: f64| format!("{x:.2}");
         let (cpu, wait, turn) = (&self.cpu, &self.wait, &self.turnaround);
-        left(o, "Total number of done jobs:", &self.done.to_string(), "");
-        right(o, "Total number of exited jobs:", &self.exit.to_string());
-        left(o, "Total CPU time consumed:", &tenth(cpu.total), "");
-        right(o, "Average CPU time consumed:", &tenth(cpu.average()));
-        left(o, "Maximum CPU time of a job:", &tenth(cpu.max), "");
-        right(o, "Minimum CPU time of a job:", &tenth(cpu.min));
-        left(o, "Total wait time in queues:", &tenth(wait.total), "\n");
-        left(o, "Average wait time in queue:", &tenth(wait.average()), "\n");
-        left(o, "Maximum wait time in queue:", &tenth(wait.max), "");
-        right(o, "Minimum wait time in queue:", &tenth(wait.min));
-        left(o, "Average turnaround time:", &whole(turn.average()), " (seconds/job)\n");
-        left(o, "Maximum turnaround time:", &whole(turn.max), "");
-        right(o, "Minimum turnaround time:", &whole(turn.min));
-        let hog = " ( cpu time / turnaround time )\n";
-        left(o, "Average hog factor of a job:", &cent(self.hog.average()), hog);
-        left(o, "Maximum hog factor of a job:", &cent(self.hog.max), "");
-        right(o, "Minimum hog factor of a job:", &cent(self.hog.min));
-        let _ = writeln!(
-            o,
-            " Average expansion factor of a job: {:>5} ( turnaround time / run time )\n \
-             Maximum expansion factor of a job: {:>5}\n \
-             Minimum expansion factor of a job: {:>5}",
-            cent(self.expansion.average()),
-            cent(self.expansion.max),
-            cent(self.expansion.min),
-        );
-        left(o, "Total Run time consumed:", &whole(self.run.total), "");
-        right(o, "Average Run time consumed:", &whole(self.run.average()));
-        left(o, "Maximum Run time of a job:", &whole(self.run.max), "");
-        right(o, "Minimum Run time of a job:", &whole(self.run.min));
-        self.throughput(o, clock);
+        let (hog, expansion, run) = (&self.hog, &self.expansion, &self.run);
+        let own = " ( turnaround time / run time )";
+        vec![
+            ("Total number of done jobs:", self.done.to_string(), Place::Left("")),
+            ("Total number of exited jobs:", self.exit.to_string(), Place::Right),
+            ("Total CPU time consumed:", tenth(cpu.total), Place::Left("")),
+            ("Average CPU time consumed:", tenth(cpu.average()), Place::Right),
+            ("Maximum CPU time of a job:", tenth(cpu.max), Place::Left("")),
+            ("Minimum CPU time of a job:", tenth(cpu.min), Place::Right),
+            ("Total wait time in queues:", tenth(wait.total), Place::Left("\n")),
+            ("Average wait time in queue:", tenth(wait.average()), Place::Left("\n")),
+            ("Maximum wait time in queue:", tenth(wait.max), Place::Left("")),
+            ("Minimum wait time in queue:", tenth(wait.min), Place::Right),
+            ("Average turnaround time:", whole(turn.average()), Place::Left(" (seconds/job)\n")),
+            ("Maximum turnaround time:", whole(turn.max), Place::Left("")),
+            ("Minimum turnaround time:", whole(turn.min), Place::Right),
+            (
+                "Average hog factor of a job:",
+                cent(hog.average()),
+                Place::Left(" ( cpu time / turnaround time )\n"),
+            ),
+            ("Maximum hog factor of a job:", cent(hog.max), Place::Left("")),
+            ("Minimum hog factor of a job:", cent(hog.min), Place::Right),
+            ("Average expansion factor of a job:", cent(expansion.average()), Place::Line(own)),
+            ("Maximum expansion factor of a job:", cent(expansion.max), Place::Line("")),
+            ("Minimum expansion factor of a job:", cent(expansion.min), Place::Line("")),
+            ("Total Run time consumed:", whole(run.total), Place::Left("")),
+            ("Average Run time consumed:", whole(run.average()), Place::Right),
+            ("Maximum Run time of a job:", whole(run.max), Place::Left("")),
+            ("Minimum Run time of a job:", whole(run.min), Place::Right),
+        ]
+    }
+
+    /// The summary as keys and values: a key is the label of a figure in capitals.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let key = |label: &str| label.trim_end_matches(':').to_uppercase().replace(' ', "_");
+        let mut all: Vec<(String, String)> =
+            self.figures().into_iter().map(|(label, value, _)| (key(label), value)).collect();
+        let (rate, hours) = self.rate();
+        all.push((key(THROUGHPUT), format!("{rate:.2}")));
+        all.push(("HOURS".into(), format!("{hours:.2}")));
+        all
+    }
+
+    pub fn show(&self, out: &mut String, clock: &Clock) {
+        out.push_str("\nSUMMARY:      ( time unit: second ) \n");
+        for (label, value, place) in self.figures() {
+            match place {
+                Place::Left(then) => left(out, label, &value, then),
+                Place::Right => right(out, label, &value),
+                Place::Line(then) => {
+                    let _ = writeln!(out, " {label} {value:>5}{then}");
+                }
+            }
+        }
+        self.throughput(out, clock);
+    }
+
+    /// Jobs in an hour, and the hours from the first end to the last.
+    fn rate(&self) -> (f64, f64) {
+        let hours = (self.last - self.first) as f64 / 3600.0;
+        (if hours > 0.0 { self.jobs() as f64 / hours } else { 0.0 }, hours)
     }
 
     fn throughput(&self, o: &mut String, clock: &Clock) {
-        let hours = (self.last - self.first) as f64 / 3600.0;
-        let rate = if hours > 0.0 { self.jobs() as f64 / hours } else { 0.0 };
-        left(o, "Total throughput:", &format!("{rate:.2}"), "");
+        let (rate, hours) = self.rate();
+        left(o, THROUGHPUT, &format!("{rate:.2}"), "");
         let _ = writeln!(o, " (jobs/hour)  during {hours:>8.2} hours");
         if self.jobs() > 0 {
             let time = |secs| {

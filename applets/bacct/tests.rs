@@ -267,10 +267,10 @@ fn over_foreign(words: &[&str]) -> (String, String) {
     let mut ctx = Ctx::new("bacct", vec![], &mut out, &mut err);
     let mut damage = Damage::default();
     let clock = Clock::utc();
-    let sums = read(&mut ctx, &call, &clock, FOREIGN.as_bytes(), "f", &mut damage).unwrap();
-    let mut text = String::new();
-    sums.show(&mut text, &clock);
-    out.extend_from_slice(text.as_bytes());
+    let mut json = Json::new("bacct", "JOBS");
+    let kept = (&mut json, &mut damage);
+    let sums = read(&mut ctx, &call, &clock, FOREIGN.as_bytes(), "f", kept).unwrap();
+    out.extend_from_slice(summary(&call, &sums, json, &clock).as_bytes());
     assert_eq!(damage, Damage::default());
     (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
 }
@@ -295,6 +295,27 @@ fn waiting_time_of_a_job_is_shown() {
 fn another_lsfs_record_in_the_long_form() {
     let want = include_str!("../../tests/cmd/expected/bacct-l-foreign.txt");
     assert_eq!(over_foreign(&["-l", "-u", "all"]), (want.into(), String::new()));
+}
+
+#[test]
+fn bacct_json_has_the_summary_and_each_job() {
+    let (out, err) = over_foreign(&["-json", "-u", "all"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+    assert_eq!((err.as_str(), &json["COMMAND"]), ("", &"bacct".into()));
+    assert_eq!((&json["JOBS"], &json["RECORDS"]), (&1.into(), &serde_json::json!([])));
+    assert_eq!(json["SUMMARY"]["TOTAL_NUMBER_OF_EXITED_JOBS"], "0");
+    let (plain, _) = over_foreign(&["-u", "all"]);
+    let of_label = plain.split("Maximum turnaround time:").nth(1).unwrap();
+    let value = of_label.split_whitespace().next().unwrap();
+    assert_eq!(json["SUMMARY"]["MAXIMUM_TURNAROUND_TIME"], value);
+    for form in ["-l", "-b", "-w", "-UF"] {
+        let (out, _) = over_foreign(&[form, "-json", "-u", "all"]);
+        let want = include_str!("../../tests/cmd/expected/bacct-json-foreign.txt");
+        assert_eq!(out, want, "{form}");
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(json["RECORDS"].as_array().map(Vec::len), Some(1));
+    }
 }
 
 #[test]
@@ -396,7 +417,8 @@ fn a_line_costs_less_than_looking_at_each_of_its_bytes() {
         let mut ctx = Ctx::new("bacct", vec![], &mut out, &mut err);
         let from = BufReader::with_capacity(files::BUFFER, &text[..]);
         let mut damage = Damage::default();
-        jobs = read(&mut ctx, &call, &Clock::utc(), from, "f", &mut damage).unwrap().jobs();
+        let kept = (&mut Json::new("bacct", "JOBS"), &mut damage);
+        jobs = read(&mut ctx, &call, &Clock::utc(), from, "f", kept).unwrap().jobs();
     });
     assert_eq!(jobs, 2000);
     let mut lines = 0;

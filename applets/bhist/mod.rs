@@ -16,6 +16,7 @@ use history::{History, HistoryFilter, States};
 use jiff::tz::TimeZone;
 use lines::EventKinds;
 use lsf::cli::clock::Clock;
+use lsf::cli::columns::Json;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::{RULE, clean};
@@ -90,6 +91,9 @@ struct Opts {
     /// brief format: the default table
     #[argh(switch, short = 'b')]
     brief: bool,
+    /// the table, with -l also the events, in JSON
+    #[argh(switch, long = "json")]
+    json: bool,
     /// events of all jobs in the order of time
     #[argh(switch, short = 't')]
     time_order: bool,
@@ -217,6 +221,7 @@ struct Call {
     /// -t: the events of this interval instead of the jobs.
     events: Option<Interval>,
     long: bool,
+    json: bool,
     wide: bool,
     unwrapped: bool,
     /// -N.
@@ -281,8 +286,11 @@ fn plan(
         further: further.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
     };
     let long = o.long || o.unformatted;
-    let (wide, unwrapped) = (o.wide, o.unformatted);
-    Ok(Call { source, filter, events, long, wide, unwrapped, norm: o.normalise })
+    let (json, wide, unwrapped) = (o.json, o.wide, o.unformatted);
+    if json && events.is_some() {
+        return Err(Exit::fail("bhist: Option -json cannot be used with option -t."));
+    }
+    Ok(Call { source, filter, events, long, json, wide, unwrapped, norm: o.normalise })
 }
 
 /// Reads the logs of `dir` and shows what they tell.
@@ -315,6 +323,10 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
     }
     let shown = match call.events {
         Some(interval) => by_time(ctx, &history, &around.lines, interval, show),
+        None if call.json => {
+            print_json(ctx, &history, call.long, show);
+            true
+        }
         None => print(ctx, &history, call.long, show),
     };
     damage.tell(ctx);
@@ -377,6 +389,19 @@ fn by_time(
     }
     let _ = ctx.out.write_all(out.as_bytes());
     !events.is_empty()
+}
+
+/// Prints the jobs wanted as records; an output without jobs is whole, too.
+fn print_json(ctx: &mut Ctx, history: &History, long: bool, show: &Show) {
+    let mut json = Json::new("bhist", "JOBS");
+    let _ = ctx.out.write_all(json.begin().as_bytes());
+    let mut jobs = 0;
+    for (at, job, e) in history.wanted() {
+        show::record(&mut json, at, job, e, show, long);
+        let _ = ctx.out.write_all(json.take().as_bytes());
+        jobs += 1;
+    }
+    let _ = ctx.out.write_all(json.end(jobs, "", &[]).as_bytes());
 }
 
 /// Prints the jobs wanted; false if there is none.

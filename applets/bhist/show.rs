@@ -1,8 +1,8 @@
 //! The two forms of bhist: the table of times, and -l (bhist(1)).
 
-use super::history::{Elem, History, Job};
+use super::history::{COUNTED, Elem, History, Job};
 use lsf::cli::clock::Clock;
-use lsf::cli::columns::tail;
+use lsf::cli::columns::{Json, tail};
 use lsf::cli::long_format::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
 use lsf::cli::submission::{KEPT, Submission, interactive_mode, limit_block, push, push_given};
 use lsf::model::JobRef;
@@ -25,6 +25,9 @@ pub struct Show {
 
 /// Longest name that the table shows whole.
 const NAME: usize = 8;
+
+/// Headings of the columns of seconds.
+const COLUMN_NAMES: [&str; COUNTED] = ["PEND", "PSUSP", "RUN", "USUSP", "SSUSP", "UNKWN"];
 
 pub fn head(out: &mut String) {
     out.push_str(
@@ -51,6 +54,38 @@ pub fn row(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show) {
         let _ = write!(out, "{n:<7} ");
     });
     let _ = writeln!(out, "{:<10}", times.iter().sum::<i64>());
+}
+
+/// The record of -json: the columns of the table, and with -l the events.
+pub fn record(json: &mut Json, at: JobRef, job: &Job, e: &Elem, s: &Show, long: bool) {
+    let (id, name, times) = (at.to_string(), job.display_name(at.idx), e.times(s.now));
+    let total = times.iter().sum::<i64>().to_string();
+    let times = times.map(|n| n.to_string());
+    let mut pairs = vec![("JOBID", &*id), ("USER", &*job.new.user), ("JOB_NAME", &*name)];
+    pairs.extend(COLUMN_NAMES.into_iter().zip(times.iter().map(String::as_str)));
+    pairs.push(("TOTAL", &total));
+    if !long {
+        return json.pairs(&pairs);
+    }
+    let spec = &job.new.spec;
+    let mut submitted = String::new();
+    Submission::of(spec).sentence(&mut submitted, &s.clock, Some(&spec.queue), s.tasks);
+    let first = (job.new.submit_time, submitted.as_str());
+    let events = e.lines.iter().map(|(time, words)| (*time, words.as_str()));
+    let events: Vec<(String, &str)> = std::iter::once(first)
+        .chain(events)
+        .map(|(time, words)| {
+            let mut text = String::new();
+            s.clock.long(&mut text, time);
+            (text, words.trim_end())
+        })
+        .collect();
+    let events: Vec<[(&str, &str); 2]> =
+        events.iter().map(|(time, words)| [("TIME", &**time), ("EVENT", *words)]).collect();
+    let (command, state) = (spec.command.lossy(), e.state.name());
+    pairs.extend([("STAT", state), ("QUEUE", &*spec.queue), ("PROJ_NAME", &*spec.project)]);
+    pairs.push(("COMMAND", &*command));
+    json.with_list(&pairs, "EVENTS", &events);
 }
 
 /// One record, from its leading blank line to the line before the rule.

@@ -374,6 +374,38 @@ fn records_of_a_file_become_the_table() {
 }
 
 #[test]
+fn bhist_json_has_the_columns_and_the_events() {
+    let (out, _, code) = call(&["-a", "-json"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"));
+    let (table, _, _) = call(&["-a", "-w"]);
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    let records = json["RECORDS"].as_array().unwrap();
+    assert_eq!(
+        (code, json["JOBS"].as_u64(), records.len()),
+        (0, Some(rows.len() as u64), rows.len())
+    );
+    let headings = table.lines().nth(1).unwrap().split_whitespace();
+    for (key, column) in headings.zip(0..) {
+        for (record, row) in records.iter().zip(&rows) {
+            let values: Vec<&str> = row.split_whitespace().collect();
+            // a name may have blanks
+            let at = if column < 2 { column } else { values.len() + column - 10 };
+            if column != 2 {
+                assert_eq!(record[key], values[at], "{key} of {row}");
+            }
+        }
+    }
+    let (out, _, _) = call(&["-l", "-json", "23"]);
+    assert_eq!(out, include_str!("../../tests/cmd/expected/bhist-json-23.txt"));
+    let (out, err, code) = call(&["-json", "-P", "none"]);
+    let nothing = "{\n  \"COMMAND\":\"bhist\",\n  \"RECORDS\":[\n  ],\n  \"JOBS\":0\n}\n";
+    assert_eq!((out.as_str(), code), (nothing, 0), "{err}");
+    let (_, err, code) = call(&["-json", "-t"]);
+    assert_eq!((err.as_str(), code), ("bhist: Option -json cannot be used with option -t.\n", 255));
+}
+
+#[test]
 fn bhist_without_a_match_says_so() {
     for words in [&["99999"][..], &["-u", "nosuch", "-a"], &["-q", "x"], &["-l", "23[1]"]] {
         let (out, err, code) = call(words);

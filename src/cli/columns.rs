@@ -313,6 +313,21 @@ impl Json {
         self.close();
     }
 
+    /// A record of known keys, with a list of records under one more key.
+    pub fn with_list(&mut self, pairs: &[(&str, &str)], key: &str, list: &[[(&str, &str); 2]]) {
+        self.open();
+        pairs.iter().for_each(|(key, value)| self.entry(key, value));
+        self.body.push_str(",\n      ");
+        quote(&mut self.body, key);
+        self.body.push_str(":[");
+        for (i, item) in list.iter().enumerate() {
+            self.body.push_str(if i == 0 { "\n        " } else { ",\n        " });
+            object(&mut self.body, item);
+        }
+        self.body.push_str("\n      ]");
+        self.close();
+    }
+
     fn open(&mut self) {
         self.body.push_str(if self.records == 0 { "\n    {" } else { ",\n    {" });
         self.entries = 0;
@@ -342,6 +357,47 @@ impl Json {
         out.push_str(&format!(":{records},\n  \"RECORDS\":[{body}\n  ]\n}}\n"));
         out
     }
+
+    /// The beginning of an output that is written as its records come: their number is behind them.
+    pub fn begin(&self) -> String {
+        let mut out = String::from("{\n  \"COMMAND\":");
+        quote(&mut out, self.command);
+        out.push_str(",\n  \"RECORDS\":[");
+        out
+    }
+
+    /// The text of the records since the last call.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.body)
+    }
+
+    /// The end of an output that was begun with [`Json::begin`]: the number of what is `counted`,
+    /// and an object under a key of its own, where it has pairs.
+    pub fn end(self, count: u64, key: &str, pairs: &[(&str, &str)]) -> String {
+        let mut out = String::from("\n  ],\n  ");
+        quote(&mut out, self.counted);
+        out.push_str(&format!(":{count}"));
+        if !pairs.is_empty() {
+            out.push_str(",\n  ");
+            quote(&mut out, key);
+            out.push(':');
+            object(&mut out, pairs);
+        }
+        out.push_str("\n}\n");
+        out
+    }
+}
+
+/// Appends an object on one line.
+fn object(out: &mut String, pairs: &[(&str, &str)]) {
+    out.push('{');
+    for (i, (key, value)) in pairs.iter().enumerate() {
+        out.push_str(if i == 0 { "" } else { ", " });
+        quote(out, key);
+        out.push(':');
+        quote(out, value);
+    }
+    out.push('}');
 }
 
 /// A JSON string; every control, C1 ones too, is escaped so that none reaches a terminal.

@@ -82,6 +82,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
     p.clean_period_done = p.clean_period;
     v.set(&mut p.clean_period_done, "CLEAN_PERIOD_DONE", 0..=MAX_SECONDS);
+    p.event_update_interval = v.number("EVENT_UPDATE_INTERVAL", 1..=MAX_SECONDS);
     v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.sub_try_interval, "SUB_TRY_INTERVAL", 0..=MAX_SECONDS);

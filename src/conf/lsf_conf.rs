@@ -148,6 +148,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let seconds = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_HANG_SECS);
     check("MBD_HANG_TIME", &seconds, "seconds are wanted, a day at most; 0 for never");
     let pause = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_HANG_SECS).contains(&n));
+    let apart = |dir: &str| dir.starts_with('/') && Some(dir) != conf.sharedir();
+    check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");

@@ -148,6 +148,28 @@ impl BaseConf {
         (!self.lsf.master_list().is_empty()).then(|| format!("{dir}/hostcache"))
     }
 
+    /// The hosts that may become master: the server hosts of LSF_MASTER_LIST in its order, else those
+    /// of lsf.cluster in its order.
+    pub fn master_candidates(&self) -> Vec<String> {
+        let server = |name: &str| {
+            self.cluster.hosts.iter().any(|h| h.server && !h.dynamic && h.name == name)
+        };
+        let listed = self.lsf.master_list();
+        let listed = listed.iter().filter_map(|name| self.hosts.canonical(name));
+        let found: Vec<String> = listed.filter(|name| server(name)).map(str::to_owned).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let hosts = self.cluster.hosts.iter().filter(|h| h.server && !h.dynamic);
+        hosts.map(|h| h.name.clone()).collect()
+    }
+
+    /// The directory of the primary event log, if this host is to have it (LSB_LOCALDIR).
+    pub fn primary_logdir(&self, host: &str) -> Option<String> {
+        let dir = self.lsf.local_logdir(&self.name)?;
+        self.master_candidates().first().is_some_and(|first| first == host).then_some(dir)
+    }
+
     /// The hosts that lsf.cluster names.
     pub fn named_hosts(&self) -> impl Iterator<Item = &HostDef> {
         self.cluster.hosts.iter().filter(|h| !h.dynamic)

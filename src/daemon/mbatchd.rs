@@ -12,6 +12,7 @@
 use super::boot::Boot;
 use super::boot_error::BootError;
 use super::driver::{DaemonDriver, Remote, ShellControl};
+use super::duplicate::{Duplicate, Places, Waited};
 use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
@@ -22,6 +23,7 @@ use crate::conf::{self, Member};
 use crate::log::acct_copy::MAX_AT_START;
 use crate::log::commit_queue::CommitQueue;
 use crate::log::disk::RealDisk;
+use crate::log::duplicate::{lacking, takeover};
 use crate::log::fail::Fail;
 use crate::log::owner::{self, LockError, LogLock, Owner};
 use crate::log::recover::found::RecoverError;
@@ -66,6 +68,8 @@ struct LogPlace {
     dir: PathBuf,
     fault: Option<PathBuf>,
     host: String,
+    /// This is the primary log, of which a copy is kept.
+    primary: bool,
 }
 
 /// Why the log was not taken, and whether that is for want of room.
@@ -82,15 +86,43 @@ enum Begin {
 }
 
 impl LogPlace {
-    /// Takes the log and mends it.
+    /// Takes the log and mends it. Jobs that the copy lacked come back into a primary log; one that
+    /// is a copy becomes this host's.
     fn take(&self) -> Result<(Store<RealDisk>, Recovered), Untaken> {
+        let failed = |e: Fail| Untaken {
+            why: format!("{}: {e}", self.dir.display()),
+            full: matches!(e, Fail::Write(_)),
+        };
+        if self.primary {
+            let (mut store, found) = self.open(0)?;
+            if !lacking::bring_back(&mut store, &found).map_err(failed)? {
+                return Ok((store, found));
+            }
+            store.close();
+            return self.open(0);
+        }
+        let (here, now) = (&mut RealDisk::read_only(&self.dir), crate::sys::now().secs());
+        let copy = takeover::look(here, now)
+            .map_err(|e| Untaken { why: format!("{}: {e}", self.dir.display()), full: false })?;
+        let (mut store, mut found) = self.open(copy.as_ref().map_or(0, |(_, epoch)| *epoch))?;
+        if let Some((note, _)) = copy {
+            let told = takeover::take(&mut store, &mut found, &note, &self.host, now);
+            let text = told.map_err(failed)?;
+            let level = if note.complete { log::Level::Info } else { log::Level::Error };
+            log::log!(level, "{text}");
+        }
+        Ok((store, found))
+    }
+
+    fn open(&self, least_epoch: u64) -> Result<(Store<RealDisk>, Recovered), Untaken> {
         let here = |e: &dyn std::fmt::Display| format!("{}: {e}", self.dir.display());
         let stop = |e: &dyn std::fmt::Display| Untaken { why: here(e), full: false };
         let mut disk = RealDisk::open_dir(&self.dir).map_err(|e| stop(&e))?;
         if let Some(fault) = &self.fault {
             disk = disk.with_fault_file(fault.clone());
         }
-        let params = params(&mut disk, &self.host).map_err(|e| stop(&e))?;
+        let mut params = params(&mut disk, &self.host).map_err(|e| stop(&e))?;
+        params.least_epoch = least_epoch;
         let found = recover::recover(&mut disk, &params);
         let found = found.map_err(|e| Untaken { why: here(&e), full: e.is_full() })?;
         for n in &found.notices {
@@ -130,6 +162,8 @@ struct MbatchdDriver {
     members: GroupMembers,
     /// Reads the configuration.
     reading: Option<JoinHandle<()>>,
+    /// The copy of the log, where this host has the primary.
+    duplicate: Option<Duplicate>,
     /// Held as long as this process writes.
     _lock: LogLock,
 }
@@ -179,6 +213,7 @@ impl MbatchdDriver {
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
         let caller = self.members.caller();
+        let interval = self.duplicate.as_ref().map(Duplicate::interval);
         let read = move || {
             // what it has read is told first
             let before = before.lock().unwrap_or_else(|held| held.into_inner()).take();
@@ -186,6 +221,9 @@ impl MbatchdDriver {
             let (mut conf, diags) = conf::load(&RealFiles, &envdir);
             if let Some(conf) = &mut conf {
                 caller.fill(conf, egroup::LATER_WAIT);
+                if let Some(set) = &interval {
+                    set(conf.batch.params.event_update_interval);
+                }
             }
             let words = conf.as_ref().map_or(Vec::new(), |conf| conf.unix.unknown.clone());
             shared.unknown_groups().extend(words);
@@ -240,16 +278,25 @@ impl DaemonDriver for MbatchdDriver {
         let Some(begin) = self.begin.take() else { return };
         let (remote, shared, crash) = (shell.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
+        let extent = self.duplicate.as_ref().map(Duplicate::teller);
+        if let Some(duplicate) = &self.duplicate {
+            let (remote, shared) = (shell.remote(), self.shared.clone());
+            duplicate.on_end(Box::new(move |why| {
+                log::error!("mbatchd ends: {why}");
+                shared.fatal.store(true, Ordering::SeqCst);
+                remote.wake();
+            }));
+        }
         let (shared, crash) = (self.shared.clone(), self.crash.clone());
         let started = match begin {
-            Begin::Open(store) => LogHandle::start(*store, crash, told),
+            Begin::Open(store) => LogHandle::start(*store, crash, told, extent),
             Begin::Full(place, why) => {
                 let open = move || {
                     let (store, found) = place.take().map_err(|e| e.why)?;
                     *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
                     Ok(store)
                 };
-                LogHandle::start_waiting(Box::new(open), why, crash, told)
+                LogHandle::start_waiting(Box::new(open), why, crash, told, extent)
             }
         };
         match started {
@@ -328,6 +375,10 @@ impl DaemonDriver for MbatchdDriver {
         if let Some(log) = self.log.take() {
             log.stop();
         }
+        let ends = self.shared.fatal.load(Ordering::SeqCst);
+        if let Some(duplicate) = self.duplicate.take().filter(|_| !ends) {
+            duplicate.stop();
+        }
     }
 }
 
@@ -349,7 +400,11 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let mut conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
     let mut shell = boot.shell(Daemon::Mbatchd);
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
-    let dir = PathBuf::from(dir);
+    let (share, primary) = (PathBuf::from(dir), conf.base.primary_logdir(&boot.host));
+    let dir = primary.as_ref().map_or(share.clone(), PathBuf::from);
+    if primary.is_some() {
+        make_parents(&dir).map_err(|e| format!("LSB_LOCALDIR: {}: {e}", dir.display()))?;
+    }
     let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
     let top = Path::new(&envdir).parent().map(Path::to_path_buf);
     let top = top.filter(|_| conf.base.lsf.personal());
@@ -358,8 +413,22 @@ fn serve(boot: Boot) -> Result<i32, String> {
         log::info!("the event log is free: starting anew, with the configuration as it is now");
         return Ok(0);
     };
+    let duplicate = match primary.is_some() {
+        true => {
+            let fault = top.as_deref().map(|top| top.join("fault.share"));
+            let me = this_run(&boot.host).map_err(|e| here(&e))?;
+            let (primary, interval) = (dir.clone(), conf.batch.params.event_update_interval);
+            let places = Places { primary, share, fault, me };
+            match duplicate(places, interval, shell.heartbeat.as_mut()).map_err(|e| here(&e))? {
+                None => return Ok(0),
+                some => some,
+            }
+        }
+        false => None,
+    };
     let fault = top.as_deref().map(|top| top.join("fault"));
-    let place = LogPlace { dir: dir.clone(), fault, host: boot.host.clone() };
+    let (host, primary) = (boot.host.clone(), primary.is_some());
+    let place = LogPlace { dir: dir.clone(), fault, host, primary };
     let (begin, found) = match place.take() {
         Ok((store, found)) => (Begin::Open(Box::new(store)), found),
         Err(Untaken { why, full: true }) => {
@@ -388,6 +457,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         members,
         reading: None,
         dir,
+        duplicate,
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
@@ -418,6 +488,39 @@ fn lock(dir: &Path, mut heartbeat: Option<&mut Heartbeat>) -> Result<Option<LogL
     }
 }
 
+/// Makes the directory above the log's, in LSB_LOCALDIR, which must be there.
+fn make_parents(dir: &Path) -> std::io::Result<()> {
+    let Some(cluster) = dir.parent() else { return Ok(()) };
+    match std::fs::create_dir(cluster) {
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Starts the copying and waits for the shared directory; `None` to start anew.
+fn duplicate(
+    places: Places,
+    interval: Option<u64>,
+    heartbeat: Option<&mut Heartbeat>,
+) -> std::io::Result<Option<Duplicate>> {
+    let duplicate = Duplicate::start(places.clone(), interval)?;
+    match duplicate.wait(&places, heartbeat)? {
+        Waited::Ready => Ok(Some(duplicate)),
+        Waited::Anew => {
+            log::info!("the event log is free: starting anew, with the configuration as it is now");
+            Ok(None)
+        }
+    }
+}
+
+/// This process as an owner of the copy.
+fn this_run(host: &str) -> std::io::Result<Owner> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let run = format!("{:016x}", u64::from_le_bytes(crate::sys::random()?));
+    let (host, boot) = (host.to_owned(), boot.trim().to_owned());
+    Ok(Owner { host, boot, epoch: 0, run, process: process().unwrap_or_default() })
+}
+
 /// The facts that recovery needs of this process, and of the one that had the log before.
 fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -434,6 +537,7 @@ fn params(disk: &mut RealDisk, host: &str) -> std::io::Result<Params> {
         run: format!("{run:016x}"),
         process,
         ended,
+        least_epoch: 0,
         max_acct_at_start: MAX_AT_START,
     })
 }

@@ -6,6 +6,7 @@ pub mod boot;
 pub mod boot_error;
 pub mod delegate;
 pub mod driver;
+mod duplicate;
 pub mod eauthd;
 pub mod eexecd;
 mod egroup;

@@ -42,6 +42,7 @@ impl World {
             run: format!("{:x}", self.log.starts),
             process: String::new(),
             ended: self.log.stopped.is_none(),
+            least_epoch: 0,
             // every takeover copies it between commits
             max_acct_at_start: 0,
         };

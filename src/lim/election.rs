@@ -101,23 +101,9 @@ pub struct Election {
 }
 
 impl Election {
-    /// The server hosts of LSF_MASTER_LIST in its order, else those of lsf.cluster in its order.
+    /// The election among the candidates of the configuration.
     pub fn new(base: &BaseConf) -> Self {
-        let server = |name: &str| {
-            base.cluster.hosts.iter().any(|h| h.server && !h.dynamic && h.name == name)
-        };
-        let mut candidates: Vec<String> = base
-            .lsf
-            .master_list()
-            .iter()
-            .filter_map(|name| base.hosts.canonical(name))
-            .filter(|name| server(name))
-            .map(str::to_owned)
-            .collect();
-        if candidates.is_empty() {
-            let hosts = base.cluster.hosts.iter().filter(|h| h.server && !h.dynamic);
-            candidates = hosts.map(|h| h.name.clone()).collect();
-        }
+        let candidates = base.master_candidates();
         let p = &base.cluster.params;
         let interval = p.exinterval.max(1) * US;
         let rules = ElectionLimits {

@@ -23,7 +23,7 @@ use super::{ACCT, EVENTS, EVENTS_SUM, spool};
 use std::io;
 
 /// Beginning of the names of copies that have not got their names yet; the run's word follows.
-const COPY: &str = "lsb.copy.";
+pub(super) const COPY: &str = "lsb.copy.";
 /// Bytes copied at a time.
 const SLICE: usize = 4 << 20;
 

@@ -8,6 +8,7 @@
 //! | owner, fence | the lock and the owner file; taking over from a run that may still write |
 //! | acct_copy | the same for a large lsb.acct, between commits |
 //! | spool | exact bytes beside the log |
+//! | duplicate, extent | the copy in LSB_SHAREDIR of a log in LSB_LOCALDIR; how long the log is |
 //! | recover, acct | what is read at start |
 //! | store, batch, fail | what is written, batch by batch; how it fails |
 //! | log_files, opening | the open files, and whose they are; what is mended at the start |
@@ -24,6 +25,8 @@ pub mod checksums;
 pub mod codec;
 pub mod commit_queue;
 pub mod disk;
+pub mod duplicate;
+pub mod extent;
 pub mod fail;
 mod fence;
 mod log_files;

@@ -60,6 +60,9 @@ pub struct Params {
     /// The process that the owner file names ran on this boot of this system, and is known to have
     /// ended: nobody writes to its files any more.
     pub ended: bool,
+    /// The epoch of this run is no lower: the log is a copy, and the host that has the primary may
+    /// have begun runs since.
+    pub least_epoch: u64,
     /// A takeover copies lsb.acct at once up to this length, bytes
     /// ([`super::acct_copy::MAX_AT_START`]).
     pub max_acct_at_start: u64,
@@ -149,6 +152,7 @@ fn claim(
         // the numbers given out are not known: a clock goes beyond them
         _ => params.now.max(1) as u64,
     };
+    let epoch = epoch.max(params.least_epoch);
     let Params { host, boot, run, process, .. } = params.clone();
     let owner = Owner { host, boot, epoch, run, process };
     owner.claim(disk, before).map_err(failed(owner::OWNER))?;

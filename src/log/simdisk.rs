@@ -30,6 +30,8 @@ pub struct Faults {
     /// The process dies at this operation (writes, truncations, syncs and changes of names are
     /// counted, see [`SimDisk::ops`]): it and all later ones fail until [`SimDisk::crash`].
     pub die_at_op: Option<u64>,
+    /// The file server is away: nothing can be opened, read, listed or changed.
+    pub away: bool,
 }
 
 /// How a crash treats what was not synced.
@@ -138,7 +140,12 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
 impl Inner {
+    fn reachable(&self) -> io::Result<()> {
+        if self.faults.away { Err(errno(EIO)) } else { Ok(()) }
+    }
+
     fn inode(&mut self, file: FileId) -> io::Result<&mut Inode> {
+        self.reachable()?;
         let inode = self.open.get(file.0).copied().flatten();
         let inode = inode.ok_or_else(|| io::Error::other("the file is not open"))?;
         Ok(&mut self.inodes[inode])
@@ -151,6 +158,7 @@ impl Inner {
 
     /// Counts an operation that changes something; fails where the process is to die.
     fn op(&mut self) -> io::Result<()> {
+        self.reachable()?;
         self.ops += 1;
         match self.faults.die_at_op {
             Some(n) if self.ops >= n => Err(io::Error::other("the process died")),
@@ -300,6 +308,7 @@ impl SimDisk {
 impl Disk for SimDisk {
     fn open(&mut self, name: &str, create: Option<u32>) -> io::Result<FileId> {
         let mut inner = self.lock();
+        inner.reachable()?;
         let inode = match (inner.names.get(name), create) {
             (Some(inode), _) => *inode,
             (None, None) => return Err(not_found()),
@@ -405,6 +414,7 @@ impl Disk for SimDisk {
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
         let mut inner = self.lock();
+        inner.reachable()?;
         if !inner.names.contains_key(from) {
             return Err(not_found());
         }
@@ -413,6 +423,7 @@ impl Disk for SimDisk {
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
         let mut inner = self.lock();
+        inner.reachable()?;
         if !inner.names.contains_key(name) {
             return Err(not_found());
         }
@@ -421,6 +432,7 @@ impl Disk for SimDisk {
 
     fn link(&mut self, from: &str, to: &str) -> io::Result<()> {
         let mut inner = self.lock();
+        inner.reachable()?;
         if !inner.names.contains_key(from) {
             return Err(not_found());
         }
@@ -432,6 +444,7 @@ impl Disk for SimDisk {
 
     fn list(&mut self, dir: &str) -> io::Result<Vec<String>> {
         let inner = self.lock();
+        inner.reachable()?;
         let prefix = if dir.is_empty() { String::new() } else { format!("{dir}/") };
         let inside = inner.names.keys().filter_map(|name| name.strip_prefix(&prefix));
         Ok(inside.filter(|name| !name.contains('/')).map(str::to_string).collect())

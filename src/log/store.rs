@@ -24,7 +24,8 @@ use super::acct_copy::AcctCopy;
 use super::batch::{Batch, SpoolRun};
 use super::checksums::{self, ChecksumEntry, ChecksumHead};
 use super::codec::write_finish;
-use super::disk::{Disk, FileId, INFO, PRIVATE, Tail, exists, write_small};
+use super::disk::{Disk, FileId, INFO, PRIVATE, Tail, exists, len_of, write_small};
+use super::extent::Extent;
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
 use super::mend::Mend;
@@ -92,6 +93,11 @@ pub struct Store<D: Disk> {
     sum_lag: u64,
     /// The spool file that was begun with this log.
     begun: u32,
+    /// How often this run began a new lsb.events, and told its extent.
+    files_begun: u64,
+    told: u64,
+    /// The newest spool file at the start, its bytes and those of its checksum file.
+    spool_start: (u32, u64, u64),
     /// This run's mark, which says how far the log has come.
     mark: Option<FileId>,
     newest: i64,
@@ -127,12 +133,21 @@ impl<D: Disk> Store<D> {
             trim: false,
             sum_lag: 0,
             begun: plan.sum_head.map_or(1, |head| head.spool),
+            files_begun: 0,
+            told: 0,
+            spool_start: (plan.spool_file, 0, 0),
             mark: None,
             newest: plan.newest,
             switching: None,
             slice: SLICE_RECORDS,
             buf: Vec::new(),
         };
+        for (name, len) in [
+            (spool::name(plan.spool_file), &mut store.spool_start.1),
+            (spool::sum_name(plan.spool_file), &mut store.spool_start.2),
+        ] {
+            *len = len_of(&mut store.files.disk, &name).map_err(said("the spool"))?;
+        }
         for finish in &plan.finishes {
             write_finish(finish, &mut store.acct_pending);
         }
@@ -215,6 +230,25 @@ impl<D: Disk> Store<D> {
     /// Bytes of lsb.events that are durable.
     pub fn durable_len(&self) -> u64 {
         self.files.events.len
+    }
+
+    /// The spool file that was begun with this lsb.events.
+    pub fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// The durable part of all files.
+    pub fn extent(&mut self) -> Extent {
+        self.told += 1;
+        let open = self.spool.map(|s| (s.number, s.data.len, s.sum.len));
+        Extent {
+            told: self.told,
+            begun: self.files_begun,
+            events: self.files.events.len,
+            sum: self.files.sum.len,
+            acct: self.files.acct.len,
+            spool: open.unwrap_or(self.spool_start),
+        }
     }
 
     /// Another size for the slices of a switch, records.
@@ -581,6 +615,7 @@ impl<D: Disk> Store<D> {
 
     /// The files are those of a new log, whole and durable.
     fn switched_files(&mut self) {
+        self.files_begun += 1;
         self.backfill.clear();
         self.stale = false;
         self.sum_lag = 0;

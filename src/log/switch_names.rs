@@ -190,7 +190,7 @@ fn is_complete(disk: &mut dyn Disk, new: &str) -> io::Result<bool> {
     Ok(matches!(head?, (Some(pos), HEAD) if pos >= HEAD as i64))
 }
 
-fn newest_of(disk: &mut dyn Disk, file: FileId) -> io::Result<i64> {
+pub(super) fn newest_of(disk: &mut dyn Disk, file: FileId) -> io::Result<i64> {
     let (_, head) = read_head(disk, file)?;
     let limit = disk.len(file)?;
     let mut walker = RecordWalker::new(file, head, limit, Vec::new());

@@ -7,6 +7,7 @@
 //! at a named point, and [`FAULT_FILE`] makes writes fail while a file exists.
 
 use super::disk::Disk;
+use super::extent::Extent;
 use super::store::{Point, Store};
 use super::writer::{Command, Due, PROBE_SECS, Writer, WriterNotice};
 use rustix::process::Signal;
@@ -83,6 +84,9 @@ impl CrashPoints {
     }
 }
 
+/// Is told after each turn how much of the log is durable.
+pub type TellExtent = Box<dyn Fn(Extent) + Send>;
+
 fn signal_self(signal: Signal) {
     let me = rustix::process::getpid();
     // nothing can be done where even that fails
@@ -101,10 +105,11 @@ impl LogHandle {
         store: Store<D>,
         crash: CrashPoints,
         tell: Box<dyn Fn(WriterNotice) + Send>,
+        extent: Option<TellExtent>,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
         let writer = Writer::new(store);
-        let work = move || run(writer, &inbox, &crash, &tell);
+        let work = move || run(writer, &inbox, &crash, &tell, extent.as_ref());
         let thread = std::thread::Builder::new().name("log".into()).spawn(work)?;
         Ok(LogHandle { orders, thread: Some(thread) })
     }
@@ -116,13 +121,14 @@ impl LogHandle {
         why: String,
         crash: CrashPoints,
         tell: Box<dyn Fn(WriterNotice) + Send>,
+        extent: Option<TellExtent>,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
         let work = move || {
             if let Some(store) = wait_for_room(open, why, &inbox, &tell) {
                 let writer = Writer::opened_late(store, crate::sys::now().mono_us);
                 tell(WriterNotice::Opened);
-                run(writer, &inbox, &crash, &tell);
+                run(writer, &inbox, &crash, &tell, extent.as_ref());
             }
         };
         let thread = std::thread::Builder::new().name("log".into()).spawn(work)?;
@@ -181,9 +187,13 @@ fn run<D: Disk>(
     inbox: &Receiver<PendingCommand>,
     crash: &CrashPoints,
     tell: &dyn Fn(WriterNotice),
+    extent: Option<&TellExtent>,
 ) {
     let mut stopping = false;
     loop {
+        if let Some(extent) = extent {
+            extent(writer.extent());
+        }
         stopping |= take_orders(&mut writer, inbox);
         if stopping && !writer.has_orders() {
             return writer.close();

@@ -11,6 +11,7 @@
 
 use super::batch::Batch;
 use super::disk::Disk;
+use super::extent::Extent;
 use super::fail::Fail;
 use super::store::{Point, Store};
 use super::switch::SwitchOrder;
@@ -99,6 +100,11 @@ impl<D: Disk> Writer<D> {
 
     pub fn order(&mut self, command: Command) {
         self.orders.push_back(command);
+    }
+
+    /// The durable part of the log.
+    pub fn extent(&mut self) -> Extent {
+        self.store.extent()
     }
 
     /// Is something ordered that was not begun?

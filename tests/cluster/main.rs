@@ -9,6 +9,7 @@ mod controls;
 mod crash_daemons;
 mod crash_master;
 mod damage;
+mod duplicate;
 mod dynamic;
 mod egroup;
 mod elims;

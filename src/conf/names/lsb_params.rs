@@ -56,7 +56,7 @@ const NAMES: &[Name] = &[
     on("EVALUATE_JOB_DEPENDENCY_TIMEOUT", "time for them in a cycle: s or n ms; unlimited"),
     off("EVALUATE_WAIT_CONDITION_TIMEOUT", "bwait: s; undefined"),
     off("EVENT_STREAM_FILE", "path"),
-    off("EVENT_UPDATE_INTERVAL", "duplicate log: s; undefined"),
+    on("EVENT_UPDATE_INTERVAL", "duplicate log: s; undefined"),
     off("EXIT_RATE_TYPE", "JOBEXIT JOBEXIT_NONLSF JOBINIT HPCINIT; JOBEXIT_NONLSF"),
     off("FAIRSHARE_ADJUSTMENT_FACTOR", "plug-in weight: float; 0.0"),
     off("FRESH_PERIOD", "15"),

@@ -86,7 +86,7 @@ const NAMES: &[Name] = &[
     off("LSB_KUBE_CONFIG", "add-ons: , 1729, -, -, -,"),
     off("LSB_KUBE_ENABLE", "add-ons: , 1729, -, -, -,"),
     off("LSB_LOAD_TO_SERVER_HOSTS", "y/n"),
-    off("LSB_LOCALDIR", "duplicate event logging (primary copy on first master): dir; undefined"),
+    on("LSB_LOCALDIR", "duplicate event logging (primary copy on first master): dir; undefined"),
     off("LSB_LOG_MASK_MBD", "accepted; not described here"),
     off("LSB_LOG_MASK_SBD", "accepted; not described here"),
     off("LSB_LOG_MASK_SCH", "accepted; not described here"),

@@ -53,6 +53,8 @@ pub struct BatchParams {
     pub clean_period_done: u64,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
     pub max_job_num: u64,
+    /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
+    pub event_update_interval: Option<u64>,
     /// MIN_SWITCH_PERIOD, seconds.
     pub min_switch_period: u64,
     /// MAX_JOBID.
@@ -154,6 +156,7 @@ impl Default for BatchParams {
             clean_period: 3_600,
             clean_period_done: 3_600,
             max_job_num: 1_000,
+            event_update_interval: None,
             min_switch_period: 0,
             max_jobid: 999_999,
             max_job_array_size: 1_000,

@@ -138,6 +138,16 @@ impl LsfConf {
         Some(format!("{}/{cluster}/logdir", self.sharedir()?))
     }
 
+    /// LSB_LOCALDIR, if set.
+    pub fn localdir(&self) -> Option<&str> {
+        self.get("LSB_LOCALDIR")
+    }
+
+    /// LSB_LOCALDIR/CLUSTER/logdir, where the first master host has its primary log.
+    pub fn local_logdir(&self, cluster: &str) -> Option<String> {
+        Some(format!("{}/{cluster}/logdir", self.localdir()?))
+    }
+
     /// LSF_LOGDIR; None means syslog.
     pub fn logdir(&self) -> Option<&str> {
         self.get("LSF_LOGDIR")

@@ -3,6 +3,7 @@
 
 mod against;
 mod damage;
+mod duplicate;
 mod faults;
 mod fence;
 mod moved;
@@ -36,6 +37,7 @@ fn params(boot: &str) -> Params {
         run: format!("{:x}", RUNS.fetch_add(1, Ordering::Relaxed)),
         process: String::new(),
         ended: true,
+        least_epoch: 0,
         max_acct_at_start: super::acct_copy::MAX_AT_START,
     }
 }

@@ -43,7 +43,7 @@ fn begin(
     let store = Store::open(disk, std::mem::take(&mut found.plan)).unwrap();
     let (tell, told) = channel();
     let tell = Box::new(move |notice| tell.send(notice).unwrap());
-    (found, LogHandle::start(store, CrashPoints::default(), tell).unwrap(), told)
+    (found, LogHandle::start(store, CrashPoints::default(), tell, None).unwrap(), told)
 }
 
 fn numbered(ticket: u64, records: &[Record]) -> Batch {

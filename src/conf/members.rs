@@ -148,8 +148,8 @@ impl BaseConf {
         (!self.lsf.master_list().is_empty()).then(|| format!("{dir}/hostcache"))
     }
 
-    /// The hosts that may become master: the server hosts of LSF_MASTER_LIST in its order, else those
-    /// of lsf.cluster in its order.
+    /// The hosts that may become master: the server hosts of LSF_MASTER_LIST in its order, else
+    /// those of lsf.cluster in its order.
     pub fn master_candidates(&self) -> Vec<String> {
         let server = |name: &str| {
             self.cluster.hosts.iter().any(|h| h.server && !h.dynamic && h.name == name)

@@ -1,11 +1,11 @@
-//! Duplicate logging for real (`log::duplicate`): the thread that keeps the copy of the event log in
-//! the shared directory, and the start of mbatchd on the first master host, which waits for it.
+//! Duplicate logging for real (`log::duplicate`): the thread that keeps the copy of the event log
+//! in the shared directory, and the start of mbatchd on the first master host, which waits for it.
 //!
 //! Every operation on the shared directory is done on this thread: one that hangs holds up neither
-//! the log nor the loop. At the start mbatchd waits until the thread has claimed the copy and, where
-//! another master had it, has made the shared log the primary one. It goes on without the shared
-//! directory only where [`may_go_alone`] says so; from then on a copy that is found to be another
-//! master's ends the process.
+//! the log nor the loop. At the start mbatchd waits until the thread has claimed the copy and,
+//! where another master had it, has made the shared log the primary one. mbatchd goes on without
+//! the shared directory only where [`may_go_alone`] allows that; from then on a copy that is found
+//! to be another master's ends the process.
 
 use super::heartbeat::Heartbeat;
 use crate::log::disk::RealDisk;
@@ -42,7 +42,7 @@ pub struct Places {
     pub me: Owner,
 }
 
-/// What the thread tells the start.
+/// The messages of the thread to the start.
 enum Told {
     /// The primary log is the last one; words on what the copy lacked.
     Ready(Vec<String>),
@@ -51,7 +51,7 @@ enum Told {
     Away(String),
 }
 
-/// What the threads share.
+/// The data that the threads share.
 #[derive(Default)]
 struct State {
     extent: Extent,
@@ -185,7 +185,7 @@ impl Duplicate {
         })
     }
 
-    /// What ends the process when another master has the copy.
+    /// Takes the function that ends the process when another master has the copy.
     pub fn on_end(&self, end: Box<dyn Fn(String) + Send>) {
         let mut state = self.shared.lock();
         if let Some(why) = state.ended.take() {

@@ -7,7 +7,7 @@
 //!
 //! In a personal cluster two files beside conf/ serve the tests: `crash.at` (`POINT:N`, read and
 //! removed at start: die at the N-th commit; `stop-POINT:N`: stop there) and `fault` (while it says
-//! `enospc` or `eio`, writes fail so).
+//! `enospc` or `eio`, writes fail so). `fault.share` does the same to the copy of LSB_LOCALDIR.
 
 use super::boot::Boot;
 use super::boot_error::BootError;
@@ -19,7 +19,7 @@ use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
 use super::shell;
 use crate::batch::{Mbatchd, Recovered};
-use crate::conf::{self, Member};
+use crate::conf::{self, ClusterConf, Member};
 use crate::log::acct_copy::MAX_AT_START;
 use crate::log::commit_queue::CommitQueue;
 use crate::log::disk::RealDisk;
@@ -402,30 +402,26 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
     let (share, primary) = (PathBuf::from(dir), conf.base.primary_logdir(&boot.host));
     let dir = primary.as_ref().map_or(share.clone(), PathBuf::from);
-    if primary.is_some() {
-        make_parents(&dir).map_err(|e| format!("LSB_LOCALDIR: {}: {e}", dir.display()))?;
-    }
     let here = |e: &dyn std::fmt::Display| format!("{}: {e}", dir.display());
     let top = Path::new(&envdir).parent().map(Path::to_path_buf);
     let top = top.filter(|_| conf.base.lsf.personal());
+    make_parents(&dir, primary.is_some()).map_err(|e| here(&e))?;
     drop(RealDisk::open_dir(&dir).map_err(|e| here(&e))?);
     let Some(lock) = lock(&dir, shell.heartbeat.as_mut()).map_err(|e| here(&e))? else {
         log::info!("the event log is free: starting anew, with the configuration as it is now");
         return Ok(0);
     };
-    let duplicate = match primary.is_some() {
-        true => {
-            let fault = top.as_deref().map(|top| top.join("fault.share"));
-            let me = this_run(&boot.host).map_err(|e| here(&e))?;
-            let (primary, interval) = (dir.clone(), conf.batch.params.event_update_interval);
-            let places = Places { primary, share, fault, me };
-            match duplicate(places, interval, shell.heartbeat.as_mut()).map_err(|e| here(&e))? {
-                None => return Ok(0),
-                some => some,
-            }
+    let mut duplicate = None;
+    if primary.is_some() {
+        let fault = top.as_deref().map(|top| top.join("fault.share"));
+        let me = this_run(&boot.host).map_err(|e| here(&e))?;
+        let places = Places { primary: dir.clone(), share, fault, me };
+        let interval = conf.batch.params.event_update_interval;
+        duplicate = copied(places, interval, shell.heartbeat.as_mut()).map_err(|e| here(&e))?;
+        if duplicate.is_none() {
+            return Ok(0);
         }
-        false => None,
-    };
+    }
     let fault = top.as_deref().map(|top| top.join("fault"));
     let (host, primary) = (boot.host.clone(), primary.is_some());
     let place = LogPlace { dir: dir.clone(), fault, host, primary };
@@ -438,10 +434,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         }
         Err(e) => return Err(e.why),
     };
-    let (asked, groups) = groups::ask(&conf.unix.unknown, groups::START_WAIT);
-    conf.unix.answered(&asked, groups);
-    let mut late = conf.unix.unknown.clone();
-    late.retain(|word| !asked.contains(word));
+    let late = ask_groups(&mut conf);
     let members = GroupMembers::new();
     members.caller().fill(&mut conf, egroup::START_WAIT);
     let host = MbatchdDriver {
@@ -488,9 +481,18 @@ fn lock(dir: &Path, mut heartbeat: Option<&mut Heartbeat>) -> Result<Option<LogL
     }
 }
 
+/// Asks the name service for the groups of the configuration; the words that it did not answer.
+fn ask_groups(conf: &mut ClusterConf) -> Vec<String> {
+    let (asked, groups) = groups::ask(&conf.unix.unknown, groups::START_WAIT);
+    conf.unix.answered(&asked, groups);
+    let mut late = conf.unix.unknown.clone();
+    late.retain(|word| !asked.contains(word));
+    late
+}
+
 /// Makes the directory above the log's, in LSB_LOCALDIR, which must be there.
-fn make_parents(dir: &Path) -> std::io::Result<()> {
-    let Some(cluster) = dir.parent() else { return Ok(()) };
+fn make_parents(dir: &Path, primary: bool) -> std::io::Result<()> {
+    let Some(cluster) = dir.parent().filter(|_| primary) else { return Ok(()) };
     match std::fs::create_dir(cluster) {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
@@ -498,7 +500,7 @@ fn make_parents(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Starts the copying and waits for the shared directory; `None` to start anew.
-fn duplicate(
+fn copied(
     places: Places,
     interval: Option<u64>,
     heartbeat: Option<&mut Heartbeat>,

@@ -5,7 +5,7 @@
 //! A copy that is the beginning of no log of the primary becomes an old log as it is.
 
 use super::bytes::{On, Whole, append, replace, same};
-use super::replica::{Opened, Written};
+use super::files::{Opened, Written};
 use crate::log::disk::{Disk, FileId, PUBLIC, Tail, exists, len_of};
 use crate::log::extent::Extent;
 use crate::log::owner::{self, Owner};

@@ -48,10 +48,10 @@ impl Lacking {
     }
 }
 
-/// What the records of the primary log say beyond the copy.
+/// The records of the primary log beyond the copy.
 #[derive(Default)]
 struct Beyond {
-    /// Of jobs that the copy did not know.
+    /// The records of jobs that the copy did not know.
     records: Vec<Record>,
     jobs: BTreeSet<u32>,
     /// Jobs that the copy knew in an earlier state.

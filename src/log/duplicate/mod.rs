@@ -14,7 +14,7 @@
 //! | resync | the first master returns: the shared log becomes the primary one |
 //! | lacking | jobs that the copy lacked when it was taken over, and that come back |
 //! | takeover | another master takes the copy over |
-//! | bytes | copying and comparing |
+//! | files, bytes | the open files; copying and comparing |
 //!
 //! **The copy is a log.** Each file of it is a byte-exact prefix of the primary's, written in the
 //! order in which a commit finishes (spool, records, checksums, accounting), and lsb.events is
@@ -26,7 +26,7 @@
 //! ends when another run owns the copy: a master that takes over gives the files new inodes
 //! (`fence`). So two masters never write one file.
 //!
-//! **Whose log is the last one?** The primary directory remembers the run under which it claimed
+//! **The last log.** The primary directory remembers the run under which it claimed
 //! the copy last (`notes::ShareMark`). If the copy's owner is that run, nobody has written the copy
 //! since, and the primary is the last log. If not, another master has taken over, and the shared
 //! log is. The mark follows the claim only when the primary has become equal to the shared log, so
@@ -44,6 +44,7 @@
 
 pub mod attach;
 mod bytes;
+mod files;
 mod generation;
 pub mod lacking;
 pub mod notes;

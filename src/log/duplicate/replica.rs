@@ -1,10 +1,11 @@
 //! Copies what is durable in the primary log into the shared directory, round by round.
 //!
 //! The files of the primary are opened by name and read up to an [`Extent`]. A switch may replace
-//! lsb.events between the extent and the opening; so the files count as those of an extent only when
-//! one that was told after the opening names the same lsb.events.
+//! lsb.events between the extent and the opening; so the files count as those of an extent only
+//! when one that was told after the opening names the same lsb.events.
 
 use super::bytes::{On, Whole, append, replace};
+use super::files::{Opened, Written};
 use super::generation;
 use super::notes::{CopyNote, ShareMark};
 use crate::log::disk::{Disk, FileId, INFO, PRIVATE, PUBLIC, Tail, remove};
@@ -36,21 +37,6 @@ pub enum Round {
     Current,
     /// A later extent is needed to go on.
     Again,
-}
-
-/// The files of the primary that are read.
-pub(super) struct Opened {
-    begun: u64,
-    told: u64,
-    pub(super) events: FileId,
-    pub(super) sum: FileId,
-}
-
-/// The files of the copy that are written.
-pub(super) struct Written {
-    pub(super) events: Tail,
-    pub(super) sum: Tail,
-    pub(super) acct: Tail,
 }
 
 /// The copy that is being made.

@@ -17,7 +17,7 @@ use std::io;
 /// Names of the primary directory that begin so belong to a change of names that is void now.
 const VOID: [&str; 3] = [NEW, "lsb.events.mended", COPY];
 
-/// Copies the shared log over the primary one. What the copy lacked, in words.
+/// Copies the shared log over the primary one; returns the words on what the copy lacked.
 pub fn resync(
     primary: &mut dyn Disk,
     share: &mut dyn Disk,

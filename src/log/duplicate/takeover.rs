@@ -1,9 +1,9 @@
 //! A master other than the first one opens the log in the shared directory, which is a copy.
 //!
 //! The copy may lack what the first master logged last: jobs whose IDs it gave to users, and
-//! starts. So a gap of job IDs is left out, and the epoch of this run goes beyond all that the first
-//! master may have had meanwhile. Where the copy ended is noted for the first master's return,
-//! before anything is appended.
+//! starts. So a gap of job IDs is left out, and the epoch of this run goes beyond all that the
+//! first master may have had meanwhile. Where the copy ended is noted for the first master's
+//! return, before anything is appended.
 
 use super::notes::{CopyNote, Taken};
 use crate::batch::Recovered;

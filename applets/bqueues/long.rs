@@ -279,6 +279,8 @@ fn rest(out: &mut String, q: &QueueInfo) {
     for (name, label) in [
         ("NQS_QUEUES", "NQS DESTINATION QUEUES:  "),
         ("ADMINISTRATORS", "ADMINISTRATORS:  "),
+        ("HOST_PRE_EXEC", "HOST_PRE_EXEC:  "),
+        ("HOST_POST_EXEC", "HOST_POST_EXEC:  "),
         ("PRE_EXEC", "PRE_EXEC:  "),
         ("POST_EXEC", "POST_EXEC:  "),
         ("REQUEUE_EXIT_VALUES", "REQUEUE_EXIT_VALUES:  "),

@@ -152,6 +152,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
 fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     q.pre_exec = v.text("PRE_EXEC");
     q.post_exec = v.text("POST_EXEC");
+    q.host_pre_exec = v.text("HOST_PRE_EXEC");
+    q.host_post_exec = v.text("HOST_POST_EXEC");
     v.pre_exec_retries();
     q.job_starter = v.text("JOB_STARTER");
     q.requeue_exit_values = v.text("REQUEUE_EXIT_VALUES");

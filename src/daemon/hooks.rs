@@ -32,6 +32,9 @@ const SAID_MAX: usize = 512;
 /// Pause between two looks at a command with a time limit.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
+/// The exit status in the place of a command that has none.
+const EXIT_KILLED: i32 = 1;
+
 type Env = [(OsString, OsString)];
 
 /// Runs what comes before the job. The job's own command shares the files of the job, that of
@@ -44,11 +47,12 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
             continue;
         }
         let files = match hook.of {
-            HookOf::Queue => None,
+            HookOf::Queue | HookOf::Host => None,
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
         };
         let (whose, at) = match hook.of {
             HookOf::Queue => ("the queue's pre-exec command", SetupStage::QueuePreExec),
+            HookOf::Host => ("the queue's host pre-exec command", SetupStage::QueuePreExec),
             _ => ("the pre-exec command", SetupStage::PreExec),
         };
         let ended = run(hook, &task.env, None, files);
@@ -108,8 +112,8 @@ fn said_file() -> io::Result<File> {
     }
 }
 
-/// Runs what comes after the job, whatever fails; the exit status for it, in which eexec does not
-/// count, nor the removal of spooled input. `eexec`: where that is asked for as another user.
+/// Runs what comes after the job, whatever fails; the exit status of the first command that fails, in
+/// which eexec does not count, nor the removal of spooled input. `eexec`: where that is asked for as another user.
 pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStream>>) -> i32 {
     let env = environment(plan);
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
@@ -118,11 +122,15 @@ pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStrea
         // nobody is left to whom its failure could be told
         let _ = eexecd::run_for(link, user, &env, (program, data), When::End, Some(cwd));
     }
-    let fails = |hook: &&Hook| {
-        let failed = !run_within(plan.limit_secs, hook, &env, cwd).is_ok_and(|s| s.success());
-        failed && hook.of != HookOf::Copy
-    };
-    i32::from(plan.post.iter().filter(fails).count() > 0)
+    let mut first = 0;
+    for hook in &plan.post {
+        let ended = run_within(plan.limit_secs, hook, &env, cwd);
+        let code = ended.ok().and_then(|status| status.code()).unwrap_or(EXIT_KILLED);
+        if first == 0 && hook.of != HookOf::Copy {
+            first = code;
+        }
+    }
+    first
 }
 
 /// The environment of what runs after a job.
@@ -178,7 +186,7 @@ fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
     command.arg("-c").arg(OsStr::from_bytes(&hook.text.0));
     command.env_clear().envs(env.iter().map(|(n, v)| (n, v)));
     match (hook.of, cwd) {
-        (HookOf::Queue, _) => command.env("PATH", QUEUE_PATH).current_dir("/tmp"),
+        (HookOf::Queue | HookOf::Host, _) => command.env("PATH", QUEUE_PATH).current_dir("/tmp"),
         (_, Some(dir)) if dir.is_dir() => command.current_dir(dir),
         (_, Some(_)) => command.current_dir("/tmp"),
         (_, None) => &mut command,

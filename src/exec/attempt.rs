@@ -1,6 +1,7 @@
 //! One attempt of a job on this host: its state, the part of it that survives sbatchd (the note
 //! kept by the launcher), how it is killed, and its resource usage.
 
+use crate::exec::host_commands::HostsAsked;
 use crate::exec::{plan, report};
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{SignalNumber, WarnAction, WarnTime};
@@ -196,6 +197,12 @@ pub struct Attempt {
     pub post: Post,
     /// The exit value of the pre-execution command that failed; 0: none has.
     pub pre_exit: u8,
+    /// The other host where that was; empty: this one.
+    pub pre_host: String,
+    /// The other hosts whose command is waited for.
+    pub hosts: Option<Box<HostsAsked>>,
+    /// HOST_PRE_EXEC has succeeded on the other hosts.
+    pub hosts_ready: bool,
     /// Suspend before it runs: done when it does.
     pub suspend_asked: bool,
     /// The reason of the last order to suspend it.
@@ -265,6 +272,9 @@ impl Attempt {
             after: String::new(),
             post: Post::None,
             pre_exit: 0,
+            pre_host: String::new(),
+            hosts: None,
+            hosts_ready: false,
             suspend_asked: false,
             suspend_why: 0,
             kill_at: None,
@@ -644,6 +654,7 @@ impl Attempt {
             usage: self.usage,
             post: self.post,
             pre_exit: self.pre_exit,
+            pre_host: self.pre_host.clone(),
             checkpoint: mark.checkpoint,
         }
     }

@@ -3,6 +3,7 @@
 pub mod attempt;
 pub mod blobs;
 pub mod checkpoint;
+pub mod host_commands;
 pub mod job_starter;
 pub mod launcher;
 pub mod launcher_state;

@@ -372,14 +372,10 @@ pub fn eexec(site: &HostEnvironment, user_env: &[u8]) -> Eexec {
 
 /// The commands before the job, in their order.
 fn pre(o: &StartJob) -> Vec<Hook> {
-    let mut all: Vec<Hook> = o
-        .spec
-        .further
-        .copies
-        .iter()
-        .filter(|c| c.op.to_exec())
-        .map(|c| copy(o, c, &from_host(o, &c.local), c.remote.as_bytes()))
-        .collect();
+    let mut all = Vec::new();
+    hook(&mut all, HookOf::Host, o.host_pre_exec.as_bytes());
+    let copies = o.spec.further.copies.iter().filter(|c| c.op.to_exec());
+    all.extend(copies.map(|c| copy(o, c, &from_host(o, &c.local), c.remote.as_bytes())));
     hook(&mut all, HookOf::Queue, o.pre_exec.as_bytes());
     hook(&mut all, HookOf::Job, &o.spec.pre_exec.0);
     all
@@ -397,6 +393,7 @@ pub fn post(o: &StartJob) -> Vec<Hook> {
     let mut all = Vec::new();
     hook(&mut all, HookOf::Job, &o.spec.post_exec.0);
     hook(&mut all, HookOf::Queue, o.post_exec.as_bytes());
+    hook(&mut all, HookOf::Host, o.host_post_exec.as_bytes());
     // the elements of an array may share theirs
     if !spooled.is_empty() && (o.key.idx == 0 || spooled.contains("%I")) {
         let file = quoted(&expand(spooled.as_bytes(), o.key.job, o.key.idx));
@@ -504,6 +501,22 @@ pub fn post_env(
     put("LSB_JOBEXIT_INFO", &text);
     if goes_back(o, end) {
         put("LSB_JOBPEND", "1");
+    }
+    env
+}
+
+/// The environment of HOST_PRE_EXEC, and of HOST_POST_EXEC after a job with this wait status, on
+/// another host than the first one.
+pub fn host_env(
+    site: &HostEnvironment,
+    o: &StartJob,
+    status: Option<i32>,
+    user_env: &[u8],
+) -> Vec<u8> {
+    let mut env = job_env(site, o, user_env);
+    env.extend_from_slice(format!("USER={}\0", o.user).as_bytes());
+    if let Some(status) = status {
+        env.extend_from_slice(format!("LSB_JOBEXIT_STAT={status}\0").as_bytes());
     }
     env
 }

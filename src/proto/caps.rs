@@ -44,6 +44,7 @@
 
 use super::Refusal;
 use super::client::{AdminOp, ClientMsg, Col, Control, IdSel, JobQuery, JobSelect, Modify, Verb};
+use super::host_command::HostCommandState;
 use super::job_group::JobGroupRequest;
 use super::job_message::{MAX_ATTACHMENT, MessageRequest};
 use super::lim::LimMsg;
@@ -332,6 +333,9 @@ pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
             .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
             .and_then(|()| tasks.iter().try_for_each(check_task)),
         SbdMsg::State(task) => check_task(task),
+        SbdMsg::HostCommandTold { state: HostCommandState::Failed { why, .. }, .. } => {
+            long("the reason", why.len(), MAX_NAME)
+        }
         SbdMsg::Usage { pids, pgids, groups, .. } => {
             let most = pids.len().max(pgids.len()).max(groups.len());
             bound("processes", most, MAX_PIDS)

@@ -4,6 +4,7 @@
 
 use super::client::*;
 use super::dependency::*;
+use super::host_command::{HostCommandState, HostWork};
 use super::job_group::*;
 use super::job_message::*;
 use super::launch::*;
@@ -97,6 +98,10 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
         SbdMsg::State(_) => "Sbd.State",
         SbdMsg::NeedBlob { .. } => "Sbd.NeedBlob",
+        SbdMsg::HostCommand { .. } => "Sbd.HostCommand",
+        SbdMsg::HostTold { .. } => "Sbd.HostTold",
+        SbdMsg::AskHosts { .. } => "Sbd.AskHosts",
+        SbdMsg::HostCommandTold { .. } => "Sbd.HostCommandTold",
         SbdMsg::Usage { .. } => "Sbd.Usage",
     }
 }
@@ -143,7 +148,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 30 + 11 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 30 + 15 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -286,7 +291,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
     };
     vec![
         SbdMsg::Hello { epoch: 2, cluster: s("c"), params: params.clone(), pieces: true },
-        SbdMsg::Start(Box::new(start)),
+        SbdMsg::Start(Box::new(start.clone())),
         SbdMsg::Blob { at: AT, data: ByteStr(vec![0xff, 0]) },
         SbdMsg::Act { key: KEY, seq: 4, order: 0, act: Act::Terminate { exit_info: 14 }, why: 0 },
         SbdMsg::Forget { key: KEY, mail: String::new() },
@@ -295,6 +300,19 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()], more: false },
         SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
+        SbdMsg::HostCommand { work: HostWork::Before, order: Box::new(start) },
+        SbdMsg::HostTold {
+            key: KEY,
+            host: s("h"),
+            work: HostWork::After { status: 768 },
+            state: HostCommandState::Running,
+        },
+        SbdMsg::AskHosts { key: KEY, work: HostWork::Stop },
+        SbdMsg::HostCommandTold {
+            key: KEY,
+            work: HostWork::Before,
+            state: HostCommandState::Failed { exit: 3, why: s("no") },
+        },
         SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
     ]
 }

@@ -42,16 +42,22 @@ pub enum TaskStep {
     /// While it runs: a command of JOB_CONTROLS; as the user. It may be started again when it has
     /// ended.
     Control,
+    /// On another host than the first one of the job: the commands of its queue for every host,
+    /// before and after the job.
+    HostBefore,
+    HostAfter,
 }
 
 impl TaskStep {
-    pub const ALL: [TaskStep; 6] = [
+    pub const ALL: [TaskStep; 8] = [
         TaskStep::Job,
         TaskStep::Begin,
         TaskStep::Finish,
         TaskStep::Task,
         TaskStep::Warn,
         TaskStep::Control,
+        TaskStep::HostBefore,
+        TaskStep::HostAfter,
     ];
 }
 
@@ -71,6 +77,8 @@ impl std::fmt::Display for TaskId {
             TaskStep::Task => write!(f, "task {}", self.key.job),
             TaskStep::Warn => write!(f, "{} warning", self.key),
             TaskStep::Control => write!(f, "{} control", self.key),
+            TaskStep::HostBefore => write!(f, "{} host pre-exec", self.key),
+            TaskStep::HostAfter => write!(f, "{} host post-exec", self.key),
         }
     }
 }
@@ -317,6 +325,8 @@ impl Hook {
 pub enum HookOf {
     /// A hook of the queue runs in /tmp, with a plain PATH.
     Queue,
+    /// A hook of the queue for every host of the job; as one of the queue.
+    Host,
     /// A hook of the job runs in the job's directory.
     Job,
     /// A file transfer of -f, in the job's directory; the job runs only where those before it have

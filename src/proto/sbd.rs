@@ -1,6 +1,7 @@
 //! mbatchd and sbatchd. mbatchd connects to each sbatchd and keeps the connection; after every
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
+use super::host_command::{HostCommandState, HostWork};
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::NamedHosts;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
@@ -47,6 +48,19 @@ pub enum SbdMsg {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         mail: String,
     },
+    /// To another host than the first one of a job: run the command of its queue for every host.
+    /// Answered by `HostCommandTold` at once and at its end.
+    HostCommand {
+        work: HostWork,
+        order: Box<StartJob>,
+    },
+    /// To the first host: the state of such a command on another one.
+    HostTold {
+        key: JobKey,
+        host: String,
+        work: HostWork,
+        state: HostCommandState,
+    },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
     /// The new log level of sbatchd.
@@ -65,6 +79,17 @@ pub enum SbdMsg {
     State(Box<TaskState>),
     NeedBlob {
         at: SpoolRef,
+    },
+    /// Of the first host of a job: have the command of its queue for every host run on the others.
+    /// Answered by a `HostTold` of each.
+    AskHosts {
+        key: JobKey,
+        work: HostWork,
+    },
+    HostCommandTold {
+        key: JobKey,
+        work: HostWork,
+        state: HostCommandState,
     },
     Usage {
         key: JobKey,
@@ -129,6 +154,11 @@ pub struct StartJob {
     pub pre_exec: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub post_exec: String,
+    /// HOST_PRE_EXEC and HOST_POST_EXEC of the queue; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub host_pre_exec: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub host_post_exec: String,
     /// JOB_STARTER of the queue; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub starter: String,
@@ -199,6 +229,9 @@ pub struct TaskState {
     /// The exit value of the pre-execution command that failed; 0: another failure, or none.
     #[serde(skip_serializing_if = "is_no_exit")]
     pub pre_exit: u8,
+    /// The host where it failed; empty: this one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pre_host: String,
     /// After the end: the failures of its report, output or file transfers.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub after: String,

@@ -17,6 +17,7 @@ mod failover;
 mod full;
 mod groups_messages;
 mod hang;
+mod host_commands;
 mod host_death;
 mod install;
 mod interactive;

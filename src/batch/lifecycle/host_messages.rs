@@ -21,6 +21,10 @@ impl Mbatchd {
                 self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
             }
             SbdMsg::State(t) => self.task_state(context, i, &t),
+            SbdMsg::AskHosts { key, work } => self.hosts_asked(context, i, key, work),
+            SbdMsg::HostCommandTold { key, work, state } => {
+                self.host_command_told(context, i, key, (work, state));
+            }
             SbdMsg::NeedBlob { at } => self.need_blob(context, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
                 let now = context.now.secs();

@@ -116,7 +116,8 @@ impl Mbatchd {
         self.links.refused()
     }
 
-    /// Sends bytes of the spool to the first host of the job that they belong to.
+    /// Sends bytes of the spool to the first host of the job that they belong to, and to its other
+    /// hosts where its queue has commands for them.
     pub(crate) fn need_blob(
         &mut self,
         context: &mut StepContext,
@@ -129,7 +130,9 @@ impl Mbatchd {
         let is = |job: u32| self.state.job(job).is_some_and(|j| j.env == at || j.script == at);
         let first = |r: &JobRef| {
             let run = self.state.elem(*r).and_then(Elem::run);
-            run.and_then(|r| r.hosts.first()).is_some_and(|h| h.0 == i)
+            let hosts = run.map_or(&[][..], |r| &r.hosts[..]);
+            let first = hosts.first().is_some_and(|h| h.0 == i);
+            first || hosts.iter().any(|h| h.0 == i) && self.runs_host_commands(*r)
         };
         let mine = |r: &JobRef| (is(r.job) || was(r.job)) && first(r);
         if self.state.counts().host(i).is_some_and(|h| h.jobs.iter().any(mine)) {

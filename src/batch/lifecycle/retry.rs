@@ -34,7 +34,7 @@ impl Mbatchd {
     ) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
-        let host = self.links.hosts()[i].name.clone();
+        let host = self.failed_on(i, t);
         context.say(log::Level::Warn, format!("{host} could not start job <{at}>: {}", t.note));
         let mut mail = String::new();
         if let Some(held) = requeue {
@@ -57,6 +57,14 @@ impl Mbatchd {
             }
         }
         self.order(context, i, SbdMsg::Forget { key: t.key, mail });
+    }
+
+    /// The host that could not start it: one of the job's.
+    fn failed_on(&self, i: HostId, t: &TaskState) -> String {
+        let run = self.state.running(t.key);
+        let named = self.state.names().find_host(&t.pre_host);
+        let of_job = run.is_some_and(|run| run.hosts.iter().any(|h| Some(h.0) == named));
+        if of_job { t.pre_host.clone() } else { self.links.hosts()[i].name.clone() }
     }
 
     fn retry_of(

@@ -3,8 +3,8 @@
 
 use crate::batch::Mbatchd;
 use crate::batch::site::Queue;
-use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
+use crate::batch::state::{Elem, Run};
 use crate::model::event::NamedHosts;
 use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
@@ -13,8 +13,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Mbatchd {
+    /// The order of an attempt that runs, or that was the last one.
     pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
-        let run = self.state.running(key)?;
+        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|r| r.key == key)?;
         let job = self.state.job(key.job)?;
         let spec = job.spec_at(key.idx);
         let requirement = job.effective_requirement(job.elem(key.idx)?)?;
@@ -47,6 +48,8 @@ impl Mbatchd {
             name: job.display_name(key.idx),
             pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
             post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
+            host_pre_exec: queue.and_then(|q| q.conf.host_pre_exec.clone()).unwrap_or_default(),
+            host_post_exec: queue.and_then(|q| q.conf.host_post_exec.clone()).unwrap_or_default(),
             starter: queue.and_then(|q| q.conf.job_starter.clone()).unwrap_or_default(),
             restart: self.restart_directory(key, spec),
             controls: queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default(),

@@ -5,6 +5,7 @@
 use super::*;
 use crate::model::further::Further;
 use crate::model::job::SpoolRef;
+use crate::proto::host_command::{HostCommandState, HostWork};
 use crate::proto::sbd::{Post, SbdParams, StartJob};
 
 const CALLER: ConnId = crate::proto::machine::INCOMING + 9;
@@ -41,6 +42,16 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Usage" => {
             let (pids, pgids, groups) = (vec![], vec![], vec![]);
             SbdMsg::Usage { key, usage, pids, pgids, groups }
+        }
+        "AskHosts" => SbdMsg::AskHosts { key, work: HostWork::Before },
+        "HostCommandTold" => {
+            let (work, state) = (HostWork::Before, HostCommandState::Done);
+            SbdMsg::HostCommandTold { key, work, state }
+        }
+        "HostCommand" => SbdMsg::HostCommand { work: HostWork::Stop, order: Box::default() },
+        "HostTold" => {
+            let (work, state) = (HostWork::Before, HostCommandState::Done);
+            SbdMsg::HostTold { key, host: "h2".into(), work, state }
         }
         "Hello" => SbdMsg::Hello {
             epoch: 9,
@@ -111,7 +122,7 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
             n += 1;
         }
     }
-    assert_eq!(n, 11 * 5);
+    assert_eq!(n, 15 * 5);
 }
 
 #[test]

@@ -133,6 +133,10 @@ pub struct QueueConf {
     pub pre_exec: Option<String>,
     /// POST_EXEC.
     pub post_exec: Option<String>,
+    /// HOST_PRE_EXEC.
+    pub host_pre_exec: Option<String>,
+    /// HOST_POST_EXEC.
+    pub host_post_exec: Option<String>,
     /// JOB_STARTER.
     pub job_starter: Option<String>,
     /// REQUEUE_EXIT_VALUES, as written.
@@ -203,6 +207,8 @@ impl Default for QueueConf {
             ignore_deadline: false,
             pre_exec: None,
             post_exec: None,
+            host_pre_exec: None,
+            host_post_exec: None,
             job_starter: None,
             requeue_exit_values: None,
             job_accept_interval: None,

@@ -4,10 +4,11 @@
 use super::tidy_table::TidyTable;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
+use crate::exec::host_commands::HostTask;
 use crate::exec::plan::HostEnvironment;
 use crate::model::job::SpoolRef;
 use crate::model::{JobKey, time::US};
-use crate::proto::launch::{LaunchMsg, TaskInfo};
+use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::{Act, SbdMsg, SbdParams, TaskState};
 use crate::proto::{Effect, Msg, caps};
@@ -88,6 +89,8 @@ pub struct Sbatchd {
     pub(super) sampled_at: u64,
     /// Next process number of simulated execution.
     pub(super) sim_pid: u32,
+    /// Commands for jobs whose first host is another one.
+    pub(super) host_tasks: BTreeMap<TaskId, HostTask>,
     /// The users, by uid, whose directories are to be tidied.
     pub(super) tidy: TidyTable,
 }
@@ -117,6 +120,7 @@ impl Sbatchd {
             retry_lim: None,
             sampled_at: 0,
             sim_pid: 1,
+            host_tasks: BTreeMap::new(),
             tidy: TidyTable::default(),
         }
     }

@@ -195,9 +195,16 @@ impl Sbatchd {
     }
 
     /// The post-execution commands of a job have ended.
-    pub(super) fn posted(&mut self, key: JobKey, end: End, out: &mut Vec<Effect>) {
-        let Some(job) = self.jobs.get_mut(&key).filter(|j| j.post == Post::Running) else { return };
-        job.post = if end == End::Status(0) { Post::Done } else { Post::Failed };
+    pub(super) fn posted(&mut self, now: Now, key: JobKey, end: End, out: &mut Vec<Effect>) {
+        let running = |j: &&Attempt| j.post == Post::Running;
+        let well = end == End::Status(0);
+        if self.jobs.get(&key).filter(running).is_none()
+            || self.ask_hosts_after(now, key, well, out)
+        {
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        job.post = if well { Post::Done } else { Post::Failed };
         if job.stage == AttemptStage::Over {
             self.tell_state(key, out);
         }

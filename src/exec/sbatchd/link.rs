@@ -45,6 +45,7 @@ impl Sbatchd {
             self.missed(now, key, &known, out);
         }
         self.tidy_missed(now, &known, out);
+        self.host_tasks_missed(&known);
         if let Some(on) = self.master {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }
@@ -91,7 +92,9 @@ impl Sbatchd {
             AttemptStage::Launching if !has(TaskStep::Job) => self.launch_job(key, out),
             AttemptStage::Running if !has(TaskStep::Job) => self.over(now, key, End::Unknown, out),
             AttemptStage::Finishing if !has(TaskStep::Finish) => self.finish(now, key, out),
-            AttemptStage::Over if !has(TaskStep::Finish) => self.posted(key, End::Unknown, out),
+            AttemptStage::Over if !has(TaskStep::Finish) => {
+                self.posted(now, key, End::Unknown, out);
+            }
             AttemptStage::Launching | AttemptStage::Running => self.keep_note(key, out),
             _ => {}
         }
@@ -99,13 +102,14 @@ impl Sbatchd {
 
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
-        if self.tidied(now, &info, out) {
+        if self.tidied(now, &info, out) || self.host_task_told(now, &info, out) {
             return;
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
         match info.id.step {
             TaskStep::Job => {}
             TaskStep::Begin | TaskStep::Task | TaskStep::Warn => return,
+            TaskStep::HostBefore | TaskStep::HostAfter => return,
             TaskStep::Control => return self.control_told(now, &info, out),
             TaskStep::Finish => {
                 // what runs after the job goes on when all else is done, but not beside the same
@@ -121,9 +125,10 @@ impl Sbatchd {
                     job.post_runs(now, info.started);
                 }
                 if let Some(ended) = info.ended {
-                    self.posted(key, ended.end, out);
+                    self.posted(now, key, ended.end, out);
                 }
-                if finishing {
+                let waits = self.jobs.get(&key).is_some_and(|job| job.hosts.is_some());
+                if finishing && !waits {
                     self.finished(now, key, out);
                 }
                 return;
@@ -166,6 +171,9 @@ impl Sbatchd {
         if id.key.job == 0 {
             return self.tidy_over(now, id.key.idx, false, out);
         }
+        if matches!(id.step, TaskStep::HostBefore | TaskStep::HostAfter) {
+            return self.host_task_refused(id, why, out);
+        }
         let Some(job) = self.jobs.get_mut(&id.key) else { return };
         match (id.step, job.stage) {
             (TaskStep::Control, _) => self.control_over(now, id.key, false, out),
@@ -174,7 +182,7 @@ impl Sbatchd {
                 self.failed(now, id.key, PendReason::ExecInit, out);
             }
             (TaskStep::Finish, AttemptStage::Finishing) => {
-                self.posted(id.key, End::Unknown, out);
+                self.posted(now, id.key, End::Unknown, out);
                 self.finished(now, id.key, out);
             }
             _ => {}

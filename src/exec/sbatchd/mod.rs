@@ -12,6 +12,7 @@ mod agent;
 mod checkpoint;
 mod controls;
 mod end;
+mod host_commands;
 mod link;
 mod signals;
 mod start;
@@ -119,6 +120,10 @@ impl Sbatchd {
                 }
                 self.act(now, key, (seq, order), act, out);
             }
+            SbdMsg::HostCommand { work, order } => self.host_command(now, work, order, out),
+            SbdMsg::HostTold { key, host, work, state } => {
+                self.host_told(now, (key, host), (work, state), out);
+            }
             SbdMsg::Forget { key, mail } => {
                 self.mail_user(key, &mail, out);
                 self.forget(now, key, out);
@@ -196,8 +201,9 @@ impl Machine for Sbatchd {
 
     fn deadline(&self) -> Option<u64> {
         let jobs = self.jobs.values().filter_map(next_of).min();
-        let own = [self.sample_due(), self.tidy_deadline(), self.retry_launcher, self.retry_lim];
-        own.into_iter().chain([jobs]).flatten().min()
+        let own = [self.sample_due(), self.tidy_deadline(), self.host_tasks_deadline()];
+        let retries = [self.retry_launcher, self.retry_lim];
+        own.into_iter().chain(retries).chain([jobs]).flatten().min()
     }
 }
 

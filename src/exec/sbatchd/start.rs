@@ -39,7 +39,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get(&key).filter(|j| j.stage == AttemptStage::Blobs) else {
             return;
         };
-        if self.tidy.runs(job.note.order.uid) {
+        if self.tidy.runs(job.note.order.uid) || self.waits_for_hosts(now, key, out) {
             return;
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
@@ -67,6 +67,7 @@ impl Sbatchd {
             return say(out, log::Level::Warn, format!("{at}: bytes not asked for"));
         }
         self.blobs.put(at, data);
+        self.launch_host_commands_of(at, out);
         let mine = |j: &&Attempt| {
             j.stage == AttemptStage::Blobs && (j.note.order.env == at || j.note.order.script == at)
         };
@@ -138,6 +139,7 @@ impl Sbatchd {
                 let end = End::Status(SIGINT);
                 job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
                 job.stage = AttemptStage::Over;
+                self.stop_hosts(key, out);
                 self.tell_state(key, out);
                 return;
             }

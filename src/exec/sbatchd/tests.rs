@@ -5,6 +5,7 @@
 mod checkpoint;
 mod controls;
 mod copies;
+mod host_commands;
 mod limits;
 mod orders;
 mod restarts;

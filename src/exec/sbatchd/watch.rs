@@ -31,6 +31,7 @@ impl Sbatchd {
             self.sample(now, out);
         }
         self.tidy_due(now, out);
+        self.forget_host_tasks(now, out);
     }
 
     pub(super) fn tick_job(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
@@ -42,6 +43,9 @@ impl Sbatchd {
         if due(job.finish_by) {
             say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
             return self.finished(now, key, out);
+        }
+        if due(job.hosts.as_ref().map(|asked| asked.again_at)) {
+            return self.hosts_due(now, key, out);
         }
         if due(job.post_by) {
             return self.post_late(now, key, out);
@@ -184,5 +188,6 @@ pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let controls = [j.control_at, j.control_by, j.checkpoint_at];
     let of_job = [j.kill_at, j.run_at, j.warn_at].into_iter().chain(controls);
     let live = of_job.filter(|_| j.live());
-    live.chain([sim, j.finish_by, j.post_by]).flatten().min()
+    let hosts = j.hosts.as_ref().map(|asked| asked.again_at);
+    live.chain([sim, j.finish_by, j.post_by, hosts]).flatten().min()
 }

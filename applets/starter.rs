@@ -7,6 +7,7 @@ use lsf::errln;
 pub fn run(ctx: &mut Ctx) -> i32 {
     match ctx.args.as_slice() {
         [] => lsf::daemon::starter::serve(),
+        [what, user] if what == lsf::daemon::prepost::NAME => lsf::daemon::prepost::serve(user),
         [daemon, user] => {
             let why = lsf::daemon::starter::run_daemon(daemon, &user.to_string_lossy());
             errln!(ctx, "starter: {}: {why}", daemon.to_string_lossy());

@@ -145,6 +145,9 @@ fn wrong(name: &str, value: &str) -> Option<&'static str> {
         "LSF_EAUTH_USER" | "LSF_EEXEC_USER" | "LSB_PRE_POST_EXEC_USER" if !word(value) => {
             Some("the name of one user is wanted")
         }
+        "LSB_PRE_POST_EXEC_PROGRAMS" if !value.split_whitespace().all(|p| p.starts_with('/')) => {
+            Some("absolute paths are wanted")
+        }
         "LSF_STARTUP_PATH" if !value.starts_with('/') => Some("an absolute path is wanted"),
         "LSF_ROOT_USER" if yes_no(value).is_none() => Some("Y or N is wanted"),
         _ => None,
@@ -185,7 +188,7 @@ mod tests {
             "LSF_EAUTH_KEY topsecret\n  LSF_EAUTH_KEI=topsecret\nLSF_EAUTH_KEY= short\n\
              lsf_eauth_key=topsecret\nLSF_EAUTH_USER=\"top secret\"\nLSF_STARTUP_PATH=topsecret\n\
              LSF_LOAD_PLUGINS=y\nLSF_ROOT_USER=topsecret\nLSF_EAUTH_KEY=\"topsecret\n\
-             #INCLUDE /etc/passwd\n",
+             #INCLUDE /etc/passwd\nLSB_PRE_POST_EXEC_PROGRAMS=/top secret\n",
         );
         let want = [
             "error /etc/lsf.sudoers:1:1: is not NAME=VALUE",
@@ -201,6 +204,8 @@ mod tests {
              wanted",
             "error /etc/lsf.sudoers:8:15: bad value of LSF_ROOT_USER: Y or N is wanted",
             "error /etc/lsf.sudoers:9:15: bad value of LSF_EAUTH_KEY: quotes are not paired",
+            "error /etc/lsf.sudoers:11:28: bad value of LSB_PRE_POST_EXEC_PROGRAMS: absolute paths \
+             are wanted",
         ];
         assert!(!format!("{conf:?}{diags:?}").contains("topsecret"));
         diags.retain(|d| !d.starts_with("notice "));

@@ -5,6 +5,7 @@
 //! where root itself wrote lsf.conf.
 
 use super::boot_error::BootError;
+use super::handover::{PRE_POST_PROGRAMS, PRE_POST_USER};
 use crate::conf::BaseConf;
 use crate::conf::lsf_sudoers::LsfSudoers;
 use crate::proto::Daemon;
@@ -211,6 +212,21 @@ pub fn users(sudoers: &LsfSudoers) -> BTreeMap<Daemon, String> {
         (daemon, user.to_owned())
     };
     named.map(look).collect()
+}
+
+/// LSB_PRE_POST_EXEC_USER and LSB_PRE_POST_EXEC_PROGRAMS, as variables for starters.
+pub fn pre_post(sudoers: &LsfSudoers) -> Vec<(&'static str, String)> {
+    let Some(user) = sudoers.get(PRE_POST_USER) else { return Vec::new() };
+    let programs = sudoers.get(PRE_POST_PROGRAMS).unwrap_or_default().to_owned();
+    let path = sudoers::PATH;
+    match UserDatabase::default().find_name(user, ADMIN_WAIT) {
+        Some(found) if found.uid == 0 && programs.is_empty() => {
+            log::error!("{path}: {PRE_POST_USER}: root runs only what {PRE_POST_PROGRAMS} names")
+        }
+        Some(_) => {}
+        None => log::error!("{path}: {PRE_POST_USER}: user <{user}> is not known on this host"),
+    }
+    vec![(PRE_POST_USER, user.to_owned()), (PRE_POST_PROGRAMS, programs)]
 }
 
 /// Makes what lies in a directory of root's the administrator's.

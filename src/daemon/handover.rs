@@ -13,6 +13,11 @@ pub const EAUTH_USER: &str = "LSF_EAUTH_USER";
 /// Tells a starter where it asks for an eexec that runs as another user.
 pub const EEXEC_SOCKET: &str = "LSF_EEXEC_SOCKET";
 
+/// Tell a starter as whom the pre- and post-execution commands of queues run, and the programs of
+/// which root may be that user.
+pub const PRE_POST_USER: &str = "LSB_PRE_POST_EXEC_USER";
+pub const PRE_POST_PROGRAMS: &str = "LSB_PRE_POST_EXEC_PROGRAMS";
+
 /// The socket to which starters bring the descriptors of remote tasks and interactive jobs, below
 /// the directory of run-time files.
 pub const RES_SOCKET: &str = "authd/res";

@@ -5,6 +5,7 @@
 //! that what kills the task kills it too.
 
 use super::eexecd::{self, When};
+use super::prepost_helper::{Helper, takes};
 use super::step::{Failed, SetupResult, note};
 use super::task::ReadyTask;
 use crate::model::ByteStr;
@@ -24,7 +25,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// PATH of the commands of a queue.
-const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
+pub const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
 
 /// Most output of a transfer that is read, bytes.
 const SAID_MAX: usize = 512;
@@ -50,11 +51,7 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
             HookOf::Queue | HookOf::Host => None,
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
         };
-        let (whose, at) = match hook.of {
-            HookOf::Queue => ("the queue's pre-exec command", SetupStage::QueuePreExec),
-            HookOf::Host => ("the queue's host pre-exec command", SetupStage::QueuePreExec),
-            _ => ("the pre-exec command", SetupStage::PreExec),
-        };
+        let (whose, at) = (name_of(hook.of), stage_of(hook.of));
         let ended = run(hook, &task.env, None, files);
         let how = match &ended {
             Ok(status) if status.success() => continue,
@@ -67,6 +64,22 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
         return Err(Failed { at, why: format!("{whose}: {how}"), exit });
     }
     Ok(())
+}
+
+/// The words for a command before the job.
+pub fn name_of(of: HookOf) -> &'static str {
+    match of {
+        HookOf::Queue => "the queue's pre-exec command",
+        HookOf::Host => "the queue's host pre-exec command",
+        _ => "the pre-exec command",
+    }
+}
+
+fn stage_of(of: HookOf) -> SetupStage {
+    match of {
+        HookOf::Queue | HookOf::Host => SetupStage::QueuePreExec,
+        _ => SetupStage::PreExec,
+    }
 }
 
 /// Copies back what the job was to bring back; all of it, whatever fails.
@@ -112,9 +125,15 @@ fn said_file() -> io::Result<File> {
     }
 }
 
-/// Runs what comes after the job, whatever fails; the exit status of the first command that fails, in
-/// which eexec does not count, nor the removal of spooled input. `eexec`: where that is asked for as another user.
-pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStream>>) -> i32 {
+/// Runs what comes after the job, whatever fails; the exit status of the first command that fails,
+/// in which eexec does not count, nor the removal of spooled input. `eexec`: where that is asked
+/// for as another user; `helper`: runs the commands of the queue as another user.
+pub fn after(
+    plan: &FinishPlan,
+    user: &User,
+    eexec: SetupResult<Option<UnixStream>>,
+    helper: Option<Helper>,
+) -> i32 {
     let env = environment(plan);
     let cwd = Path::new(OsStr::from_bytes(&plan.cwd.0));
     if let (false, Ok(link)) = (plan.eexec.is_none(), eexec) {
@@ -123,19 +142,25 @@ pub fn after(plan: &FinishPlan, user: &User, eexec: SetupResult<Option<UnixStrea
         let _ = eexecd::run_for(link, user, &env, (program, data), When::End, Some(cwd));
     }
     let mut first = 0;
-    for hook in &plan.post {
+    for hook in plan.post.iter().filter(|hook| helper.is_none() || !takes(hook)) {
         let ended = run_within(plan.limit_secs, hook, &env, cwd);
         let code = ended.ok().and_then(|status| status.code()).unwrap_or(EXIT_KILLED);
         if first == 0 && hook.of != HookOf::Copy {
             first = code;
         }
     }
-    first
+    let other = helper.map_or(0, |helper| helper.go().err().map_or(0, |failed| failed.status()));
+    if first == 0 { other } else { first }
 }
 
 /// The environment of what runs after a job.
 fn environment(plan: &FinishPlan) -> Vec<(OsString, OsString)> {
-    let entries = plan.env.0.split(|&b| b == 0);
+    variables(&plan.env.0)
+}
+
+/// The variables of NUL-separated `NAME=value`.
+pub fn variables(env: &[u8]) -> Vec<(OsString, OsString)> {
+    let entries = env.split(|&b| b == 0);
     let pair = |entry: &[u8]| {
         let eq = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0)?;
         let word = |b: &[u8]| OsString::from_vec(b.to_vec());
@@ -147,11 +172,15 @@ fn environment(plan: &FinishPlan) -> Vec<(OsString, OsString)> {
 /// Runs a command that may take so many seconds (0: any); then the whole process group of the task
 /// is killed.
 fn run_within(limit_secs: u64, hook: &Hook, env: &Env, cwd: &Path) -> io::Result<ExitStatus> {
-    if limit_secs == 0 {
-        return run(hook, env, Some(cwd), None);
-    }
-    let mut command = command(hook, env, Some(cwd));
+    run_command(limit_secs, command(hook, env, Some(cwd)))
+}
+
+/// Runs a command without input and output; `limit_secs` as above.
+pub fn run_command(limit_secs: u64, mut command: Command) -> io::Result<ExitStatus> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    if limit_secs == 0 {
+        return command.status();
+    }
     let mut child = command.spawn()?;
     let until = Instant::now() + Duration::from_secs(limit_secs);
     loop {
@@ -181,7 +210,7 @@ fn run(
     command.status()
 }
 
-fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
+pub fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(OsStr::from_bytes(&hook.text.0));
     command.env_clear().envs(env.iter().map(|(n, v)| (n, v)));

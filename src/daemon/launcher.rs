@@ -82,6 +82,8 @@ struct LauncherRuntime {
     listener: UnixListener,
     lock: File,
     journal: JournalFile,
+    /// Variables for starters: the user of the pre- and post-execution commands of queues.
+    pre_post: Vec<(&'static str, String)>,
     /// The way to the process of which starters are copies.
     zygote: Option<StdUnixStream>,
     /// The requests, in the order of their answers; empty between turns.
@@ -189,7 +191,9 @@ impl LauncherRuntime {
         ports.take_masters(&boot);
         let known: Vec<TaskIdentity> = machine.tasks().collect();
         let tasks = TaskControl::new(&rundir, conf.end_left_processes, &known, replaced);
+        let sudoers = boot.admin.as_ref().and_then(|_| guard::sudoers());
         Ok(LauncherRuntime {
+            pre_post: sudoers.as_ref().map(guard::pre_post).unwrap_or_default(),
             machine,
             boot,
             rundir,
@@ -547,6 +551,7 @@ impl LauncherRuntime {
         let eexec = self.conf.users.get(&Daemon::Eexecd);
         let mut starter = Command::new(SELF);
         starter.arg0("starter").env_clear().stdin(OwnedFd::from(theirs));
+        starter.envs(self.pre_post.iter().map(|(name, value)| (name, value)));
         starter.envs(eexec.map(|_| (EEXEC_SOCKET, self.socket_of(Daemon::Eexecd))));
         let zygote = starter.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         self.tasks.child_made(zygote.id());

@@ -14,7 +14,9 @@
 //! Invariants: from any step that fails it exits without having run anything of the job's; the plan
 //! is closed before any path of the user's is opened.
 
+use super::change_user::{USER_WAIT, become_user};
 use super::handover::EEXEC_SOCKET;
+use super::prepost_helper::{OtherUser, own_part};
 use super::step::{Failed, SetupResult, at, note};
 use super::{hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
@@ -29,12 +31,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::time::Duration;
 
 /// Largest plan, bytes.
 pub const PLAN_MAX: u64 = 64 << 20;
-/// Longest wait for the name service.
-const USER_WAIT: Duration = Duration::from_secs(5);
 /// Exit status of a setup that failed; it is never taken for the job's.
 const EXIT_SETUP: i32 = 125;
 
@@ -93,11 +92,12 @@ fn run() -> i32 {
             TaskPlan::Finish(finish) => {
                 let user = identify(&plan)?;
                 let eexec = eexec(!finish.eexec.is_none());
+                let helper = OtherUser::of_launcher().and_then(|other| other.after(finish));
                 become_user(&user)?;
                 tell(&mut link, &output::finished(finish, &user));
                 // it is whole: what runs now may take long
                 let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
-                Ok(hooks::after(finish, &user, eexec))
+                Ok(hooks::after(finish, &user, eexec, helper))
             }
         });
     match done {
@@ -166,36 +166,6 @@ fn identify(plan: &Plan) -> SetupResult<User> {
     }
 }
 
-/// Becomes the user for good, or fails.
-fn become_user(user: &User) -> SetupResult<()> {
-    let own = crate::sys::euid();
-    if own == user.uid {
-        return Ok(());
-    }
-    let fail =
-        |why: &str| Failed::new(SetupStage::User, format!("cannot become {}: {why}", user.name));
-    let call =
-        |what: &str, r: io::Result<()>| r.map_err(|e| fail(&format!("{what}: {}", words(&e))));
-    if own != 0 || user.uid == 0 {
-        return Err(fail("not permitted"));
-    }
-    let mut groups = UserDatabase::default().find_groups(user, USER_WAIT);
-    call("setgroups", raw::setgroups(&groups))?;
-    call("setgid", raw::setresgid(user.gid))?;
-    call("setuid", raw::setresuid(user.uid))?;
-    let mut now = raw::getgroups().map_err(|e| fail(&words(&e)))?;
-    now.sort_unstable();
-    groups.sort_unstable();
-    let same = |ids: io::Result<(u32, u32, u32)>, id: u32| ids.is_ok_and(|i| i == (id, id, id));
-    if now != groups || !same(raw::getresgid(), user.gid) || !same(raw::getresuid(), user.uid) {
-        return Err(fail("user and groups are not as set"));
-    }
-    if raw::setresuid(0).is_ok() {
-        return Err(fail("root could be had back"));
-    }
-    Ok(())
-}
-
 fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
     let mut user = identify(plan)?;
     if user.home.is_empty() {
@@ -204,6 +174,9 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
     let mut ready = Ready { user: user.name.clone(), home: user.home.clone(), ..Ready::default() };
     limits(job, &mut ready)?;
     let eexec = eexec(true)?;
+    let other = OtherUser::of_launcher();
+    other.as_ref().map_or(Ok(()), |other| other.before(job))?;
+    let job = &own_part(job, other.is_some());
     become_user(&user)?;
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
     let task = prepare::prepare(job, &user, &mut ready, eexec)?;

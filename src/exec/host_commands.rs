@@ -31,7 +31,7 @@ pub struct HostsAsked {
 }
 
 impl HostsAsked {
-    /// `None`: the job has no other host.
+    /// Another host is needed: a job on one host gives `None`.
     pub fn new(o: &StartJob, work: HostWork, well: bool, now: Now) -> Option<HostsAsked> {
         let first = o.hosts.first().map(|h| &*h.0);
         let others: BTreeSet<&str> = o.hosts.iter().map(|h| &*h.0).collect();
@@ -74,7 +74,7 @@ impl HostsAsked {
 #[derive(Clone, Debug)]
 pub struct HostTask {
     pub work: HostWork,
-    /// `None`: known from the launcher alone.
+    /// The order; a command that the launcher alone knows has `None`.
     pub order: Option<Box<StartJob>>,
     /// The launcher has it.
     pub launched: bool,

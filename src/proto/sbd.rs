@@ -80,7 +80,7 @@ pub enum SbdMsg {
     NeedBlob {
         at: SpoolRef,
     },
-    /// Of the first host of a job: have the command of its queue for every host run on the others.
+    /// The first host of a job asks for the command of its queue for every host on the others.
     /// Answered by a `HostTold` of each.
     AskHosts {
         key: JobKey,

@@ -6,8 +6,10 @@ const QUEUE: &str = "
 Begin Queue
 QUEUE_NAME     = wide
 PRIORITY       = 50
-HOST_PRE_EXEC  = echo pre $LSF_LOCAL_HOST $LSB_JOBID $MINE >> DIR/trail; sleep 0.3; test ! -e DIR/bad-$LSF_LOCAL_HOST || exit 3
-HOST_POST_EXEC = test ! -e DIR/worse-$LSF_LOCAL_HOST && echo post $LSF_LOCAL_HOST $LSB_JOBEXIT_STAT $MINE >> DIR/trail
+HOST_PRE_EXEC  = echo pre $LSF_LOCAL_HOST $LSB_JOBID $MINE >> DIR/trail; sleep 0.3; \\
+                 test ! -e DIR/bad-$LSF_LOCAL_HOST || exit 3
+HOST_POST_EXEC = test ! -e DIR/worse-$LSF_LOCAL_HOST && \\
+                 echo post $LSF_LOCAL_HOST $LSB_JOBEXIT_STAT $MINE >> DIR/trail
 PRE_EXEC       = echo queue $LSF_LOCAL_HOST >> DIR/trail
 POST_EXEC      = echo after >> DIR/trail
 End Queue

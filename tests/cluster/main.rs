@@ -29,6 +29,7 @@ mod oldsite;
 mod outputs;
 mod panics;
 mod post;
+mod prepost_user;
 mod processes;
 mod rcommands;
 mod readme;

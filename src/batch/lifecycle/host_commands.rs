@@ -66,10 +66,4 @@ impl Mbatchd {
             self.order(context, *first, SbdMsg::HostTold { key, host, work, state });
         }
     }
-
-    /// Whether this host needs the environment of an element for the commands of its queue.
-    pub(crate) fn runs_host_commands(&self, at: crate::model::JobRef) -> bool {
-        let queue = self.state.job(at.job).and_then(|job| self.site.queue(job.queue_at(at.idx)));
-        queue.is_some_and(|q| q.conf.host_pre_exec.is_some() || q.conf.host_post_exec.is_some())
-    }
 }

@@ -116,6 +116,12 @@ impl Mbatchd {
         self.links.refused()
     }
 
+    /// Whether the queue of an element has commands for every host of its jobs.
+    fn runs_host_commands(&self, at: JobRef) -> bool {
+        let queue = self.state.job(at.job).and_then(|job| self.site.queue(job.queue_at(at.idx)));
+        queue.is_some_and(|q| q.conf.host_pre_exec.is_some() || q.conf.host_post_exec.is_some())
+    }
+
     /// Sends bytes of the spool to the first host of the job that they belong to, and to its other
     /// hosts where its queue has commands for them.
     pub(crate) fn need_blob(

@@ -247,7 +247,8 @@ pub static SUDOERS: NameTable = table!(
     "lsf.sudoers",
     "",
     &[
-        off("LSB_PRE_POST_EXEC_USER", "user that runs pre- and post-execution commands of queues"),
+        on("LSB_PRE_POST_EXEC_PROGRAMS", "programs that root may run as LSB_PRE_POST_EXEC_USER"),
+        on("LSB_PRE_POST_EXEC_USER", "user that runs pre- and post-execution commands of queues"),
         on("LSF_EAUTH_KEY", "secret from which eauth makes its credentials"),
         off("LSF_EAUTH_OLDKEY", "the secret before it"),
         off("LSF_EAUTH_OLDKEY_EXPIRY", "until when it is accepted"),

@@ -1,7 +1,6 @@
-//! HOST_PRE_EXEC and HOST_POST_EXEC (lsb.queues(5)). On the first host of a job they are part of
-//! its starters; before them the other hosts have run HOST_PRE_EXEC, behind them they run
-//! HOST_POST_EXEC. The first host asks mbatchd again and again until each host has ended or says
-//! nothing any more; another host runs each command once and answers with its state.
+//! HOST_PRE_EXEC and HOST_POST_EXEC (lsb.queues(5)): the answers of other hosts to the first host
+//! of a job (`ask_hosts` asks them), and the commands that another host runs: each once, for
+//! however many orders.
 
 use super::agent::*;
 use super::*;
@@ -9,8 +8,6 @@ use crate::exec::host_commands::{HostTask, HostsAsked, state_of};
 use crate::proto::host_command::{HostCommandState, HostWork};
 use crate::proto::launch::{EXIT_PRE_ABORT, Hook, HookOf};
 
-/// Interval between two requests to the other hosts, microseconds.
-pub(super) const HOSTS_AGAIN: u64 = 5 * US;
 /// A host that says nothing for so long while mbatchd is reached is given up, microseconds.
 pub(super) const HOSTS_SILENT: u64 = 60 * US;
 /// How long the end of a command is remembered after the last request, microseconds.
@@ -28,60 +25,19 @@ fn step_of(work: HostWork) -> TaskStep {
 // ---- the first host ----
 
 impl Sbatchd {
-    /// Whether the job has to wait for HOST_PRE_EXEC on its other hosts; asks for it first.
-    pub(super) fn waits_for_hosts(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) -> bool {
-        let Some(job) = self.jobs.get_mut(&key) else { return false };
-        if job.hosts_ready || job.note.order.host_pre_exec.is_empty() {
-            return false;
-        }
-        if job.hosts.is_none() {
-            job.hosts = HostsAsked::new(&job.note.order, HostWork::Before, true, now).map(Box::new);
-            self.hosts_due(now, key, out);
-        }
-        self.jobs.get(&key).is_some_and(|job| job.hosts.is_some())
-    }
-
-    /// Has HOST_POST_EXEC run on the other hosts, once; whether there is any to wait for. `well`:
-    /// what ran here has succeeded.
-    pub(super) fn ask_hosts_after(
-        &mut self,
-        now: Now,
-        key: JobKey,
-        well: bool,
-        out: &mut Vec<Effect>,
-    ) -> bool {
-        let Some(job) = self.jobs.get_mut(&key) else { return false };
-        let o = &job.note.order;
-        if o.host_post_exec.is_empty() || job.hosts.is_some() {
-            return job.hosts.is_some();
-        }
-        let status = match job.end() {
-            Some((End::Status(status), ..)) => status,
-            _ => 0,
-        };
-        job.hosts = HostsAsked::new(o, HostWork::After { status }, well, now).map(Box::new);
-        let asks = job.hosts.is_some();
-        if asks {
-            self.hosts_due(now, key, out);
-        }
-        asks
-    }
-
-    /// Asks the hosts that have not ended, and gives up those that are silent.
+    /// Gives up the hosts that are silent, and asks the others again.
     pub(super) fn hosts_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        let heard = self.mbd.is_some_and(|(_, told)| told);
+        let heard = self.heard();
         let Some(asked) = self.jobs.get_mut(&key).and_then(|job| job.hosts.as_mut()) else {
             return;
         };
-        asked.again_at = now.mono_us + HOSTS_AGAIN;
-        if !heard {
+        if heard {
+            asked.give_up(now, HOSTS_SILENT);
+        } else {
             asked.waits.values_mut().for_each(|last| *last = now.mono_us);
-            return;
         }
-        asked.give_up(now, HOSTS_SILENT);
-        let work = asked.work;
         if !self.hosts_over(now, key, out) {
-            self.tell(SbdMsg::AskHosts { key, work }, out);
+            self.ask_hosts(now, key, out);
         }
     }
 
@@ -157,14 +113,6 @@ impl Sbatchd {
             AttemptStage::Finishing => self.finished(now, key, out),
             AttemptStage::Over => self.tell_state(key, out),
             _ => {}
-        }
-    }
-
-    /// The job is killed while it waits for other hosts.
-    pub(super) fn stop_hosts(&mut self, key: JobKey, out: &mut Vec<Effect>) {
-        let asked = self.jobs.get_mut(&key).and_then(|job| job.hosts.take());
-        if asked.is_some_and(|asked| asked.work == HostWork::Before) {
-            self.tell(SbdMsg::AskHosts { key, work: HostWork::Stop }, out);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! nothing; an mbatchd of a lower epoch than one seen is refused.
 
 mod agent;
+mod ask_hosts;
 mod checkpoint;
 mod controls;
 mod end;
@@ -113,7 +114,10 @@ impl Sbatchd {
         }
         match msg {
             SbdMsg::Start(order) => self.start(now, *order, out),
-            SbdMsg::Blob { at, data } => self.blob(now, at, data.0, out),
+            SbdMsg::Blob { at, data } => {
+                self.blob(now, at, data.0, out);
+                self.launch_host_commands_of(at, out);
+            }
             SbdMsg::Act { key, seq, order, act, why } => {
                 if let Some(job) = self.jobs.get_mut(&key).filter(|_| act == Act::Suspend) {
                     job.suspend_why = why;

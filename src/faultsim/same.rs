@@ -102,13 +102,14 @@ impl Shadow {
         let up_to_last = |all: &VecDeque<Record>| {
             (1..=all.len()).rev().find(|n| all.get(n - 1) == last).unwrap_or(0)
         };
-        while up_to_last(&self.later) == 0
-            && let Some(refused) = self.refused.pop()
+        // of the records of failed commits only where the log ends with one of them: where a switch
+        // was completed, it ends with none, and the later ones are those that it may hold
+        if up_to_last(&self.later) == 0
+            && let Some(at) = self.refused.iter().rposition(|all| up_to_last(all) > 0)
         {
-            self.later = refused;
+            self.later = self.refused.swap_remove(at);
         }
         self.settle(up_to_last(&self.later));
-        // where a switch was completed since, `last` may be none of them
         let first = self.differences(found);
         let mut told = first.clone();
         while !told.is_empty() && !self.later.is_empty() {
@@ -128,5 +129,46 @@ impl Shadow {
         let by_damage = |text: &str| text.contains("> held:") || text.starts_with("the next job");
         told.retain(|text| !self.damaged || !by_damage(text));
         told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::event::{JobNew, JobStatus};
+    use crate::model::job::JobSpec;
+    use crate::model::job_state::JobState;
+
+    fn record(event: Event) -> Record {
+        Record { time: 100, event }
+    }
+
+    fn new(job: u32) -> Record {
+        let spec = JobSpec { queue: "normal".into(), command: "a".into(), ..JobSpec::default() };
+        record(Event::JobNew(Box::new(JobNew { job, spec: spec.into(), ..JobNew::default() })))
+    }
+
+    #[test]
+    fn shadow_takes_a_completed_switch_for_no_refused_commit() {
+        let at = JobRef { job: 5, idx: 0 };
+        let status = JobState::Exit.into();
+        let ended = Event::JobStatus(Box::new(JobStatus { at, status, ..JobStatus::default() }));
+        let known = [new(5), record(ended)];
+        let clean = record(Event::JobClean { at });
+        let mut shadow = Shadow::default();
+        shadow.later.extend(known.iter().cloned());
+        shadow.settle(known.len());
+        shadow.refused.push([new(6)].into());
+        shadow.later.extend([clean.clone(), record(Event::LogSwitch { last_job: 5 })]);
+        let mut found = State::new();
+        known.iter().chain([&clean]).for_each(|r| found.recover(r));
+        // the log after the switch ends with a record that was known before
+        assert_eq!(shadow.found(&found, known.last()), Vec::<String>::new());
+        // a log that ends with a record of the commit that failed holds that commit
+        let mut shadow = Shadow::default();
+        shadow.refused.push([new(6)].into());
+        let mut found = State::new();
+        found.recover(&new(6));
+        assert_eq!(shadow.found(&found, Some(&new(6))), Vec::<String>::new());
     }
 }

@@ -9,12 +9,13 @@
 //! submission are whole, since each gets its name when it is written.
 
 use super::ctx::os_words;
+use super::long_format::clean;
 use super::site::LocalSite;
 use crate::model::checkpoint::is_method;
 use crate::sys::euid;
 use crate::sys::files::{append, private, regular_of};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,6 +30,8 @@ pub const RESTART_FILE: &str = ".restart_cmd";
 const LOG_FILE: &str = "chklog";
 /// Most bytes that are read of one of these files.
 pub const MAX_FILE: u64 = 1024 * 1024;
+/// Most bytes of a program's last words that are told.
+const MAX_WORDS: u64 = 1024;
 
 const METHOD: &str = "LSB_ECHKPNT_METHOD";
 const METHOD_DIR: &str = "LSB_ECHKPNT_METHOD_DIR";
@@ -92,19 +95,40 @@ impl Method {
 }
 
 /// Runs a program; its output goes nowhere, or with LSB_ECHKPNT_KEEP_OUTPUT=Y to files in `dir`.
-/// The words say why it failed.
+/// The words say why it failed, with the last line of its error output.
 pub fn run(site: &LocalSite, dir: &Path, what: &str, mut command: Command) -> Result<(), String> {
     let keep = setting(site, KEEP_OUTPUT).is_some_and(|v| v.eq_ignore_ascii_case("y"));
-    let output = |end: &str| match keep {
-        true => emptied(&dir.join(format!("{what}.{end}"))).map(Stdio::from),
-        false => Ok(Stdio::null()),
+    let output = match keep {
+        true => Stdio::from(emptied(&dir.join(format!("{what}.out")))?),
+        false => Stdio::null(),
     };
-    command.stdin(Stdio::null()).stdout(output("out")?).stderr(output("err")?);
+    // a file and no pipe: a process that the program leaves behind may keep a pipe open
+    let errors = dir.join(format!("{what}.err"));
+    command.stdin(Stdio::null()).stdout(output).stderr(emptied(&errors)?);
     let program = command.get_program().to_string_lossy().into_owned();
-    match command.status() {
+    let done = match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{program}: {status}")),
+        Ok(status) => Err(format!("{program}: {status}{}", last_line(&errors))),
         Err(e) => Err(format!("{program}: {}", os_words(&e))),
+    };
+    if !keep {
+        let _ = fs::remove_file(&errors);
+    }
+    done
+}
+
+/// The last line of a file behind `: `, at most [`MAX_WORDS`] bytes; empty where there is none.
+fn last_line(path: &Path) -> String {
+    let mut end = Vec::new();
+    let read = regular_of(path, &[euid()]).and_then(|mut file| {
+        let len = file.metadata()?.len();
+        file.seek(SeekFrom::Start(len.saturating_sub(MAX_WORDS)))?;
+        file.take(MAX_WORDS).read_to_end(&mut end)
+    });
+    let text = String::from_utf8_lossy(&end);
+    match text.lines().rfind(|line| !line.trim().is_empty()) {
+        Some(line) if read.is_ok() => format!(": {}", clean(line.trim())),
+        _ => String::new(),
     }
 }
 

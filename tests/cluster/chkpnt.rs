@@ -1,6 +1,6 @@
 //! Checkpoints and restarts with real processes, by the method of conf-examples/checkpoint.
 
-use super::rig::{Rig, job_id, wait_for};
+use super::rig::{Rig, job_id, skipped, wait_for};
 use std::path::{Path, PathBuf};
 
 /// A cluster with the method of the example, and the directory of its checkpoints.
@@ -18,6 +18,19 @@ fn cluster(name: &str, hosts: usize) -> (Rig, PathBuf) {
 fn count() -> String {
     let methods = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/checkpoint");
     methods.join("count").display().to_string()
+}
+
+/// The program criu: that of LSF_TEST_CRIU, else of PATH; `None` where there is none.
+fn criu() -> Option<String> {
+    let program = std::env::var("LSF_TEST_CRIU").unwrap_or_else(|_| "criu".into());
+    let found = std::process::Command::new(&program).arg("--version").output();
+    found.is_ok_and(|said| said.status.success()).then_some(program)
+}
+
+/// Whether CRIU can work with the kernel of this machine.
+fn criu_works(program: &str) -> bool {
+    let said = std::process::Command::new(program).arg("check").output();
+    said.is_ok_and(|said| said.status.success())
 }
 
 /// The numbers that the program has counted into a file.
@@ -120,4 +133,76 @@ fn a_checkpointable_job_migrates_and_one_whose_checkpoint_fails_goes_on() {
     let said = rig.run("bchkpnt", &[&plain.to_string()]);
     assert_eq!(said.err, format!("Job <{plain}>: Job is not checkpointable\n"));
     rig.run("bkill", &["0"]);
+}
+
+/// Submits a program that knows nothing of checkpoints: it counts into a file, and ends with 7 when
+/// `stop` is there.
+fn unaware(rig: &Rig, criu: &str, dir: &Path, out: &Path, stop: &Path) -> u32 {
+    let program = rig.path("unaware");
+    let text = format!(
+        "#!/bin/sh\nn=0\nwhile [ ! -e {} ]; do\nn=$((n + 1))\necho $n >> {}\necho said $n\n\
+         sleep 0.1\ndone\nexit 7\n",
+        stop.display(),
+        out.display()
+    );
+    super::rig::program(&program, &text);
+    let option = format!("{} method=criu", dir.display());
+    let variable = format!("all, CRIU={criu}");
+    let output = rig.path("said.%J").display().to_string();
+    let program = program.display().to_string();
+    let job = rig.bsub(&["-k", &option, "-o", &output, "-env", &variable, &program]);
+    wait_for("the first numbers", || numbers(out).len() > 2);
+    job
+}
+
+#[test]
+fn any_program_is_saved_and_goes_on_by_criu_where_the_kernel_allows_it() {
+    let Some(criu) = criu() else { return skipped("criu is not installed") };
+    let (rig, dir) = cluster("criu", 1);
+    let (out, stop) = (rig.path("numbers"), rig.path("stop"));
+    let job = unaware(&rig, &criu, &dir, &out, &stop);
+    let id = job.to_string();
+    let log = |job: u32| {
+        std::fs::read_to_string(dir.join(job.to_string()).join("chklog")).unwrap_or_default()
+    };
+    rig.ok("bchkpnt", &["-k", &id]);
+    if !criu_works(&criu) {
+        wait_for("the failure", || rig.ok("bhist", &["-l", &id]).contains("Checkpoint failed"));
+        let words = log(job);
+        assert!(words.contains("echkpnt.criu: exit status: 1: CRIU does not work on "), "{words}");
+        assert!(words.contains("Error"), "the words of CRIU: {words}");
+        assert_eq!(rig.stat(job), "RUN");
+        rig.run("bkill", &[&id]);
+        return skipped("criu does not work with this kernel: nothing was saved");
+    }
+    assert_eq!(rig.end_of(job), "EXIT", "{}", log(job));
+    let last = *numbers(&out).last().unwrap();
+    let restart = |id: &str| {
+        let mut brestart = rig.cmd("brestart");
+        let said = brestart.env("CRIU", &criu).arg(&dir).arg(id).output().unwrap();
+        job_id(&String::from_utf8_lossy(&said.stdout)).unwrap_or_else(|| panic!("{said:?}"))
+    };
+    let again = restart(&id);
+    wait_for("later numbers", || *numbers(&out).last().unwrap() > last + 2);
+    let all = numbers(&out);
+    assert!(all.windows(2).all(|two| two[1] == two[0] + 1), "{all:?}");
+    // the restarted job is stopped, resumed, saved and restarted like any other
+    let again_id = again.to_string();
+    rig.ok("bstop", &[&again_id]);
+    wait_for("USUSP", || rig.stat(again) == "USUSP");
+    let stopped = numbers(&out).len();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    assert!(numbers(&out).len() <= stopped + 1, "the processes do not run");
+    rig.ok("bresume", &[&again_id]);
+    wait_for("more numbers", || numbers(&out).len() > stopped + 2);
+    rig.ok("bchkpnt", &["-k", &again_id]);
+    assert_eq!(rig.end_of(again), "EXIT", "{}", log(again));
+    let last = *numbers(&out).last().unwrap();
+    let third = restart(&again_id);
+    wait_for("later numbers", || *numbers(&out).last().unwrap() > last + 2);
+    std::fs::write(&stop, "").unwrap();
+    assert_eq!(rig.end_of(third), "EXIT");
+    assert_eq!(rig.field(&third.to_string(), "exit_code"), "7");
+    let said = std::fs::read_to_string(rig.path(&format!("said.{third}"))).unwrap();
+    assert!(said.contains(&format!("said {}\n", last + 2)), "{said}");
 }

@@ -211,6 +211,8 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (Requeue, o.requeue.is_some()),
         (Checkpoint, o.checkpoint.is_some()),
         (Orphan, o.orphan),
+        (Autoresize, o.autoresize),
+        (ResizeCommand, o.resize_command.is_some()),
         (WarnAction, o.warn_action.is_some()),
         (WarnTime, o.warn_time.is_some()),
         (WindowSignal, o.window_signal.is_some()),

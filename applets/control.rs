@@ -15,6 +15,7 @@ use lsf::lang::interval::Interval;
 use lsf::model::JobRef;
 use lsf::model::further;
 use lsf::model::reason::{err, err_text};
+use lsf::model::resize::ResizeRequest;
 use lsf::proto::client::{Control, JobSelect, MAX_REASON, Outcome, Verb, Which};
 use lsf::{errln, outln};
 use std::ffi::OsString;
@@ -97,6 +98,13 @@ fn done(verb: &Verb, id: JobRef) -> String {
             Some(0) => return format!("Job <{id}>: Periodic checkpointing is disabled"),
             Some(minutes) => return format!("Job <{id}>: Checkpoint period is now {minutes} min."),
         },
+        Verb::Resize(ResizeRequest::Cancel) => {
+            return format!("Job <{id}>: Pending resize request is canceled");
+        }
+        Verb::Resize(ResizeRequest::Release { .. }) => "resized",
+        Verb::Resize(ResizeRequest::Grow { .. }) => {
+            return format!("Job <{id}>: Resize request is submitted");
+        }
         Verb::Force(_) => return format!("Job <{id}> is being forced to run."),
         // btop and bbot have words of their own.
         Verb::Move { .. } => "moved",

@@ -26,6 +26,7 @@ mod bpost;
 mod bqueues;
 mod bread;
 mod brequeue;
+mod bresize;
 mod brestart;
 mod bresume;
 mod brun;
@@ -159,6 +160,7 @@ const APPLETS: &[Applet] = &[
     applet("bread", Batch, bread::run, "show a message of a job"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
     applet("brestart", Batch, brestart::run, "restart jobs from their checkpoints"),
+    applet("bresize", Batch, bresize::run, "change the slots of started jobs"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
     applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),
     applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),

@@ -5,10 +5,12 @@ use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::action::JobAction;
 use lsf::model::checkpoint::CheckpointOrder;
 use lsf::model::event::{
-    CheckpointStep, Ctrl, Event, JobCheckpoint, JobModify, JobSignal, JobStatus,
+    CheckpointStep, Ctrl, Event, JobCheckpoint, JobModify, JobResize, JobSignal, JobStatus,
+    NamedHosts, ResizeStep,
 };
 use lsf::model::job_state::JobState;
 use lsf::model::reason::{PendReason, susp_text, term_text};
+use lsf::model::resize::NOTIFY_OK;
 use lsf::model::specfield::SpecField;
 use lsf::model::{ByteStr, JobRef, signals};
 use std::fmt::Write;
@@ -27,6 +29,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         Event::JobForce(force) => Some(force.at),
         Event::JobMigrate(m) => Some(m.at),
         Event::JobCheckpoint(c) => Some(c.at),
+        Event::JobResize(r) => Some(r.at),
         Event::JobMessage(m) => Some(m.at),
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
@@ -69,6 +72,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         }
         Event::JobMigrate(_) | Event::JobForce(_) => moved_by_hand(&mut t, e),
         Event::JobCheckpoint(c) => checkpoint(&mut t, c),
+        Event::JobResize(r) => resize(&mut t, r),
         Event::JobMessage(m) => {
             let (text, user) = (clean(&m.text), clean(&m.user));
             let _ = write!(
@@ -128,6 +132,57 @@ fn checkpoint(t: &mut String, c: &JobCheckpoint) {
         }
         CheckpointStep::Ended(_) => write!(t, "Checkpoint failed (actpid {});", c.pid),
     };
+}
+
+/// bresize, and changes of the slots of a job.
+fn resize(t: &mut String, r: &JobResize) {
+    let on = |t: &mut String, hosts: &NamedHosts| {
+        let slots: u32 = hosts.iter().map(|host| host.1).sum();
+        let _ = write!(t, "{slots} Hosts/Processors");
+        let each = hosts.iter().flat_map(|(host, n)| std::iter::repeat_n(host, *n as usize));
+        each.for_each(|host| push(t, " ", host));
+    };
+    let by = |t: &mut String| push(t, " by user or administrator ", &r.user);
+    match &r.step {
+        ResizeStep::Released { cancels, hosts, .. } => {
+            t.push_str("Release of ");
+            on(t, hosts);
+            t.push_str(if *cancels {
+                " requested, with the pending request canceled,"
+            } else {
+                " requested"
+            });
+            by(t);
+        }
+        ResizeStep::Asked { total, least, .. } => {
+            let _ =
+                write!(t, "Allocation of {total} slots requested, at least {least} more at once,");
+            by(t);
+        }
+        ResizeStep::Cancelled => {
+            t.push_str("Pending allocation request canceled");
+            by(t);
+        }
+        ResizeStep::Begun { grows, hosts, command, .. } => {
+            t.push_str(if *grows { "Additional allocation on " } else { "Release allocation on " });
+            on(t, hosts);
+            if !command.is_empty() {
+                push(t, ", Resize Notification Command ", command);
+            }
+        }
+        ResizeStep::Accepted { pid: 0, .. } => t.push_str("Resize notification accepted"),
+        ResizeStep::Accepted { pid, .. } => {
+            let _ = write!(
+                t,
+                "Resize notification accepted. Notification command initialized (Command PID {pid})"
+            );
+        }
+        ResizeStep::Done { status, .. } => {
+            let done = if *status == NOTIFY_OK { "completed" } else { "failed, change not taken" };
+            let _ = write!(t, "Resize notification {done} (Exit Status {status})");
+        }
+    }
+    t.push(';');
 }
 
 fn signal(t: &mut String, s: &JobSignal) {

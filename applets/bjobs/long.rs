@@ -269,6 +269,8 @@ fn submitted(t: &mut String, r: &JobRow, s: &Show) {
         depend: r.text(Col::Depend),
         checkpoint: Checkpoint::parse(&kept(further::CHECKPOINT)).ok().map(Box::new),
         copies: copies(&kept(further::FILE)).unwrap_or_default().into_vec().into(),
+        autoresize: !kept(further::AUTORESIZE).is_empty(),
+        resize_command: kept(further::RESIZE_COMMAND),
         priority: r.int(Col::UserPriority),
     };
     submission.sentence(t, &s.clock, None, s.hpc);

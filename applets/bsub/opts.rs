@@ -157,6 +157,12 @@ struct BsubOpts {
     /// directory of the job's checkpoints, with the minutes to the first and between two of them
     #[argh(option, short = 'k', arg_name = "dir [init=min] [period] [method=name]")]
     pub checkpoint: Option<String>,
+    /// ask for further slots, up to the maximum of -n, while the job runs
+    #[argh(switch, long = "ar")]
+    pub autoresize: bool,
+    /// command run on the first execution host when slots come or go
+    #[argh(option, long = "rnc", arg_name = "command")]
+    pub resize_command: Option<String>,
     /// mail address, instead of the submitter
     #[argh(option, short = 'u', arg_name = "address")]
     pub mail_user: Option<String>,
@@ -286,7 +292,6 @@ values {
     ext_sched(long = "extsched") "-extsched",
     ext(long = "ext") "-ext",
     job_affinity(long = "jobaff") "-jobaff",
-    resize_command(long = "rnc") "-rnc",
     freq(long = "freq") "-freq",
     network(long = "network") "-network",
     data(long = "data") "-data",
@@ -305,7 +310,6 @@ values {
     exception(short = 'X') "-X",
 }
 switches {
-    autoresize(long = "ar") "-ar",
     data_check(long = "datachk") "-datachk",
     csm(long = "csm") "-csm",
     tty(long = "tty") "-tty",
@@ -395,8 +399,8 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_named() {
-        let opts = read(&["-gpu", "-", "-ar", "cmd"]);
-        assert_eq!(opts.refused(), Some("-ar"));
+        let opts = read(&["-gpu", "-", "-tty", "cmd"]);
+        assert_eq!(opts.refused(), Some("-tty"));
         assert_eq!(opts.ignored(), ["-gpu"]);
         assert_eq!(read(&["-mig", "5", "cmd"]).refused(), Some("-mig"));
     }

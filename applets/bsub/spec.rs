@@ -15,6 +15,7 @@ use lsf::model::checkpoint::Checkpoint;
 use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
+use lsf::model::resize::MAX_COMMAND;
 use lsf::model::{ByteStr, signals};
 use std::cell::OnceCell;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -93,6 +94,7 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
     if let Some(text) = &opts.checkpoint {
         spec.further.checkpoint = Some(Box::new(checkpoint(text, facts)?));
     }
+    resizing(opts, &mut spec)?;
     if let Some(text) = &opts.depend {
         let e = DepExpr::parse(text).map_err(|e| Rejection::about(text, e))?;
         spec.depend = e.text().to_string();
@@ -105,6 +107,20 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
     switches(opts, &mut spec);
     interactive::set(opts, &mut spec)?;
     Ok(spec)
+}
+
+/// -ar and -rnc.
+fn resizing(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
+    if opts.autoresize {
+        spec.further.autoresize = Mark(true);
+    }
+    if let Some(command) = &opts.resize_command {
+        if command.len() > MAX_COMMAND {
+            return Err(Rejection::new(err_text(err::RESIZE_COMMAND_LEN)));
+        }
+        spec.further.resize_command = command.as_str().into();
+    }
+    Ok(())
 }
 
 /// Names: job, description, queue, project, hosts, and those kept for later.

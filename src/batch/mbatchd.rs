@@ -155,6 +155,7 @@ impl Mbatchd {
         }
         self.look_left_of(at);
         self.refresh_at(at);
+        self.refresh_growth(at);
         self.reserve.refresh(&self.state, &self.site, at);
         self.limits.follow(&self.state, &self.site, change);
         if self.group_counts.follow(&self.state, at.job) {
@@ -220,6 +221,12 @@ impl Mbatchd {
         }
         let (sched, view) = self.sched_and_view();
         sched.refresh(&view, at);
+    }
+
+    /// Looks again whether a started element wants further slots; idx 0 of an array: each of them.
+    pub(crate) fn refresh_growth(&mut self, at: JobRef) {
+        let (sched, view) = self.sched_and_view();
+        sched.refresh_growth(&view, at);
     }
 
     /// Puts a job with a start time ahead on the timer.

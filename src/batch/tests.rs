@@ -63,6 +63,7 @@ mod requeue;
 mod requeued_and_changed;
 mod reserve;
 mod reserved;
+mod resize;
 mod retry;
 mod showstatus;
 mod turns;

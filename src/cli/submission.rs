@@ -38,6 +38,9 @@ pub struct Submission<'a> {
     pub copies: Cow<'a, [CopyFile]>,
     /// -k.
     pub checkpoint: Option<Box<Checkpoint>>,
+    /// -ar, -rnc.
+    pub autoresize: bool,
+    pub resize_command: Cow<'a, str>,
     /// -sp; 0 where it was not given.
     pub priority: i64,
 }
@@ -67,6 +70,8 @@ impl<'a> Submission<'a> {
             depend: text(&s.depend),
             copies: Cow::Borrowed(&s.further.copies),
             checkpoint: s.further.checkpoint.clone(),
+            autoresize: s.further.autoresize.0,
+            resize_command: text(&s.further.resize_command),
             priority: i64::from(s.priority),
         }
     }
@@ -159,6 +164,10 @@ impl<'a> Submission<'a> {
         for (i, host) in self.hosts.iter().enumerate() {
             push(t, if i == 0 { ", Specified Hosts " } else { ", " }, host);
         }
+        if self.autoresize {
+            t.push_str(", Autoresizable");
+        }
+        push_given(t, ", Resize Notification Command ", &self.resize_command);
         if self.priority > 0 {
             let _ = write!(t, ", User Priority <{}>", self.priority);
         }

@@ -10,7 +10,7 @@ use super::lsf_shared::unknown_section;
 use super::names::load_index;
 use super::names::lsb_queues::QUEUE;
 use super::section::{Values, known_params, name_fault};
-use super::types::{HostTerm, Interactive, QueueConf, RawParam, Shared, UserTerm};
+use super::types::{HostTerm, Interactive, QueueConf, RawParam, Resizable, Shared, UserTerm};
 use super::units::SizeUnit;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::Checkpoint;
@@ -137,6 +137,14 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
         ("ONLY", Interactive::Only),
     ];
     v.word_of(&mut q.interactive, "INTERACTIVE", &words);
+    let words = [
+        ("N", Resizable::No),
+        ("NO", Resizable::No),
+        ("Y", Resizable::Yes),
+        ("YES", Resizable::Yes),
+        ("AUTO", Resizable::Auto),
+    ];
+    v.word_of(&mut q.resizable, "RESIZABLE_JOBS", &words);
     match v.raw.get("EXCLUSIVE") {
         Some(value) if value.text.to_ascii_uppercase().starts_with("CU[") => q.exclusive = true,
         _ => v.flag(&mut q.exclusive, "EXCLUSIVE"),

@@ -48,7 +48,7 @@ pub fn prepare(
     };
     let argv = program(job, &store, ready)?;
     let mut env = environment(job, user, &cwd, Some(&store));
-    if let Some(path) = host_file(&env, &store, ready) {
+    if let Some(path) = host_file(&env, job.own_host_file, &store, ready) {
         for name in ["LSB_DJOB_HOSTFILE", "LSB_DJOB_RANKFILE", "LSB_AFFINITY_HOSTFILE"] {
             env.push((name.into(), path.clone().into_os_string()));
         }
@@ -184,11 +184,16 @@ fn interpreter(script: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Makes the file of the job's hosts. One of its own is removed with the job file.
-fn host_file(env: &[(OsString, OsString)], store: &JobFiles, ready: &mut Ready) -> Option<PathBuf> {
+fn host_file(
+    env: &[(OsString, OsString)],
+    own: bool,
+    store: &JobFiles,
+    ready: &mut Ready,
+) -> Option<PathBuf> {
     let hosts = env.iter().rfind(|(name, _)| name == "LSB_MCPU_HOSTS")?;
     let hosts = hostfile::slots(hosts.1.as_bytes());
     let job_file = store.file("").ok()?;
-    let (path, made) = match hostfile::shared(&hosts) {
+    let (path, made) = match hostfile::shared(&hosts).filter(|_| !own) {
         Some(name) => {
             let path = job_file.with_file_name(name);
             let made = hostfile::make_shared(&path, &hosts);

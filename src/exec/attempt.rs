@@ -9,6 +9,7 @@ use crate::model::job::{End, Usage};
 use crate::model::job_control::ControlVerb;
 use crate::model::limits::{LimitEnforcement, Limits};
 use crate::model::reason::term;
+use crate::model::resize::{ResizeOrder, ResizeTold};
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
     Plan, Ready, Setup, TaskEnd, TaskGroup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
@@ -122,6 +123,11 @@ pub struct AttemptMark {
     /// The job ends together with its post-execution commands.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,
+    /// The change of its slots that is ordered, and the last one that has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize: Option<Box<ResizeOrder>>,
+    #[serde(skip_serializing_if = "ResizeTold::is_none")]
+    pub resized: ResizeTold,
 }
 
 /// The note the launcher keeps: an sbatchd that starts again knows all from it.
@@ -218,6 +224,8 @@ pub struct Attempt {
     /// When the next checkpoint of the period is due.
     pub checkpoint_at: Option<u64>,
     pub held_end: Option<HeldEnd>,
+    /// The notification command that runs.
+    pub resize_runs: ResizeTold,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
     /// When what runs after it is killed.
@@ -284,6 +292,7 @@ impl Attempt {
             control_by: None,
             checkpoint_at: None,
             held_end: None,
+            resize_runs: ResizeTold::default(),
             sample_at: None,
             finish_by: None,
             post_by: None,
@@ -656,6 +665,7 @@ impl Attempt {
             pre_exit: self.pre_exit,
             pre_host: self.pre_host.clone(),
             checkpoint: mark.checkpoint,
+            resize: if self.resize_runs.is_none() { mark.resized } else { self.resize_runs },
         }
     }
 

@@ -10,4 +10,5 @@ pub mod launcher_state;
 pub mod life;
 pub mod plan;
 pub mod report;
+pub mod resize;
 pub mod sbatchd;

@@ -339,6 +339,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         pre: pre(o),
         login_shell: spec.login_shell.clone(),
         ranks: o.ranks.clone(),
+        own_host_file: o.resizable,
         eexec: eexec(site, user_env),
         attach: None,
         interactive: interactive(site, o),

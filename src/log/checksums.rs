@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 31] = [
+const KINDS: [&str; 37] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -73,6 +73,12 @@ const KINDS: [&str; 31] = [
     "JGRP_CTRL",
     "JOB_SIGACT",
     "CHKPNT",
+    "JOB_RESIZE_RELEASE",
+    "JOB_RESIZE_CANCEL",
+    "JOB_RESIZE_NOTIFY_START",
+    "JOB_RESIZE_NOTIFY_ACCEPT",
+    "JOB_RESIZE_NOTIFY_DONE",
+    "LSF_RESIZE_REQUEST",
 ];
 
 /// The kind of an event.

@@ -21,6 +21,7 @@ mod options;
 mod read;
 mod record;
 mod record_error;
+mod resize;
 mod similar_submissions;
 mod task;
 #[cfg(test)]

@@ -159,6 +159,46 @@ pub struct JobCheckpoint {
     pub request: String,
 }
 
+/// The step of a change of a job's slots that a record tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResizeStep {
+    /// JOB_RESIZE_RELEASE: bresize release; the change that it asks for begins with the record
+    /// behind it.
+    Released { number: u32, cancels: bool, hosts: NamedHosts, command: String },
+    /// LSF_RESIZE_REQUEST (ours): bresize request. The slots of the job when it has them all, how
+    /// many come at once at least, and the notification command where it is not that of the job.
+    Asked { total: u32, least: u32, command: Option<String> },
+    /// JOB_RESIZE_CANCEL: bresize cancel.
+    Cancelled,
+    /// JOB_RESIZE_NOTIFY_START: the first execution host is to hear of a change. Further slots are
+    /// the job's from then on.
+    Begun { number: u32, grows: bool, hosts: NamedHosts, command: String },
+    /// JOB_RESIZE_NOTIFY_ACCEPT: the host has begun with it.
+    Accepted { number: u32, pid: u32 },
+    /// JOB_RESIZE_NOTIFY_DONE, with the exit value of the notification command.
+    Done { number: u32, status: i32 },
+}
+
+impl Default for ResizeStep {
+    fn default() -> Self {
+        ResizeStep::Cancelled
+    }
+}
+
+/// JOB_RESIZE_RELEASE and its kin: a change of the slots of a started job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobResize {
+    pub at: JobRef,
+    pub step: ResizeStep,
+    /// Our tail: the attempt; 0 in another LSF's record.
+    pub attempt: u32,
+    /// The user who asked for it, in the records of requests.
+    pub uid: u32,
+    pub user: String,
+    /// Our tail: the client's id of the request; empty none.
+    pub request: String,
+}
+
 /// The bits of [`JobForce::options`], numbered as in LSF's library.
 pub mod force_options {
     pub const NORMAL: u32 = 0x01;
@@ -374,6 +414,7 @@ pub enum Event {
     JobForce(Box<JobForce>),
     JobMigrate(Box<JobMigrate>),
     JobCheckpoint(Box<JobCheckpoint>),
+    JobResize(Box<JobResize>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

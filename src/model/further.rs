@@ -32,6 +32,10 @@ pub const HOST_LINES: &str = "hostslots";
 pub const SUBMISSION_DIRECTORY: &str = "subcwd";
 /// The key of -k.
 pub const CHECKPOINT: &str = "k";
+/// The key of -ar.
+pub const AUTORESIZE: &str = "ar";
+/// The key of -rnc.
+pub const RESIZE_COMMAND: &str = "rnc";
 /// The key of -a.
 pub const ESUB: &str = "a";
 
@@ -154,6 +158,10 @@ options! {
     "ptl" pend_limit: Option<u64>;
     /// -eptl, seconds.
     "eptl" eligible_limit: Option<u64>;
+    /// -ar: the job asks for further slots up to its maximum while it runs.
+    "ar" autoresize: Mark;
+    /// -rnc: run on the first execution host when the slots of the job change.
+    "rnc" resize_command: Box<str>;
     /// -is: the copy of the input file, which is removed after the job.
     "is" spooled_input: Box<str>;
     /// -hostfile: its path.

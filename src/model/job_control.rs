@@ -12,6 +12,8 @@ pub enum ControlVerb {
     Terminate,
     /// bchkpnt and periodic checkpoints, which no action takes the place of.
     Checkpoint,
+    /// The resize notification command, which no action takes the place of.
+    Resize,
 }
 
 /// An action of JOB_CONTROLS.
@@ -45,7 +47,7 @@ impl JobControls {
             ControlVerb::Suspend => self.suspend.as_ref(),
             ControlVerb::Resume => self.resume.as_ref(),
             ControlVerb::Terminate => self.terminate.as_ref(),
-            ControlVerb::Checkpoint => None,
+            ControlVerb::Checkpoint | ControlVerb::Resize => None,
         }
     }
 

@@ -103,11 +103,11 @@ spec_fields! {
     EligibleLimit "eptl" "Eligible Pending Time Limit" [further.eligible_limit];
     HostFile "hostfile" "Host File" [further.host_file, further.host_lines];
     UserLimits "ul" "User Limits" [];
+    ResizeCommand "rnc" "Resize Notification Command" [further.resize_command];
+    Autoresize "ar" "Autoresizable" [further.autoresize];
     // what no job has: reset at any time
     External "ext" "External Scheduler Options" [];
     Migration "mig" "Migration Threshold" [];
-    ResizeCommand "rnc" "Resize Notification Command" [];
-    Autoresize "ar" "Autoresizable" [];
     Network "network" "Network Requirement" [];
     Frequency "freq" "CPU Frequency" [];
     Data "data" "Data Requirement" [];

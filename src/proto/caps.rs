@@ -54,6 +54,7 @@ use crate::model::cut;
 use crate::model::further::RESOLVED_CONDITION;
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
+use crate::model::resize::{MAX_RELEASED, NotifyCommand, ResizeRequest};
 
 /// Job IDs in one request.
 pub const MAX_IDS: usize = 100_000;
@@ -206,7 +207,23 @@ fn check_control(c: &Control) -> Result<(), Refusal> {
         let names: Vec<&String> = force.hosts.iter().map(|(name, _)| name).collect();
         check_texts(&names)?;
     }
+    if let Verb::Resize(ResizeRequest::Release { hosts, notify, .. }) = &c.verb {
+        bound("hosts", hosts.hosts.len(), MAX_RELEASED)?;
+        let names: Vec<&String> = hosts.hosts.iter().map(|host| &host.name).collect();
+        check_texts(&names)?;
+        check_notify(notify)?;
+    }
+    if let Verb::Resize(ResizeRequest::Grow { notify, .. }) = &c.verb {
+        check_notify(notify)?;
+    }
     check_select(&c.select)
+}
+
+fn check_notify(notify: &NotifyCommand) -> Result<(), Refusal> {
+    match notify {
+        NotifyCommand::Given(text) => check_texts(&[text]),
+        NotifyCommand::OfJob | NotifyCommand::None => Ok(()),
+    }
 }
 
 fn check_modify(m: &Modify) -> Result<(), Refusal> {

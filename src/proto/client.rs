@@ -6,6 +6,7 @@ use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
 pub use super::user_rows::{GroupInfo, UserInfo};
 use crate::model::checkpoint::CheckpointOrder;
+use crate::model::resize::ResizeRequest;
 use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef, job::JobSpec};
 use serde::{Deserialize, Serialize};
@@ -225,6 +226,8 @@ pub enum Verb {
     Force(Force),
     /// bchkpnt.
     Checkpoint(CheckpointOrder),
+    /// bresize.
+    Resize(ResizeRequest),
     /// bmig. `force`: -f, which is for checkpoints.
     Migrate {
         force: bool,

@@ -405,6 +405,9 @@ pub struct JobPlan {
     /// Hosts with their slots in the order of ranks, where that is not the one of the host file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<(String, u32)>,
+    /// The host file is the job's own, as its hosts may change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub own_host_file: bool,
     /// Run when all else is ready.
     #[serde(skip_serializing_if = "Eexec::is_none")]
     pub eexec: Eexec,

@@ -6,6 +6,7 @@ use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::NamedHosts;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
 use crate::model::job_control::JobControls;
+use crate::model::resize::{ResizeOrder, ResizeTold};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -179,6 +180,9 @@ pub struct StartJob {
     /// at the end of this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub last_requeue: bool,
+    /// The slots of the job may change: its host file is its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resizable: bool,
 }
 
 fn is_no_reason(n: &u32) -> bool {
@@ -208,6 +212,8 @@ pub enum Act {
     Checkpoint(CheckpointOrder),
     /// bmod of a running job: the limits it has from now on.
     Limits(Box<crate::model::job::Limits>),
+    /// The slots of the job change.
+    Resize(Box<ResizeOrder>),
 }
 
 /// The state of an attempt on its host.
@@ -241,6 +247,9 @@ pub struct TaskState {
     /// The last checkpoint of the attempt.
     #[serde(skip_serializing_if = "CheckpointEnd::is_none")]
     pub checkpoint: CheckpointEnd,
+    /// The last change of its slots.
+    #[serde(skip_serializing_if = "ResizeTold::is_none")]
+    pub resize: ResizeTold,
 }
 
 /// The commands that run after a job: of its queue, and its own.

@@ -17,6 +17,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     (
         "state",
         &[
+            "AskedSlots",
             "Attachment",
             "Bar",
             "Change",
@@ -36,6 +37,8 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Message",
             "Pend",
             "QueueControl",
+            "Resize",
+            "ResizeUnderWay",
             "Run",
             "Share",
             "Slots",
@@ -80,7 +83,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     ),
     ("soft_state", &["LostControl", "Placed", "Report", "Request", "Row"]),
     ("lifecycle", &["Recovered"]),
-    ("sched", &["Alternative", "Decision", "NotReady", "View"]),
+    ("sched", &["Alternative", "Decision", "NotReady", "View", "WantedSlots"]),
 ];
 
 /// The name of the struct that a line begins.

@@ -90,7 +90,8 @@ impl Mbatchd {
             Verb::Stop => pending && !held,
             Verb::Resume => held,
             Verb::Switch { .. } | Verb::Move { .. } => true,
-            Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. } | Verb::Checkpoint(_) => false,
+            Verb::Requeue(_) | Verb::Force(_) | Verb::Migrate { .. } => false,
+            Verb::Checkpoint(_) | Verb::Resize(_) => false,
         };
         if open { self.control_one(context, a, at) } else { 0 }
     }
@@ -155,6 +156,9 @@ impl Mbatchd {
             }
             (Verb::Checkpoint(order), _) => {
                 return self.checkpoint_one(context, (a.who, &a.c.request), *order, at);
+            }
+            (Verb::Resize(asked), _) => {
+                return self.resize_one(context, (a.who, &a.c.request), asked, at);
             }
             (Verb::Resume, Some(key)) => return self.resume_running(context, a, at, key),
             (Verb::Switch { .. } | Verb::Move { .. } | Verb::Requeue(_) | Verb::Force(_), _) => {}

@@ -39,7 +39,10 @@ impl Mbatchd {
     }
 
     fn dispatch(&mut self, context: &mut StepContext, decision: Decision) {
-        let Decision { at, hosts, req } = decision;
+        if decision.grows {
+            return self.grow(context, decision);
+        }
+        let Decision { at, hosts, req, .. } = decision;
         let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
         self.start_on(context, at, hosts, requirement, Forced::No);
     }

@@ -43,9 +43,11 @@ impl Mbatchd {
         }
     }
 
-    /// The host knows of an attempt that runs as mbatchd knows it, and of its checkpoints.
+    /// The host knows of an attempt that runs as mbatchd knows it, of its checkpoints and of the
+    /// changes of its slots.
     fn attempt_known(&mut self, context: &mut StepContext, i: HostId, t: &TaskState) {
         self.checkpoint_told(context, i, t);
+        self.resize_told(context, t);
         if !matches!(t.phase, AttemptPhase::Ended { .. } | AttemptPhase::Failed { .. }) {
             self.known_again(context, t.key);
         }

@@ -31,6 +31,7 @@ pub mod recovery;
 pub mod report_standing;
 pub mod reposition;
 pub mod requeue;
+pub mod resize;
 pub mod retry;
 pub mod submit;
 pub mod suspension;

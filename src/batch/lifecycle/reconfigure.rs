@@ -10,6 +10,7 @@ use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
+use crate::model::JobRef;
 use crate::proto::client::ClientMsg;
 use std::rc::Rc;
 
@@ -149,6 +150,9 @@ impl Mbatchd {
             self.watch_depend(id);
             self.refresh(id);
             self.end_orphans(context, id);
+        }
+        for id in &some {
+            self.refresh_growth(JobRef { job: *id, idx: 0 });
         }
         let next = some.last().and_then(|id| id.checked_add(1));
         self.works.refill(next.filter(|_| some.len() == UNIT_LOOKS));

@@ -132,6 +132,8 @@ impl Mbatchd {
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
         self.group_counts = JobGroupCounts::recount(&self.state);
+        let started: Vec<JobRef> = self.state.counts().started().collect();
+        started.into_iter().for_each(|at| self.refresh_growth(at));
         self.sched.changed();
     }
 

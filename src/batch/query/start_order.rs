@@ -5,6 +5,7 @@ use crate::batch::Mbatchd;
 use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, Run};
+use crate::conf::types::Resizable;
 use crate::model::event::NamedHosts;
 use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
@@ -56,6 +57,7 @@ impl Mbatchd {
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: self.site.params().job_include_postproc,
             post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
+            resizable: self.view().resizable(job, key.idx) != Resizable::No,
             last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
     }

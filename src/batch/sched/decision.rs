@@ -10,7 +10,7 @@ pub const PASS_FUEL: usize = 32_768;
 /// A decision, carried out, costs as much as so many looks.
 const DECISION_COST: usize = 32;
 
-/// A job that starts, and where.
+/// A job that starts or gets further slots, and where.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub at: JobRef,
@@ -18,6 +18,8 @@ pub(crate) struct Decision {
     pub hosts: JobHosts,
     /// The requirement that it was found by.
     pub req: Option<Rc<Alternative>>,
+    /// The job was started before: the hosts are those of its further slots.
+    pub grows: bool,
 }
 
 /// The work that a pass may still do in this turn.

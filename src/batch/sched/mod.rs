@@ -11,6 +11,7 @@
 //! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
 //! | fixed_match | which hosts match a requirement as far as that does not change with load |
 //! | place | a class as it is held against hosts; which slots a job gets |
+//! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //!
@@ -27,6 +28,8 @@ mod entries;
 mod explain;
 mod explained;
 mod fixed_match;
+mod growing;
+mod growth;
 pub mod host_snapshot;
 mod lone;
 mod lone_readiness;
@@ -73,6 +76,7 @@ pub struct Sched {
     classes: Classes,
     order: DispatchOrder,
     hosts: OpenHosts,
+    growth: growing::Growth,
     /// The pass under way.
     walk: Option<Walk>,
     entries: IdTable<ClassEntry>,
@@ -107,7 +111,8 @@ impl Sched {
             return Some(0);
         }
         let timers = [self.hosts.deadline(), self.begin_timer, self.order.deadline()];
-        timers.into_iter().chain([self.lone.deadline()]).flatten().min()
+        let more = [self.lone.deadline(), self.growth.deadline()];
+        timers.into_iter().chain(more).flatten().min()
     }
 
     /// A scheduler that knows nothing but the start times ahead; it goes on counting changes.
@@ -186,6 +191,7 @@ impl Sched {
         if self.hosts.wake(now.mono_us) {
             self.note_change();
         }
+        self.needed |= self.growth.wake(now.mono_us);
         if let Some(unseen) = self.order.take_turns(now.mono_us) {
             self.needed = true;
             unseen.iter().for_each(|head| self.classes.get_mut(head.1).unseen = true);

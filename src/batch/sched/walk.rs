@@ -56,17 +56,24 @@ impl Sched {
             if self.hosts.none_open() {
                 return None;
             }
+            let queue = view.site.queues.get(walk.queue)?;
+            if walk.growing {
+                match self.grow_next(view, queue, walk, fuel) {
+                    Some(decision) => return Some(decision),
+                    None if fuel.is_empty() => return None,
+                    None => (walk.growing, walk.queue) = (false, walk.queue + 1),
+                }
+                continue;
+            }
             let Some(here) = &mut walk.here else {
-                let queue = view.site.queues.get(walk.queue)?;
                 walk.here = self.enter(view, queue, &walk.changed, fuel);
-                walk.queue += usize::from(walk.here.is_none());
+                walk.growing = walk.here.is_none();
                 continue;
             };
-            let queue = view.site.queues.get(walk.queue)?;
             match self.walk_queue(view, queue, here, &walk.changed, fuel) {
                 Some(decision) => return Some(decision),
                 None if fuel.is_empty() => return None,
-                None => (walk.here, walk.queue) = (None, walk.queue + 1),
+                None => (walk.here, walk.growing) = (None, true),
             }
         }
         None
@@ -315,7 +322,9 @@ impl Sched {
             }
         }
         match found {
-            Some((hosts, req)) => Outcome::Found(Decision { at, hosts: hosts.into(), req }),
+            Some((hosts, req)) => {
+                Outcome::Found(Decision { at, hosts: hosts.into(), req, grows: false })
+            }
             None => Outcome::None,
         }
     }

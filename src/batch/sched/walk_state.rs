@@ -3,6 +3,7 @@
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
 use crate::batch::sched::order::ClassHead;
 use crate::batch::state::names::{HostId, HostSet, UserId};
+use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,6 +16,10 @@ pub(super) struct Walk {
     /// Hosts that have changed since the walk before.
     pub(super) changed: HostSet,
     pub(super) here: Option<QueueWalk>,
+    /// The pending jobs of the queue are done: its started ones that want further slots are next.
+    pub(super) growing: bool,
+    /// The last of these that the walk came to.
+    pub(super) grower: Option<JobRef>,
 }
 
 /// A walk through one queue.

@@ -45,6 +45,10 @@ impl State {
             Event::JobForce(force) => self.forced(t, force),
             Event::JobMigrate(m) => self.migrates(t, m),
             Event::JobCheckpoint(c) => self.checkpointed(t, c),
+            Event::JobResize(r) => {
+                let did = self.resize(t, r);
+                self.note_request(t, &r.request, r.at, did)
+            }
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
@@ -175,7 +179,13 @@ impl State {
     }
 
     /// A request has done its work on a job or element. A record that does not fit is not written.
-    fn note_request(&mut self, t: i64, request: &str, at: JobRef, did: Applied) -> Applied {
+    pub(super) fn note_request(
+        &mut self,
+        t: i64,
+        request: &str,
+        at: JobRef,
+        did: Applied,
+    ) -> Applied {
         if !did.is_rejected() {
             self.retries.note(t, request, at);
         }
@@ -217,6 +227,7 @@ impl State {
                 requeue: None,
                 migrates: false,
                 checkpoint: CheckpointState::default(),
+                resize: None,
                 susp_since: 0,
                 susp_total: 0,
                 soft: LastWords::default(),

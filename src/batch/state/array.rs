@@ -106,6 +106,10 @@ impl ElementGroup {
 }
 
 impl Array {
+    /// The started elements.
+    pub fn started(&self) -> impl Iterator<Item = u32> {
+        self.started.iter().copied()
+    }
     /// The elements that something has happened to and that are in memory.
     pub fn touched(&self) -> impl Iterator<Item = (u32, &Elem)> {
         self.own.iter().map(|(idx, e)| (*idx, e))

@@ -2,6 +2,7 @@
 
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
+use crate::batch::state::resize::Resize;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
 use crate::model::checkpoint::CheckpointOrder;
@@ -86,6 +87,8 @@ pub struct Run {
     pub migrates: bool,
     /// bchkpnt, and the last checkpoint that the host has told of.
     pub checkpoint: CheckpointState,
+    /// The changes of its slots since its start; `None`: nobody asked for one.
+    pub resize: Option<Box<Resize>>,
     /// When it was last sent the signal of bsub -s, seconds since the epoch; 0 never.
     pub window_signal: i64,
     /// When it was last suspended, and for how long before.

@@ -24,6 +24,8 @@ pub mod named;
 pub mod names;
 mod reported;
 pub mod request_ids;
+pub mod resize;
+mod resized;
 pub mod retries;
 pub mod same;
 pub mod space;

@@ -4,6 +4,7 @@
 //! Invariant: every field of the state and of a job is named here, so that a new one has to be
 //! compared or left out on purpose.
 
+use crate::batch::state::resize::Resize;
 use crate::batch::state::started_elements::{Share, StartedElements};
 use crate::batch::state::{
     Body, Elem, ElemState, ElementSpec, HostControl, Job, QueueControl, Run, State,
@@ -348,6 +349,7 @@ impl State {
             window_signal,
             susp_since,
             susp_total,
+            resize,
             // what the host tells again
             soft: _,
         } = run;
@@ -357,6 +359,14 @@ impl State {
         }
         let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");
         let _ = write!(out, " {exec:?} {killed:?} {as_done} {requeue:?} {window_signal}");
+        if let Some(resize) = resize {
+            // hosts by name: two states may number them otherwise
+            let mut told = Resize::clone(resize);
+            for (host, n) in told.under_way.iter_mut().flat_map(|change| change.hosts.drain(..)) {
+                let _ = write!(out, " {}*{n}", self.names.host(host));
+            }
+            let _ = write!(out, " {told:?}");
+        }
         let _ = write!(
             out,
             " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"

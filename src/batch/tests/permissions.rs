@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::model::reason::err;
+use crate::model::resize::ResizeRequest;
 use crate::proto::dependency::DependencyRequest;
 use crate::proto::force::Force;
 use crate::proto::job_group::{DeleteGroups, JobGroupRequest, NewLimit};
@@ -51,6 +52,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Control.Move" => control(Verb::Move { top: true, position: 1 }),
         "Control.Requeue" => control(Verb::Requeue(Requeue::default())),
         "Control.Checkpoint" => control(Verb::Checkpoint(Default::default())),
+        "Control.Resize" => control(Verb::Resize(ResizeRequest::Cancel)),
         "Control.Migrate" => control(Verb::Migrate { force: false }),
         "Control.Force" => control(Verb::Force(Force::default())),
         "Modify" => {

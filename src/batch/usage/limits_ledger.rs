@@ -10,10 +10,11 @@ use crate::batch::site::Site;
 use crate::batch::site::rules::{
     Consumer, ConsumerRules, Counter, HostRule, LimitedQuantity, Member, Rule, RuleId,
 };
-use crate::batch::state::change::{Change, ChangeKind, Stage};
+use crate::batch::state::change::{Change, ChangeKind, Held, Stage};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::Share;
 use crate::batch::state::{ElemState, State};
+use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -136,7 +137,9 @@ impl LimitsLedger {
     pub(crate) fn follow(&mut self, state: &State, site: &Site, change: &Change) {
         let at = change.at;
         match &change.kind {
-            ChangeKind::Element { before: Stage::Started, after: Stage::Started, .. } => {}
+            ChangeKind::Element { before: Stage::Started, after: Stage::Started, held } => {
+                self.follow_slots((state, site), at, held.as_ref());
+            }
             ChangeKind::Element { held: Some(held), .. } => {
                 let consumer = Consumer::new(held.queue, held.user);
                 self.add_element((state, site), consumer, &held.hosts, false);
@@ -160,6 +163,18 @@ impl LimitsLedger {
             }
             _ => {}
         }
+    }
+
+    /// Follows a change of a started element: its slots may be others than before.
+    fn follow_slots(&mut self, of: (&State, &Site), at: JobRef, held: Option<&Held>) {
+        let Some(job) = of.0.job(at.job) else { return };
+        let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) else { return };
+        let Some(held) = held.filter(|held| held.hosts != run.hosts) else { return };
+        // what comes first, so that no counter of both is empty between
+        let consumer = Consumer::new(job.queue_at(at.idx), job.user);
+        self.add_element(of, consumer, &run.hosts, true);
+        let before = Consumer::new(held.queue, held.user);
+        self.add_element(of, before, &held.hosts, false);
     }
 
     /// A counter was to fall below zero since this was asked last.

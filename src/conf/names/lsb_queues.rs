@@ -97,7 +97,7 @@ const NAMES: &[Name] = &[
     off("REMOTE_MAX_PREEXEC_RETRY", "override: see lsb.params"),
     on("REQUEUE_EXIT_VALUES", "codes EXCLUDE(codes); none"),
     on("RERUNNABLE", "jobs are run again after a host failure: yes/no; no"),
-    off("RESIZABLE_JOBS", "Y/N/auto; N"),
+    on("RESIZABLE_JOBS", "jobs may be resized: Y by bresize, auto by themselves too; N"),
     off("RESOURCE_RESERVE", "slots+memory: MAX_RESERVE_TIME[n]; none"),
     off("RESRSV_LIMIT", "allowed rusage range: [res={min,}max ...]; none"),
     on("RESUME_COND", "select string that resumes jobs"),

@@ -45,6 +45,18 @@ pub enum Interactive {
     Only,
 }
 
+/// RESIZABLE_JOBS of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resizable {
+    /// N: but for jobs with -ar.
+    #[default]
+    No,
+    /// Y: by bresize.
+    Yes,
+    /// auto: jobs ask for further slots by themselves, too.
+    Auto,
+}
+
 /// A word of HOSTS.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostTerm {
@@ -161,6 +173,8 @@ pub struct QueueConf {
     pub job_controls: JobControls,
     /// TERMINATE_WHEN, as written.
     pub terminate_when: Option<String>,
+    /// RESIZABLE_JOBS.
+    pub resizable: Resizable,
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
     pub pend_limit: Option<u64>,
     pub eligible_limit: Option<u64>,
@@ -221,6 +235,7 @@ impl Default for QueueConf {
             mig: None,
             job_controls: JobControls::default(),
             terminate_when: None,
+            resizable: Resizable::No,
             pend_limit: None,
             eligible_limit: None,
             raw: RawParams::new(),

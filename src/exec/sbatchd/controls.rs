@@ -10,10 +10,12 @@
 use super::agent::*;
 use super::*;
 use crate::exec::attempt::{HeldEnd, RunningControl, WantedCheckpoint};
+use crate::exec::resize;
 use crate::model::checkpoint::CheckpointEnd;
 use crate::model::job_control::{ControlAction, ControlVerb};
 use crate::model::reason::susp;
-use crate::proto::launch::{Hook, HookOf};
+use crate::model::resize::{NOTIFY_FAIL, NOTIFY_OK, ResizeTold};
+use crate::proto::launch::{Hook, HookOf, Ready};
 use std::borrow::Cow;
 
 /// The time for a command, in multiples of JOB_TERMINATE_INTERVAL.
@@ -22,6 +24,8 @@ pub const INTERVALS: u64 = 6;
 const OVERTIME: u64 = 2 * US;
 /// The time for a checkpoint, seconds.
 pub const CHECKPOINT_SECS: u64 = 3600;
+/// The time for a notification command, seconds.
+pub const RESIZE_SECS: u64 = 600;
 /// Pause before the environment of a job is searched again, microseconds.
 const ENV_WAIT: u64 = US;
 
@@ -134,6 +138,10 @@ impl Sbatchd {
             _ if control.verb == ControlVerb::Checkpoint => {
                 crate::exec::checkpoint::command(o, job.pid, wanted.order).into()
             }
+            _ if control.verb == ControlVerb::Resize => match &job.note.mark.resize {
+                Some(order) => resize::command(order, &host_file(o.resizable, &job.ready)).into(),
+                None => return,
+            },
             Some(ControlAction::Command(text)) => (&**text).into(),
             _ => return,
         };
@@ -144,12 +152,24 @@ impl Sbatchd {
         };
         job.control_at = None;
         let processes = (job.pid, &job.pids[..], &job.pgids[..]);
-        let mut env = plan::control_env(&self.conf.site, o, &job.ready, processes, &user_env);
+        let order = job.note.mark.resize.as_ref().filter(|_| control.verb == ControlVerb::Resize);
+        let after;
+        let seen = match order {
+            // the variables of the job are those that it has with the change
+            Some(order) => {
+                after = StartJob { hosts: order.allocation.clone(), ..o.clone() };
+                &after
+            }
+            None => o,
+        };
+        let mut env = plan::control_env(&self.conf.site, seen, &job.ready, processes, &user_env);
         let mut put = |name: &str, value: &str| {
             env.extend_from_slice(format!("{name}={value}\0").as_bytes());
         };
         if control.verb == ControlVerb::Checkpoint {
             crate::exec::checkpoint::variables(o, &mut put);
+        } else if let Some(order) = order {
+            resize::variables(order, &host_file(o.resizable, &job.ready), &mut put);
         } else {
             put("LS_EXEC_T", "JOB_CONTROLS");
         }
@@ -170,7 +190,8 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.control_by.is_some_and(|at| at <= now.mono_us) {
             let text = format!(
-                "{key}: a checkpoint or an action of JOB_CONTROLS did not end in time, killed"
+                "{key}: a checkpoint, a notification command or an action of JOB_CONTROLS did not \
+                 end in time, killed"
             );
             say(out, log::Level::Warn, text);
             let id = TaskId { key, step: TaskStep::Control };
@@ -197,6 +218,9 @@ impl Sbatchd {
             None => {
                 let by = now.after(time_for(control.verb, interval)) + OVERTIME;
                 job.control_by.get_or_insert(by);
+                if control.verb == ControlVerb::Resize {
+                    self.resize_runs(key, info.pid, out);
+                }
             }
         }
     }
@@ -214,12 +238,14 @@ impl Sbatchd {
         (job.control_by, job.control_at) = (None, None);
         if control.verb == ControlVerb::Checkpoint {
             self.checkpoint_over(now, key, well, out);
+        } else if control.verb == ControlVerb::Resize {
+            self.resize_over(key, well, out);
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
         if job.stage != AttemptStage::Running {
             return;
         }
-        if control.verb == ControlVerb::Checkpoint {
+        if matches!(control.verb, ControlVerb::Checkpoint | ControlVerb::Resize) {
             // told of
         } else if !well && control.next.is_none() {
             let text = format!(
@@ -229,7 +255,8 @@ impl Sbatchd {
             say(out, log::Level::Warn, text);
         }
         match (control.verb, control.next) {
-            (_, Some((ControlVerb::Terminate, _))) | (ControlVerb::Checkpoint, _) => {}
+            (_, Some((ControlVerb::Terminate, _)))
+            | (ControlVerb::Checkpoint | ControlVerb::Resize, _) => {}
             (ControlVerb::Suspend, _) => {
                 if !well {
                     self.signal(now, key, SIGSTOP, out);
@@ -249,9 +276,10 @@ impl Sbatchd {
             Some((ControlVerb::Suspend, why)) => self.suspend(now, key, why, out),
             Some((ControlVerb::Resume, _)) => self.resume(now, key, out),
             Some((ControlVerb::Terminate, _)) => self.terminate(now, key, out),
-            Some((ControlVerb::Checkpoint, _)) | None => {}
+            Some((ControlVerb::Checkpoint | ControlVerb::Resize, _)) | None => {}
         }
         self.begin_checkpoint(now, key, out);
+        self.begin_resize(now, key, out);
         self.keep_note(key, out);
     }
 
@@ -336,6 +364,50 @@ impl Sbatchd {
         }
     }
 
+    /// Begins with the change that is ordered, if nothing else is being done to the job.
+    pub(super) fn begin_resize(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let open = job.stage == AttemptStage::Running && job.note.mark.control.is_none();
+        let Some(order) = job.note.mark.resize.as_ref().filter(|_| open) else { return };
+        let (verb, since) = (ControlVerb::Resize, now.secs());
+        let silent =
+            order.command.is_empty() && host_file(job.note.order.resizable, &job.ready).is_empty();
+        job.note.mark.control = Some(RunningControl { verb, since, why: 0, next: None });
+        if job.sim_end.is_some() || silent {
+            return self.control_over(now, key, true, out);
+        }
+        job.control_by = Some(now.after(RESIZE_SECS) + OVERTIME);
+        self.keep_note(key, out);
+        self.start_command(now, key, out);
+    }
+
+    /// The launcher has started the notification command.
+    fn resize_runs(&mut self, key: JobKey, pid: u32, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(order) = &job.note.mark.resize else { return };
+        let told = ResizeTold { number: order.number, pid, status: None };
+        if pid != 0 && job.resize_runs != told {
+            job.resize_runs = told;
+            self.tell_state(key, out);
+        }
+    }
+
+    /// The command has ended: the job has the hosts of the order if it took the change.
+    fn resize_over(&mut self, key: JobKey, well: bool, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(order) = job.note.mark.resize.take() else { return };
+        let pid = job.resize_runs.pid;
+        let status = Some(if well { NOTIFY_OK } else { NOTIFY_FAIL });
+        job.note.mark.resized = ResizeTold { number: order.number, pid, status };
+        job.resize_runs = ResizeTold::default();
+        if well {
+            job.note.order.hosts = order.allocation;
+        }
+        if job.stage == AttemptStage::Running {
+            self.tell_state(key, out);
+        }
+    }
+
     /// The action did what ends the job: no signal follows.
     fn terminated_by_action(&mut self, key: JobKey) {
         if let Some(job) = self.jobs.get_mut(&key) {
@@ -366,6 +438,15 @@ fn reason_bits(why: u32) -> (u32, u32) {
 fn time_for(verb: ControlVerb, interval: u64) -> u64 {
     match verb {
         ControlVerb::Checkpoint => CHECKPOINT_SECS,
+        ControlVerb::Resize => RESIZE_SECS,
         _ => interval * INTERVALS,
+    }
+}
+
+/// The host file of a job that has one of its own for its slots to change; empty: it has none.
+fn host_file(resizable: bool, ready: &Ready) -> ByteStr {
+    match resizable && !ready.script.is_empty() {
+        true => ByteStr([&ready.script.0[..], b".hostfile"].concat()),
+        false => ByteStr::default(),
     }
 }

@@ -15,6 +15,7 @@ mod controls;
 mod end;
 mod host_commands;
 mod link;
+mod resize;
 mod signals;
 mod start;
 mod tidy;

@@ -155,7 +155,11 @@ impl Sbatchd {
                 job.suspend_asked = false
             }
             // mbatchd orders it again when the job runs
-            (AttemptStage::Blobs | AttemptStage::Launching, Act::Checkpoint(_)) => return,
+            (
+                AttemptStage::Blobs | AttemptStage::Launching,
+                Act::Checkpoint(_) | Act::Resize(_),
+            ) => return,
+            (_, Act::Resize(order)) => self.resize_ordered(now, key, *order, out),
             (_, Act::Checkpoint(order)) => self.checkpoint_ordered(now, key, order, out),
             (_, Act::Terminate { exit_info }) => {
                 self.start_termination(now, key, Cause::Asked(exit_info), out);

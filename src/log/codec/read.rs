@@ -7,7 +7,7 @@
 use super::record_error::RecordError;
 use super::text::{Field, Fields, find_tail, nums};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{checkpoint, force, job_group, message, migrate, modify, new};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, resize};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::event::{
@@ -52,6 +52,12 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
                 None => get_others(&mut f, name)?,
             }
         }
+        b"JOB_RESIZE_RELEASE"
+        | b"JOB_RESIZE_CANCEL"
+        | b"JOB_RESIZE_NOTIFY_START"
+        | b"JOB_RESIZE_NOTIFY_ACCEPT"
+        | b"JOB_RESIZE_NOTIFY_DONE"
+        | b"LSF_RESIZE_REQUEST" => resize::get_resize(&mut f, name)?,
         b"JGRP_ADD" => Event::JobGroupAdd(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_MOD" => Event::JobGroupModify(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_CTRL" => job_group::get_control(&mut f)?,

@@ -2,7 +2,7 @@
 
 use super::text::{digits, put_int, put_str, put_u64};
 use crate::model::JobRef;
-use crate::model::event::{CheckpointStep, Event, Finish};
+use crate::model::event::{CheckpointStep, Event, Finish, ResizeStep};
 use crate::model::job::{JobSpec, SpoolRef};
 
 /// Version written into every record.
@@ -28,6 +28,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobForce(force) => force.at,
         Event::JobMigrate(m) => m.at,
         Event::JobCheckpoint(c) => c.at,
+        Event::JobResize(r) => r.at,
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -86,6 +87,7 @@ pub fn name_of(event: &Event) -> &str {
             CheckpointStep::Asked(_) => "JOB_SIGACT",
             CheckpointStep::Ended(_) => "CHKPNT",
         },
+        Event::JobResize(r) => name_of_resize(&r.step),
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",
@@ -103,6 +105,17 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobGroupModify(_) => "JGRP_MOD",
         Event::JobGroupDelete { .. } => "JGRP_CTRL",
         Event::Foreign { name } => name,
+    }
+}
+
+fn name_of_resize(step: &ResizeStep) -> &'static str {
+    match step {
+        ResizeStep::Released { .. } => "JOB_RESIZE_RELEASE",
+        ResizeStep::Asked { .. } => "LSF_RESIZE_REQUEST",
+        ResizeStep::Cancelled => "JOB_RESIZE_CANCEL",
+        ResizeStep::Begun { .. } => "JOB_RESIZE_NOTIFY_START",
+        ResizeStep::Accepted { .. } => "JOB_RESIZE_NOTIFY_ACCEPT",
+        ResizeStep::Done { .. } => "JOB_RESIZE_NOTIFY_DONE",
     }
 }
 

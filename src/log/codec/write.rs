@@ -3,7 +3,7 @@
 use super::record::{name_of, put_head, put_list, put_slots};
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
-use super::{checkpoint, force, job_group, message, migrate, modify, new};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, resize};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobSignal, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
@@ -57,6 +57,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobForce(force) => force::put_force(out, force),
         Event::JobMigrate(m) => migrate::put_migrate(out, m),
         Event::JobCheckpoint(c) => checkpoint::put_checkpoint(out, c),
+        Event::JobResize(r) => resize::put_resize(out, r),
         Event::JobGroupAdd(r) | Event::JobGroupModify(r) => job_group::put_group(out, r),
         Event::JobGroupDelete { uid, user, path } => job_group::put_delete(out, *uid, user, path),
         Event::JobMessage(m) => message::put_message(out, m),

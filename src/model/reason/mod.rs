@@ -183,6 +183,17 @@ pub mod err {
     pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
+    pub const RESIZE_COMMAND_LEN: i32 = 356;
+    pub const NOT_RESIZABLE: i32 = 357;
+    pub const RELEASE_HOSTS: i32 = 358;
+    pub const RELEASE_FIRST_HOST: i32 = 360;
+    pub const RESIZING: i32 = 361;
+    pub const RESIZE_SLOTS: i32 = 362;
+    pub const NO_RESIZE_REQUEST: i32 = 363;
+    pub const NOT_ALLOCATED: i32 = 364;
+    pub const RELEASE_NOTHING: i32 = 365;
+    pub const RESIZE_FORCED: i32 = 366;
+    pub const RESIZE_PENDING: i32 = 374;
     /// The numbers of these two are ours.
     pub const JGRP_EXIST: i32 = 9006;
     pub const JGRP_HASJOB: i32 = 9007;
@@ -269,6 +280,17 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     ),
     (131, "Dependent arrays do not have the same size"),
     (132, "Pending job threshold reached"),
+    (356, "Resize notification command is too long"),
+    (357, "Job is not resizable"),
+    (358, "Bad host specification for bresize release"),
+    (360, "Cannot release the last slot of the first execution host"),
+    (361, "Job resize is in progress"),
+    (362, "Too few or too many slots requested"),
+    (363, "Job has no active pending resize request"),
+    (364, "Host is not in the allocation of the job"),
+    (365, "No slot to release"),
+    (366, "Cannot resize a job that was started by brun"),
+    (374, "Job has a pending resize request"),
     (9001, "The event log cannot be written; no job is accepted until it can"),
     (9002, "The batch daemon is busy; try again later"),
     (9003, "The environment must be sent again"),

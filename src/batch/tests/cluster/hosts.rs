@@ -7,6 +7,7 @@ use crate::model::JobRef;
 use crate::model::checkpoint::CheckpointEnd;
 use crate::model::job::{End, Usage};
 use crate::model::reason::PendReason;
+use crate::model::resize::ResizeTold;
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg};
@@ -128,6 +129,7 @@ impl Cluster {
                         AttemptPhase::Ended { end: End::Status(SIGTERM), exit_info }
                     }
                     Act::Signal { .. } | Act::Limits(_) | Act::Checkpoint(_) => return,
+                    Act::Resize(_) => return,
                 };
                 if self.answering {
                     self.becomes(at, key, phase);
@@ -184,6 +186,14 @@ impl Cluster {
         let (host, key) = self.attempt(at);
         let Some(conn) = self.hosts[host].link else { return };
         let told = TaskState { checkpoint, ..task(key, AttemptPhase::Running, self.now.secs()) };
+        self.tell(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told))) });
+    }
+
+    /// The host tells of the job that runs, and of the last change of its slots.
+    pub fn resized(&mut self, at: JobRef, resize: ResizeTold) {
+        let (host, key) = self.attempt(at);
+        let Some(conn) = self.hosts[host].link else { return };
+        let told = TaskState { resize, ..task(key, AttemptPhase::Running, self.now.secs()) };
         self.tell(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told))) });
     }
 

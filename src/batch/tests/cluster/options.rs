@@ -31,6 +31,7 @@ fn flag(spec: &mut JobSpec, word: &str) -> bool {
         "-r" => spec.options |= opt::RERUNNABLE,
         "-I" => spec.options |= opt::INTERACTIVE,
         "-rn" => spec.options2 |= opt2::NEVER_RERUN,
+        "-ar" => spec.further.put_text("ar", "Y"),
         "-ti" => spec.further.put_text("ti", "Y"),
         "-H" => spec.options2 |= opt2::HOLD,
         _ => return false,
@@ -42,6 +43,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
     let number = || value.parse::<u32>().unwrap_or_else(|_| panic!("{word} {value}"));
     match word {
         // several queues are parted by bars
+        "-rnc" => spec.further.put_text("rnc", value),
         "-k" => spec.further.put_text("k", value),
         "-q" => spec.queue = value.replace('|', " "),
         "-n" => (spec.min_slots, spec.max_slots) = slots(value),

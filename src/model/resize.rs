@@ -1,0 +1,152 @@
+//! Changes of the slots that a started job holds (bresize(1)): requests of users, orders to the
+//! first execution host, and what that has told of them.
+
+use super::event::NamedHosts;
+use serde::{Deserialize, Serialize};
+
+/// Longest resize notification command, bytes.
+pub const MAX_COMMAND: usize = 4096;
+/// Most hosts that one release names.
+pub const MAX_RELEASED: usize = 4096;
+/// The exit values of the notification command: the resize is taken, or is not.
+pub const NOTIFY_OK: i32 = 0;
+pub const NOTIFY_FAIL: i32 = 1;
+
+/// The notification command of one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotifyCommand {
+    /// That of the job (bsub -rnc), if there is one.
+    #[default]
+    OfJob,
+    /// -rncn.
+    None,
+    /// -rnc.
+    Given(String),
+}
+
+/// A word of a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReleasedHost {
+    pub name: String,
+    /// The number of slots; 0: all there.
+    pub slots: u32,
+    /// `~host` beside `all`: nothing is released there.
+    pub kept: bool,
+}
+
+/// The hosts of a release.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReleasedHosts {
+    /// Every slot but one of the first execution host.
+    pub all: bool,
+    pub hosts: Vec<ReleasedHost>,
+}
+
+/// A request of bresize.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ResizeRequest {
+    /// `cancel`: -c, with the pending request of the job.
+    Release {
+        hosts: ReleasedHosts,
+        cancel: bool,
+        notify: NotifyCommand,
+    },
+    /// This number of further slots, at least the first of them at once.
+    Grow {
+        least: u32,
+        slots: u32,
+        cancel: bool,
+        notify: NotifyCommand,
+    },
+    Cancel,
+}
+
+/// An order to the first execution host of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResizeOrder {
+    /// Counts the changes of the attempt from 1.
+    pub number: u32,
+    pub grows: bool,
+    /// The slots that come or go, and the allocation with this change.
+    pub hosts: NamedHosts,
+    pub allocation: NamedHosts,
+    /// Shell text; empty: nobody is asked.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
+}
+
+/// The last change of an attempt, as its host tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResizeTold {
+    /// The number of the change; 0: there was none.
+    pub number: u32,
+    /// The process of the notification command; 0: none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pid: u32,
+    /// The exit value of the command; `None`: it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<i32>,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+impl ResizeTold {
+    pub fn is_none(&self) -> bool {
+        *self == ResizeTold::default()
+    }
+}
+
+impl ReleasedHosts {
+    /// `all ~hostA` or `2*hostA hostB`; `None`: the text is no such list.
+    pub fn parse(text: &str) -> Option<ReleasedHosts> {
+        let mut all = ReleasedHosts::default();
+        for word in text.split_whitespace() {
+            if word == "all" && !all.all {
+                all.all = true;
+                continue;
+            }
+            let host = match (word.strip_prefix('~'), word.split_once('*')) {
+                (Some(name), _) => {
+                    ReleasedHost { name: name.into(), kept: true, ..ReleasedHost::default() }
+                }
+                (None, Some((count, name))) => {
+                    let digits = count.bytes().all(|b| b.is_ascii_digit());
+                    let slots = count.parse().ok().filter(|n| digits && *n > 0)?;
+                    ReleasedHost { name: name.into(), slots, ..ReleasedHost::default() }
+                }
+                (None, None) => ReleasedHost { name: word.into(), ..ReleasedHost::default() },
+            };
+            let plain = !host.name.is_empty() && !host.name.contains(['*', '~']);
+            let again = all.hosts.iter().any(|known| known.name == host.name);
+            if !plain || again || all.hosts.len() >= MAX_RELEASED {
+                return None;
+            }
+            all.hosts.push(host);
+        }
+        // what is kept is an exception from all
+        let fits = all.hosts.iter().all(|host| host.kept == all.all);
+        (fits && (all.all || !all.hosts.is_empty())).then_some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_hosts_has_numbers_or_exceptions() {
+        let host = |name: &str, slots, kept| ReleasedHost { name: name.into(), slots, kept };
+        let some = ReleasedHosts::parse(" 2*a  b ").unwrap();
+        assert_eq!((some.all, some.hosts), (false, vec![host("a", 2, false), host("b", 0, false)]));
+        let rest = ReleasedHosts::parse("all ~a").unwrap();
+        assert_eq!((rest.all, rest.hosts), (true, vec![host("a", 0, true)]));
+        for bad in ["", "all all", "0*a", "-1*a", "x*a", "2*", "~a", "all a", "a a", "~", "1*2*a"] {
+            assert_eq!(ReleasedHosts::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -160,7 +160,7 @@ pub struct JobCheckpoint {
 }
 
 /// The step of a change of a job's slots that a record tells.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum ResizeStep {
     /// JOB_RESIZE_RELEASE: bresize release; the change that it asks for begins with the record
     /// behind it.
@@ -169,6 +169,7 @@ pub enum ResizeStep {
     /// many come at once at least, and the notification command where it is not that of the job.
     Asked { total: u32, least: u32, command: Option<String> },
     /// JOB_RESIZE_CANCEL: bresize cancel.
+    #[default]
     Cancelled,
     /// JOB_RESIZE_NOTIFY_START: the first execution host is to hear of a change. Further slots are
     /// the job's from then on.
@@ -177,12 +178,6 @@ pub enum ResizeStep {
     Accepted { number: u32, pid: u32 },
     /// JOB_RESIZE_NOTIFY_DONE, with the exit value of the notification command.
     Done { number: u32, status: i32 },
-}
-
-impl Default for ResizeStep {
-    fn default() -> Self {
-        ResizeStep::Cancelled
-    }
 }
 
 /// JOB_RESIZE_RELEASE and its kin: a change of the slots of a started job.

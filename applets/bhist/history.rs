@@ -379,6 +379,7 @@ impl History {
         let normal = self.factor.and_then(|f| job.normal(&rec.event, f));
         let event = normal.as_ref().unwrap_or(&rec.event);
         let line = self.long.then(|| lines::sentence(event, self.tasks)).flatten();
+        let line = line.map(|line| lines::with_account(line, event, &job.new.user));
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();
         if let Event::JobModify(m) = &rec.event
             && !m.elems.is_empty()

@@ -38,6 +38,22 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
     }
 }
 
+/// Adds the account of a start where that is not the owner's of the job.
+pub fn with_account(mut line: String, e: &Event, owner: &str) -> String {
+    if let Event::JobExecute { pid, user, .. } = e
+        && !user.is_empty()
+        && user != owner
+    {
+        let before = format!("Execution Pid <{pid}>");
+        let mut account = String::new();
+        push(&mut account, ", Execution user name ", user);
+        if let Some(at) = line.find(&before) {
+            line.insert_str(at + before.len(), &account);
+        }
+    }
+    line
+}
+
 /// The sentence of a record, with its final `;`; `None` for a record without one.
 pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
     let mut t = String::new();

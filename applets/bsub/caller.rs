@@ -5,17 +5,25 @@ use super::rejection::Rejection;
 use super::spec::SubmissionInputs;
 use jiff::tz::TimeZone;
 use lsf::conf::LsfConf;
+use lsf::lang::lsfhosts;
 use lsf::model::ByteStr;
+use lsf::sys::files::read_own;
 use lsf::sys::users::UserDatabase;
 use std::cell::OnceCell;
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 /// Bytes of a request id.
 const REQUEST_BYTES: usize = 16;
+/// Most bytes of ~/.lsfhosts that go with a submission.
+const ACCOUNTS_MAX: usize = 8 << 10;
 
 /// `times`: the zone is wanted; reading it costs every submission two files.
 pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection> {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let home = home();
+    let accounts = accounts(&home)?;
     Ok(SubmissionInputs {
         now: lsf::sys::now().secs(),
         zone: if times { TimeZone::system() } else { TimeZone::UTC },
@@ -25,7 +33,8 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection>
         default_project: var("LSB_DEFAULTPROJECT"),
         default_group: default_group(&var("LSB_DEFAULT_JOBGROUP")),
         cwd: working_directory()?,
-        home: home(),
+        home,
+        accounts,
         umask: umask(),
         env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
         mesub: true,
@@ -57,6 +66,20 @@ fn working_directory() -> Result<Vec<u8>, Rejection> {
         Err(e) => Err(Rejection::new(format!(
             "the working directory cannot be found: {}",
             lsf::sys::words(&e)
+        ))),
+    }
+}
+
+/// The accounts that ~/.lsfhosts asks for. A file that others can write says nothing.
+fn accounts(home: &[u8]) -> Result<String, Rejection> {
+    let path = Path::new(OsStr::from_bytes(home)).join(lsfhosts::NAME);
+    let text = read_own(&path, lsf::sys::euid(), lsfhosts::MAX_BYTES).unwrap_or_default();
+    let all = lsfhosts::proposals(&text.unwrap_or_default());
+    match all.len() {
+        ..=ACCOUNTS_MAX => Ok(all),
+        len => Err(Rejection::new(format!(
+            "{}: {len} bytes of hosts and accounts, {ACCOUNTS_MAX} allowed",
+            path.display()
         ))),
     }
 }

@@ -44,6 +44,8 @@ pub struct SubmissionInputs {
     pub cwd: Vec<u8>,
     /// Home directory; empty unknown.
     pub home: Vec<u8>,
+    /// The accounts that ~/.lsfhosts asks for on other hosts.
+    pub accounts: String,
     pub umask: u32,
     /// The environment that is sent where -env does not ask for another.
     pub env: ByteStr,
@@ -83,6 +85,7 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
             }
         }
     }
+    spec.further.accounts = facts.accounts.as_str().into();
     naming(opts, facts, &mut spec)?;
     default_group(opts, facts, &mut spec);
     (spec.min_slots, spec.max_slots) = slots(opts.slots.as_deref())?;
@@ -455,6 +458,7 @@ mod tests {
             default_group: String::new(),
             cwd: b"/home/u/w".to_vec(),
             home: b"/home/u".to_vec(),
+            accounts: String::new(),
             umask: 0o22,
             env: ByteStr::default(),
             mesub: true,

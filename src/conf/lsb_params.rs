@@ -112,6 +112,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut p.use_susp_slots, "USE_SUSP_SLOTS");
     v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
+    v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");

@@ -1,5 +1,6 @@
 //! The real runner: drives one machine with sockets, clocks and files.
 
+mod account;
 pub mod attach;
 pub mod authd;
 pub mod boot;

@@ -18,7 +18,7 @@ use super::change_user::{USER_WAIT, become_user};
 use super::handover::EEXEC_SOCKET;
 use super::prepost_helper::{OtherUser, own_part};
 use super::step::{Failed, SetupResult, at, note};
-use super::{hooks, output, prepare};
+use super::{account, hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{JobPlan, Plan, Ready, Setup, SetupStage, TaskPlan};
 use crate::sys::users::{User, UserDatabase};
@@ -90,7 +90,10 @@ fn run() -> i32 {
         read_plan().and_then(|plan| hide_plan().map(|()| plan)).and_then(|plan| match &plan.what {
             TaskPlan::Job(job) => become_job(&plan, job, &mut link),
             TaskPlan::Finish(finish) => {
-                let user = identify(&plan)?;
+                let user = match finish.account.as_str() {
+                    "" => identify(&plan)?,
+                    name => account::found(name)?,
+                };
                 let eexec = eexec(!finish.eexec.is_none());
                 let helper = OtherUser::of_launcher().and_then(|other| other.after(finish));
                 become_user(&user)?;
@@ -167,7 +170,10 @@ fn identify(plan: &Plan) -> SetupResult<User> {
 }
 
 fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
-    let mut user = identify(plan)?;
+    let mut user = match &job.account {
+        None => identify(plan)?,
+        Some(mapped) => account::found(&mapped.user)?,
+    };
     if user.home.is_empty() {
         user.home = job.home.lossy().into_owned();
     }
@@ -178,6 +184,10 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
     other.as_ref().map_or(Ok(()), |other| other.before(job))?;
     let job = &own_part(job, other.is_some());
     become_user(&user)?;
+    if let Some(mapped) = &job.account {
+        account::accepted(mapped, &user)?;
+        ready.uid = user.uid;
+    }
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
     let task = prepare::prepare(job, &user, &mut ready, eexec)?;
     // nothing can fail after this but exec, which speaks to the job's own error output

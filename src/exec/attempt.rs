@@ -654,7 +654,7 @@ impl Attempt {
             time,
             pid: self.pid,
             pgid: self.pid,
-            uid: o.uid,
+            uid: if self.ready.uid == 0 { o.uid } else { self.ready.uid },
             exec_user: self.ready.user.clone(),
             exec_cwd: self.ready.cwd.clone(),
             exec_home: self.ready.home.clone(),

@@ -405,7 +405,7 @@ impl Launcher {
 
     fn setup(&mut self, id: TaskId, setup: Setup, ended: bool, out: &mut Vec<Effect>) {
         let Some(t) = self.state.tasks.get_mut(&id) else { return };
-        t.info.setup = Some(setup.clone());
+        t.info.heard(setup.clone());
         self.journal(Journal::Setup { id, setup }, out);
         if !ended {
             self.tell_task(id, out);

@@ -185,7 +185,7 @@ impl<'a> Replay<'a> {
             }
             Journal::Setup { id, setup } => {
                 if let Some(t) = state.tasks.get_mut(&id) {
-                    t.info.setup = Some(setup);
+                    t.info.heard(setup);
                 }
             }
             Journal::Note { key, note } => {

@@ -8,7 +8,7 @@ use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::model::limits::{LimitEnforcement, Limits};
-use crate::proto::launch::{Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
+use crate::proto::launch::{Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::res::{Pty, job_token};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -342,9 +342,16 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         own_host_file: o.resizable,
         eexec: eexec(site, user_env),
         attach: None,
+        account: account(o),
         interactive: interactive(site, o),
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: TaskPlan::Job(Box::new(job)) }
+}
+
+/// The account of ~/.lsfhosts under which the job runs.
+fn account(o: &StartJob) -> Option<Box<Account>> {
+    let (user, from, host) = (o.account.clone(), o.user.to_string(), o.spec.from_host.clone());
+    (!user.is_empty()).then(|| Box::new(Account { user, from, host }))
 }
 
 /// How an interactive job meets the bsub that waits for it.

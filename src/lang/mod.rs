@@ -5,6 +5,7 @@ pub mod depend;
 pub mod exitcodes;
 pub mod interval;
 pub mod jobname;
+pub mod lsfhosts;
 pub mod resreq;
 mod scan;
 pub mod timecond;

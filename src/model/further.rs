@@ -168,6 +168,8 @@ options! {
     "hostfile" host_file: Box<str>;
     /// -hostfile: its lines.
     "hostslots" host_lines: HostLines;
+    /// ~/.lsfhosts: hosts and the accounts there, in turn.
+    "lsfhosts" accounts: Box<str>;
     /// -ul: the limits that it set.
     "ul" user_limits: LimitSet;
     /// -M with `!`.

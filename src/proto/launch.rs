@@ -11,6 +11,7 @@
 //! input. Start ticks are never 0.
 
 use super::daemon::Daemon;
+pub use super::hook::{Hook, HookOf};
 use crate::model::job::{End, Limits, Usage};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
@@ -149,10 +150,24 @@ impl TaskInfo {
         TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
     }
 
+    /// Takes the report of the starter: the task may run under another account.
+    pub fn heard(&mut self, setup: Setup) {
+        if let Setup::Ready(ready) = &setup
+            && ready.uid != 0
+        {
+            self.uid = ready.uid;
+        }
+        self.setup = Some(setup);
+    }
+
     /// A job whose terminal or pipes res has.
     pub fn interactive(&self) -> bool {
         matches!(&self.setup, Some(Setup::Ready(ready)) if ready.interactive)
     }
+}
+
+fn is_no_user(uid: &u32) -> bool {
+    *uid == 0
 }
 
 fn is_no_exit(exit: &u8) -> bool {
@@ -260,6 +275,9 @@ pub struct Ready {
     pub err_buffer: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub err: ByteStr,
+    /// The user ID, where the job runs under another account than its user's; 0 none.
+    #[serde(skip_serializing_if = "is_no_user")]
+    pub uid: u32,
     /// An interactive job: res hears of its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
@@ -281,6 +299,8 @@ pub enum SetupStage {
     Finish,
     /// The login shell of -L is not there.
     Shell,
+    /// The account of ~/.lsfhosts does not accept the user of the job.
+    Account,
     /// The pre-execution command of the job, of its queue, wants it to be tried again.
     PreExec,
     QueuePreExec,
@@ -301,37 +321,6 @@ impl SetupStage {
             _ => 125,
         }
     }
-}
-
-/// A command run for a job as its user, before or after it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hook {
-    /// Shell text.
-    pub text: ByteStr,
-    pub of: HookOf,
-    /// Words for it in messages: a file transfer as its user wrote it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub shown: String,
-}
-
-impl Hook {
-    pub fn new(of: HookOf, text: impl Into<ByteStr>) -> Hook {
-        Hook { text: text.into(), of, shown: String::new() }
-    }
-}
-
-/// The owner of a hook, which decides where it runs and what its failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HookOf {
-    /// A hook of the queue runs in /tmp, with a plain PATH.
-    Queue,
-    /// A hook of the queue for every host of the job; as one of the queue.
-    Host,
-    /// A hook of the job runs in the job's directory.
-    Job,
-    /// A file transfer of -f, in the job's directory; the job runs only where those before it have
-    /// not failed.
-    Copy,
 }
 
 /// Everything a starter needs; it reads it from a descriptor.
@@ -414,9 +403,20 @@ pub struct JobPlan {
     /// A task of res: its words, and its descriptors in the place of files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attach: Option<Box<Attach>>,
+    /// The account under which the job runs, where that is not its user's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<Box<Account>>,
     /// An interactive job: its terminal, or pipes in the place of the files that it does not name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<Box<Attach>>,
+}
+
+/// The account of ~/.lsfhosts under which a job runs, and the user and host that it must accept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    pub user: String,
+    pub from: String,
+    pub host: String,
 }
 
 /// The site's eexec: its file, which need not be there, and what esub printed for it.
@@ -457,6 +457,9 @@ pub struct Attach {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FinishPlan {
+    /// The account under which the job has run, where that is not its user's; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub account: String,
     /// Takes `text`; where there is `mail` with the output, only if that cannot be sent.
     pub append_to: ByteStr,
     pub text: ByteStr,

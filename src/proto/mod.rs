@@ -10,6 +10,7 @@ pub mod dependency;
 pub mod force;
 pub mod frame;
 pub mod held_replies;
+mod hook;
 pub mod host_command;
 pub mod job_group;
 pub mod job_message;

@@ -163,6 +163,9 @@ pub struct StartJob {
     /// JOB_STARTER of the queue; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub starter: String,
+    /// The account of ~/.lsfhosts in the place of the user's on the first host; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub account: String,
     /// The directory that the job restarts from, in its checkpoint directory; empty: it begins
     /// anew.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -70,6 +70,26 @@ pub fn read_private(path: &str, owner: u32, max: usize) -> Result<Option<Vec<u8>
     Ok(Some(bytes))
 }
 
+/// The text of a regular file that nobody but its owner can write; `None`: there is none.
+pub fn read_own(path: &Path, owner: u32, max: usize) -> Result<Option<String>, String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(e) => return Err(words(&e.into())),
+    };
+    let meta = file.metadata().map_err(|e| words(&e))?;
+    if !meta.is_file() || meta.uid() != owner || meta.mode() & 0o022 != 0 {
+        return Err("not a regular file that its owner alone can write".to_owned());
+    }
+    let mut bytes = Vec::new();
+    file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(|e| words(&e))?;
+    if bytes.len() > max {
+        return Err(format!("longer than {max} bytes"));
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
 /// Refuses a file or directory that a user other than `owners` could have made.
 pub fn only(path: &Path, owners: &[u32]) -> io::Result<()> {
     for part in path.ancestors() {

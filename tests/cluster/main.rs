@@ -1,6 +1,7 @@
 //! Real processes of a personal cluster on this machine: crashes, restarts, damage,
 //! reconfiguration. Every test has a cluster of its own (`rig`).
 
+mod accounts;
 mod apart;
 mod base;
 mod beats;

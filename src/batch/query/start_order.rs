@@ -6,6 +6,7 @@ use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, Run};
 use crate::conf::types::Resizable;
+use crate::lang::lsfhosts;
 use crate::model::event::NamedHosts;
 use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
@@ -52,6 +53,7 @@ impl Mbatchd {
             host_pre_exec: queue.and_then(|q| q.conf.host_pre_exec.clone()).unwrap_or_default(),
             host_post_exec: queue.and_then(|q| q.conf.host_post_exec.clone()).unwrap_or_default(),
             starter: queue.and_then(|q| q.conf.job_starter.clone()).unwrap_or_default(),
+            account: self.mapped_account(spec, run),
             restart: self.restart_directory(key, spec),
             controls: queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
@@ -60,6 +62,19 @@ impl Mbatchd {
             resizable: self.view().resizable(job, key.idx) != Resizable::No,
             last_requeue: self.requeued_enough(key.job_ref(), queue),
         })
+    }
+
+    /// The account of ~/.lsfhosts for the first host of a start; empty: the user's own. A personal
+    /// cluster has one user, and an interactive job belongs to the user at its terminal.
+    fn mapped_account(&self, spec: &JobSpec, run: &Run) -> String {
+        let own = self.site.personal() || self.site.params().disable_uacct_map;
+        let first = run.hosts.first().map_or("", |h| self.state.names().host(h.0));
+        if own || spec.options & opt::INTERACTIVE != 0 || first == spec.from_host {
+            return String::new();
+        }
+        let cluster = &self.site.conf.base.name;
+        let is = |name: &str| name == cluster || self.site.canonical(name).unwrap_or(name) == first;
+        lsfhosts::account(&spec.further.accounts, is).unwrap_or_default().to_string()
     }
 
     /// The directory that an attempt restarts from; empty: it begins anew.

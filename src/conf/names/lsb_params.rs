@@ -38,7 +38,7 @@ const NAMES: &[Name] = &[
     off("DEFAULT_USER_GROUP", "name; undefined"),
     off("DETECT_IDLE_JOB_AFTER", "min; 20"),
     on("DIAGNOSE_LOGDIR", "directory of the files of badmin diagnose; LSF_LOGDIR"),
-    off("DISABLE_UACCT_MAP", "disable uacct map: Y/N; N"),
+    on("DISABLE_UACCT_MAP", "~/.lsfhosts is not heeded: Y/N; N"),
     off("EADMIN_TRIGGER_DURATION", "min; 1"),
     on(
         "EGROUP_UPDATE_INTERVAL",

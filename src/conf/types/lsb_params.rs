@@ -101,6 +101,8 @@ pub struct BatchParams {
     pub use_susp_slots: bool,
     /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
     pub abs_runlimit: bool,
+    /// DISABLE_UACCT_MAP.
+    pub disable_uacct_map: bool,
     /// RESOURCE_RESERVE_PER_TASK.
     pub resource_reserve_per_task: bool,
     /// MAX_JOB_MSG_NUM: messages of a job.
@@ -180,6 +182,7 @@ impl Default for BatchParams {
             hist_hours: 5.0,
             use_susp_slots: true,
             abs_runlimit: false,
+            disable_uacct_map: false,
             resource_reserve_per_task: false,
             max_job_msg_num: 128,
             max_job_atta_kb: None,

@@ -182,7 +182,7 @@ impl Sbatchd {
         let cwd = job.ready.cwd.as_str().into();
         let limit_secs = time_for(control.verb, interval);
         let what = FinishPlan { post, env: env.into(), cwd, limit_secs, ..FinishPlan::default() };
-        end::as_user(o, TaskStep::Control, what, out);
+        end::as_account(job, TaskStep::Control, what, out);
     }
 
     /// A command is due: its environment is searched again, or its time is over.

@@ -115,7 +115,7 @@ impl Sbatchd {
         };
         let cwd = if none { "" } else { &job.ready.cwd }.into();
         let what = FinishPlan { eexec, post, copies, env, cwd, ..self.written(job) };
-        as_user(&self.jobs[&key].note.order, TaskStep::Finish, what, out);
+        as_account(&self.jobs[&key], TaskStep::Finish, what, out);
     }
 
     /// A kill of a job that only copies files back ends that, and with it the job.
@@ -173,7 +173,7 @@ impl Sbatchd {
             && let Some(mail) = self.letter(job, false)
         {
             let what = FinishPlan { mail: Some(mail), ..FinishPlan::default() };
-            as_user(o, TaskStep::Begin, what, out);
+            as_account(job, TaskStep::Begin, what, out);
         }
     }
 
@@ -293,6 +293,14 @@ impl Sbatchd {
     }
 }
 
+/// Has the launcher do something under the account that the job runs or ran under.
+pub(super) fn as_account(job: &Attempt, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
+    let o = &job.note.order;
+    let accepted = !o.account.is_empty() && job.ready.user == o.account;
+    let account = if accepted { o.account.clone() } else { String::new() };
+    as_user(o, step, FinishPlan { account, ..what }, out);
+}
+
 /// Has the launcher do something as the job's user.
 pub(super) fn as_user(o: &StartJob, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
     let what = TaskPlan::Finish(Box::new(what));
@@ -311,6 +319,7 @@ fn stage_reason(at: launch::SetupStage) -> PendReason {
         S::Input | S::Output => PendReason::JobOpenFiles,
         S::Plan | S::Limits | S::Finish => PendReason::ExecInit,
         S::Shell => PendReason::JobEnv,
+        S::Account => PendReason::NoAccount,
         S::PreExec | S::PreAbort => PendReason::PreExec,
         S::QueuePreExec => PendReason::QueuePreExec,
     }

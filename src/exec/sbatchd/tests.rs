@@ -2,6 +2,7 @@
 //! alone; the tests are by subject: orders, copies, limits,
 //! restarts.
 
+mod accounts;
 mod checkpoint;
 mod controls;
 mod copies;

@@ -115,7 +115,7 @@ impl Sbatchd {
                 let cwd = job.ready.cwd.as_str().into();
                 let what =
                     FinishPlan { post: vec![hook], env: env.into(), cwd, ..FinishPlan::default() };
-                end::as_user(o, TaskStep::Warn, what, out);
+                end::as_account(job, TaskStep::Warn, what, out);
                 job.note.mark.warned = true;
             }
         }

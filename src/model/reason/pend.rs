@@ -109,6 +109,7 @@ pending_reasons! {
     UserJobLimit = 601, "The user has reached his/her job slot limit";
     Resumed = 605, "Waiting for scheduling after resumed by administrator or user";
     UserStop = 607, "Job was suspended by the user while pending";
+    NoAccount = 609, "The user has no permission to run the job on remote host/cluster";
     AdminStop = 610, "The job was suspended by LSF admin or root while pending";
     Requirement = 1001, "Job's resource requirements not satisfied";
     Exclusive = 1002, "Job's requirement for exclusive execution not satisfied";

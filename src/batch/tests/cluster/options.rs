@@ -58,6 +58,8 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-b" => spec.begin_time = now + i64::from(number()),
         "-g" => spec.further.job_group = value.into(),
         "-Q" => spec.further.put_text("Q", value),
+        // the proposals of ~/.lsfhosts, which bsub reads
+        "-lsfhosts" => spec.further.put_text("lsfhosts", value),
         "-hostfile" => {
             let slots = value.split_whitespace().skip(1).step_by(2);
             let all = slots.map(|n| n.parse::<u32>().unwrap_or_else(|_| panic!("{value}"))).sum();

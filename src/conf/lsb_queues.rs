@@ -186,12 +186,7 @@ fn checkpoint(v: &mut Values<'_>) -> Option<Box<Checkpoint>> {
 fn job_controls(q: &mut QueueConf, v: &mut Values<'_>) {
     let Some(value) = v.raw.get("JOB_CONTROLS") else { return };
     match JobControls::parse(&value.text) {
-        Ok((controls, checkpoints)) => {
-            q.job_controls = controls;
-            for name in checkpoints {
-                v.diags.not_acted_on(&value.pos, format!("{name}[CHKPNT] of JOB_CONTROLS"));
-            }
-        }
+        Ok(controls) => q.job_controls = controls,
         Err(want) => v.bad("JOB_CONTROLS", value, &want),
     }
 }

@@ -4,7 +4,7 @@
 use crate::exec::host_commands::HostsAsked;
 use crate::exec::{plan, report};
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
-use crate::model::further::{SignalNumber, WarnAction, WarnTime};
+use crate::model::further::{CHKPNT, SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage};
 use crate::model::job_control::ControlVerb;
 use crate::model::limits::{LimitEnforcement, Limits};
@@ -82,6 +82,9 @@ pub struct WantedCheckpoint {
     /// The order is of bchkpnt, not of the period.
     pub asked: bool,
     pub running: bool,
+    /// JOB_CONTROLS asks for it: the request that follows, with its suspending reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<(ControlVerb, u32)>,
 }
 
 /// The end of a job that is told when its checkpoint has ended.
@@ -146,6 +149,7 @@ pub enum Warning {
     Signal(i32),
     /// Shell text.
     Command(String),
+    Checkpoint,
 }
 
 /// The last report of an attempt's usage.
@@ -396,6 +400,7 @@ impl Attempt {
         let o = &self.note.order;
         let action = match o.spec.further.warn_action.as_ref()? {
             WarnAction::Signal(SignalNumber(number)) => Warning::Signal(*number),
+            WarnAction::Command(command) if &**command == CHKPNT => Warning::Checkpoint,
             WarnAction::Command(command) => Warning::Command(command.to_string()),
         };
         let lead = match o.spec.further.warn_time? {

@@ -45,6 +45,9 @@ pub const RESOLVED_CONDITION: &str = "dep";
 /// The hosts of -hostfile with their slots, line by line; shared with the scheduler.
 pub type HostLines = Arc<[(Box<str>, u32)]>;
 
+/// The command of -wa that stands for a checkpoint.
+pub const CHKPNT: &str = "CHKPNT";
+
 /// The warning that -wa asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WarnAction {

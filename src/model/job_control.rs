@@ -23,6 +23,8 @@ pub enum ControlAction {
     Signal(i32),
     /// Shell text, run as the user of the job.
     Command(Box<str>),
+    /// A checkpoint, and then the usual signals.
+    Checkpoint,
 }
 
 /// The actions of a queue; none: the usual signals.
@@ -52,11 +54,10 @@ impl JobControls {
     }
 
     /// Reads `SUSPEND[action] RESUME[action] TERMINATE[action]`, each at most once. An action may
-    /// hold brackets in pairs; an empty one and NULL stand for the usual signals. The second value
-    /// names the requests whose action is CHKPNT.
-    pub fn parse(text: &str) -> Result<(JobControls, Vec<&'static str>), String> {
+    /// hold brackets in pairs; an empty one and NULL stand for the usual signals.
+    pub fn parse(text: &str) -> Result<JobControls, String> {
         const SHAPE: &str = "SUSPEND[action] RESUME[action] TERMINATE[action] is wanted";
-        let (mut controls, mut checkpoints) = (JobControls::default(), Vec::new());
+        let mut controls = JobControls::default();
         let (mut rest, mut seen) = (text.trim(), Vec::new());
         while !rest.is_empty() {
             let (name, after) = rest.split_once('[').ok_or(SHAPE)?;
@@ -78,14 +79,11 @@ impl JobControls {
                 "CHKPNT" if name == "RESUME" => {
                     return Err("a job cannot be resumed by CHKPNT".into());
                 }
-                "CHKPNT" => {
-                    checkpoints.push(name);
-                    None
-                }
+                "CHKPNT" => Some(ControlAction::Checkpoint),
                 _ => Some(action(what)),
             };
         }
-        Ok((controls, checkpoints))
+        Ok(controls)
     }
 }
 
@@ -120,23 +118,21 @@ mod tests {
     #[test]
     fn actions_are_signals_or_commands_which_may_hold_brackets() {
         let text = "SUSPEND[SIGTSTP] RESUME[kill -CONT $LSB_JOBPIDS]\tTERMINATE[[ -e x ] && a[1]]";
-        let (controls, checkpoints) = JobControls::parse(text).unwrap();
+        let controls = JobControls::parse(text).unwrap();
         assert_eq!(controls.suspend, Some(ControlAction::Signal(20)));
         assert_eq!(controls.resume, command("kill -CONT $LSB_JOBPIDS"));
         assert_eq!(controls.terminate, command("[ -e x ] && a[1]"));
-        assert!(checkpoints.is_empty());
-        let (controls, _) = JobControls::parse("TERMINATE[USR2] SUSPEND[stop]").unwrap();
+        let controls = JobControls::parse("TERMINATE[USR2] SUSPEND[stop]").unwrap();
         assert_eq!(controls.terminate, Some(ControlAction::Signal(12)));
         assert_eq!((controls.suspend, controls.resume), (command("stop"), None));
     }
 
     #[test]
-    fn empty_actions_are_the_usual_ones_and_checkpoints_are_named() {
-        let (controls, checkpoints) =
-            JobControls::parse("SUSPEND[] RESUME[NULL] TERMINATE[CHKPNT]").unwrap();
-        assert!(controls.is_none());
-        assert_eq!(checkpoints, ["TERMINATE"]);
-        assert!(JobControls::parse("").unwrap().0.is_none());
+    fn empty_actions_are_the_usual_ones_and_chkpnt_is_a_checkpoint() {
+        let controls = JobControls::parse("SUSPEND[] RESUME[NULL] TERMINATE[CHKPNT]").unwrap();
+        let terminate = Some(ControlAction::Checkpoint);
+        assert_eq!(controls, JobControls { terminate, ..JobControls::default() });
+        assert!(JobControls::parse("").unwrap().is_none());
     }
 
     #[test]

@@ -384,10 +384,7 @@ fn actions_of_job_controls_are_checked() {
         ["error lsb.queues JOB_CONTROLS:16 bad value <SUSPEND[x] STOP[y]> of JOB_CONTROLS: \
              SUSPEND[action] RESUME[action] TERMINATE[action] is wanted"]
     );
-    let notice = q("JOB_CONTROLS = TERMINATE[CHKPNT]");
-    assert_eq!(notice.len(), 1);
-    let start = "notice lsb.queues JOB_CONTROLS:16 TERMINATE[CHKPNT] of JOB_CONTROLS ";
-    assert!(notice[0].starts_with(start), "{}", notice[0]);
+    assert!(q("JOB_CONTROLS = TERMINATE[CHKPNT]").is_empty());
 }
 
 #[test]

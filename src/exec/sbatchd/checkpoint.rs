@@ -35,7 +35,7 @@ impl Sbatchd {
             Some(_) => job.note.mark.next_wanted = Some(order),
             None if running.is_some() => {}
             None => {
-                let wanted = WantedCheckpoint { order, asked: true, running: false };
+                let wanted = WantedCheckpoint { order, asked: true, ..<_>::default() };
                 job.note.mark.wanted = Some(wanted);
                 self.begin_checkpoint(now, key, out);
             }

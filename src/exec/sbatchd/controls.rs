@@ -116,6 +116,15 @@ impl Sbatchd {
                 self.signal(now, key, number, out);
                 Course::Signalled
             }
+            Some(ControlAction::Checkpoint) => {
+                if job.note.order.spec.further.checkpoint.is_none() {
+                    return Course::Usual;
+                }
+                let then = Some((verb, why));
+                job.note.mark.wanted = Some(WantedCheckpoint { then, ..<_>::default() });
+                self.begin_checkpoint(now, key, out);
+                Course::Waits
+            }
             Some(ControlAction::Command(_)) => {
                 let since = now.secs();
                 job.note.mark.control = Some(RunningControl { verb, since, why, next: None });
@@ -236,6 +245,8 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(control) = job.note.mark.control.take() else { return };
         (job.control_by, job.control_at) = (None, None);
+        let wanted = job.note.mark.wanted.filter(|_| control.verb == ControlVerb::Checkpoint);
+        let then = wanted.and_then(|wanted| wanted.then);
         if control.verb == ControlVerb::Checkpoint {
             self.checkpoint_over(now, key, well, out);
         } else if control.verb == ControlVerb::Resize {
@@ -255,8 +266,9 @@ impl Sbatchd {
             say(out, log::Level::Warn, text);
         }
         match (control.verb, control.next) {
-            (_, Some((ControlVerb::Terminate, _)))
-            | (ControlVerb::Checkpoint | ControlVerb::Resize, _) => {}
+            (_, Some((ControlVerb::Terminate, _))) => {}
+            (ControlVerb::Checkpoint, _) => self.after_checkpoint(now, key, then, out),
+            (ControlVerb::Resize, _) => {}
             (ControlVerb::Suspend, _) => {
                 if !well {
                     self.signal(now, key, SIGSTOP, out);
@@ -281,6 +293,27 @@ impl Sbatchd {
         self.begin_checkpoint(now, key, out);
         self.begin_resize(now, key, out);
         self.keep_note(key, out);
+    }
+
+    /// The checkpoint of JOB_CONTROLS has ended, well or not: the usual signals follow.
+    fn after_checkpoint(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        then: Option<(ControlVerb, u32)>,
+        out: &mut Vec<Effect>,
+    ) {
+        match then {
+            Some((ControlVerb::Suspend, why)) => {
+                if let Some(job) = self.jobs.get_mut(&key) {
+                    job.suspend_why = why;
+                }
+                self.signal(now, key, SIGSTOP, out);
+                self.now_suspended(now, key, out);
+            }
+            Some((ControlVerb::Terminate, _)) => self.send_next_signal(now, key, out),
+            _ => {}
+        }
     }
 
     /// Sends what ends a job: the action of its queue, else the next signal.
@@ -344,7 +377,11 @@ impl Sbatchd {
         let kill = wanted.order.kill;
         mark.checkpoint = CheckpointEnd { number, succeeded, kill, asked: wanted.asked, period };
         let next = mark.next_wanted.take();
-        mark.wanted = next.map(|order| WantedCheckpoint { order, asked: true, running: false });
+        mark.wanted = next.map(|order| WantedCheckpoint {
+            order,
+            asked: true,
+            ..WantedCheckpoint::default()
+        });
         job.arm_checkpoint(now);
         if !succeeded {
             say(out, log::Level::Warn, format!("{key}: its checkpoint failed"));

@@ -97,6 +97,11 @@ impl Sbatchd {
                 job.note.mark.warned = true;
                 self.signal(now, key, signal, out);
             }
+            Warning::Checkpoint => {
+                job.note.mark.warned = true;
+                job.note.mark.wanted.get_or_insert_default();
+                self.begin_checkpoint(now, key, out);
+            }
             Warning::Command(text) => {
                 let o = &job.note.order;
                 let Some(env) = self.blobs.get(o.env) else {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::exec::sbatchd::controls::CHECKPOINT_SECS;
 use crate::model::checkpoint::{Checkpoint, CheckpointEnd, CheckpointOrder};
+use crate::model::job_control::JobControls;
 
 const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 const NOW: CheckpointOrder = CheckpointOrder { kill: false, force: false, period: None };
@@ -125,4 +126,69 @@ fn a_stop_waits_for_a_checkpoint_and_a_kill_does_not() {
     r.act(1, 5, Act::Terminate { exit_info: term::OWNER });
     r.wait(30);
     assert_eq!(r.last(), ended(SIGINT, term::OWNER));
+}
+
+/// A checkpointable job, or another one, of a queue with these JOB_CONTROLS.
+fn controlled(controls: &str, dir: &str) -> (Rig, u32) {
+    let mut r = Rig::new();
+    let mut spec = JobSpec::default();
+    spec.further.checkpoint = Checkpoint::parse(dir).ok().map(Box::new);
+    let controls = JobControls::parse(controls).unwrap();
+    r.start(StartJob { spec: spec.into(), env: ENV, controls, ..order(1) });
+    r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
+    let pid = r.pid();
+    assert_eq!(r.last(), AttemptPhase::Running);
+    (r, pid)
+}
+
+#[test]
+fn chkpnt_of_job_controls_checkpoints_before_the_usual_signals() {
+    for well in [true, false] {
+        let (mut r, pid) = controlled("SUSPEND[CHKPNT] TERMINATE[CHKPNT]", "/c");
+        r.act(1, 1, Act::Suspend);
+        assert_eq!((commands(&r).len(), r.procs[&pid].signals.len()), (1, 0));
+        let echkpnt = r.pid();
+        r.exits(echkpnt, i32::from(!well) << 8);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP]);
+        let last = r.states().pop().unwrap();
+        assert_eq!((last.phase, last.checkpoint.succeeded), (AttemptPhase::Suspended, well));
+        r.act(1, 2, Act::Resume);
+        r.act(1, 3, Act::Terminate { exit_info: term::OWNER });
+        let echkpnt = r.pid();
+        assert_eq!((commands(&r).len(), r.procs[&pid].signals.len()), (2, 2));
+        r.exits(echkpnt, i32::from(!well) << 8);
+        assert_eq!(r.last(), ended(SIGINT, term::OWNER));
+    }
+    // a kill waits for no checkpoint that suspends
+    let (mut r, pid) = controlled("SUSPEND[CHKPNT]", "/c");
+    r.act(1, 1, Act::Suspend);
+    r.act(1, 2, Act::Terminate { exit_info: term::OWNER });
+    assert!(!r.procs.contains_key(&pid));
+    assert_eq!(r.last(), ended(SIGINT, term::OWNER));
+    // of another job the usual signals are sent
+    let (mut r, pid) = controlled("SUSPEND[CHKPNT]", "");
+    r.act(1, 1, Act::Suspend);
+    assert_eq!(r.procs[&pid].signals, [SIGSTOP]);
+}
+
+#[test]
+fn warning_action_chkpnt_makes_a_checkpoint_once() {
+    let mut r = Rig::new();
+    let mut spec = JobSpec {
+        further: Further::from_iter([("wa", "CHKPNT"), ("wt", "60")]),
+        ..JobSpec::default()
+    };
+    spec.further.checkpoint = Checkpoint::parse("/c").ok().map(Box::new);
+    let limits = Limits { run: Some(100), ..Limits::default() };
+    r.start(StartJob { spec: spec.into(), env: ENV, limits, ..order(1) });
+    r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
+    r.wait(39);
+    assert_eq!(commands(&r), [""; 0]);
+    r.wait(2);
+    assert_eq!(commands(&r).len(), 1);
+    let echkpnt = r.pid();
+    r.exits(echkpnt, 0);
+    assert!(told(&mut r).succeeded);
+    r.wait(20);
+    assert_eq!(commands(&r).len(), 1);
 }

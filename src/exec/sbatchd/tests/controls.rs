@@ -9,7 +9,7 @@ const ENV: SpoolRef = SpoolRef { spool: 1, at: 0, len: 6 };
 fn started(text: &str, ignores: &[i32]) -> (Rig, u32) {
     let mut r = Rig::new();
     r.template.ignores = ignores.to_vec();
-    let controls = JobControls::parse(text).unwrap().0;
+    let controls = JobControls::parse(text).unwrap();
     r.start(StartJob { controls, env: ENV, ..order(1) });
     r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
     let pid = r.pid();

@@ -48,10 +48,22 @@ impl World {
             52..60 => self.crash_launcher(host),
             60..66 => self.host_dies(host),
             66..82 => self.cut_one(),
-            82..92 => self.host_cut_off(host),
+            82..90 => self.host_cut_off(host),
+            90..94 => self.step_clock(host),
             _ => self.break_disk(),
         }
         self.plan_fault();
+    }
+
+    /// The wall clock of a host is set: by an hour, by seconds, or right again.
+    fn step_clock(&mut self, host: usize) {
+        let seconds = match self.rng.below(4) {
+            0 => -3600,
+            1 => 3600,
+            2 => self.rng.below(20) as i64 - 10,
+            _ => 0,
+        };
+        self.hosts[host].clock_off_us = seconds * US as i64;
     }
 
     fn crash_daemon(&mut self, host: usize, daemon: Daemon) {

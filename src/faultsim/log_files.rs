@@ -38,7 +38,7 @@ impl World {
         let params = Params {
             host,
             boot,
-            now: self.now().secs(),
+            now: self.now(self.log.host).secs(),
             run: format!("{:x}", self.log.starts),
             process: String::new(),
             ended: self.log.stopped.is_none(),

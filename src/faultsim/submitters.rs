@@ -107,7 +107,11 @@ impl World {
         self.plan_force(client);
         if self.rng.chance(CHANGES) {
             let pairs = limits::has_pairs(&self.conf.batch);
-            let site = SimulatedSite { pairs, hosts: self.scale.hosts, now: self.now().secs() };
+            let site = SimulatedSite {
+                pairs,
+                hosts: self.scale.hosts,
+                now: self.now(self.log.host).secs(),
+            };
             let Client { jobs, stopped, .. } = &mut self.clients[client];
             let change = verbs::random_change(jobs, stopped, site, &mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));

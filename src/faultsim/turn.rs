@@ -22,7 +22,7 @@ impl World {
     pub(super) fn step(&mut self, p: usize, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
-            let now = self.now();
+            let now = self.now(self.procs[p].host);
             let mut out = Vec::new();
             let born = self.procs[p].born;
             if self.procs[p].daemon == Daemon::Mbatchd {

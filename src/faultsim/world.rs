@@ -84,6 +84,8 @@ pub(super) struct HostSim {
     /// meanwhile.
     pub isolated_until: u64,
     pub dead_until: u64,
+    /// Wrongness of its wall clock, microseconds.
+    pub clock_off_us: i64,
 }
 
 /// The state of hosts seen from outside the machines.
@@ -209,8 +211,13 @@ impl World {
         self.events.insert(self.next_event, ev);
     }
 
-    pub(super) fn now(&self) -> Now {
-        Now { mono_us: self.now_us, wall_us: EPOCH_US + self.now_us as i64 }
+    /// The clocks of a host. Its wall clock is right when the time of faults is over.
+    pub(super) fn now(&self, host: usize) -> Now {
+        let off = match self.now_us < self.scale.fault_secs * US {
+            true => self.hosts[host].clock_off_us,
+            false => 0,
+        };
+        Now { mono_us: self.now_us, wall_us: EPOCH_US + self.now_us as i64 + off }
     }
 
     pub(super) fn mbd(&self) -> Option<&Mbatchd> {

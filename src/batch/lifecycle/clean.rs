@@ -57,11 +57,9 @@ impl Mbatchd {
             };
             let Some(job) = self.state.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
-            // has an entry of its own.
-            if job.submit_time > ended
-                || job.tally.unfinished() > 0
-                || self.state.ended().last_end(job) > ended
-            {
+            // has an entry of its own. The time of submission tells nothing: the clock may have
+            // been set back since.
+            if job.tally.unfinished() > 0 || self.state.ended().last_end(job) > ended {
                 continue;
             }
             // its host may come back with what must not go on

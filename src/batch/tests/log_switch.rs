@@ -158,3 +158,18 @@ fn a_finished_job_that_is_named_still_is_not_looked_at_all_the_time() {
     r.step(Input::Tick);
     assert!(r.mbd.state.job(first).is_none());
 }
+
+#[test]
+fn job_that_ends_before_its_submission_by_a_clock_set_back_leaves_memory() {
+    let mut c = conf();
+    c.batch.params.clean_period = 60;
+    let mut r = Rig::of(c);
+    let job = r.submit(spec("x")).unwrap();
+    r.now.wall_us -= 3600 * 1_000_000;
+    finish(&mut r, 1);
+    assert!(r.mbd.state.job(job).is_some());
+    r.now.mono_us += 100_000_000;
+    r.now.wall_us += 100_000_000;
+    r.step(Input::Tick);
+    assert!(r.mbd.state.job(job).is_none());
+}

@@ -59,7 +59,8 @@ impl Rig {
     }
 
     fn apply_status(&mut self, at: JobRef, state: JobState) {
-        let s = JobStatus { at, status: state.into(), end_time: 1, ..JobStatus::default() };
+        let (status, end_time) = (state.into(), self.now.secs());
+        let s = JobStatus { at, status, end_time, ..JobStatus::default() };
         let time = self.now.secs();
         self.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
     }
@@ -530,7 +531,6 @@ fn change_of_very_many_named_started_elements_is_done_in_short_turns() {
     r.mbd.reserve_audit().unwrap();
     let acts = r.acts();
     assert_eq!(acts.len(), STARTED as usize - 4, "each host is told of each element once");
-    // of those that are over all is said at once
     for idx in 4..STARTED {
         r.apply_status(JobRef { job, idx }, JobState::Done);
     }

@@ -2,12 +2,13 @@
 
 use super::bsub::opts::BsubOpts;
 use super::bsub::rejection::Rejection;
-use super::bsub::{self, Stop, spec};
+use super::bsub::{self, Stop, spec, spool};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::checkpoint::{METHOD_FILE, SUBMISSION_FILE, check_directory, read_file};
 use lsf::cli::ctx::{Ctx, os_words};
 use lsf::cli::front;
 use lsf::cli::site;
+use lsf::errln;
 use lsf::lang::jobname::JobName;
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::specfield::SpecField;
@@ -18,6 +19,9 @@ use std::path::{Path, PathBuf};
 /// Submits a job that goes on from a checkpoint.
 #[derive(FromArgs, ArgsInfo)]
 struct Opts {
+    /// programs of the site that check and change the submission (esub.NAME)
+    #[argh(option, short = 'a', arg_name = "name[(arg,...)] ...")]
+    esub: Option<String>,
     /// mail when the job starts
     #[argh(switch, short = 'B')]
     mail_begin: bool,
@@ -48,6 +52,9 @@ struct Opts {
     /// file size limit
     #[argh(option, short = 'F', arg_name = "limit")]
     file_limit: Option<String>,
+    /// user group (accepted with a notice)
+    #[argh(option, short = 'G', arg_name = "group")]
+    user_group: Option<String>,
     /// candidate hosts with their preference
     #[argh(option, short = 'm', arg_name = "host[!|+pref] ...")]
     hosts: Option<String>,
@@ -66,6 +73,9 @@ struct Opts {
     /// the job is to end by this time
     #[argh(option, short = 't', arg_name = "[[[year:]month:]day:]hour:minute")]
     term: Option<String>,
+    /// the limits of this shell that no option sets
+    #[argh(switch, long = "ul")]
+    user_limits: bool,
     /// not before this condition on other jobs holds
     #[argh(option, short = 'w', arg_name = "expression")]
     depend: Option<String>,
@@ -100,12 +110,21 @@ fn restart(ctx: &mut Ctx) -> Result<i32, Stop> {
     let asked = spec::build(&opts, &facts)?;
     given(&opts).into_iter().for_each(|field| field.copy(&mut spec, &asked));
     (spec.home, spec.umask) = (asked.home, asked.umask);
-    bsub::submit_made(ctx, &site, spec, &facts)
+    if opts.user_limits {
+        spool::user_limits(&mut spec);
+    }
+    for word in opts.ignored() {
+        errln!(ctx, "brestart: option {word} is accepted but not acted on yet");
+    }
+    bsub::submit_made(ctx, &site, opts.esub.as_deref().unwrap_or(""), spec, &facts)
 }
 
 /// The options as bsub has them.
 fn bsub_options(o: Opts) -> BsubOpts {
     BsubOpts {
+        esub: o.esub,
+        user_group: o.user_group,
+        user_limits: o.user_limits,
         mail_begin: o.mail_begin,
         mail_end: o.mail_end,
         exclusive: o.exclusive,
@@ -131,6 +150,7 @@ fn bsub_options(o: Opts) -> BsubOpts {
 fn given(o: &BsubOpts) -> Vec<SpecField> {
     use SpecField::*;
     let given = [
+        (UserGroup, o.user_group.is_some()),
         (MailBegin, o.mail_begin),
         (MailEnd, o.mail_end),
         (Exclusive, o.exclusive),

@@ -148,21 +148,23 @@ fn submit(ctx: &mut Ctx) -> Result<i32, Stop> {
     Ok(wait::until_end(ctx, job, &Voice::of(&site)))
 }
 
-/// Submits what was made without the options of bsub, as the site's esubs leave it.
+/// Submits what was made without the options of bsub, as the site's esubs leave it; `asked` are
+/// those of -a.
 pub fn submit_made(
     ctx: &mut Ctx,
     site: &LocalSite,
+    asked: &str,
     mut spec: JobSpec,
     facts: &SubmissionInputs,
 ) -> Result<i32, Stop> {
     if facts.mesub {
         let mut command = spec.command.0.clone();
-        esub::run(site, ctx.name, "", &mut spec, &mut command)?;
+        esub::run(site, ctx.name, asked, &mut spec, &mut command)?;
     }
     let (named, env) = (spec.options & opt::QUEUE != 0, facts.env.clone());
     let submit = Submit { request: request_id()?, spec, env, ..Submit::default() };
     let (job, queue, _) = send(ctx, site, submit)?;
-    esub::told(site, ctx.name, "", Some((job, &queue)), 0);
+    esub::told(site, ctx.name, asked, Some((job, &queue)), 0);
     answer(ctx, job, &queue, named);
     Ok(0)
 }

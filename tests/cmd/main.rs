@@ -25,6 +25,7 @@ mod bsub;
 mod bswitch;
 mod busers;
 mod bwait;
+mod checkpoints;
 mod clients;
 mod common;
 mod completion;

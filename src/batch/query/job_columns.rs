@@ -7,6 +7,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
+use crate::model::checkpoint::Checkpoint;
 use crate::model::further;
 use crate::model::job::except;
 use crate::model::job_state::JobState;
@@ -272,11 +273,25 @@ impl Shown<'_> {
                 out.push(sep);
                 json(out, option);
                 out.push(b':');
-                json(out, &text);
+                match self.checkpoint(option) {
+                    Some(in_force) => json(out, &in_force),
+                    None => json(out, &text),
+                }
                 sep = b',';
             }
         }
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
+    }
+
+    /// The value of -k with the period of bchkpnt -p in place of that of the submission.
+    fn checkpoint(&self, option: &str) -> Option<String> {
+        if option != further::CHECKPOINT {
+            return None;
+        }
+        let minutes = self.run()?.checkpoint.period?;
+        let mut checkpoint = Checkpoint::clone(self.spec().further.checkpoint.as_deref()?);
+        checkpoint.period = Some(minutes).filter(|minutes| *minutes > 0);
+        Some(checkpoint.to_string())
     }
 
     /// Host and reason of the last kill, suspend and resume.

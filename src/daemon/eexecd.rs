@@ -44,6 +44,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub enum When {
     #[default]
     Start,
+    /// The job is checkpointed.
+    Checkpoint,
     End,
 }
 
@@ -51,6 +53,7 @@ impl When {
     fn word(self) -> &'static str {
         match self {
             When::Start => "START",
+            When::Checkpoint => "CHKPNT",
             When::End => "END",
         }
     }

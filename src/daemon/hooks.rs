@@ -139,7 +139,8 @@ pub fn after(
     if let (false, Ok(link)) = (plan.eexec.is_none(), eexec) {
         let Eexec { program, data } = &plan.eexec;
         // nobody is left to whom its failure could be told
-        let _ = eexecd::run_for(link, user, &env, (program, data), When::End, Some(cwd));
+        let when = if plan.checkpoint { When::Checkpoint } else { When::End };
+        let _ = eexecd::run_for(link, user, &env, (program, data), when, Some(cwd));
     }
     let mut first = 0;
     for hook in plan.post.iter().filter(|hook| helper.is_none() || !takes(hook)) {

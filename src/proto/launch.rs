@@ -502,6 +502,9 @@ pub struct FinishPlan {
     /// Run before them.
     #[serde(skip_serializing_if = "Eexec::is_none")]
     pub eexec: Eexec,
+    /// The eexec is that of a checkpoint.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub checkpoint: bool,
     /// Run one after the other, when all else is done and told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub post: Vec<Hook>,

@@ -321,6 +321,22 @@ fn esub_tells_eexec_before_the_task_begins() {
     assert!(said.code == 246 && said.err.contains("Request aborted by esub"), "{said:?}");
 }
 
+/// The eexec hears of a checkpoint before echkpnt begins.
+fn eexec_of_a_checkpoint(rig: &Rig, submit: &dyn Fn(&[&str]) -> u32) {
+    let said = rig.path("eexec.out.CHKPNT");
+    let echkpnt = format!("#!/bin/sh\nexec test -s {}\n", said.display());
+    program(&rig.path("etc/echkpnt"), &echkpnt);
+    let dir = rig.path("checkpoints").display().to_string();
+    let id = submit(&["-k", &dir, "-o", "/dev/null", "sleep 300"]);
+    wait_for("the job", || rig.stat(id) == "RUN");
+    rig.ok("bchkpnt", &[&id.to_string()]);
+    let history = || rig.ok("bhist", &["-l", &id.to_string()]);
+    wait_for("the checkpoint", || history().contains("Checkpoint succeeded"));
+    let text = std::fs::read_to_string(&said).unwrap();
+    assert!(text.contains("ticket0of bsub\n") && text.contains(&format!("CHKPNT {id} m1 ")));
+    rig.ok("bkill", &[&id.to_string()]);
+}
+
 #[test]
 fn esub_tells_eexec_when_a_job_begins_and_when_it_has_ended() {
     let rig = up("eexecjob");
@@ -368,6 +384,7 @@ fn esub_tells_eexec_when_a_job_begins_and_when_it_has_ended() {
     for word in ["ticket", "dGlja2V0", "EEXEC_DATA"] {
         assert!(!log.contains(word), "{word}");
     }
+    eexec_of_a_checkpoint(&rig, &submit);
     // without the program there is nothing to run
     std::fs::remove_file(dir.join("eexec")).unwrap();
     std::fs::remove_file(out.with_extension("out.END")).unwrap();

@@ -190,7 +190,14 @@ impl Sbatchd {
         let post = vec![Hook::new(HookOf::Job, text.as_bytes().to_vec())];
         let cwd = job.ready.cwd.as_str().into();
         let limit_secs = time_for(control.verb, interval);
-        let what = FinishPlan { post, env: env.into(), cwd, limit_secs, ..FinishPlan::default() };
+        let checkpoint = control.verb == ControlVerb::Checkpoint;
+        let eexec = match checkpoint && job.ready.eexec {
+            true => plan::eexec(&self.conf.site, &user_env),
+            false => launch::Eexec::default(),
+        };
+        let env = env.into();
+        let what =
+            FinishPlan { eexec, checkpoint, post, env, cwd, limit_secs, ..FinishPlan::default() };
         end::as_account(job, TaskStep::Control, what, out);
     }
 

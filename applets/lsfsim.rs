@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::faultsim::{Failure, Scale, Stats, run as simulate};
+use lsf::faultsim::{Failure, Scale, Stats, run as simulate, run_duplicate};
 use lsf::{errln, outln};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -23,6 +23,9 @@ struct Opts {
     /// 50 hosts and 5,000 jobs for each seed instead of 3 hosts and 50 jobs
     #[argh(switch, short = 'l')]
     large: bool,
+    /// duplicate logging of events with two masters and a shared directory, instead of clusters
+    #[argh(switch, short = 'd')]
+    duplicate: bool,
     /// number of threads (default: 2); two processes with one thread each are faster
     #[argh(option, short = 'j', arg_name = "threads")]
     threads: Option<usize>,
@@ -46,7 +49,11 @@ fn add(sum: &mut Stats, s: Stats) {
 }
 
 /// Runs seeds; the first failure ends the run.
-fn run_seeds(seeds: Range<u64>, scale: Scale, threads: usize) -> Result<Stats, Failure> {
+fn run_seeds(
+    seeds: Range<u64>,
+    threads: usize,
+    simulate: &(dyn Fn(u64) -> Result<Stats, Failure> + Sync),
+) -> Result<Stats, Failure> {
     let next = AtomicU64::new(seeds.start);
     let result: Mutex<(Stats, Option<Failure>)> = Mutex::default();
     let lock = || result.lock().unwrap_or_else(|e| e.into_inner());
@@ -58,7 +65,7 @@ fn run_seeds(seeds: Range<u64>, scale: Scale, threads: usize) -> Result<Stats, F
                     if seed >= seeds.end || lock().1.is_some() {
                         return;
                     }
-                    match simulate(seed, scale) {
+                    match simulate(seed) {
                         Ok(stats) => add(&mut lock().0, stats),
                         Err(f) => {
                             lock().1.get_or_insert(f);
@@ -108,6 +115,35 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
     }
 }
 
+/// Seeds of duplicate logging in one round of a soak.
+const DUPLICATES: u64 = 500;
+
+/// Runs seeds of duplicate logging.
+fn duplicates(ctx: &mut Ctx, seeds: Range<u64>, threads: usize) -> bool {
+    let (begin, n) = (Instant::now(), seeds.end - seeds.start);
+    match run_seeds(seeds, threads, &run_duplicate) {
+        Ok(s) => {
+            outln!(
+                ctx,
+                "{n} seeds of duplicate logging: {} records, {} faults, {} switches, {} returns \
+                 of the first master, {} masters cut off in {:.1} s",
+                s.acknowledged,
+                s.faults,
+                s.switches,
+                s.moves,
+                s.overtaken,
+                begin.elapsed().as_secs_f64()
+            );
+            ctx.flush();
+            true
+        }
+        Err(f) => {
+            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim -d -s {}", f.seed);
+            false
+        }
+    }
+}
+
 fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
     let end = Instant::now() + time;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -115,12 +151,15 @@ fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
     while Instant::now() < end {
         for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE)] {
             let begin = Instant::now();
-            let result = run_seeds(seed..seed + n, scale, threads);
+            let result = run_seeds(seed..seed + n, threads, &|seed| simulate(seed, scale));
             if !report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) {
                 return false;
             }
         }
-        seed += 50;
+        if !duplicates(ctx, seed..seed + DUPLICATES, threads) {
+            return false;
+        }
+        seed += DUPLICATES;
     }
     true
 }
@@ -146,9 +185,12 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         errln!(ctx, "lsfsim: {text}: seeds are given as FIRST-LAST");
         return FAIL;
     };
+    if opts.duplicate {
+        return if duplicates(ctx, seeds, threads) { 0 } else { FAIL };
+    }
     let scale = if opts.large { Scale::LARGE } else { Scale::SMALL };
     let begin = Instant::now();
     let n = seeds.end - seeds.start;
-    let result = run_seeds(seeds, scale, threads);
+    let result = run_seeds(seeds, threads, &|seed| simulate(seed, scale));
     if report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) { 0 } else { FAIL }
 }

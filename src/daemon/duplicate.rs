@@ -44,8 +44,8 @@ pub struct Places {
 
 /// The messages of the thread to the start.
 enum Told {
-    /// The primary log is the last one; words on what the copy lacked.
-    Ready(Vec<String>),
+    /// The primary log is the last one.
+    Ready,
     /// Another mbatchd has the shared log.
     Held(String),
     Away(String),
@@ -135,10 +135,8 @@ impl Duplicate {
         loop {
             let mut away = began.elapsed() > ALONE;
             match self.told.recv_timeout(SIGN) {
-                Ok(Told::Ready(words)) => {
-                    words.iter().for_each(|text| log::error!("the event log: {text}"));
-                    return Ok(if held { Waited::Anew } else { Waited::Ready });
-                }
+                Ok(Told::Ready) if held => return Ok(Waited::Anew),
+                Ok(Told::Ready) => return Ok(Waited::Ready),
                 Ok(Told::Held(text)) => {
                     say(format!("{text}; waiting for it"));
                     held = true;
@@ -295,7 +293,6 @@ impl Work {
             state.begun
         };
         let attached = attach(&mut here, &mut there, me)?;
-        let mut words = Vec::new();
         if !attached.ours {
             if begun {
                 let host = attached.before;
@@ -304,13 +301,13 @@ impl Work {
             if !attached.before.is_empty() {
                 log::warn!("host {} had the event log: its log is taken back", attached.before);
             }
-            words = resync(&mut here, &mut there, &attached.owner)?;
+            resync(&mut here, &mut there, &attached.owner)?;
         }
-        settle(&mut here, &mut there, &attached.owner)?;
         forget_takeover(&mut there)?;
+        settle(&mut here, &mut there, &attached.owner)?;
         self.lock = Some(lock);
         if !std::mem::replace(&mut self.shared.lock().begun, true) {
-            let _ = self.tell.send(Told::Ready(words));
+            let _ = self.tell.send(Told::Ready);
         }
         Ok(Replica::new(Box::new(here), Box::new(there), attached.owner))
     }

@@ -95,7 +95,8 @@ impl LogPlace {
         };
         if self.primary {
             let (mut store, found) = self.open(0)?;
-            if !lacking::bring_back(&mut store, &found).map_err(failed)? {
+            let tell = &mut |text: &str| log::error!("the event log: {text}");
+            if !lacking::bring_back(&mut store, &found, tell).map_err(failed)? {
                 return Ok((store, found));
             }
             store.close();

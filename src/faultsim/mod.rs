@@ -38,6 +38,9 @@ mod change;
 mod check;
 mod client;
 mod conn;
+mod duplicate;
+mod duplicate_master;
+mod duplicate_model;
 mod event;
 mod faults;
 mod force;
@@ -63,6 +66,7 @@ mod verbs;
 mod world;
 
 pub use check::Failure;
+pub use duplicate::run_duplicate;
 pub use rng::Rng;
 pub use scale::{Scale, Stats};
 pub use world::World;

@@ -28,6 +28,11 @@ fn small_clusters_and_some_large_ones() {
 }
 
 #[test]
+fn duplicate_logs_lose_nothing_that_was_acknowledged() {
+    lsfsim(&["-j", "1", "-d", "-s", "0-999"]);
+}
+
+#[test]
 fn large_clusters_keep_all_jobs_over_faults() {
     lsfsim(&["-j", "1", "-l", "-s", "6-19"]);
 }

@@ -25,25 +25,32 @@ pub fn may_go_alone(primary: &mut dyn Disk, boot: &str) -> io::Result<bool> {
     Ok(same_boot && !mark.runs.is_empty() && !mark.complete)
 }
 
-/// Claims the copy for the run `me`, whose epoch is not used.
+/// Claims the copy for the run `me`, whose epoch is not used. A run that had the copy and finds it
+/// to be another's claims nothing.
 pub fn attach(primary: &mut dyn Disk, share: &mut dyn Disk, me: &Owner) -> io::Result<Attached> {
     let before = Owner::read(share)?;
     let mut mark = ShareMark::read(primary)?;
     let (here, there) = (len_of(primary, EVENTS)? > 0, len_of(share, EVENTS)? > 0);
+    // as long as the note is there, a master that claimed the copy has not begun to work
+    let noted = CopyNote::read(share)?.is_some_and(|note| note.host == me.host);
     let ours = match &before {
         _ if there && !here => false,
-        Read::Is(owner) => !there || mark.runs.contains(&owner.run),
+        Read::Is(owner) => !there || noted || mark.runs.contains(&owner.run),
         Read::Missing => !there || !mark.runs.is_empty(),
         Read::Damaged => {
             let why = "is damaged: remove it to continue with the log in LSB_LOCALDIR";
             return Err(io::Error::other(format!("{OWNER} {why}")));
         }
     };
+    if let (false, true, Read::Is(owner)) = (ours, mark.runs.contains(&me.run), &before) {
+        // this run cannot claim the copy again: its mark would say that it owned it all the time
+        return Ok(Attached { owner: owner.clone(), ours, before: owner.host.clone() });
+    }
     let mut owner = me.clone();
     owner.epoch = epoch_of(&before).max(epoch_of(&Owner::read(primary)?)) + 1;
     if ours && !mark.runs.contains(&me.run) {
+        // a copy that is complete stays so until the note beside it says otherwise (`settle`)
         mark.runs.push(me.run.clone());
-        mark.complete = false;
         mark.write(primary)?;
     }
     match &before {

@@ -7,20 +7,27 @@ use std::io;
 /// Bytes copied or compared at a time.
 const SLICE: usize = 1 << 20;
 
+/// Bytes after which a long copy is synced.
+const SYNC: u64 = 8 << 20;
+/// Bytes at the end of a copied file that may not be what was written: a loss of power tears what
+/// was not synced. A copy that goes on compares them.
+pub(super) const TORN: u64 = 2 * SYNC;
+
 /// A disk and an open file on it.
 pub(super) struct On<'a> {
     pub disk: &'a mut dyn Disk,
     pub file: FileId,
 }
 
-/// Appends the bytes from the end of `to` up to `end`; `false` where there were none.
+/// Appends the bytes from the end of `to` up to `end`; `false` where there were none. The last of
+/// them are not synced.
 pub(super) fn append(
     from: On<'_>,
     share: &mut dyn Disk,
     to: &mut Tail,
     end: u64,
 ) -> io::Result<bool> {
-    let before = to.len;
+    let (before, mut synced) = (to.len, to.len);
     let mut buf = vec![0; SLICE.min(end.saturating_sub(to.len) as usize)];
     while to.len < end {
         let want = buf.len().min((end - to.len) as usize);
@@ -29,26 +36,29 @@ pub(super) fn append(
         }
         share.write_at(to.file, to.len, &buf[..want])?;
         to.len += want as u64;
+        if to.len - synced >= SYNC {
+            share.sync(to.file)?;
+            synced = to.len;
+        }
     }
     Ok(to.len > before)
 }
 
-/// Are the bytes `at .. end` of two files the same?
-pub(super) fn same(a: On<'_>, b: On<'_>, mut at: u64, end: u64) -> io::Result<bool> {
+/// The place up to which the bytes `at .. end` of two files are the same.
+pub(super) fn common(a: On<'_>, b: On<'_>, mut at: u64, end: u64) -> io::Result<u64> {
     let len = SLICE.min(end.saturating_sub(at) as usize);
     let (mut of_a, mut of_b) = (vec![0; len], vec![0; len]);
     while at < end {
         let want = len.min((end - at) as usize);
-        let got = read_full(a.disk, a.file, at, &mut of_a[..want])?;
-        if read_full(b.disk, b.file, at, &mut of_b[..want])? < want || got < want {
-            return Ok(false);
+        let got_a = read_full(a.disk, a.file, at, &mut of_a[..want])?;
+        let got_b = read_full(b.disk, b.file, at, &mut of_b[..want])?;
+        let same = of_a[..got_a].iter().zip(&of_b[..got_b]).take_while(|(a, b)| a == b).count();
+        at += same as u64;
+        if same < want {
+            break;
         }
-        if of_a[..want] != of_b[..want] {
-            return Ok(false);
-        }
-        at += want as u64;
     }
-    Ok(true)
+    Ok(at)
 }
 
 /// The file of a name on another disk, and how it is to be called here.

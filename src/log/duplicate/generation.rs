@@ -4,18 +4,22 @@
 //!
 //! A copy that is the beginning of no log of the primary becomes an old log as it is.
 
-use super::bytes::{On, Whole, append, replace, same};
+use super::bytes::{On, TORN, Whole, append, common, replace};
 use super::files::{Opened, Written};
-use crate::log::disk::{Disk, FileId, PUBLIC, Tail, exists, len_of};
+use crate::log::disk::{Disk, FileId, PUBLIC, Tail, exists, len_of, read_full};
 use crate::log::extent::Extent;
 use crate::log::owner::{self, Owner};
-use crate::log::record_walk::{HEAD, head_line, read_head};
+use crate::log::record_walk::HEAD;
 use crate::log::switch_names::{NEW, change_names, discard, make_room, newest_of, sum_of};
 use crate::log::{ACCT, EVENTS, EVENTS_SUM};
 use std::io;
 
 /// Most old logs that are looked through.
 const MAX_OLD: u32 = 1000;
+
+/// Bytes at the beginning of lsb.events by which a log is recognised: the time of the first record
+/// is among them.
+const BEGINNING: u64 = HEAD + 64;
 
 /// Bytes at the end of lsb.acct by which it is recognised.
 const ACCT_TAIL: u64 = 64 << 10;
@@ -25,7 +29,6 @@ struct Source {
     events: FileId,
     end: u64,
     sum: Option<(FileId, u64)>,
-    head: Vec<u8>,
 }
 
 /// Makes the copy a beginning of the primary's lsb.events and opens its files. `None`: the primary
@@ -39,20 +42,22 @@ pub(super) fn line_up(
     is_still: &dyn Fn() -> bool,
 ) -> io::Result<Option<Written>> {
     let have = len_of(share, EVENTS)?;
-    if have == 0 || have > extent.events || !begins(primary, opened.events, share, 0, have)? {
+    let mut sound = sound_len(primary, opened.events, share, extent.events)?;
+    if sound == 0 {
         if have > 0 {
             catch_up(primary, share, owner, is_still)?;
         }
         if !is_still() {
             return Ok(None);
         }
-        let head = head_of(primary, opened.events)?;
         let sum = Some((opened.sum, extent.sum));
-        let source = Source { events: opened.events, end: extent.events, sum, head };
+        let source = Source { events: opened.events, end: extent.events, sum };
         install(primary, share, owner, &source)?;
+        sound = extent.events;
     }
     let sum_end = len_of(share, EVENTS_SUM)?;
-    if sum_end > extent.sum || !begins_named(primary, opened.sum, share, EVENTS_SUM, sum_end)? {
+    let sums = sum_end > 0 && sum_end <= extent.sum;
+    if !sums || !begins(primary, opened.sum, share, EVENTS_SUM, 0, sum_end)? {
         let (from, to) = (EVENTS_SUM, EVENTS_SUM);
         let whole = Whole { from, to, mode: PUBLIC, end: Some(extent.sum) };
         replace(primary, share, &owner.run, &whole)?;
@@ -66,7 +71,12 @@ pub(super) fn line_up(
         let file = share.open(name, Some(PUBLIC))?;
         io::Result::Ok(Tail { file, len: share.len(file)? })
     };
-    Ok(Some(Written { events: open(EVENTS)?, sum: open(EVENTS_SUM)?, acct: open(ACCT)? }))
+    let mut written = Written { events: open(EVENTS)?, sum: open(EVENTS_SUM)?, acct: open(ACCT)? };
+    written.events.len = sound;
+    for tail in [&written.events, &written.sum, &written.acct] {
+        share.sync(tail.file)?;
+    }
+    Ok(Some(written))
 }
 
 fn line_up_acct(
@@ -81,11 +91,8 @@ fn line_up_acct(
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         open => open?,
     };
-    let right = if have > extent.acct {
-        Ok(false)
-    } else {
-        begins_at(primary, file, share, ACCT, from, have)
-    };
+    let right =
+        if have > extent.acct { Ok(false) } else { begins(primary, file, share, ACCT, from, have) };
     primary.close(file);
     if right? {
         return Ok(());
@@ -94,48 +101,49 @@ fn line_up_acct(
     replace(primary, share, &owner.run, &whole)
 }
 
-/// Are the bytes `from .. end` of the copy's lsb.events those of this file?
+/// The length up to which the copy's lsb.events can be continued; 0: it is of another log. At its
+/// end there may be bytes that are not the primary's, after a loss of power or a takeover that came
+/// to nothing; these are cut.
+fn sound_len(
+    primary: &mut dyn Disk,
+    file: FileId,
+    share: &mut dyn Disk,
+    end: u64,
+) -> io::Result<u64> {
+    let have = len_of(share, EVENTS)?;
+    if have == 0 {
+        return Ok(0);
+    }
+    let copy = share.open(EVENTS, Some(PUBLIC))?;
+    let on = On { disk: primary, file };
+    let found = common(on, On { disk: share, file: copy }, 0, have.min(end));
+    let found = found.and_then(|len| {
+        if len < BEGINNING.min(end) || have - len > TORN {
+            return Ok(0);
+        }
+        if len < have { share.truncate(copy, len).map(|()| len) } else { Ok(len) }
+    });
+    share.close(copy);
+    found
+}
+
+/// Are the bytes `from .. end` of this file of the copy those of a file of the primary?
 fn begins(
     primary: &mut dyn Disk,
     file: FileId,
     share: &mut dyn Disk,
-    from: u64,
-    end: u64,
-) -> io::Result<bool> {
-    begins_at(primary, file, share, EVENTS, from, end)
-}
-
-fn begins_named(
-    primary: &mut dyn Disk,
-    file: FileId,
-    share: &mut dyn Disk,
-    name: &str,
-    end: u64,
-) -> io::Result<bool> {
-    Ok(end > 0 && begins_at(primary, file, share, name, 0, end)?)
-}
-
-fn begins_at(
-    primary: &mut dyn Disk,
-    file: FileId,
-    share: &mut dyn Disk,
     name: &str,
     from: u64,
     end: u64,
 ) -> io::Result<bool> {
-    if end == 0 {
+    if end <= from {
         return Ok(true);
     }
     let copy = share.open(name, None)?;
-    let a = On { disk: primary, file };
-    let right = same(a, On { disk: share, file: copy }, from, end);
+    let on = On { disk: primary, file };
+    let right = common(on, On { disk: share, file: copy }, from, end);
     share.close(copy);
-    right
-}
-
-fn head_of(primary: &mut dyn Disk, file: FileId) -> io::Result<Vec<u8>> {
-    let (number, _) = read_head(primary, file)?;
-    Ok(head_line(number.unwrap_or(HEAD as i64)))
+    Ok(right? >= end)
 }
 
 fn old_name(number: u32) -> String {
@@ -160,12 +168,12 @@ fn catch_up(
     for number in (1..found).rev() {
         let events = primary.open(&old_name(number), None)?;
         let sum = primary.open(&sum_of(&old_name(number)), None).ok();
-        let (end, head) = (primary.len(events)?, head_line(HEAD as i64));
+        let end = primary.len(events)?;
         let sum = match sum {
             Some(sum) => Some((sum, primary.len(sum)?)),
             None => None,
         };
-        let source = Source { events, end, sum, head };
+        let source = Source { events, end, sum };
         let done = if is_still() { install(primary, share, owner, &source) } else { Ok(()) };
         primary.close(events);
         if let Some((sum, _)) = sum {
@@ -185,7 +193,7 @@ fn find_old(primary: &mut dyn Disk, share: &mut dyn Disk) -> io::Result<Option<u
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             open => open?,
         };
-        let right = begins(primary, file, share, HEAD.min(have), have);
+        let right = begins(primary, file, share, EVENTS, HEAD.min(have), have);
         primary.close(file);
         if right? {
             return Ok(Some(number));
@@ -260,9 +268,12 @@ fn fill(
     new: FileId,
     source: &Source,
 ) -> io::Result<()> {
-    let mut to = Tail { file: new, len: HEAD };
+    let first = HEAD.min(source.end);
+    let mut to = Tail { file: new, len: first };
     append(On { disk: primary, file: source.events }, share, &mut to, source.end)?;
     share.sync(new)?;
-    share.write_at(new, 0, &source.head)?;
+    let mut head = vec![0; first as usize];
+    read_full(primary, source.events, 0, &mut head)?;
+    share.write_at(new, 0, &head)?;
     share.sync(new)
 }

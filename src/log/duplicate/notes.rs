@@ -118,9 +118,8 @@ pub struct Taken {
     pub last: u32,
     /// The first job ID after those that were left out.
     pub next: u32,
-    /// The spool file that was begun with this lsb.events, and its bytes.
+    /// The spool file that was begun with the lsb.events of the copy.
     pub spool: u32,
-    pub events: u64,
 }
 
 impl Taken {
@@ -133,7 +132,6 @@ impl Taken {
             last: number(&l, "last"),
             next: number(&l, "next"),
             spool: number(&l, "spool"),
-            events: number(&l, "events"),
         }))
     }
 
@@ -145,7 +143,6 @@ impl Taken {
             ("last", self.last.to_string()),
             ("next", self.next.to_string()),
             ("spool", self.spool.to_string()),
-            ("events", self.events.to_string()),
         ];
         write(disk, TAKEN, &lines)
     }

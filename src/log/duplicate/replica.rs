@@ -4,7 +4,7 @@
 //! lsb.events between the extent and the opening; so the files count as those of an extent only
 //! when one that was told after the opening names the same lsb.events.
 
-use super::bytes::{On, Whole, append, replace};
+use super::bytes::{On, TORN, Whole, append, common, replace};
 use super::files::{Opened, Written};
 use super::generation;
 use super::notes::{CopyNote, ShareMark};
@@ -202,13 +202,24 @@ impl Replica {
         }
         let file = self.share.open(name, Some(PRIVATE))?;
         let mut to = Tail { file, len: self.share.len(file)? };
-        if done == 0 && to.len > end {
-            self.share.truncate(file, 0)?;
-            to.len = 0;
+        if done == 0 {
+            // a copy that is torn at its end is continued from there
+            if to.len > end {
+                self.share.truncate(file, end)?;
+            }
+            let len = to.len.min(end);
+            let on = On { disk: &mut *self.primary, file: from };
+            let copy = On { disk: &mut *self.share, file };
+            to.len = common(on, copy, len.saturating_sub(TORN), len)?;
         }
         let on = On { disk: &mut *self.primary, file: from };
         let copied = append(on, &mut *self.share, &mut to, end);
-        let copied = copied.and_then(|wrote| if wrote { self.share.sync(file) } else { Ok(()) });
+        // an earlier run may not have synced its part
+        let syncs = |wrote: bool| wrote || done == 0;
+        let copied = copied.and_then(|wrote| match syncs(wrote) {
+            true => self.share.sync(file),
+            false => Ok(()),
+        });
         self.share.close(file);
         copied.map(|()| to.len)
     }

@@ -5,33 +5,30 @@
 //! claim before it is complete. The jobs that the copy lacked are put aside first (`lacking`).
 
 use super::bytes::{Whole, replace};
-use super::lacking::{self, Lacking};
-use super::notes::Taken;
+use super::lacking;
+use super::notes::{ShareMark, Taken};
 use crate::log::disk::{Disk, INFO, PRIVATE, PUBLIC, len_of, remove, write_small};
 use crate::log::fence::{COPY, copy_name};
 use crate::log::owner::{OWNER, Owner};
 use crate::log::switch_names::{NEW, make_room};
-use crate::log::{ACCT, EVENTS, EVENTS_SUM, spool};
+use crate::log::{ACCT, EVENTS, EVENTS_SUM};
 use std::io;
 
 /// Names of the primary directory that begin so belong to a change of names that is void now.
 const VOID: [&str; 3] = [NEW, "lsb.events.mended", COPY];
 
-/// Copies the shared log over the primary one; returns the words on what the copy lacked.
-pub fn resync(
-    primary: &mut dyn Disk,
-    share: &mut dyn Disk,
-    owner: &Owner,
-) -> io::Result<Vec<String>> {
+/// Copies the shared log over the primary one.
+pub fn resync(primary: &mut dyn Disk, share: &mut dyn Disk, owner: &Owner) -> io::Result<()> {
     let taken = Taken::read(share)?.filter(|taken| taken.host == owner.host);
-    let newest = spool::list(share)?.pop().unwrap_or(0);
-    let kept = lacking::keep(primary, taken.as_ref(), newest)?;
+    lacking::keep(primary, share, taken.as_ref())?;
+    // from here on the primary is no log to go on from alone
+    ShareMark::default().write(primary)?;
     for name in primary.list("")? {
         if VOID.iter().any(|void| name.starts_with(void)) {
             remove(primary, &name)?;
         }
     }
-    mirror_info(primary, share, owner, &kept)?;
+    mirror_info(primary, share, owner)?;
     mirror_old_logs(primary, share, owner)?;
     for name in [EVENTS, EVENTS_SUM, ACCT] {
         let whole = Whole { from: name, to: name, mode: PUBLIC, end: None };
@@ -40,22 +37,17 @@ pub fn resync(
     let temp = copy_name(&owner.run, OWNER);
     write_small(primary, &temp, PUBLIC, &owner.text())?;
     primary.rename(&temp, OWNER)?;
-    primary.sync_dir("")?;
-    Ok(kept.words)
+    primary.sync_dir("")
 }
 
-/// The first master has all that it needs of the takeover.
+/// The first master has all that it needs of the takeover. Called before the primary is declared
+/// the last log: a later takeover must not find the note of this one.
 pub fn forget_takeover(share: &mut dyn Disk) -> io::Result<()> {
     Taken::discard(share)
 }
 
 /// The spool, and the marks of runs.
-fn mirror_info(
-    primary: &mut dyn Disk,
-    share: &mut dyn Disk,
-    owner: &Owner,
-    kept: &Lacking,
-) -> io::Result<()> {
+fn mirror_info(primary: &mut dyn Disk, share: &mut dyn Disk, owner: &Owner) -> io::Result<()> {
     let there = share.list(INFO)?;
     for name in there.iter().filter(|name| !name.starts_with(COPY)) {
         let name = format!("{INFO}/{name}");
@@ -64,7 +56,7 @@ fn mirror_info(
     }
     for name in primary.list(INFO)? {
         let path = format!("{INFO}/{name}");
-        if !there.contains(&name) && kept.spool_name().as_deref() != Some(&path) {
+        if !there.contains(&name) && path != lacking::SPOOLED {
             remove(primary, &path)?;
         }
     }

@@ -91,6 +91,5 @@ fn ended<D: Disk>(
         last,
         next: last.saturating_add(1).saturating_add(GAP),
         spool: store.begun(),
-        events: store.durable_len(),
     }
 }

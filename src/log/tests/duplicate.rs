@@ -25,25 +25,28 @@ fn me(params: &Params) -> Owner {
 }
 
 /// The copy is claimed, and the primary becomes the last log.
-fn claim(primary: &SimDisk, share: &SimDisk, params: &Params) -> (Attached, Vec<String>) {
+fn claim(primary: &SimDisk, share: &SimDisk, params: &Params) -> Attached {
     let (mut p, mut s) = (primary.clone(), share.clone());
     let attached = attach(&mut p, &mut s, &me(params)).unwrap();
-    let mut words = Vec::new();
     if !attached.ours {
-        words = resync::resync(&mut p, &mut s, &attached.owner).unwrap();
+        resync::resync(&mut p, &mut s, &attached.owner).unwrap();
     }
-    settle(&mut p, &mut s, &attached.owner).unwrap();
     resync::forget_takeover(&mut s).unwrap();
-    (attached, words)
+    settle(&mut p, &mut s, &attached.owner).unwrap();
+    attached
 }
 
-fn open_primary(primary: &SimDisk, params: &Params) -> (RecoveryResult, Store<SimDisk>) {
+type Opened = (RecoveryResult, Store<SimDisk>, Vec<String>);
+
+fn open_primary(primary: &SimDisk, params: &Params) -> Opened {
+    let mut words = Vec::new();
     loop {
         let mut found = recover(&mut primary.clone(), params).unwrap();
         let plan = std::mem::take(&mut found.plan);
         let mut store = Store::open(primary.clone(), plan).unwrap();
-        if !lacking::bring_back(&mut store, &found.recovered).unwrap() {
-            return (found, store);
+        let tell = &mut |text: &str| words.push(text.to_owned());
+        if !lacking::bring_back(&mut store, &found.recovered, tell).unwrap() {
+            return (found, store, words);
         }
         store.close();
     }
@@ -52,8 +55,8 @@ fn open_primary(primary: &SimDisk, params: &Params) -> (RecoveryResult, Store<Si
 impl First {
     fn up(primary: &SimDisk, share: &SimDisk) -> First {
         let params = params(BOOT);
-        let (attached, words) = claim(primary, share, &params);
-        let (found, mut store) = open_primary(primary, &params);
+        let attached = claim(primary, share, &params);
+        let (found, mut store, words) = open_primary(primary, &params);
         let extent = store.extent();
         let (p, s) = (Box::new(primary.clone()), Box::new(share.clone()));
         let copy = Some(Replica::new(p, s, attached.owner));
@@ -233,8 +236,8 @@ fn a_shared_directory_that_was_away_gets_what_it_lacks() {
     let owner = first.copy.take().unwrap();
     drop(owner);
     let params = params(BOOT);
-    let (attached, words) = claim(&primary, &share, &params);
-    assert!(attached.ours && words.is_empty());
+    let attached = claim(&primary, &share, &params);
+    assert!(attached.ours);
     let (p, s) = (Box::new(primary.clone()), Box::new(share.clone()));
     first.copy = Some(Replica::new(p, s, attached.owner));
     first.copy().unwrap();
@@ -298,5 +301,6 @@ fn a_resynchronisation_that_is_interrupted_anywhere_begins_again() {
         primary.crash(Crash::PowerTorn(op));
         let first = First::up(&primary, &share);
         assert_eq!(jobs(&first.found), [1, next, 2], "{op}");
+        assert!(first.words.iter().any(|text| text.contains("jobs <2> were missing")), "{op}");
     }
 }

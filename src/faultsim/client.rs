@@ -7,7 +7,7 @@ use super::groups::any_group;
 use super::limits::{any_queue, shape};
 use super::rng::Rng;
 use crate::model::ByteStr;
-use crate::model::further::Further;
+use crate::model::further::{Further, Mark};
 use crate::model::job::{JobSpec, opt, opt2};
 use crate::proto::Msg;
 use crate::proto::client::{ClientMsg, IdSel, Submit, env_hash};
@@ -92,6 +92,10 @@ impl Client {
                 further.requeue = values.into();
             }
             further.job_group = any_group(rng).into();
+            if most > 1 && wishes.len() % 2 == 0 {
+                further.autoresize = Mark(true);
+                further.resize_command = if wishes.len() % 4 == 0 { "tell" } else { "" }.into();
+            }
             let spec = JobSpec {
                 name,
                 command: command.into(),

@@ -24,7 +24,7 @@ use crate::batch::state::started_elements::Slots;
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
 use crate::conf::types::{BatchConf, HostPolicy, Mxj, QueueConf, UserPolicy};
 use crate::model::JobKey;
-use crate::model::event::{Event, Forced, Record};
+use crate::model::event::{Event, Forced, Record, ResizeStep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
@@ -173,6 +173,11 @@ impl Started {
             {
                 fresh.push(JobKey { job: start.at.job, idx: start.at.idx, attempt: start.attempt });
             }
+            if let Event::JobResize(r) = &record.event
+                && matches!(r.step, ResizeStep::Begun { grows: true, .. })
+            {
+                fresh.push(JobKey { job: r.at.job, idx: r.at.idx, attempt: r.attempt });
+            }
         }
         if fresh.is_empty() {
             return Ok(());
@@ -187,6 +192,23 @@ impl Started {
         }
         fresh.into_iter().try_for_each(|key| may_start(state, conf, &used, key))
     }
+}
+
+/// The slots that started elements have on their first hosts: those that these records are about;
+/// none given: all.
+pub(super) fn on_first_hosts<'a>(
+    state: &State,
+    records: Option<impl Iterator<Item = &'a Record>>,
+) -> Vec<(JobKey, u32)> {
+    let slots = |run: &Run| (run.key, run.hosts.first().map_or(0, |host| host.1));
+    let Some(records) = records else {
+        return all_runs(state).map(|(run, ..)| slots(run)).collect();
+    };
+    let resized = records.filter_map(|record| match &record.event {
+        Event::JobResize(r) => Some(JobKey { job: r.at.job, idx: r.at.idx, attempt: r.attempt }),
+        _ => None,
+    });
+    resized.filter_map(|key| state.running(key).map(slots)).collect()
 }
 
 fn within(name: &str, limit: Option<u64>, used: Option<&u64>, key: JobKey) -> Result<(), String> {
@@ -214,7 +236,10 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
     let array = state.job(key.job).and_then(|job| job.name.array.as_ref());
     let elements = array.and_then(|array| array.limit).map(u64::from);
     within("the limit of the array", elements, used.job.get(&key.job), key)?;
-    for &(host, _) in &run.hosts {
+    let change = run.resize.as_ref().and_then(|resize| resize.under_way.as_ref());
+    // a job that grows gets slots of these hosts alone
+    let given = change.filter(|change| change.grows).map_or(&run.hosts[..], |c| &c.hosts);
+    for &(host, _) in given {
         let name = state.names().host(host);
         let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);
         let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
@@ -238,7 +263,11 @@ fn as_asked(state: &State, run: &Run) -> Result<(), String> {
     let slots: u32 = run.hosts.iter().map(|h| h.1).sum();
     let most = run.hosts.iter().map(|h| h.1).max().unwrap_or(0);
     let names: BTreeSet<HostId> = run.hosts.iter().map(|h| h.0).collect();
-    let asked = spec.min_slots.max(1)..=spec.max_slots.max(1);
+    let resize = run.resize.as_deref();
+    // bresize may leave a job fewer slots than it asked for, and ask for more
+    let least = if resize.is_some() { 1 } else { spec.min_slots.max(1) };
+    let more = resize.and_then(|resize| resize.asked.as_ref()).map_or(0, |asked| asked.total);
+    let asked = least..=spec.max_slots.max(1).max(more);
     let one_host = spec.res_req.contains("span[hosts=1]") && names.len() != 1;
     let tiles = spec.res_req.contains("span[ptile=1]") && most > 1;
     if !asked.contains(&slots) || one_host || tiles || names.len() != run.hosts.len() {

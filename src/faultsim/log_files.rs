@@ -2,6 +2,7 @@
 //! must be the one that was known.
 
 use super::event::SimEvent;
+use super::limits;
 use super::log::{MbdLog, Open};
 use super::world::{DaemonMachine, World};
 use crate::batch::Mbatchd;
@@ -20,6 +21,7 @@ use crate::proto::Daemon;
 use crate::proto::machine::{ConnId, Effect, Input};
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Msg, launch::OsInput};
+use std::iter::Empty;
 
 /// How many operations on the disk a crash may come after the thread's turn began.
 const CRASH_OPS: u64 = 12;
@@ -88,6 +90,9 @@ impl World {
         let mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
         self.is_as_before(mbd.state(), last.as_ref());
         self.started.begin_anew(mbd.state());
+        for (key, slots) in limits::on_first_hosts(mbd.state(), None::<Empty<&Record>>) {
+            self.check.given(key, slots);
+        }
         self.check.recounted(&mbd);
         if std::mem::take(&mut self.log.damaged) {
             for id in held {
@@ -256,6 +261,9 @@ impl World {
         let Some(DaemonMachine::Mbd(mbd)) = &self.procs[p].mach else { return };
         let told = shadow.differences(mbd.state());
         self.started.begin_anew(mbd.state());
+        for (key, slots) in limits::on_first_hosts(mbd.state(), None::<Empty<&Record>>) {
+            self.check.given(key, slots);
+        }
         self.check.recounted(mbd);
         self.differs("a failed commit is not undone", &told);
     }

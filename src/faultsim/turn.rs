@@ -37,6 +37,11 @@ impl World {
             {
                 self.check.fail(why);
             }
+            if let DaemonMachine::Mbd(mbd) = &*mach {
+                for (key, slots) in limits::on_first_hosts(mbd.state(), Some(records(&out))) {
+                    self.check.given(key, slots);
+                }
+            }
             // one unit in a turn, so that others and failures come between two of them
             if tick && mach.has_work() {
                 mach.work(now, &mut out);

@@ -1,11 +1,12 @@
 //! The verbs with which submitters change their jobs: bmod, bswitch, btop, bbot, brequeue, bkill,
-//! bstop and bresume, of whole jobs and of elements; and bgadd, bgmod and bgdel.
+//! bstop, bresume and bresize, of whole jobs and of elements; and bgadd, bgmod and bgdel.
 
 use super::change::{JobChangeRequest, SimulatedSite, Submitted};
 use super::groups;
 use super::limits::any_queue;
 use super::modify::modify;
 use super::rng::Rng;
+use crate::model::resize::{NotifyCommand, ReleasedHosts, ResizeRequest};
 use crate::proto::client::{IdSel, Requeue, Verb};
 
 /// Share of the requests that have an id, by which mbatchd knows those that are made again.
@@ -13,6 +14,28 @@ const WITH_ID: f64 = 0.5;
 
 /// Share of the requests that are about job groups.
 const OF_GROUPS: f64 = 0.1;
+
+/// A random request of bresize. Most releases name no host that the job has.
+fn random_resize(rng: &mut Rng) -> ResizeRequest {
+    let (cancel, notify) = (rng.chance(0.7), NotifyCommand::OfJob);
+    match rng.below(6) {
+        0 => ResizeRequest::Cancel,
+        1 => {
+            let least = 1 + rng.below(2) as u32;
+            let slots = least + rng.below(2) as u32;
+            ResizeRequest::Grow { least, slots, cancel, notify }
+        }
+        2 => {
+            let words = format!("all ~h{}", 1 + rng.below(3));
+            let hosts = ReleasedHosts::parse(&words).unwrap_or_default();
+            ResizeRequest::Release { hosts, cancel, notify }
+        }
+        _ => {
+            let hosts = ReleasedHosts { all: true, ..ReleasedHosts::default() };
+            ResizeRequest::Release { hosts, cancel, notify }
+        }
+    }
+}
 
 /// A random change of one of the submitted jobs. `stopped`: jobs to be resumed at the end.
 pub(super) fn random_change(
@@ -35,7 +58,8 @@ pub(super) fn random_change(
         let last = if rng.chance(0.5) { first } else { size };
         id.elems.push((first, last, 1));
     }
-    let verb = match rng.below(12) {
+    let verb = match rng.below(15) {
+        12..=14 => Verb::Resize(random_resize(rng)),
         11 => Verb::Migrate { force: false },
         6 => Verb::Kill,
         7 => Verb::Stop,

@@ -139,6 +139,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn orders_and_what_is_told_of_them_keep_their_encoding() {
+        let hosts: NamedHosts = [("a".into(), 2)].into();
+        let order = ResizeOrder {
+            number: 1,
+            grows: true,
+            allocation: hosts.clone(),
+            hosts,
+            command: "x".into(),
+        };
+        let text = serde_json::to_string(&order).unwrap();
+        let want =
+            r#"{"number":1,"grows":true,"hosts":[["a",2]],"allocation":[["a",2]],"command":"x"}"#;
+        assert_eq!(text, want);
+        assert_eq!(serde_json::from_str::<ResizeOrder>(want).unwrap(), order);
+        let told = ResizeTold { number: 1, pid: 9, status: Some(0) };
+        let text = serde_json::to_string(&told).unwrap();
+        assert_eq!(text, r#"{"number":1,"pid":9,"status":0}"#);
+        let (hosts, notify) = (ReleasedHosts::parse("2*a").unwrap(), NotifyCommand::OfJob);
+        let release = ResizeRequest::Release { hosts, cancel: false, notify };
+        let text = serde_json::to_string(&release).unwrap();
+        let host = r#"{"name":"a","slots":2,"kept":false}"#;
+        let rest = r#""cancel":false,"notify":"OfJob"}}"#;
+        let want = format!(r#"{{"Release":{{"hosts":{{"all":false,"hosts":[{host}]}},{rest}"#);
+        assert_eq!(text, want);
+    }
+
+    #[test]
     fn a_list_of_hosts_has_numbers_or_exceptions() {
         let host = |name: &str, slots, kept| ReleasedHost { name: name.into(), slots, kept };
         let some = ReleasedHosts::parse(" 2*a  b ").unwrap();

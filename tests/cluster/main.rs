@@ -37,6 +37,7 @@ mod readme;
 mod reconfig;
 mod refusals;
 mod remote;
+mod resize;
 mod rig;
 mod rolling;
 mod service;

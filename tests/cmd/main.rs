@@ -18,6 +18,7 @@ mod bmig;
 mod bmod;
 mod bpeek;
 mod bqueues;
+mod bresize;
 mod bresume;
 mod brun;
 mod bstop;

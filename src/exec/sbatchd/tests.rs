@@ -9,6 +9,7 @@ mod copies;
 mod host_commands;
 mod limits;
 mod orders;
+mod resize;
 mod restarts;
 
 use super::agent::*;

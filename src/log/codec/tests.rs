@@ -441,6 +441,43 @@ fn a_force_has_the_documented_order_and_its_start_a_mark() {
 }
 
 #[test]
+fn a_change_of_slots_has_the_documented_order_in_each_of_its_records() {
+    let at = JobRef { job: 11, idx: 3 };
+    let hosts: NamedHosts = [("hosta".into(), 2), ("hostb".into(), 1)].into();
+    let (user, command) = (String::from("ann"), String::from("/bin/tell"));
+    let text = |step: ResizeStep| {
+        let (user, attempt) = (user.clone(), 2);
+        let r = JobResize { at, step, attempt, uid: 5, user, request: String::new() };
+        line(Event::JobResize(Box::new(r)))
+    };
+    let on = "3 \"hosta\" \"hosta\" \"hostb\"";
+    let tail = "\"lsf.attempt\" \"2\"";
+    let released = ResizeStep::Released {
+        number: 7,
+        cancels: true,
+        hosts: hosts.clone(),
+        command: command.clone(),
+    };
+    let begun = ResizeStep::Begun { number: 7, grows: false, hosts, command };
+    for (step, want) in [
+        (released, format!("RELEASE|7 1 5 \"ann\" \"/bin/tell\" {on} 1 {tail}")),
+        (ResizeStep::Cancelled, format!("CANCEL|5 \"ann\" 1 {tail}")),
+        (
+            begun,
+            format!(
+                "NOTIFY_START|7 {on} 3 {tail} \"lsf.grows\" \"0\" \"lsf.command\" \"/bin/tell\""
+            ),
+        ),
+        (ResizeStep::Accepted { number: 7, pid: 99 }, format!("NOTIFY_ACCEPT|7 99 99 0 1 {tail}")),
+        (ResizeStep::Done { number: 7, status: 1 }, format!("NOTIFY_DONE|7 1 1 {tail}")),
+    ] {
+        let (name, fields) = want.split_once('|').unwrap();
+        let want = format!("\"JOB_RESIZE_{name}\" \"10.1\" 1700000000 11 3 {fields}\n");
+        assert_eq!(text(step), want);
+    }
+}
+
+#[test]
 fn a_migration_has_the_documented_order() {
     let at = JobRef { job: 11, idx: 3 };
     let m = JobMigrate { at, uid: 5, user: "ann".into(), attempt: 2, ..<_>::default() };

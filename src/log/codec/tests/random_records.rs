@@ -269,6 +269,32 @@ fn job_force() -> impl Strategy<Value = Event> {
     )
 }
 
+fn job_resize() -> impl Strategy<Value = Event> {
+    let step = (any::<[u32; 4]>(), slots(), kept(), any::<[bool; 2]>(), 0..6).prop_map(
+        |([number, pid, total, least], hosts, command, [cancels, given], kind)| {
+            let hosts: NamedHosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+            match kind {
+                0 => ResizeStep::Released { number, cancels, hosts, command },
+                1 => ResizeStep::Asked { total, least, command: given.then_some(command) },
+                2 => ResizeStep::Cancelled,
+                3 => ResizeStep::Begun { number, grows: cancels, hosts, command },
+                4 => ResizeStep::Accepted { number, pid },
+                _ => ResizeStep::Done { number, status: pid as i32 },
+            }
+        },
+    );
+    (at(), any::<[u32; 2]>(), step, [kept(), kept()]).prop_map(
+        |(at, [attempt, uid], step, [user, request])| {
+            let asked = matches!(
+                step,
+                ResizeStep::Released { .. } | ResizeStep::Asked { .. } | ResizeStep::Cancelled
+            );
+            let (uid, user) = if asked { (uid, user) } else { (0, String::new()) };
+            Event::JobResize(Box::new(JobResize { at, step, attempt, uid, user, request }))
+        },
+    )
+}
+
 fn job_migrate() -> impl Strategy<Value = Event> {
     (at(), any::<[u32; 2]>(), vec(kept(), 0..3), [kept(), kept()], any::<[bool; 3]>()).prop_map(
         |(at, [uid, attempt], hosts, [user, request], [by_admin, checkpoints, force])| {
@@ -327,6 +353,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_move(),
         job_force(),
         job_migrate(),
+        job_resize(),
         job_checkpoint(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),

@@ -15,10 +15,9 @@ fn a_job_grows_and_shrinks_as_its_notification_command_says() {
     // it waits for a word, and takes the change by that
     let text = format!(
         "#!/bin/sh\necho \"$LSB_RESIZE_EVENT $LSB_RESIZE_HOSTS\" >> {}\n\
-         while ! test -s {2}; do sleep 0.05; done\nread word < {2}\nrm {2}\n\
+         while ! test -s {1}; do sleep 0.05; done\nread word < {1}\nrm {1}\n\
          test $word = yes && exit $LSB_RESIZE_NOTIFY_OK\nexit $LSB_RESIZE_NOTIFY_FAIL\n",
         said.display(),
-        0,
         allow.display()
     );
     program(&notify, &text);

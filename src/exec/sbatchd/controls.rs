@@ -430,7 +430,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let Some(order) = &job.note.mark.resize else { return };
         let told = ResizeTold { number: order.number, pid, status: None };
-        if pid != 0 && job.resize_runs != told {
+        if pid != 0 && !order.command.is_empty() && job.resize_runs != told {
             job.resize_runs = told;
             self.tell_state(key, out);
         }

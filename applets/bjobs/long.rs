@@ -110,6 +110,7 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     submitted(&mut text, r, s);
     paragraph(out, &text, wrap);
     estimated(out, r);
+    wanted_slots(out, r);
     limits(out, r);
     if s.host_file {
         host_file(out, r);
@@ -274,6 +275,14 @@ fn submitted(t: &mut String, r: &JobRow, s: &Show) {
         priority: r.int(Col::UserPriority),
     };
     submission.sentence(t, &s.clock, None, s.hpc);
+}
+
+/// The pending request of a started job for further slots (bresize(1)).
+fn wanted_slots(out: &mut String, r: &JobRow) {
+    let wanted = r.cell(Col::Extra).key(further::WANTED_SLOTS).map(Cell::text).unwrap_or_default();
+    if let Some((least, most)) = wanted.split_once(',') {
+        let _ = writeln!(out, " RESIZE REQUEST:\n {least} to {most} further slots");
+    }
 }
 
 /// The run time that the user expects (bsub -We), as "Plan-based scheduling run time" in the

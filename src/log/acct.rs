@@ -9,11 +9,15 @@ use super::disk::{Disk, FileId, read_full};
 use super::record_walk::{PlaceContents, RecordWalker};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
-use crate::model::event::{Event, Finish, JobNew, JobStart, JobStatus, Record};
+use crate::model::event::{
+    Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record, ResizeStep,
+};
 use crate::model::job::JobSpec;
+use crate::model::resize::{NOTIFY_OK, with, without};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The identity of a finish.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +35,38 @@ struct Ended<'a> {
     spec: JobSpec,
     start: Option<(i64, &'a JobStart)>,
     status: &'a JobStatus,
+    /// The slots that it had at its end.
+    hosts: Vec<(Arc<str>, u32)>,
+}
+
+/// The slots of a started job that were changed, and the change that has not ended.
+#[derive(Default)]
+struct ResizedJob<'a> {
+    attempt: u32,
+    hosts: Vec<(Arc<str>, u32)>,
+    change: Option<(u32, bool, &'a NamedHosts)>,
+}
+
+impl<'a> ResizedJob<'a> {
+    fn step(&mut self, step: &'a ResizeStep) {
+        match step {
+            ResizeStep::Begun { number, grows, hosts, .. } => {
+                if *grows {
+                    self.hosts = with(&self.hosts, hosts);
+                }
+                self.change = Some((*number, *grows, hosts));
+            }
+            ResizeStep::Done { number, status } => {
+                let Some((_, grows, hosts)) = self.change.take_if(|c| c.0 == *number) else {
+                    return;
+                };
+                if (*status == NOTIFY_OK) != grows {
+                    self.hosts = without(&self.hosts, hosts);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Ended<'_> {
@@ -51,9 +87,7 @@ impl Ended<'_> {
             submit_time: new.submit_time,
             start_time: self.start.map_or(0, |(time, _)| time),
             spec: self.spec.clone(),
-            exec_hosts: start.map_or(Vec::new(), |start| {
-                start.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect()
-            }),
+            exec_hosts: self.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect(),
             status: s.status.end(),
             host_factor: start.map_or(0.0, |start| start.host_factor),
             usage: s.usage,
@@ -269,6 +303,7 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
     let mut news: HashMap<u32, &JobNew> = HashMap::new();
     let mut specs = Changed::default();
     let mut starts: HashMap<JobRef, (i64, &JobStart)> = HashMap::new();
+    let mut resized: HashMap<JobRef, ResizedJob> = HashMap::new();
     let mut ends = ends.iter().peekable();
     for (i, record) in records.iter().enumerate() {
         match &record.event {
@@ -294,13 +329,26 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
             }
             Event::JobStart(start) => {
                 starts.insert(start.at, (record.time, start));
+                resized.remove(&start.at);
+            }
+            Event::JobResize(r) => {
+                let Some((_, start)) = starts.get(&r.at).filter(|s| s.1.attempt == r.attempt)
+                else {
+                    continue;
+                };
+                let (attempt, hosts) = (r.attempt, || start.hosts.to_vec());
+                let new = || ResizedJob { attempt, hosts: hosts(), change: None };
+                resized.entry(r.at).or_insert_with(new).step(&r.step);
             }
             Event::JobStatus(status) if ends.next_if_eq(&&i).is_some() => {
                 let Some(new) = news.get(&status.at.job) else { continue };
                 let start = starts.get(&status.at).copied();
                 let start = start.filter(|(_, start)| start.attempt == status.attempt);
                 let spec = specs.of(status.at).unwrap_or(&new.spec).clone();
-                out.push(Ended { time: record.time, new, spec, start, status });
+                let changed = resized.remove(&status.at).filter(|r| r.attempt == status.attempt);
+                let of_start = || start.map_or(Vec::new(), |(_, start)| start.hosts.to_vec());
+                let hosts = changed.map_or_else(of_start, |changed| changed.hosts);
+                out.push(Ended { time: record.time, new, spec, start, status, hosts });
             }
             _ => {}
         }
@@ -396,8 +444,43 @@ pub fn mark(disk: &mut dyn Disk, file: FileId, at: u64) -> io::Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::event::JobModify;
-    use std::sync::Arc;
+    use crate::model::event::{JobModify, JobResize};
+
+    #[test]
+    fn a_job_is_accounted_with_the_slots_that_it_had_at_its_end() {
+        let record = |event| Record { time: 1, event };
+        let at = JobRef { job: 7, idx: 0 };
+        let hosts = |all: &[(&str, u32)]| -> NamedHosts {
+            all.iter().map(|(host, n)| ((*host).into(), *n)).collect()
+        };
+        let change = |attempt, step| {
+            let r = JobResize { at, attempt, step, ..JobResize::default() };
+            record(Event::JobResize(Box::new(r)))
+        };
+        let begun = |number, grows, on: &[(&str, u32)]| ResizeStep::Begun {
+            number,
+            grows,
+            hosts: hosts(on),
+            command: String::new(),
+        };
+        let start = JobStart { at, attempt: 1, hosts: hosts(&[("a", 2)]), ..JobStart::default() };
+        let status = JobStatus { at, attempt: 1, ..JobStatus::default() };
+        let records = vec![
+            record(Event::JobNew(Box::new(JobNew { job: 7, ..JobNew::default() }))),
+            record(Event::JobStart(Box::new(start))),
+            change(1, begun(1, true, &[("b", 3)])),
+            change(1, ResizeStep::Done { number: 1, status: 0 }),
+            change(1, begun(2, false, &[("b", 1), ("a", 1)])),
+            change(1, ResizeStep::Done { number: 2, status: 0 }),
+            change(1, begun(3, true, &[("c", 1)])),
+            change(1, ResizeStep::Done { number: 3, status: 1 }),
+            change(2, begun(1, true, &[("d", 1)])),
+            record(Event::JobStatus(Box::new(status))),
+        ];
+        let found = gather(&records, &[9]);
+        let want = [("a".to_string(), 1), ("b".to_string(), 2)];
+        assert_eq!(found[0].finish().exec_hosts, want);
+    }
 
     #[test]
     fn elements_changed_alike_before_are_accounted_as_they_were_changed_since() {

@@ -36,6 +36,9 @@ pub const CHECKPOINT: &str = "k";
 pub const AUTORESIZE: &str = "ar";
 /// The key of -rnc.
 pub const RESIZE_COMMAND: &str = "rnc";
+/// The key of the further slots that a started job waits for: `least,most`. No option: mbatchd adds
+/// it to a listing.
+pub const WANTED_SLOTS: &str = "wanted";
 /// The key of -a.
 pub const ESUB: &str = "a";
 

@@ -101,6 +101,33 @@ impl ResizeTold {
     }
 }
 
+/// The hosts with these slots more: those that are new come last.
+pub fn with<H: Clone + PartialEq>(hosts: &[(H, u32)], more: &[(H, u32)]) -> Vec<(H, u32)> {
+    let mut all = hosts.to_vec();
+    for (host, n) in more {
+        match all.iter_mut().find(|known| known.0 == *host) {
+            Some(known) => known.1 = known.1.saturating_add(*n),
+            None => all.push((host.clone(), *n)),
+        }
+    }
+    all
+}
+
+/// The hosts without these slots. The first one stays with a slot.
+pub fn without<H: Clone + PartialEq>(hosts: &[(H, u32)], fewer: &[(H, u32)]) -> Vec<(H, u32)> {
+    let mut all = hosts.to_vec();
+    for (host, n) in fewer {
+        let mut left = *n;
+        for (at, known) in all.iter_mut().enumerate().rev().filter(|known| known.1.0 == *host) {
+            let keeps = u32::from(at == 0);
+            let taken = left.min(known.1.saturating_sub(keeps));
+            (known.1, left) = (known.1 - taken, left - taken);
+        }
+    }
+    all.retain(|known| known.1 > 0);
+    all
+}
+
 impl ReleasedHosts {
     /// `all ~hostA` or `2*hostA hostB`; `None`: the text is no such list.
     pub fn parse(text: &str) -> Option<ReleasedHosts> {
@@ -137,6 +164,15 @@ impl ReleasedHosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slots_come_behind_those_that_are_there_and_go_but_for_one_of_the_first_host() {
+        let hosts = [(3, 2), (1, 4)];
+        assert_eq!(with(&hosts, &[(1, 1), (2, 2)]), [(3, 2), (1, 5), (2, 2)]);
+        assert_eq!(without(&hosts, &[(1, 3)]), [(3, 2), (1, 1)]);
+        assert_eq!(without(&hosts, &[(1, 4), (3, 9)]), [(3, 1)]);
+        assert_eq!(without(&hosts, &[(7, 1)]), hosts);
+    }
 
     #[test]
     fn orders_and_what_is_told_of_them_keep_their_encoding() {

@@ -8,13 +8,14 @@
 use crate::batch::sched::Decision;
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::names::HostId;
-use crate::batch::state::resize::without;
 use crate::batch::state::{ElemState, Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Resizable;
 use crate::model::event::{Event, Forced, JobResize, NamedHosts, ResizeStep};
 use crate::model::reason::err;
-use crate::model::resize::{MAX_COMMAND, NotifyCommand, ReleasedHosts, ResizeOrder, ResizeRequest};
+use crate::model::resize::{
+    MAX_COMMAND, NotifyCommand, ReleasedHosts, ResizeOrder, ResizeRequest, without,
+};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::{Act, AttemptPhase, TaskState};
 

@@ -280,6 +280,14 @@ impl Shown<'_> {
                 sep = b',';
             }
         }
+        if let Some(wanted) = self.run().and_then(|run| self.mbd.view().wanted_slots(self.job, run))
+        {
+            out.push(sep);
+            json(out, further::WANTED_SLOTS);
+            out.push(b':');
+            json(out, &format!("{},{}", wanted.least, wanted.most));
+            sep = b',';
+        }
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });
     }
 

@@ -5,9 +5,9 @@ use crate::batch::state::change::Applied;
 use crate::batch::state::element::{ElemState, Run};
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
-use crate::batch::state::resize::{AskedSlots, ResizeUnderWay, with, without};
+use crate::batch::state::resize::{AskedSlots, ResizeUnderWay};
 use crate::model::event::{JobResize, ResizeStep};
-use crate::model::resize::NOTIFY_OK;
+use crate::model::resize::{NOTIFY_OK, with, without};
 
 impl Run {
     /// The allocation when the change that is under way has ended well.
@@ -15,7 +15,7 @@ impl Run {
         let change = self.resize.as_ref()?.under_way.as_ref()?;
         Some(match change.grows {
             true => self.hosts.clone(),
-            false => without(&self.hosts, &change.hosts),
+            false => without(&self.hosts, &change.hosts).into(),
         })
     }
 
@@ -39,7 +39,7 @@ impl Run {
             ResizeStep::Begun { number, grows, command, .. } => {
                 let (number, grows, command) = (*number, *grows, command.clone());
                 if grows {
-                    self.hosts = with(&self.hosts, &hosts);
+                    self.hosts = with(&self.hosts, &hosts).into();
                 }
                 let accepted = false;
                 let change = ResizeUnderWay { number, grows, hosts, command, accepted };
@@ -57,7 +57,7 @@ impl Run {
                 };
                 let well = *status == NOTIFY_OK;
                 if well != change.grows {
-                    self.hosts = without(&self.hosts, &change.hosts);
+                    self.hosts = without(&self.hosts, &change.hosts).into();
                 }
                 let slots: u32 = self.hosts.iter().map(|host| host.1).sum();
                 match well {

@@ -281,7 +281,8 @@ fn submitted(t: &mut String, r: &JobRow, s: &Show) {
 fn wanted_slots(out: &mut String, r: &JobRow) {
     let wanted = r.cell(Col::Extra).key(further::WANTED_SLOTS).map(Cell::text).unwrap_or_default();
     if let Some((least, most)) = wanted.split_once(',') {
-        let _ = writeln!(out, " RESIZE REQUEST:\n {least} to {most} further slots");
+        let _ = write!(out, " RESIZE REQUEST:\n {least}-{most}");
+        out.push_str(" further slots\n");
     }
 }
 

@@ -55,7 +55,7 @@ fn bresize_releases_a_slot_and_bhist_tells_of_it() {
         format!("{job}: Resize request is submitted\n")
     );
     let shown = ok("bjobs", &["-l", &id]);
-    assert!(shown.contains(" RESIZE REQUEST:\n 9999 to 9999 further slots\n"), "{shown}");
+    assert!(shown.contains(" RESIZE REQUEST:\n 9999-9999 further slots\n"), "{shown}");
     let said = run("bresize", &["request", "1", &id]);
     assert_eq!(said.err, format!("{job}: Job has a pending resize request\n"));
     let said = ok("bresize", &["cancel", &id]);

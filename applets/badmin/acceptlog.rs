@@ -3,7 +3,7 @@
 //! contradicts the log is looked up here as mbatchd does it, and what is accepted is just that.
 
 use super::ask::{ask, interactive};
-use crate::bhist::log_dir;
+use crate::bhist::own_log_dir;
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
@@ -24,7 +24,7 @@ struct Opts {
 pub fn acceptlog(ctx: &mut Ctx) -> Result<i32, Exit> {
     let opts = front::parse::<Opts>("badmin acceptlog", &ctx.args)?.options;
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
-    let dir = log_dir(&site).map_err(|e| Exit::fail(format_args!("badmin: {e}")))?;
+    let dir = own_log_dir(&site).map_err(|e| Exit::fail(format_args!("badmin: {e}")))?;
     let mut disk = RealDisk::read_only(Path::new(&dir));
     let failed = |e: &dyn std::fmt::Display| Exit::fail(format_args!("badmin: {dir}: {e}"));
     let all = against::look(&mut disk).map_err(|e| failed(&e))?;

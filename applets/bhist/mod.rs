@@ -206,6 +206,14 @@ pub fn log_dir(site: &LocalSite) -> Result<String, String> {
     base.lsf.batch_logdir(&base.name).ok_or_else(|| "LSB_SHAREDIR not defined".to_string())
 }
 
+/// The directory of the log that mbatchd has on this host: LSB_LOCALDIR/CLUSTER/logdir on the first
+/// master host, where that is set.
+pub fn own_log_dir(site: &LocalSite) -> Result<String, String> {
+    let (base, _) = load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    let primary = base.and_then(|base| base.primary_logdir(&site.host));
+    primary.map_or_else(|| log_dir(site), Ok)
+}
+
 /// The source of the records.
 #[derive(Debug, PartialEq, Eq)]
 enum RecordSource {

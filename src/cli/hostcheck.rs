@@ -140,7 +140,11 @@ fn locks(look: &HostCheck, host: &str, found: &mut Vec<String>) {
         _ => String::new(),
     };
     let logs = lsf.logdir().unwrap_or_default();
-    for (dir, lock) in [(logs, false), (dir.as_str(), true)].into_iter().filter(|d| !d.0.is_empty())
+    // LSB_LOCALDIR must be there; mbatchd makes the directories in it
+    let primary = look.conf.primary_logdir(host).and(lsf.localdir()).unwrap_or_default();
+    for (dir, lock) in [(logs, false), (primary, false), (dir.as_str(), true)]
+        .into_iter()
+        .filter(|d| !d.0.is_empty())
     {
         if let Some(why) = probe_as(look.admin, dir, lock) {
             found.push(why);

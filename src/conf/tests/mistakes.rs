@@ -92,6 +92,22 @@ fn interval_of_egroup_is_in_hours_or_minutes() {
 }
 
 #[test]
+fn primary_log_directory_is_an_absolute_path_apart_from_the_shared_one() {
+    for (text, dir, wrong) in [
+        ("LSB_LOCALDIR=/d", Some("/d/c1/logdir"), 0),
+        ("", None, 0),
+        ("LSB_LOCALDIR=d", Some("d/c1/logdir"), 1),
+        ("LSB_SHAREDIR=/w\nLSB_LOCALDIR=/w", Some("/w/c1/logdir"), 1),
+    ] {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        let found = conf.local_logdir("c1");
+        assert_eq!((found.as_deref(), diags.list().len()), (dir, wrong), "{text}");
+    }
+}
+
+#[test]
 fn hang_time_of_lsf_conf_is_read_in_seconds() {
     for (text, secs) in [("MBD_HANG_TIME=5", 5), ("MBD_HANG_TIME=0", 0), ("", 60)] {
         let mut diags = crate::conf::Diags::new();

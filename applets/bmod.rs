@@ -220,6 +220,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (PerHost, o.per_host),
         (PendLimit, o.pend_limit.is_some()),
         (EligibleLimit, o.eligible_limit.is_some()),
+        (Migration, o.migrate.is_some()),
         (HostFile, o.host_file.is_some()),
         (UserLimits, o.user_limits),
         (Env, !o.env.is_empty()),

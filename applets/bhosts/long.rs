@@ -34,6 +34,9 @@ pub fn host(out: &mut String, h: &HostInfo) {
     out.push_str("\n LOAD THRESHOLD USED FOR SCHEDULING:\n");
     thresholds(out, &h.thresholds);
     external_thresholds(out, &h.external);
+    if let Some(minutes) = h.migration {
+        let _ = writeln!(out, " Migration threshold is {minutes} minutes");
+    }
     for (name, value) in &h.not_acted_on {
         out.push(' ');
         push_clean(out, &format!("{name} = {value}"));

@@ -62,8 +62,9 @@ fn a_host_at_length() {
         load.external = vec![("lic".into(), "10".into()), ("a_long_name".into(), "1.5".into())];
     }
     super::long::host(&mut out, &h);
-    let not_acted_on = vec![("MIG".into(), "30".into())];
-    super::long::host(&mut out, &HostInfo { not_acted_on, ..host("hostc", "unavail") });
+    let not_acted_on = vec![("EXIT_RATE".into(), "30".into())];
+    let last = HostInfo { not_acted_on, migration: Some(30), ..host("hostc", "unavail") };
+    super::long::host(&mut out, &last);
     assert_eq!(out, include_str!("../../tests/cmd/expected/bhosts-l.txt"));
 }
 

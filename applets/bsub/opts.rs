@@ -202,6 +202,9 @@ struct BsubOpts {
     /// limit of eligible pending time; shown, not enforced
     #[argh(option, long = "eptl", arg_name = "[hour:]minute")]
     pub eligible_limit: Option<String>,
+    /// minutes of suspension by load after which the job migrates, if it may run again
+    #[argh(option, long = "mig", arg_name = "minutes")]
+    pub migrate: Option<String>,
     /// end the job at once when its dependency condition can never become true
     #[argh(switch, long = "ti")]
     pub orphan: bool,
@@ -288,7 +291,6 @@ struct BsubOpts {
     pub _command: Vec<String>,
 }
 values {
-    migrate(long = "mig") "-mig",
     ext_sched(long = "extsched") "-extsched",
     ext(long = "ext") "-ext",
     job_affinity(long = "jobaff") "-jobaff",
@@ -402,6 +404,6 @@ mod tests {
         let opts = read(&["-gpu", "-", "-tty", "cmd"]);
         assert_eq!(opts.refused(), Some("-tty"));
         assert_eq!(opts.ignored(), ["-gpu"]);
-        assert_eq!(read(&["-mig", "5", "cmd"]).refused(), Some("-mig"));
+        assert_eq!(read(&["-mig", "5", "cmd"]).refused(), None);
     }
 }

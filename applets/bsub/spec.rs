@@ -7,6 +7,7 @@ use super::rejection::Rejection;
 use super::{interactive, job_file, resreq, when};
 use jiff::tz::TimeZone;
 use lsf::cli::tasks::Tasks;
+use lsf::conf::lsb_hosts::MAX_MIG;
 use lsf::conf::units::{self, SizeUnit};
 use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
@@ -380,6 +381,11 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
         let Some(text) = text else { continue };
         let bad = || Rejection::about(text, format_args!("Bad argument for option {option}"));
         *field = Some(minutes(text).ok_or_else(bad)?);
+    }
+    if let Some(text) = &opts.migrate {
+        let minutes = text.trim().parse().ok().filter(|n| *n <= MAX_MIG);
+        let bad = || Rejection::about(text, "Bad argument for option -mig");
+        further.migration = Some(minutes.ok_or_else(bad)?);
     }
     if let Some(dir) = &opts.out_dir {
         if dir.trim().is_empty() {

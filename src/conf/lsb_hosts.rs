@@ -17,7 +17,7 @@ use super::types::{
 /// Sections of lsb.hosts.
 const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
 /// Largest MIG, minutes.
-const MAX_MIG: u64 = 0x7fff_ffff;
+pub const MAX_MIG: u64 = 0x7fff_ffff;
 
 /// Reads lsb.hosts. None: it cannot be read.
 pub fn parse(

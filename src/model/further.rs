@@ -164,6 +164,8 @@ options! {
     "ptl" pend_limit: Option<u64>;
     /// -eptl, seconds.
     "eptl" eligible_limit: Option<u64>;
+    /// -mig, minutes.
+    "mig" migration: Option<u64>;
     /// -ar: the job asks for further slots up to its maximum while it runs.
     "ar" autoresize: Mark;
     /// -rnc: run on the first execution host when the slots of the job change.

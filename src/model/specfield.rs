@@ -101,13 +101,13 @@ spec_fields! {
     PerHost "hl" "Limits per Host" [further.per_host];
     PendLimit "ptl" "Pending Time Limit" [further.pend_limit];
     EligibleLimit "eptl" "Eligible Pending Time Limit" [further.eligible_limit];
+    Migration "mig" "Migration Threshold" [further.migration];
     HostFile "hostfile" "Host File" [further.host_file, further.host_lines];
     UserLimits "ul" "User Limits" [];
     ResizeCommand "rnc" "Resize Notification Command" [further.resize_command];
     Autoresize "ar" "Autoresizable" [further.autoresize];
     // what no job has: reset at any time
     External "ext" "External Scheduler Options" [];
-    Migration "mig" "Migration Threshold" [];
     Network "network" "Network Requirement" [];
     Frequency "freq" "CPU Frequency" [];
     Data "data" "Data Requirement" [];

@@ -571,6 +571,9 @@ pub struct HostInfo {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<(String, String)>,
     pub admin_comment: String,
+    /// MIG, minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migration: Option<u64>,
     /// Columns of lsb.hosts that nothing acts on, as written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_acted_on: Vec<(String, String)>,

@@ -50,6 +50,8 @@ fn bsub_rejects_submissions_that_mbatchd_refuses() {
         (&["-s", "99"], "99: Illegal signal value"),
         (&["-wt", "x"], "x: Bad argument for option -wt"),
         (&["-ptl", "x"], "x: Bad argument for option -ptl"),
+        (&["-mig", "-1"], "-1: Bad argument for option -mig"),
+        (&["-mig", "soon"], "soon: Bad argument for option -mig"),
         (&["-eptl", "0"], "0: Bad argument for option -eptl"),
         (&["-outdir", ""], ": Bad argument for option -outdir"),
     ];

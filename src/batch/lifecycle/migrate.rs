@@ -1,12 +1,13 @@
-//! bmig, and MIG of lsb.queues: a started job that may be run again is ended and goes back to its
-//! queue, from which it is dispatched before all others of its priority there. LSB_MIG2PEND keeps
-//! the place it was submitted at, with LSB_REQUEUE_TO_BOTTOM it goes behind all.
+//! bmig, bsub -mig, and MIG of lsb.queues and lsb.hosts: a started job that may be run again is
+//! ended and goes back to its queue, from which it is dispatched before all others of its priority
+//! there. LSB_MIG2PEND keeps the place it was submitted at, with LSB_REQUEUE_TO_BOTTOM it goes
+//! behind all.
 //!
 //! The job is one that is requeued (brequeue) until its end: what holds for those when hosts or
 //! mbatchd are lost holds for it, too.
 
 use crate::batch::site::permissions::Caller;
-use crate::batch::state::ElemState;
+use crate::batch::state::{ElemState, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::checkpoint::CheckpointOrder;
@@ -56,11 +57,10 @@ impl Mbatchd {
         0
     }
 
-    /// MIG of a queue: jobs that were suspended for the load of their host for as many minutes
-    /// migrate, if they may be run again.
+    /// bsub -mig, and MIG of a queue or host: jobs that were suspended for the load of their host
+    /// for as many minutes migrate, if they may be run again.
     pub(crate) fn migrate_suspended(&mut self, context: &mut StepContext) {
-        let some = self.site.queues.iter().any(|queue| queue.conf.mig.is_some())
-            && !self.state.counts().hosts_with_suspended().is_empty();
+        let some = !self.state.counts().hosts_with_suspended().is_empty();
         if !self.migration_checks.begin(context.now, some) {
             return;
         }
@@ -77,14 +77,22 @@ impl Mbatchd {
         }
     }
 
-    /// Has a started element been suspended for longer than MIG of its queue?
+    /// Has a started element been suspended for longer than its threshold?
     fn suspended_too_long(&self, now: i64, at: JobRef) -> bool {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
-        let minutes = self.queue_of(at).and_then(|queue| self.site.queues[queue].conf.mig);
+        let Some(minutes) = self.migration_threshold(at, run) else { return false };
         let may = self.rerunnable(at) || self.checkpointable(at);
         let open = run.killed.is_none() && !run.migrates && !run.unknown && may;
         let since = now.saturating_sub(run.susp_since);
-        open && minutes
-            .is_some_and(|m| since >= i64::try_from(m).unwrap_or(i64::MAX).saturating_mul(60))
+        open && since >= i64::try_from(minutes).unwrap_or(i64::MAX).saturating_mul(60)
+    }
+
+    /// Minutes of suspension after which a started element migrates: of its job, else of its queue,
+    /// or less where a host of it says less.
+    fn migration_threshold(&self, at: JobRef, run: &Run) -> Option<u64> {
+        let own = self.state.job(at.job).and_then(|job| job.spec.further.migration);
+        let queue = || self.queue_of(at).and_then(|queue| self.site.queues[queue].conf.mig);
+        let hosts = run.hosts.iter().filter_map(|(host, _)| self.site.hosts.get(*host)?.mig);
+        hosts.chain(own.or_else(queue)).min()
     }
 }

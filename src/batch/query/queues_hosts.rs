@@ -151,6 +151,7 @@ impl Mbatchd {
             thresholds: site.bounds.to_vec(),
             external: bounds_shown(&site.external),
             admin_comment: control.map_or(String::new(), |c| c.comment.clone()),
+            migration: site.mig,
             not_acted_on: site.not_acted_on.clone(),
         }
     }

@@ -89,6 +89,8 @@ pub struct ConfiguredHost {
     pub window: Windows,
     pub bounds: Bounds,
     pub external: External,
+    /// MIG, minutes.
+    pub mig: Option<u64>,
     /// Columns of lsb.hosts that nothing acts on, as written.
     pub not_acted_on: Vec<(String, String)>,
 }
@@ -177,6 +179,7 @@ impl Site {
                 external: policy.as_ref().map_or(External::new(), |h| {
                     external(&h.thresholds, &p.conf.base.shared, &p.names)
                 }),
+                mig: policy.as_ref().and_then(|h| h.mig),
                 not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
             };

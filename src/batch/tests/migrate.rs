@@ -200,3 +200,29 @@ fn a_job_suspended_for_longer_than_mig_migrates_if_it_may_run_again() {
     assert_eq!(c.running_on(jobs[0]), ["h1"]);
     assert_eq!(c.logged(|e| matches!(e, Event::JobMigrate(_))), 1);
 }
+
+#[test]
+fn threshold_of_the_job_is_above_that_of_the_queue_and_the_least_of_hosts_counts() {
+    let hosts = "Begin Host\nHOST_NAME MXJ MIG\nh1 9 2\nh2 9 ()\nEnd Host";
+    let lines = "PRIORITY = 40; r1m = 1/2; MIG = 4";
+    let site = cluster().hosts(2, 9).lsb_hosts(hosts).queue("q", lines);
+    let mut c = site.param("SBD_SLEEP_TIME = 5").up();
+    let mut on = |options: &str| c.submit("ann", &format!("-q q -r {options}"));
+    let (host, queue) = (on("-m h1"), on("-m h2"));
+    let (longer, shorter, never) = (on("-m h2 -mig 6"), on("-m h2 -mig 1"), on("-m h1 -mig 6"));
+    for at in ["h1", "h2"] {
+        c.load(at, "r1m=5");
+    }
+    let pending = |c: &mut Cluster, secs: u64| {
+        c.advance(secs);
+        let all = [("host", host), ("queue", queue), ("longer", longer), ("shorter", shorter)];
+        let found = all.iter().filter(|(_, job)| c.state(*job) == "PEND");
+        found.map(|(name, _)| *name).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(pending(&mut c, 50), "");
+    assert_eq!(pending(&mut c, 50), "shorter");
+    assert_eq!(pending(&mut c, 60), "host shorter");
+    assert_eq!(c.state(never), "PEND", "its host has the lower threshold");
+    assert_eq!(pending(&mut c, 120), "host queue shorter");
+    assert_eq!(pending(&mut c, 130), "host queue longer shorter");
+}

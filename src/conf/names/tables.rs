@@ -129,7 +129,7 @@ pub static BATCH_HOST: NameTable = table!(
         off("EXIT_RATE", "job exits a minute that are an exception"),
         on("HOST_NAME", "host, host group, type, model or default"),
         on("JL/U", "slots per user; unlimited"),
-        off("MIG", "minutes suspended before a job migrates"),
+        on("MIG", "minutes suspended by load before a rerunnable job migrates; never"),
         on("MXJ", "job slots; ! is the number of CPUs, () unlimited"),
     ],
 );

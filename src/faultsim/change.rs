@@ -19,6 +19,8 @@ pub struct Submitted {
 pub(super) struct SimulatedSite {
     /// A job may ask for two slots of one host.
     pub pairs: bool,
+    /// Jobs change their slots.
+    pub resizes: bool,
     pub hosts: usize,
     /// Seconds since the epoch.
     pub now: i64,

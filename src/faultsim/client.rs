@@ -60,9 +60,23 @@ pub struct Client {
     pub answers: VecDeque<bool>,
 }
 
+/// Every other job asks for further slots, half of these with a notification command.
+fn resizing(further: &mut Further, may: bool, number: usize) {
+    if may && number.is_multiple_of(2) {
+        further.autoresize = Mark(true);
+        further.resize_command = if number.is_multiple_of(4) { "tell" } else { "" }.into();
+    }
+}
+
 impl Client {
-    /// `pairs`: a job may ask for two slots of one host.
-    pub fn new(n: usize, host: usize, jobs: usize, pairs: bool, rng: &mut Rng) -> Client {
+    /// `pairs`: a job may ask for two slots of one host; `resizes`: jobs change their slots.
+    pub fn new(
+        n: usize,
+        host: usize,
+        jobs: usize,
+        (pairs, resizes): (bool, bool),
+        rng: &mut Rng,
+    ) -> Client {
         let mut wishes = Vec::new();
         let mut left = jobs as u32;
         while left > 0 {
@@ -92,10 +106,7 @@ impl Client {
                 further.requeue = values.into();
             }
             further.job_group = any_group(rng).into();
-            if most > 1 && wishes.len() % 2 == 0 {
-                further.autoresize = Mark(true);
-                further.resize_command = if wishes.len() % 4 == 0 { "tell" } else { "" }.into();
-            }
+            resizing(&mut further, resizes && most > 1, wishes.len());
             let spec = JobSpec {
                 name,
                 command: command.into(),

@@ -6,7 +6,7 @@ use super::conn::ConnEnd;
 use super::event::SimEvent;
 use super::limits;
 use super::verbs;
-use super::world::World;
+use super::world::{World, resizes};
 use crate::model::job::{opt, opt2};
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel};
@@ -109,6 +109,7 @@ impl World {
             let pairs = limits::has_pairs(&self.conf.batch);
             let site = SimulatedSite {
                 pairs,
+                resizes: resizes(self.seed, self.scale),
                 hosts: self.scale.hosts,
                 now: self.now(self.log.host).secs(),
             };

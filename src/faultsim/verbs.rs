@@ -58,7 +58,7 @@ pub(super) fn random_change(
         let last = if rng.chance(0.5) { first } else { size };
         id.elems.push((first, last, 1));
     }
-    let verb = match rng.below(15) {
+    let verb = match rng.below(if site.resizes { 15 } else { 12 }) {
         12..=14 => Verb::Resize(random_resize(rng)),
         11 => Verb::Migrate { force: false },
         6 => Verb::Kill,

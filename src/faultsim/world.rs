@@ -156,6 +156,11 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     c
 }
 
+/// Do jobs of this cluster change their slots? In a tenth of the small ones.
+pub(super) fn resizes(seed: u64, scale: Scale) -> bool {
+    seed % 1000 < 100 && scale.hosts == Scale::SMALL.hosts
+}
+
 impl World {
     pub fn new(seed: u64, scale: Scale) -> World {
         let mut rng = Rng::new(seed);
@@ -164,7 +169,9 @@ impl World {
         let conf = config(scale, &mut rng);
         let pairs = limits::has_pairs(&conf.batch);
         let each = scale.jobs.div_ceil(USERS);
-        let client = |n: usize| Client::new(n, n % scale.hosts, each, pairs, &mut rng);
+        let client = |n: usize| {
+            Client::new(n, n % scale.hosts, each, (pairs, resizes(seed, scale)), &mut rng)
+        };
         let clients = (0..USERS).map(client).collect();
         let mut w = World {
             scale,

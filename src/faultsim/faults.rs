@@ -64,6 +64,9 @@ impl World {
             _ => 0,
         };
         self.hosts[host].clock_off_us = seconds * US as i64;
+        if seconds != 0 {
+            self.log.shadow.set_clock();
+        }
     }
 
     fn crash_daemon(&mut self, host: usize, daemon: Daemon) {

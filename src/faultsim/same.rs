@@ -31,17 +31,54 @@ pub(super) struct Shadow {
     /// The log was damaged. A switch marks every job that lost a record to damage as held, also
     /// one that had ended, which a start does not.
     damaged: bool,
+    /// The clock of a master was set. The hosts of EXCLUDE() are forgotten when mbatchd starts; in a
+    /// log that was switched, the times of records tell what was before the start, and clocks that
+    /// were set mislead that.
+    clock_was_set: bool,
 }
 
 impl Default for Shadow {
     fn default() -> Shadow {
         let state = State::new();
         let (later, tickets, refused, requeued) = Default::default();
-        Shadow { state, later, tickets, refused, requeued, twice: None, damaged: false }
+        Shadow {
+            state,
+            later,
+            tickets,
+            refused,
+            requeued,
+            twice: None,
+            damaged: false,
+            clock_was_set: false,
+        }
     }
 }
 
+/// Whether a difference `what: [one] is [other]` is one of excluded hosts alone, which are in the
+/// brackets behind `tried (...)`.
+fn same_but_excluded(text: &str) -> bool {
+    let without = |text: &str| {
+        let mut parts = text.split(" tried (");
+        let first = parts.next().unwrap_or_default().to_string();
+        parts.fold(first, |all, part| match part.split_once(") [") {
+            Some((counts, rest)) => {
+                let rest = rest.split_once(']').map_or(rest, |(_, rest)| rest);
+                format!("{all} tried ({counts}){rest}")
+            }
+            None => format!("{all} tried ({part}"),
+        })
+    };
+    let Some((_, both)) = text.split_once(": [") else { return false };
+    let both = without(both.trim_end_matches(']'));
+    both.split_once("] is [").is_some_and(|(one, other)| one == other)
+}
+
 impl Shadow {
+    /// The clock of a host is set.
+    pub(super) fn set_clock(&mut self) {
+        self.clock_was_set = true;
+    }
+
     /// mbatchd appends a record.
     pub(super) fn appended(&mut self, record: &Record) {
         self.later.push_back(record.clone());
@@ -85,7 +122,8 @@ impl Shadow {
 
     /// Begins anew with the records that a damaged log still had.
     pub(super) fn begin_anew(&mut self, records: &[Record]) {
-        *self = Shadow { damaged: true, ..Shadow::default() };
+        let clock_was_set = self.clock_was_set;
+        *self = Shadow { damaged: true, clock_was_set, ..Shadow::default() };
         self.later.extend(records.iter().cloned());
         self.settle(records.len());
     }
@@ -128,6 +166,7 @@ impl Shadow {
         // nor is the number of a last job that was lost with its JOB_NEW given again
         let by_damage = |text: &str| text.contains("> held:") || text.starts_with("the next job");
         told.retain(|text| !self.damaged || !by_damage(text));
+        told.retain(|text| !self.clock_was_set || !same_but_excluded(text));
         told
     }
 }
@@ -146,6 +185,17 @@ mod tests {
     fn new(job: u32) -> Record {
         let spec = JobSpec { queue: "normal".into(), command: "a".into(), ..JobSpec::default() };
         record(Event::JobNew(Box::new(JobNew { job, spec: spec.into(), ..JobNew::default() })))
+    }
+
+    #[test]
+    fn differences_of_excluded_hosts_alone_are_told_from_others() {
+        let one = "job <2> beside: [None 0 2 tried (1, 0) [] (0, 0)] is [None 0 2 tried (1, 0) \
+                   [\"h2\"] (0, 0)]";
+        assert!(same_but_excluded(one));
+        assert!(!same_but_excluded(&one.replacen("(1, 0)", "(2, 0)", 1)));
+        assert!(!same_but_excluded(&one.replacen("None 0", "None 1", 1)));
+        assert!(!same_but_excluded("the next job: [5] is [6]"));
+        assert!(!same_but_excluded("the request of job <2> is forgotten"));
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl World {
             let pairs = limits::has_pairs(&self.conf.batch);
             let site = SimulatedSite {
                 pairs,
-                resizes: resizes(self.seed, self.scale),
+                resizes: resizes(self.seed),
                 hosts: self.scale.hosts,
                 now: self.now(self.log.host).secs(),
             };

@@ -156,9 +156,9 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     c
 }
 
-/// Do jobs of this cluster change their slots? In a tenth of the small ones.
-pub(super) fn resizes(seed: u64, scale: Scale) -> bool {
-    seed % 1000 < 100 && scale.hosts == Scale::SMALL.hosts
+/// Do jobs of this cluster change their slots? In every other one.
+pub(super) fn resizes(seed: u64) -> bool {
+    seed.is_multiple_of(2)
 }
 
 impl World {
@@ -169,9 +169,8 @@ impl World {
         let conf = config(scale, &mut rng);
         let pairs = limits::has_pairs(&conf.batch);
         let each = scale.jobs.div_ceil(USERS);
-        let client = |n: usize| {
-            Client::new(n, n % scale.hosts, each, (pairs, resizes(seed, scale)), &mut rng)
-        };
+        let client =
+            |n: usize| Client::new(n, n % scale.hosts, each, (pairs, resizes(seed)), &mut rng);
         let clients = (0..USERS).map(client).collect();
         let mut w = World {
             scale,

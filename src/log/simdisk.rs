@@ -197,7 +197,11 @@ fn survive(inode: &mut Inode, seed: &mut u64, blocks: bool) {
             while from < data.len() {
                 let to = (from + BLOCK - (*at as usize + from) % BLOCK).min(data.len());
                 if next(seed).is_multiple_of(2) {
-                    data[from..to].fill(0);
+                    // as if it had not been written: what was there stays, new blocks are zeros
+                    let there = inode.durable.get(*at as usize + from..).unwrap_or_default();
+                    let kept = there.len().min(to - from);
+                    data[from..from + kept].copy_from_slice(&there[..kept]);
+                    data[from + kept..to].fill(0);
                 }
                 from = to;
             }

@@ -5,6 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 /// How long a request id is kept for a retry of its submission, seconds.
 pub const REQUEST_WINDOW: i64 = 3600;
+/// Request ids that are kept however old they seem: the clock of the master may be set forward.
+const KEPT_AT_LEAST: usize = 10_000;
 
 /// A request id as it is kept: what `bsub` makes, 32 digits, by its value, any other by its
 /// SHA-256, cut to the same length.
@@ -41,7 +43,8 @@ impl SubmitRequests {
         self.jobs.get(&RequestId::of(request)).copied()
     }
 
-    /// A job was submitted, by a request if it is not empty; ids older than the window go.
+    /// A job was submitted, by a request if it is not empty; ids older than the window go, where
+    /// there are many.
     pub(super) fn note(&mut self, submit_time: i64, request: &str, job: u32) {
         if !request.is_empty() {
             let id = RequestId::of(request);
@@ -49,7 +52,7 @@ impl SubmitRequests {
             self.ages.push_back((submit_time, id));
         }
         while let Some((time, id)) = self.ages.front() {
-            if *time + REQUEST_WINDOW > submit_time {
+            if self.ages.len() <= KEPT_AT_LEAST || *time + REQUEST_WINDOW > submit_time {
                 break;
             }
             self.jobs.remove(id);

@@ -31,9 +31,9 @@ pub(super) struct Shadow {
     /// The log was damaged. A switch marks every job that lost a record to damage as held, also
     /// one that had ended, which a start does not.
     damaged: bool,
-    /// The clock of a master was set. The hosts of EXCLUDE() are forgotten when mbatchd starts; in a
-    /// log that was switched, the times of records tell what was before the start, and clocks that
-    /// were set mislead that.
+    /// The clock of a master was set. The hosts of EXCLUDE() are forgotten when mbatchd starts; in
+    /// a log that was switched, the times of records tell what was before the start, and clocks
+    /// that were set mislead that.
     clock_was_set: bool,
 }
 

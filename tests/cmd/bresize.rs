@@ -13,7 +13,8 @@ fn resized(id: &str) -> Vec<String> {
 #[test]
 fn bresize_releases_a_slot_and_bhist_tells_of_it() {
     let id = bsub(&["-n", "2", "-ar", "-o", "/dev/null", "sleep", "300"]);
-    until(&id, "RUN");
+    // RUN is shown at dispatch, before the host has confirmed the start
+    crate::rig::wait_for("the start", || field(&id, "pids") != "-");
     let long = |id: &str| ok("bhist", &["-l", id]).replace("\n                     ", "");
     assert!(long(&id).contains(", Autoresizable"), "{}", long(&id));
     assert_eq!(ok("bresize", &["release", "all", &id]), format!("Job <{id}> is being resized\n"));

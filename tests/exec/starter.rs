@@ -218,7 +218,7 @@ fn end_of_a_job_is_reported_while_post_execution_runs() {
         r.ready(id);
         assert!(!cwd.join("gone").exists());
         std::fs::write(cwd.join("go"), "").unwrap();
-        assert_eq!(r.end(id).end, End::Status(1 << 8));
+        assert_eq!(r.end(id).end, End::Status(3 << 8));
     });
 }
 

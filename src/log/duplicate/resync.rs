@@ -17,6 +17,9 @@ use std::io;
 /// Names of the primary directory that begin so belong to a change of names that is void now.
 const VOID: [&str; 3] = [NEW, "lsb.events.mended", COPY];
 
+/// The boot of an owner file that stands for another host's.
+const OTHER_BOOT: &str = "of-another-host";
+
 /// Copies the shared log over the primary one.
 pub fn resync(primary: &mut dyn Disk, share: &mut dyn Disk, owner: &Owner) -> io::Result<()> {
     let taken = Taken::read(share)?.filter(|taken| taken.host == owner.host);
@@ -34,8 +37,10 @@ pub fn resync(primary: &mut dyn Disk, share: &mut dyn Disk, owner: &Owner) -> io
         let whole = Whole { from: name, to: name, mode: PUBLIC, end: None };
         replace(share, primary, &owner.run, &whole)?;
     }
+    // of a boot that no host has: the shared log may end in what a loss of power has torn there
+    let of_another = Owner { boot: OTHER_BOOT.into(), ..owner.clone() };
     let temp = copy_name(&owner.run, OWNER);
-    write_small(primary, &temp, PUBLIC, &owner.text())?;
+    write_small(primary, &temp, PUBLIC, &of_another.text())?;
     primary.rename(&temp, OWNER)?;
     primary.sync_dir("")
 }

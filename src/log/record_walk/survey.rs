@@ -7,6 +7,10 @@
 //! counted from the record before them; all others are what is left of lost records, or were put
 //! there.
 //!
+//! A line behind all entries that has the bytes of a lost record is not that record, but a later
+//! one that says the same, where the lost one was overwritten at its place (records behind it still
+//! lie at theirs) and the line is no older than the one before it.
+//!
 //! Invariant: no record is told twice, and only damage leads here: the way of a log that is whole
 //! has nothing of it.
 
@@ -96,19 +100,21 @@ struct SearchedRecords {
     found: Vec<bool>,
     /// The entry behind the one found last.
     next: usize,
+    /// Entries before this one are not searched.
+    least: usize,
 }
 
 impl SearchedRecords {
     fn new(mut keys: Vec<(u64, usize)>) -> SearchedRecords {
         keys.sort_unstable();
         let found = vec![false; keys.len()];
-        SearchedRecords { keys, found, next: 0 }
+        SearchedRecords { keys, found, next: 0, least: 0 }
     }
 
     /// The entry that these bytes are the record of: of several alike the next one, else any.
     fn take(&mut self, bytes: &[u8]) -> Option<usize> {
         let key = key(bytes.len() as u64, crc32fast::hash(bytes));
-        for from in [self.next, 0] {
+        for from in [self.next.max(self.least), self.least] {
             let first = self.keys.partition_point(|k| *k < (key, from));
             let alike = self.keys[first..].iter().take_while(|k| k.0 == key).count();
             if let Some(at) = (first..first + alike).find(|at| !self.found[*at]) {
@@ -119,6 +125,40 @@ impl SearchedRecords {
         }
         None
     }
+}
+
+/// The lines behind all entries, one after the other.
+struct Tail {
+    /// The time of the newest record before.
+    newest: Option<i64>,
+    /// The first of them is a record: they begin where the last record ended, and no bytes were put
+    /// in or taken out before them.
+    follows: bool,
+}
+
+impl Tail {
+    /// The first entry that this line can be the record of: any, where the line is older than those
+    /// before it; else none before `unmoved`, behind the last record that lies at its place, and
+    /// none before `all` where the lines begin where they must. `first`: this line lies where the
+    /// last record ended.
+    fn least(&mut self, line: &[u8], first: bool, (unmoved, all): (usize, usize)) -> usize {
+        let time = time_of(line);
+        let later = time.is_some() && time >= self.newest;
+        let least = match (later, self.follows) {
+            (false, _) => 0,
+            (true, false) => unmoved,
+            (true, true) => all,
+        };
+        self.follows |= first && later;
+        self.newest = self.newest.max(time);
+        least
+    }
+}
+
+/// The time of a record, seconds since the epoch: its third field.
+fn time_of(line: &[u8]) -> Option<i64> {
+    let field = line.get(..line.len().min(256))?.split(|b| *b == b' ').nth(2)?;
+    str::from_utf8(field).ok()?.parse().ok()
 }
 
 /// The places in a line at which another record may begin.
@@ -146,11 +186,21 @@ impl Moved {
         let mut wanted = SearchedRecords::new(wanted);
         let mut others = Vec::new();
         let (mut any, mut line) = (false, Vec::new());
+        let covered = lines.entries.last().map_or(0, ChecksumEntry::end);
+        let unmoved = moved.last_unmoved(lines).map_or(0, |n| n + 1);
+        let mut tail = Tail { newest: None, follows: false };
+        if let Some(e) = unmoved.checked_sub(1).map(|n| lines.entries[n]) {
+            tail.newest = time_of(lines.bytes(disk, e.at, e.len as usize)?);
+        }
         for (from, to) in holes {
             lines.pos = from;
             while lines.pos < to {
                 line.clear();
                 let WalkStep { at, end, what, .. } = lines.text(disk, to, &mut line)?;
+                if at >= covered {
+                    let last = if any { unmoved } else { lines.entries.len() };
+                    wanted.least = tail.least(&line, at == covered, (unmoved, last));
+                }
                 let whole = what == PlaceContents::Text;
                 match whole.then(|| find(&mut wanted, &line)).flatten() {
                     Some((skip, entry)) => {
@@ -214,6 +264,12 @@ impl Moved {
             holes.push((pos, lines.limit));
         }
         Ok(holes)
+    }
+
+    /// The last entry whose record lies at its place.
+    fn last_unmoved(&self, lines: &Lines) -> Option<usize> {
+        let there = |n: &usize| *n < self.first || self.place(*n) == Some(lines.entries[*n].at);
+        (0..lines.entries.len()).rfind(there)
     }
 
     /// Tells text that no entry covered from what is no record.

@@ -1,6 +1,7 @@
 //! Lines taken out, doubled, put elsewhere, bytes shifted: what is whole survives, once and in
 //! its order.
 
+use super::super::EVENTS_SUM;
 use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
@@ -384,4 +385,31 @@ fn a_lost_control_record_is_told_with_whose_it_was_until_a_later_one_says_how_it
     bare.put(crate::log::EVENTS_SUM, b"");
     bare.damage(EVENTS, |bytes| bytes[all[1].0 + 20] = 0);
     assert!(look(&bare, BOOT).recovered.controls.is_empty());
+}
+
+#[test]
+fn a_record_that_says_again_what_a_damaged_one_said_is_not_taken_for_it() {
+    for behind in [0, 1, 3] {
+        let again = || ctrl(Ctrl::Close, "host1");
+        let mut first: Vec<Record> = vec![queue(Ctrl::Open), again()];
+        first.extend((0..behind).map(|n| ctrl(Ctrl::Open, &format!("later{n}"))));
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&first)).unwrap();
+        store.close();
+        let entries = disk.get(EVENTS_SUM).unwrap().len();
+        let (from, to) = places(&disk)[1];
+        let tail =
+            [ctrl(Ctrl::Open, "other1"), ctrl(Ctrl::Open, "other2"), again(), queue(Ctrl::Close)];
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&tail)).unwrap();
+        store.close();
+        disk.damage(EVENTS_SUM, |bytes| bytes.truncate(entries));
+        disk.damage(EVENTS, |bytes| bytes[from + 4..to - 4].fill(b'?'));
+        let found = look(&disk, BOOT);
+        let mut want = first.clone();
+        want.remove(1);
+        want.extend(tail);
+        assert_eq!(found.recovered.records, want, "{behind}");
+    }
 }

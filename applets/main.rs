@@ -7,6 +7,7 @@
 mod authd;
 mod bacct;
 mod badmin;
+mod bapp;
 mod battach;
 mod bchkpnt;
 mod bgadd;
@@ -138,6 +139,7 @@ const APPLETS: &[Applet] = &[
     applet("authd", Daemon, authd::run, "signs credentials for the users of this host"),
     applet("bacct", Batch, bacct::run, "show the resource usage of finished jobs"),
     applet("badmin", Site, badmin::run, "administer the batch system"),
+    applet("bapp", Batch, bapp::run, "show the application profiles"),
     applet("battach", Batch, battach::run, "run a shell on the host of a running job"),
     applet("bbot", Batch, btop::bottom, "move a pending job behind the others of its queue"),
     applet("bchkpnt", Batch, bchkpnt::run, "checkpoint started jobs"),

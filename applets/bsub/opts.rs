@@ -232,7 +232,7 @@ struct BsubOpts {
     /// JSDL file without elements of LSF
     #[argh(option, long = "jsdl--strict", arg_name = "file")]
     pub jsdl_strict: Option<String>,
-    /// application profile (accepted with a notice)
+    /// application profile of the job
     #[argh(option, long = "app", arg_name = "profile")]
     pub app: Option<String>,
     /// service class (accepted with a notice)
@@ -334,7 +334,6 @@ impl BsubOpts {
     pub fn ignored(&self) -> Vec<&'static str> {
         [
             ("-G", self.user_group.is_some()),
-            ("-app", self.app.is_some()),
             ("-sla", self.sla.is_some()),
             ("-U", self.reservation.is_some()),
             ("-Lp", self.license_project.is_some()),

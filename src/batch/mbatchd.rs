@@ -24,6 +24,7 @@ use crate::batch::soft_state::works::Works;
 use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt, Run, State};
+use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::group_watch::JobFacts;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
@@ -75,6 +76,7 @@ pub struct Mbatchd {
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
     pub(super) group_counts: JobGroupCounts,
+    pub(super) application_counts: ApplicationCounts,
     pub(super) status: Status,
     pub(super) unreached: Unreached,
     pub(super) eligible: Eligible,
@@ -161,6 +163,7 @@ impl Mbatchd {
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();
         }
+        self.application_counts.follow(&self.state, at.job);
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody

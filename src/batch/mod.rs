@@ -95,6 +95,12 @@ impl Mbatchd {
         }
     }
 
+    /// Are the counters of application profiles what their jobs are? For tests and the simulator:
+    /// it looks at every job.
+    pub fn applications_audit(&self) -> Result<(), String> {
+        self.application_counts.audit(&self.state)
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;
@@ -150,6 +156,7 @@ impl Mbatchd {
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(context, conn, &names, &user, &host)
             }
+            ClientMsg::Applications { names } => self.list_applications(context, conn, &names),
             ClientMsg::Hosts { names, res_req } => self.list_hosts(context, conn, &names, &res_req),
             ClientMsg::Wait(w) => self.wait(context, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(context, conn, &who, op),

@@ -26,6 +26,7 @@ use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod accounts;
+mod applications;
 mod audits;
 mod change;
 mod checkpoint;

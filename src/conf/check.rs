@@ -274,6 +274,7 @@ fn in_range(range: &str, digits: &str) -> bool {
 /// The checks that need several files.
 pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     default_queue(conf, diags);
+    default_application(conf, diags);
     host_rows(conf, diags);
     host_groups(conf, diags);
     queue_hosts(conf, diags);
@@ -353,6 +354,17 @@ fn default_queue(conf: &ClusterConf, diags: &mut Diags) {
             diags.add_near(Severity::Error, &word.pos, text, nearest(&word.text, known));
         }
     }
+}
+
+fn default_application(conf: &ClusterConf, diags: &mut Diags) {
+    let Some(name) = &conf.batch.params.default_application else { return };
+    if conf.batch.applications.iter().any(|a| a.name == *name) {
+        return;
+    }
+    let Some(value) = conf.batch.params.raw.get("DEFAULT_APPLICATION") else { return };
+    let known = conf.batch.applications.iter().map(|a| a.name.as_str());
+    let text = format!("DEFAULT_APPLICATION <{}> is not in lsb.applications", shown(name));
+    diags.add_near(Severity::Error, &value.pos, text, nearest(name, known));
 }
 
 /// A host that was taken out of lsf.cluster must not make the other files fatal, as in LSF.

@@ -13,7 +13,8 @@ use super::lsf_conf;
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
 use super::{
-    lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_users, lsf_cluster, lsf_shared, unix,
+    lsb_applications, lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_users, lsf_cluster,
+    lsf_shared, unix,
 };
 
 /// Files, read at a given moment: the moment selects the branches of `#if`.
@@ -171,8 +172,7 @@ fn read_hosts(files: &dyn Files, confdir: &str, hosts: &mut HostTable, diags: &m
 }
 
 /// Whole files of LSF's that change nothing yet.
-const UNTOUCHED: [&str; 9] = [
-    "lsb.applications",
+const UNTOUCHED: [&str; 8] = [
     "lsb.calendars",
     "lsb.globalpolicies",
     "lsb.modules",
@@ -251,11 +251,18 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
     let queues = lsb_queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
     let resources = optional(files, &path("lsb.resources"), diags, lsb_resources::parse);
+    // without the file there are no profiles, which is nothing to tell
+    let path = path("lsb.applications");
+    let applications = match files.exists(&path) {
+        true => lsb_applications::parse(files, &path, unit, diags),
+        false => None,
+    };
     untouched(files, &dir, &UNTOUCHED, diags);
     Some(BatchConf {
         params: params?,
         hosts: hosts?,
         queues: queues?,
+        applications: applications.unwrap_or_default(),
         users: users.unwrap_or_default(),
         resources: resources.unwrap_or_default(),
     })

@@ -18,6 +18,7 @@ pub mod install_config;
 pub mod lexer;
 mod line;
 pub mod load;
+mod lsb_applications;
 pub mod lsb_hosts;
 pub mod lsb_params;
 pub mod lsb_queues;

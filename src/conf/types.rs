@@ -8,6 +8,7 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
+mod lsb_applications;
 mod lsb_hosts;
 mod lsb_params;
 mod lsb_queues;
@@ -23,6 +24,7 @@ mod unix_groups;
 use super::diag::Pos;
 use super::hosts::HostTable;
 
+pub use lsb_applications::*;
 pub use lsb_hosts::*;
 pub use lsb_params::*;
 pub use lsb_queues::*;
@@ -74,6 +76,8 @@ pub struct BatchConf {
     pub hosts: BatchHosts,
     /// lsb.queues, in the order of the file.
     pub queues: Vec<QueueConf>,
+    /// lsb.applications, in the order of the file.
+    pub applications: Vec<ApplicationConf>,
     /// lsb.users.
     pub users: BatchUsers,
     /// lsb.resources.

@@ -199,8 +199,21 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
             vars.push((name, expand(&file.0, o.key.job, o.key.idx)));
         }
     }
+    vars.extend(optional_env(o));
+    let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
+    vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).collect()
+}
+
+/// The variables that say what few jobs have.
+fn optional_env(o: &StartJob) -> Vec<(&'static str, Vec<u8>)> {
+    let spec = &o.spec;
+    let text = |s: &str| s.as_bytes().to_vec();
+    let mut vars = Vec::new();
     if !spec.further.requeue.is_empty() {
         vars.push(("LSB_EXIT_REQUEUE", text(&spec.further.requeue)));
+    }
+    if !spec.further.application.is_empty() {
+        vars.push(("LSB_APPLICATION_NAME", text(&spec.further.application)));
     }
     if !o.starter.is_empty() {
         vars.push(("LSB_JOB_STARTER", text(&o.starter)));
@@ -214,8 +227,7 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     if let Some(dir) = checkpoint::directory(o) {
         vars.push(("LSB_CHKPNT_DIR", text(&dir)));
     }
-    let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
-    vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).collect()
+    vars
 }
 
 /// The job's environment but for what only its starter knows: the submitter's, less

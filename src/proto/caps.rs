@@ -22,7 +22,7 @@
 //! | Client.Message | data x messages | MAX_ATTACHMENT; MAX_JOB_MSG_NUM, MAX_USER_SPACE |
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
-//! | Client.Queues, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
+//! | Client.Queues, Applications, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
 //! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
 //! | | pieces x tasks | MAX_INVENTORY; what is lost is worked off in slices |
@@ -182,7 +182,9 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
             check_names(names)?;
             check_texts(&[res_req])
         }
-        ClientMsg::Users { names } | ClientMsg::Groups { names, .. } => check_names(names),
+        ClientMsg::Users { names }
+        | ClientMsg::Applications { names }
+        | ClientMsg::Groups { names, .. } => check_names(names),
         ClientMsg::Wait(w) => {
             check_texts(&[&w.expr])?;
             let Some(select) = w.watch.as_deref() else { return Ok(()) };

@@ -1,5 +1,6 @@
 //! A command and mbatchd.
 
+pub use super::application_rows::ApplicationInfo;
 use super::dependency::{Dependencies, DependencyRequest};
 use super::force::Force;
 use super::job_group::{JobGroupInfo, JobGroupRequest};
@@ -50,6 +51,13 @@ pub enum ClientMsg {
     },
     QueueRows {
         rows: Vec<QueueInfo>,
+    },
+    /// bapp: these application profiles; none: all.
+    Applications {
+        names: Vec<String>,
+    },
+    ApplicationRows {
+        rows: Vec<ApplicationInfo>,
     },
     Hosts {
         names: Vec<String>,

@@ -60,6 +60,8 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Jobs(_) => "Client.Jobs",
         ClientMsg::Queues { .. } => "Client.Queues",
         ClientMsg::QueueRows { .. } => "Client.QueueRows",
+        ClientMsg::Applications { .. } => "Client.Applications",
+        ClientMsg::ApplicationRows { .. } => "Client.ApplicationRows",
         ClientMsg::Hosts { .. } => "Client.Hosts",
         ClientMsg::HostRows { .. } => "Client.HostRows",
         ClientMsg::Rows { .. } => "Client.Rows",
@@ -148,7 +150,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 30 + 15 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 32 + 15 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -232,6 +234,8 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Jobs(Box::new(query)),
         ClientMsg::Queues { names: names.clone(), user, host },
         ClientMsg::QueueRows { rows: vec![QueueInfo::default()] },
+        ClientMsg::Applications { names: names.clone() },
+        ClientMsg::ApplicationRows { rows: vec![ApplicationInfo::default()] },
         ClientMsg::Hosts { names, res_req: s("mem>1") },
         ClientMsg::HostRows { rows: vec![HostInfo::default()] },
         ClientMsg::Rows { rows, more: true },

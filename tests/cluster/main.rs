@@ -3,6 +3,7 @@
 
 mod accounts;
 mod apart;
+mod applications;
 mod base;
 mod beats;
 mod chkpnt;

@@ -51,6 +51,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
+            "Application",
             "Bound",
             "Caller",
             "Consumer",

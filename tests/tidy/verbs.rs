@@ -11,6 +11,7 @@ const ANSWERS: &[&str] = &[
     "JobGroups",
     "Messages",
     "Peeked",
+    "ApplicationRows",
     "QueueRows",
     "UserRows",
     "GroupRows",

@@ -402,6 +402,9 @@ impl Mbatchd {
         }
         let name = self.changed_name(&mut spec, job, asked(SpecField::Name))?;
         check_interactive(&spec, &name)?;
+        if asked(SpecField::App) {
+            self.choose_application(&mut spec)?;
+        }
         let queue = match asked(SpecField::Queue) {
             true => self.choose_queue(&mut spec, owner)?,
             false => spec.queue.clone(),

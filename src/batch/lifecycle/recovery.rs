@@ -21,6 +21,7 @@ use crate::batch::soft_state::watches::Watches;
 use crate::batch::soft_state::works::Works;
 use crate::batch::state::State;
 use crate::batch::step::StepContext;
+use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
@@ -81,6 +82,7 @@ impl Mbatchd {
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
             group_counts: JobGroupCounts::default(),
+            application_counts: ApplicationCounts::default(),
             status: Status::default(),
             unreached: Unreached::default(),
             eligible: Eligible::default(),
@@ -132,6 +134,7 @@ impl Mbatchd {
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
         self.group_counts = JobGroupCounts::recount(&self.state);
+        self.application_counts = ApplicationCounts::recount(&self.state);
         let started: Vec<JobRef> = self.state.counts().started().collect();
         started.into_iter().for_each(|at| self.refresh_growth(at));
         self.sched.changed();

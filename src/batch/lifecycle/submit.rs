@@ -2,6 +2,7 @@
 
 use crate::batch::sched::split_host_word;
 use crate::batch::site::Queue;
+use crate::batch::site::applications::Application;
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
@@ -88,6 +89,7 @@ impl Mbatchd {
         let name = self.check_name(&spec)?;
         check_interactive(&spec, &name)?;
         let site = self.site.clone();
+        self.choose_application(&mut spec)?;
         let queue = self.choose_queue(&mut spec, who)?;
         let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
         self.fit(&mut spec, queue)?;
@@ -167,19 +169,37 @@ impl Mbatchd {
         }
     }
 
-    /// Checks a submission against its queue, and fills in the queue's defaults.
+    /// The application profile of a submission: the one named, else DEFAULT_APPLICATION.
+    pub(crate) fn choose_application(&self, spec: &mut JobSpec) -> Checked<()> {
+        let by_default = self.site.params().default_application.as_deref();
+        let known = |name: &str| self.site.applications.get(name).is_some();
+        match &*spec.further.application {
+            "" => {
+                if let Some(name) = by_default.filter(|name| known(name)) {
+                    spec.further.application = name.into();
+                }
+                Ok(())
+            }
+            name if known(name) => Ok(()),
+            name => Err(Refusal::about(err::NO_APP, name)),
+        }
+    }
+
+    /// Checks a submission against its application profile and its queue, and fills in their
+    /// defaults.
     pub(crate) fn fit(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
         crate::batch::site::limits::unfill(spec);
         self.host_file(spec, queue)?;
         let asked = crate::batch::site::limits::LimitsAsked::by(spec);
-        self.check_slots(spec, queue)?;
+        let application = self.site.applications.get(&spec.further.application);
+        self.check_slots(spec, application, queue)?;
         self.check_hosts(spec, queue)?;
         if !spec.res_req.is_empty()
             && let Err(e) = self.site.names.parse(&spec.res_req)
         {
             return Err(bad_requirement(&spec.res_req, &e));
         }
-        crate::batch::site::limits::check(spec, queue, &self.site)?;
+        crate::batch::site::limits::check(spec, application, queue, &self.site)?;
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
             return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));
         }
@@ -260,19 +280,32 @@ impl Mbatchd {
         }
     }
 
-    fn check_slots(&self, spec: &mut JobSpec, queue: &Queue) -> Checked<()> {
-        if let Some(t) = queue.conf.task_limit {
-            if spec.min_slots == 0 {
-                spec.min_slots = t.default;
-                spec.max_slots = t.default;
+    fn check_slots(
+        &self,
+        spec: &mut JobSpec,
+        application: Option<&Application>,
+        queue: &Queue,
+    ) -> Checked<()> {
+        let of_application = application.and_then(|a| a.conf.task_limit);
+        let of_queue = queue.conf.task_limit;
+        let asked = spec.min_slots > 0;
+        if !asked && let Some(limit) = of_application.or(of_queue) {
+            (spec.min_slots, spec.max_slots) = (limit.default, limit.default);
+        }
+        let errors = match (asked, of_application) {
+            (false, Some(_)) => [err::PROC_APP_QUEUE; 2],
+            _ => [err::PROC_NUM, err::PROC_LESS],
+        };
+        let levels = [(of_queue, errors), (of_application, [err::PROC_APP; 2])];
+        for (limit, [above, below]) in levels {
+            let Some(limit) = limit else { continue };
+            if spec.min_slots > limit.max {
+                return Err(Refusal::new(above));
             }
-            if spec.min_slots > t.max {
-                return Err(Refusal::new(err::PROC_NUM));
+            if spec.max_slots.max(spec.min_slots) < limit.min {
+                return Err(Refusal::new(below));
             }
-            if spec.max_slots.max(spec.min_slots) < t.min {
-                return Err(Refusal::new(err::PROC_LESS));
-            }
-            spec.max_slots = spec.max_slots.min(t.max);
+            spec.max_slots = spec.max_slots.min(limit.max);
         }
         spec.min_slots = spec.min_slots.max(1);
         spec.max_slots = spec.max_slots.max(spec.min_slots);

@@ -1,5 +1,6 @@
 //! Questions: what commands list, read or wait for. Nothing in here changes a job.
 
+pub mod applications;
 pub mod dependencies;
 pub mod job_columns;
 pub mod job_exceptions;

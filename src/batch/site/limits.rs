@@ -1,7 +1,9 @@
-//! A job's limits against its queue's: defaults are filled in, maxima are not exceeded.
+//! A job's limits against those of its application profile and its queue: defaults are filled in,
+//! maxima are not exceeded.
 
+use crate::batch::site::applications::Application;
 use crate::batch::site::{Queue, Site};
-use crate::conf::types::{Limit, TimeLimit};
+use crate::conf::types::{ApplicationConf, Limit, TimeLimit};
 use crate::model::further::FilledByQueue;
 use crate::model::job::{JobSpec, Limits, opt};
 use crate::model::limits::{LimitKind, LimitSet};
@@ -9,7 +11,7 @@ use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::proto::Refusal;
 
-/// Takes back what a queue gave.
+/// Takes back what the application profile and the queue gave.
 pub fn unfill(spec: &mut JobSpec) {
     let filled = spec.further.filled_by_queue;
     if filled == FilledByQueue::default() {
@@ -105,60 +107,81 @@ pub fn user_limits(spec: &mut JobSpec, asked: &JobSpec, fields: &[SpecField]) {
     }
 }
 
-/// Fills in the queue's defaults and refuses what exceeds its maxima.
-pub fn check(spec: &mut JobSpec, queue: &Queue, site: &Site) -> Result<(), Refusal> {
+/// Fills in the defaults of the application profile and of the queue, and refuses what exceeds
+/// their maxima.
+pub fn check(
+    spec: &mut JobSpec,
+    application: Option<&Application>,
+    queue: &Queue,
+    site: &Site,
+) -> Result<(), Refusal> {
     let q = &queue.conf;
     let own = spec.limit_spec.clone();
     if !known(site, &own) {
         return Err(Refusal::about(err::BAD_HOST_SPEC, own));
     }
+    let none = ApplicationConf::default();
+    let a = application.map_or(&none, |application| &application.conf);
     let l = &mut spec.limits;
-    time(&mut l.run, &q.run_limit, "RUNLIMIT", &own, site)?;
-    time(&mut l.cpu, &q.cpu_limit, "CPULIMIT", &own, site)?;
-    pair(&mut l.rss, &q.mem_limit, "MEMLIMIT")?;
-    pair(&mut l.swap, &q.swap_limit, "SWAPLIMIT")?;
-    pair(&mut l.data, &q.data_limit, "DATALIMIT")?;
-    pair(&mut l.process, &q.process_limit, "PROCESSLIMIT")?;
-    pair(&mut l.thread, &q.thread_limit, "THREADLIMIT")?;
     let hard = |v: Option<u64>| Limit { default: None, maximum: v };
-    pair(&mut l.fsize, &hard(q.file_limit), "FILELIMIT")?;
-    pair(&mut l.stack, &hard(q.stack_limit), "STACKLIMIT")?;
-    pair(&mut l.core, &hard(q.core_limit), "CORELIMIT")
+    time(&mut l.run, [&a.run_limit, &q.run_limit], "RUNLIMIT", &own, site)?;
+    time(&mut l.cpu, [&a.cpu_limit, &q.cpu_limit], "CPULIMIT", &own, site)?;
+    pair(&mut l.rss, [&a.mem_limit, &q.mem_limit], "MEMLIMIT")?;
+    pair(&mut l.swap, [&a.swap_limit, &q.swap_limit], "SWAPLIMIT")?;
+    pair(&mut l.data, [&a.data_limit, &q.data_limit], "DATALIMIT")?;
+    pair(&mut l.process, [&a.process_limit, &q.process_limit], "PROCESSLIMIT")?;
+    pair(&mut l.thread, [&a.thread_limit, &q.thread_limit], "THREADLIMIT")?;
+    pair(&mut l.fsize, [&a.file_limit, &hard(q.file_limit)], "FILELIMIT")?;
+    pair(&mut l.stack, [&a.stack_limit, &hard(q.stack_limit)], "STACKLIMIT")?;
+    pair(&mut l.core, [&a.core_limit, &hard(q.core_limit)], "CORELIMIT")
 }
 
-fn over(what: &str) -> Refusal {
-    Refusal::about(err::OVER_LIMIT, what)
-}
-
-fn pair(own: &mut Option<u64>, queue: &Limit<u64>, what: &str) -> Result<(), Refusal> {
-    match (*own, queue.maximum) {
-        (Some(v), Some(max)) if v > max => return Err(over(what)),
-        (None, max) => *own = queue.default.or(max),
-        _ => {}
+/// Decides about one limit of a job: `own`, else the default of the application profile, else that
+/// of the queue; `more`: is the first one more than the second?
+fn decide<T: Clone>(
+    own: &Option<T>,
+    [application, queue]: [&Limit<T>; 2],
+    what: &str,
+    more: impl Fn(&T, &T) -> bool,
+) -> Result<Option<T>, Refusal> {
+    let over = |value: &T, maximum: &Option<T>| maximum.as_ref().is_some_and(|m| more(value, m));
+    match (own, &application.default) {
+        (Some(value), _) if over(value, &queue.maximum) => {
+            Err(Refusal::about(err::OVER_LIMIT, what))
+        }
+        (Some(value), _) if over(value, &application.maximum) => {
+            Err(Refusal::about(err::OVER_APP_LIMIT, what))
+        }
+        (None, Some(value)) if over(value, &queue.maximum) => {
+            Err(Refusal::about(err::APP_OVER_LIMIT, what))
+        }
+        (Some(value), _) | (None, Some(value)) => Ok(Some(value.clone())),
+        (None, None) => Ok(queue.default.clone().or_else(|| queue.maximum.clone())),
     }
+}
+
+fn pair(own: &mut Option<u64>, of: [&Limit<u64>; 2], what: &str) -> Result<(), Refusal> {
+    *own = decide(own, of, what, |value, maximum| value > maximum)?;
     Ok(())
 }
 
 fn time(
     own: &mut Option<u64>,
-    queue: &Limit<TimeLimit>,
+    of: [&Limit<TimeLimit>; 2],
     what: &str,
     spec: &str,
     site: &Site,
 ) -> Result<(), Refusal> {
-    let max = queue.maximum.as_ref();
-    match (*own, max) {
-        (Some(v), Some(max)) => {
-            // Both limits count in seconds of a host of factor 1.
-            let theirs = max.spec.as_deref().map_or(1.0, |s| factor(site, s));
-            let ours = if spec.is_empty() { theirs } else { factor(site, spec) };
-            if v as f64 * ours > max.seconds as f64 * theirs * 1.000_001 {
-                return Err(over(what));
-            }
-        }
-        (None, max) => *own = queue.default.as_ref().or(max).map(|t| t.seconds),
-        _ => {}
-    }
+    let spec = Some(spec).filter(|spec| !spec.is_empty());
+    let asked = own.map(|seconds| TimeLimit { seconds, spec: spec.map(str::to_owned) });
+    // Both limits count in seconds of a host of factor 1; one that names no host counts as the
+    // maximum does.
+    let more = |value: &TimeLimit, maximum: &TimeLimit| {
+        let theirs = maximum.spec.as_deref().map_or(1.0, |s| factor(site, s));
+        let ours = value.spec.as_deref().map_or(theirs, |s| factor(site, s));
+        value.seconds as f64 * ours > maximum.seconds as f64 * theirs * 1.000_001
+    };
+    *own = decide(&asked, of, what, more)?.map(|limit| limit.seconds);
     Ok(())
 }
 

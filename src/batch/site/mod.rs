@@ -2,12 +2,14 @@
 //! expanded, requirements compiled. Rebuilt whole at start and at a reconfiguration; never
 //! changed in between.
 
+pub mod applications;
 pub mod limits;
 pub mod permissions;
 pub mod requirements;
 pub mod retry_limits;
 pub mod rules;
 
+use crate::batch::site::applications::Applications;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
@@ -102,6 +104,8 @@ pub struct Site {
     pub cluster: Arc<str>,
     /// The queues by priority, highest first; equal ones in the order of lsb.queues.
     pub queues: Vec<Queue>,
+    /// The application profiles.
+    pub applications: Applications,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
@@ -149,6 +153,7 @@ impl Site {
         let mut p = Site {
             cluster: conf.base.name.as_str().into(),
             retry_limits: RetryLimits::compile(None, &conf.batch.params),
+            applications: Applications::compile(&conf.batch.applications),
             conf,
             queues: Vec::new(),
             queue_ids: HashMap::new(),

@@ -201,6 +201,14 @@ impl Counts {
 }
 
 impl Job {
+    /// The slots of the pending and started elements of a part.
+    pub fn slots_of(&self, part: u32) -> Slots {
+        let pending = u64::from(self.pending(part));
+        let of_each = u64::from(owner(self, part).2);
+        let started = self.with_started(part, |all| all.slots);
+        Slots { pend_jobs: pending, pend: pending * of_each, ..started }
+    }
+
     /// The started elements of a part, together; of a job that is no array: itself, where it is
     /// started.
     fn with_started<T>(&self, part: u32, f: impl FnOnce(&StartedElements) -> T) -> T {

@@ -25,7 +25,7 @@ const NAMES: &[Name] = &[
     off("CONDENSE_PENDING_REASONS", "single key reasons: ALL/PARTIAL/N; N"),
     off("COND_CHECK_TIME", "seconds between dependency checks; 600"),
     off("CPU_TIME_FACTOR", "fairshare: float; 0.7"),
-    off("DEFAULT_APPLICATION", "name; undefined"),
+    on("DEFAULT_APPLICATION", "application profile of jobs without -app; none"),
     on("DEFAULT_HOST_SPEC", "host or model by whose speed time limits are counted"),
     on("DEFAULT_JOBGROUP", "job group without bsub -g, with %p, %u and %s; undefined"),
     off("DEFAULT_JOB_CWD", "with dynamic patterns: path; undefined"),

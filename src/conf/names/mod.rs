@@ -6,6 +6,7 @@
 //! sites keep variables of their own, a warning unless it looks like a slip of the pen.
 
 mod load_indices;
+pub mod lsb_applications;
 pub mod lsb_params;
 pub mod lsb_queues;
 pub mod lsf_conf;
@@ -21,6 +22,6 @@ pub use nearest::nearest;
 pub fn all() -> Vec<&'static NameTable> {
     let mut list = vec![&lsf_conf::LSF_CONF];
     list.extend(tables::ALL);
-    list.extend([&lsb_params::PARAMETERS, &lsb_queues::QUEUE]);
+    list.extend([&lsb_params::PARAMETERS, &lsb_queues::QUEUE, &lsb_applications::APPLICATION]);
     list
 }

@@ -422,3 +422,57 @@ fn mistakes_inside_expressions_and_windows() {
              [day:]hour[:minute]-[day:]hour[:minute] is wanted"]
     );
 }
+
+/// The configuration and the diagnostics with this lsb.applications.
+fn of_applications(text: &str) -> (Option<ClusterConf>, Vec<String>) {
+    let mut files = site();
+    files.put(&format!("{BATCH}/lsb.applications"), text);
+    let (conf, diags) = load(&files, ENVDIR);
+    (conf, diags.iter().map(|d| placed(&files, d)).collect())
+}
+
+#[test]
+fn mistakes_in_lsb_applications() {
+    let wrong = "Begin Application\nNAME = sim\nRUNLIMTI = 5\nMEMLIMIT = much\nEnd Application\n\
+                 Begin Application\nDESCRIPTION = x\nEnd Application\n\
+                 Begin Application\nNAME = sim\nTASKLIMIT = 4 2\nPLAN = Y\nEnd Application\n\
+                 Begin Aplication\nEnd Aplication\n";
+    let (conf, said) = of_applications(wrong);
+    assert_eq!(
+        said,
+        [
+            "error lsb.applications RUNLIMTI:1 unknown keyword <RUNLIMTI> in section Application \
+             ~RUNLIMIT",
+            "error lsb.applications MEMLIMIT:12 bad value <much> of MEMLIMIT: a size is wanted",
+            "error lsb.applications Begin:7 application profile without NAME",
+            "notice lsb.applications PLAN:1 PLAN is known and not acted on",
+            "error lsb.applications TASKLIMIT:13 bad value <4 2> of TASKLIMIT: minimum, default and \
+             maximum must rise",
+            "error lsb.applications NAME:8 application profile <sim> is already defined in line 1",
+            "error lsb.applications Begin:7 unknown section <Aplication> ~Application",
+        ]
+    );
+    assert_eq!(conf, None);
+}
+
+#[test]
+fn default_application_must_be_a_profile() {
+    let to = "DEFAULT_APPLICATION = sin";
+    let mut files = site();
+    files.edit(&format!("{BATCH}/lsb.params"), "End Parameters", &format!("{to}\nEnd Parameters"));
+    let name = format!("{BATCH}/lsb.applications");
+    files.put(&name, "Begin Application\nNAME = sim\nEnd Application\n");
+    let (_, diags) = load(&files, ENVDIR);
+    let said: Vec<String> = diags.iter().map(|d| placed(&files, d)).collect();
+    assert_eq!(
+        said,
+        ["error lsb.params DEFAULT_APPLICATION:23 DEFAULT_APPLICATION <sin> is not in \
+          lsb.applications ~sim"]
+    );
+    files.put(&name, "Begin Application\nNAME = sin\nRUNLIMIT = 5 7\nEnd Application\n");
+    let (conf, diags) = load(&files, ENVDIR);
+    assert_eq!(told(&diags), Vec::<String>::new());
+    let limit = &conf.unwrap().batch.applications[0].run_limit;
+    let secs = |limit: &Option<TimeLimit>| limit.as_ref().map(|limit| limit.seconds);
+    assert_eq!((secs(&limit.default), secs(&limit.maximum)), (Some(300), Some(420)));
+}

@@ -183,6 +183,10 @@ pub mod err {
     pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
+    pub const NO_APP: i32 = 252;
+    pub const PROC_APP: i32 = 253;
+    pub const PROC_APP_QUEUE: i32 = 254;
+    pub const APP_OVER_LIMIT: i32 = 256;
     pub const RESIZE_COMMAND_LEN: i32 = 356;
     pub const NOT_RESIZABLE: i32 = 357;
     pub const RELEASE_HOSTS: i32 = 358;
@@ -197,6 +201,8 @@ pub mod err {
     /// The numbers of these two are ours.
     pub const JGRP_EXIST: i32 = 9006;
     pub const JGRP_HASJOB: i32 = 9007;
+    /// Ours: a limit that a job asks for is beyond the maximum of its application profile.
+    pub const OVER_APP_LIMIT: i32 = 9008;
     /// Ours: the job has no message there.
     pub const NO_MESSAGE: i32 = 9005;
     /// Ours: the event log cannot be written.
@@ -280,6 +286,10 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     ),
     (131, "Dependent arrays do not have the same size"),
     (132, "Pending job threshold reached"),
+    (252, "Application profile does not exist"),
+    (253, "Number of tasks is not within the task limits of the application profile"),
+    (254, "Task limits of the application profile are not within those of the queue"),
+    (256, "Application profile exceeds the queue's hard limit(s)"),
     (356, "Resize notification command is too long"),
     (357, "Job is not resizable"),
     (358, "Bad host specification for bresize release"),
@@ -298,6 +308,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (9005, "No message"),
     (9006, "Job group exists"),
     (9007, "Job group has jobs"),
+    (9008, "Cannot exceed the application profile's hard limit(s)"),
 ];
 
 /// The text of an lsberrno.

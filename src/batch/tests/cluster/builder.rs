@@ -22,6 +22,7 @@ pub struct ClusterBuilder {
     resource_map: Vec<String>,
     lsb_hosts: Option<String>,
     lsb_users: String,
+    applications: String,
 }
 
 /// A cluster to be configured.
@@ -96,6 +97,14 @@ impl ClusterBuilder {
         self
     }
 
+    /// An application profile: its lines, parted by newlines or semicolons.
+    pub fn application(mut self, name: &str, lines: &str) -> ClusterBuilder {
+        let lines = lines.replace(';', "\n");
+        let section = format!("Begin Application\nNAME = {name}\n{lines}\nEnd Application\n");
+        self.applications.push_str(&section);
+        self
+    }
+
     /// mbatchd runs and every host has reported.
     pub fn up(self) -> Cluster {
         Cluster::start(self)
@@ -111,6 +120,7 @@ impl ClusterBuilder {
         files.put(&format!("{BATCH}/lsb.hosts"), self.lsb_hosts_text());
         files.put(&format!("{BATCH}/lsb.queues"), self.lsb_queues());
         files.put(&format!("{BATCH}/lsb.users"), &self.lsb_users);
+        files.put(&format!("{BATCH}/lsb.applications"), &self.applications);
         let (conf, diags) = load(&files, ENVDIR);
         let told = diags.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n");
         conf.unwrap_or_else(|| panic!("{told}"))

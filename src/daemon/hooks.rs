@@ -61,7 +61,8 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
         let code = ended.ok().and_then(|status| status.code());
         let at = if code == Some(EXIT_PRE_ABORT) { SetupStage::PreAbort } else { at };
         let exit = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0);
-        return Err(Failed { at, why: format!("{whose}: {how}"), exit });
+        let begun = hook.of == HookOf::Job;
+        return Err(Failed { at, why: format!("{whose}: {how}"), exit, begun });
     }
     Ok(())
 }

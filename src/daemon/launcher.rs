@@ -431,7 +431,7 @@ impl LauncherRuntime {
                     // without its byte the starter does nothing but end
                     self.setups.remove(&id);
                     let why = format!("launcher.journal: {}", words(&e));
-                    let setup = Setup::Failed { at: SetupStage::Plan, why, exit: 0 };
+                    let setup = Setup::Failed { at: SetupStage::Plan, why, exit: 0, begun: None };
                     self.inputs.push_front(Input::Os(OsInput::Setup { id, setup, ended: false }));
                 } else if let Some(p) = self.setups.get_mut(&id)
                     && let Err(e) = p.sock.write_all(b"g")
@@ -615,6 +615,7 @@ impl LauncherRuntime {
             at: SetupStage::Plan,
             why: "its starter's report makes no sense".into(),
             exit: 0,
+            begun: None,
         });
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
         true

@@ -75,9 +75,10 @@ pub fn prepare(
         ready.eexec = ran.map_err(at(SetupStage::PreExec, "eexec"))?;
         Ok(())
     };
-    let set_up = hooks::before(job, &task).and_then(|()| eexec(&task, ready));
+    let set_up =
+        hooks::before(job, &task).and_then(|()| eexec(&task, ready).map_err(Failed::begun));
     let joined = set_up.and_then(|()| match &job.interactive {
-        Some(attach) => attach::join(attach, job, &mut task),
+        Some(attach) => attach::join(attach, job, &mut task).map_err(Failed::begun),
         None => Ok(()),
     });
     ready.interactive = job.interactive.is_some();

@@ -63,7 +63,7 @@ fn become_other(name: &str) -> Result<User, HelperFailure> {
 
 fn run(user: &User, request: &Request, link: &mut UnixStream) -> Result<(), HelperFailure> {
     let mut word = [0];
-    if request.after && !(matches!(link.read(&mut word), Ok(1)) && word[0] == GO) {
+    if !(matches!(link.read(&mut word), Ok(1)) && word[0] == GO) {
         return Ok(());
     }
     let env = environment(user, &request.env.0);

@@ -2,8 +2,8 @@
 //! another user than the job's: the starter's side.
 //!
 //! While a starter is still root it starts a helper (`daemon::prepost`), gives it the commands in
-//! an unlinked file and, for those after the job, holds the only word with which they begin. The
-//! helper becomes the other user before it runs anything.
+//! an unlinked file, and holds the only word with which they begin: before a job that is when its
+//! account has accepted it. The helper becomes the other user before it runs anything.
 
 use super::handover::{PRE_POST_PROGRAMS, PRE_POST_USER};
 use super::step::{Failed, SetupResult};
@@ -38,7 +38,7 @@ pub struct Request {
     pub programs: Vec<String>,
     /// The time after which a command is killed, seconds; 0 any.
     pub limit_secs: u64,
-    /// The commands wait for [`GO`], and each of them runs, whatever fails.
+    /// Each of the commands runs, whatever fails.
     pub after: bool,
 }
 
@@ -90,19 +90,12 @@ impl OtherUser {
         text(PRE_POST_USER).map(|user| OtherUser { user, programs })
     }
 
-    /// Runs the commands of the queue before a job.
-    pub fn before(&self, job: &JobPlan) -> SetupResult<()> {
+    /// Has the commands of the queue before a job wait for their turn.
+    pub fn before(&self, job: &JobPlan) -> Option<Helper> {
         let hooks: Vec<Hook> = job.pre.iter().filter(|hook| takes(hook)).cloned().collect();
-        if hooks.is_empty() {
-            return Ok(());
-        }
         let (env, programs) = (job.env.clone(), self.programs.clone());
         let request = Request { hooks, env, programs, limit_secs: 0, after: false };
-        self.start(&request).end().map_err(|HelperFailure { exit, why }| {
-            let abort = i32::from(exit) == EXIT_PRE_ABORT;
-            let at = if abort { SetupStage::PreAbort } else { SetupStage::QueuePreExec };
-            Failed { at, why, exit }
-        })
+        (!request.hooks.is_empty()).then(|| self.start(&request))
     }
 
     /// Has the commands of the queue after a job wait for their turn.
@@ -133,7 +126,16 @@ impl OtherUser {
 pub struct Helper(io::Result<(Child, UnixStream)>);
 
 impl Helper {
-    /// Lets the commands after a job begin, and waits for their end.
+    /// Lets the commands before a job begin, and waits for their end.
+    pub fn go_before(self) -> SetupResult<()> {
+        self.go().map_err(|HelperFailure { exit, why }| {
+            let abort = i32::from(exit) == EXIT_PRE_ABORT;
+            let at = if abort { SetupStage::PreAbort } else { SetupStage::QueuePreExec };
+            Failed { exit, ..Failed::new(at, why) }
+        })
+    }
+
+    /// Lets the commands begin, and waits for their end.
     pub fn go(self) -> Result<(), HelperFailure> {
         if let Ok((_, link)) = &self.0 {
             // a helper that has ended has said why

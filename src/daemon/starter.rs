@@ -16,11 +16,12 @@
 
 use super::change_user::{USER_WAIT, become_user};
 use super::handover::EEXEC_SOCKET;
-use super::prepost_helper::{OtherUser, own_part};
+use super::prepost_helper::{Helper, OtherUser, own_part};
 use super::step::{Failed, SetupResult, at, note};
+use super::task::ReadyTask;
 use super::{account, hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
-use crate::proto::launch::{JobPlan, Plan, Ready, Setup, SetupStage, TaskPlan};
+use crate::proto::launch::{HookOf, JobPlan, Plan, Ready, Setup, SetupStage, TaskPlan};
 use crate::sys::users::{User, UserDatabase};
 use crate::sys::{raw, words};
 use rustix::fs::Mode;
@@ -105,8 +106,8 @@ fn run() -> i32 {
         });
     match done {
         Ok(code) => code,
-        Err(Failed { at, why, exit }) => {
-            tell(&mut link, &Setup::Failed { at, why, exit });
+        Err(Failed { at, why, exit, .. }) => {
+            tell(&mut link, &Setup::Failed { at, why, exit, begun: None });
             at.exit_status()
         }
     }
@@ -178,23 +179,40 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
         user.home = job.home.lossy().into_owned();
     }
     let mut ready = Ready { user: user.name.clone(), home: user.home.clone(), ..Ready::default() };
-    limits(job, &mut ready)?;
-    let eexec = eexec(true)?;
-    let other = OtherUser::of_launcher();
-    other.as_ref().map_or(Ok(()), |other| other.before(job))?;
-    let job = &own_part(job, other.is_some());
-    become_user(&user)?;
-    if let Some(mapped) = &job.account {
-        account::accepted(mapped, &user)?;
-        ready.uid = user.uid;
-    }
-    rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
-    let task = prepare::prepare(job, &user, &mut ready, eexec)?;
+    let task = match set_up(job, &user, &mut ready) {
+        Ok(task) => task,
+        Err(Failed { at, why, exit, begun }) => {
+            let Ready { user, home, uid, cwd, .. } = ready;
+            let ready = Ready { user, home, uid, cwd, ..Ready::default() };
+            let begun = begun.then(|| Box::new(ready));
+            tell(link, &Setup::Failed { at, why, exit, begun });
+            return Ok(at.exit_status());
+        }
+    };
     // nothing can fail after this but exec, which speaks to the job's own error output
     if !tell(link, &Setup::Ready(Box::new(ready))) {
         return Ok(EXIT_SETUP);
     }
     task.exec()
+}
+
+/// All steps between the identity of the user and exec.
+fn set_up(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<ReadyTask> {
+    limits(job, ready)?;
+    let eexec = eexec(true)?;
+    let other = OtherUser::of_launcher();
+    let helper = other.as_ref().and_then(|other| other.before(job));
+    become_user(user)?;
+    if let Some(mapped) = &job.account {
+        account::accepted(mapped, user)?;
+        ready.uid = user.uid;
+    }
+    helper.map_or(Ok(()), Helper::go_before)?;
+    rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
+    let own = own_part(job, other.is_some());
+    let begun = own.pre.len() < job.pre.len() && job.pre.iter().any(|h| h.of == HookOf::Queue);
+    let task = prepare::prepare(&own, user, ready, eexec);
+    task.map_err(|failed| if begun { failed.begun() } else { failed })
 }
 
 /// The way to an eexec that runs as another user; root alone can have it.

@@ -10,11 +10,20 @@ pub struct Failed {
     pub why: String,
     /// The exit value of the pre-execution command that failed; 0: another failure.
     pub exit: u8,
+    /// PRE_EXEC of the queue had succeeded.
+    pub begun: bool,
 }
 
 impl Failed {
     pub fn new(at: SetupStage, why: impl Into<String>) -> Failed {
-        Failed { at, why: why.into(), exit: 0 }
+        Failed { at, why: why.into(), exit: 0, begun: false }
+    }
+}
+
+impl Failed {
+    /// A failure after PRE_EXEC of the queue.
+    pub fn begun(self) -> Failed {
+        Failed { begun: true, ..self }
     }
 }
 

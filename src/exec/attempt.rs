@@ -12,7 +12,8 @@ use crate::model::reason::term;
 use crate::model::resize::{ResizeOrder, ResizeTold};
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
-    Plan, Ready, Setup, TaskEnd, TaskGroup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
+    Hook, HookOf, Plan, Ready, Setup, TaskEnd, TaskGroup, TaskId, TaskIdentity, TaskInfo,
+    TaskProcesses, TaskStep,
 };
 use crate::proto::sbd::{AttemptPhase, Post, StartJob, TaskState};
 use serde::{Deserialize, Serialize};
@@ -205,6 +206,8 @@ pub struct Attempt {
     /// The troubles of its report, output or transfers.
     pub after: String,
     pub post: Post,
+    /// The job never ran, but PRE_EXEC of its queue had succeeded: POST_EXEC follows.
+    pub begun: bool,
     /// The exit value of the pre-execution command that failed; 0: none has.
     pub pre_exit: u8,
     /// The other host where that was; empty: this one.
@@ -283,6 +286,7 @@ impl Attempt {
             outcome: None,
             after: String::new(),
             post: Post::None,
+            begun: false,
             pre_exit: 0,
             pre_host: String::new(),
             hosts: None,
@@ -582,6 +586,24 @@ impl Attempt {
         };
     }
 
+    fn failed(&self) -> bool {
+        matches!(self.outcome, Some((AttemptPhase::Failed { .. }, _)))
+    }
+
+    /// Whether the job is not to begin anew before everything of this attempt has ended.
+    pub fn goes_back(&self) -> bool {
+        self.failed() || plan::goes_back(&self.note.order, self.end())
+    }
+
+    /// The commands after the job that are due: of one that never ran, those of its queue.
+    pub fn post_commands(&self) -> Vec<Hook> {
+        let mut all = plan::post(&self.note.order);
+        if self.begun {
+            all.retain(|hook| matches!(hook.of, HookOf::Queue | HookOf::Host));
+        }
+        all
+    }
+
     /// Whether the attempt ends only when its post-execution commands have ended.
     pub fn includes_post(&self) -> bool {
         self.note.mark.include_post && self.post != Post::None
@@ -647,6 +669,7 @@ impl Attempt {
         let mark = &self.note.mark;
         let (phase, time) = match (&self.outcome, self.stage) {
             (Some((phase, time)), AttemptStage::Over) => (phase.clone(), *time),
+            (Some((AttemptPhase::Failed { .. }, _)), _) => (AttemptPhase::Starting, self.accepted),
             (_, AttemptStage::Blobs | AttemptStage::Launching) => {
                 (AttemptPhase::Starting, self.accepted)
             }
@@ -666,7 +689,8 @@ impl Attempt {
             note: self.ready.note.clone(),
             after: self.after.clone(),
             usage: self.usage,
-            post: self.post,
+            // that of an attempt that never ran is no part of the job's story
+            post: if self.failed() { Post::None } else { self.post },
             pre_exit: self.pre_exit,
             pre_host: self.pre_host.clone(),
             checkpoint: mark.checkpoint,

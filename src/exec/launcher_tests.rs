@@ -169,8 +169,12 @@ fn a_daemon_hears_of_its_own_tasks() {
         let id = TaskId { step, ..job(pid) };
         r.ask(at(1), LaunchMsg::Start { id, plan: plan(1000), note: String::new() });
         r.os(at(1), OsInput::Spawned { id, pid, ticks: 9, group: None });
-        let failed =
-            Setup::Failed { at: crate::proto::launch::SetupStage::Input, why: "x".into(), exit: 0 };
+        let failed = Setup::Failed {
+            at: crate::proto::launch::SetupStage::Input,
+            why: "x".into(),
+            exit: 0,
+            begun: None,
+        };
         let out = r.os(at(1), OsInput::Setup { id, setup: failed, ended: false });
         told_tasks(&out).iter().map(|t| t.0 - SBD).collect::<Vec<_>>()
     };

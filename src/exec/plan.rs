@@ -519,7 +519,8 @@ pub fn post_env(
     let signal = status & 0x7f;
     let text = if signal == 0 { String::new() } else { format!("SIGNAL {signal}") };
     put("LSB_JOBEXIT_INFO", &text);
-    if goes_back(o, end) {
+    // one that never ran goes back, too
+    if end.is_none() || goes_back(o, end) {
         put("LSB_JOBPEND", "1");
     }
     env

@@ -332,7 +332,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         uid: 1000,
         pid: 10,
         started: 1_700_000_000,
-        setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone"), exit: 0 }),
+        setup: Some(Setup::Failed { at: SetupStage::Cwd, why: s("gone"), exit: 0, begun: None }),
         ended: Some(TaskEnd { time: 1_700_000_001, end, usage, restarted: true }),
         note: s("n"),
         ..TaskInfo::new(TASK)

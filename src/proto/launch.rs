@@ -247,6 +247,9 @@ pub enum Setup {
         /// The exit value of the pre-execution command that failed; 0: another failure.
         #[serde(default, skip_serializing_if = "is_no_exit")]
         exit: u8,
+        /// PRE_EXEC of the queue had succeeded: POST_EXEC follows, as this user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begun: Option<Box<Ready>>,
     },
 }
 

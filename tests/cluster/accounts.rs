@@ -82,3 +82,32 @@ fn job_runs_under_the_account_that_both_users_have_agreed_on() {
     assert_eq!(site.end_of(job), "DONE");
     assert!(site.path(&format!("home/ann/said.{job}")).exists());
 }
+
+/// PRE_EXEC of the queue runs as bob before a job of ann's that runs as bob.
+#[test]
+fn queue_commands_wait_for_the_account_to_accept_the_job() {
+    if !MultiUserSite::possible("queue_commands_wait_for_the_account_to_accept_the_job") {
+        return;
+    }
+    let mut site = MultiUserSite::new("accountpre", 2);
+    let (queues, mark) = ("conf/lsbatch/personal/configdir/lsb.queues", site.path("home/bob/ran"));
+    let text = std::fs::read_to_string(site.path(queues)).unwrap();
+    let queue = format!(
+        "\nBegin Queue\nQUEUE_NAME = pre\nPRIORITY = 50\nPRE_EXEC = id -un >> {}\nEnd Queue\n",
+        mark.display()
+    );
+    site.write(queues, &format!("{text}{queue}"));
+    site.write("etc/lsf.sudoers", "LSB_PRE_POST_EXEC_USER=bob\n");
+    std::fs::set_permissions(site.path("etc/lsf.sudoers"), PermissionsExt::from_mode(0o600))
+        .unwrap();
+    site.start();
+    lsfhosts(&site, "ann", "host2 bob send\n", 0o600);
+    let line = "LSF_LOCAL_HOST=host1 bsub -q pre -m host2 -o /dev/null true";
+    let job = super::rig::job_id(&site.ok("ann", line)).unwrap();
+    let words = "~bob/.lsfhosts on the execution host: not there";
+    wait_for(words, || site.run("ann", &format!("bjobs -p {job}")).out.contains(words));
+    assert!(!mark.exists());
+    lsfhosts(&site, "bob", "host1 ann recv\n", 0o600);
+    assert_eq!(site.end_of(job), "DONE");
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "bob\n");
+}

@@ -86,6 +86,46 @@ fn post_execution_is_part_of_the_job_when_the_site_says_so() {
     assert!(!long.contains("CPU time used is 0.0 seconds"), "{long}");
 }
 
+/// POST_EXEC undoes the work of PRE_EXEC: it runs after each attempt whose -E failed.
+#[test]
+fn post_exec_of_the_queue_runs_where_the_pre_exec_of_the_job_failed() {
+    let rig = Rig::up("postpre", 1);
+    let path = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (said, bad) = (rig.path("said"), rig.path("bad"));
+    let queue = format!(
+        "\nBegin Queue\nQUEUE_NAME = both\nPRIORITY = 50\n\
+         PRE_EXEC = test ! -e {bad} && echo pre >> {said}\n\
+         POST_EXEC = echo post $LSB_JOBEXIT_STAT $LSB_JOBPEND $USER >> {said}\nEnd Queue\n",
+        said = said.display(),
+        bad = bad.display()
+    );
+    std::fs::write(&path, text + &queue).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let id = std::process::Command::new("id").arg("-un").output().unwrap();
+    let user = String::from_utf8(id.stdout).unwrap();
+    let job =
+        rig.bsub(&["-q", "both", "-E", "exit 99", "-Ep", "touch own", "-o", "/dev/null", "true"]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("the commands", || said.exists() && rig.read("said").lines().count() == 2);
+    assert_eq!(rig.read("said"), format!("pre\npost 25344 {user}"));
+    std::fs::remove_file(&said).unwrap();
+    let job =
+        rig.bsub(&["-q", "both", "-E", "exit 3", "-Ep", "touch own", "-o", "/dev/null", "true"]);
+    wait_for("an attempt", || said.exists() && rig.read("said").lines().count() >= 2);
+    assert!(rig.read("said").starts_with(&format!("pre\npost 0 1 {user}")), "{}", rig.read("said"));
+    wait_for("it to be back", || rig.stat(job) == "PEND");
+    rig.ok("bkill", &[&job.to_string()]);
+    wait_for("its end", || rig.stat(job) == "EXIT");
+    // where PRE_EXEC of the queue itself fails there is nothing to undo
+    rig.write("bad", "");
+    std::fs::remove_file(&said).unwrap();
+    let job = rig.bsub(&["-q", "both", "-o", "/dev/null", "true"]);
+    let words = "The queue's pre-exec command exited with non-zero status";
+    wait_for(words, || rig.run("bjobs", &["-p", &job.to_string()]).out.contains(words));
+    assert!(!said.exists() && !rig.path("own").exists());
+}
+
 /// -hostfile: the job gets what its file says.
 #[test]
 fn job_with_a_host_file_runs_on_its_hosts() {

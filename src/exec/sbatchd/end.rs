@@ -20,6 +20,9 @@ impl Sbatchd {
             return;
         }
         let killed = job.note.mark.kill.is_some();
+        if let Some(Setup::Failed { begun: Some(ready), .. }) = &setup {
+            (job.ready, job.begun) = ((**ready).clone(), true);
+        }
         job.final_usage(now, ended.usage);
         let mark = &mut job.note.mark;
         if ended.end == End::Unknown {
@@ -36,7 +39,7 @@ impl Sbatchd {
             }
             // what kills a job kills what runs before it
             Some(Setup::Failed { why, .. }) if killed => job.ready.note = why,
-            Some(Setup::Failed { at, why, exit }) => {
+            Some(Setup::Failed { at, why, exit, .. }) => {
                 (job.ready.note, job.pre_exit) = (why, exit);
                 return self.failed(now, key, stage_reason(at), out);
             }
@@ -73,16 +76,20 @@ impl Sbatchd {
         job.outcome = Some((AttemptPhase::Failed { reason: why.number() }, now.secs()));
         let note = &job.ready.note;
         say(out, log::Level::Warn, format!("{key} did not start: {note}"));
-        self.finished(now, key, out);
+        match job.begun {
+            true => self.finish(now, key, out),
+            false => self.finished(now, key, out),
+        }
     }
 
     /// Has the report written, files copied back and the job file removed, then tells the end.
     pub(super) fn finish(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
-        let post = plan::post(&job.note.order);
-        let copies = plan::copies_back(&job.note.order);
+        let post = job.post_commands();
+        let mut copies = plan::copies_back(&job.note.order);
+        copies.retain(|_| !job.begun);
         // a job whose setup failed has no files, and what is done after it was not begun
-        let ran = job.stage != AttemptStage::Launching;
+        let ran = job.stage != AttemptStage::Launching || job.begun;
         let none = post.is_empty() && copies.is_empty() && !job.ready.eexec;
         let Ready { out: output, script, err_buffer, .. } = &job.ready;
         let files = !output.is_empty() || !script.is_empty() || !err_buffer.is_empty();
@@ -114,7 +121,8 @@ impl Sbatchd {
             None => return self.need(o.env, out),
         };
         let cwd = if none { "" } else { &job.ready.cwd }.into();
-        let what = FinishPlan { eexec, post, copies, env, cwd, ..self.written(job) };
+        let written = if job.begun { FinishPlan::default() } else { self.written(job) };
+        let what = FinishPlan { eexec, post, copies, env, cwd, ..written };
         as_account(&self.jobs[&key], TaskStep::Finish, what, out);
     }
 

@@ -114,7 +114,7 @@ impl Sbatchd {
             TaskStep::Finish => {
                 // what runs after the job goes on when all else is done, but not beside the same
                 // job begun anew
-                let anew = plan::goes_back(&job.note.order, job.end());
+                let anew = job.goes_back();
                 let last = anew || job.includes_post();
                 let done = info.ended.is_some() || info.setup.is_some() && !last;
                 let finishing = done && job.stage == AttemptStage::Finishing;

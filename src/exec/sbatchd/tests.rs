@@ -251,7 +251,8 @@ impl Rig {
                     return;
                 }
                 let ready = Ready { out: "/o".into(), user: "u".into(), ..Ready::default() };
-                let setup = self.setup.clone().unwrap_or(Setup::Ready(Box::new(ready)));
+                let setup = self.setup.clone().filter(|_| !finish);
+                let setup = setup.unwrap_or(Setup::Ready(Box::new(ready)));
                 let pid = self.next_pid;
                 let tidies = id.key.job == 0;
                 let well = finish && (!self.slow || tidies) || self.short;

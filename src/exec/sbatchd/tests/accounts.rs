@@ -31,7 +31,8 @@ fn job_and_what_follows_it_run_under_the_account_that_accepted() {
 fn refused_account_sends_the_job_back_and_gets_no_mail() {
     let mut r = Rig::new();
     let why = "~bob/.lsfhosts on the execution host: not there".to_string();
-    r.setup = Some(Setup::Failed { at: SetupStage::Account, why: why.clone(), exit: 0 });
+    r.setup =
+        Some(Setup::Failed { at: SetupStage::Account, why: why.clone(), exit: 0, begun: None });
     r.start(mapped());
     let told = r.states().pop().unwrap();
     let reason = PendReason::NoAccount.number();

@@ -2,6 +2,7 @@
 //! a crash are in restarts.rs; limits that end a job are in limits.rs.
 
 use super::*;
+use crate::proto::launch::SetupStage;
 use std::sync::Arc;
 
 /// mbatchd gives an attempt up, and does not answer it.
@@ -170,6 +171,60 @@ fn post_execution_may_be_part_of_the_job() {
 }
 
 #[test]
+fn post_commands_of_the_queue_end_a_setup_that_failed_behind_its_pre_exec() {
+    let begun = Ready { user: "u".into(), home: "/home/u".into(), ..Ready::default() };
+    let failed = |at, exit, begun: &Option<Box<Ready>>| Setup::Failed {
+        at,
+        why: "no".into(),
+        exit,
+        begun: begun.clone(),
+    };
+    let reason = PendReason::PreExec.number();
+    for (begun, at, exit, want) in [
+        (None, SetupStage::PreExec, 3, AttemptPhase::Failed { reason }),
+        (Some(Box::new(begun.clone())), SetupStage::PreExec, 3, AttemptPhase::Failed { reason }),
+        (Some(Box::new(begun)), SetupStage::PreAbort, 99, ended(2 << 8, 0)),
+    ] {
+        let mut r = Rig::new();
+        r.slow = true;
+        r.setup = Some(failed(at, exit, &begun));
+        let env = SpoolRef { spool: 1, at: 0, len: 4 };
+        let further = Further::from_iter([("f", "a < b")]);
+        let spec = JobSpec { post_exec: "own".into(), further, ..JobSpec::default() };
+        let o = StartJob { post_exec: "after".into(), spec: spec.into(), env, ..order(1) };
+        r.start(o);
+        r.order(SbdMsg::Blob { at: env, data: ByteStr::from("A=b\0") });
+        let told = |r: &mut Rig| r.states().pop().map(|s| s.phase);
+        if begun.is_none() {
+            assert_eq!(told(&mut r), Some(want));
+            assert_eq!(r.plans.len(), 1);
+            continue;
+        }
+        let TaskPlan::Finish(finish) = &r.plans[1].1.what else { panic!() };
+        assert_eq!(finish.post, [launch::Hook::new(launch::HookOf::Queue, "after")]);
+        assert!(finish.copies.is_empty() && finish.text.is_empty() && finish.mail.is_none());
+        let aborted = at == SetupStage::PreAbort;
+        let status = if aborted { 2 << 8 } else { 0 };
+        let env = finish.env.lossy().into_owned();
+        assert!(env.contains(&format!("HOME=/home/u\0USER=u\0PWD=\0LSB_JOBEXIT_STAT={status}\0")));
+        assert_eq!(env.contains("LSB_JOBPEND=1\0"), !aborted);
+        // the job is told of when the commands have ended, by whichever sbatchd
+        r.setup = None;
+        r.greet(1);
+        let phase = if aborted { want.clone() } else { AttemptPhase::Starting };
+        assert_eq!(told(&mut r), Some(phase.clone()));
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        assert_eq!(told(&mut r), Some(phase));
+        r.exits(502, 0);
+        let s = r.states().pop().unwrap();
+        assert_eq!((s.phase, s.note.as_str(), r.plans.len()), (want, "no", 2));
+        assert_eq!(s.post, if aborted { Post::Done } else { Post::None });
+    }
+}
+
+#[test]
 fn post_execution_is_killed_when_it_takes_too_long() {
     for part in [false, true] {
         let mut r = with_post(part, "A=b\0", 2);
@@ -257,7 +312,7 @@ fn of_a_short_job_its_end_alone_is_told() {
 fn failed_setup_ends_the_attempt_with_its_reason() {
     let fail = |at: launch::SetupStage| {
         let mut r = Rig::new();
-        r.setup = Some(Setup::Failed { at, why: "no".into(), exit: 0 });
+        r.setup = Some(Setup::Failed { at, why: "no".into(), exit: 0, begun: None });
         r.start(order(1));
         let s = r.states().pop().unwrap();
         assert_eq!(s.note, "no");
@@ -337,7 +392,12 @@ fn mails(r: &Rig) -> Vec<String> {
 #[test]
 fn the_user_of_a_job_that_is_held_before_it_ran_gets_a_mail() {
     let mut r = mailing();
-    r.setup = Some(Setup::Failed { at: launch::SetupStage::Input, why: "no".into(), exit: 0 });
+    r.setup = Some(Setup::Failed {
+        at: launch::SetupStage::Input,
+        why: "no".into(),
+        exit: 0,
+        begun: None,
+    });
     r.start(order(1));
     r.order(SbdMsg::Forget { key: key(1), mail: "It is held.\n".into() });
     let mails = mails(&r);

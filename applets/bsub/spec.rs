@@ -13,7 +13,7 @@ use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
 use lsf::model::checkpoint::Checkpoint;
-use lsf::model::further::{CHKPNT, CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
+use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::resize::MAX_COMMAND;
@@ -97,10 +97,6 @@ pub fn build(opts: &BsubOpts, facts: &SubmissionInputs) -> Result<JobSpec, Rejec
     endings(opts, &mut spec)?;
     if let Some(text) = &opts.checkpoint {
         spec.further.checkpoint = Some(Box::new(checkpoint(text, facts)?));
-    }
-    let checkpoints = WarnAction::Command(CHKPNT.into());
-    if spec.further.warn_action == Some(checkpoints) && spec.further.checkpoint.is_none() {
-        return Err(Rejection::about(CHKPNT, err_text(err::NOT_CHKPNT)));
     }
     resizing(opts, &mut spec)?;
     if let Some(text) = &opts.depend {

@@ -9,6 +9,7 @@ pub mod launcher;
 pub mod launcher_state;
 pub mod life;
 pub mod plan;
+pub mod post;
 pub mod report;
 pub mod resize;
 pub mod sbatchd;

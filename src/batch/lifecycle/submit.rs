@@ -15,7 +15,7 @@ use crate::lang::jobname::{JobName, JobNameError};
 use crate::lang::resreq::ResReqError;
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
-use crate::model::further;
+use crate::model::further::{self, CHKPNT, WarnAction};
 use crate::model::job::{JobSpec, SpoolRef, opt, opt2};
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -211,6 +211,11 @@ impl Mbatchd {
         }
         if spec.further.checkpoint.is_none() && queue.conf.chkpnt.is_some() && !interactive {
             spec.further.checkpoint = queue.conf.chkpnt.clone();
+        }
+        if spec.further.checkpoint.is_none()
+            && matches!(&spec.further.warn_action, Some(WarnAction::Command(c)) if **c == *CHKPNT)
+        {
+            return Err(Refusal::about(err::NOT_CHKPNT, CHKPNT));
         }
         asked.note_filled(spec);
         Ok(())

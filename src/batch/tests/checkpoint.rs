@@ -5,6 +5,7 @@ use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::Event;
 use crate::model::reason::err;
+use crate::model::specfield::SpecField;
 use crate::proto::sbd::{Act, StartJob};
 
 const NOW: CheckpointOrder = CheckpointOrder { kill: false, force: false, period: None };
@@ -108,4 +109,18 @@ fn the_directory_of_a_queue_holds_for_jobs_without_one_and_leaves_with_them() {
     c.switch("ann", own, "plain");
     assert_eq!(of(&mut c, job), None);
     assert_eq!(of(&mut c, own).as_deref(), Some("/own method=m"));
+}
+
+#[test]
+fn warning_checkpoint_needs_a_directory_of_the_job_or_its_queue() {
+    let mut c = cluster().hosts(1, 9).queue("chk", "CHKPNT = /of/queue").queue("plain", "").up();
+    assert_eq!(c.try_submit("ann", "-wa CHKPNT").unwrap_err().code, err::NOT_CHKPNT);
+    c.submit("ann", "-wa CHKPNT -k /own");
+    let job = c.submit("ann", "-H -q chk -wa CHKPNT");
+    assert_eq!(c.control("ann", Verb::Switch { queue: "plain".into() }, job), [err::NOT_CHKPNT]);
+    let plain = c.submit("ann", "-H");
+    let fields = [SpecField::WarnAction];
+    assert_eq!(c.modify("ann", plain, &fields, "-wa CHKPNT"), err::NOT_CHKPNT);
+    let own = c.submit("ann", "-H -k /own");
+    assert_eq!(c.modify("ann", own, &fields, "-wa CHKPNT"), 0);
 }

@@ -16,6 +16,7 @@ mod follow;
 pub mod hostfile;
 pub mod interactive;
 mod job_file;
+mod nios_debug;
 pub mod opts;
 mod pack;
 pub mod rejection;

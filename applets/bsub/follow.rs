@@ -53,6 +53,22 @@ pub struct JobNow {
     pub suspended: u32,
 }
 
+/// How often a job that does not change is asked about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Every {
+    /// The pending reasons of a job that waits, which are shown (LSB_INTERACT_MSG_INTVAL).
+    pub reasons: Option<Duration>,
+    /// The state of every job (LSF_NIOS_JOBSTATUS_INTERVAL).
+    pub state: Option<Duration>,
+}
+
+impl Every {
+    /// The time until the job is asked about again. `waits`: reasons for its waiting are known.
+    fn next(self, waits: bool) -> Option<Duration> {
+        self.reasons.filter(|_| waits).into_iter().chain(self.state).min()
+    }
+}
+
 /// The receiving end.
 pub struct Follower {
     rx: Receiver<News>,
@@ -71,13 +87,12 @@ impl AsFd for Follower {
 }
 
 impl Follower {
-    /// Follows a job over the connection by which it was submitted. `every`: why the job waits is
-    /// asked for so often.
+    /// Follows a job over the connection by which it was submitted.
     pub fn new(
         site: LocalSite,
         mut client: Client,
         job: u32,
-        every: Option<Duration>,
+        every: Every,
     ) -> io::Result<Follower> {
         let asked = Asked { site, job, every };
         // the answer is on the way while the thread begins
@@ -122,7 +137,7 @@ impl From<Vec<u8>> for News {
 struct Asked {
     site: LocalSite,
     job: u32,
-    every: Option<Duration>,
+    every: Every,
 }
 
 impl Asked {
@@ -163,7 +178,7 @@ impl Asked {
             Col::SuspReason,
             Col::PendReasons,
         ];
-        Cols::new(if self.every.is_some() { &all } else { &all[..6] })
+        Cols::new(if self.every.reasons.is_some() { &all } else { &all[..6] })
     }
 
     /// Asks for the next change, then for the job, so that no change is missed between the two.
@@ -192,7 +207,7 @@ impl Asked {
                 return Ok(());
             }
             while !changed {
-                changed = match self.every.filter(|_| waits) {
+                changed = match self.every.next(waits) {
                     None => matches!(wait_connection::hear(client)?, ClientMsg::Waited(_)),
                     Some(every) => match client.next(Some(every)) {
                         Err(ClientError::Timeout(_)) => true,

@@ -31,7 +31,12 @@ pub fn asked(opts: &BsubOpts) -> bool {
 /// Sets the bits of an interactive job, or says what does not go together with it.
 pub fn set(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     let given = given(opts);
-    let Some(&(word, bits)) = given.first() else { return Ok(()) };
+    let Some(&(word, bits)) = given.first() else {
+        return match opts.tty {
+            true => Err(Rejection::new("Option -tty can only be used with an interactive job")),
+            false => Ok(()),
+        };
+    };
     let others = [("-K", opts.wait), ("-k", opts.checkpoint.is_some())];
     let other = others.into_iter().find(|o| o.1).map(|o| o.0);
     if let Some(other) = given.get(1).map(|o| o.0).or(other) {
@@ -69,6 +74,9 @@ pub fn notices(opts: &BsubOpts) -> Vec<String> {
     };
     let mut all = named(&ssh, "the job is joined through RES, not through ssh");
     all.extend(named(&x11, "X11 is not forwarded"));
+    let files = [&opts.out, &opts.out_over, &opts.err, &opts.err_over];
+    let to_file = opts.tty && files.iter().any(|file| file.is_some());
+    all.extend(named(&[("-tty", to_file)], "output of -o and -e goes to the file alone"));
     all
 }
 
@@ -111,5 +119,17 @@ mod tests {
             "bsub: option -XF: X11 is not forwarded",
         ];
         assert_eq!(notices(&opts), want);
+    }
+
+    #[test]
+    fn tty_belongs_to_interactive_jobs_and_does_not_show_what_goes_to_a_file() {
+        let words = "Option -tty can only be used with an interactive job. Job not submitted.";
+        assert_eq!(bits(|o| o.tty = true), Err(words.into()));
+        assert_eq!(bits(|o| (o.tty, o.interactive) = (true, true)), Ok(0x4000000));
+        let mut opts = BsubOpts { tty: true, interactive: true, ..BsubOpts::default() };
+        assert_eq!(notices(&opts), [""; 0]);
+        opts.err_over = Some("e".into());
+        let want = "bsub: option -tty: output of -o and -e goes to the file alone";
+        assert_eq!(notices(&opts), [want]);
     }
 }

@@ -286,6 +286,9 @@ struct BsubOpts {
     /// X11 forwarding (accepted with a notice)
     #[argh(switch, long = "-x-f")]
     pub x_forward: bool,
+    /// with -I and its kin: output shown on the screen, too
+    #[argh(switch)]
+    pub tty: bool,
     /// the command of the job (default: the script on standard input)
     #[argh(positional, greedy, arg_name = "command")]
     pub _command: Vec<String>,
@@ -314,7 +317,6 @@ values {
 switches {
     data_check(long = "datachk") "-datachk",
     csm(long = "csm") "-csm",
-    tty(long = "tty") "-tty",
 }
 }
 
@@ -400,8 +402,8 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_named() {
-        let opts = read(&["-gpu", "-", "-tty", "cmd"]);
-        assert_eq!(opts.refused(), Some("-tty"));
+        let opts = read(&["-gpu", "-", "-csm", "cmd"]);
+        assert_eq!(opts.refused(), Some("-csm"));
         assert_eq!(opts.ignored(), ["-gpu"]);
         assert_eq!(read(&["-mig", "5", "cmd"]).refused(), None);
     }

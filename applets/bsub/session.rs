@@ -7,6 +7,7 @@
 
 use super::caller::is_set;
 use super::follow::{self, Follower, JobNow, News};
+use super::nios_debug::NiosDebug;
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR};
@@ -23,12 +24,17 @@ use lsf::sys::words;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Exit code of a bsub that was interrupted twice: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 /// Pause before a res that does not answer is called again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// Exit code where LSF_NIOS_JOBSTATUS_INTERVAL is set and the exit code of the job cannot be had
+/// (C's `exit(-11)`).
+const CODE_LOST: i32 = 245;
+/// Most minutes of LSF_NIOS_PEND_TIMEOUT and LSF_NIOS_JOBSTATUS_INTERVAL.
+const MINUTES_MAX: f64 = 1e6;
 /// Interval of LSB_INTERACT_MSG_INTVAL where it is not a number of seconds.
 const EVERY: u64 = 60;
 /// Signals that end the job while it is not joined: INT, QUIT, TERM, HUP.
@@ -60,7 +66,9 @@ pub fn until_end(
     let enhanced = site::yes(Some(site), "LSB_INTERACT_MSG_ENH");
     let every = site::param(Some(site), "LSB_INTERACT_MSG_INTVAL");
     let every = every.and_then(|v| v.trim().parse().ok()).filter(|s| *s > 0).unwrap_or(EVERY);
-    let every = enhanced.then(|| Duration::from_secs(every));
+    let reasons = enhanced.then(|| Duration::from_secs(every));
+    let poll = minutes(site::param(Some(site), "LSF_NIOS_JOBSTATUS_INTERVAL"));
+    let every = follow::Every { reasons, state: poll };
     // Before the thread starts, so that it too leaves the signals to the descriptor.
     let signals = SignalFd::new(&ENDING);
     let follower =
@@ -76,8 +84,13 @@ pub fn until_end(
     let (at, reasons) = (None, Vec::new());
     let loud = !is_set("BSUB_QUIET");
     let site = site.clone();
+    let debug = NiosDebug::of(&site);
     let mut session = Session {
         site,
+        debug,
+        polls: poll.is_some(),
+        pend_time: minutes(std::env::var("LSF_NIOS_PEND_TIMEOUT").ok()),
+        pending_since: Some(Instant::now()),
         job,
         terminal,
         loud,
@@ -97,9 +110,17 @@ pub fn until_end(
     })
 }
 
+/// A parameter of minutes, with decimals; none where it is not a number above 0.
+fn minutes(value: Option<String>) -> Option<Duration> {
+    let minutes = value?.trim().parse::<f64>().ok().filter(|m| *m > 0.0 && *m <= MINUTES_MAX)?;
+    Some(Duration::from_secs_f64(60.0 * minutes))
+}
+
 /// An event that a session waits for.
-enum Happened {
+pub enum Happened {
     Signal,
+    /// The job has been pending for the time of LSF_NIOS_PEND_TIMEOUT.
+    PendTimeout,
     News(News),
     /// The connection to res can be read, or is to be made again.
     Res,
@@ -113,6 +134,13 @@ struct Session {
     loud: bool,
     /// LSB_INTERACT_MSG_ENH.
     enhanced: bool,
+    /// LSF_NIOS_DEBUG.
+    debug: NiosDebug,
+    /// LSF_NIOS_JOBSTATUS_INTERVAL is set.
+    polls: bool,
+    /// LSF_NIOS_PEND_TIMEOUT, and since when the job has been pending.
+    pend_time: Option<Duration>,
+    pending_since: Option<Instant>,
     signals: SignalFd,
     follower: Follower,
     /// The host on which the job has started, and the number of the attempt.
@@ -162,7 +190,9 @@ impl Session {
         let mut join = Join::None;
         loop {
             for happened in self.wait(&join)? {
+                self.debug.happened(ctx, &happened);
                 match happened {
+                    Happened::PendTimeout => self.give_up_pending(ctx),
                     Happened::Signal => {
                         self.killed += 1;
                         if self.killed > 1 {
@@ -180,7 +210,7 @@ impl Session {
                             return Ok(code);
                         }
                         errln!(ctx, "{why}. The end of job <{}> is not known", self.job);
-                        return Ok(FAIL);
+                        return Ok(self.code_lost());
                     }
                     Happened::News(News::State(now)) if now.state.is_finished() => {
                         join = last_words(join);
@@ -205,7 +235,10 @@ impl Session {
         if let Join::Asked(client) = join {
             fds.push(PollFd::new(&**client, PollFlags::IN));
         }
-        let pause = matches!(join, Join::Again).then(|| Timespec::try_from(AGAIN).ok()).flatten();
+        let again = matches!(join, Join::Again).then_some(AGAIN);
+        let left = self.pend_left();
+        let pause = again.into_iter().chain(left).min();
+        let pause = pause.and_then(|pause| Timespec::try_from(pause).ok());
         let none = match poll(&mut fds, pause.as_ref()) {
             Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
             got => got? == 0,
@@ -219,16 +252,40 @@ impl Session {
         if ready[1] {
             all.extend(self.follower.news().into_iter().map(Happened::News));
         }
-        if none || ready.get(2) == Some(&true) {
+        if none && again.is_some() || ready.get(2) == Some(&true) {
             all.push(Happened::Res);
         }
+        if self.pend_left().is_some_and(|left| left.is_zero()) {
+            all.push(Happened::PendTimeout);
+        }
         Ok(all)
+    }
+
+    /// The time that is left to a pending job.
+    fn pend_left(&self) -> Option<Duration> {
+        Some(self.pend_time?.saturating_sub(self.pending_since?.elapsed()))
+    }
+
+    /// Has a job killed that is pending for too long.
+    fn give_up_pending(&mut self, ctx: &mut Ctx) {
+        self.pending_since = None;
+        let time = self.pend_time.unwrap_or_default().as_secs();
+        let why = "LSF_NIOS_PEND_TIMEOUT";
+        errln!(ctx, "bsub: job <{}> is killed: pending for {time} seconds ({why})", self.job);
+        ctx.flush();
+        self.kill();
+    }
+
+    /// The exit code where that of the job cannot be had.
+    fn code_lost(&self) -> i32 {
+        if self.polls { CODE_LOST } else { FAIL }
     }
 
     /// The job has another state, or is asked about again.
     fn changed(&mut self, ctx: &mut Ctx, now: &JobNow, join: Join) -> Join {
         if now.state.is_pending() {
             if self.at.take().is_some() {
+                self.pending_since = Some(Instant::now());
                 self.waiting(ctx);
             }
             if self.enhanced && now.reasons != self.reasons {
@@ -237,6 +294,7 @@ impl Session {
             self.reasons.clone_from(&now.reasons);
             return Join::None;
         }
+        self.pending_since = None;
         let at = Some((now.host.clone(), now.attempt));
         if self.at != at {
             if self.at.is_some() {
@@ -274,7 +332,10 @@ impl Session {
         let Join::Asked(mut client) = join else { return self.ask(ctx) };
         let said = client.fill().and_then(|()| client.take(&mut |_, _| {}));
         match said {
-            Ok(Some(Msg::Res(ResMsg::Joined))) => self.stay(ctx, *client),
+            Ok(Some(Msg::Res(ResMsg::Joined))) => {
+                self.debug.say(ctx, "joined the job; its input and output follow");
+                self.stay(ctx, *client)
+            }
             // the job has ended without it
             Ok(Some(Msg::Pong { .. })) => Join::None,
             Ok(_) => Join::Asked(client),
@@ -313,7 +374,10 @@ impl Session {
             })
         };
         match done {
-            Ok(status) => self.status = status,
+            Ok(status) => {
+                self.debug.say(ctx, &format!("RES reports the end, wait status {status:?}"));
+                self.status = status;
+            }
             Err(e) => {
                 errln!(ctx, "bsub: {e:#}; job <{}> is killed", self.job);
                 self.kill();
@@ -342,7 +406,7 @@ impl Session {
         }
         now.code.unwrap_or_else(|| {
             errln!(ctx, "bsub: the exit code of job <{}> is not known", self.job);
-            FAIL
+            self.code_lost()
         })
     }
 

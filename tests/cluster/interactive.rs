@@ -23,18 +23,18 @@ fn more_slots(rig: &Rig) {
 }
 
 /// A bsub that runs, and the number of its job.
-struct Bsub {
-    child: Child,
+pub struct Bsub {
+    pub child: Child,
     out: BufReader<std::process::ChildStdout>,
-    job: u32,
+    pub job: u32,
 }
 
 impl Bsub {
-    fn start(rig: &Rig, args: &[&str]) -> Bsub {
+    pub fn start(rig: &Rig, args: &[&str]) -> Bsub {
         Bsub::with(rig, args, &[])
     }
 
-    fn with(rig: &Rig, args: &[&str], env: &[(&str, &str)]) -> Bsub {
+    pub fn with(rig: &Rig, args: &[&str], env: &[(&str, &str)]) -> Bsub {
         let mut c = rig.cmd("bsub");
         c.args(args).envs(env.iter().copied());
         c.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -47,7 +47,7 @@ impl Bsub {
     }
 
     /// Waits for this line of output.
-    fn line(&mut self, text: &str) {
+    pub fn line(&mut self, text: &str) {
         let mut line = String::new();
         while line.trim_end() != text {
             line.clear();
@@ -56,7 +56,7 @@ impl Bsub {
     }
 
     /// Waits for the end of bsub: its exit code and stderr, and what else was put out.
-    fn end(mut self) -> Said {
+    pub fn end(mut self) -> Said {
         drop(self.child.stdin.take());
         let mut out = String::new();
         self.out.read_to_string(&mut out).unwrap();

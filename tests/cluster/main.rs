@@ -26,6 +26,7 @@ mod interactive;
 mod keys;
 mod limits;
 mod messy;
+mod nios;
 mod nodes;
 mod oldsite;
 mod outputs;

@@ -122,7 +122,7 @@ fn remote_terminal_has_the_modes_of_the_local_one_and_follows_its_size() {
 }
 
 /// Whether a process of these words is in a state that begins so.
-fn shown_by_ps(words: &str, state: &str) -> bool {
+pub fn shown_by_ps(words: &str, state: &str) -> bool {
     let out = Command::new("ps").args(["-eo", "stat,args"]).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     let parted = text.lines().filter_map(|l| l.split_once(' '));

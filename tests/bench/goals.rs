@@ -47,6 +47,10 @@ const GOALS: &[Goal] = &[
     goal("submissions left under", 50.0, None),
     goal("jobs left under", 50.0, None),
     goal("idle,", 0.05, None),
+    goal("1000 running jobs: CPU", 1.0, None),
+    // 1.5 times lsrun -P, and half the rate of lsrun
+    goal("bsub -Is bash to its prompt", 1.5, Some(1.0)),
+    goal("1 GB out of bsub -I", 2.0, Some(1.0)),
     goal("1000000 pending: pass, nothing changed", 1.0, None),
     goal("1000000 pending: freed slot to next decision, p99", 1.0, None),
     goal("1000000 pending: decisions, all hosts freed", 500_000.0, None),

@@ -8,6 +8,7 @@ mod accounts;
 mod compare;
 mod figures;
 mod goals;
+mod interactive;
 mod kept;
 mod limits;
 mod many;
@@ -175,6 +176,9 @@ fn measure_clusters(table: &mut FigureTable) {
     if wanted("remote") {
         remote::measure(&rig, table, &machine);
     }
+    if wanted("interactive") {
+        interactive::measure(&rig, table);
+    }
     if wanted("accounts") {
         accounts::measure(&rig, table);
     }
@@ -188,6 +192,11 @@ fn measure_clusters(table: &mut FigureTable) {
         figures::work(&rig, table, &machine);
     }
     drop(rig);
+    if wanted("usage") {
+        let rig = Rig::up("bench-usage", 1);
+        let _guard = Guard::over(&rig.dir);
+        interactive::usage(&rig, table);
+    }
     simulated(table, &machine);
 }
 

@@ -23,12 +23,18 @@ pub fn family_cpu(root: u32) -> f64 {
         }
         next += 1;
     }
-    let thread = |pid: u32, task: u32| {
-        let text = fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat"));
-        let ns: Option<f64> = text.ok().and_then(|t| t.split(' ').next()?.parse().ok());
-        ns.unwrap_or(0.0) / 1e9
-    };
-    all.iter().flat_map(|&p| tasks(p).into_iter().map(move |t| thread(p, t))).sum()
+    all.into_iter().map(own_cpu).sum()
+}
+
+/// Processor time of all threads of one process, seconds.
+pub fn own_cpu(pid: u32) -> f64 {
+    tasks(pid).into_iter().map(|task| thread_cpu(pid, task)).sum()
+}
+
+fn thread_cpu(pid: u32, task: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat"));
+    let ns: Option<f64> = text.ok().and_then(|t| t.split(' ').next()?.parse().ok());
+    ns.unwrap_or(0.0) / 1e9
 }
 
 fn tasks(pid: u32) -> Vec<u32> {

@@ -54,7 +54,7 @@ impl ArgsInfo for BmodOpts {
 
 /// The options of bsub alone, besides -I: a job is interactive for good, or not, and files of
 /// options are about a new job.
-const OF_BSUB: [&str; 11] = [
+const OF_BSUB: [&str; 12] = [
     "---ip",
     "---is",
     "---i-s",
@@ -62,6 +62,7 @@ const OF_BSUB: [&str; 11] = [
     "---i-ss",
     "---i-x",
     "---x-f",
+    "--tty",
     "--json",
     "--yaml",
     "--jsdl",
@@ -407,7 +408,7 @@ mod tests {
         assert_eq!(takes("---z"), "\"command\"");
         assert_eq!(takes("---zs"), "\"file [argument ...]\"");
         // -Z comes, and what makes a job interactive or names a file of options goes
-        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 12);
+        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 13);
         assert!(!info.flags.iter().any(|f| f.short == Some('I') || f.long == "---is"));
     }
 

@@ -2,8 +2,6 @@
 //!
 //! Invariant: a file that is written is the caller's own, never followed by a link.
 
-use super::follow::News;
-use super::session::Happened;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::site::{self, LocalSite};
 use lsf::errln;
@@ -17,7 +15,7 @@ const MODE: u32 = 0o600;
 /// The directory of nios.log.HOST where LSF_CMD_LOGDIR cannot be written.
 const ELSE_DIR: &str = "/tmp";
 
-/// Where debug messages go.
+/// The place of debug messages.
 pub enum NiosDebug {
     Off,
     Stderr,
@@ -38,7 +36,10 @@ impl NiosDebug {
     }
 
     /// Tells one thing, with the number of this process.
-    pub fn say(&mut self, ctx: &mut Ctx, text: &str) {
+    pub fn say(&mut self, ctx: &mut Ctx, text: &dyn std::fmt::Display) {
+        if matches!(self, NiosDebug::Off) {
+            return;
+        }
         let line = format!("nios[{}]: {text}", std::process::id());
         match self {
             NiosDebug::Off => {}
@@ -52,24 +53,5 @@ impl NiosDebug {
                 let _ = writeln!(file, "{now} {line}");
             }
         }
-    }
-
-    /// Tells what has happened.
-    pub fn happened(&mut self, ctx: &mut Ctx, happened: &Happened) {
-        if matches!(self, NiosDebug::Off) {
-            return;
-        }
-        let text = match happened {
-            Happened::Signal => "a signal asks for the end of the job".to_owned(),
-            Happened::PendTimeout => "the job was pending for too long".to_owned(),
-            Happened::News(News::Words(_)) => "mbatchd does not answer".to_owned(),
-            Happened::News(News::Failed(why)) => format!("mbatchd: {why}"),
-            Happened::News(News::State(now)) => {
-                let host = if now.host.is_empty() { "-" } else { &now.host };
-                format!("mbatchd: state {:?}, host {host}, start {}", now.state, now.attempt)
-            }
-            Happened::Res => "RES has something to say, or is asked again".to_owned(),
-        };
-        self.say(ctx, &text);
     }
 }

@@ -117,7 +117,7 @@ fn minutes(value: Option<String>) -> Option<Duration> {
 }
 
 /// An event that a session waits for.
-pub enum Happened {
+enum Happened {
     Signal,
     /// The job has been pending for the time of LSF_NIOS_PEND_TIMEOUT.
     PendTimeout,
@@ -155,6 +155,23 @@ struct Session {
     finished: Option<JobNow>,
 }
 
+impl std::fmt::Display for Happened {
+    /// The words of LSF_NIOS_DEBUG.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Happened::Signal => f.write_str("a signal asks for the end of the job"),
+            Happened::PendTimeout => f.write_str("the job was pending for too long"),
+            Happened::News(News::Words(_)) => f.write_str("mbatchd does not answer"),
+            Happened::News(News::Failed(why)) => write!(f, "mbatchd: {why}"),
+            Happened::News(News::State(now)) => {
+                let host = if now.host.is_empty() { "-" } else { &now.host };
+                write!(f, "mbatchd: state {:?}, host {host}, start {}", now.state, now.attempt)
+            }
+            Happened::Res => f.write_str("RES has something to say, or is asked again"),
+        }
+    }
+}
+
 /// The connection to the res of the job's host.
 enum Join {
     /// There is none: the job has not started, or is over.
@@ -190,7 +207,7 @@ impl Session {
         let mut join = Join::None;
         loop {
             for happened in self.wait(&join)? {
-                self.debug.happened(ctx, &happened);
+                self.debug.say(ctx, &happened);
                 match happened {
                     Happened::PendTimeout => self.give_up_pending(ctx),
                     Happened::Signal => {
@@ -333,7 +350,7 @@ impl Session {
         let said = client.fill().and_then(|()| client.take(&mut |_, _| {}));
         match said {
             Ok(Some(Msg::Res(ResMsg::Joined))) => {
-                self.debug.say(ctx, "joined the job; its input and output follow");
+                self.debug.say(ctx, &"joined the job; its input and output follow");
                 self.stay(ctx, *client)
             }
             // the job has ended without it
@@ -375,7 +392,7 @@ impl Session {
         };
         match done {
             Ok(status) => {
-                self.debug.say(ctx, &format!("RES reports the end, wait status {status:?}"));
+                self.debug.say(ctx, &format_args!("RES reports the end, wait status {status:?}"));
                 self.status = status;
             }
             Err(e) => {

@@ -13,6 +13,8 @@ use crate::lang::exitcodes::ExitCodes;
 
 /// Largest period that is taken, seconds: 68 years.
 const MAX_SECONDS: u64 = 0x7fff_ffff;
+/// Most of RUSAGE_UPDATE_RATE.
+const MAX_UPDATE_RATE: u64 = 1 << 20;
 /// Largest MAX_JOBID.
 pub const LARGEST_JOBID: u64 = 2_147_483_646;
 /// Least MAX_JOBID.
@@ -78,6 +80,8 @@ fn defaults(p: &mut BatchParams, v: &mut Values<'_>) {
 fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.mbd_sleep_time, "MBD_SLEEP_TIME", 1..=MAX_SECONDS);
     v.set(&mut p.sbd_sleep_time, "SBD_SLEEP_TIME", 1..=MAX_SECONDS);
+    v.set(&mut p.rusage_update_rate, "RUSAGE_UPDATE_RATE", 1..=MAX_UPDATE_RATE);
+    v.set(&mut p.rusage_update_percent, "RUSAGE_UPDATE_PERCENT", 1..=100);
     v.set(&mut p.job_accept_interval, "JOB_ACCEPT_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
     p.clean_period_done = p.clean_period;

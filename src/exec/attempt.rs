@@ -29,8 +29,6 @@ pub const DEADLINE_GRACE: u64 = 600;
 pub const FIRST_SAMPLE: u64 = US;
 /// Interval between two measurements of a job with a limit on its usage, microseconds.
 pub const LIMIT_SAMPLE: u64 = US;
-/// A change in use below this share is not reported.
-pub const REPORT_SHARE: f64 = 0.1;
 
 /// How far an attempt has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -545,11 +543,11 @@ impl Attempt {
         if limited { usual.min(LIMIT_SAMPLE) } else { usual }
     }
 
-    /// The usage differs enough from the one reported last, or a process is new; a new process
-    /// group begins with a new process.
-    pub fn news(&self) -> bool {
+    /// The usage differs by more than `share` from the one reported last, or a process is new; a
+    /// new process group begins with a new process.
+    pub fn news(&self, share: f64) -> bool {
         let Some(Told { usage: old, pids }) = &self.told else { return true };
-        let changed = |a: u64, b: u64| a.abs_diff(b) as f64 > REPORT_SHARE * a.max(b) as f64;
+        let changed = |a: u64, b: u64| a.abs_diff(b) as f64 > share * a.max(b) as f64;
         let new = &self.usage;
         changed(old.mem_kb, new.mem_kb)
             || changed(old.swap_kb, new.swap_kb)

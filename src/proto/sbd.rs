@@ -107,13 +107,36 @@ pub enum SbdMsg {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SbdParams {
-    /// Seconds between usage reports.
+    /// Seconds between two looks at the usage of a job.
     pub sbd_sleep_time: u64,
+    /// Usage is reported at most once in so many of these; 0, of older peers: 1.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rusage_update_rate: u64,
+    /// The change of usage that is reported, percent; 0, of older peers: 10.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rusage_update_percent: u32,
     /// Seconds between INT, TERM and KILL.
     pub job_terminate_interval: u64,
     /// Bench: tasks are not started, they end after the number of seconds in their command if it
     /// is `sleep N`, else at once. Refused outside a personal cluster.
     pub simulated: bool,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+impl SbdParams {
+    /// Least seconds between two reports of a job's usage.
+    pub fn report_pause(&self) -> u64 {
+        self.sbd_sleep_time.saturating_mul(self.rusage_update_rate.max(1))
+    }
+
+    /// The share by which usage differs when it is reported.
+    pub fn report_share(&self) -> f64 {
+        let percent = if self.rusage_update_percent == 0 { 10 } else { self.rusage_update_percent };
+        f64::from(percent) / 100.0
+    }
 }
 
 /// One start order. Everything the host needs but the blobs, which it asks for by place.
@@ -194,10 +217,6 @@ fn is_no_reason(n: &u32) -> bool {
 
 fn is_no_exit(exit: &u8) -> bool {
     *exit == 0
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -72,8 +72,8 @@ pub fn measure(rig: &Rig, table: &mut FigureTable) {
     table.add(Figure::new("1 GB out of bsub -I", Unit::Ms, bsub), Some(limit));
 }
 
-/// What the daemons of a host spend on the measuring of many jobs, % of one processor. What they
-/// spend on the same jobs without a look at them is in it: little, while none begins or ends.
+/// The processor time of the daemons of a host with many running jobs, % of one processor: the
+/// measuring of the jobs, and little besides while none begins or ends.
 pub fn usage(rig: &Rig, table: &mut FigureTable) {
     let dir = rig.configdir();
     let hosts = format!("Begin Host\nHOST_NAME MXJ\ndefault {JOBS}\nEnd Host\n");

@@ -46,6 +46,8 @@ impl Mbatchd {
         let p = self.site.params();
         SbdParams {
             sbd_sleep_time: p.sbd_sleep_time,
+            rusage_update_rate: p.rusage_update_rate,
+            rusage_update_percent: p.rusage_update_percent,
             job_terminate_interval: p.job_terminate_interval,
             simulated: self.site.personal() && self.site.conf.base.lsf.sim_exec(),
         }

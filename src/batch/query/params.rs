@@ -57,6 +57,8 @@ fn numbers(p: &BatchParams) -> Rows {
     let all = [
         ("MBD_SLEEP_TIME", p.mbd_sleep_time),
         ("SBD_SLEEP_TIME", p.sbd_sleep_time),
+        ("RUSAGE_UPDATE_RATE", p.rusage_update_rate),
+        ("RUSAGE_UPDATE_PERCENT", p.rusage_update_percent.into()),
         ("JOB_ACCEPT_INTERVAL", p.job_accept_interval),
         ("PG_SUSP_IT", p.pg_susp_it),
         ("CLEAN_PERIOD", p.clean_period),

@@ -39,6 +39,10 @@ pub struct BatchParams {
     pub mbd_sleep_time: u64,
     /// SBD_SLEEP_TIME, seconds.
     pub sbd_sleep_time: u64,
+    /// RUSAGE_UPDATE_RATE: usage is reported at most once in so many SBD_SLEEP_TIME.
+    pub rusage_update_rate: u64,
+    /// RUSAGE_UPDATE_PERCENT: the change that is reported.
+    pub rusage_update_percent: u32,
     /// JOB_ACCEPT_INTERVAL, in MBD_SLEEP_TIMEs.
     pub job_accept_interval: u64,
     /// JOB_SCHEDULING_INTERVAL: shortest scheduling cycle, milliseconds.
@@ -151,6 +155,8 @@ impl Default for BatchParams {
             default_resreq_order: "r15s:pg".to_owned(),
             mbd_sleep_time: 60,
             sbd_sleep_time: 30,
+            rusage_update_rate: 1,
+            rusage_update_percent: 10,
             job_accept_interval: 1,
             sched_interval_min_ms: 1_000,
             sched_interval_max: 45,

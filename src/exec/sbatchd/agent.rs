@@ -97,7 +97,8 @@ pub struct Sbatchd {
 
 impl Sbatchd {
     pub fn new(conf: SbatchdConf) -> Self {
-        let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
+        let (sbd_sleep_time, job_terminate_interval) = (30, 10);
+        let params = SbdParams { sbd_sleep_time, job_terminate_interval, ..SbdParams::default() };
         Sbatchd {
             conf,
             params,

@@ -153,7 +153,8 @@ impl Rig {
     fn greet(&mut self, epoch: u64) {
         let peer = Peer::Daemon { daemon: Daemon::Mbatchd, host: "m".into() };
         self.feed(Input::Opened { conn: MBD, peer });
-        let params = SbdParams { sbd_sleep_time: 7, job_terminate_interval: 10, simulated: false };
+        let (sbd_sleep_time, job_terminate_interval) = (7, 10);
+        let params = SbdParams { sbd_sleep_time, job_terminate_interval, ..SbdParams::default() };
         self.order(SbdMsg::Hello { epoch, cluster: "c".into(), params, pieces: true });
     }
 

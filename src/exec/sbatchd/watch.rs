@@ -167,8 +167,8 @@ impl Sbatchd {
             over.extend(
                 job.sampled(now, processes, self.conf.site.enforcement).map(|cause| (key, cause)),
             );
-            if job.report_at <= now.mono_us && job.news() {
-                job.report_at = now.after(self.params.sbd_sleep_time);
+            if job.report_at <= now.mono_us && job.news(self.params.report_share()) {
+                job.report_at = now.after(self.params.report_pause());
                 job.told = Some(Told { usage: job.usage, pids: job.pids.clone() });
                 if let Some((conn, true)) = self.mbd {
                     let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();

@@ -144,6 +144,39 @@ fn usage_is_told_when_it_changes() {
 }
 
 #[test]
+fn usage_is_told_as_often_and_at_such_a_change_as_the_parameters_say() {
+    let told = |rusage_update_rate, rusage_update_percent, grows_by: u64| {
+        let mut r = Rig::new();
+        let params = SbdParams {
+            sbd_sleep_time: 7,
+            rusage_update_rate,
+            rusage_update_percent,
+            ..SbdParams::default()
+        };
+        r.order(SbdMsg::Params(params));
+        r.template.usage = Usage { mem_kb: 1000, nprocs: 1, ..Usage::default() };
+        r.start(order(1));
+        r.wait(60);
+        r.told.clear();
+        let pid = r.pid();
+        // every ten seconds for two minutes
+        for _ in 0..12 {
+            r.procs.get_mut(&pid).unwrap().usage.mem_kb += grows_by;
+            r.wait(10);
+        }
+        r.told.iter().filter(|m| matches!(m, SbdMsg::Usage { .. })).count()
+    };
+    // the parameters of an older mbatchd are the defaults
+    assert_eq!(told(0, 0, 300), told(1, 10, 300));
+    assert!(told(1, 10, 300) >= 8, "{}", told(1, 10, 300));
+    // 84 seconds pass between two reports
+    assert!((1..=2).contains(&told(12, 10, 300)), "{}", told(12, 10, 300));
+    // three hundred are less than half of what there was, from the second step on
+    assert!((2..=4).contains(&told(1, 50, 300)), "{}", told(1, 50, 300));
+    assert_eq!((told(1, 1, 20) >= 10, told(1, 10, 5)), (true, 0));
+}
+
+#[test]
 fn job_in_a_control_group_is_measured_without_the_others() {
     let looked_at = |grouped: bool| {
         let mut r = Rig::new();

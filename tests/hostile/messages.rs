@@ -245,7 +245,7 @@ fn sbatchd_takes_each_message_at_its_cap() {
     let both = |what: &str, send: &mut dyn FnMut()| {
         launcher.measured(what, || sbatchd.measured(what, send));
     };
-    let params = SbdParams { sbd_sleep_time: 30, job_terminate_interval: 10, simulated: false };
+    let params = SbdParams { sbd_sleep_time: 30, ..SbdParams::default() };
     // an mbatchd that comes later than the real one
     let hello = SbdMsg::Hello {
         epoch: u64::MAX,

@@ -254,7 +254,7 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     // without the file there are no profiles, which is nothing to tell
     let path = path("lsb.applications");
     let applications = match files.exists(&path) {
-        true => lsb_applications::parse(files, &path, unit, diags),
+        true => lsb_applications::parse(files, &path, &base.shared, unit, diags),
         false => None,
     };
     untouched(files, &dir, &UNTOUCHED, diags);

@@ -4,28 +4,41 @@
 //! default, the second is the most that a job may request. See lsb.applications(5).
 
 use super::diag::Diags;
+use super::expressions::ResourceNames;
 use super::files::Files;
 use super::lexer::{self, Section};
+use super::lsb_queues::RESIZABLE_WORDS;
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::section::{Values, known_params};
-use super::types::{ApplicationConf, Limit};
-use super::units::SizeUnit;
+use super::types::{ApplicationConf, Limit, Shared};
+use super::units::{SizeUnit, yes_no};
+use crate::lang::exitcodes::ExitCodes;
+use crate::lang::resreq::Syntax;
+use crate::model::checkpoint::{Checkpoint, MAX_PERIOD, is_method};
+use crate::model::job_control::{ControlAction, JobControls};
+
+/// Largest period that is taken, minutes.
+const MAX_TIME: u64 = 0x7fff_ffff;
 
 /// Reads lsb.applications. None: it cannot be read.
 pub fn parse(
     files: &dyn Files,
     path: &str,
+    shared: &Shared,
     unit: SizeUnit,
     diags: &mut Diags,
 ) -> Option<Vec<ApplicationConf>> {
+    let names = ResourceNames(shared);
+    // only checked here: in what unit a bare number counts does not matter
+    let syntax = Syntax::new(&names);
     let mut all: Vec<ApplicationConf> = Vec::new();
     for section in lexer::read(files, path, diags)? {
         if !section.is("Application") {
             unknown_section(&section, &["Application"], diags);
             continue;
         }
-        let Some(profile) = application(&section, unit, diags) else { continue };
+        let Some(profile) = application(&section, &syntax, unit, diags) else { continue };
         if let Some(first) = all.iter().find(|a| a.name == profile.name) {
             let at = profile.raw.get("NAME").map_or(&profile.pos, |v| &v.pos);
             let text = format!(
@@ -40,7 +53,12 @@ pub fn parse(
     Some(all)
 }
 
-fn application(section: &Section, unit: SizeUnit, diags: &mut Diags) -> Option<ApplicationConf> {
+fn application(
+    section: &Section,
+    syntax: &Syntax<'_>,
+    unit: SizeUnit,
+    diags: &mut Diags,
+) -> Option<ApplicationConf> {
     let raw = known_params(section, &APPLICATION, &nothing, diags);
     if !raw.contains_key("NAME") {
         diags.error(&section.pos, "application profile without NAME");
@@ -50,6 +68,9 @@ fn application(section: &Section, unit: SizeUnit, diags: &mut Diags) -> Option<A
     let name = v.object_name("NAME");
     a.description = v.text("DESCRIPTION").unwrap_or_default();
     limits(&mut a, &mut v, unit);
+    a.res_req = v.requirement("RES_REQ", syntax);
+    commands(&mut a, &mut v);
+    life(&mut a, &mut v);
     a.name = name?;
     a.raw = raw;
     Some(a)
@@ -80,4 +101,97 @@ fn limits(a: &mut ApplicationConf, v: &mut Values<'_>, unit: SizeUnit) {
     a.thread_limit = soft(v.counts("THREADLIMIT"));
     // PROCLIMIT is the older name of TASKLIMIT.
     a.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+}
+
+fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {
+    a.pre_exec = v.text("PRE_EXEC");
+    a.post_exec = v.text("POST_EXEC");
+    a.host_pre_exec = v.text("HOST_PRE_EXEC");
+    a.host_post_exec = v.text("HOST_POST_EXEC");
+    a.job_starter = v.text("JOB_STARTER");
+    a.requeue_exit_values = exit_values(v, "REQUEUE_EXIT_VALUES");
+    a.success_exit_values = exit_values(v, "SUCCESS_EXIT_VALUES");
+    a.job_controls = JobControls {
+        suspend: control(v, "SUSPEND"),
+        resume: control(v, "RESUME"),
+        terminate: control(v, "TERMINATE"),
+    };
+}
+
+/// A list of exit values, checked and left as written.
+fn exit_values(v: &mut Values<'_>, name: &str) -> Option<String> {
+    let value = v.raw.get(name)?;
+    let success = name == "SUCCESS_EXIT_VALUES";
+    if ExitCodes::parse(&value.text).is_none() || success && value.text.contains("EXCLUDE") {
+        v.bad(name, value, "exit values from 0 to 255, or all [~value ...], are wanted");
+        return None;
+    }
+    Some(value.text.clone())
+}
+
+/// The action of SUSPEND_CONTROL, RESUME_CONTROL or TERMINATE_CONTROL.
+fn control(v: &mut Values<'_>, verb: &str) -> Option<ControlAction> {
+    let name = format!("{verb}_CONTROL");
+    let value = v.raw.get(&name)?;
+    match JobControls::parse(&format!("{verb}[{}]", value.text)) {
+        Ok(JobControls { suspend, resume, terminate }) => suspend.or(resume).or(terminate),
+        Err(want) => {
+            v.bad(&name, value, &want);
+            None
+        }
+    }
+}
+
+fn yes(v: &mut Values<'_>, name: &str) -> Option<bool> {
+    let value = v.raw.get(name)?;
+    let yes = yes_no(&value.text);
+    if yes.is_none() {
+        v.bad(name, value, "Y or N is wanted");
+    }
+    yes
+}
+
+/// Parameters of the life of jobs, beside their commands.
+fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
+    a.rerunnable = yes(v, "RERUNNABLE");
+    a.abs_runlimit = yes(v, "ABS_RUNLIMIT");
+    a.mig = v.number("MIG", 0..=MAX_TIME);
+    a.nice = v.number("NICE", -20..=20);
+    v.pre_exec_retries();
+    let _: Option<u32> = v.number("MAX_JOB_REQUEUE", 1..=i32::MAX as u32);
+    if v.raw.contains_key("RESIZABLE_JOBS") {
+        let mut resizable = <_>::default();
+        v.word_of(&mut resizable, "RESIZABLE_JOBS", &RESIZABLE_WORDS);
+        a.resizable = Some(resizable);
+    }
+    a.chkpnt = checkpoint(v);
+}
+
+/// The checkpoints of jobs; none without CHKPNT_DIR.
+fn checkpoint(v: &mut Values<'_>) -> Option<Box<Checkpoint>> {
+    let period = v.number("CHKPNT_PERIOD", 1..=MAX_PERIOD);
+    let init = v.number("CHKPNT_INITPERIOD", 1..=MAX_PERIOD);
+    let method = v.raw.get("CHKPNT_METHOD");
+    if let Some(value) = method.filter(|value| !is_method(&value.text)) {
+        v.bad("CHKPNT_METHOD", value, "the name of a method is wanted");
+        return None;
+    }
+    let Some(dir) = v.raw.get("CHKPNT_DIR") else {
+        for name in ["CHKPNT_PERIOD", "CHKPNT_INITPERIOD", "CHKPNT_METHOD"] {
+            if let Some(value) = v.raw.get(name) {
+                v.diags.warning(&value.pos, format!("{name} has no effect without CHKPNT_DIR"));
+            }
+        }
+        return None;
+    };
+    match Checkpoint::parse(&dir.text) {
+        Ok(c) if c.period.is_none() && c.init.is_none() && c.method.is_empty() => {
+            let method = method.map_or("", |value| &value.text).into();
+            Some(Box::new(Checkpoint { period, init, method, ..c }))
+        }
+        _ => {
+            v.bad("CHKPNT_DIR", dir, "a directory is wanted");
+            None
+        }
+    }
 }

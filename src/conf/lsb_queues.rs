@@ -21,6 +21,15 @@ const MAX_PRIORITY: u32 = 2_147_483_647;
 /// Largest period that is taken, seconds or minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
 
+/// Values of RESIZABLE_JOBS.
+pub(super) const RESIZABLE_WORDS: [(&str, Resizable); 5] = [
+    ("N", Resizable::No),
+    ("NO", Resizable::No),
+    ("Y", Resizable::Yes),
+    ("YES", Resizable::Yes),
+    ("AUTO", Resizable::Auto),
+];
+
 /// Spelling of a threshold's name: a built-in load index or a resource of lsf.shared.
 pub(super) fn index_name(shared: &Shared, word: &str) -> Option<String> {
     let own = || shared.resources.iter().find(|r| r.name == word).map(|r| r.name.clone());
@@ -137,14 +146,7 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
         ("ONLY", Interactive::Only),
     ];
     v.word_of(&mut q.interactive, "INTERACTIVE", &words);
-    let words = [
-        ("N", Resizable::No),
-        ("NO", Resizable::No),
-        ("Y", Resizable::Yes),
-        ("YES", Resizable::Yes),
-        ("AUTO", Resizable::Auto),
-    ];
-    v.word_of(&mut q.resizable, "RESIZABLE_JOBS", &words);
+    v.word_of(&mut q.resizable, "RESIZABLE_JOBS", &RESIZABLE_WORDS);
     match v.raw.get("EXCLUSIVE") {
         Some(value) if value.text.to_ascii_uppercase().starts_with("CU[") => q.exclusive = true,
         _ => v.flag(&mut q.exclusive, "EXCLUSIVE"),

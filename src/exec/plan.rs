@@ -552,6 +552,15 @@ pub fn goes_back(o: &StartJob, end: Option<(End, u32, i64)>) -> bool {
     rerun || by_code || matches!(info, term::REQUEUE_OWNER | term::REQUEUE_ADMIN)
 }
 
+/// The end as the user is told of it: an exit value of SUCCESS_EXIT_VALUES is success.
+pub fn told_end(o: &StartJob, end: End, info: u32) -> End {
+    let codes = || ExitCodes::parse(&o.success).unwrap_or_default();
+    match info == 0 && !o.success.is_empty() && end.code().is_some_and(|code| codes().has(code)) {
+        true => End::Status(0),
+        false => end,
+    }
+}
+
 /// The recipient of mail about the job: -u, else the submitter in the form of LSB_MAILTO, where
 /// `!U` is the user and `!H` the host of submission. An address that mail programs would take for
 /// an option becomes empty.

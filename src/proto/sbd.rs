@@ -178,12 +178,12 @@ pub struct StartJob {
     pub pre_exec: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub post_exec: String,
-    /// HOST_PRE_EXEC and HOST_POST_EXEC of the queue; empty none.
+    /// HOST_PRE_EXEC and HOST_POST_EXEC of the queue and the application profile; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host_pre_exec: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub host_post_exec: String,
-    /// JOB_STARTER of the queue; empty none.
+    /// JOB_STARTER of the application profile or the queue; empty none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub starter: String,
     /// The account of ~/.lsfhosts in the place of the user's on the first host; empty none.
@@ -193,9 +193,12 @@ pub struct StartJob {
     /// anew.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub restart: String,
-    /// JOB_CONTROLS of the queue.
+    /// The controls of the application profile and JOB_CONTROLS of the queue.
     #[serde(skip_serializing_if = "JobControls::is_none")]
     pub controls: JobControls,
+    /// SUCCESS_EXIT_VALUES of the application profile; empty none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub success: String,
     /// JOB_INCLUDE_POSTPROC=Y: the job ends when what runs after it has ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub include_post: bool,

@@ -76,3 +76,33 @@ fn mistakes_in_the_file_change_nothing_and_are_pointed_at() {
     assert_eq!(rig.run("bapp", &["x"]).err, "x: Application profile does not exist\n");
     assert!(rig.ok("bapp", &[]).contains("sim "));
 }
+
+#[test]
+fn commands_of_a_profile_run_and_its_exit_values_count_as_success() {
+    let mark = std::env::temp_dir().join(format!("lsf-applications-{}", std::process::id()));
+    let file = mark.to_str().unwrap();
+    let text = format!(
+        "Begin Application\nNAME = sim\nPRE_EXEC = echo pre >> {file}\n\
+         POST_EXEC = echo post $LSB_JOBEXIT_STAT >> {file}\n\
+         HOST_PRE_EXEC = echo every >> {file}\nJOB_STARTER = LEVEL=7 %USRCMD\n\
+         SUCCESS_EXIT_VALUES = 3\nREQUEUE_EXIT_VALUES = 4\nEnd Application\n"
+    );
+    let rig = with_profiles("applications-life", 1, &text);
+    let out = rig.path("out");
+    let words = ["-app", "sim", "-oo", out.to_str().unwrap()];
+    let line = format!("echo job $LEVEL >> {file}; exit 3");
+    let job = rig.bsub(&[&words[..], &[line.as_str()]].concat());
+    assert_eq!(rig.end_of(job), "DONE");
+    let marks = || std::fs::read_to_string(&mark).unwrap_or_default();
+    crate::rig::wait_for("the command after the job", || marks().contains("post"));
+    assert_eq!(marks(), "every\npre\njob 7\npost 768\n");
+    assert!(std::fs::read_to_string(&out).unwrap().contains("Successfully completed."));
+    let told = rig.ok("bhist", &["-l", &job.to_string()]);
+    assert!(told.contains("Done successfully"), "{told}");
+    let line = format!("test -e {file}.again && exit 0; touch {file}.again; exit 4");
+    let again = rig.bsub(&[&words[..], &[line.as_str()]].concat());
+    assert_eq!(rig.end_of(again), "DONE");
+    assert!(rig.ok("bhist", &["-UF", &again.to_string()]).contains("(exit code 4)"));
+    let _ = std::fs::remove_file(format!("{file}.again"));
+    let _ = std::fs::remove_file(&mark);
+}

@@ -35,7 +35,11 @@ impl Mbatchd {
         }
         let Some(job) = self.state.job(at.job) else { return err::NO_JOB };
         let (queue, spec) = (job.queue_at(at.idx), job.spec_at(at.idx).clone());
-        let req = self.view().combined_req(queue, &spec.res_req, !spec.hosts.is_empty());
+        let req = self.view().combined_req(
+            (queue, &spec.further.application),
+            &spec.res_req,
+            !spec.hosts.is_empty(),
+        );
         let first = |req: Req| {
             let first = req.alternatives().and_then(|all| all.into_iter().next());
             first.unwrap_or(req).0.to_string()

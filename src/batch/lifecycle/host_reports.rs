@@ -171,9 +171,12 @@ impl Mbatchd {
         if killed.is_none() && info == 0 && self.requeued_by_exit(context, t, end) {
             return;
         }
+        let own_code = end.code().filter(|_| killed.is_none() && info == 0);
+        let succeeds = |code| self.settings_at(at).is_some_and(|s| s.succeeds(code));
+        let success = own_code.is_some_and(succeeds);
         let status = match end {
             End::Status(0) => JobState::Done,
-            End::Status(_) if as_done => JobState::Done,
+            End::Status(_) if as_done || success => JobState::Done,
             _ => JobState::Exit,
         };
         let exit_info = match (status, info, killed) {

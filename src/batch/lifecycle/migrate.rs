@@ -87,12 +87,11 @@ impl Mbatchd {
         open && since >= i64::try_from(minutes).unwrap_or(i64::MAX).saturating_mul(60)
     }
 
-    /// Minutes of suspension after which a started element migrates: of its job, else of its queue,
-    /// or less where a host of it says less.
+    /// Minutes of suspension after which a started element migrates, or less where a host of it
+    /// says less.
     fn migration_threshold(&self, at: JobRef, run: &Run) -> Option<u64> {
-        let own = self.state.job(at.job).and_then(|job| job.spec.further.migration);
-        let queue = || self.queue_of(at).and_then(|queue| self.site.queues[queue].conf.mig);
+        let own = self.settings_at(at).and_then(|settings| settings.migration());
         let hosts = run.hosts.iter().filter_map(|(host, _)| self.site.hosts.get(*host)?.mig);
-        hosts.chain(own.or_else(queue)).min()
+        hosts.chain(own).min()
     }
 }

@@ -466,7 +466,9 @@ impl Mbatchd {
     /// The requirement that acts for a submission.
     fn effective(&self, spec: &JobSpec) -> Checked<String> {
         let queue = self.site.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
-        Req::combined(&spec.res_req, queue, !spec.hosts.is_empty(), &self.site.names)
+        let application = self.site.applications.get(&spec.further.application);
+        let levels = [application.and_then(|a| a.req.as_deref()), queue];
+        Req::combined(&spec.res_req, levels, !spec.hosts.is_empty(), &self.site.names)
             .map(|req| req.0.to_string())
             .map_err(|_| Refusal::new(err::BAD_RESREQ))
     }

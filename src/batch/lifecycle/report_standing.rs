@@ -116,10 +116,9 @@ impl Mbatchd {
         self.links.refused()
     }
 
-    /// Whether the queue of an element has commands for every host of its jobs.
+    /// Whether commands run on every host of an element.
     fn runs_host_commands(&self, at: JobRef) -> bool {
-        let queue = self.state.job(at.job).and_then(|job| self.site.queue(job.queue_at(at.idx)));
-        queue.is_some_and(|q| q.conf.host_pre_exec.is_some() || q.conf.host_post_exec.is_some())
+        self.settings_at(at).is_some_and(|settings| settings.runs_host_commands())
     }
 
     /// Sends bytes of the spool to the first host of the job that they belong to, and to its other

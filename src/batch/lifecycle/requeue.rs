@@ -2,11 +2,10 @@
 //! REQUEUE_EXIT_VALUES), pre-execution commands that fail too often, dependencies that can never
 //! hold (-ti).
 
-use crate::batch::site::Queue;
+use crate::batch::site::settings::Settings;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::exitcodes::ExitCodes;
 use crate::model::JobRef;
 use crate::model::event::{Event, JobStatus, QueuePosition};
 use crate::model::job::{End, exit_code};
@@ -29,9 +28,10 @@ fn first_place(job: u32) -> QueuePosition {
 }
 
 impl Mbatchd {
-    fn queue_at(&self, at: JobRef) -> Option<&Queue> {
+    /// The parameters that act for an element.
+    pub(crate) fn settings_at(&self, at: JobRef) -> Option<Settings<'_>> {
         let job = self.state.job(at.job)?;
-        self.site.queue(job.queue_at(at.idx))
+        Some(self.site.settings(job.spec_at(at.idx), self.site.queue(job.queue_at(at.idx))))
     }
 
     /// Sends an element that ended by one of its exit values back to the queue; held where it
@@ -45,18 +45,14 @@ impl Mbatchd {
         let at = t.key.job_ref();
         let End::Status(status) = end else { return false };
         let Some(code) = exit_code(Some(status)) else { return false };
-        let queue = self.queue_at(at);
-        let Some(job) = self.state.job(at.job) else { return false };
-        let own = &job.spec_at(at.idx).further.requeue;
-        let own_codes = ExitCodes::parse(own);
-        let of_queue = queue.and_then(|q| q.requeue_codes.as_ref()).filter(|_| own.is_empty());
-        let Some(codes) = own_codes.as_ref().or(of_queue) else { return false };
+        let Some(settings) = self.settings_at(at) else { return false };
+        let Some(codes) = settings.requeue_codes() else { return false };
         if !codes.has(code) {
             return false;
         }
         let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
-        let held =
-            (before >= self.site.retry_limits(queue).requeues).then_some(PendReason::RequeueLimit);
+        let enough = before >= settings.retry_limits().requeues;
+        let held = enough.then_some(PendReason::RequeueLimit);
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let started = run.start_time;
         let mut passed = self.passed(at);
@@ -89,8 +85,9 @@ impl Mbatchd {
 
     /// A pre-execution command has failed once more: it was asked often enough?
     pub(crate) fn tried_enough(&mut self, context: &mut StepContext, at: JobRef) {
-        let queue = self.queue_at(at);
-        let limits = self.site.retry_limits(queue);
+        let Some(limits) = self.settings_at(at).map(|settings| settings.retry_limits()) else {
+            return;
+        };
         if self.state.tries().of(at).is_none_or(|t| t.pre_exec <= limits.pre_exec) {
             return;
         }

@@ -206,11 +206,12 @@ impl Mbatchd {
         let interactive = spec.options & opt::INTERACTIVE != 0;
         if spec.options2 & opt2::NEVER_RERUN != 0 || interactive {
             spec.options &= !opt::RERUNNABLE;
-        } else if queue.conf.rerunnable {
+        } else if self.site.settings(spec, Some(queue)).rerunnable() {
             spec.options |= opt::RERUNNABLE;
         }
-        if spec.further.checkpoint.is_none() && queue.conf.chkpnt.is_some() && !interactive {
-            spec.further.checkpoint = queue.conf.chkpnt.clone();
+        let checkpoint = self.site.settings(spec, Some(queue)).checkpoint();
+        if spec.further.checkpoint.is_none() && checkpoint.is_some() && !interactive {
+            spec.further.checkpoint = checkpoint;
         }
         if spec.further.checkpoint.is_none()
             && matches!(&spec.further.warn_action, Some(WarnAction::Command(c)) if **c == *CHKPNT)

@@ -320,8 +320,8 @@ impl Shown<'_> {
         let req = self.mbd.sched.req(self.job.id, self.part).map(|r| r.0.to_string());
         let (spec, view) = (self.spec(), self.mbd.view());
         let asked = !spec.hosts.is_empty();
-        let combined =
-            || view.combined_req(self.job.queue_of(self.part), &spec.res_req, asked).ok();
+        let levels = (self.job.queue_of(self.part), &*spec.further.application);
+        let combined = || view.combined_req(levels, &spec.res_req, asked).ok();
         let req = req.or_else(|| combined().map(|r| r.0.to_string()));
         json(out, &req.unwrap_or_default());
     }

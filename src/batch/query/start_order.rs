@@ -2,7 +2,7 @@
 //! parameters. Run and CPU limits are normalised to the speed of that host.
 
 use crate::batch::Mbatchd;
-use crate::batch::site::Queue;
+use crate::batch::site::settings::Settings;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, Run};
 use crate::conf::types::Resizable;
@@ -12,7 +12,6 @@ use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::StartJob;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 impl Mbatchd {
     /// The order of an attempt that runs, or that was the last one.
@@ -21,7 +20,7 @@ impl Mbatchd {
         let job = self.state.job(key.job)?;
         let spec = job.spec_at(key.idx);
         let requirement = job.effective_requirement(job.elem(key.idx)?)?;
-        let queue = self.site.queue(job.queue_at(key.idx));
+        let settings = self.site.settings(spec, self.site.queue(job.queue_at(key.idx)));
         // Elements may have been given a command in its place.
         let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
@@ -36,31 +35,32 @@ impl Mbatchd {
             user: self.state.names().user(job.user).clone(),
             submit_time: job.submit_time,
             start_time: run.start_time,
-            spec: self.with_exit_codes(spec, queue),
+            spec: settings.submission(spec),
             env: job.env,
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: self.named_hosts(&run.hosts),
             ranks: self.ranks(spec),
             cluster: self.site.cluster.clone(),
-            nice: queue.map_or(0, |q| q.conf.nice),
+            nice: settings.nice(),
             limits: self.host_limits(job, run),
             eff_res_req: requirement.clone(),
             index_end: end,
             index_step: step,
             name: job.display_name(key.idx),
-            pre_exec: queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default(),
-            post_exec: queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default(),
-            host_pre_exec: queue.and_then(|q| q.conf.host_pre_exec.clone()).unwrap_or_default(),
-            host_post_exec: queue.and_then(|q| q.conf.host_post_exec.clone()).unwrap_or_default(),
-            starter: queue.and_then(|q| q.conf.job_starter.clone()).unwrap_or_default(),
+            pre_exec: settings.pre_exec_of_queue(),
+            post_exec: settings.post_exec_of_queue(),
+            host_pre_exec: settings.host_pre_exec(),
+            host_post_exec: settings.host_post_exec(),
+            starter: settings.starter(),
             account: self.mapped_account(spec, run),
             restart: self.restart_directory(key, spec),
-            controls: queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default(),
+            controls: settings.controls(),
+            success: settings.success_codes(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: self.site.params().job_include_postproc,
             post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
-            resizable: self.view().resizable(job, key.idx) != Resizable::No,
-            last_requeue: self.requeued_enough(key.job_ref(), queue),
+            resizable: settings.resizable() != Resizable::No,
+            last_requeue: self.requeued_enough(key.job_ref(), settings),
         })
     }
 
@@ -125,7 +125,8 @@ impl Mbatchd {
         }
         let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
         let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
-        if !self.site.params().abs_runlimit {
+        let queue = self.site.queue(job.queue_of(part));
+        if !self.site.settings(spec, queue).absolute_run_limit() {
             l.run = l.run.map(norm);
         }
         l.cpu = l.cpu.map(norm);
@@ -151,25 +152,9 @@ impl Mbatchd {
         host.map(|i| self.links.hosts()[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 
-    /// The submission that a host gets: with the exit values of its queue if it has none of its
-    /// own.
-    pub(crate) fn with_exit_codes(
-        &self,
-        spec: &Arc<JobSpec>,
-        queue: Option<&Queue>,
-    ) -> Arc<JobSpec> {
-        let of_queue = queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
-        let mut spec = spec.clone();
-        if let Some(codes) = of_queue.filter(|_| spec.further.requeue.is_empty()) {
-            let own = Arc::make_mut(&mut spec);
-            own.further.requeue = codes.into();
-        }
-        spec
-    }
-
     /// The element is held if its exit value requeues it this time.
-    pub(crate) fn requeued_enough(&self, at: JobRef, queue: Option<&Queue>) -> bool {
+    pub(crate) fn requeued_enough(&self, at: JobRef, settings: Settings<'_>) -> bool {
         let before = self.state.tries().of(at).map_or(0, |t| t.requeues);
-        before >= self.site.retry_limits(queue).requeues
+        before >= settings.retry_limits().requeues
     }
 }

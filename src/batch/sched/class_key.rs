@@ -19,6 +19,8 @@ pub(crate) struct ClassKey {
     pub(super) hosts: Vec<String>,
     /// -x.
     pub(super) exclusive: bool,
+    /// The application profile; empty none.
+    pub(super) application: Box<str>,
     /// The path of the job group; empty none.
     pub(super) group: Box<str>,
     /// -hostfile: exactly these slots on these hosts; empty none.
@@ -31,7 +33,7 @@ impl ClassKey {
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();
-        self.res_req.len() + lines + words
+        self.res_req.len() + self.application.len() + lines + words
     }
 
     /// The work of reading it, in looks at a host.

@@ -204,6 +204,7 @@ impl Classes {
             max: spec.max_slots.max(spec.min_slots).max(1),
             hosts: spec.hosts.clone(),
             exclusive: spec.options & opt::EXCLUSIVE != 0,
+            application: spec.further.application.clone(),
             group: spec.further.job_group.clone(),
             fixed: spec.further.host_lines.clone(),
             barred: barred.to_vec(),

@@ -93,11 +93,10 @@ impl Growth {
 }
 
 impl View<'_> {
-    /// RESIZABLE_JOBS of the queue of an element, and its own -ar.
+    /// RESIZABLE_JOBS of an element, and its own -ar.
     pub(crate) fn resizable(&self, job: &Job, idx: u32) -> Resizable {
-        let own = job.spec_at(idx).further.autoresize.0;
-        let of_queue = self.site.queue(job.queue_at(idx)).map(|queue| queue.conf.resizable);
-        if own { Resizable::Auto } else { of_queue.unwrap_or_default() }
+        let queue = self.site.queue(job.queue_at(idx));
+        self.site.settings(job.spec_at(idx), queue).resizable()
     }
 
     /// The further slots that a started element wants.

@@ -33,8 +33,8 @@ impl Sched {
             return self.refresh_grower(view, job, at);
         }
         let may = (0..=job.parts().len() as u32).any(|part| {
-            let of_queue = view.site.queue(job.queue_of(part)).map(|queue| queue.conf.resizable);
-            job.spec_of(part).further.autoresize.0 || of_queue == Some(Resizable::Auto)
+            let queue = view.site.queue(job.queue_of(part));
+            view.site.settings(job.spec_of(part), queue).resizable() == Resizable::Auto
         });
         if may || !self.growth.is_empty() {
             for idx in job.array().into_iter().flat_map(|array| array.started()) {
@@ -105,7 +105,7 @@ impl Sched {
         if room < u64::from(wanted.least) {
             return Err(NoRoom);
         }
-        let most = queue.conf.task_limit.map_or(u32::MAX, |limit| limit.max);
+        let most = view.site.settings(job.spec_at(at.idx), Some(queue)).most_tasks();
         let max = wanted.most.min(most.saturating_sub(run.slots()));
         if max < wanted.least {
             return Ok(None);

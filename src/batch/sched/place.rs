@@ -42,6 +42,8 @@ pub(super) struct Requirement {
 struct RequirementKey {
     /// The queue, where it has a requirement of its own.
     queue: Option<QueueId>,
+    /// The application profile, where it has a requirement of its own; else empty.
+    application: Box<str>,
     res_req: String,
     hosts_asked: bool,
 }
@@ -63,8 +65,11 @@ impl Requirements {
     /// The requirement of a class.
     pub fn of(&mut self, view: &View, class: &ClassKey) -> Rc<Requirement> {
         let of_queue = view.site.queue(class.queue).is_some_and(|queue| queue.req.is_some());
+        let application = view.site.applications.get(&class.application);
+        let of_application = application.is_some_and(|a| a.req.is_some());
         let key = RequirementKey {
             queue: of_queue.then_some(class.queue),
+            application: if of_application { class.application.clone() } else { "".into() },
             res_req: class.res_req.clone(),
             hosts_asked: !class.hosts.is_empty(),
         };
@@ -127,7 +132,11 @@ impl Compiled {
 
 impl Requirement {
     pub fn new(view: &View, kind: &ClassKey) -> Requirement {
-        let req = view.combined_req(kind.queue, &kind.res_req, !kind.hosts.is_empty());
+        let req = view.combined_req(
+            (kind.queue, &kind.application),
+            &kind.res_req,
+            !kind.hosts.is_empty(),
+        );
         let req = req.ok().map(Rc::new);
         let alternative = |req: Req| {
             let text = req.0.to_string().into();

@@ -228,14 +228,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The requirement that acts for a job: its own over its queue's, with defaults.
+    /// The requirement that acts for a job: its own over those of its application profile and its
+    /// queue, with defaults.
     pub fn combined_req(
         &self,
-        queue: QueueId,
+        (queue, application): (QueueId, &str),
         res_req: &str,
         hosts_asked: bool,
     ) -> Result<Req, ResReqError> {
         let of_queue = self.site.queue(queue).and_then(|q| q.req.as_deref());
-        Req::combined(res_req, of_queue, hosts_asked, &self.site.names)
+        let of_application = self.site.applications.get(application);
+        let levels = [of_application.and_then(|a| a.req.as_deref()), of_queue];
+        Req::combined(res_req, levels, hosts_asked, &self.site.names)
     }
 }

@@ -8,6 +8,7 @@ pub mod permissions;
 pub mod requirements;
 pub mod retry_limits;
 pub mod rules;
+pub mod settings;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::requirements::{Names, Req};
@@ -152,8 +153,8 @@ impl Site {
         let resources = Rc::new(Names::new(&conf.base));
         let mut p = Site {
             cluster: conf.base.name.as_str().into(),
-            retry_limits: RetryLimits::compile(None, &conf.batch.params),
-            applications: Applications::compile(&conf.batch.applications),
+            retry_limits: RetryLimits::compile([None; 2], &conf.batch.params),
+            applications: Applications::compile(&conf.batch.applications, &resources),
             conf,
             queues: Vec::new(),
             queue_ids: HashMap::new(),
@@ -250,7 +251,7 @@ impl Site {
             resume_cond: cond(&q.resume_cond),
             end_by_load: ends("LOAD"),
             end_by_window: ends("WINDOW"),
-            retry_limits: RetryLimits::compile(Some(q), self.params()),
+            retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
             conf: q.clone(),
             limits: Vec::new(),

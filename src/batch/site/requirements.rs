@@ -142,18 +142,15 @@ impl Req {
         Some(all.iter().map(one).collect())
     }
 
-    /// Job over queue, with the defaults: what acts.
+    /// Job over application profile over queue, with the defaults: what acts.
     pub fn combined(
         job: &str,
-        queue: Option<&Req>,
+        levels: [Option<&Req>; 2],
         hosts_asked: bool,
         names: &Names,
     ) -> Result<Req, ResReqError> {
         let job = if job.is_empty() { ResReq::default() } else { names.parse(job)? };
-        let joined = match queue {
-            Some(q) => job.over(&q.0),
-            None => job,
-        };
+        let joined = levels.into_iter().flatten().fold(job, |job, level| job.over(&level.0));
         Ok(Req(joined.with_defaults(hosts_asked)))
     }
 }

@@ -1,8 +1,9 @@
 //! How often jobs go back to their queue, compiled: MAX_JOB_REQUEUE, LOCAL_MAX_PREEXEC_RETRY and
-//! LOCAL_MAX_PREEXEC_RETRY_ACTION of a queue, else of lsb.params (lsb.queues(5), lsb.params(5));
+//! LOCAL_MAX_PREEXEC_RETRY_ACTION of an application profile, else of a queue, else of lsb.params
+//! (lsb.applications(5), lsb.queues(5), lsb.params(5));
 //! PREEXEC_EXCLUDE_HOST_EXIT_VALUES of lsb.params.
 
-use crate::conf::types::{BatchParams, QueueConf};
+use crate::conf::types::{BatchParams, RawParams};
 use crate::lang::exitcodes::ExitCodes;
 
 /// LOCAL_MAX_PREEXEC_RETRY where nobody set it.
@@ -22,10 +23,11 @@ pub struct RetryLimits {
 }
 
 impl RetryLimits {
-    /// The retries of a queue; `None`: of jobs whose queue is not configured any more.
-    pub(super) fn compile(queue: Option<&QueueConf>, params: &BatchParams) -> RetryLimits {
+    /// The retries of an application profile and a queue; each `None`: jobs have none, or it is
+    /// not configured any more.
+    pub(super) fn compile(levels: [Option<&RawParams>; 2], params: &BatchParams) -> RetryLimits {
         let text = |name: &str| {
-            let own = queue.and_then(|queue| queue.raw.get(name));
+            let own = levels.into_iter().flatten().find_map(|raw| raw.get(name));
             own.or_else(|| params.raw.get(name)).map(|value| value.text.trim())
         };
         let number = |name: &str| text(name).and_then(|text| text.parse().ok());

@@ -3,6 +3,7 @@
 
 use super::cluster::{Cluster, ClusterBuilder, cluster, elements};
 use super::*;
+use crate::model::job::opt;
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::proto::client::ApplicationInfo;
@@ -152,4 +153,151 @@ fn jobs_of_a_removed_profile_keep_running() {
     assert_eq!(code(c.try_submit("ann", "-app sim")), err::NO_APP);
     c.end(running, 0);
     assert_eq!(c.state(running), "DONE");
+}
+
+/// The order that starts a job.
+fn order(c: &mut Cluster, options: &str) -> crate::proto::sbd::StartJob {
+    let job = c.submit("ann", options);
+    let found = c.start_orders().into_iter().find(|order| order.key.job_ref() == job);
+    found.unwrap_or_else(|| panic!("{options}: not started"))
+}
+
+#[test]
+fn requirements_of_job_profile_and_queue_are_merged() {
+    let queue = "RES_REQ = select[mem>=0] order[mem] rusage[mem=1,swp=2]";
+    let profile = "RES_REQ = select[fast] order[ut] span[hosts=1] rusage[mem=5]";
+    let mut c = cluster()
+        .hosts(2, 8)
+        .resource("fast Boolean () ()")
+        .host_resources("h2", "fast")
+        .queue("normal", queue)
+        .application("sim", profile)
+        .up();
+    let job = c.submit("ann", "-app sim -R 'order[pg]'");
+    assert_eq!(c.running_on(job), ["h2"]);
+    let shown = c.column(job, Col::CombinedResReq).to_string();
+    let own = "select[((fast) && (mem>=0)) && (type == any)] order[pg] \
+               rusage[mem=5.00,swp=2.00] span[hosts=1]";
+    assert_eq!(shown, format!("\"{own}\""));
+    // a job of another profile is of another class
+    let plain = c.submit("ann", "-R 'order[pg]' -m h1");
+    assert_eq!(c.running_on(plain), ["h1"]);
+    let never = c.submit("ann", "-app sim -m h1");
+    assert_eq!(c.reason(never), PendReason::Requirement);
+    assert_eq!(c.modify("ann", never, &[SpecField::App], ""), 0);
+    c.advance(60);
+    assert_eq!(c.running_on(never), ["h1"]);
+}
+
+#[test]
+fn commands_come_from_the_job_then_the_profile_then_the_queue() {
+    let queue = "PRE_EXEC = qpre; POST_EXEC = qpost; JOB_STARTER = qstart; NICE = 5\n\
+                 HOST_PRE_EXEC = qhpre\nHOST_POST_EXEC = qhpost\n\
+                 JOB_CONTROLS = SUSPEND[qs] RESUME[qr]";
+    let profile = "PRE_EXEC = apre; POST_EXEC = apost; JOB_STARTER = astart; NICE = 7\n\
+                   HOST_PRE_EXEC = ahpre\nHOST_POST_EXEC = ahpost\n\
+                   SUSPEND_CONTROL = as; TERMINATE_CONTROL = SIGUSR2";
+    let site = cluster().hosts(2, 8).queue("normal", queue);
+    let mut c = site.clone().application("sim", profile).application("bare", "").up();
+    let of = |o: &crate::proto::sbd::StartJob| {
+        let job = (o.spec.pre_exec.lossy(), o.spec.post_exec.lossy());
+        format!("{} {} {} {} {} {}", o.pre_exec, job.0, job.1, o.post_exec, o.starter, o.nice)
+    };
+    assert_eq!(of(&order(&mut c, "-app bare")), "qpre   qpost qstart 5");
+    assert_eq!(of(&order(&mut c, "-app sim -E jpre")), "qpre jpre apost qpost astart 7");
+    let o = order(&mut c, "-app sim");
+    assert_eq!(of(&o), "qpre apre apost qpost astart 7");
+    assert_eq!(o.host_pre_exec, "(\nqhpre\n) && (\nahpre\n)");
+    let after = "(\nahpost\n)\nlsf_first=$?\n(\nqhpost\n) && exit $lsf_first";
+    assert_eq!(o.host_post_exec, after);
+    assert_eq!(
+        serde_json::to_string(&o.controls).unwrap(),
+        r#"{"suspend":{"Command":"as"},"resume":{"Command":"qr"},"terminate":{"Signal":12}}"#
+    );
+    // a job that waits when its profile is removed has what its queue says
+    let waiting = c.submit("ann", "-app sim -b +60");
+    c.reconfigure(site);
+    c.advance(61);
+    let o = c.start_orders().pop().unwrap();
+    assert_eq!(o.key.job_ref(), waiting);
+    assert_eq!((of(&o), &*o.host_pre_exec), ("qpre   qpost qstart 5".to_owned(), "qhpre"));
+}
+
+#[test]
+fn exit_values_of_a_profile_requeue_or_count_as_success() {
+    let mut c = cluster()
+        .hosts(1, 8)
+        .queue("normal", "REQUEUE_EXIT_VALUES = 2")
+        .application(
+            "sim",
+            "REQUEUE_EXIT_VALUES = 3; SUCCESS_EXIT_VALUES = 4 2; MAX_JOB_REQUEUE = 1",
+        )
+        .up();
+    for (options, code, state) in [
+        ("", 2, "PEND"),
+        ("", 3, "EXIT"),
+        ("", 4, "EXIT"),
+        ("-app sim", 2, "DONE"),
+        ("-app sim", 4, "DONE"),
+        ("-app sim", 5, "EXIT"),
+        ("-app sim -Q 4", 3, "EXIT"),
+        ("-app sim -Q 4", 4, "PEND"),
+    ] {
+        let job = c.submit("ann", options);
+        c.end(job, code);
+        assert_eq!(c.state(job), state, "{options} {code}");
+        if state == "PEND" {
+            c.kill("ann", job);
+        }
+    }
+    let job = c.submit("ann", "-app sim");
+    let after = c.submit("ann", &format!("-w 'done({})'", job.job));
+    c.end(job, 3);
+    assert_eq!(c.state(job), "PEND");
+    c.advance(60);
+    assert_eq!(c.state(job), "RUN");
+    c.end(job, 3);
+    assert_eq!(c.state(job), "PSUSP");
+    c.resume("ann", job);
+    c.advance(60);
+    c.end(job, 4);
+    assert_eq!(c.state(job), "DONE");
+    c.advance(60);
+    assert_eq!(c.state(after), "RUN");
+}
+
+#[test]
+fn rerun_and_checkpoint_of_a_profile_override_those_of_the_queue() {
+    let mut c = cluster()
+        .hosts(1, 8)
+        .queue("normal", "RERUNNABLE = Y; CHKPNT = /q 10")
+        .application("no", "RERUNNABLE = N")
+        .application("dir", "CHKPNT_DIR = /a; CHKPNT_PERIOD = 20; CHKPNT_METHOD = m")
+        .up();
+    for (options, rerun, directory) in [
+        ("", true, "/q 10"),
+        ("-app no", false, "/q 10"),
+        ("-app no -r", true, "/q 10"),
+        ("-app dir", true, "/a 20 method=m"),
+        ("-app dir -k /j", true, "/j"),
+    ] {
+        let o = order(&mut c, options);
+        let may = o.spec.options & opt::RERUNNABLE != 0;
+        let checkpoint = o.spec.further.checkpoint.as_ref().unwrap().to_string();
+        assert_eq!((may, checkpoint.as_str()), (rerun, directory), "{options}");
+    }
+}
+
+#[test]
+fn jobs_of_a_profile_are_resizable_where_their_queue_is_not() {
+    let site = cluster().hosts(1, 8).application("sim", "RESIZABLE_JOBS = Y; MIG = 5");
+    let mut c = site.application("auto", "RESIZABLE_JOBS = auto; TASKLIMIT = 3").up();
+    assert!(!order(&mut c, "-n 1,2").resizable);
+    assert!(order(&mut c, "-app sim -n 1,2").resizable);
+    let filler = c.submit("ann", "-n 3");
+    let job = c.submit("ann", "-app auto -n 1,3");
+    assert_eq!(c.running_on(job).len(), 1);
+    c.end(filler, 0);
+    c.advance(60);
+    assert_eq!(c.running_on(job).len(), 3);
 }

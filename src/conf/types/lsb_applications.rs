@@ -1,6 +1,8 @@
 //! lsb.applications: application profiles. See lsb.applications(5).
 
-use super::{Limit, Pos, RawParams, TaskLimit, TimeLimit};
+use super::{Limit, Pos, RawParams, Resizable, TaskLimit, TimeLimit};
+use crate::model::checkpoint::Checkpoint;
+use crate::model::job_control::JobControls;
 
 /// An Application section. A parameter that is not set is left to the queue.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +35,34 @@ pub struct ApplicationConf {
     pub thread_limit: Limit<u64>,
     /// PROCLIMIT or TASKLIMIT.
     pub task_limit: Option<TaskLimit>,
+    /// PRE_EXEC.
+    pub pre_exec: Option<String>,
+    /// POST_EXEC.
+    pub post_exec: Option<String>,
+    /// HOST_PRE_EXEC.
+    pub host_pre_exec: Option<String>,
+    /// HOST_POST_EXEC.
+    pub host_post_exec: Option<String>,
+    /// JOB_STARTER.
+    pub job_starter: Option<String>,
+    /// REQUEUE_EXIT_VALUES, as written.
+    pub requeue_exit_values: Option<String>,
+    /// SUCCESS_EXIT_VALUES, as written.
+    pub success_exit_values: Option<String>,
+    /// RERUNNABLE.
+    pub rerunnable: Option<bool>,
+    /// CHKPNT_DIR, CHKPNT_INITPERIOD, CHKPNT_PERIOD and CHKPNT_METHOD.
+    pub chkpnt: Option<Box<Checkpoint>>,
+    /// MIG, minutes.
+    pub mig: Option<u64>,
+    /// NICE.
+    pub nice: Option<i32>,
+    /// SUSPEND_CONTROL, RESUME_CONTROL and TERMINATE_CONTROL.
+    pub job_controls: JobControls,
+    /// ABS_RUNLIMIT.
+    pub abs_runlimit: Option<bool>,
+    /// RESIZABLE_JOBS.
+    pub resizable: Option<Resizable>,
     /// Every parameter as written.
     pub raw: RawParams,
     /// The beginning of the section in the file.

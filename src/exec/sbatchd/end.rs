@@ -239,7 +239,8 @@ impl Sbatchd {
         if plan::goes_back(order, job.end()) && !order.last_requeue {
             return None;
         }
-        let failed = job.end().is_none_or(|(end, ..)| end != End::Status(0));
+        let told = |(end, info, _)| plan::told_end(order, end, info);
+        let failed = job.end().map(told).is_none_or(|end| end != End::Status(0));
         let asked = spec.options & opt::NOTIFY_END != 0
             || spec.options2 & opt2::NOTIFY_ERROR != 0 && failed;
         if job.ready.kept || asked { self.letter(job, job.ready.kept) } else { None }
@@ -286,7 +287,7 @@ impl Sbatchd {
             ended,
             text: &job.note.shown,
             begins,
-            end,
+            end: plan::told_end(o, end, exit_info),
             exit_info,
             usage: job.usage,
             max_procs: job.max_procs,

@@ -58,6 +58,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
         "-g" => spec.further.job_group = value.into(),
+        "-E" => spec.pre_exec = value.into(),
         "-app" => spec.further.application = value.into(),
         "-Q" => spec.further.put_text("Q", value),
         "-mig" => spec.further.put_text("mig", value),

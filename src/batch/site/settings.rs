@@ -1,0 +1,192 @@
+//! The parameters that act for a job: of its own options, else of its application profile, else of
+//! its queue, else of lsb.params. The one place that knows this order.
+
+use crate::batch::site::applications::Application;
+use crate::batch::site::retry_limits::RetryLimits;
+use crate::batch::site::{Queue, Site};
+use crate::conf::types::Resizable;
+use crate::lang::exitcodes::ExitCodes;
+use crate::model::checkpoint::Checkpoint;
+use crate::model::job::JobSpec;
+use crate::model::job_control::JobControls;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A submission with what acts for it. Without a queue: it is not configured any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    site: &'a Site,
+    spec: &'a JobSpec,
+    application: Option<&'a Application>,
+    queue: Option<&'a Queue>,
+}
+
+impl Site {
+    pub fn settings<'a>(&'a self, spec: &'a JobSpec, queue: Option<&'a Queue>) -> Settings<'a> {
+        let application = self.applications.get(&spec.further.application);
+        Settings { site: self, spec, application, queue }
+    }
+}
+
+/// One shell text that runs both commands, the second also after a failure of the first where
+/// `always`; it fails where one of them does.
+fn both(first: Option<&str>, second: Option<&str>, always: bool) -> String {
+    match (first, second) {
+        (Some(first), Some(second)) if always => {
+            format!("(\n{first}\n)\nlsf_first=$?\n(\n{second}\n) && exit $lsf_first")
+        }
+        (Some(first), Some(second)) => format!("(\n{first}\n) && (\n{second}\n)"),
+        (first, second) => first.or(second).unwrap_or_default().to_owned(),
+    }
+}
+
+impl<'a> Settings<'a> {
+    pub fn nice(&self) -> i32 {
+        let of_application = self.application.and_then(|a| a.conf.nice);
+        of_application.or(self.queue.map(|q| q.conf.nice)).unwrap_or(0)
+    }
+
+    pub fn pre_exec_of_queue(&self) -> String {
+        self.queue.and_then(|q| q.conf.pre_exec.clone()).unwrap_or_default()
+    }
+
+    pub fn post_exec_of_queue(&self) -> String {
+        self.queue.and_then(|q| q.conf.post_exec.clone()).unwrap_or_default()
+    }
+
+    /// HOST_PRE_EXEC of the queue, then of the application profile.
+    pub fn host_pre_exec(&self) -> String {
+        let of_queue = self.queue.and_then(|q| q.conf.host_pre_exec.as_deref());
+        let own = self.application.and_then(|a| a.conf.host_pre_exec.as_deref());
+        both(of_queue, own, false)
+    }
+
+    /// HOST_POST_EXEC of the application profile, then of the queue.
+    pub fn host_post_exec(&self) -> String {
+        let of_queue = self.queue.and_then(|q| q.conf.host_post_exec.as_deref());
+        let own = self.application.and_then(|a| a.conf.host_post_exec.as_deref());
+        both(own, of_queue, true)
+    }
+
+    /// Whether commands run on every host of the job.
+    pub fn runs_host_commands(&self) -> bool {
+        let of_queue = self.queue.map(|q| (&q.conf.host_pre_exec, &q.conf.host_post_exec));
+        let own = self.application.map(|a| (&a.conf.host_pre_exec, &a.conf.host_post_exec));
+        let mut all = of_queue.into_iter().chain(own);
+        all.any(|(before, after)| before.is_some() || after.is_some())
+    }
+
+    pub fn starter(&self) -> String {
+        let own = self.application.and_then(|a| a.conf.job_starter.as_ref());
+        own.or(self.queue.and_then(|q| q.conf.job_starter.as_ref())).cloned().unwrap_or_default()
+    }
+
+    /// The actions for suspension, resumption and termination, each from the first level that has
+    /// one.
+    pub fn controls(&self) -> JobControls {
+        let of_queue = self.queue.map(|q| q.conf.job_controls.clone()).unwrap_or_default();
+        let Some(a) = self.application else { return of_queue };
+        let own = a.conf.job_controls.clone();
+        JobControls {
+            suspend: own.suspend.or(of_queue.suspend),
+            resume: own.resume.or(of_queue.resume),
+            terminate: own.terminate.or(of_queue.terminate),
+        }
+    }
+
+    /// Minutes of suspension after which the job migrates.
+    pub fn migration(&self) -> Option<u64> {
+        let own = self.spec.further.migration;
+        let of_application = || self.application.and_then(|a| a.conf.mig);
+        own.or_else(of_application).or_else(|| self.queue.and_then(|q| q.conf.mig))
+    }
+
+    /// The exit values that send the job back to its queue.
+    pub fn requeue_codes(&self) -> Option<Cow<'a, ExitCodes>> {
+        let own = &self.spec.further.requeue;
+        if !own.is_empty() {
+            return ExitCodes::parse(own).map(Cow::Owned);
+        }
+        let of_application = self.application.and_then(|a| a.requeue_codes.as_ref());
+        let of_queue = || self.queue.and_then(|q| q.requeue_codes.as_ref());
+        of_application.or_else(of_queue).map(Cow::Borrowed)
+    }
+
+    /// Does the exit value count as success?
+    pub fn succeeds(&self, code: i32) -> bool {
+        let codes = self.application.and_then(|a| a.success_codes.as_ref());
+        codes.is_some_and(|codes| codes.has(code))
+    }
+
+    /// SUCCESS_EXIT_VALUES as written.
+    pub fn success_codes(&self) -> String {
+        let own = self.application.and_then(|a| a.conf.success_exit_values.clone());
+        own.unwrap_or_default()
+    }
+
+    /// How often the job goes back to its queue.
+    pub fn retry_limits(&self) -> Cow<'a, RetryLimits> {
+        match self.application.filter(|a| a.retries) {
+            None => Cow::Borrowed(self.site.retry_limits(self.queue)),
+            Some(a) => {
+                let queue = self.queue.map(|q| &q.conf.raw);
+                let levels = [Some(&a.conf.raw), queue];
+                Cow::Owned(RetryLimits::compile(levels, self.site.params()))
+            }
+        }
+    }
+
+    /// RERUNNABLE, of jobs with neither -r nor -rn.
+    pub fn rerunnable(&self) -> bool {
+        let own = self.application.and_then(|a| a.conf.rerunnable);
+        own.or(self.queue.map(|q| q.conf.rerunnable)).unwrap_or(false)
+    }
+
+    /// Checkpoints of jobs without -k.
+    pub fn checkpoint(&self) -> Option<Box<Checkpoint>> {
+        let own = self.application.and_then(|a| a.conf.chkpnt.as_ref());
+        own.or(self.queue.and_then(|q| q.conf.chkpnt.as_ref())).cloned()
+    }
+
+    /// ABS_RUNLIMIT.
+    pub fn absolute_run_limit(&self) -> bool {
+        let own = self.application.and_then(|a| a.conf.abs_runlimit);
+        own.unwrap_or(self.site.params().abs_runlimit)
+    }
+
+    /// RESIZABLE_JOBS; -ar stands above it.
+    pub fn resizable(&self) -> Resizable {
+        if self.spec.further.autoresize.0 {
+            return Resizable::Auto;
+        }
+        let own = self.application.and_then(|a| a.conf.resizable);
+        own.or(self.queue.map(|q| q.conf.resizable)).unwrap_or_default()
+    }
+
+    /// The most tasks of a job.
+    pub fn most_tasks(&self) -> u32 {
+        let own = self.application.and_then(|a| a.conf.task_limit);
+        let of_queue = self.queue.and_then(|q| q.conf.task_limit);
+        own.into_iter().chain(of_queue).map(|limit| limit.max).min().unwrap_or(u32::MAX)
+    }
+
+    /// The submission that a host gets: where it leaves something open, its application profile
+    /// and its queue have filled that in.
+    pub fn submission(&self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
+        let mut spec = spec.clone();
+        let of_application = self.application.and_then(|a| a.conf.requeue_exit_values.as_deref());
+        let of_queue = self.queue.and_then(|q| q.conf.requeue_exit_values.as_deref());
+        let codes = of_application.or(of_queue);
+        if let Some(codes) = codes.filter(|_| spec.further.requeue.is_empty()) {
+            Arc::make_mut(&mut spec).further.requeue = codes.into();
+        }
+        let Some(a) = self.application.map(|a| &a.conf) else { return spec };
+        if let Some(command) = a.pre_exec.as_deref().filter(|_| spec.pre_exec.is_empty()) {
+            Arc::make_mut(&mut spec).pre_exec = command.into();
+        }
+        if let Some(command) = a.post_exec.as_deref().filter(|_| spec.post_exec.is_empty()) {
+            Arc::make_mut(&mut spec).post_exec = command.into();
+        }
+        spec
+    }
+}

@@ -27,7 +27,7 @@ struct Opts {
     /// accepted; there is one cluster
     #[argh(switch)]
     _cname: bool,
-    /// the group, with all groups below it (default: all)
+    /// the group, with all groups below it unless the path ends in a slash (default: all)
     #[argh(positional, greedy, arg_name = "job_group_name")]
     _groups: Vec<String>,
 }
@@ -51,6 +51,10 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         Ok(_) => return Err(Exit::fail(err_text(err::MBATCHD))),
         Err(e) => return Err(job_groups::refused(&path, &e)),
     };
+    // a slash at its end means the group without those below it
+    if let Some(path) = path.strip_suffix('/') {
+        rows.retain(|row| row.path == path);
+    }
     if rows.is_empty() {
         errln!(ctx, "No job group found");
         return Ok(FAIL);

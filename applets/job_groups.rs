@@ -27,6 +27,14 @@ pub fn limit(text: &str) -> Result<u32, Exit> {
     text.trim().parse().map_err(bad)
 }
 
+/// The seconds of bgdel -d: `[hours:]minutes`.
+pub fn idle(text: &str) -> Result<u64, Exit> {
+    let (hours, minutes) = text.trim().split_once(':').unwrap_or(("0", text.trim()));
+    let number = |part: &str| part.parse::<u32>().ok().map(u64::from);
+    let secs = number(hours).zip(number(minutes)).map(|(h, m)| (h * 60 + m) * 60);
+    secs.ok_or_else(|| Exit::fail(format_args!("{}: Bad argument for option -d.", clean(text))))
+}
+
 /// Why a request about a group has failed.
 pub fn refused(path: &str, why: &ClientError) -> Exit {
     match why {

@@ -10,6 +10,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
@@ -76,6 +77,7 @@ pub struct Mbatchd {
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
     pub(super) group_counts: JobGroupCounts,
+    pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
     pub(super) status: Status,
     pub(super) unreached: Unreached,

@@ -41,7 +41,7 @@ pub(super) fn random_request(submitted: usize, rng: &mut Rng) -> Msg {
         }
         n => {
             let (path, empty_only) = if n == 2 { (path, true) } else { <_>::default() };
-            JobGroupRequest::Delete(DeleteGroups { path, empty_only, user: String::new() })
+            JobGroupRequest::Delete(DeleteGroups { path, empty_only, ..DeleteGroups::default() })
         }
     };
     Msg::Client(ClientMsg::JobGroup(Box::new(request)))

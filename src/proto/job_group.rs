@@ -45,6 +45,13 @@ pub struct DeleteGroups {
     pub empty_only: bool,
     /// -u: groups of this user, `all` of everybody; empty: the caller's.
     pub user: String,
+    /// -d: those that have been empty for so long.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub idle_secs: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// bjgroup.

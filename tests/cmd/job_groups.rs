@@ -67,6 +67,24 @@ fn group_of_a_submission_comes_from_the_environment_and_changes_with_bmod() {
     assert_eq!(listed.trim(), id);
     ok("bmod", &["-gn", &id]);
     assert_eq!(field(&id, "job_group").trim(), "-");
+    // a running job and a suspended one
+    ok("bresume", &[&id]);
+    until(&id, "RUN");
+    ok("bmod", &["-g", "/bjgroup-2/run/below", &id]);
+    ok("bstop", &[&id]);
+    until(&id, "USUSP");
+    ok("bmod", &["-g", "/bjgroup-2/run", &id]);
+    let line = |path: &str| {
+        let table = ok("bjgroup", &["-s", path]);
+        let lines: Vec<&str> = table.lines().collect();
+        (lines.len(), lines[1].split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let owner = field(&id, "user");
+    let want = format!("/bjgroup-2/run 1 0 0 0 1 0 () 1/- {}", owner.trim());
+    assert_eq!(line("/bjgroup-2/run"), (3, want.clone()));
+    assert_eq!(line("/bjgroup-2/run/"), (2, want));
+    let told = ok("bhist", &["-l", &id]);
+    assert_eq!(told.matches("Parameters of Job are changed: Job Group;").count(), 4, "{told}");
     ok("bkill", &[&id]);
 }
 
@@ -94,6 +112,10 @@ fn requests_about_job_groups_that_are_refused_are_not_logged() {
         ("bgmod", &["-L", "2", "/bjgroup-3"], &of("/bjgroup-3", below)),
         ("bgdel", &["/bjgroup-3/none"], &of("/bjgroup-3/none", "Job group does not exist")),
         ("bgdel", &["a"], &of("a", bad)),
+        ("bgdel", &["-d", "soon"], "soon: Bad argument for option -d."),
+        ("bgdel", &["-d", "-1"], "-1: Bad argument for option -d."),
+        ("bgdel", &["-d", "1:2:3"], "1:2:3: Bad argument for option -d."),
+        ("bgdel", &["-d", "99999:0"], "No job group is deleted"),
         ("bjgroup", &["/bjgroup-3/none"], &of("/bjgroup-3/none", "Job group does not exist")),
         ("bsub", &["-g", "/", "true"], "Bad/empty job group name. Job not submitted."),
         ("bsub", &["-g", "/a//b", "true"], "Bad/empty job group name. Job not submitted."),
@@ -113,6 +135,8 @@ fn requests_about_job_groups_that_are_refused_are_not_logged() {
         ("bgmod", &["/bjgroup-3"], "One of -L, -Ln and -u must be specified."),
         ("bgmod", &["-Ln", "-L", "1", "/a"], "Options -L and -Ln cannot be combined."),
         ("bgdel", &["-c", "0"], "Option -c needs the path of a job group."),
+        ("bgdel", &["-d", "5", "/a"], "Option -d takes no job group."),
+        ("bgdel", &[], "One job group must be specified, by its full path."),
         ("bjgroup", &["/a", "/b"], "One job group must be specified, by its full path."),
     ] {
         let said = run(applet, args);

@@ -29,6 +29,7 @@ impl Mbatchd {
             let group = JobGroup { uid, owner: owner.clone(), ..JobGroup::default() };
             let record = group.record(path, context.now.secs());
             self.emit(context, Event::JobGroupAdd(Box::new(record)));
+            self.idle_groups.note(path, context.now.mono_us);
         }
     }
 

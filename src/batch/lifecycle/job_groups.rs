@@ -10,6 +10,7 @@ use crate::conf::types::GroupClean;
 use crate::model::event::Event;
 use crate::model::job_group::lineage;
 use crate::model::reason::err;
+use crate::model::time::US;
 use crate::proto::Refusal;
 use crate::proto::client::{AdminLine, ClientMsg};
 use crate::proto::job_group::{DeleteGroups, JobGroupRequest, NewLimit};
@@ -120,7 +121,7 @@ impl Mbatchd {
         delete: &DeleteGroups,
     ) -> Checked<Option<Vec<String>>> {
         let mut gone = match delete.path.is_empty() {
-            true => self.empty_groups(who, delete)?,
+            true => self.empty_groups(context, who, delete)?,
             false => {
                 let path = named(&delete.path)?;
                 if self.state.job_groups().get(path).is_none() {
@@ -155,6 +156,7 @@ impl Mbatchd {
     }
 
     fn delete_group(&mut self, context: &mut StepContext, uid: u32, user: &str, path: &str) {
+        self.idle_groups.forget(path);
         let (user, path) = (user.to_string(), path.to_string());
         self.emit(context, Event::JobGroupDelete { uid, user, path });
     }
@@ -166,18 +168,29 @@ impl Mbatchd {
         below.chain([path]).filter(empty).map(str::to_string).collect()
     }
 
-    /// The empty groups of the caller, of another user, or of everybody.
-    fn empty_groups(&self, who: &Caller, delete: &DeleteGroups) -> Checked<Vec<String>> {
+    /// The empty groups of the caller, of another user, or of everybody; those that have been empty
+    /// for so long, and all groups below them, too.
+    fn empty_groups(
+        &self,
+        context: &StepContext,
+        who: &Caller,
+        delete: &DeleteGroups,
+    ) -> Checked<Vec<String>> {
         let own = delete.user.is_empty() || delete.user == who.user;
         if !own {
             self.site.check(who, Action::HostCtrl, "", "")?;
         }
         let user = if delete.user.is_empty() { &who.user } else { &delete.user };
         let groups = self.state.job_groups();
+        let (now, least) = (context.now.mono_us, delete.idle_secs.saturating_mul(US));
+        let young = |path: &str| self.idle_groups.idle_for(path, now) < least;
         let all = groups.each().filter(|(path, group)| {
             let meant = *user == "all" || group.owner == *user;
-            let others = |(_, below): (_, &JobGroup)| *user != "all" && below.owner != *user;
-            meant && self.group_counts.tally(path).jobs == 0 && !groups.below(path).any(others)
+            let stays = |(path, below): (&str, &JobGroup)| {
+                *user != "all" && below.owner != *user || young(path)
+            };
+            let empty = self.group_counts.tally(path).jobs == 0;
+            meant && empty && !young(path) && !groups.below(path).any(stays)
         });
         Ok(all.map(|(path, _)| path.to_string()).collect())
     }
@@ -212,12 +225,15 @@ impl Mbatchd {
             let Some(path) = self.group_counts.take_emptied() else { return };
             let groups = self.state.job_groups();
             let Some(group) = groups.get(&path) else { continue };
+            let empty = self.group_counts.tally(&path).jobs == 0;
+            if empty {
+                self.idle_groups.note(&path, context.now.mono_us);
+            }
             let goes = match self.site.params().job_group_clean {
                 GroupClean::No => false,
                 GroupClean::Implicit => !group.explicit && group.limit.is_none(),
                 GroupClean::All => true,
             };
-            let empty = self.group_counts.tally(&path).jobs == 0;
             if !goes || !empty || groups.below(&path).next().is_some() {
                 continue;
             }

@@ -341,8 +341,13 @@ impl Mbatchd {
             true => job.tally.pend + job.tally.psusp == 0,
             false => !meant.iter().any(|part| part.elems.iter().any(waits)),
         };
-        let may = self.site.conf.base.lsf.yes("LSB_MOD_ALL_JOBS");
-        let few = m.fields.iter().all(|f| WHILE_RUNNING.contains(f));
+        let group = |f: &SpecField| *f == SpecField::Group;
+        // a group takes started jobs at any time, and an array as long as none of it is started
+        if m.fields.iter().any(group) && job.is_array() && job.tally.started() > 0 {
+            return Err(Refusal::text(err::RUNNING, "Elements of the job array have been started"));
+        }
+        let may = self.site.conf.base.lsf.yes("LSB_MOD_ALL_JOBS") || m.fields.iter().all(group);
+        let few = m.fields.iter().all(|f| group(f) || WHILE_RUNNING.contains(f));
         if running && !may {
             return refuse(err::RUNNING);
         }

@@ -8,6 +8,7 @@ use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
@@ -82,6 +83,7 @@ impl Mbatchd {
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
             group_counts: JobGroupCounts::default(),
+            idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
             status: Status::default(),
             unreached: Unreached::default(),
@@ -142,6 +144,7 @@ impl Mbatchd {
 
     pub(crate) fn start(&mut self, context: &mut StepContext) {
         self.started = true;
+        self.idle_groups.begin(context.now.mono_us);
         self.status.note_start(context.now.secs());
         self.perfmon.reset(context.now, self.site.params());
         let names = crate::proto::lim::INDEX_NAMES.iter().map(|s| s.to_string()).collect();

@@ -183,7 +183,7 @@ fn bgdel_takes_empty_groups_alone() {
     assert_eq!(delete(&mut c, "ann", "/a").unwrap_err().code, err::JGRP_HASJOB);
     c.end(job, 0);
     assert_eq!(delete(&mut c, "ann", "/a/b").unwrap_err().code, err::JGRP_HASJOB);
-    let below = DeleteGroups { path: "/a".into(), empty_only: true, user: String::new() };
+    let below = DeleteGroups { path: "/a".into(), empty_only: true, ..DeleteGroups::default() };
     let gone = ask(&mut c, "ann", JobGroupRequest::Delete(below)).unwrap();
     assert_eq!(gone, ["/a/c/d", "/a/c"]);
     let all = |user: &str| {
@@ -264,4 +264,76 @@ fn group_that_a_job_has_left_is_not_made_again_by_its_submission() {
     delete(&mut c, "ann", "/a").unwrap();
     c.restart();
     assert_eq!(shown(&mut c), ["/b 1 1 0 0 0 0 ann"]);
+}
+
+#[test]
+fn started_job_is_counted_in_its_group_through_every_change() {
+    let mut c = cluster().hosts(1, 4).queue("other", "PRIORITY = 50").up();
+    add(&mut c, "ann", "/top", Some(2)).unwrap();
+    let job = c.submit("ann", "-g /top/a");
+    let moves =
+        |c: &mut Cluster, at: JobRef, group: &str| c.modify("ann", at, &[SpecField::Group], group);
+    // LSB_MOD_ALL_JOBS does not matter for it
+    assert_eq!(moves(&mut c, job, "-g /top/b"), 0);
+    assert_eq!(shown(&mut c)[1..], ["/top/a 0 0 0 0 0 0 ann", "/top/b 1 0 1 0 0 0 ann"]);
+    let array = c.submit("ann", "-J 'x[1-3]' -g /top/b");
+    assert_eq!(c.started().len(), 2, "the limit of the group above");
+    assert_eq!(shown(&mut c)[2], "/top/b 4 2 2 0 0 0 ann");
+    // no part of an array leaves the others
+    assert_eq!(moves(&mut c, array, "-g /z"), err::RUNNING);
+    assert_eq!(moves(&mut c, element(array, 3), "-g /z"), err::RUNNING);
+    // one that leaves makes room, one that comes in takes none of the others'
+    c.stop("ann", job);
+    assert_eq!(moves(&mut c, job, ""), 0);
+    assert_eq!(c.started(), [element(array, 2)]);
+    assert_eq!(moves(&mut c, job, "-g /top/a"), 0);
+    let row = &rows(&mut c, "/top")[0];
+    assert_eq!((row.started, row.ususp, row.limit), (3, 1, Some(2)));
+    c.end(element(array, 1), 0);
+    assert_eq!(c.started(), []);
+    c.switch("ann", job, "other");
+    let all = ["/top 4 1 1 0 1 1 ann", "/top/a 1 0 0 0 1 0 ann", "/top/b 3 1 1 0 0 1 ann"];
+    assert_eq!(shown(&mut c), all);
+    c.restart();
+    c.advance(5);
+    assert_eq!(shown(&mut c), all);
+    c.requeue("ann", job);
+    let tally = |c: &mut Cluster| {
+        let row = rows(c, "/top").swap_remove(0);
+        (row.njobs, row.pend + row.started + row.finish)
+    };
+    assert_eq!(tally(&mut c), (4, 4));
+    c.kill("ann", job);
+    c.kill("ann", array);
+    c.advance(5);
+    assert_eq!(shown(&mut c)[0], "/top 4 0 0 0 0 4 ann");
+    c.restart();
+    c.advance(5);
+    assert_eq!(shown(&mut c)[1..], ["/top/a 1 0 0 0 0 1 ann", "/top/b 3 0 0 0 0 3 ann"]);
+}
+
+#[test]
+fn bgdel_d_takes_groups_that_have_been_empty_for_so_long() {
+    let mut c = cluster().hosts(1, 4).param("CLEAN_PERIOD = 10").up();
+    add(&mut c, "ann", "/old/below", None).unwrap();
+    add(&mut c, "bob", "/bobs", None).unwrap();
+    let job = c.submit("ann", "-g /used");
+    c.advance(600);
+    add(&mut c, "ann", "/old/new", None).unwrap();
+    c.end(job, 0);
+    let idle = |idle_secs: u64, user: &str| {
+        let user = user.to_string();
+        JobGroupRequest::Delete(DeleteGroups { idle_secs, user, ..DeleteGroups::default() })
+    };
+    assert_eq!(ask(&mut c, "ann", idle(300, "all")).unwrap_err().code, err::PERMISSION);
+    // its group below is younger, the other one has a job
+    assert_eq!(ask(&mut c, "ann", idle(300, "")).unwrap(), ["/old/below"]);
+    c.advance(320);
+    assert_eq!(ask(&mut c, "ann", idle(600, "")).unwrap(), [""; 0]);
+    assert_eq!(ask(&mut c, "ann", idle(300, "")).unwrap(), ["/used", "/old/new", "/old"]);
+    // the time begins anew with mbatchd
+    c.restart();
+    assert_eq!(ask(&mut c, "admin", idle(60, "all")).unwrap(), [""; 0]);
+    c.advance(60);
+    assert_eq!(ask(&mut c, "admin", idle(60, "all")).unwrap(), ["/bobs"]);
 }

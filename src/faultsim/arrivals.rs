@@ -126,6 +126,9 @@ impl World {
             return;
         }
         let Some(t) = self.hosts[host].os.tasks.remove(&pid) else { return };
+        if t.id.step == TaskStep::Control {
+            self.check.checkpoints.ended(t.id.key, t.status);
+        }
         if t.id.step == TaskStep::Job && !t.waiting {
             self.check.ended(host, t.id.key, Some(t.status));
         }

@@ -21,6 +21,8 @@ pub(super) struct SimulatedSite {
     pub pairs: bool,
     /// Jobs change their slots.
     pub resizes: bool,
+    /// Jobs have checkpoint directories.
+    pub checkpoints: bool,
     pub hosts: usize,
     /// Seconds since the epoch.
     pub now: i64,

@@ -2,6 +2,7 @@
 //! more than its slots, everything finishes once faults cease, and what is known of an end is
 //! true.
 
+use super::checkpoints::Checkpoints;
 use super::limits;
 use crate::batch::Mbatchd;
 use crate::batch::state::{ElemState, ElementView};
@@ -71,6 +72,7 @@ pub struct Check {
     pub forsaken: BTreeSet<JobKey>,
     /// The projects that a changed job or element may have.
     projects: HashMap<JobRef, Vec<String>>,
+    pub(super) checkpoints: Checkpoints,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
 }
@@ -93,6 +95,13 @@ impl Check {
         }
         self.acked.insert(request.to_string(), job);
         self.sizes.insert(job, size);
+    }
+
+    /// A task with this command is made for an attempt.
+    pub(super) fn begins_with(&mut self, key: JobKey, command: &str) {
+        if command.contains("exec erestart") && !self.checkpoints.can_restart(key.job_ref()) {
+            self.fail(format!("{key} begins from a checkpoint, and none of the job succeeded"));
+        }
     }
 
     /// Something is asked for that may happen or not.
@@ -327,6 +336,10 @@ impl Check {
                     self.fail(format!("job <{at}> ended without running"));
                     continue;
                 };
+                let after = end.exit_info == term::CHKPNT;
+                if after && !self.checkpoints.of_attempt(run.key) {
+                    self.fail(format!("{} ended for a checkpoint, and none succeeded", run.key));
+                }
                 let lost = end.unknown && end.exit_info == term::HOST_RESTART;
                 if lost && self.rerunnable.contains(&id) && !self.killed.contains(&id) {
                     self.fail(format!("job <{at}> is rerunnable and ended with its host"));
@@ -336,7 +349,8 @@ impl Check {
                     (Some(s), Some(real)) if s == *real => {}
                     (Some(_), None) if self.killed_before(run.key) => {}
                     (Some(s), real) => self.fail(format!(
-                        "job <{at}> is said to have ended with {s}, it ended with {real:?}"
+                        "{} is said to have ended with {s}, it ended with {real:?}",
+                        run.key
                     )),
                 }
             }

@@ -2,7 +2,8 @@
 //! submission under the same request id until it is answered. In between they change jobs that they
 //! have submitted ([`super::verbs`]).
 
-use super::change::{JobChangeRequest, Submitted};
+use super::change::{JobChangeRequest, SimulatedSite, Submitted};
+use super::checkpoints::checkpointing;
 use super::groups::any_group;
 use super::limits::{any_queue, shape};
 use super::rng::Rng;
@@ -69,14 +70,8 @@ fn resizing(further: &mut Further, may: bool, number: usize) {
 }
 
 impl Client {
-    /// `pairs`: a job may ask for two slots of one host; `resizes`: jobs change their slots.
-    pub fn new(
-        n: usize,
-        host: usize,
-        jobs: usize,
-        (pairs, resizes): (bool, bool),
-        rng: &mut Rng,
-    ) -> Client {
+    /// `site`: what jobs of this cluster may ask for.
+    pub fn new(n: usize, host: usize, jobs: usize, site: &SimulatedSite, rng: &mut Rng) -> Client {
         let mut wishes = Vec::new();
         let mut left = jobs as u32;
         while left > 0 {
@@ -98,7 +93,7 @@ impl Client {
             let (ms, code) = (50 + rng.below(9000) + long, if rng.chance(0.2) { 3 } else { 0 });
             let mut command = format!("work {ms} {code}");
             let mut further = Further::default();
-            let (least, most, span) = shape(pairs, rng);
+            let (least, most, span) = shape(site.pairs, rng);
             // where hosts are excluded, one is left
             if most == 1 && rng.chance(BY_EXIT) {
                 command = format!("work {ms} 99 {}", 1 + rng.below(BY_EXIT_ATTEMPTS));
@@ -106,7 +101,8 @@ impl Client {
                 further.requeue = values.into();
             }
             further.job_group = any_group(rng).into();
-            resizing(&mut further, resizes && most > 1, wishes.len());
+            resizing(&mut further, site.resizes && most > 1, wishes.len());
+            checkpointing(&mut further, site.checkpoints, wishes.len());
             let spec = JobSpec {
                 name,
                 command: command.into(),

@@ -1,11 +1,12 @@
 //! Carries out the requests of machines to the operating system of a simulated host: processes
 //! begin, stop, end and are found; the journal is kept. State is in `os`, time in `world`.
 
+use super::checkpoints;
 use super::event::SimEvent;
 use super::os::{self, SimTask};
 use super::world::World;
 use crate::proto::launch::{
-    OsEffect, OsInput, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep,
+    OsEffect, OsInput, Plan, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep,
 };
 use crate::proto::machine::Input;
 use std::collections::VecDeque;
@@ -13,29 +14,9 @@ use std::collections::VecDeque;
 impl World {
     pub(super) fn os_effect(&mut self, p: usize, eff: OsEffect, answers: &mut VecDeque<Input>) {
         let host = self.procs[p].host;
-        let now = self.now_us;
         match eff {
             OsEffect::Spawn { id, plan } => {
-                let (ms, code) = match &plan.what {
-                    TaskPlan::Job(j) => os::work(&j.command.lossy(), id.key.attempt),
-                    TaskPlan::Finish(_) => (1, 0),
-                };
-                let parent = self.procs[p].born;
-                let os = &mut self.hosts[host].os;
-                let pid = os.pid();
-                let ticks = now + 1;
-                let task = SimTask {
-                    id,
-                    ticks,
-                    parent,
-                    waiting: true,
-                    left: ms * 1000,
-                    since: now,
-                    stopped: false,
-                    gen_: 0,
-                    status: code << 8,
-                };
-                os.tasks.insert(pid, task);
+                let (pid, ticks) = self.spawn_task(p, id, &plan);
                 answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks, group: None }));
             }
             OsEffect::Go { id } => self.go(host, id),
@@ -81,6 +62,37 @@ impl World {
         }
     }
 
+    /// A process that waits for its launcher's word; its process ID and start.
+    fn spawn_task(&mut self, p: usize, id: TaskId, plan: &Plan) -> (u32, u64) {
+        let (ms, code) = match &plan.what {
+            TaskPlan::Job(j) => {
+                let command = j.command.lossy();
+                self.check.begins_with(id.key, &command);
+                os::work(&command, id.key.attempt)
+            }
+            TaskPlan::Finish(_) if id.step == TaskStep::Control => {
+                checkpoints::echkpnt(&mut self.rng)
+            }
+            TaskPlan::Finish(_) => (1, 0),
+        };
+        let (now, parent) = (self.now_us, self.procs[p].born);
+        let os = &mut self.hosts[self.procs[p].host].os;
+        let (pid, ticks) = (os.pid(), now + 1);
+        let task = SimTask {
+            id,
+            ticks,
+            parent,
+            waiting: true,
+            left: ms * 1000,
+            since: now,
+            stopped: false,
+            gen_: 0,
+            status: code << 8,
+        };
+        os.tasks.insert(pid, task);
+        (pid, ticks)
+    }
+
     fn go(&mut self, host: usize, id: TaskId) {
         let now = self.now_us;
         let delay = 200 + self.rng.below(2000);
@@ -94,6 +106,10 @@ impl World {
         let (end, gen_) = (now + delay + t.left, t.gen_);
         self.push(now + delay, SimEvent::TaskReady { host, boot, pid });
         self.push(end, SimEvent::TaskEnd { host, boot, pid, gen_ });
+        let alike = self.hosts[host].os.tasks.values().filter(|t| t.id.key == id.key && !t.waiting);
+        if alike.filter(|t| t.id.step == TaskStep::Control).count() > 1 {
+            self.check.fail(format!("two checkpoints of {} are made at a time", id.key));
+        }
         if id.step == TaskStep::Job {
             self.check.started(host, id.key, self.scale.slots);
         }

@@ -36,6 +36,7 @@
 mod arrivals;
 mod change;
 mod check;
+mod checkpoints;
 mod client;
 mod conn;
 mod duplicate;

@@ -54,6 +54,9 @@ impl Default for Shadow {
     }
 }
 
+/// The entry of a job without attempts, behind its number and without its excluded hosts.
+const NO_TRIES: &str = " tried (0, 0, 0, false) (0, 0)";
+
 /// Whether a difference `what: [one] is [other]` is one of excluded hosts alone, which are in the
 /// brackets behind `tried (...)`.
 fn same_but_excluded(text: &str) -> bool {
@@ -69,7 +72,12 @@ fn same_but_excluded(text: &str) -> bool {
         })
     };
     let Some((_, both)) = text.split_once(": [") else { return false };
-    let both = without(both.trim_end_matches(']'));
+    let mut both = without(both.trim_end_matches(']'));
+    // the entry of a job without excluded hosts and attempts is missing: ` 2 tried (...) (0, 0)`
+    while let Some(at) = both.find(NO_TRIES) {
+        let from = both[..at].rfind(' ').unwrap_or(at);
+        both.replace_range(from..at + NO_TRIES.len(), "");
+    }
     both.split_once("] is [").is_some_and(|(one, other)| one == other)
 }
 
@@ -193,6 +201,8 @@ mod tests {
                    [\"h2\"] (0, 0)]";
         assert!(same_but_excluded(one));
         assert!(!same_but_excluded(&one.replacen("(1, 0)", "(2, 0)", 1)));
+        let none = "job <2> beside: [0 2 a] is [0 2 tried (0, 0, 0, false) [\"h1\"] (0, 0) 2 a]";
+        assert!(same_but_excluded(none));
         assert!(!same_but_excluded(&one.replacen("None 0", "None 1", 1)));
         assert!(!same_but_excluded("the next job: [5] is [6]"));
         assert!(!same_but_excluded("the request of job <2> is forgotten"));

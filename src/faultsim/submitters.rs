@@ -1,12 +1,11 @@
 //! Submitters in the world: their connections, requests and the answers to them.
 
-use super::change::{SimulatedSite, Submitted};
+use super::change::Submitted;
 use super::client::Client;
 use super::conn::ConnEnd;
 use super::event::SimEvent;
-use super::limits;
 use super::verbs;
-use super::world::{World, resizes};
+use super::world::{World, simulated_site};
 use crate::model::job::{opt, opt2};
 use crate::model::reason::err;
 use crate::proto::client::{ClientMsg, IdSel};
@@ -106,13 +105,8 @@ impl World {
     fn plan_change(&mut self, client: usize) {
         self.plan_force(client);
         if self.rng.chance(CHANGES) {
-            let pairs = limits::has_pairs(&self.conf.batch);
-            let site = SimulatedSite {
-                pairs,
-                resizes: resizes(self.seed),
-                hosts: self.scale.hosts,
-                now: self.now(self.log.host).secs(),
-            };
+            let now = self.now(self.log.host).secs();
+            let site = simulated_site(&self.conf.batch, self.seed, self.scale.hosts, now);
             let Client { jobs, stopped, .. } = &mut self.clients[client];
             let change = verbs::random_change(jobs, stopped, site, &mut self.rng);
             change.iter().for_each(|d| self.check.asked(&d.msg, d.project.as_ref()));

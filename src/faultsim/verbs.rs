@@ -1,7 +1,8 @@
 //! The verbs with which submitters change their jobs: bmod, bswitch, btop, bbot, brequeue, bkill,
-//! bstop, bresume and bresize, of whole jobs and of elements; and bgadd, bgmod and bgdel.
+//! bstop, bresume, bchkpnt and bresize, of whole jobs and of elements; and bgadd, bgmod and bgdel.
 
 use super::change::{JobChangeRequest, SimulatedSite, Submitted};
+use super::checkpoints::random_order;
 use super::groups;
 use super::limits::any_queue;
 use super::modify::modify;
@@ -58,8 +59,11 @@ pub(super) fn random_change(
         let last = if rng.chance(0.5) { first } else { size };
         id.elems.push((first, last, 1));
     }
-    let verb = match rng.below(if site.resizes { 15 } else { 12 }) {
-        12..=14 => Verb::Resize(random_resize(rng)),
+    let resizes = if site.resizes { 3 } else { 0 };
+    let checkpoints = if site.checkpoints { 3 } else { 0 };
+    let verb = match rng.below(12 + resizes + checkpoints) {
+        n if n >= 12 + resizes => Verb::Checkpoint(random_order(rng)),
+        12.. => Verb::Resize(random_resize(rng)),
         11 => Verb::Migrate { force: false },
         6 => Verb::Kill,
         7 => Verb::Stop,

@@ -1,7 +1,9 @@
 //! The state of a simulation: hosts with their daemons, connections, submitters, the events that
 //! are to come. The files above change it.
 
+use super::change::SimulatedSite;
 use super::check::Check;
+use super::checkpoints::checkpoints;
 use super::client::Client;
 use super::conn::Conn;
 use super::event::SimEvent;
@@ -11,8 +13,8 @@ use super::os::Os;
 use super::rng::Rng;
 use super::scale::Scale;
 use crate::batch::Mbatchd;
-use crate::conf::ClusterConf;
 use crate::conf::types::HostDef;
+use crate::conf::{BatchConf, ClusterConf};
 use crate::exec::launcher::Launcher;
 use crate::exec::sbatchd::Sbatchd;
 use crate::lim::Lim;
@@ -156,9 +158,20 @@ fn config(scale: Scale, rng: &mut Rng) -> ClusterConf {
     c
 }
 
-/// Do jobs of this cluster change their slots? In every other one.
-pub(super) fn resizes(seed: u64) -> bool {
-    seed.is_multiple_of(2)
+/// The cluster of a seed as requests know it. Jobs change their slots in every other one.
+pub(super) fn simulated_site(
+    batch: &BatchConf,
+    seed: u64,
+    hosts: usize,
+    now: i64,
+) -> SimulatedSite {
+    SimulatedSite {
+        pairs: limits::has_pairs(batch),
+        resizes: seed.is_multiple_of(2),
+        checkpoints: checkpoints(seed),
+        hosts,
+        now,
+    }
 }
 
 impl World {
@@ -167,10 +180,9 @@ impl World {
         let name = |i: usize| format!("host{}", i + 1);
         let hosts = (0..scale.hosts).map(|i| HostSim { name: name(i), ..HostSim::default() });
         let conf = config(scale, &mut rng);
-        let pairs = limits::has_pairs(&conf.batch);
+        let site = simulated_site(&conf.batch, seed, scale.hosts, 0);
         let each = scale.jobs.div_ceil(USERS);
-        let client =
-            |n: usize| Client::new(n, n % scale.hosts, each, (pairs, resizes(seed)), &mut rng);
+        let client = |n: usize| Client::new(n, n % scale.hosts, each, &site, &mut rng);
         let clients = (0..USERS).map(client).collect();
         let mut w = World {
             scale,

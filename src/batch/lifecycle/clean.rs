@@ -118,7 +118,12 @@ impl Mbatchd {
         // the new log has nothing of a job that damage took, whose ID is not free all the same
         let free = self.state.free_id(self.max_job_id());
         let next_job = free.unwrap_or(self.state.next_job());
-        let mut head = vec![Record { time, event: Event::Carried { next_job, epoch: self.epoch } }];
+        // no job that is carried over counts as one submitted since, also where the clock was set
+        // back after its submission
+        let submitted = self.state.each_job().map(|job| job.submit_time).max();
+        let carried = submitted.map_or(time, |last| last.max(time));
+        let event = Event::Carried { next_job, epoch: self.epoch };
+        let mut head = vec![Record { time: carried, event }];
         if self.state.started_at() > 0 {
             head.push(Record { time: self.state.started_at(), event: self.start_event() });
         }

@@ -89,6 +89,21 @@ fn an_id_is_not_given_again_after_a_switch_and_a_restart() {
 }
 
 #[test]
+fn an_id_is_not_given_again_after_the_clock_was_set_back_and_a_switch() {
+    let mut r = Rig::new();
+    let (first, last) = (r.submit(spec("x")).unwrap(), r.submit(spec("x")).unwrap());
+    let live = r.read_back().into_iter().filter(|rec| match &rec.event {
+        Event::JobNew(new) => new.job == first,
+        _ => false,
+    });
+    r.now.wall_us -= 3600 * crate::model::time::US as i64;
+    let mut records = r.mbd.switch_head(r.now.secs());
+    records.extend(live);
+    r.mbd.reload(Recovered { records, epoch: 2, ..<_>::default() });
+    assert_eq!(r.mbd.state.next_job(), last + 1);
+}
+
+#[test]
 fn the_id_of_a_last_job_that_damage_took_is_not_given_again_after_a_switch() {
     let mut r = Rig::new();
     let ids: Vec<u32> = (0..3).map(|_| r.submit(spec("x")).unwrap()).collect();

@@ -24,6 +24,7 @@ mod host_death;
 mod install;
 mod interactive;
 mod keys;
+mod limit_kinds;
 mod limits;
 mod messy;
 mod nios;

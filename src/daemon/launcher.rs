@@ -22,7 +22,7 @@ use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
 use crate::net::sock::{self, send_fds};
 use crate::proto::launch::{
-    OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskIdentity, TaskStep,
+    OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskIdentity, TaskPlan, TaskStep,
 };
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
@@ -190,7 +190,9 @@ impl LauncherRuntime {
         };
         ports.take_masters(&boot);
         let known: Vec<TaskIdentity> = machine.tasks().collect();
-        let tasks = TaskControl::new(&rundir, conf.end_left_processes, &known, replaced);
+        let lsf = &boot.conf.lsf;
+        let ways = (lsf.process_tracking(), lsf.enforces("memory"));
+        let tasks = TaskControl::new(&rundir, ways, &known, replaced);
         let sudoers = boot.admin.as_ref().and_then(|_| guard::sudoers());
         Ok(LauncherRuntime {
             pre_post: sudoers.as_ref().map(guard::pre_post).unwrap_or_default(),
@@ -330,7 +332,9 @@ impl LauncherRuntime {
             if let Err(e) = self.ports.ended(pid) {
                 log::warn!("the port of pid {pid}: {}", words(&e));
             }
-            self.tasks.ended(pid, &mut usage, silent && status == libc::SIGKILL);
+            if self.tasks.ended(pid, &mut usage, silent && status == libc::SIGKILL) {
+                self.inputs.push_back(Input::Os(OsInput::OutOfMemory { pid }));
+            }
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
     }
@@ -488,7 +492,8 @@ impl LauncherRuntime {
         file.seek(SeekFrom::Start(0))?;
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let group = self.tasks.group_for(id);
+        let memory = if let TaskPlan::Job(job) = &plan.what { job.memory } else { None };
+        let group = self.tasks.group_for(id, memory);
         if let Err(e) = self.ask_zygote(&theirs, &file, group.as_ref()) {
             self.tasks.not_started(group);
             return Err(e);

@@ -29,6 +29,7 @@ pub mod mail;
 pub mod mbatchd;
 pub mod melim;
 pub mod members;
+mod memory_limits;
 pub mod output;
 pub mod panic_log;
 pub mod ports;

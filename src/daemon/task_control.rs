@@ -9,7 +9,9 @@
 //! group from a group of another count. Signals reach processes in the order in which they were
 //! asked for; between two rounds of a stop the launcher does its other work.
 
+use super::memory_limits::MemoryLimits;
 use crate::model::job::Usage;
+use crate::model::limits::GroupMemory;
 use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
 use crate::sys::cgroup::{self, Version};
 use crate::sys::procs::Proc;
@@ -38,6 +40,8 @@ pub(super) struct TaskControl {
     tracker: TaskTracker,
     /// The directory of all groups; `None`: there are none.
     base: Option<(Version, PathBuf)>,
+    /// The memory limits of jobs.
+    memory: MemoryLimits,
     /// The number of the next new group.
     next: u32,
     free: Vec<TaskGroup>,
@@ -62,14 +66,22 @@ pub(super) struct TaskControl {
 }
 
 impl TaskControl {
-    /// `tasks`: those that are known already; `own`: their processes are children of this process.
-    pub(super) fn new(rundir: &Path, tracking: bool, tasks: &[TaskIdentity], own: bool) -> Self {
+    /// `tracking`, `memory`: LSF_PROCESS_TRACKING, and LSB_RESOURCE_ENFORCE of memory. `tasks`:
+    /// those that are known already; `own`: their processes are children of this process.
+    pub(super) fn new(
+        rundir: &Path,
+        (tracking, memory): (bool, bool),
+        tasks: &[TaskIdentity],
+        own: bool,
+    ) -> Self {
         if let Err(e) = raw::adopt_orphans() {
             log::warn!("orphans of jobs will not be found: {}", words(&e));
         }
+        let base = tracking.then(|| base(rundir)).flatten();
         let mut me = TaskControl {
             tracker: TaskTracker::new(std::process::id()),
-            base: tracking.then(|| base(rundir)).flatten(),
+            memory: MemoryLimits::new(&name(rundir), base.as_ref(), memory),
+            base,
             next: 1,
             free: Vec::new(),
             left: VecDeque::new(),
@@ -111,14 +123,19 @@ impl TaskControl {
                 let _ = cgroup::remove(&dir);
             }
         }
+        self.memory.sweep(tasks);
     }
 
     // ---- groups ----
 
-    /// A group for the processes of this task.
-    pub(super) fn group_for(&mut self, id: TaskId) -> Option<NewGroup> {
+    /// A group for the processes of this task, with limits of their memory.
+    pub(super) fn group_for(
+        &mut self,
+        id: TaskId,
+        memory: Option<GroupMemory>,
+    ) -> Option<NewGroup> {
         let (version, base) = self.base.as_ref().filter(|_| id.step == TaskStep::Job)?;
-        let group = match self.free.pop() {
+        let mut group = match self.free.pop() {
             Some(group) => Box::new(group),
             None => {
                 let dir = base.join(self.next.to_string());
@@ -131,6 +148,9 @@ impl TaskControl {
                 Box::new(TaskGroup { dir, ..TaskGroup::default() })
             }
         };
+        if let Some(limit) = memory {
+            self.memory.limit(id, limit, &mut group);
+        }
         let inside = *version == Version::Two && self.begin_inside;
         let dir = inside.then(|| File::open(&group.dir).ok()).flatten();
         Some(NewGroup { group, dir })
@@ -144,12 +164,13 @@ impl TaskControl {
         inside: bool,
     ) -> Option<Box<TaskGroup>> {
         self.tracker.child_made(pid);
-        let group = new?.group;
+        let mut group = new?.group;
         if !inside && let Err(e) = cgroup::enter(Path::new(&group.dir), pid) {
             log::error!("{}: {}: pid {pid} is not in it", group.dir, words(&e));
-            self.free.push(*group);
+            self.release(*group);
             return None;
         }
+        self.memory.enter(pid, &mut group);
         self.groups.insert(pid, group.clone());
         Some(group)
     }
@@ -164,10 +185,11 @@ impl TaskControl {
     }
 
     /// A child has ended; its processor time is that of all its group. `killed_at_once`: it was a
-    /// starter, and was killed before it could report anything.
-    pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage, killed_at_once: bool) {
+    /// starter, and was killed before it could report anything. Says whether the kernel has killed
+    /// a process of the group at its memory limit.
+    pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage, killed_at_once: bool) -> bool {
         self.tracker.child_ended(pid);
-        let Some(group) = self.groups.remove(&pid) else { return };
+        let Some(group) = self.groups.remove(&pid) else { return false };
         let dir = Path::new(&group.dir);
         // before the time is read: what leaves the group in between would not be in it
         let empty = cgroup::processes(dir).is_ok_and(|pids| pids.is_empty());
@@ -184,6 +206,7 @@ impl TaskControl {
             log::warn!("a starter was killed as it began in {}: others are moved", group.dir);
             self.begin_inside = false;
         }
+        !group.memory.is_empty() && cgroup::out_of_memory(Path::new(&group.memory))
     }
 
     /// The task of a group is forgotten.
@@ -191,8 +214,9 @@ impl TaskControl {
         self.left.push_front(group);
         for _ in 0..LOOKS_MAX.min(self.left.len()) {
             let Some(mut group) = self.left.pop_front() else { return };
+            let kept = self.memory.release(&mut group);
             let dir = Path::new(&group.dir);
-            let reusable = self.free.len() < FREE_MAX && !self.killed.contains(&group.dir);
+            let reusable = kept && self.free.len() < FREE_MAX && !self.killed.contains(&group.dir);
             if let Some(used) = self.empty.remove(&group.dir).filter(|_| reusable) {
                 (group.utime_us, group.stime_us) = used;
                 self.free.push(group);
@@ -222,6 +246,7 @@ impl TaskControl {
             let _ = cgroup::remove(&dir);
         }
         let _ = cgroup::remove(base);
+        self.memory.remove();
     }
 
     // ---- signals ----
@@ -307,14 +332,19 @@ fn tree(tasks: &[TaskIdentity]) -> bool {
     tasks.iter().any(|t| t.group.is_none())
 }
 
-/// The directory of the groups of all tasks, made within the launcher's own group.
-fn base(rundir: &Path) -> Option<(Version, PathBuf)> {
-    // several launchers may have one group
-    let name = rundir.to_string_lossy().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// The name of the directory of this launcher's groups: several may have one group.
+fn name(rundir: &Path) -> String {
+    let hash = rundir.to_string_lossy().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    for (version, own) in cgroup::own_groups() {
-        let dir = own.join(format!("lsf-{name:016x}"));
+    format!("lsf-{hash:016x}")
+}
+
+/// The directory of the groups of all tasks, made within the launcher's own group.
+fn base(rundir: &Path) -> Option<(Version, PathBuf)> {
+    let all = cgroup::own_groups();
+    for (version, own) in all.into_iter().filter(|(version, _)| *version != Version::Memory) {
+        let dir = own.join(name(rundir));
         // to be allowed to make it is not yet to be allowed to use it
         let made = cgroup::make(&dir)
             .and_then(|()| File::options().write(true).open(dir.join("cgroup.procs")));
@@ -343,7 +373,7 @@ mod tests {
     }
 
     fn control() -> TaskControl {
-        TaskControl::new(Path::new("/nonexistent"), false, &[], true)
+        TaskControl::new(Path::new("/nonexistent"), (false, false), &[], true)
     }
 
     fn send(control: &mut TaskControl, task: &TaskIdentity, signal: i32) {

@@ -498,7 +498,10 @@ impl Attempt {
         self.max_threads = self.max_threads.max(u.nthreads);
         let l = &self.note.order.limits;
         let over = |limit: Option<u64>, used: u64| limit.is_some_and(|l| used > l);
-        if over(memory(l, enforced), u.mem_kb) {
+        // the kernel counts the pages that processes share once
+        let by_kernel = self.group.as_ref().is_some_and(|group| !group.memory.is_empty());
+        let measured = memory(l, enforced).filter(|_| !by_kernel);
+        if s.out_of_memory || over(measured, u.mem_kb) {
             Some(Cause::Limit(term::MEMLIMIT))
         } else if over(l.swap, u.swap_kb) {
             Some(Cause::Limit(term::SWAP))

@@ -380,6 +380,12 @@ impl Launcher {
                 say(out, log::Level::Error, format!("{} does not start: {why}", daemon.name()));
                 self.daemon_gone(now, daemon, out);
             }
+            OsInput::OutOfMemory { pid } => {
+                let task = self.children.get(&pid).and_then(|id| self.state.tasks.get_mut(id));
+                if let Some(group) = task.and_then(|t| t.info.group.as_mut()) {
+                    group.out_of_memory = true;
+                }
+            }
             OsInput::Exited { pid, status, usage } => self.exited(now, pid, status, usage, out),
             OsInput::Gone { pid, ticks } => self.gone(now, pid, ticks, out),
             OsInput::Down { jobs } => self.go_down(now, jobs, out),

@@ -7,7 +7,7 @@ use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
-use crate::model::limits::{LimitEnforcement, Limits};
+use crate::model::limits::{GroupMemory, LimitEnforcement, Limits};
 use crate::proto::launch::{Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::res::{Pty, job_token};
 use crate::proto::sbd::StartJob;
@@ -85,6 +85,16 @@ fn process_limits(limits: &Limits, enforcement: LimitEnforcement) -> Limits {
     limits.cpu = limits.cpu.filter(|_| enforcement.cpu_of_process);
     limits.rss = limits.rss.filter(|_| enforcement.memory_of_process);
     limits
+}
+
+/// The limits of the job's control group on this host: those of one task, and its tasks here; with
+/// -hl those of the job.
+fn group_memory(site: &HostEnvironment, o: &StartJob) -> Option<GroupMemory> {
+    let here = o.hosts.iter().find(|h| *h.0 == *site.host).map_or(1, |h| u64::from(h.1.max(1)));
+    let tasks = if o.spec.further.per_host.0 { 1 } else { here };
+    let all = |kb: u64| kb.saturating_mul(tasks);
+    let memory_kb = o.limits.rss.filter(|_| site.enforcement.memory_by_group).map(all)?;
+    Some(GroupMemory { memory_kb, swap_kb: o.limits.swap.map(all) })
 }
 
 /// `%J` and `%I` of a file name. The values are digits, so no name can leave its directory by
@@ -347,6 +357,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         umask: spec.umask & 0o777,
         nice: o.nice,
         limits: process_limits(&o.limits, site.enforcement),
+        memory: group_memory(site, o),
         mail_program: site.mail_program.as_str().into(),
         pre: pre(o),
         login_shell: spec.login_shell.clone(),

@@ -54,6 +54,7 @@ impl World {
                         pids: vec![pid],
                         pgids: vec![pid],
                         groups: vec![pid],
+                        out_of_memory: false,
                     })
                 };
                 let found = tasks.iter().filter_map(processes).collect();

@@ -37,8 +37,17 @@ pub struct Limits {
     pub thread: Option<u64>,
 }
 
+/// Limits of a job on one host by its control group (LSB_RESOURCE_ENFORCE), KB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupMemory {
+    pub memory_kb: u64,
+    /// Swap space beside the memory; `None`: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap_kb: Option<u64>,
+}
+
 /// The enforcement of the CPU and memory limits of jobs on a host: LSB_JOB_CPULIMIT,
-/// LSB_JOB_MEMLIMIT and LSB_MEMLIMIT_ENFORCE of its lsf.conf(5).
+/// LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE and LSB_RESOURCE_ENFORCE of its lsf.conf(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitEnforcement {
     /// The host, for all processes of a job together.
@@ -49,6 +58,8 @@ pub struct LimitEnforcement {
     pub memory_of_job: bool,
     /// The kernel, for each process; Linux enforces no such limit.
     pub memory_of_process: bool,
+    /// The kernel, by the control group of the job; the host where there is no such group.
+    pub memory_by_group: bool,
 }
 
 /// The enforcement where lsf.conf says nothing.
@@ -59,6 +70,7 @@ impl Default for LimitEnforcement {
             cpu_of_process: true,
             memory_of_job: false,
             memory_of_process: true,
+            memory_by_group: false,
         }
     }
 }

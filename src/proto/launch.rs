@@ -13,6 +13,7 @@
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
 use crate::model::job::{End, Limits, Usage};
+use crate::model::limits::GroupMemory;
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 
@@ -180,14 +181,19 @@ fn is_zero(n: &u64) -> bool {
 
 /// The control group that holds all processes of a task, and no others while the task is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskGroup {
     /// The path of its directory.
     pub dir: String,
     /// CPU time that the group had used before the task, microseconds.
-    #[serde(default)]
     pub utime_us: u64,
-    #[serde(default)]
     pub stime_us: u64,
+    /// The directory with the memory limit of the job; empty: the kernel holds none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub memory: String,
+    /// The kernel has killed a process at that limit.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_memory: bool,
 }
 
 /// The attributes by which the processes of a task are found.
@@ -412,6 +418,9 @@ pub struct JobPlan {
     /// An interactive job: its terminal, or pipes in the place of the files that it does not name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive: Option<Box<Attach>>,
+    /// Limits of all processes together, by the control group of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<GroupMemory>,
 }
 
 /// The account of ~/.lsfhosts under which a job runs, and the user and host that it must accept.
@@ -654,6 +663,10 @@ pub enum OsInput {
         daemon: Daemon,
         why: String,
     },
+    /// The kernel has killed a process of this child's group at its memory limit.
+    OutOfMemory {
+        pid: u32,
+    },
     /// A child has ended and was reaped: raw wait status, and the usage of the child and of its
     /// children.
     Exited {
@@ -684,4 +697,6 @@ pub struct TaskProcesses {
     pub pgids: Vec<u32>,
     /// The process group of each of `pids`.
     pub groups: Vec<u32>,
+    /// The kernel has killed a process at the memory limit of the group.
+    pub out_of_memory: bool,
 }

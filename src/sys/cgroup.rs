@@ -7,6 +7,7 @@
 //! error, and the caller falls back.
 
 use super::files::read_text;
+use crate::model::limits::GroupMemory;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -21,13 +22,15 @@ pub enum Version {
     Two,
     /// The freezer of version 1; a process is moved into a group.
     Freezer,
+    /// The memory controller of version 1, which holds limits and finds no processes.
+    Memory,
 }
 
 /// The mounted hierarchies in which this process has a group, version 2 first.
 pub fn own_groups() -> Vec<(Version, PathBuf)> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let mut found = groups_in(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"));
-    found.sort_by_key(|(version, _)| *version == Version::Freezer);
+    found.sort_by_key(|(version, _)| *version != Version::Two);
     found
 }
 
@@ -38,10 +41,11 @@ fn groups_in(mounts: &str, groups: &str) -> Vec<(Version, PathBuf)> {
         let left: Vec<&str> = left.split(' ').collect();
         let right: Vec<&str> = right.split(' ').collect();
         let (Some(root), Some(point)) = (left.get(3), left.get(4)) else { continue };
-        let freezer = right.get(2).is_some_and(|o| o.split(',').any(|o| o == "freezer"));
+        let has = |name: &str| right.get(2).is_some_and(|o| o.split(',').any(|o| o == name));
         let version = match right.first() {
             Some(&"cgroup2") => Version::Two,
-            Some(&"cgroup") if freezer => Version::Freezer,
+            Some(&"cgroup") if has("freezer") => Version::Freezer,
+            Some(&"cgroup") if has("memory") => Version::Memory,
             _ => continue,
         };
         let Some(own) = own_path(groups, version) else { continue };
@@ -63,6 +67,7 @@ fn own_path(groups: &str, version: Version) -> Option<&str> {
         let is = match version {
             Version::Two => number == "0" && controllers.is_empty(),
             Version::Freezer => controllers.split(',').any(|c| c == "freezer"),
+            Version::Memory => controllers.split(',').any(|c| c == "memory"),
         };
         is.then_some(path)
     })
@@ -131,6 +136,39 @@ pub fn cpu_time(dir: &Path) -> Option<(u64, u64)> {
     Some((value("user_usec")?, value("system_usec")?))
 }
 
+/// Has the groups below this one of version 2 limit the memory of their processes.
+pub fn pass_memory_on(dir: &Path) -> io::Result<()> {
+    write(&dir.join("cgroup.subtree_control"), b"+memory")
+}
+
+/// Limits the memory of all processes of a group together, and the swap space beside it. Beyond
+/// it the kernel kills processes of the group.
+pub fn limit_memory(dir: &Path, version: Version, limit: GroupMemory) -> io::Result<()> {
+    let bytes = |kb: u64| kb.saturating_mul(1024).min(i64::MAX as u64).to_string();
+    let put = |name: &str, kb: u64| write(&dir.join(name), bytes(kb).as_bytes());
+    let memory = limit.memory_kb;
+    if version == Version::Two {
+        // with one process of a job all are killed, where the kernel can
+        let _ = write(&dir.join("memory.oom.group"), b"1");
+        put("memory.max", memory)?;
+        return limit.swap_kb.map_or(Ok(()), |swap| put("memory.swap.max", swap));
+    }
+    put("memory.limit_in_bytes", memory)?;
+    let both = limit.swap_kb.map(|swap| memory.saturating_add(swap));
+    both.map_or(Ok(()), |both| put("memory.memsw.limit_in_bytes", both))
+}
+
+/// Whether the kernel has killed a process of the group at its memory limit.
+pub fn out_of_memory(dir: &Path) -> bool {
+    let killed = |text: String| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.any(|(name, count)| name == "oom_kill" && count.trim() != "0")
+    };
+    ["memory.events", "memory.oom_control"]
+        .iter()
+        .any(|name| read(&dir.join(name)).is_ok_and(killed))
+}
+
 fn read(path: &Path) -> io::Result<String> {
     read_text(path, READ_MAX)
 }
@@ -155,10 +193,11 @@ mod tests {
         let path = PathBuf::from;
         let freezer = (Version::Freezer, path("/sys/fs/cgroup/freezer/a"));
         let two = (Version::Two, path("/sys/fs/cgroup/unified/s/x.service"));
-        assert_eq!(groups_in(mounts, groups), [freezer.clone(), two]);
+        let memory = (Version::Memory, path("/sys/fs/cgroup/memory/m"));
+        assert_eq!(groups_in(mounts, groups), [freezer.clone(), memory, two]);
         // without version 2; a group of a container, mounted as its root
         let old = mounts.lines().take(3).collect::<Vec<_>>().join("\n");
-        assert_eq!(groups_in(&old, groups), [freezer]);
+        assert_eq!(groups_in(&old.replace("memory", "cpu"), groups), [freezer]);
         let inside = "30 25 0:27 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         let two = |dir| vec![(Version::Two, path(dir))];
         assert_eq!(groups_in(inside, "0::/docker/1/b\n"), two("/sys/fs/cgroup/b"));

@@ -300,6 +300,9 @@ impl TaskTracker {
                 (u.utime_us, u.stime_us) = time_of_task(group, all);
             }
             (u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb) = (u.mem_kb, u.mem_kb, u.swap_kb);
+            let limited = task.group.as_ref().filter(|group| !group.memory.is_empty());
+            let exceeded = |group: &TaskGroup| cgroup::out_of_memory(Path::new(&group.memory));
+            all.out_of_memory = limited.is_some_and(|group| exceeded(group));
             all.pgids = all.groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
             sampled.push(all);
         }

@@ -1,7 +1,7 @@
 //! Every kind of resource limit with real jobs: the queue's default, its hard limit, the job's own
 //! limit, and what becomes of a job that exceeds one (lsb.queues(5), bsub(1), sbatchd(8)).
 
-use super::rig::Rig;
+use super::rig::{Rig, skipped, wait_for};
 
 /// Defaults and hard limits; sizes in MB, as the site of `lsf up` counts them.
 const QUEUE: &str = "\nBegin Queue\nQUEUE_NAME = lim\nCPULIMIT = 1 2\nRUNLIMIT = 2 3\n\
@@ -101,4 +101,47 @@ fn job_beyond_each_limit_ends_with_the_reason_of_that_limit() {
     let lines: Vec<&str> = said.2.lines().filter(shown).collect();
     assert_eq!((said.0.as_str(), &lines[..]), ("TERM_MEMLIMIT", &["begun", "INT", "TERM"][..]));
     assert_eq!(said.1, "137");
+}
+
+#[test]
+fn memory_limit_is_held_by_the_kernel_where_its_controller_can_be_used_and_measured_elsewhere() {
+    let rig = up("limitgroup");
+    rig.down();
+    rig.set_conf("LSB_RESOURCE_ENFORCE", "\"memory cpu\"");
+    rig.start();
+    rig.ready();
+    let log = || rig.read("log/launcher.log.host1");
+    let held = "the kernel holds the memory limits of jobs";
+    let measured = "sbatchd measures the memory of jobs instead";
+    wait_for("a word about limits", || log().contains(held) || log().contains(measured));
+    let end = |args: &[&str], script: &str| {
+        let job = rig.bsub(&[&["-o", "out.%J"], args, &[script]].concat());
+        let state = rig.end_of(job);
+        let id = job.to_string();
+        let reason = rig.field(&id, "exit_reason");
+        let reason = reason.split(':').next().unwrap_or_default().trim().to_owned();
+        (state, reason, rig.read(&format!("out.{job}")))
+    };
+    let hog = "head -c 70000000 /dev/zero | tail | sleep 60";
+    assert_eq!(end(&["-M", "40"], hog).1, "TERM_MEMLIMIT");
+    // the limits of each process are gone, as with LSB_JOB_MEMLIMIT
+    let (state, _, text) = end(&["-M", "40"], "ulimit -m; cat /proc/self/cgroup");
+    assert!(state == "DONE" && text.starts_with("unlimited\n"), "{text}");
+    if !log().contains(held) {
+        return skipped("memory limits by the kernel: no memory controller can be used here");
+    }
+    // too quick for a look at it: the kernel tells at the end of the job
+    let quick = "head -c 46000000 /dev/zero | tail > /dev/null; exit 3";
+    assert_eq!(end(&["-M", "30"], quick).1, "TERM_MEMLIMIT");
+    // two tasks have twice the memory, unless -hl
+    assert_eq!(end(&["-M", "30", "-n", "2"], quick).1, "-");
+    assert_eq!(end(&["-M", "30", "-n", "2", "-hl"], quick).1, "TERM_MEMLIMIT");
+    assert_eq!(end(&[], quick).1, "-");
+    // nothing stays behind
+    let groups = || log().lines().find_map(|l| Some(l.split_once(held)?.1.get(2..)?.to_owned()));
+    let below = |dir: &str| std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let dir = groups().unwrap_or_default();
+    wait_for("the groups to be gone", || {
+        !below(&dir).any(|e| e.file_type().is_ok_and(|t| t.is_dir()))
+    });
 }

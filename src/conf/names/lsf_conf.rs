@@ -139,7 +139,7 @@ const NAMES: &[Name] = &[
     off("LSB_RC_TEMPLATE_REQUEST_DELAY", "accepted; not described here"),
     off("LSB_RC_UPDATE_INTERVAL", "accepted; not described here"),
     on("LSB_REQUEUE_TO_BOTTOM", "1: requeued jobs go behind the others of their queue; 0"),
-    off("LSB_RESOURCE_ENFORCE", "cgroup enforcement: memory cpu gpu; undefined"),
+    on("LSB_RESOURCE_ENFORCE", "memory: the kernel holds memory limits of jobs; none"),
     off("LSB_RLA_HOST_LIST", "accepted; not described here"),
     off("LSB_RLA_PORT", "accepted; not described here"),
     off("LSB_RLA_UPDATE", "accepted; not described here"),

@@ -228,15 +228,24 @@ impl LsfConf {
         self.yes_or("LSF_PROCESS_TRACKING", true)
     }
 
-    /// LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE: who enforces limits.
+    /// Whether LSB_RESOURCE_ENFORCE names this resource.
+    pub fn enforces(&self, resource: &str) -> bool {
+        let words = self.get("LSB_RESOURCE_ENFORCE").unwrap_or_default();
+        words.split_whitespace().any(|word| word.eq_ignore_ascii_case(resource))
+    }
+
+    /// LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE, LSB_RESOURCE_ENFORCE: who
+    /// enforces limits. With the last one those of memory before it change nothing.
     pub fn limit_enforcement(&self) -> LimitEnforcement {
         let cpu = self.get("LSB_JOB_CPULIMIT").and_then(yes_no);
-        let of_job = self.yes("LSB_JOB_MEMLIMIT");
+        let by_group = self.enforces("memory");
+        let of_job = by_group || self.yes("LSB_JOB_MEMLIMIT");
         LimitEnforcement {
             cpu_of_job: cpu != Some(false),
             cpu_of_process: cpu != Some(true),
             memory_of_job: of_job || self.yes("LSB_MEMLIMIT_ENFORCE"),
             memory_of_process: !of_job,
+            memory_by_group: by_group,
         }
     }
 

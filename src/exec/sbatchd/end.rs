@@ -29,6 +29,9 @@ impl Sbatchd {
             let lost = if ended.restarted { term::HOST_RESTART } else { term::LOST_STATUS };
             mark.exit_info = lost;
         }
+        if mark.exit_info == 0 && job.group.as_ref().is_some_and(|group| group.out_of_memory) {
+            mark.exit_info = term::MEMLIMIT;
+        }
         match setup {
             Some(Setup::Failed { at: launch::SetupStage::Cwd, why, .. }) => {
                 mark.exit_info = term::CWD_NOTEXIST;

@@ -20,7 +20,7 @@ use crate::model::ByteStr;
 use crate::model::further::Further;
 use crate::model::job::{JobSpec, Limits, Usage};
 use crate::model::limits::LimitEnforcement;
-use crate::proto::launch::{Journal, TASKS_MAX};
+use crate::proto::launch::{Journal, TASKS_MAX, TaskGroup};
 use crate::proto::sbd::TaskState;
 use jiff::tz::TimeZone;
 use std::collections::VecDeque;
@@ -35,6 +35,8 @@ struct Proc {
     ignores: Vec<i32>,
     usage: Usage,
     signals: Vec<i32>,
+    /// The kernel has killed one of its processes at the memory limit of its group.
+    out_of_memory: bool,
 }
 
 struct Rig {
@@ -67,6 +69,8 @@ struct Rig {
     looked_at: usize,
     /// The launcher has control groups.
     grouped: bool,
+    /// The groups have memory limits.
+    memory_group: bool,
 }
 
 fn conf(personal: bool) -> SbatchdConf {
@@ -134,6 +138,7 @@ impl Rig {
             looks: 0,
             looked_at: 0,
             grouped: false,
+            memory_group: false,
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -210,7 +215,14 @@ impl Rig {
                     let groups: Vec<u32> = pids.iter().map(group).collect();
                     let mut pgids = groups.clone();
                     pgids.dedup();
-                    TaskProcesses { pid: p.pid, usage: p.usage, pids, pgids, groups }
+                    TaskProcesses {
+                        pid: p.pid,
+                        usage: p.usage,
+                        pids,
+                        pgids,
+                        groups,
+                        out_of_memory: p.out_of_memory,
+                    }
                 };
                 queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect())));
             }
@@ -243,7 +255,9 @@ impl Rig {
                 let pid = self.next_pid;
                 self.plans.push((id, *plan));
                 self.procs.insert(pid, Proc { pid, ..self.template.clone() });
-                let group = self.grouped.then(Box::default);
+                let memory = if self.memory_group { "m".to_owned() } else { String::new() };
+                let group = TaskGroup { memory, ..TaskGroup::default() };
+                let group = (self.grouped || self.memory_group).then(|| Box::new(group));
                 queue.push_back(Input::Os(OsInput::Spawned { id, pid, ticks: 1, group }));
             }
             OsEffect::Go { id } => {
@@ -304,7 +318,9 @@ impl Rig {
     }
 
     fn exits(&mut self, pid: u32, status: i32) {
-        self.procs.remove(&pid);
+        if self.procs.remove(&pid).is_some_and(|p| p.out_of_memory) {
+            self.feed_launcher(Input::Os(OsInput::OutOfMemory { pid }));
+        }
         let usage = Usage { utime_us: 7 * US, max_mem_kb: 4096, ..Usage::default() };
         let input = Input::Os(OsInput::Exited { pid, status, usage });
         let told = self.feed_launcher(input);

@@ -215,6 +215,37 @@ fn limits_that_are_left_to_the_kernel_end_no_job_but_a_hard_memory_limit_does() 
 }
 
 #[test]
+fn memory_limit_held_by_the_kernel_is_not_measured_and_its_kill_gives_the_reason() {
+    let begun = |memory_group: bool, out_of_memory: bool| {
+        let mut r = Rig::new();
+        r.enforcement = LimitEnforcement { memory_of_job: true, ..LimitEnforcement::default() };
+        r.memory_group = memory_group;
+        r.boot(true);
+        r.greet(2);
+        r.template.usage = Usage { mem_kb: 2000, ..Usage::default() };
+        let limits = Limits { rss: Some(1000), ..Limits::default() };
+        r.start(StartJob { limits, ..order(1) });
+        let pid = r.pid();
+        r.procs.get_mut(&pid).unwrap().out_of_memory = out_of_memory;
+        (r, pid)
+    };
+    let looked_at = |memory_group: bool, out_of_memory: bool| {
+        let (mut r, _) = begun(memory_group, out_of_memory);
+        r.wait(4);
+        r.last()
+    };
+    assert_eq!(looked_at(false, false), ended(SIGINT, term::MEMLIMIT));
+    assert_eq!(looked_at(true, false), AttemptPhase::Running);
+    assert_eq!(looked_at(true, true), ended(SIGINT, term::MEMLIMIT));
+    // a job that ends by it before anybody has looked, and one that ends by itself
+    for (out_of_memory, reason) in [(true, term::MEMLIMIT), (false, 0)] {
+        let (mut r, pid) = begun(true, out_of_memory);
+        r.exits(pid, SIGKILL);
+        assert_eq!(r.last(), ended(SIGKILL, reason));
+    }
+}
+
+#[test]
 fn usage_is_measured_no_more_often_than_the_process_interval() {
     let looks = |pim_interval: u64| {
         let mut r = Rig::new();

@@ -48,14 +48,7 @@ impl World {
                 let os = &self.hosts[host].os;
                 let processes = |task: &TaskIdentity| {
                     let pid = task.pid;
-                    os.tasks.get(&pid).filter(|t| !t.waiting).map(|_| TaskProcesses {
-                        pid,
-                        usage: os::usage(1000),
-                        pids: vec![pid],
-                        pgids: vec![pid],
-                        groups: vec![pid],
-                        out_of_memory: false,
-                    })
+                    os.tasks.get(&pid).filter(|t| !t.waiting).map(|_| one_process(pid))
                 };
                 let found = tasks.iter().filter_map(processes).collect();
                 answers.push_back(Input::Os(OsInput::Sampled(found)));
@@ -153,4 +146,11 @@ impl World {
             }
         }
     }
+}
+
+/// The processes of a job that has one.
+fn one_process(pid: u32) -> TaskProcesses {
+    let one = || vec![pid];
+    let (pids, pgids, groups) = (one(), one(), one());
+    TaskProcesses { pid, usage: os::usage(1000), pids, pgids, groups, out_of_memory: false }
 }

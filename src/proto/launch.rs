@@ -12,6 +12,7 @@
 
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
+pub use super::task_group::TaskGroup;
 use crate::model::job::{End, Limits, Usage};
 use crate::model::limits::GroupMemory;
 use crate::model::{ByteStr, JobKey};
@@ -177,23 +178,6 @@ fn is_no_exit(exit: &u8) -> bool {
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
-}
-
-/// The control group that holds all processes of a task, and no others while the task is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TaskGroup {
-    /// The path of its directory.
-    pub dir: String,
-    /// CPU time that the group had used before the task, microseconds.
-    pub utime_us: u64,
-    pub stime_us: u64,
-    /// The directory with the memory limit of the job; empty: the kernel holds none.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub memory: String,
-    /// The kernel has killed a process at that limit.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub out_of_memory: bool,
 }
 
 /// The attributes by which the processes of a task are found.

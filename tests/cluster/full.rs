@@ -120,11 +120,11 @@ fn submissions_with_a_full_private_directory_are_refused_over_a_restart_without_
 }
 
 /// A file system of 1 MB below a path, for all.
-struct Mounted(PathBuf);
+pub struct Mounted(PathBuf);
 
 impl Mounted {
     /// Mounts a small file system; `None` if that is impossible here: the test counts as skipped.
-    fn over(name: &str, dir: PathBuf) -> Option<Mounted> {
+    pub fn over(name: &str, dir: PathBuf) -> Option<Mounted> {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=1m,mode=0700", "none"]).arg(&dir);
         if mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {

@@ -1,6 +1,7 @@
 //! Real jobs that are messy: many open files, names and variables that are no text, a directory
 //! that vanishes, a home that is not there, output without end.
 
+use super::full::Mounted;
 use super::rig::{Rig, kill, wait_for};
 use super::site::{ADMIN, MultiUserSite};
 use std::ffi::OsStr;
@@ -217,4 +218,34 @@ fn jobs_of_a_user_who_is_deleted_are_measured_suspended_and_killed() {
     assert_eq!(code.trim(), "6");
     let next = site.bsub(ADMIN, "-o /dev/null true");
     assert_eq!(site.end_of(next), "DONE");
+}
+
+#[test]
+fn job_that_fills_the_file_system_of_its_output_ends_as_it_does_and_disturbs_no_other() {
+    let name = "job_that_fills_the_file_system_of_its_output_ends_as_it_does";
+    let rig = Rig::up("messy-quota", 1);
+    std::fs::create_dir(rig.path("small")).unwrap();
+    let Some(_small) = Mounted::over(name, rig.path("small")) else { return };
+    // what the job writes by itself, and what it puts out
+    let script = "head -c 3000000 /dev/zero > small/own; echo own $?; exit 4";
+    let job = rig.bsub(&["-o", "filled", script]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "4");
+    wait_for("the report", || rig.read("filled").contains("Sender:"));
+    let text = rig.read("filled");
+    assert!(text.contains("own 1\n") && text.contains("No space left on device"), "{text}");
+    std::fs::remove_file(rig.path("small/own")).unwrap();
+    let script = "head -c 3000000 /dev/zero; echo put $? >&2; exit 5";
+    let job = rig.bsub(&["-o", "small/out", "-e", "errors", script]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "5");
+    // daemons and other jobs are as before, and so is the directory when there is room
+    let job = rig.bsub(&["-o", "fine", "echo fine"]);
+    assert!(before_report(&output(&rig, job, "fine")).starts_with(b"fine\n"));
+    std::fs::remove_file(rig.path("small/out")).unwrap();
+    let job = rig.bsub(&["-o", "small/out", "echo again"]);
+    assert!(before_report(&output(&rig, job, "small/out")).starts_with(b"again\n"));
+    for daemon in ["mbatchd", "sbatchd", "launcher", "res"] {
+        assert!(rig.pid(daemon, "host1").is_some(), "{daemon}");
+    }
 }

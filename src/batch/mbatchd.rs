@@ -79,6 +79,8 @@ pub struct Mbatchd {
     pub(super) group_counts: JobGroupCounts,
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
+    /// The application profiles that the reconfiguration under way changes or removes.
+    pub(super) changed_profiles: BTreeSet<String>,
     pub(super) status: Status,
     pub(super) unreached: Unreached,
     pub(super) eligible: Eligible,

@@ -12,7 +12,7 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::section::{Values, known_params};
 use super::types::{ApplicationConf, Limit, Shared};
-use super::units::{SizeUnit, yes_no};
+use super::units::{SizeUnit, time_limit, yes_no};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::{Checkpoint, MAX_PERIOD, is_method};
@@ -109,6 +109,9 @@ fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.host_pre_exec = v.text("HOST_PRE_EXEC");
     a.host_post_exec = v.text("HOST_POST_EXEC");
     a.job_starter = v.text("JOB_STARTER");
+    a.resize_command = v.text("RESIZE_NOTIFY_CMD");
+    a.job_cwd = v.text("JOB_CWD");
+    a.env_vars = env_vars(v);
     a.requeue_exit_values = exit_values(v, "REQUEUE_EXIT_VALUES");
     a.success_exit_values = exit_values(v, "SUCCESS_EXIT_VALUES");
     a.job_controls = JobControls {
@@ -165,6 +168,60 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
         a.resizable = Some(resizable);
     }
     a.chkpnt = checkpoint(v);
+    a.pend_limit = v.period("PEND_TIME_LIMIT");
+    a.eligible_limit = v.period("ELIGIBLE_PEND_TIME_LIMIT");
+    a.include_postproc = yes(v, "JOB_INCLUDE_POSTPROC");
+    let minutes = |v: &mut Values<'_>, name| v.number(name, 1..=MAX_TIME / 60).map(|m: u64| m * 60);
+    a.postproc_timeout = minutes(v, "JOB_POSTPROC_TIMEOUT");
+    a.preproc_timeout = minutes(v, "JOB_PREPROC_TIMEOUT");
+    a.estimate = estimate(v, "ESTIMATED_RUNTIME").or_else(|| estimate(v, "RUNTIME"));
+}
+
+fn estimate(v: &mut Values<'_>, name: &str) -> Option<String> {
+    let value = v.raw.get(name)?;
+    if time_limit(&value.text).is_none_or(|limit| limit.seconds == 0) {
+        v.bad(name, value, "[h:]m[/host] is wanted");
+        return None;
+    }
+    Some(value.text.clone())
+}
+
+/// ENV_VARS: `name='value',name='value'`; of several values of a name the last one counts.
+fn env_vars(v: &mut Values<'_>) -> Vec<(String, String)> {
+    let name = "ENV_VARS";
+    let Some(value) = v.raw.get(name) else { return Vec::new() };
+    match variables(&value.text) {
+        Some(all) => all,
+        None => {
+            v.bad(name, value, "name='value'[,name='value' ...] is wanted");
+            Vec::new()
+        }
+    }
+}
+
+fn variables(text: &str) -> Option<Vec<(String, String)>> {
+    let text = text.trim();
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let (mut rest, mut all) = (inner.unwrap_or(text).trim(), Vec::<(String, String)>::new());
+    loop {
+        let (name, after) = rest.split_once('=')?;
+        let name = name.trim();
+        let word = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if name.is_empty() || !word || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        let (value, behind) = match after.strip_prefix('\'') {
+            Some(quoted) => quoted.split_once('\'')?,
+            None => after.split_at(after.find(',').unwrap_or(after.len())),
+        };
+        all.retain(|known| known.0 != name);
+        all.push((name.to_owned(), value.to_owned()));
+        let behind = behind.trim_start();
+        if behind.is_empty() {
+            return Some(all);
+        }
+        rest = behind.strip_prefix(',')?;
+    }
 }
 
 /// The checkpoints of jobs; none without CHKPNT_DIR.

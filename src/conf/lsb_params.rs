@@ -94,6 +94,8 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.pg_susp_it, "PG_SUSP_IT", 0..=MAX_SECONDS);
     let minutes = v.number("JOB_POSTPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
     p.job_postproc_timeout = minutes.map(|m: u64| m * 60);
+    let minutes = v.number("JOB_PREPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
+    p.job_preproc_timeout = minutes.map(|m: u64| m * 60);
     p.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
 }
 

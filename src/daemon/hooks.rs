@@ -20,6 +20,7 @@ use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
         };
         let (whose, at) = (name_of(hook.of), stage_of(hook.of));
-        let ended = run(hook, &task.env, None, files);
+        let ended = run(hook, &task.env, job.pre_limit_secs, files);
         let how = match &ended {
             Ok(status) if status.success() => continue,
             Ok(status) => status.to_string(),
@@ -196,20 +197,39 @@ pub fn run_command(limit_secs: u64, mut command: Command) -> io::Result<ExitStat
     }
 }
 
+/// Runs a command before the job. A command that takes longer than this (0: any) is killed
+/// with its process group, and has failed.
 fn run(
     hook: &Hook,
     env: &Env,
-    cwd: Option<&Path>,
+    limit_secs: u64,
     files: Option<[&OwnedFd; 3]>,
 ) -> io::Result<ExitStatus> {
-    let mut command = command(hook, env, cwd);
+    let mut command = command(hook, env, None);
     match files {
         Some([input, out, err]) => {
             command.stdin(input.try_clone()?).stdout(out.try_clone()?).stderr(err.try_clone()?)
         }
         None => command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()),
     };
-    command.status()
+    if limit_secs == 0 {
+        return command.status();
+    }
+    let mut child = command.process_group(0).spawn()?;
+    let until = Instant::now() + Duration::from_secs(limit_secs);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= until {
+            let group = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
+            child.wait()?;
+            let why = format!("took longer than JOB_PREPROC_TIMEOUT, {limit_secs} seconds");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        std::thread::sleep(LOOK_PAUSE);
+    }
 }
 
 pub fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
@@ -256,7 +276,6 @@ pub fn under_login_shell(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::process::CommandExt;
 
     #[test]
     fn a_login_shell_passes_the_words_on() {
@@ -270,5 +289,15 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&out.stdout), "<a b><it's><$X>", "{shell}");
         }
         assert!(under_login_shell(&"/no/such".into(), words).is_err());
+    }
+
+    #[test]
+    fn command_before_a_job_that_takes_too_long_is_killed_with_its_children() {
+        let hook = |text: &str| Hook::new(HookOf::Queue, text);
+        assert!(run(&hook("exit 0"), &[], 60, None).unwrap().success());
+        let begun = Instant::now();
+        let late = run(&hook("sleep 50 & wait"), &[], 1, None).unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert_eq!(late.to_string(), "took longer than JOB_PREPROC_TIMEOUT, 1 seconds");
     }
 }

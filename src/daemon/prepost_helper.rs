@@ -94,7 +94,8 @@ impl OtherUser {
     pub fn before(&self, job: &JobPlan) -> Option<Helper> {
         let hooks: Vec<Hook> = job.pre.iter().filter(|hook| takes(hook)).cloned().collect();
         let (env, programs) = (job.env.clone(), self.programs.clone());
-        let request = Request { hooks, env, programs, limit_secs: 0, after: false };
+        let limit_secs = job.pre_limit_secs;
+        let request = Request { hooks, env, programs, limit_secs, after: false };
         (!request.hooks.is_empty()).then(|| self.start(&request))
     }
 

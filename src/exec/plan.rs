@@ -259,6 +259,11 @@ fn job_env(site: &HostEnvironment, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
             out.push(0);
         }
     }
+    for (name, text) in &o.env_vars {
+        if value(user_env, name).is_none() && !set.iter().any(|(n, _)| n == name) {
+            out.extend_from_slice(format!("{name}={text}\0").as_bytes());
+        }
+    }
     for (name, value) in set {
         out.extend_from_slice(name.as_bytes());
         out.push(b'=');
@@ -360,6 +365,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         memory: group_memory(site, o),
         mail_program: site.mail_program.as_str().into(),
         pre: pre(o),
+        pre_limit_secs: o.pre_timeout,
         login_shell: spec.login_shell.clone(),
         ranks: o.ranks.clone(),
         own_host_file: o.resizable,

@@ -248,3 +248,19 @@ fn limits_of_processes_are_those_that_the_kernel_enforces() {
     let memory_of_job = LimitEnforcement { memory_of_process: false, ..unset };
     assert_eq!(limits(memory_of_job), (Some(60), None, Some(8)));
 }
+
+#[test]
+fn variables_of_the_application_profile_give_way_to_those_of_user_and_batch_system() {
+    let pair = |name: &str| (name.to_owned(), "profile".to_owned());
+    let env_vars = ["OWN", "LANG", "LSB_QUEUE"].map(pair).to_vec();
+    let mut o = StartJob { env_vars, ..order() };
+    let spec = std::sync::Arc::make_mut(&mut o.spec);
+    spec.further.application = "sim".into();
+    let got = env_of(&o, b"LANG=C\0OWNER=x\0");
+    for want in ["OWN=profile", "LANG=C", "LSB_QUEUE=normal", "LSB_APPLICATION_NAME=sim"] {
+        let name = want.split_once('=').unwrap().0;
+        let all: Vec<&String> =
+            got.iter().filter(|v| v.split_once('=').unwrap().0 == name).collect();
+        assert_eq!(all, [want]);
+    }
+}

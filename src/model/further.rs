@@ -78,6 +78,8 @@ pub struct FilledByQueue {
     pub slots: bool,
     pub rerunnable: bool,
     pub checkpoint: bool,
+    /// -We.
+    pub estimate: bool,
 }
 
 /// A mark that is set or not: `Y` in texts.
@@ -401,6 +403,7 @@ impl OptionText for FilledByQueue {
         words.extend(self.slots.then_some("slots"));
         words.extend(self.rerunnable.then_some("rerun"));
         words.extend(self.checkpoint.then_some("chkpnt"));
+        words.extend(self.estimate.then_some("estimate"));
         (!words.is_empty()).then(|| Cow::Owned(words.join(" ")))
     }
     fn read(text: &str) -> Option<Self> {
@@ -410,6 +413,7 @@ impl OptionText for FilledByQueue {
                 "slots" => filled.slots = true,
                 "rerun" => filled.rerunnable = true,
                 "chkpnt" => filled.checkpoint = true,
+                "estimate" => filled.estimate = true,
                 word => filled.limits.insert(LimitKind::of_word(word)?),
             }
         }

@@ -381,6 +381,9 @@ pub struct JobPlan {
     /// Run one after the other before the job.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pre: Vec<Hook>,
+    /// Seconds for each of `pre`; 0 any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pre_limit_secs: u64,
     /// Sets up the environment of the job; empty none.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub login_shell: ByteStr,

@@ -205,6 +205,12 @@ pub struct StartJob {
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub post_timeout: u64,
+    /// JOB_PREPROC_TIMEOUT, seconds; 0 none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pre_timeout: u64,
+    /// ENV_VARS of the application profile: variables where the user's environment has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_vars: Vec<(String, String)>,
     /// An exit value that requeues the job leaves it held this time: so the mail about it is sent
     /// at the end of this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

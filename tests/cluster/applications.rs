@@ -85,17 +85,19 @@ fn commands_of_a_profile_run_and_its_exit_values_count_as_success() {
         "Begin Application\nNAME = sim\nPRE_EXEC = echo pre >> {file}\n\
          POST_EXEC = echo post $LSB_JOBEXIT_STAT >> {file}\n\
          HOST_PRE_EXEC = echo every >> {file}\nJOB_STARTER = LEVEL=7 %USRCMD\n\
-         SUCCESS_EXIT_VALUES = 3\nREQUEUE_EXIT_VALUES = 4\nEnd Application\n"
+         SUCCESS_EXIT_VALUES = 3\nENV_VARS = OWN='a b',TOLD=no\n\
+         JOB_CWD = {file}.%J\nREQUEUE_EXIT_VALUES = 4\nEnd Application\n"
     );
     let rig = with_profiles("applications-life", 1, &text);
     let out = rig.path("out");
     let words = ["-app", "sim", "-oo", out.to_str().unwrap()];
-    let line = format!("echo job $LEVEL >> {file}; exit 3");
-    let job = rig.bsub(&[&words[..], &[line.as_str()]].concat());
+    let line = format!("echo job $LEVEL $OWN $TOLD $(pwd) >> {file}; exit 3");
+    let said = rig.cmd("bsub").env("TOLD", "yes").args(words).arg(&line).output().unwrap();
+    let job = crate::rig::job_id(&String::from_utf8_lossy(&said.stdout)).unwrap();
     assert_eq!(rig.end_of(job), "DONE");
     let marks = || std::fs::read_to_string(&mark).unwrap_or_default();
     crate::rig::wait_for("the command after the job", || marks().contains("post"));
-    assert_eq!(marks(), "every\npre\njob 7\npost 768\n");
+    assert_eq!(marks(), format!("every\npre\njob 7 a b yes {file}.{job}\npost 768\n"));
     assert!(std::fs::read_to_string(&out).unwrap().contains("Successfully completed."));
     let told = rig.ok("bhist", &["-l", &job.to_string()]);
     assert!(told.contains("Done successfully"), "{told}");
@@ -105,4 +107,7 @@ fn commands_of_a_profile_run_and_its_exit_values_count_as_success() {
     assert!(rig.ok("bhist", &["-UF", &again.to_string()]).contains("(exit code 4)"));
     let _ = std::fs::remove_file(format!("{file}.again"));
     let _ = std::fs::remove_file(&mark);
+    for id in [job, again] {
+        let _ = std::fs::remove_dir_all(format!("{file}.{id}"));
+    }
 }

@@ -3,14 +3,17 @@
 
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::site::Site;
+use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::works::UNIT_LOOKS;
 use crate::batch::state::AddedHosts;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::external_groups::ExternalGroup;
+use crate::conf::types::ApplicationConf;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::JobRef;
+use crate::model::event::JobModify;
 use crate::proto::client::ClientMsg;
 use std::rc::Rc;
 
@@ -28,7 +31,49 @@ pub fn put(conf: &mut ClusterConf, added: &AddedHosts) {
     }
 }
 
+/// The names of profiles that one of the files lacks or has otherwise.
+fn differing<'a>(
+    was: &'a [ApplicationConf],
+    is: &'a [ApplicationConf],
+) -> impl Iterator<Item = String> + 'a {
+    let other = |all: &'a [ApplicationConf]| {
+        move |a: &&'a ApplicationConf| !all.iter().any(|b| b.name == a.name && b.raw == a.raw)
+    };
+    was.iter().filter(other(is)).chain(is.iter().filter(other(was))).map(|a| a.name.clone())
+}
+
 impl Mbatchd {
+    /// Gives the pending elements of a job the limits that their application profile has now;
+    /// without it, those of their queue. A submission that the limits do not fit any more stays as
+    /// it is.
+    fn fit_profile(&mut self, context: &mut StepContext, id: u32) {
+        let site = self.site.clone();
+        let mut part = 0;
+        while !self.changed_profiles.is_empty() {
+            let Some(job) = self.state.job(id) else { return };
+            if part as usize > job.parts().len() {
+                return;
+            }
+            let spec = job.spec_of(part);
+            let changed = self.changed_profiles.contains(&*spec.further.application);
+            if changed
+                && job.pending(part) > 0
+                && let Some(queue) = site.queue(job.queue_of(part))
+            {
+                let mut fitted = (**spec).clone();
+                let fits = self.fit(&mut fitted, queue).is_ok();
+                fitted.further.trim();
+                if fits && fitted != **spec {
+                    let change = JobModify { spec: fitted, ..job.change_of(part) };
+                    let user = site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
+                    let who = Caller { uid: 0, gid: 0, user, host: String::new() };
+                    self.record_modified(context, &who, change);
+                }
+            }
+            part += 1;
+        }
+    }
+
     /// Rebuilds the scheduler after a reconfiguration while requests are served: it looks at jobs
     /// unit by unit and dispatches none before it has seen all.
     pub(crate) fn rebuild_by_units(&mut self) {
@@ -104,6 +149,9 @@ impl Mbatchd {
     /// Another policy holds from now on.
     pub(crate) fn take_policy(&mut self, context: &mut StepContext, mut conf: ClusterConf) {
         put(&mut conf, self.state.group_hosts());
+        let before = std::mem::take(&mut self.changed_profiles);
+        let was = &self.site.conf.batch.applications;
+        self.changed_profiles = differing(was, &conf.batch.applications).chain(before).collect();
         self.site = Rc::new(Site::new(conf, self.state.names_mut()));
         self.net_reconfigured(context);
         self.rebuild_by_units();
@@ -147,6 +195,7 @@ impl Mbatchd {
             |id: &u32| self.state.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
         for id in pending {
+            self.fit_profile(context, id);
             self.watch_depend(id);
             self.refresh(id);
             self.end_orphans(context, id);
@@ -157,6 +206,7 @@ impl Mbatchd {
         let next = some.last().and_then(|id| id.checked_add(1));
         self.works.refill(next.filter(|_| some.len() == UNIT_LOOKS));
         if !self.works.is_refilling() {
+            self.changed_profiles.clear();
             self.sched.changed();
             self.answer_reconfig(context);
         }

@@ -85,6 +85,7 @@ impl Mbatchd {
             group_counts: JobGroupCounts::default(),
             idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
+            changed_profiles: Default::default(),
             status: Status::default(),
             unreached: Unreached::default(),
             eligible: Eligible::default(),

@@ -161,10 +161,8 @@ impl Mbatchd {
             NotifyCommand::None => String::new(),
             NotifyCommand::Given(text) => text.clone(),
             NotifyCommand::OfJob => {
-                let job = self.state.job(key.job);
-                job.map_or_else(String::new, |job| {
-                    job.spec_at(key.idx).further.resize_command.to_string()
-                })
+                let settings = self.settings_at(key.job_ref());
+                settings.map_or_else(String::new, |settings| settings.resize_command())
             }
         }
     }

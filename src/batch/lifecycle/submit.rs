@@ -218,6 +218,11 @@ impl Mbatchd {
         {
             return Err(Refusal::about(err::NOT_CHKPNT, CHKPNT));
         }
+        if let Some(estimate) = self.site.settings(spec, Some(queue)).estimate()
+            && spec.further.estimate.is_empty()
+        {
+            spec.further.estimate = estimate.into();
+        }
         asked.note_filled(spec);
         Ok(())
     }

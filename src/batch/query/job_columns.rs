@@ -208,10 +208,8 @@ impl Shown<'_> {
             }
             Col::IneligibleTime => json(out, &self.mbd.ineligible_secs(self.at, self.now)),
             Col::PendLimits => {
-                json(
-                    out,
-                    &self.queue().map_or([None; 2], |q| [q.conf.pend_limit, q.conf.eligible_limit]),
-                );
+                let settings = self.mbd.site.settings(self.spec(), self.queue());
+                json(out, &settings.pend_limits());
             }
             Col::EffectiveResReq => {
                 let requirement = self.elem.and_then(|e| self.job.effective_requirement(e));

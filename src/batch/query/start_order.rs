@@ -57,8 +57,10 @@ impl Mbatchd {
             controls: settings.controls(),
             success: settings.success_codes(),
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
-            include_post: self.site.params().job_include_postproc,
-            post_timeout: self.site.params().job_postproc_timeout.unwrap_or(0),
+            include_post: settings.includes_post(),
+            post_timeout: settings.post_timeout(),
+            pre_timeout: settings.pre_timeout(),
+            env_vars: settings.env_vars(),
             resizable: settings.resizable() != Resizable::No,
             last_requeue: self.requeued_enough(key.job_ref(), settings),
         })

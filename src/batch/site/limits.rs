@@ -30,6 +30,9 @@ pub fn unfill(spec: &mut JobSpec) {
     if filled.checkpoint {
         spec.further.checkpoint = None;
     }
+    if filled.estimate {
+        spec.further.estimate = "".into();
+    }
 }
 
 /// The limits that a submission asked for, of all that a queue may give.
@@ -38,6 +41,7 @@ pub struct LimitsAsked {
     slots: bool,
     rerun: bool,
     checkpoint: bool,
+    estimate: bool,
 }
 
 impl LimitsAsked {
@@ -45,7 +49,8 @@ impl LimitsAsked {
     pub fn by(spec: &JobSpec) -> Self {
         let rerun = spec.options & opt::RERUNNABLE != 0;
         let checkpoint = spec.further.checkpoint.is_some();
-        LimitsAsked { limits: spec.limits.clone(), slots: spec.min_slots > 0, rerun, checkpoint }
+        let (slots, estimate) = (spec.min_slots > 0, !spec.further.estimate.is_empty());
+        LimitsAsked { limits: spec.limits.clone(), slots, rerun, checkpoint, estimate }
     }
 
     /// Notes what the queue gave beyond it.
@@ -58,6 +63,7 @@ impl LimitsAsked {
             slots: !self.slots && spec.max_slots > 1,
             rerunnable: !self.rerun && spec.options & opt::RERUNNABLE != 0,
             checkpoint: !self.checkpoint && spec.further.checkpoint.is_some(),
+            estimate: !self.estimate && !spec.further.estimate.is_empty(),
         };
         if filled != FilledByQueue::default() {
             spec.further.filled_by_queue = filled;

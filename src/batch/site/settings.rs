@@ -6,8 +6,9 @@ use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::{Queue, Site};
 use crate::conf::types::Resizable;
 use crate::lang::exitcodes::ExitCodes;
+use crate::model::ByteStr;
 use crate::model::checkpoint::Checkpoint;
-use crate::model::job::JobSpec;
+use crate::model::job::{JobSpec, opt2};
 use crate::model::job_control::JobControls;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -38,6 +39,19 @@ fn both(first: Option<&str>, second: Option<&str>, always: bool) -> String {
         (Some(first), Some(second)) => format!("(\n{first}\n) && (\n{second}\n)"),
         (first, second) => first.or(second).unwrap_or_default().to_owned(),
     }
+}
+
+/// The job works in this directory, which may be relative to that of its submission.
+fn work_in(spec: &mut JobSpec, dir: &str) {
+    let was = std::mem::take(&mut spec.cwd);
+    let mut path = match dir.starts_with('/') {
+        true => Vec::new(),
+        false => [was.as_bytes(), b"/"].concat(),
+    };
+    path.extend_from_slice(dir.as_bytes());
+    spec.cwd = ByteStr(path);
+    spec.options2 |= opt2::CWD;
+    spec.further.submission_directory = was.lossy().into();
 }
 
 impl<'a> Settings<'a> {
@@ -163,6 +177,49 @@ impl<'a> Settings<'a> {
         own.or(self.queue.map(|q| q.conf.resizable)).unwrap_or_default()
     }
 
+    /// RESIZE_NOTIFY_CMD, of jobs without -rnc; empty none.
+    pub fn resize_command(&self) -> String {
+        let own = Some(&*self.spec.further.resize_command).filter(|own| !own.is_empty());
+        let of_application = || self.application.and_then(|a| a.conf.resize_command.as_deref());
+        own.or_else(of_application).unwrap_or_default().to_owned()
+    }
+
+    /// The run time that a job without -We is expected to have.
+    pub fn estimate(&self) -> Option<&'a str> {
+        self.application.and_then(|a| a.conf.estimate.as_deref())
+    }
+
+    /// JOB_INCLUDE_POSTPROC.
+    pub fn includes_post(&self) -> bool {
+        let own = self.application.and_then(|a| a.conf.include_postproc);
+        own.unwrap_or(self.site.params().job_include_postproc)
+    }
+
+    /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
+    pub fn post_timeout(&self) -> u64 {
+        let own = self.application.and_then(|a| a.conf.postproc_timeout);
+        own.or(self.site.params().job_postproc_timeout).unwrap_or(0)
+    }
+
+    /// JOB_PREPROC_TIMEOUT, seconds; 0 none.
+    pub fn pre_timeout(&self) -> u64 {
+        let own = self.application.and_then(|a| a.conf.preproc_timeout);
+        own.or(self.site.params().job_preproc_timeout).unwrap_or(0)
+    }
+
+    /// ENV_VARS.
+    pub fn env_vars(&self) -> Vec<(String, String)> {
+        self.application.map(|a| a.conf.env_vars.clone()).unwrap_or_default()
+    }
+
+    /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
+    pub fn pend_limits(&self) -> [Option<u64>; 2] {
+        let own = self.application.map(|a| [a.conf.pend_limit, a.conf.eligible_limit]);
+        let of_queue = self.queue.map(|q| [q.conf.pend_limit, q.conf.eligible_limit]);
+        let (own, of_queue) = (own.unwrap_or_default(), of_queue.unwrap_or_default());
+        [own[0].or(of_queue[0]), own[1].or(of_queue[1])]
+    }
+
     /// The most tasks of a job.
     pub fn most_tasks(&self) -> u32 {
         let own = self.application.and_then(|a| a.conf.task_limit);
@@ -186,6 +243,9 @@ impl<'a> Settings<'a> {
         }
         if let Some(command) = a.post_exec.as_deref().filter(|_| spec.post_exec.is_empty()) {
             Arc::make_mut(&mut spec).post_exec = command.into();
+        }
+        if let Some(dir) = a.job_cwd.as_deref().filter(|_| spec.options2 & opt2::CWD == 0) {
+            work_in(Arc::make_mut(&mut spec), dir);
         }
         spec
     }

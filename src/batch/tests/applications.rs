@@ -301,3 +301,57 @@ fn jobs_of_a_profile_are_resizable_where_their_queue_is_not() {
     c.advance(60);
     assert_eq!(c.running_on(job).len(), 3);
 }
+
+#[test]
+fn pending_jobs_follow_a_profile_that_changes_or_is_removed() {
+    let with = |lines: &str| limited().application("sim", lines);
+    let mut c = with("RUNLIMIT = 30; TASKLIMIT = 1 2 4; ESTIMATED_RUNTIME = 7").up();
+    let first = c.submit("ann", "-app sim -b +60");
+    let own = c.submit("ann", "-app sim -b +60 -W 50");
+    let array = c.submit("ann", "-app sim -b +60 -J a[1-4]");
+    assert_eq!(c.modify("ann", elements(array, 3, 3), &[SpecField::RunLimit], "-W 60"), 0);
+    c.reconfigure(with("RUNLIMIT = 40; TASKLIMIT = 1 1 4"));
+    let limit = |c: &mut Cluster, at: JobRef| c.column(at, Col::Limits).to_string();
+    assert!(limit(&mut c, first).contains("2400"), "{}", limit(&mut c, first));
+    assert!(limit(&mut c, own).contains("3000"));
+    let fourth = super::cluster::element(array, 4);
+    assert!(limit(&mut c, fourth).contains("2400"));
+    assert!(limit(&mut c, super::cluster::element(array, 3)).contains("3600"));
+    c.restart();
+    assert!(limit(&mut c, fourth).contains("2400"));
+    assert_eq!(slots(&mut c, "sim"), [6, 0, 0]);
+    c.reconfigure(limited());
+    assert!(limit(&mut c, first).contains("1200"));
+    let written = c.logged(|event| matches!(event, Event::JobModify(_)));
+    c.reconfigure(limited());
+    assert_eq!(c.logged(|event| matches!(event, Event::JobModify(_))), written);
+    c.advance(61);
+    let order = c.start_orders().remove(0);
+    assert_eq!((order.limits.run, order.hosts[0].1), (Some(20 * 60), 1));
+    assert_eq!(&*order.spec.further.estimate, "");
+}
+
+#[test]
+fn environment_directory_and_times_come_from_the_profile() {
+    let lines = "ENV_VARS = A='x y',B=z; JOB_CWD = run/%J; JOB_INCLUDE_POSTPROC = Y\n\
+                 JOB_POSTPROC_TIMEOUT = 2\nJOB_PREPROC_TIMEOUT = 3\nRUNTIME = 1:30\n\
+                 RESIZE_NOTIFY_CMD = told\nRESIZABLE_JOBS = Y\nPEND_TIME_LIMIT = 4";
+    let mut c = cluster()
+        .hosts(1, 8)
+        .param("JOB_PREPROC_TIMEOUT = 5")
+        .queue("normal", "PEND_TIME_LIMIT = 9; ELIGIBLE_PEND_TIME_LIMIT = 8")
+        .application("sim", lines)
+        .up();
+    let plain = order(&mut c, "");
+    assert_eq!((plain.include_post, plain.post_timeout, plain.pre_timeout), (false, 0, 300));
+    let o = order(&mut c, "-app sim");
+    assert_eq!((o.include_post, o.post_timeout, o.pre_timeout), (true, 120, 180));
+    let vars: Vec<String> =
+        o.env_vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    assert_eq!(vars, ["A=x y", "B=z"]);
+    assert_eq!(o.spec.cwd.lossy(), "/run/%J");
+    assert_eq!(&*o.spec.further.estimate, "1:30");
+    let job = o.key.job_ref();
+    assert_eq!(c.column(job, Col::PendLimits).to_string(), "[240,480]");
+    assert_eq!(c.column(plain.key.job_ref(), Col::PendLimits).to_string(), "[540,480]");
+}

@@ -76,7 +76,7 @@ const NAMES: &[Name] = &[
     on("JOB_INCLUDE_POSTPROC", "Y: a job ends with its post-execution commands; N"),
     on("JOB_POSITION_CONTROL_BY_ADMIN", "restrict btop/bbot: Y/N; N"),
     on("JOB_POSTPROC_TIMEOUT", "minutes that post-execution commands may take; no limit"),
-    off("JOB_PREPROC_TIMEOUT", "min; infinite"),
+    on("JOB_PREPROC_TIMEOUT", "min; infinite"),
     off("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),
     off("JOB_RUNLIMIT_RATIO", "limit vs estimate: int; 0"),
     on("JOB_SCHEDULING_INTERVAL", "least wait of a requeued job, max unused: min[ms] [max]; 1 45"),

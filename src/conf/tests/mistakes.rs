@@ -476,3 +476,36 @@ fn default_application_must_be_a_profile() {
     let secs = |limit: &Option<TimeLimit>| limit.as_ref().map(|limit| limit.seconds);
     assert_eq!((secs(&limit.default), secs(&limit.maximum)), (Some(300), Some(420)));
 }
+
+#[test]
+fn mistakes_in_parameters_of_application_profiles() {
+    for (line, want) in [
+        (
+            "ENV_VARS = A",
+            Some("bad value <A> of ENV_VARS: name='value'[,name='value' ...] is wanted"),
+        ),
+        ("ENV_VARS = 1A=b", Some("name='value'")),
+        ("ENV_VARS = A='b", Some("name='value'")),
+        ("ENV_VARS = \"A='b c', B='',A=d\"", None),
+        ("SUCCESS_EXIT_VALUES = 300", Some("exit values from 0 to 255")),
+        ("SUCCESS_EXIT_VALUES = EXCLUDE(3)", Some("exit values from 0 to 255")),
+        ("SUCCESS_EXIT_VALUES = all ~3", None),
+        ("REQUEUE_EXIT_VALUES = 2 EXCLUDE(3)", None),
+        ("RESUME_CONTROL = CHKPNT", Some("a job cannot be resumed by CHKPNT")),
+        ("SUSPEND_CONTROL = CHKPNT", None),
+        ("CHKPNT_PERIOD = 5", Some("CHKPNT_PERIOD has no effect without CHKPNT_DIR")),
+        ("CHKPNT_DIR = /a b", Some("a directory is wanted")),
+        ("CHKPNT_DIR = /a\nCHKPNT_METHOD = ../x", Some("the name of a method is wanted")),
+        ("RERUNNABLE = maybe", Some("Y or N is wanted")),
+        ("ESTIMATED_RUNTIME = x", Some("[h:]m[/host] is wanted")),
+        ("RES_REQ = select[nosuch]", Some("nosuch: ")),
+        ("NICE = 30", Some("a number from -20 to 20 is wanted")),
+    ] {
+        let text = format!("Begin Application\nNAME = sim\n{line}\nEnd Application\n");
+        let (_, said) = of_applications(&text);
+        match want {
+            None => assert_eq!(said, [""; 0], "{line}"),
+            Some(want) => assert!(said.len() == 1 && said[0].contains(want), "{line}: {said:?}"),
+        }
+    }
+}

@@ -63,6 +63,22 @@ pub struct ApplicationConf {
     pub abs_runlimit: Option<bool>,
     /// RESIZABLE_JOBS.
     pub resizable: Option<Resizable>,
+    /// RESIZE_NOTIFY_CMD.
+    pub resize_command: Option<String>,
+    /// ESTIMATED_RUNTIME or RUNTIME, as written.
+    pub estimate: Option<String>,
+    /// JOB_CWD.
+    pub job_cwd: Option<String>,
+    /// ENV_VARS.
+    pub env_vars: Vec<(String, String)>,
+    /// JOB_INCLUDE_POSTPROC.
+    pub include_postproc: Option<bool>,
+    /// JOB_POSTPROC_TIMEOUT and JOB_PREPROC_TIMEOUT, seconds.
+    pub postproc_timeout: Option<u64>,
+    pub preproc_timeout: Option<u64>,
+    /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
+    pub pend_limit: Option<u64>,
+    pub eligible_limit: Option<u64>,
     /// Every parameter as written.
     pub raw: RawParams,
     /// The beginning of the section in the file.

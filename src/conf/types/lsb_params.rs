@@ -119,6 +119,8 @@ pub struct BatchParams {
     pub job_include_postproc: bool,
     /// JOB_POSTPROC_TIMEOUT, in seconds.
     pub job_postproc_timeout: Option<u64>,
+    /// JOB_PREPROC_TIMEOUT, in seconds.
+    pub job_preproc_timeout: Option<u64>,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
     /// PRIVILEGED_USER_FORCE_BKILL.
@@ -195,6 +197,7 @@ impl Default for BatchParams {
             job_group_clean: GroupClean::No,
             job_include_postproc: false,
             job_postproc_timeout: None,
+            job_preproc_timeout: None,
             enable_user_resume: false,
             force_kill_by_admins: false,
             track_eligible: false,

@@ -82,16 +82,30 @@ fn requests_that_queue_user_or_threshold_forbid_are_refused_and_not_logged() {
     let log = || std::fs::read_to_string(site.path("work/personal/logdir/lsb.events")).unwrap();
     let changes = || {
         let of = |l: &&str| {
-            ["\"JOB_SIGNAL\"", "\"JOB_MODIFY2\"", "\"JOB_SWITCH\"", "\"JOB_MOVE\"", "\"JOB_NEW\""]
-                .iter()
-                .any(|kind| l.starts_with(kind))
+            let kind = l.split(' ').next().unwrap_or_default().trim_matches('"');
+            kind.starts_with("JGRP_")
+                || [
+                    "JOB_SIGNAL",
+                    "JOB_MODIFY2",
+                    "JOB_SWITCH",
+                    "JOB_MOVE",
+                    "JOB_NEW",
+                    "JOB_FORCE",
+                    "JOB_EXT_MSG",
+                    "MIG",
+                    "CHKPNT",
+                    "JOB_RESIZE_RELEASE",
+                ]
+                .contains(&kind)
         };
         log().lines().filter(of).count()
     };
+    site.ok("ann", "bgadd -L 5 /anns/own");
     let before = changes();
 
     refused_submissions(&site);
     refused_to_others(&site, held, runs);
+    refused_about_one_job(&site, runs);
     refused_by_queues(&site, held);
     assert_eq!(changes(), before, "something was logged");
     assert!(!log().contains(MARK));
@@ -147,6 +161,34 @@ fn refused_to_others(site: &MultiUserSite, held: u32, runs: u32) {
     }
     let denied = "User permission denied. Job not modified.";
     refused(site, "bob", &format!("bmod -J z {held}"), denied);
+}
+
+/// The commands about a single job and about job groups, by another user than the owner.
+fn refused_about_one_job(site: &MultiUserSite, runs: u32) {
+    let denied = format!("Job <{runs}>: User permission denied");
+    for line in [
+        "bmig",
+        "bchkpnt",
+        "bresize cancel",
+        "bresize release all",
+        "bpeek",
+        "battach",
+        "bpost -d x",
+        "bstatus -d x",
+    ] {
+        refused(site, "bob", &format!("{line} {runs}"), &denied);
+    }
+    let words = "Failed to run the job: User permission denied";
+    refused(site, "ann", &format!("brun -m host1 {runs}"), words);
+    let denied = "Job group </anns/own>: User permission denied";
+    for line in ["bgmod -L 1", "bgmod -Ln", "bgmod -u bob", "bgdel", "bgdel -c"] {
+        refused(site, "bob", &format!("{line} /anns/own"), denied);
+    }
+    // an owner gives no group away
+    refused(site, "ann", "bgmod -u bob /anns/own", denied);
+    for line in ["bgdel -u all 0", "bgdel -u ann 0", "bgdel -u all -d 1"] {
+        refused(site, "bob", line, "User permission denied");
+    }
 }
 
 /// The owner's requests for a queue that does not take the job.

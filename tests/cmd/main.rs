@@ -42,6 +42,7 @@ mod lsid;
 mod lsload;
 mod messages;
 mod personal;
+mod refused_operands;
 mod rejections;
 #[path = "../cluster/rig.rs"]
 mod rig;

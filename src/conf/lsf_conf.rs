@@ -159,4 +159,11 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
         let want = "only a personal cluster (LSF_PERSONAL=Y) may imagine its jobs";
         check("LSB_SIM_EXEC", &|_| false, want);
     }
+    if let Some(value) = conf.values.get("LSB_RESOURCE_ENFORCE") {
+        let words = value.text.split_whitespace();
+        for word in words.filter(|word| !word.eq_ignore_ascii_case("memory")) {
+            let text = format!("<{}> of LSB_RESOURCE_ENFORCE is not acted on", shown(word));
+            diags.notice(&value.pos, text);
+        }
+    }
 }

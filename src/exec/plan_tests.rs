@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::JobKey;
+use crate::model::further::Mark;
 use crate::model::job::JobSpec;
 use std::sync::Arc;
 
@@ -230,6 +231,28 @@ fn a_rerunnable_job_goes_back_to_its_queue_when_its_host_was_restarted() {
     assert!(goes_back(&rerun, end(term::HOST_RESTART)));
     assert!(!goes_back(&plain, end(term::HOST_RESTART)));
     assert!(!goes_back(&rerun, end(term::LOST_STATUS)) && !goes_back(&rerun, None));
+}
+
+#[test]
+fn memory_of_the_group_is_that_of_the_tasks_on_this_host_and_with_hl_of_the_job() {
+    let memory = |by_group: bool, per_host: bool, limits: Limits| {
+        let enforcement =
+            LimitEnforcement { memory_by_group: by_group, ..LimitEnforcement::default() };
+        let site = HostEnvironment { host: "h2".into(), enforcement, ..HostEnvironment::default() };
+        let mut spec = JobSpec::default();
+        spec.further.per_host = Mark(per_host);
+        let hosts = vec![("h1".into(), 2), ("h2".into(), 3)].into();
+        let order = StartJob { limits, hosts, spec: spec.into(), ..order() };
+        let TaskPlan::Job(job) = plan(&site, &order, b"", b"").what else { panic!() };
+        job.memory.map(|m| (m.memory_kb, m.swap_kb))
+    };
+    let both = Limits { rss: Some(70), swap: Some(20), ..Limits::default() };
+    let one = Limits { rss: Some(70), ..Limits::default() };
+    assert_eq!(memory(true, false, both.clone()), Some((210, Some(60))));
+    assert_eq!(memory(true, true, both.clone()), Some((70, Some(20))));
+    assert_eq!(memory(true, false, one), Some((210, None)));
+    assert_eq!(memory(true, false, Limits { swap: Some(20), ..Limits::default() }), None);
+    assert_eq!(memory(false, false, both), None);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn process_parameters_of_lsf_conf_are_read_and_checked() {
 }
 
 #[test]
-fn enforcement_of_limits_follows_three_parameters_of_lsf_conf() {
+fn enforcement_of_limits_follows_four_parameters_of_lsf_conf() {
     let read = |text: &str| {
         let mut diags = crate::conf::Diags::new();
         let files = MapFiles::one("/c/lsf.conf", text);
@@ -62,6 +62,17 @@ fn enforcement_of_limits_follows_three_parameters_of_lsf_conf() {
     assert_eq!(read("LSB_JOB_CPULIMIT=n"), (false, true, false, true));
     assert_eq!(read("LSB_JOB_MEMLIMIT=y"), (true, true, true, false));
     assert_eq!(read("LSB_JOB_MEMLIMIT=n\nLSB_MEMLIMIT_ENFORCE=y"), (true, true, true, true));
+    // the group of a job in the place of both
+    assert_eq!(read("LSB_RESOURCE_ENFORCE=memory"), (true, true, true, false));
+    assert_eq!(
+        read("LSB_RESOURCE_ENFORCE=\"memory\"\nLSB_JOB_MEMLIMIT=n"),
+        (true, true, true, false)
+    );
+    let other = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_RESOURCE_ENFORCE=\"memory cpu\"");
+    let text = "notice lsf.conf LSB_RESOURCE_ENFORCE:23 <cpu> of LSB_RESOURCE_ENFORCE is not \
+                acted on";
+    assert!(other.iter().any(|line| line.starts_with(text)), "{other:?}");
+    assert!(!other.iter().any(|line| line.contains("MEMLIMIT is left")), "{other:?}");
     let bad = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", "LSB_JOB_MEMLIMIT=maybe");
     let text = "error lsf.conf LSB_JOB_MEMLIMIT:18 bad value <maybe> of LSB_JOB_MEMLIMIT: Y or N \
                 is wanted";

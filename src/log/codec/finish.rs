@@ -80,8 +80,8 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     // requeueEvalues
     put_str(out, b"");
     put_int(out, lsb_options2(s));
-    // resizeNotifyCmd, lastResizeTime (the start until resized), rsvId
-    put_str(out, b"");
+    put_str(out, s.further.resize_command.as_bytes());
+    // lastResizeTime (the start until resized), rsvId
     put_int(out, fin.start_time);
     put_str(out, b"");
     put_str(out, s.description.as_bytes());
@@ -229,8 +229,11 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // runtimeEstimation
     f.skip(1)?;
     get_option(f, fin, further::GROUP)?;
-    // requeueEvalues options2 resizeNotifyCmd lastResizeTime rsvId
-    f.skip(5)?;
+    // requeueEvalues options2
+    f.skip(2)?;
+    get_option(f, fin, further::RESIZE_COMMAND)?;
+    // lastResizeTime rsvId
+    f.skip(2)?;
     fin.spec.description = f.text()?;
     let ext: usize = f.num()?;
     for _ in 0..ext {

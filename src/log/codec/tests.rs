@@ -181,6 +181,13 @@ fn a_finished_job_has_the_order_of_real_files() {
         "\n"
     );
     assert_eq!(String::from_utf8(out).unwrap(), want);
+    let mut resized = fin;
+    resized.spec.further.put_text("rnc", "/bin/told");
+    let mut out = Vec::new();
+    write_finish(&resized, &mut out);
+    let want = want.replace("5136 \"\" 1700000008", "5136 \"/bin/told\" 1700000008");
+    let got = String::from_utf8(out).unwrap();
+    assert!(got.starts_with(want.trim_end_matches(&['"', '0', '\n'][..])), "{got}");
 }
 
 // Lines of the openlava family and of LSF as they are laid out, with invented values.

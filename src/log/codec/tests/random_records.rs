@@ -491,7 +491,8 @@ proptest! {
         spec.home = ByteStr::default();
         spec.limit_spec.clear();
         spec.user_group.clear();
-        let kept = [further::SLA, further::LICENSE, further::APP, further::GROUP];
+        let kept =
+            [further::SLA, further::LICENSE, further::APP, further::GROUP, further::RESIZE_COMMAND];
         spec.further = kept.map(|key| (key, format!("of {key}"))).into_iter().collect();
         (spec.umask, spec.priority) = (0, 0);
         let fin = Finish {

@@ -81,6 +81,7 @@ impl World {
 
     fn carry_out(&mut self, p: usize, eff: Effect, answers: &mut VecDeque<Input>) {
         if let Effect::Append(record) = &eff {
+            log::trace!("{:.6} appended: {record:?}", self.now_us as f64 / 1e6);
             self.mbd_decides(&record.event);
         }
         if let Effect::Account(finish) = &eff {

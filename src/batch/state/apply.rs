@@ -196,6 +196,9 @@ impl State {
         let hosts = s.hosts.iter().map(|(h, n)| (self.names.host_id(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
+            // of a later attempt: damage took the record that put it back to its queue
+            Some(ElementView::Own(Elem { state: ElemState::Run(run), .. }))
+                if run.key.attempt < s.attempt => {}
             Some(v) if !v.stat().is_pending() => {
                 return Applied::Rejected("start of a job that is not pending");
             }

@@ -573,3 +573,16 @@ fn elements_that_exit_values_send_back_are_not_all_looked_at_for_each_of_them() 
         assert!(looks < 20 * N as usize, "{limit}: {looks} looks");
     }
 }
+
+#[test]
+fn an_attempt_is_known_where_damage_took_the_requeue_before_it() {
+    let mut c = cluster().hosts(1, 1).up();
+    let job = c.submit("ann", "");
+    c.requeue("ann", job);
+    assert_eq!((c.state(job).as_str(), c.logged(|e| matches!(e, Event::JobStart(_)))), ("RUN", 2));
+    c.lose_records(|event| matches!(event, Event::JobRequeue { .. } | Event::JobStatus(_)));
+    c.restart();
+    c.end(job, 0);
+    assert_eq!(c.state(job), "DONE");
+    assert_eq!(c.accounted().last().map(|finish| finish.attempt), Some(2));
+}

@@ -6,6 +6,7 @@ use crate::rig::Rig;
 /// A cluster with these profiles.
 fn with_profiles(name: &str, hosts: usize, text: &str) -> Rig {
     let rig = Rig::up(name, hosts);
+    assert_eq!(rig.run("bapp", &[]).err, "No application profiles defined\n");
     std::fs::write(rig.configdir().join("lsb.applications"), text).unwrap();
     rig.ok("badmin", &["reconfig"]);
     rig

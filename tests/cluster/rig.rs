@@ -230,6 +230,14 @@ impl Rig {
         cluster.join("configdir")
     }
 
+    /// The cluster has this application profile, and no other one.
+    #[allow(dead_code)]
+    pub fn application(&self, name: &str) {
+        let text = format!("Begin Application\nNAME = {name}\nEnd Application\n");
+        std::fs::write(self.configdir().join("lsb.applications"), text).unwrap();
+        self.ok("badmin", &["reconfig"]);
+    }
+
     pub fn logdir(&self) -> PathBuf {
         let mut found = Vec::new();
         find(&self.dir, "lsb.events", &mut found);

@@ -200,6 +200,7 @@ fn hosts_held_alone(rig: &Rig) {
 }
 
 fn job_groups(rig: &Rig) {
+    rig.application("fluent");
     let a = rig.bsub(&["-H", "-g", "/risk/a", "true"]);
     let b = rig.bsub(&["-H", "-g", "/risk/b", "-app", "fluent", "true"]);
     let out = rig.ok("bstop", &["-g", "/risk/b", "0"]);

@@ -45,6 +45,7 @@ pub fn installation() -> &'static Installation {
             return Installation::Path;
         }
         let rig = Rig::up("cmd", HOSTS);
+        rig.application("sim");
         stop_after(&rig);
         rig.ready();
         Installation::Own(rig)

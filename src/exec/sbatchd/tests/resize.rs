@@ -97,3 +97,33 @@ fn a_kill_waits_for_no_notification_command() {
     r.wait(30);
     assert_eq!(r.last(), ended(SIGINT, term::OWNER));
 }
+
+#[test]
+fn a_change_whose_notification_command_dies_is_not_taken_and_the_job_goes_on() {
+    // its starter is killed, with or without an sbatchd that looks on
+    for crash in [false, true] {
+        let (mut r, _) = started();
+        r.act(1, 1, change(1, "tell me"));
+        let tells = r.pid();
+        if crash {
+            r.crash();
+            r.exits(tells, SIGKILL);
+            r.boot(true);
+            r.greet(1);
+        } else {
+            r.exits(tells, SIGKILL);
+        }
+        let last = r.states().pop().unwrap();
+        assert_eq!((last.resize.number, last.resize.status), (1, Some(1)), "{crash}");
+        assert_eq!(last.phase, AttemptPhase::Running);
+        // the next change is carried out
+        r.act(1, 2, change(2, "tell me"));
+        if crash {
+            r.order(SbdMsg::Blob { at: ENV, data: b"MINE=1".to_vec().into() });
+            r.wait(5);
+        }
+        let tells = r.pid();
+        r.exits(tells, 0);
+        assert_eq!((told(&mut r).status, commands(&r).len()), (Some(0), 2), "{crash}");
+    }
+}

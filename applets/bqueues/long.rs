@@ -315,6 +315,8 @@ fn rest(out: &mut String, q: &QueueInfo) {
     controls(out, param(q, "JOB_CONTROLS"));
     for (name, label) in [
         ("TERMINATE_WHEN", "TERMINATE_WHEN = "),
+        ("JOB_ACTION_WARNING_TIME", "JOB_ACTION_WARNING_TIME:  "),
+        ("JOB_WARNING_ACTION", "JOB_WARNING_ACTION:  "),
         ("SNDJOBS_TO", "SEND_JOBS_TO:  "),
         ("RCVJOBS_FROM", "RECEIVE_JOBS_FROM:  "),
         ("CHUNK_JOB_SIZE", "CHUNK_JOB_SIZE:  "),

@@ -9,11 +9,12 @@ use jiff::tz::TimeZone;
 use lsf::cli::tasks::Tasks;
 use lsf::conf::lsb_hosts::MAX_MIG;
 use lsf::conf::units::{self, SizeUnit};
+use lsf::conf::warning;
 use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
 use lsf::model::checkpoint::Checkpoint;
-use lsf::model::further::{CopyFile, Mark, SignalNumber, WarnAction, WarnTime};
+use lsf::model::further::{CopyFile, Mark, SignalNumber};
 use lsf::model::job::{JobSpec, opt, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::resize::MAX_COMMAND;
@@ -359,7 +360,8 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
         further.requeue = one_blank(text).into();
     }
     if let Some(text) = &opts.warn_action {
-        further.warn_action = Some(warn_action(text)?);
+        let bad = || Rejection::about(text, err_text(err::BAD_ACTION));
+        further.warn_action = Some(warning::action(text).ok_or_else(bad)?);
     }
     if let Some(text) = &opts.window_signal {
         let bad = || Rejection::about(text, "Illegal signal value");
@@ -368,7 +370,7 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     }
     if let Some(text) = &opts.warn_time {
         let bad = || Rejection::about(text, "Bad argument for option -wt");
-        further.warn_time = Some(warn_time(text).ok_or_else(bad)?);
+        further.warn_time = Some(warning::time(text).ok_or_else(bad)?);
     }
     for (field, option, text) in [
         (&mut further.pend_limit, "-ptl", &opts.pend_limit),
@@ -376,7 +378,7 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     ] {
         let Some(text) = text else { continue };
         let bad = || Rejection::about(text, format_args!("Bad argument for option {option}"));
-        *field = Some(minutes(text).ok_or_else(bad)?);
+        *field = Some(warning::minutes(text).ok_or_else(bad)?);
     }
     if let Some(text) = &opts.migrate {
         let minutes = text.trim().parse().ok().filter(|n| *n <= MAX_MIG);
@@ -391,38 +393,6 @@ fn endings(opts: &BsubOpts, spec: &mut JobSpec) -> Result<(), Rejection> {
     }
     (further.terminate_orphan, further.per_host) = (Mark(opts.orphan), Mark(opts.per_host));
     Ok(())
-}
-
-/// A signal by its name, or a command. A word that looks like a signal and is none is refused.
-fn warn_action(text: &str) -> Result<WarnAction, Rejection> {
-    if let Some(number) = signals::number(text) {
-        return Ok(WarnAction::Signal(SignalNumber(number)));
-    }
-    let text = text.trim();
-    let upper = |t: &str| t.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    let signal = text.strip_prefix("SIG").is_some_and(upper);
-    let number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-'));
-    match text {
-        _ if signal || number => Err(Rejection::about(text, err_text(err::BAD_ACTION))),
-        command => Ok(WarnAction::Command(command.into())),
-    }
-}
-
-/// `[hour:]minute` in seconds, not 0.
-fn minutes(text: &str) -> Option<u64> {
-    units::time_limit(text).filter(|l| l.spec.is_none() && l.seconds > 0).map(|l| l.seconds)
-}
-
-/// `[hour:]minute` in seconds, or `n%`.
-fn warn_time(text: &str) -> Option<WarnTime> {
-    let text = text.trim();
-    match text.strip_suffix('%') {
-        Some(share) => {
-            let share = share.parse().ok().filter(|n| (1..=99).contains(n))?;
-            Some(WarnTime::Percent(share))
-        }
-        None => minutes(text).map(WarnTime::Seconds),
-    }
 }
 
 fn switches(opts: &BsubOpts, spec: &mut JobSpec) {

@@ -7,12 +7,12 @@ use super::diag::Diags;
 use super::expressions::ResourceNames;
 use super::files::Files;
 use super::lexer::{self, Section};
-use super::lsb_queues::RESIZABLE_WORDS;
+use super::lsb_queues::{RESIZABLE_WORDS, estimate};
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::section::{Values, known_params};
 use super::types::{ApplicationConf, Limit, Shared};
-use super::units::{SizeUnit, time_limit, yes_no};
+use super::units::{SizeUnit, yes_no};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::{Checkpoint, MAX_PERIOD, is_method};
@@ -175,15 +175,6 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.postproc_timeout = minutes(v, "JOB_POSTPROC_TIMEOUT");
     a.preproc_timeout = minutes(v, "JOB_PREPROC_TIMEOUT");
     a.estimate = estimate(v, "ESTIMATED_RUNTIME").or_else(|| estimate(v, "RUNTIME"));
-}
-
-fn estimate(v: &mut Values<'_>, name: &str) -> Option<String> {
-    let value = v.raw.get(name)?;
-    if time_limit(&value.text).is_none_or(|limit| limit.seconds == 0) {
-        v.bad(name, value, "[h:]m[/host] is wanted");
-        return None;
-    }
-    Some(value.text.clone())
 }
 
 /// ENV_VARS: `name='value',name='value'`; of several values of a name the last one counts.

@@ -11,7 +11,8 @@ use super::names::load_index;
 use super::names::lsb_queues::QUEUE;
 use super::section::{Values, known_params, name_fault};
 use super::types::{HostTerm, Interactive, QueueConf, RawParam, Resizable, Shared, UserTerm};
-use super::units::SizeUnit;
+use super::units::{SizeUnit, time_limit};
+use super::warning;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
@@ -169,7 +170,30 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     q.requeue_exit_values = v.text("REQUEUE_EXIT_VALUES");
     q.chkpnt = checkpoint(v);
     job_controls(q, v);
+    q.estimate = estimate(v, "ESTIMATED_RUNTIME");
     q.terminate_when = v.text("TERMINATE_WHEN");
+    if let Some(value) = v.raw.get("JOB_WARNING_ACTION") {
+        q.warn_action = warning::action(&value.text);
+        if q.warn_action.is_none() {
+            v.bad("JOB_WARNING_ACTION", value, "a signal, a command or CHKPNT is wanted");
+        }
+    }
+    if let Some(value) = v.raw.get("JOB_ACTION_WARNING_TIME") {
+        q.warn_time = warning::time(&value.text);
+        if q.warn_time.is_none() {
+            v.bad("JOB_ACTION_WARNING_TIME", value, "[hour:]minute or 1% to 99% is wanted");
+        }
+    }
+}
+
+/// ESTIMATED_RUNTIME: `[hour:]minute[/host]`.
+pub(super) fn estimate(v: &mut Values<'_>, name: &str) -> Option<String> {
+    let value = v.raw.get(name)?;
+    if time_limit(&value.text).is_none_or(|limit| limit.seconds == 0) {
+        v.bad(name, value, "[h:]m[/host] is wanted");
+        return None;
+    }
+    Some(value.text.clone())
 }
 
 /// CHKPNT: `dir [minutes]`.

@@ -38,6 +38,7 @@ mod tests;
 pub mod types;
 pub mod units;
 pub mod unix;
+pub mod warning;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings, summary_not_acted_on};
 pub use files::{Files, Moment};

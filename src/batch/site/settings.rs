@@ -8,6 +8,7 @@ use crate::conf::types::Resizable;
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::checkpoint::Checkpoint;
+use crate::model::further::{CHKPNT, WarnAction};
 use crate::model::job::{JobSpec, opt2};
 use crate::model::job_control::JobControls;
 use std::borrow::Cow;
@@ -186,7 +187,8 @@ impl<'a> Settings<'a> {
 
     /// The run time that a job without -We is expected to have.
     pub fn estimate(&self) -> Option<&'a str> {
-        self.application.and_then(|a| a.conf.estimate.as_deref())
+        let own = self.application.and_then(|a| a.conf.estimate.as_deref());
+        own.or(self.queue.and_then(|q| q.conf.estimate.as_deref()))
     }
 
     /// JOB_INCLUDE_POSTPROC.
@@ -227,6 +229,23 @@ impl<'a> Settings<'a> {
         own.into_iter().chain(of_queue).map(|limit| limit.max).min().unwrap_or(u32::MAX)
     }
 
+    /// The warning before the end of the job, as far as -wa and -wt leave it to the queue. Only a
+    /// job with a checkpoint directory gets a checkpoint.
+    fn warn(&self, spec: &mut Arc<JobSpec>) {
+        let Some(queue) = self.queue.map(|q| &q.conf) else { return };
+        let own = &spec.further;
+        let may = |action: &&WarnAction| match action {
+            WarnAction::Command(text) => own.checkpoint.is_some() || &**text != CHKPNT,
+            WarnAction::Signal(_) => true,
+        };
+        let action = own.warn_action.as_ref().or(queue.warn_action.as_ref().filter(may));
+        let (action, time) = (action.cloned(), own.warn_time.or(queue.warn_time));
+        if (&action, time) != (&own.warn_action, own.warn_time) {
+            let further = &mut Arc::make_mut(spec).further;
+            (further.warn_action, further.warn_time) = (action, time);
+        }
+    }
+
     /// The submission that a host gets: where it leaves something open, its application profile
     /// and its queue have filled that in.
     pub fn submission(&self, spec: &Arc<JobSpec>) -> Arc<JobSpec> {
@@ -237,6 +256,7 @@ impl<'a> Settings<'a> {
         if let Some(codes) = codes.filter(|_| spec.further.requeue.is_empty()) {
             Arc::make_mut(&mut spec).further.requeue = codes.into();
         }
+        self.warn(&mut spec);
         let Some(a) = self.application.map(|a| &a.conf) else { return spec };
         if let Some(command) = a.pre_exec.as_deref().filter(|_| spec.pre_exec.is_empty()) {
             Arc::make_mut(&mut spec).pre_exec = command.into();

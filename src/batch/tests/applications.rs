@@ -355,3 +355,32 @@ fn environment_directory_and_times_come_from_the_profile() {
     assert_eq!(c.column(job, Col::PendLimits).to_string(), "[240,480]");
     assert_eq!(c.column(plain.key.job_ref(), Col::PendLimits).to_string(), "[540,480]");
 }
+
+#[test]
+fn warning_and_estimate_of_the_queue_are_those_of_jobs_without_their_own() {
+    let lines = "JOB_WARNING_ACTION = URG\nJOB_ACTION_WARNING_TIME = 2\nESTIMATED_RUNTIME = 30";
+    let mut c = cluster().hosts(1, 9).queue("normal", lines).queue("c", "").up();
+    let of = |c: &mut Cluster, options: &str| {
+        c.submit("ann", options);
+        let order = c.start_orders().pop().unwrap();
+        let further = &order.spec.further;
+        let columns =
+            ["wa", "wt", "We"].map(|name| further.text(name).map(|text| text.into_owned()));
+        columns.map(Option::unwrap_or_default)
+    };
+    assert_eq!(of(&mut c, ""), ["URG", "120", "30"]);
+    assert_eq!(of(&mut c, "-wt 50% -We 5"), ["URG", "50%", "5"]);
+    assert_eq!(of(&mut c, "-wa USR2"), ["USR2", "120", "30"]);
+    assert_eq!(of(&mut c, "-q c"), ["", "", ""]);
+}
+
+#[test]
+fn warning_checkpoint_of_the_queue_is_of_jobs_with_a_directory() {
+    let lines = "JOB_WARNING_ACTION = CHKPNT\nJOB_ACTION_WARNING_TIME = 2";
+    let mut c = cluster().hosts(1, 9).queue("normal", lines).up();
+    for (options, want) in [("", false), ("-k /own", true)] {
+        c.submit("ann", options);
+        let order = c.start_orders().pop().unwrap();
+        assert_eq!(order.spec.further.warn_action.is_some(), want, "{options}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::{Pos, RawParams, Thresholds, UserTerm};
 use crate::model::checkpoint::Checkpoint;
+use crate::model::further::{WarnAction, WarnTime};
 use crate::model::job_control::JobControls;
 
 /// `[default] maximum` of a limit. A lone value is the maximum.
@@ -173,6 +174,12 @@ pub struct QueueConf {
     pub job_controls: JobControls,
     /// TERMINATE_WHEN, as written.
     pub terminate_when: Option<String>,
+    /// ESTIMATED_RUNTIME, of jobs without -We.
+    pub estimate: Option<String>,
+    /// JOB_WARNING_ACTION, of jobs without -wa.
+    pub warn_action: Option<WarnAction>,
+    /// JOB_ACTION_WARNING_TIME, of jobs without -wt.
+    pub warn_time: Option<WarnTime>,
     /// RESIZABLE_JOBS.
     pub resizable: Resizable,
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
@@ -235,6 +242,9 @@ impl Default for QueueConf {
             mig: None,
             job_controls: JobControls::default(),
             terminate_when: None,
+            estimate: None,
+            warn_action: None,
+            warn_time: None,
             resizable: Resizable::No,
             pend_limit: None,
             eligible_limit: None,

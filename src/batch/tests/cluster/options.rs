@@ -45,7 +45,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         // several queues are parted by bars
         "-rnc" => spec.further.put_text("rnc", value),
         "-k" => spec.further.put_text("k", value),
-        "-wa" => spec.further.put_text("wa", value),
+        "-wa" | "-wt" | "-We" => spec.further.put_text(&word[1..], value),
         "-q" => spec.queue = value.replace('|', " "),
         "-n" => (spec.min_slots, spec.max_slots) = slots(value),
         "-R" => spec.res_req = value.to_owned(),

@@ -1,6 +1,8 @@
 //! The sentences of bhist -l, one a record (bhist(1)).
 
-use lsf::cli::long_format::{clean, push_clean};
+use jiff::tz::TimeZone;
+use lsf::cli::clock::Clock;
+use lsf::cli::long_format::{clean, push_clean, size_words};
 use lsf::cli::submission::{cpu_words, dispatched, end_words, push, push_note};
 use lsf::model::action::JobAction;
 use lsf::model::checkpoint::CheckpointOrder;
@@ -8,6 +10,8 @@ use lsf::model::event::{
     CheckpointStep, Ctrl, Event, JobCheckpoint, JobModify, JobResize, JobSignal, JobStatus,
     NamedHosts, ResizeStep,
 };
+use lsf::model::further::WarnTime;
+use lsf::model::job::JobSpec;
 use lsf::model::job_state::JobState;
 use lsf::model::reason::{PendReason, susp_text, term_text};
 use lsf::model::resize::NOTIFY_OK;
@@ -219,7 +223,8 @@ fn signal(t: &mut String, s: &JobSignal) {
     }
 }
 
-/// The changes by bmod, with the new values when they are texts or numbers.
+/// The changes by bmod with the new values. An option without value, and one that was taken back,
+/// is named alone.
 fn modified(t: &mut String, m: &JobModify) -> Option<()> {
     let s = &m.spec;
     for (i, field) in m.fields.iter().enumerate() {
@@ -242,15 +247,66 @@ fn modified(t: &mut String, m: &JobModify) -> Option<()> {
             SpecField::Depend => s.depend.clone(),
             SpecField::Cwd => lossy(&s.cwd),
             SpecField::Priority => s.priority.to_string(),
-            _ => {
-                t.pop();
-                continue;
-            }
+            SpecField::UserGroup => s.user_group.clone(),
+            SpecField::MailUser => s.mail_user.clone(),
+            SpecField::LoginShell => lossy(&s.login_shell),
+            SpecField::PreExec => lossy(&s.pre_exec),
+            SpecField::PostExec => lossy(&s.post_exec),
+            field => match limit_value(*field, s).or_else(|| further_value(*field, s)) {
+                Some(value) => value,
+                None => {
+                    t.pop();
+                    continue;
+                }
+            },
         };
         push(t, "", &value);
     }
     t.push(';');
     (!m.fields.is_empty()).then_some(())
+}
+
+/// The new value of a limit or of a time.
+fn limit_value(field: SpecField, s: &JobSpec) -> Option<String> {
+    let limits = &s.limits;
+    let minutes = |secs: u64| match s.limit_spec.as_str() {
+        "" => format!("{:.1} min", secs as f64 / 60.0),
+        host => format!("{:.1} min of {host}", secs as f64 / 60.0),
+    };
+    let time = |secs: i64| {
+        let mut text = String::new();
+        Clock::of(TimeZone::system()).long(&mut text, secs);
+        (secs > 0).then_some(text)
+    };
+    match field {
+        SpecField::RunLimit => limits.run.map(minutes),
+        SpecField::CpuLimit => limits.cpu.map(minutes),
+        SpecField::MemLimit => limits.rss.map(size_words),
+        SpecField::SwapLimit => limits.swap.map(size_words),
+        SpecField::CoreLimit => limits.core.map(size_words),
+        SpecField::DataLimit => limits.data.map(size_words),
+        SpecField::StackLimit => limits.stack.map(size_words),
+        SpecField::FileLimit => limits.fsize.map(size_words),
+        SpecField::ProcessLimit => limits.process.map(|n| n.to_string()),
+        SpecField::ThreadLimit => limits.thread.map(|n| n.to_string()),
+        SpecField::Begin => time(s.begin_time),
+        SpecField::Term => time(s.term_time),
+        _ => None,
+    }
+}
+
+/// The new value of an option that is kept by its name.
+fn further_value(field: SpecField, s: &JobSpec) -> Option<String> {
+    let minutes = |secs: Option<u64>| secs.map(|secs| format!("{:.1} min", secs as f64 / 60.0));
+    match field {
+        SpecField::PendLimit => minutes(s.further.pend_limit),
+        SpecField::EligibleLimit => minutes(s.further.eligible_limit),
+        SpecField::WarnTime => match s.further.warn_time? {
+            WarnTime::Seconds(secs) => minutes(Some(secs)),
+            WarnTime::Percent(share) => Some(format!("{share}%")),
+        },
+        field => s.further.text(field.word()).map(|text| text.into_owned()),
+    }
 }
 
 fn status(t: &mut String, s: &JobStatus) -> Option<()> {

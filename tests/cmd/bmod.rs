@@ -21,6 +21,19 @@ fn a_pending_job_is_changed_and_set_back() {
     assert!(said.err.starts_with("Job will be scheduled after "), "{}", said.err);
     let history = ok("bhist", &["-l", &id]).replace("\n                     ", "");
     assert!(history.contains("Parameters of Job are changed: Job Name <new>"), "{history}");
+    assert!(history.contains(", RUNLIMIT;"), "the limit was taken back: {history}");
+    let begin = "Parameters of Job are changed: Specified Start Time <";
+    assert!(history.contains(begin) && history.contains(":59:00>;"), "{history}");
+    ok("bmod", &["-W", "90", "-M", "2G", "-p", "7", "-Q", "3", "-wt", "2", "-wa", "URG", &id]);
+    let history = ok("bhist", &["-l", &id]).replace("\n                     ", "");
+    for words in ["RUNLIMIT <90.0 min", "MEMLIMIT <2 G>", "PROCESSLIMIT <7>"] {
+        assert!(history.contains(words), "{words}: {history}");
+    }
+    for words in
+        ["Requeue Exit Values <3>", "Warning Action <URG>", "Warning Time Period <2.0 min>"]
+    {
+        assert!(history.contains(words), "{words}: {history}");
+    }
     assert!(event_log().contains("\"JOB_MODIFY2\""));
     ok("bkill", &[&id]);
 }

@@ -249,10 +249,34 @@ fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> 
     f.skip(1)?;
     let priority: i64 = f.num()?;
     s.priority = priority.try_into().unwrap_or(0);
-    // up to options3 delOptions3 app apsString
-    f.skip(7 + 4)?;
+    // rsvId extsched
+    f.skip(2)?;
+    let warn_secs: i64 = f.num()?;
+    let warn_action = f.text()?;
+    let job_group = f.text()?;
+    // sla licenseProject options3 delOptions3
+    f.skip(4)?;
+    let application = f.text()?;
+    // apsString
+    f.skip(1)?;
     s.post_exec = get_bytes(f)?;
-    f.skip(5)?;
+    // runtimeEstimation
+    f.skip(1)?;
+    let requeue = f.text()?;
+    // what is empty leaves the submission without further options
+    let warn_secs = if warn_secs > 0 { warn_secs.to_string() } else { String::new() };
+    let texts = [
+        ("wt", warn_secs),
+        ("wa", warn_action),
+        ("g", job_group),
+        ("app", application),
+        ("Q", requeue),
+    ];
+    for (key, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
+        s.further.put_text(key, text);
+    }
+    // initChkpntPeriod migThreshold notifyCmd
+    f.skip(3)?;
     s.description = f.text()?;
     f.skip(7)?;
     s.limits.thread = f.limit()?;

@@ -149,8 +149,9 @@ fn cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not() {
     let said = short.end();
     assert_eq!(said.code, 0, "{said:?}");
     // longer than a heartbeat and the time for its answer
-    let line = format!("timeout 60 bsub -I -m hostc {script}");
-    let mut long = OnNode::start(&nodes, "hostb", &line);
+    // the end of its input does not end the job
+    let line = "timeout 60 bsub -I -m hostc 'echo on; sleep 300'";
+    let mut long = OnNode::start(&nodes, "hostb", line);
     long.line("on");
     let job = long.job;
     link("down");

@@ -50,9 +50,11 @@ fn attach(pid: u32, out: &std::path::Path) -> Option<Child> {
     strace.args(["-c", "-f", "-o"]).arg(out).args(["-p", &pid.to_string()]);
     strace.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = strace.spawn().ok()?;
-    let said = BufReader::new(child.stderr.take()?).lines().map_while(Result::ok);
-    for line in said {
+    let mut said = BufReader::new(child.stderr.take()?).lines().map_while(Result::ok);
+    for line in said.by_ref() {
         if line.contains("attached") {
+            // it names every further thread too, and ends where nobody reads that
+            std::thread::spawn(move || said.for_each(drop));
             return Some(child);
         }
         eprintln!("{line}");

@@ -249,6 +249,18 @@ fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> 
     f.skip(1)?;
     let priority: i64 = f.num()?;
     s.priority = priority.try_into().unwrap_or(0);
+    get_further(f, s)?;
+    // initChkpntPeriod migThreshold notifyCmd
+    f.skip(3)?;
+    s.description = f.text()?;
+    f.skip(7)?;
+    s.limits.thread = f.limit()?;
+    Ok(())
+}
+
+/// The fields from the reservation to the requeue exit values, and the post-execution command
+/// between them.
+fn get_further(f: &mut Fields<'_>, s: &mut JobSpec) -> Result<(), RecordError> {
     // rsvId extsched
     f.skip(2)?;
     let warn_secs: i64 = f.num()?;
@@ -275,10 +287,5 @@ fn get_fields(f: &mut Fields<'_>, m: &mut JobModify) -> Result<(), RecordError> 
     for (key, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
         s.further.put_text(key, text);
     }
-    // initChkpntPeriod migThreshold notifyCmd
-    f.skip(3)?;
-    s.description = f.text()?;
-    f.skip(7)?;
-    s.limits.thread = f.limit()?;
     Ok(())
 }

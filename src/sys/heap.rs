@@ -5,12 +5,14 @@
 //! need neither lock nor search; they go back when it ends. The functions are not inlined into the
 //! thousands of places that allocate: that made the file a fifth larger and nothing faster.
 //!
-//! Memory goes back to the system: a large block when it is freed, as it is a mapping of its own;
-//! small ones step by step, as each step of [`STEP`] bytes is given back when nothing in it is
-//! used. For that the steps are kept apart: dlmalloc would join those that lie beside each other,
-//! and one block in use would then hold all of them.
+//! Memory goes back to the system: a large block when it is freed, as it is a mapping of its own
+//! (but a few, which are used again: see [`SPARES`]); small ones step by step, as each step of
+//! [`STEP`] bytes is given back when nothing in it is used. For that the steps are kept apart:
+//! dlmalloc would join those that lie beside each other, and one block in use would then hold all
+//! of them.
 #![allow(unsafe_code)]
 
+use Ordering::{AcqRel, Relaxed};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{
     Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap, munmap,
@@ -18,7 +20,7 @@ use rustix::mm::{
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sizes that are kept: each holds 16 bytes more than the one before, as dlmalloc's chunks do.
@@ -98,6 +100,33 @@ fn map(size: usize) -> *mut u8 {
     // SAFETY: advice about a region of ours, which changes nothing that can be seen in it.
     let _ = unsafe { madvise(base, size, Advice::LinuxHugepage) };
     base.cast()
+}
+
+/// Freed mappings of [`OWN`] bytes, which are used again: a buffer that grows by doubling, as that
+/// of each commit of a busy log, comes to this size. The system clears a fresh huge page at its
+/// first use, which took a virtual machine up to 70 ms of the event loop's time where its own
+/// system had taken that page back. Null: none.
+static SPARES: [AtomicPtr<u8>; 4] = [const { AtomicPtr::new(null_mut()) }; 4];
+
+/// A block with a mapping of its own, not cleared; null where there is no memory.
+fn map_or_spare(size: usize) -> *mut u8 {
+    let spares = SPARES.iter().filter(|_| size == OWN);
+    let spare = spares.map(|spare| spare.swap(null_mut(), AcqRel)).find(|block| !block.is_null());
+    spare.unwrap_or_else(|| map(size))
+}
+
+/// Keeps a mapping of this size that nobody uses any more, or gives it back to the system.
+///
+/// # Safety
+/// The block came from [`map_or_spare`] or [`map`] with this size, and nobody uses it any more.
+unsafe fn unmap_or_keep(block: *mut u8, size: usize) {
+    let none = null_mut();
+    let kept = |spare: &AtomicPtr<u8>| spare.compare_exchange(none, block, AcqRel, Relaxed).is_ok();
+    if size != OWN || !SPARES.iter().any(kept) {
+        // SAFETY: as the caller promises. A failure of munmap cannot be reported here; the mapping
+        // stays then.
+        let _ = unsafe { munmap(block.cast(), size) };
+    }
 }
 
 /// Is a block of this layout a mapping of its own?
@@ -231,7 +260,7 @@ unsafe impl GlobalAlloc for Heap {
                 // SAFETY: the size is not 0.
                 None => unsafe { heap().malloc(size, 16) },
             },
-            None if own(&layout) => map(layout.size()),
+            None if own(&layout) => map_or_spare(layout.size()),
             // SAFETY: the caller's layout.
             None => unsafe { heap().malloc(layout.size(), layout.align()) },
         }
@@ -248,10 +277,8 @@ unsafe impl GlobalAlloc for Heap {
                 (size, 16)
             }
             None if own(&layout) => {
-                // SAFETY: it is a mapping of this size, and nobody uses it any more. A failure of
-                // munmap cannot be reported here; the mapping stays then.
-                let _ = unsafe { munmap(block.cast(), layout.size()) };
-                return;
+                // SAFETY: it is a mapping of this size, and nobody uses it any more.
+                return unsafe { unmap_or_keep(block, layout.size()) };
             }
             None => (layout.size(), layout.align()),
         };
@@ -376,6 +403,27 @@ mod tests {
             };
             assert!(mapped(block as usize));
             Heap.dealloc(block, layout(size));
+        }
+    }
+
+    #[test]
+    fn a_few_large_blocks_are_used_again_without_their_contents() {
+        let _alone = alone();
+        let layout = Layout::from_size_align(OWN, 8).unwrap();
+        let place = |block: &*mut u8| *block as usize;
+        // SAFETY: blocks are used within their sizes, and freed once.
+        unsafe {
+            let all: Vec<*mut u8> = (0..SPARES.len()).map(|_| Heap.alloc(layout)).collect();
+            all.iter().for_each(|block| block.write_bytes(7, OWN));
+            all.iter().for_each(|block| Heap.dealloc(*block, layout));
+            // what is asked for as zeros is fresh
+            let zeros = Heap.alloc_zeroed(layout);
+            assert!((0..OWN).step_by(4096).all(|i| *zeros.add(i) == 0));
+            let again: Vec<*mut u8> = (0..SPARES.len()).map(|_| Heap.alloc(layout)).collect();
+            let used = again.iter().filter(|b| all.iter().any(|a| place(a) == place(b))).count();
+            assert_eq!(used, SPARES.len());
+            assert!(!again.iter().any(|block| place(block) == place(&zeros)));
+            again.into_iter().chain([zeros]).for_each(|block| Heap.dealloc(block, layout));
         }
     }
 

@@ -13,6 +13,7 @@ use super::names::lsf_conf::LSF_CONF;
 use super::section::param;
 use super::types::{LsfConf, MAX_HANG_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};
+use crate::model::signals;
 
 /// The parameters of lsf.conf, with the directories that follow from them.
 pub fn settings(lsf: &LsfConf) -> Vec<(String, String)> {
@@ -151,6 +152,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let apart = |dir: &str| dir.starts_with('/') && Some(dir) != conf.sharedir();
     check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
+    let signal = |v: &str| signals::number(v).is_some();
+    check("LSB_SIGSTOP", &signal, "the name or number of a signal is wanted");
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");

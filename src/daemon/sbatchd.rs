@@ -36,6 +36,7 @@ fn conf(boot: &Boot) -> SbatchdConf {
         mail_to: lsf.get("LSB_MAILTO").unwrap_or("!U").into(),
         mail_limit_kb: lsf.get("LSB_MAILSIZE_LIMIT").and_then(|v| v.parse().ok()).unwrap_or(0),
         terminate_interval: 0,
+        stop_signal: lsf.stop_signal(),
         enforcement: lsf.limit_enforcement(),
     };
     SbatchdConf {

@@ -5,7 +5,7 @@ use crate::exec::host_commands::HostsAsked;
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{CHKPNT, SignalNumber, WarnAction, WarnTime};
-use crate::model::job::{End, Usage};
+use crate::model::job::{End, Usage, opt};
 use crate::model::job_control::ControlVerb;
 use crate::model::limits::{LimitEnforcement, Limits};
 use crate::model::reason::term;
@@ -21,6 +21,8 @@ const SIGINT: i32 = 2;
 const SIGKILL: i32 = 9;
 const SIGUSR2: i32 = 12;
 const SIGTERM: i32 = 15;
+const SIGSTOP: i32 = 19;
+const SIGTSTP: i32 = 20;
 const SIGXCPU: i32 = 24;
 
 /// The time between SIGUSR2 and SIGKILL once a termination deadline (-t) has passed, seconds.
@@ -55,6 +57,10 @@ pub struct Kill {
 }
 
 fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+fn i64_is_zero(n: &i64) -> bool {
     *n == 0
 }
 
@@ -107,6 +113,9 @@ pub struct AttemptMark {
     pub susp_since: i64,
     /// Seconds suspended before.
     pub susp_secs: i64,
+    /// When SIGSTOP follows the signal that suspended it, seconds since the epoch; 0: none does.
+    #[serde(skip_serializing_if = "i64_is_zero")]
+    pub stop_by: i64,
     /// The warning action of -wa was taken.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warned: bool,
@@ -219,6 +228,8 @@ pub struct Attempt {
     pub suspend_why: u32,
     /// Monotonic instants, microseconds.
     pub kill_at: Option<u64>,
+    /// When SIGSTOP follows the signal that suspended it.
+    pub stop_at: Option<u64>,
     pub run_at: Option<u64>,
     pub warn_at: Option<u64>,
     /// When the environment for a command of JOB_CONTROLS is searched again, and when that command
@@ -291,6 +302,7 @@ impl Attempt {
             suspend_asked: false,
             suspend_why: 0,
             kill_at: None,
+            stop_at: None,
             run_at: None,
             warn_at: None,
             control_at: None,
@@ -347,6 +359,7 @@ impl Attempt {
         if self.suspended() || self.note.mark.kill.is_some() {
             self.run_at = None;
         }
+        self.arm_stop(now);
         let term = self.note.order.spec.term_time;
         if term > 0 && self.note.mark.kill.is_none() {
             let at = now.mono_of_wall(term);
@@ -380,6 +393,12 @@ impl Attempt {
         let (setup, ended) = (setup.clone(), Box::new(*ended));
         self.held_end = Some(HeldEnd { setup, ended });
         true
+    }
+
+    /// Sets the time of the SIGSTOP that follows another signal.
+    pub fn arm_stop(&mut self, now: Now) {
+        let stop_by = self.note.mark.stop_by;
+        self.stop_at = (stop_by != 0 && self.suspended()).then(|| now.mono_of_wall(stop_by));
     }
 
     /// Sets the time of the next checkpoint of the period.
@@ -428,6 +447,12 @@ impl Attempt {
 
     fn parallel(&self) -> bool {
         self.note.order.hosts.iter().map(|h| h.1.max(1)).sum::<u32>() > 1
+    }
+
+    /// The signal that suspends it; `named`: LSB_SIGSTOP.
+    pub fn stop_signal(&self, named: Option<i32>) -> i32 {
+        let interactive = self.note.order.spec.options & opt::INTERACTIVE != 0;
+        named.unwrap_or(if self.parallel() || interactive { SIGTSTP } else { SIGSTOP })
     }
 
     /// Begins to kill; the first signal is due at once. False: it is being killed already.

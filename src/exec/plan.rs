@@ -76,6 +76,8 @@ pub struct HostEnvironment {
     pub mail_limit_kb: u64,
     /// Seconds between INT, TERM and KILL.
     pub terminate_interval: u64,
+    /// LSB_SIGSTOP: the signal that suspends every job.
+    pub stop_signal: Option<i32>,
     pub enforcement: LimitEnforcement,
 }
 

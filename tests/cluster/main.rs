@@ -48,6 +48,7 @@ mod several;
 mod shared;
 mod signals;
 mod site;
+mod stops;
 mod syscalls;
 mod terminal;
 mod threshold;

@@ -155,7 +155,7 @@ const NAMES: &[Name] = &[
     off("LSB_SET_TMPDIR", "y/n/VARNAME; n"),
     on("LSB_SHAREDIR", "event/accounting logs: dir; LSF_INDEP/work"),
     on("LSB_SHORT_HOSTLIST", "n*host lists: 0/1; 0"),
-    off("LSB_SIGSTOP", "suspend signal: SIGTSTP/SIGSTOP"),
+    on("LSB_SIGSTOP", "signal that suspends jobs: name or number"),
     on("LSB_SIM_EXEC", "jobs are imagined, not run; personal clusters only: Y/N; N (not in LSF)"),
     off("LSB_SKIP_FULL_HOSTS", "accepted; not described here"),
     off("LSB_SLURM_BESTFIT", "legacy/platform"),

@@ -129,6 +129,29 @@ fn hang_time_of_lsf_conf_is_read_in_seconds() {
 }
 
 #[test]
+fn lsb_sigstop_is_the_name_or_number_of_a_signal() {
+    let cases = [
+        ("LSB_SIGSTOP=SIGTSTP", Some(20), 0),
+        ("LSB_SIGSTOP=STOP", Some(19), 0),
+        ("LSB_SIGSTOP=10", Some(10), 0),
+        ("LSB_SIGSTOP=SIGSTP", None, 1),
+        ("LSB_SIGSTOP=65", None, 1),
+        ("", None, 0),
+    ];
+    for (text, number, wrong) in cases {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        assert_eq!((conf.stop_signal(), diags.list().len()), (number, wrong), "{text}");
+    }
+    assert_eq!(
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", "LSB_SIGSTOP=STP"),
+        ["error lsf.conf LSB_SIGSTOP:13 bad value <STP> of LSB_SIGSTOP: the name or number of a \
+             signal is wanted"]
+    );
+}
+
+#[test]
 fn mistakes_in_the_host_list_and_the_form_of_lsf_conf() {
     assert_eq!(
         said("lsf.conf", "LSB_MBD_PORT=6881", "LSB_MBD_PORT 6881"),

@@ -3,6 +3,7 @@
 use super::RawParam;
 use crate::conf::units::{SizeUnit, size_kb, yes_no};
 use crate::model::limits::LimitEnforcement;
+use crate::model::signals;
 use std::collections::BTreeMap;
 
 /// LSF_LIM_PORT where lsf.conf says nothing.
@@ -247,6 +248,11 @@ impl LsfConf {
             memory_of_process: !of_job,
             memory_by_group: by_group,
         }
+    }
+
+    /// LSB_SIGSTOP: the number of the signal that suspends every job.
+    pub fn stop_signal(&self) -> Option<i32> {
+        self.get("LSB_SIGSTOP").and_then(signals::number)
     }
 
     /// Shortest time between two measurements of a job's usage, seconds: LSF_PIM_SLEEPTIME where

@@ -38,6 +38,7 @@ pub(super) const SIGINT: i32 = 2;
 pub(super) const SIGKILL: i32 = 9;
 pub(super) const SIGCONT: i32 = 18;
 pub(super) const SIGSTOP: i32 = 19;
+pub(super) const SIGTSTP: i32 = 20;
 
 /// The configuration of sbatchd at its start.
 #[derive(Clone, Debug)]

@@ -65,11 +65,31 @@ impl Sbatchd {
     /// `why`: the suspending reason.
     pub(super) fn suspend(&mut self, now: Now, key: JobKey, why: u32, out: &mut Vec<Effect>) {
         match self.by_action(now, key, (ControlVerb::Suspend, why), out) {
-            Course::Usual => self.signal(now, key, SIGSTOP, out),
+            Course::Usual => return self.stop(now, key, out),
             Course::Signalled => {}
             Course::Waits => return,
         }
         self.now_suspended(now, key, out);
+    }
+
+    /// Suspends a job by the usual signal. All but SIGSTOP can be caught or ignored, and SIGTSTP
+    /// does nothing to most jobs, whose process group is orphaned: SIGSTOP follows, so that a job
+    /// that is shown as suspended is stopped.
+    fn stop(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let signal = job.stop_signal(self.conf.site.stop_signal);
+        if signal == SIGKILL {
+            return self.start_termination(now, key, Cause::Asked(term::UNKNOWN), out);
+        }
+        if signal != SIGSTOP && job.note.mark.stop_by == 0 {
+            let interval = self.params.job_terminate_interval.max(1);
+            job.note.mark.stop_by = now.secs().saturating_add_unsigned(interval);
+        }
+        self.signal(now, key, signal, out);
+        self.now_suspended(now, key, out);
+        if let Some(job) = self.jobs.get_mut(&key) {
+            job.arm_stop(now);
+        }
     }
 
     pub(super) fn resume(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
@@ -277,10 +297,11 @@ impl Sbatchd {
             (ControlVerb::Checkpoint, _) => self.after_checkpoint(now, key, then, out),
             (ControlVerb::Resize, _) => {}
             (ControlVerb::Suspend, _) => {
-                if !well {
-                    self.signal(now, key, SIGSTOP, out);
+                if well {
+                    self.now_suspended(now, key, out);
+                } else {
+                    self.stop(now, key, out);
                 }
-                self.now_suspended(now, key, out);
             }
             (ControlVerb::Resume, _) => {
                 if !well {

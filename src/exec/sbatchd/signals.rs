@@ -17,13 +17,21 @@ impl Sbatchd {
         self.keep_note(key, out);
     }
 
+    /// The time that a suspended job had to save its state is over.
+    pub(super) fn stop_due(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        (job.note.mark.stop_by, job.stop_at) = (0, None);
+        self.signal(now, key, SIGSTOP, out);
+        self.keep_note(key, out);
+    }
+
     pub(super) fn signal(&mut self, now: Now, key: JobKey, signal: i32, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get(&key) else { return };
         if job.sim_end.is_none() {
             if self.linked {
                 ask(out, LaunchMsg::Signal { id: TaskId { key, step: TaskStep::Job }, signal });
             }
-        } else if !matches!(signal, SIGCONT | SIGSTOP) {
+        } else if !matches!(signal, SIGCONT | SIGSTOP | SIGTSTP) {
             self.over(now, key, End::Status(signal), out);
         }
     }
@@ -48,7 +56,7 @@ impl Sbatchd {
         if job.suspended() {
             let m = &mut job.note.mark;
             m.susp_secs += (now.secs() - m.susp_since).max(0);
-            m.susp_since = 0;
+            (m.susp_since, m.stop_by) = (0, 0);
             job.arm(now);
         }
     }

@@ -11,6 +11,7 @@ mod limits;
 mod orders;
 mod resize;
 mod restarts;
+mod stops;
 
 use super::agent::*;
 use super::*;
@@ -62,6 +63,8 @@ struct Rig {
     /// Work at the end of jobs is not done before it is ended by hand.
     copying: bool,
     pim_interval: u64,
+    /// LSB_SIGSTOP.
+    stop_signal: Option<i32>,
     enforcement: LimitEnforcement,
     /// How often sbatchd has looked at processes.
     looks: usize,
@@ -134,6 +137,7 @@ impl Rig {
             short: false,
             copying: false,
             pim_interval: 0,
+            stop_signal: None,
             enforcement: LimitEnforcement { memory_of_job: true, ..LimitEnforcement::default() },
             looks: 0,
             looked_at: 0,
@@ -151,6 +155,7 @@ impl Rig {
         let pim_interval = self.pim_interval;
         let mut conf = SbatchdConf { pim_interval, ..conf(personal) };
         conf.site.enforcement = self.enforcement;
+        conf.site.stop_signal = self.stop_signal;
         self.sbd = Some(Sbatchd::new(conf));
         self.feed(Input::Start);
     }

@@ -56,7 +56,7 @@ impl Sbatchd {
             (job.run_at, job.kill_at) = (later(job.run_at), later(job.kill_at));
             job.warn_at = later(job.warn_at);
             (job.control_at, job.control_by) = (later(job.control_at), later(job.control_by));
-            job.checkpoint_at = later(job.checkpoint_at);
+            (job.checkpoint_at, job.stop_at) = (later(job.checkpoint_at), later(job.stop_at));
         } else if control {
             self.control_due(now, key, out);
         } else if due(job.warn_at) {
@@ -69,6 +69,8 @@ impl Sbatchd {
             }
         } else if due(job.kill_at) {
             self.send_next_signal(now, key, out);
+        } else if due(job.stop_at) {
+            self.stop_due(now, key, out);
         } else if due(job.checkpoint_at) {
             self.checkpoint_due(now, key, out);
         }
@@ -190,7 +192,7 @@ impl Sbatchd {
 /// The next instant of one attempt, its sampling apart.
 pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let sim = j.sim_end.filter(|_| j.stage == AttemptStage::Running);
-    let controls = [j.control_at, j.control_by, j.checkpoint_at];
+    let controls = [j.control_at, j.control_by, j.checkpoint_at, j.stop_at];
     let of_job = [j.kill_at, j.run_at, j.warn_at].into_iter().chain(controls);
     let live = of_job.filter(|_| j.live());
     let hosts = j.hosts.as_ref().map(|asked| asked.again_at);

@@ -111,6 +111,18 @@ macro_rules! view_of {
     };
 }
 
+/// The state with the counters of job groups; a macro, as a function would borrow the conditions
+/// too.
+macro_rules! counted_of {
+    ($mbatchd:expr) => {
+        crate::batch::usage::dependencies::Counted {
+            state: &$mbatchd.state,
+            counts: &$mbatchd.group_counts,
+        }
+    };
+}
+pub(super) use counted_of;
+
 impl Mbatchd {
     /// The event-sourced state, for reading.
     pub fn state(&self) -> &State {
@@ -138,7 +150,7 @@ impl Mbatchd {
                     context.say(log::Level::Error, why);
                 }
             }
-            Applied::Nothing => {}
+            Applied::Nothing => self.note_group_event(&rec.event),
             Applied::Rejected(why) => {
                 context.say(log::Level::Error, format!("an event does not fit: {why}"));
                 return;
@@ -155,7 +167,7 @@ impl Mbatchd {
         if change.regrouped {
             self.works.note_parted(at.job);
         }
-        self.deps.touched(&self.state, at);
+        self.deps.touched(counted_of!(self), at);
         if self.deps.concern(at.job) || !self.waits.is_empty() || !self.watches.is_empty() {
             self.deps.note_changed(at);
         }
@@ -164,9 +176,11 @@ impl Mbatchd {
         self.refresh_growth(at);
         self.reserve.refresh(&self.state, &self.site, at);
         self.limits.follow(&self.state, &self.site, change);
+        self.note_group_of(at.job);
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();
         }
+        self.note_group_of(at.job);
         self.application_counts.follow(&self.state, at.job);
         self.perfmon.follow(change);
         match &change.kind {
@@ -178,6 +192,23 @@ impl Mbatchd {
                 held.hosts.iter().for_each(|host| self.sched.host_changed(host.0));
             }
             _ => self.sched.note_change(),
+        }
+    }
+
+    /// The group of a job is looked at where conditions are about it, or about one above it.
+    fn note_group_of(&mut self, job: u32) {
+        let Some(path) = self.group_counts.group_of(job) else { return };
+        if self.deps.names_job_group(path) || self.waits.names_job_group(path) {
+            self.deps.note_job_group(path);
+        }
+    }
+
+    /// A job group was made or deleted.
+    fn note_group_event(&mut self, event: &Event) {
+        match event {
+            Event::JobGroupAdd(group) => self.deps.note_job_group(&group.path),
+            Event::JobGroupDelete { path, .. } => self.deps.note_deleted_group(path),
+            _ => {}
         }
     }
 
@@ -252,12 +283,12 @@ impl Mbatchd {
 
     /// Begins to watch the condition of a new (or recovered) job.
     pub(crate) fn watch_depend(&mut self, id: u32) {
-        self.deps.watch(&self.state, id);
+        self.deps.watch(counted_of!(self), id);
     }
 
     /// The facts that conditions are about, as of now.
     pub(crate) fn facts(&self) -> JobFacts<'_> {
-        self.deps.facts(&self.state)
+        self.deps.facts(counted_of!(self))
     }
 
     /// Looks again at every job that has left an attempt behind.

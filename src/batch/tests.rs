@@ -42,6 +42,7 @@ mod element_groups;
 mod eligible;
 mod exceptions;
 mod force;
+mod group_conditions;
 mod host_inventory;
 mod interactive;
 mod job_columns;

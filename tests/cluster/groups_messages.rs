@@ -49,3 +49,33 @@ fn messages_and_groups_survive_kills_of_mbatchd_and_a_switch_of_the_log() {
     assert_eq!(rig.end_of(held_back), "DONE");
     wait_for("the counters", || rig.ok("bjgroup", &["/kept/none"]).contains(" 0/- "));
 }
+
+#[test]
+fn job_that_waits_for_jobs_of_a_group_starts_when_enough_are_done() {
+    let rig = Rig::up("group-condition", 1);
+    let refused = rig.run("bsub", &["-w", "numdone(/risk, >= 2)", "true"]);
+    assert_eq!((refused.code, refused.out.as_str()), (255, ""));
+    let words = "/risk: Job group does not exist. Job not submitted.\n";
+    assert_eq!(refused.err, words);
+    let held = ["-H", "-o", "/dev/null", "-g", "/risk/eu", "true"];
+    let jobs = [rig.bsub(&held), rig.bsub(&held), rig.bsub(&held)];
+    let waits = rig.bsub(&["-o", "/dev/null", "-w", "numdone(/risk, >= 2)", "true"]).to_string();
+    let run = |job: u32| {
+        rig.ok("bresume", &[&job.to_string()]);
+        assert_eq!(rig.end_of(job), "DONE");
+    };
+    run(jobs[0]);
+    assert_eq!(rig.field(&waits, "stat"), "PEND");
+    let long = rig.ok("bjobs", &["-l", &waits]).replace("\n                     ", "");
+    assert!(long.contains("Dependency Condition <numdone(/risk, >= 2)>"), "{long}");
+    let told = rig.ok("bjdepinfo", &["-l", &waits]);
+    assert!(told.contains(&format!("job <{waits}> is not satisfied: numdone(/risk, >= 2)")));
+    assert_eq!(told.lines().count(), 5, "{told}");
+    // the count is made again by the next mbatchd
+    rig.kill9("mbatchd", "host1");
+    rig.ready();
+    run(jobs[1]);
+    assert_eq!(rig.end_of(waits.parse().unwrap()), "DONE");
+    let rest = rig.run("bwait", &["-t", "1", "-w", "numhold(/risk, 1) && numended(/risk, == 2)"]);
+    assert_eq!(rest.code, 0, "{rest:?}");
+}

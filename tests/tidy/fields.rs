@@ -73,6 +73,7 @@ const RECORDS: &[(&str, &[&str])] = &[
         "usage",
         &[
             "ConsumerLimits",
+            "Counted",
             "GroupTally",
             "JobFacts",
             "Finder",

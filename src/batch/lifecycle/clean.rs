@@ -40,9 +40,15 @@ impl Mbatchd {
         self.retention.clean_at((!now).then(later));
     }
 
-    /// Does a pending job or a wait name the job? As long as that is not known of all, each may.
+    /// Does a pending job or a wait name the job, or its job group? As long as that is not known of
+    /// all, each may.
     pub(crate) fn is_named(&self, id: u32) -> bool {
-        self.works.is_refilling() || self.deps.is_named(id) || self.waits.is_named(id)
+        let counted =
+            |path: &str| self.deps.names_job_group(path) || self.waits.names_job_group(path);
+        self.works.is_refilling()
+            || self.deps.is_named(id)
+            || self.waits.is_named(id)
+            || self.group_counts.group_of(id).is_some_and(counted)
     }
 
     /// Takes some finished jobs out of memory. A job that a pending job or a wait still names

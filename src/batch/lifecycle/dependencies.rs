@@ -1,6 +1,7 @@
 //! Acts on jobs whose dependency conditions have changed: they may be dispatched, or are orphans.
 //! The conditions themselves are in `usage::dependencies`.
 
+use crate::batch::mbatchd::counted_of;
 use crate::batch::usage::dependencies::SETTLED_AT_ONCE;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::time::US;
@@ -8,7 +9,7 @@ use crate::model::time::US;
 impl Mbatchd {
     /// One unit of looking at the elements of arrays.
     pub(crate) fn sweep_unit(&mut self, context: &mut StepContext) {
-        if let Some(id) = self.deps.sweep_unit(&self.state) {
+        if let Some(id) = self.deps.sweep_unit(counted_of!(self)) {
             self.end_orphans(context, id);
             self.refresh(id);
             self.sched.need_pass();
@@ -48,12 +49,16 @@ impl Mbatchd {
             while let Some((job, elements)) = self.deps.next_changed() {
                 self.settle_job(context, job, &elements);
             }
+            while let Some(path) = self.deps.next_changed_group() {
+                self.wait_group_changed(context, &path);
+                self.deps.job_group_changed(counted_of!(self), &path);
+            }
             if left == 0 {
                 return self.deps.turn_over();
             }
             let Some((id, elements)) = self.deps.next_to_look_at() else { return };
             left -= 1;
-            self.deps.named_changed(&self.state, id, &elements);
+            self.deps.named_changed(counted_of!(self), id, &elements);
             self.end_orphans(context, id);
             self.refresh(id);
             self.sched.need_pass();

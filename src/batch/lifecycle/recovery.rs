@@ -121,6 +121,7 @@ impl Mbatchd {
         self.works.refill(None);
         self.sched = self.sched.anew();
         self.deps = Deps::default();
+        self.group_counts = JobGroupCounts::recount(&self.state);
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
         let (mut waiting, mut pending) = (Vec::new(), Vec::new());
         for job in self.state.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
@@ -136,7 +137,6 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
-        self.group_counts = JobGroupCounts::recount(&self.state);
         self.application_counts = ApplicationCounts::recount(&self.state);
         let started: Vec<JobRef> = self.state.counts().started().collect();
         started.into_iter().for_each(|at| self.refresh_growth(at));

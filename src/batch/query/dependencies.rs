@@ -58,7 +58,10 @@ impl Mbatchd {
 
     /// The jobs that wait for a job, in the order of their IDs.
     fn children_of(&self, job: u32) -> Vec<JobRef> {
-        let ids = self.deps.waiters_of(job);
+        let mut ids = self.deps.waiters_of(job);
+        if let Some(path) = self.group_counts.group_of(job) {
+            ids.extend(self.deps.waiters_of_group(path));
+        }
         ids.into_iter().map(|job| JobRef { job, idx: 0 }).collect()
     }
 

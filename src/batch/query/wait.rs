@@ -60,6 +60,10 @@ impl Mbatchd {
         self.waits.on_job(job).into_iter().for_each(|conn| self.look(context, conn));
     }
 
+    pub(crate) fn wait_group_changed(&mut self, context: &mut StepContext, path: &str) {
+        self.waits.on_job_group(path).into_iter().for_each(|conn| self.look(context, conn));
+    }
+
     pub(crate) fn wait_tick(&mut self, context: &mut StepContext) {
         while let Some(conn) = self.waits.take_late(context.now.mono_us) {
             context.reply(conn, ClientMsg::Waited(Waited::Timeout));

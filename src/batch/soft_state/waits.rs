@@ -2,6 +2,7 @@
 
 use crate::lang::depend::Resolved;
 use crate::model::idmap::IdMap;
+use crate::model::job_group::lineage;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::machine::ConnId;
@@ -22,6 +23,8 @@ pub struct Waits {
     by_conn: IdMap<ConnId, Waiter>,
     /// Named job -> connections.
     named: IdMap<u32, BTreeSet<ConnId>>,
+    /// Path of a job group -> connections.
+    job_groups: BTreeMap<String, BTreeSet<ConnId>>,
     timers: BTreeMap<(u64, ConnId), ()>,
 }
 
@@ -40,6 +43,9 @@ impl Waits {
         for id in expr.job_ids() {
             self.named.entry(id as u32).or_default().insert(conn);
         }
+        for (_, path) in expr.job_groups() {
+            self.job_groups.entry(path).or_default().insert(conn);
+        }
         if let Some(t) = until {
             self.timers.insert((t, conn), ());
         }
@@ -55,6 +61,16 @@ impl Waits {
     /// The connections that wait for conditions which name a job.
     pub(crate) fn on_job(&self, job: u32) -> Vec<ConnId> {
         self.named.get(&job).into_iter().flatten().copied().collect()
+    }
+
+    /// The connections that wait for conditions on a job group.
+    pub(crate) fn on_job_group(&self, path: &str) -> Vec<ConnId> {
+        self.job_groups.get(path).into_iter().flatten().copied().collect()
+    }
+
+    /// Is a condition about this job group, or about one above it?
+    pub fn names_job_group(&self, path: &str) -> bool {
+        !self.job_groups.is_empty() && lineage(path).any(|path| self.job_groups.contains_key(path))
     }
 
     /// Takes out a connection that has waited for as long as it wanted to.
@@ -73,6 +89,14 @@ impl Waits {
                 set.remove(&conn);
                 if set.is_empty() {
                     self.named.remove(&(id as u32));
+                }
+            }
+        }
+        for (_, path) in w.expr.job_groups() {
+            if let Some(set) = self.job_groups.get_mut(&path) {
+                set.remove(&conn);
+                if set.is_empty() {
+                    self.job_groups.remove(&path);
                 }
             }
         }

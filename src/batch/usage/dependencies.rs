@@ -5,6 +5,8 @@
 
 use crate::batch::state::{Job, State};
 use crate::batch::usage::group_watch::{GroupWatch, JobFacts};
+use crate::batch::usage::job_group_counts::JobGroupCounts;
+use crate::batch::usage::job_group_watch::JobGroupWatch;
 use crate::lang::depend::{DepValue, Resolved};
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
@@ -18,6 +20,8 @@ pub struct Deps {
     waiters: IdMap<u32, BTreeSet<u32>>,
     /// The conditions on all jobs of a name, by the group of these jobs.
     groups: GroupWatch,
+    /// The conditions on job groups.
+    job_groups: JobGroupWatch,
     /// Value of each pending job's condition; a job without one is absent and counts as true.
     values: IdMap<u32, DepValue>,
     /// The elements, for conditions with `[*]`.
@@ -36,6 +40,9 @@ pub struct Deps {
     /// Elements whose condition was evaluated.
     #[cfg(test)]
     looked: usize,
+    /// Conditions of whole jobs that were evaluated.
+    #[cfg(test)]
+    pub(crate) evaluated: usize,
 }
 
 /// Conditions looked at at once where no parameter says how many.
@@ -269,23 +276,31 @@ fn look_at_element(facts: &JobFacts, job: &Job, dep: &Resolved, idx: u32, each: 
     }
 }
 
+/// The state, and the counters of the job groups in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'a> {
+    pub state: &'a State,
+    pub counts: &'a JobGroupCounts,
+}
+
 impl Deps {
     /// The facts that conditions are about, as of now.
-    pub(crate) fn facts<'a>(&'a self, state: &'a State) -> JobFacts<'a> {
-        JobFacts { state, groups: &self.groups }
+    pub(crate) fn facts<'a>(&'a self, all: Counted<'a>) -> JobFacts<'a> {
+        JobFacts { state: all.state, groups: &self.groups, counts: Some(all.counts) }
     }
 
     /// Begins to watch the condition of a new (or recovered) job.
-    pub(crate) fn watch(&mut self, state: &State, id: u32) {
-        let Some(dep) = state.job(id).and_then(|j| j.depend.clone()) else { return };
-        if state.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
+    pub(crate) fn watch(&mut self, all: Counted<'_>, id: u32) {
+        let Some(dep) = all.state.job(id).and_then(|j| j.depend.clone()) else { return };
+        if all.state.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
             return;
         }
         for named in dep.job_ids() {
             self.waiters.entry(named as u32).or_default().insert(id);
         }
-        self.groups.watch(state, id, &dep);
-        self.evaluate(state, id);
+        self.groups.watch(all.state, id, &dep);
+        self.job_groups.watch(all.state, all.counts, id, &dep);
+        self.evaluate(all, id);
     }
 
     /// Forgets the condition of a job that is about to get another one.
@@ -298,11 +313,16 @@ impl Deps {
         self.forget(id, &dep.map_or(Vec::new(), Resolved::job_ids));
         if let Some(dep) = dep {
             self.groups.unwatch(id, dep);
+            self.job_groups.unwatch(id, dep);
         }
     }
 
-    fn evaluate(&mut self, state: &State, id: u32) {
-        let Some(job) = state.job(id) else { return };
+    fn evaluate(&mut self, all: Counted<'_>, id: u32) {
+        #[cfg(test)]
+        {
+            self.evaluated += 1;
+        }
+        let Some(job) = all.state.job(id) else { return };
         let Some(dep) = job.depend.clone() else { return };
         // it waits until all is known
         if !self.groups.known(&dep) {
@@ -311,7 +331,7 @@ impl Deps {
             return;
         }
         if !dep.per_element() {
-            let value = dep.eval(&self.facts(state), None);
+            let value = dep.eval(&self.facts(all), None);
             self.values.insert(id, value);
             return;
         }
@@ -319,20 +339,20 @@ impl Deps {
             each.turned.append(&mut each.never);
             each.turned
         });
-        let each = Each { shared: dep.shared(&self.facts(state)), turned, ..Each::default() };
-        self.sweep(state, id, each, 0);
+        let each = Each { shared: dep.shared(&self.facts(all)), turned, ..Each::default() };
+        self.sweep(all, id, each, 0);
     }
 
     /// Looks at elements of an array from this place in its list on.
-    fn sweep(&mut self, state: &State, id: u32, mut each: Each, from: u32) {
-        let Some(job) = state.job(id) else { return };
+    fn sweep(&mut self, all: Counted<'_>, id: u32, mut each: Each, from: u32) {
+        let Some(job) = all.state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
         let total = job.tally.total;
         let from = from.min(total);
         let to = from.saturating_add(SWEPT_AT_ONCE).min(total);
         for place in from..to {
             let idx = job.array().map_or(0, |array| array.index(place));
-            look_at_element(&self.facts(state), job, dep, idx, &mut each);
+            look_at_element(&self.facts(all), job, dep, idx, &mut each);
         }
         let pend = job.tally.pend;
         match to < total {
@@ -343,22 +363,22 @@ impl Deps {
     }
 
     /// One element of an array whose elements wait one by one: it changed, or what it waits for.
-    fn evaluate_element(&mut self, state: &State, id: u32, idx: u32) {
+    fn evaluate_element(&mut self, all: Counted<'_>, id: u32, idx: u32) {
         let Some(mut each) = self.elements.remove(&id) else { return };
-        let Some(job) = state.job(id) else { return };
+        let Some(job) = all.state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
-        look_at_element(&self.facts(state), job, dep, idx, &mut each);
+        look_at_element(&self.facts(all), job, dep, idx, &mut each);
         let pend = job.tally.pend;
         self.keep(id, pend, each, 1);
     }
 
     /// A job changed: at once where its own elements wait one by one, so that what has started
     /// is no longer among the ready; what waits for it is looked at by `Mbatchd::settle`.
-    pub(crate) fn touched(&mut self, state: &State, at: JobRef) {
+    pub(crate) fn touched(&mut self, all: Counted<'_>, at: JobRef) {
         if self.elements.contains_key(&at.job) {
             match at.idx {
-                0 => self.evaluate(state, at.job),
-                idx => self.evaluate_element(state, at.job, idx),
+                0 => self.evaluate(all, at.job),
+                idx => self.evaluate_element(all, at.job, idx),
             }
         }
     }
@@ -377,18 +397,18 @@ impl Deps {
     }
 
     /// Some elements (0: all) of a job that the condition of `id` names have changed.
-    pub(crate) fn named_changed(&mut self, state: &State, id: u32, elements: &BTreeSet<u32>) {
-        let dep = state.job(id).and_then(|j| j.depend.clone());
+    pub(crate) fn named_changed(&mut self, all: Counted<'_>, id: u32, elements: &BTreeSet<u32>) {
+        let dep = all.state.job(id).and_then(|j| j.depend.clone());
         let one_by_one = match (&dep, self.elements.get(&id)) {
             (Some(dep), Some(each)) => {
-                !elements.contains(&0) && dep.shared(&self.facts(state)) == each.shared
+                !elements.contains(&0) && dep.shared(&self.facts(all)) == each.shared
             }
             _ => false,
         };
         if one_by_one {
-            elements.iter().for_each(|&idx| self.evaluate_element(state, id, idx));
+            elements.iter().for_each(|&idx| self.evaluate_element(all, id, idx));
         } else {
-            self.evaluate(state, id);
+            self.evaluate(all, id);
         }
     }
 
@@ -407,6 +427,38 @@ impl Deps {
         for &id in waiters {
             self.todo.entry(id).or_default().extend(elements);
         }
+    }
+
+    /// A job of this group has changed, or come, or gone; or the group was made.
+    pub(crate) fn note_job_group(&mut self, path: &str) {
+        self.job_groups.note(path);
+    }
+
+    /// A job group was deleted, with all below it.
+    pub(crate) fn note_deleted_group(&mut self, path: &str) {
+        self.job_groups.note_deleted(path);
+    }
+
+    /// The next job group that has changed since the conditions were last looked at.
+    pub(crate) fn next_changed_group(&mut self) -> Option<Box<str>> {
+        self.job_groups.take_changed()
+    }
+
+    /// A job group has changed: the conditions to which that makes a difference are looked at.
+    pub(crate) fn job_group_changed(&mut self, all: Counted<'_>, path: &str) {
+        for id in self.job_groups.look(all.state, all.counts, path) {
+            self.todo.entry(id).or_default().insert(0);
+        }
+    }
+
+    /// Does a condition ask something of this job group, or of one above it?
+    pub(crate) fn names_job_group(&self, path: &str) -> bool {
+        self.job_groups.concerns(path)
+    }
+
+    /// The jobs whose conditions are about this job group, or one above it.
+    pub(crate) fn waiters_of_group(&self, path: &str) -> impl Iterator<Item = u32> + '_ {
+        self.job_groups.waiters_of(path)
     }
 
     /// Forgets the condition of a job that waits no longer.
@@ -475,13 +527,13 @@ impl Deps {
     }
 
     /// One unit of looking at the elements of arrays; the job that was looked at.
-    pub(crate) fn sweep_unit(&mut self, state: &State) -> Option<u32> {
+    pub(crate) fn sweep_unit(&mut self, all: Counted<'_>) -> Option<u32> {
         let (&id, &from) = self.sweeps.first_key_value()?;
         let Some(each) = self.elements.remove(&id) else {
             self.sweeps.remove(&id);
             return None;
         };
-        self.sweep(state, id, each, from);
+        self.sweep(all, id, each, from);
         Some(id)
     }
 }

@@ -4,6 +4,8 @@
 //! state.
 
 use crate::batch::state::{Elem, ElemState, ElementView, State};
+use crate::batch::usage::job_group_counts::JobGroupCounts;
+use crate::batch::usage::job_group_watch::counts_of;
 use crate::lang::depend::{
     DepCounts, DepFacts, DepState, Func, Group, JobLookup, PostState, Resolved, Truth, of_job,
 };
@@ -168,6 +170,8 @@ fn facts_of(e: &Elem) -> DepFacts {
 pub struct JobFacts<'a> {
     pub state: &'a State,
     pub groups: &'a GroupWatch,
+    /// The counters of job groups; `None`: the condition is of no job group.
+    pub counts: Option<&'a JobGroupCounts>,
 }
 
 impl JobLookup for JobFacts<'_> {
@@ -224,13 +228,22 @@ impl JobLookup for JobFacts<'_> {
     fn group(&self, group: &Group, func: &Func) -> Truth {
         self.groups.truth_of(self.state, group, func)
     }
+
+    fn job_group(&self, path: &str) -> Option<DepCounts> {
+        counts_of(self.state, self.counts?, path)
+    }
+
+    fn jobs_of_group(&self, path: &str, each: &mut dyn FnMut(u64) -> bool) -> bool {
+        let all = self.counts.map_or(Vec::new(), |counts| counts.jobs_within(path));
+        all.into_iter().all(|id| each(u64::from(id)))
+    }
 }
 
 impl GroupWatch {
     /// The state of a job of a group; a job that has left memory has none.
     fn member_truth(&self, state: &State, func: &Func, job: u32) -> Truth {
         match state.has_job(job) {
-            true => of_job(func, u64::from(job), &JobFacts { state, groups: self }),
+            true => of_job(func, u64::from(job), &JobFacts { state, groups: self, counts: None }),
             false => Truth { holds: true, fixed: true },
         }
     }

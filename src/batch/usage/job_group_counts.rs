@@ -4,8 +4,9 @@
 //! Invariant: the counters of a group are the sums of the tallies of the jobs in it and below it.
 
 use crate::batch::state::{Job, State};
+use crate::lang::depend::DepCounts;
 use crate::model::idmap::IdMap;
-use crate::model::job_group::lineage;
+use crate::model::job_group::{is_within, lineage};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Jobs, each element of an array as one.
@@ -14,10 +15,14 @@ pub struct GroupTally {
     pub jobs: u64,
     /// Suspended pending ones included.
     pub pend: u64,
+    /// The suspended ones among them.
+    pub held: u64,
     pub run: u64,
     pub ssusp: u64,
     pub ususp: u64,
     pub finished: u64,
+    /// The finished jobs that ended well.
+    pub done: u64,
     /// Slots that the pending ones ask for.
     pub pend_slots: u64,
 }
@@ -31,10 +36,12 @@ impl GroupTally {
         GroupTally {
             jobs: u64::from(t.total - t.cleaned),
             pend: u64::from(t.pend + t.psusp),
+            held: t.psusp.into(),
             run: t.run.into(),
             ssusp: t.ssusp.into(),
             ususp: t.ususp.into(),
             finished: u64::from(t.done + t.exit),
+            done: t.done.into(),
             pend_slots: (0..=job.parts().len() as u32).map(slots).sum(),
         }
     }
@@ -44,16 +51,33 @@ impl GroupTally {
         self.run + self.ssusp + self.ususp
     }
 
+    /// The counters as dependency conditions ask for them.
+    pub fn of_conditions(&self) -> DepCounts {
+        let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        DepCounts {
+            total: count(self.jobs),
+            pend: count(self.pend - self.held),
+            held: count(self.held),
+            run: count(self.run),
+            susp: count(self.ssusp + self.ususp),
+            done: count(self.done),
+            exit: count(self.finished - self.done),
+            ..DepCounts::default()
+        }
+    }
+
     fn change(&mut self, by: &GroupTally, add: bool) {
         let step = |n: &mut u64, by: u64| {
             *n = if add { *n + by } else { n.saturating_sub(by) };
         };
         step(&mut self.jobs, by.jobs);
         step(&mut self.pend, by.pend);
+        step(&mut self.held, by.held);
         step(&mut self.run, by.run);
         step(&mut self.ssusp, by.ssusp);
         step(&mut self.ususp, by.ususp);
         step(&mut self.finished, by.finished);
+        step(&mut self.done, by.done);
         step(&mut self.pend_slots, by.pend_slots);
     }
 }
@@ -71,6 +95,19 @@ impl JobGroupCounts {
     /// The jobs of a group and of all below it.
     pub fn tally(&self, path: &str) -> GroupTally {
         self.groups.get(path).copied().unwrap_or_default()
+    }
+
+    /// The group of a job that is in one.
+    pub fn group_of(&self, job: u32) -> Option<&str> {
+        self.jobs.get(&job).map(|(path, _)| &**path)
+    }
+
+    /// The jobs of a group and of all below it, ascending. Looks at all jobs in groups.
+    pub(crate) fn jobs_within(&self, path: &str) -> Vec<u32> {
+        let within = self.jobs.iter().filter(|(_, (of, _))| is_within(of, path));
+        let mut all: Vec<u32> = within.map(|(id, _)| *id).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Has a group on the way to this one as many started jobs as its limit allows?

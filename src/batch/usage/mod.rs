@@ -6,6 +6,7 @@ pub mod application_counts;
 pub mod dependencies;
 pub mod group_watch;
 pub mod job_group_counts;
+pub mod job_group_watch;
 pub mod limits_ledger;
 pub mod named_jobs;
 pub mod reserve;

@@ -47,6 +47,7 @@ impl Finder<'_> {
         }
         condition.resolve(self, array).map_err(|e| match e {
             ResolveError::NoMatchingJob(about) => Refusal::about(err::NO_JOB, about),
+            ResolveError::NoJobGroup(path) => Refusal::about(err::NO_JGRP, path),
             ResolveError::ArraySizes => Refusal::new(err::DEP_ARRAY_SIZE),
             ResolveError::TooMany(about) => too_many(&about),
         })
@@ -75,6 +76,10 @@ impl Resolver for Finder<'_> {
     fn kept(&self, name: &str, prefix: bool) -> bool {
         let many = |user| self.state.job_names().more_than(user, name, prefix, NAMED_LISTED);
         self.recorded && !self.last && self.state.names().find_user(self.user).is_some_and(many)
+    }
+
+    fn job_group(&self, path: &str) -> bool {
+        self.state.job_groups().get(path).is_some()
     }
 
     fn most(&self) -> usize {

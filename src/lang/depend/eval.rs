@@ -117,6 +117,25 @@ pub trait JobLookup {
     fn external(&self, id: u64, index: Option<u32>) -> Option<String>;
     /// Whether every job of a group is as the function says.
     fn group(&self, group: &Group, func: &Func) -> Truth;
+    /// The counts of the jobs of a job group and of all below it, in constant time; `None`: there
+    /// is no such group.
+    fn job_group(&self, path: &str) -> Option<DepCounts>;
+    /// Calls `each` with every job of a job group and of all below it, until that is false.
+    fn jobs_of_group(&self, path: &str, each: &mut dyn FnMut(u64) -> bool) -> bool;
+}
+
+/// Whether the jobs of a job group are as a counting function says. A group that does not exist
+/// counts as one without jobs, and nothing is expected of it any more.
+pub fn of_job_group(func: &Func, counts: Option<&DepCounts>) -> Truth {
+    let none = DepCounts::default();
+    let c = counts.unwrap_or(&none);
+    let holds = match func {
+        Func::Count(of, Some((op, n))) => op.holds(of.now(c), *n),
+        Func::Count(of, None) => c.total > 0 && of.now(c) == c.total,
+        _ => false,
+    };
+    // jobs come to a group and leave it
+    Truth { holds, fixed: counts.is_none() }
 }
 
 /// Whether a job, or every element of it, is as a function says.
@@ -215,6 +234,10 @@ fn parents(
             let id = u64::from(*id);
             each(Parent { id, idx: None, holds: of_job(func, id, jobs).holds })
         }),
+        DependExpr::Cond(func, Ref::JobGroup(path)) => {
+            let holds = of_job_group(func, jobs.job_group(path).as_ref()).holds;
+            jobs.jobs_of_group(path, &mut |id| each(Parent { id, idx: None, holds }))
+        }
         DependExpr::Cond(_, Ref::Name { .. }) => true,
     }
 }
@@ -249,6 +272,7 @@ fn referred(func: &Func, r: &Ref, jobs: &dyn JobLookup, own: Option<u32>) -> Tru
     match r {
         Ref::Job(r) => condition(func, r, jobs, own),
         Ref::Group(group) => jobs.group(group, func),
+        Ref::JobGroup(path) => of_job_group(func, jobs.job_group(path).as_ref()),
         // nobody has said yet what it stands for
         Ref::Name { .. } => Truth { holds: false, fixed: false },
     }
@@ -337,21 +361,31 @@ fn post(wanted: u32, other: u32, c: &DepCounts) -> Truth {
     Truth { holds, fixed: holds || never }
 }
 
+impl CountOf {
+    /// The jobs that the function counts.
+    fn now(self, c: &DepCounts) -> u32 {
+        match self {
+            CountOf::Done => c.done,
+            CountOf::Ended => c.done + c.exit + c.gone,
+            CountOf::Exit => c.exit,
+            CountOf::Hold => c.held,
+            CountOf::Pend => c.pend,
+            CountOf::Run => c.run,
+            CountOf::Start => c.run + c.susp + c.done,
+        }
+    }
+}
+
 fn counted(of: CountOf, test: Option<(CmpOp, u32)>, c: &DepCounts) -> Truth {
     let open = c.open();
-    // The count now, and its least and greatest value from now on.
-    let (now, low, high) = match of {
-        CountOf::Done => (c.done, c.done, c.done + open),
-        CountOf::Ended => {
-            let ended = c.done + c.exit + c.gone;
-            (ended, ended, ended + open)
-        }
-        CountOf::Exit => (c.exit, c.exit, c.exit + open),
-        CountOf::Hold => (c.held, 0, c.pend + c.held),
-        CountOf::Pend => (c.pend, 0, c.pend + c.held),
-        CountOf::Run => (c.run, 0, open),
+    let now = of.now(c);
+    // the least and greatest count from now on
+    let (low, high) = match of {
+        CountOf::Done | CountOf::Ended | CountOf::Exit => (now, now + open),
+        CountOf::Hold | CountOf::Pend => (0, c.pend + c.held),
+        CountOf::Run => (0, open),
         // A started element that exits leaves this count: DONE alone stays.
-        CountOf::Start => (c.run + c.susp + c.done, c.done, c.done + open),
+        CountOf::Start => (c.done, c.done + open),
     };
     let (op, n) = test.unwrap_or((CmpOp::Eq, c.total));
     let holds = op.holds(now, n);

@@ -198,6 +198,8 @@ pub enum DepTarget {
         /// `name*`: every job whose name begins so.
         prefix: bool,
     },
+    /// The jobs of a job group and of all below it, for a counting function.
+    JobGroup(String),
 }
 
 /// A reference as typed.
@@ -213,12 +215,29 @@ impl fmt::Display for DepRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.target {
             DepTarget::Id(id) => write!(f, "{id}{}", self.index),
+            DepTarget::JobGroup(path) => write_job_group(f, path),
             DepTarget::Name { name, prefix } => {
                 let quote = if name.contains('"') { '\'' } else { '"' };
                 let star = if *prefix { "*" } else { "" };
                 write!(f, "{quote}{name}{star}{}{quote}", self.index)
             }
         }
+    }
+}
+
+/// A character of a name that needs no quotes.
+pub(super) fn is_plain(c: char) -> bool {
+    !c.is_whitespace()
+        && !matches!(c, '(' | ')' | '|' | '&' | '!' | ',' | '"' | '\'' | '[' | ']')
+        && !matches!(c, '<' | '>' | '=')
+}
+
+/// Writes the path of a job group, in quotes where it needs them.
+pub(super) fn write_job_group(f: &mut fmt::Formatter<'_>, path: &str) -> fmt::Result {
+    match (path.chars().all(is_plain), path.contains('"')) {
+        (true, _) => f.write_str(path),
+        (false, true) => write!(f, "'{path}'"),
+        (false, false) => write!(f, "\"{path}\""),
     }
 }
 

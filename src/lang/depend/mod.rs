@@ -17,6 +17,7 @@ mod resolve;
 
 pub use eval::{
     DepCounts, DepFacts, DepState, DepValue, JobLookup, Parent, PostState, Truth, of_job,
+    of_job_group,
 };
 pub use expr::{
     CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, DependExpr, Func,

@@ -2,10 +2,11 @@
 
 use super::expr::{
     CmpOp, CountOf, DepExpr, DepIndex, DepRef, DepTarget, DependError, DependExpr, Func,
-    MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT,
+    MAX_DEPEND_DEPTH, MAX_DEPEND_TEXT, is_plain,
 };
 use crate::lang::jobname::MAX_INDEX;
 use crate::lang::scan::Scan;
+use crate::model::job_group::path_of;
 
 type Result<T> = std::result::Result<T, DependError>;
 
@@ -110,7 +111,11 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, func: Func) -> Result<DependExpr<DepRef>> {
-        let target = self.reference()?;
+        let group = match func {
+            Func::Count(..) => self.job_group()?,
+            _ => None,
+        };
+        let target = group.map_or_else(|| self.reference(), Ok)?;
         let func = match func {
             Func::Exit(_) if self.scan.eat_after_blanks(",") => Func::Exit(Some(self.exit_test()?)),
             Func::External(_) => Func::External(self.external_text()?),
@@ -181,6 +186,27 @@ impl Parser<'_> {
         Ok(text.to_string())
     }
 
+    /// A path from the root, with or without quotes; `None`: another reference stands here.
+    fn job_group(&mut self) -> Result<Option<DepRef>> {
+        self.scan.blanks();
+        let before = self.scan.clone();
+        let text = match self.scan.quoted() {
+            Some(quoted) => quoted.unwrap_or_default(),
+            None => self.scan.take_while(is_plain),
+        };
+        if !text.starts_with('/') {
+            self.scan = before;
+            return Ok(None);
+        }
+        match path_of(text) {
+            Some(path) if !(path.contains('"') && path.contains('\'')) => {
+                let target = DepTarget::JobGroup(path.to_string());
+                Ok(Some(DepRef { target, index: DepIndex::Whole }))
+            }
+            _ => self.fail("bad path of a job group"),
+        }
+    }
+
     fn reference(&mut self) -> Result<DepRef> {
         self.scan.blanks();
         match self.scan.quoted() {
@@ -207,7 +233,7 @@ impl Parser<'_> {
     }
 
     fn plain_reference(&mut self) -> Result<DepRef> {
-        let word = self.scan.take_while(is_name_char);
+        let word = self.scan.take_while(is_plain);
         if word.starts_with(|c: char| c.is_ascii_digit()) {
             let id = word.parse::<u64>().ok().filter(|&n| n > 0 && n <= u64::from(MAX_INDEX));
             return match id {
@@ -264,12 +290,6 @@ fn read_index(text: &str) -> Option<DepIndex> {
         }
         _ => None,
     }
-}
-
-fn is_name_char(c: char) -> bool {
-    !c.is_whitespace()
-        && !matches!(c, '(' | ')' | '|' | '&' | '!' | ',' | '"' | '\'' | '[' | ']')
-        && !matches!(c, '<' | '>' | '=')
 }
 
 fn function(word: &str) -> Option<Func> {

@@ -1,6 +1,6 @@
 //! Turning the names of a dependency expression into job IDs, once, at submission.
 
-use super::expr::{DepExpr, DepIndex, DepTarget, DependError, DependExpr, Func};
+use super::expr::{DepExpr, DepIndex, DepTarget, DependError, DependExpr, Func, write_job_group};
 use crate::lang::jobname::ArraySpec;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,6 +24,10 @@ pub trait Resolver {
     fn by_name(&self, name: &str, prefix: bool) -> Vec<NamedJob<'_>>;
     /// Is this name kept as a name, since it stands for many jobs?
     fn kept(&self, _name: &str, _prefix: bool) -> bool {
+        false
+    }
+    /// Is there a job group of this path?
+    fn job_group(&self, _path: &str) -> bool {
         false
     }
     /// Most jobs that a name may stand for where they are listed.
@@ -62,6 +66,8 @@ pub(super) enum Ref {
         prefix: bool,
     },
     Group(Rc<Group>),
+    /// A job group, by its path.
+    JobGroup(String),
 }
 
 impl fmt::Display for Ref {
@@ -70,6 +76,7 @@ impl fmt::Display for Ref {
             Ref::Job(r) => return write!(f, "{}{}", r.id, r.index),
             Ref::Name { name, prefix } => (name, *prefix),
             Ref::Group(group) => (&group.name, group.prefix),
+            Ref::JobGroup(path) => return write_job_group(f, path),
         };
         let target = DepTarget::Name { name: name.clone(), prefix };
         super::DepRef { target, index: DepIndex::Whole }.fmt(f)
@@ -91,6 +98,7 @@ impl Resolved {
         let expr = map(typed.expr(), &mut |func, r| {
             let target = match (&r.target, r.index) {
                 (DepTarget::Id(id), index) => Ref::Job(IdRef { id: *id, index }),
+                (DepTarget::JobGroup(path), _) => Ref::JobGroup(path.clone()),
                 (DepTarget::Name { name, prefix }, DepIndex::Whole) => {
                     Ref::Name { name: name.clone(), prefix: *prefix }
                 }
@@ -158,6 +166,25 @@ impl Resolved {
         all
     }
 
+    /// The question put to each job group, and the path of the group.
+    pub fn job_groups(&self) -> Vec<(Func, String)> {
+        fn walk(expr: &DependExpr<Ref>, all: &mut Vec<(Func, String)>) {
+            match expr {
+                DependExpr::And(parts) | DependExpr::Or(parts) => {
+                    parts.iter().for_each(|p| walk(p, all))
+                }
+                DependExpr::Not(inner) => walk(inner, all),
+                DependExpr::Cond(func, Ref::JobGroup(path)) => {
+                    all.push((func.clone(), path.clone()))
+                }
+                DependExpr::Cond(..) => {}
+            }
+        }
+        let mut all = Vec::new();
+        walk(&self.expr, &mut all);
+        all
+    }
+
     /// Whether elements of the depending array wait for elements of their own index.
     pub fn per_element(&self) -> bool {
         let mut found = false;
@@ -179,6 +206,8 @@ impl fmt::Display for Resolved {
 pub enum ResolveError {
     /// No such job, or no such element; holds the reference as typed.
     NoMatchingJob(String),
+    /// No such job group; holds its path.
+    NoJobGroup(String),
     /// `[*]` between arrays of different indices, or without an array on one side.
     ArraySizes,
     /// The reference stands for more jobs than are taken.
@@ -191,6 +220,7 @@ impl fmt::Display for ResolveError {
             ResolveError::NoMatchingJob(reference) => {
                 write!(f, "{reference}: No matching job found")
             }
+            ResolveError::NoJobGroup(path) => write!(f, "{path}: Job group does not exist"),
             ResolveError::ArraySizes => f.write_str("Dependent arrays do not have the same size"),
             ResolveError::TooMany(reference) => write!(f, "{reference}: too many jobs"),
         }
@@ -225,6 +255,11 @@ impl DepExpr {
                 return Ok(DependExpr::Cond(func.clone(), target));
             }
             let found = match &r.target {
+                DepTarget::JobGroup(path) if jobs.job_group(path) => {
+                    let target = Ref::JobGroup(path.clone());
+                    return Ok(DependExpr::Cond(func.clone(), target));
+                }
+                DepTarget::JobGroup(path) => return Err(ResolveError::NoJobGroup(path.clone())),
                 DepTarget::Id(id) => jobs.by_id(*id).into_iter().collect(),
                 DepTarget::Name { name, prefix } => jobs.by_name(name, *prefix),
             };
@@ -261,6 +296,7 @@ impl DepExpr {
 fn plain(r: &super::DepRef) -> String {
     match &r.target {
         DepTarget::Id(id) => format!("{id}{}", r.index),
+        DepTarget::JobGroup(path) => path.clone(),
         DepTarget::Name { name, prefix } => {
             format!("{name}{}{}", if *prefix { "*" } else { "" }, r.index)
         }

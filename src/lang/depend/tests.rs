@@ -12,9 +12,15 @@ struct World {
     names: Vec<(String, u64)>,
     arrays: BTreeMap<u64, ArraySpec>,
     external: BTreeMap<u64, String>,
+    groups: BTreeMap<String, Vec<u64>>,
 }
 
 impl World {
+    fn group(mut self, path: &str, jobs: &[u64]) -> World {
+        self.groups.insert(path.to_string(), jobs.to_vec());
+        self
+    }
+
     fn job(mut self, id: u64, name: &str, state: DepState) -> World {
         let started = !matches!(state, DepState::Pend | DepState::Held);
         self.facts.insert((id, 0), DepFacts { state, started, post: PostState::None });
@@ -58,6 +64,9 @@ impl Resolver for World {
         let jobs = self.names.iter().filter(|(n, _)| hit(n));
         jobs.map(|&(_, id)| NamedJob { id, array: self.arrays.get(&id) }).collect()
     }
+    fn job_group(&self, path: &str) -> bool {
+        self.groups.contains_key(path)
+    }
 }
 
 impl JobLookup for World {
@@ -69,6 +78,25 @@ impl JobLookup for World {
     }
     fn facts(&self, id: u64, index: Option<u32>) -> DepFacts {
         *self.facts.get(&(id, index.unwrap_or(0))).unwrap_or(&DepFacts::GONE)
+    }
+    fn job_group(&self, path: &str) -> Option<DepCounts> {
+        let jobs = self.groups.get(path)?;
+        Some(jobs.iter().fold(DepCounts::default(), |all, id| {
+            let c = self.counts(*id);
+            DepCounts {
+                total: all.total + c.total,
+                pend: all.pend + c.pend,
+                held: all.held + c.held,
+                run: all.run + c.run,
+                susp: all.susp + c.susp,
+                done: all.done + c.done,
+                exit: all.exit + c.exit,
+                ..all
+            }
+        }))
+    }
+    fn jobs_of_group(&self, path: &str, each: &mut dyn FnMut(u64) -> bool) -> bool {
+        self.groups.get(path).into_iter().flatten().all(|id| each(*id))
     }
     fn counts(&self, id: u64) -> DepCounts {
         let mut sum = DepCounts::default();
@@ -333,4 +361,52 @@ fn condition_in_quotes_of_its_own_is_a_name_or_else_a_condition() {
     assert_eq!(counted.expr().to_string(), "numdone(12,*)");
     assert_eq!(counted.text(), "\"numdone(12,*)\"");
     assert!(DepExpr::parse("\"numdone(1*2\"").is_err());
+}
+
+#[test]
+fn counting_functions_over_a_job_group_compare_its_counters() {
+    let states = [Pend, Held, Run, Susp, Done, Exit(Some(3))];
+    let mut world = World::default().array(8, "x", &[Done, Done]).group("/empty", &[]);
+    for (n, state) in states.into_iter().enumerate() {
+        world = world.job(n as u64 + 1, "one", state);
+    }
+    let world = world.group("/a/b", &[1, 2, 3, 4, 5, 6, 8]).group("/all", &[5, 8]);
+    for (text, value) in [
+        ("numdone(/a/b, >= 3)", True),
+        ("numdone(/a/b, 3)", True),
+        ("numdone(/a/b/, > 3)", False),
+        ("numended(\"/a/b\", == 4)", True),
+        ("numexit('/a/b', 1)", True),
+        ("numhold(/a/b,1) && numpend(/a/b,1) && numrun(/a/b,1)", True),
+        ("numstart(/a/b, 5)", True),
+        ("numdone(/a/b, *)", False),
+        ("numdone(/all, *)", True),
+        ("!numdone(/all, *)", False),
+        // jobs may still come
+        ("numexit(/all, > 0)", False),
+        ("numdone(/empty, *)", False),
+        ("numpend(/empty, 0)", True),
+    ] {
+        assert_eq!(world.value(text), value, "{text}");
+    }
+    // a group that was deleted
+    let gone = |text: &str| Resolved::parse(text).unwrap().eval(&world, None);
+    assert_eq!(gone("numdone(/gone, >= 1)"), Never);
+    assert_eq!(gone("numdone(/gone, *)"), Never);
+    assert_eq!(gone("numpend(/gone, 0)"), True);
+}
+
+#[test]
+fn job_groups_are_named_in_counting_functions_alone() {
+    let parsed = |text: &str| DepExpr::parse(text).map(|e| e.expr().to_string());
+    assert_eq!(parsed("numdone( /a/b/ , >= 10)").unwrap(), "numdone(/a/b,>=10)");
+    assert_eq!(parsed("numrun('/a(1)', *)").unwrap(), "numrun(\"/a(1)\",*)");
+    assert_eq!(parsed("numrun('/a\"1', *)").unwrap(), "numrun('/a\"1',*)");
+    // elsewhere it is the name of a job
+    assert_eq!(parsed("done(/a)").unwrap(), "done(\"/a\")");
+    for bad in ["numdone(/, 1)", "numdone(/a//b, 1)", "numdone(/a[1], 1)", "numdone(/a)"] {
+        assert!(parsed(bad).is_err(), "{bad}");
+    }
+    let unknown = DepExpr::parse("numdone(/x, 1)").unwrap().resolve(&World::default(), None);
+    assert_eq!(unknown.unwrap_err(), ResolveError::NoJobGroup("/x".into()));
 }

@@ -241,6 +241,11 @@ impl Cluster {
         self.machine.load_checks.looks().0
     }
 
+    /// How often dependency conditions were evaluated.
+    pub fn conditions_looked_at(&self) -> usize {
+        self.machine.deps.evaluated
+    }
+
     /// How often all hosts were counted for the peaks of badmin showstatus.
     pub fn hosts_counted(&self) -> usize {
         self.machine.status.counts()

@@ -1,14 +1,18 @@
-//! lsrcp: copies a file from or to another host by its res; where none answers, by the site's scp
-//! or rcp. See lsrcp(1).
+//! lsrcp: copies a file from or to another host by its res; where none answers, by the command of
+//! LSF_REMOTE_COPY_CMD, or by rcp, or by scp. See lsrcp(1).
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::ClientError;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::remote::{self, How};
 use lsf::cli::{front, site};
+use lsf::daemon::guard;
 use lsf::errln;
-use std::ffi::OsString;
+use lsf::lang::command_words::command_words;
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
@@ -62,8 +66,8 @@ impl CopyEnd {
 
 /// Why it did not work.
 enum Wrong {
-    /// Another way may do.
-    NoRes(String),
+    /// Another way may do; with an error number for the program that tries it.
+    NoRes(String, Errno),
     Failed(String),
 }
 
@@ -83,28 +87,88 @@ pub fn run(ctx: &mut Ctx) -> i32 {
             errln!(ctx, "lsrcp: {why}");
             FAIL
         }
-        Err(Wrong::NoRes(why)) if append => {
+        Err(Wrong::NoRes(why, _)) if append => {
             errln!(ctx, "lsrcp: {why}; no other program can append");
             FAIL
         }
-        Err(Wrong::NoRes(why)) => {
-            errln!(ctx, "lsrcp: {why}; trying scp");
-            other_program(ctx, [from, to])
-        }
+        Err(Wrong::NoRes(why, errno)) => other_program(ctx, why, errno, [from, to]),
     }
 }
 
-/// The site's own program, which this process becomes.
-fn other_program(ctx: &mut Ctx, files: [&OsString; 2]) -> i32 {
-    ctx.flush();
-    for words in [["scp", "-Bq"].as_slice(), &["rcp"]] {
-        let e = Command::new(words[0]).args(&words[1..]).arg("--").args(files).exec();
-        if e.kind() != std::io::ErrorKind::NotFound {
-            errln!(ctx, "lsrcp: {}: {}", words[0], lsf::sys::words(&e));
+/// A program that copies in the place of res.
+struct Copier {
+    words: Vec<String>,
+    /// The file names follow `--`.
+    dashes: bool,
+}
+
+/// The programs that are tried: the command of LSF_REMOTE_COPY_CMD alone, or those of the system.
+fn copiers() -> Result<Vec<Copier>, String> {
+    let known = site::find().ok();
+    let own = known.as_ref().and_then(|site| {
+        // root does not do as a file says that others can write
+        let conf = Path::new(&site.lsf.path);
+        let believed = lsf::sys::euid() != 0 || guard::safe(conf).is_ok();
+        site.lsf.remote_copy_command().filter(|_| believed)
+    });
+    let Some(text) = own else {
+        let all = [&["rcp"][..], &["scp", "-Bq"]];
+        let copier = |words: &[&str]| Copier {
+            words: words.iter().map(|w| (*w).to_owned()).collect(),
+            dashes: true,
+        };
+        return Ok(all.map(copier).into());
+    };
+    let words = command_words(text).map_err(|why| format!("LSF_REMOTE_COPY_CMD: {why}"))?;
+    Ok(vec![Copier { words, dashes: false }])
+}
+
+/// The file name as a command gets it that may take one with a dash at its beginning for an
+/// option; `None`: that is the name of a host.
+fn undashed(word: &OsString) -> Option<OsString> {
+    match (word.as_bytes().starts_with(b"-"), CopyEnd::of(word).host) {
+        (false, _) => Some(word.clone()),
+        (true, None) => Some([OsStr::new("./"), word].into_iter().collect()),
+        (true, Some(_)) => None,
+    }
+}
+
+/// Copies by the first program that is there; no shell reads the command or the names.
+fn other_program(ctx: &mut Ctx, mut why: String, errno: Errno, files: [&OsString; 2]) -> i32 {
+    let (all, names) = match (copiers(), undashed(files[0]).zip(undashed(files[1]))) {
+        (Ok(all), Some((from, to))) => (all, [from, to]),
+        (Err(more), _) => {
+            errln!(ctx, "lsrcp: {why}; {more}");
             return FAIL;
         }
+        (_, None) => {
+            errln!(ctx, "lsrcp: {why}; the name of a host begins with a dash");
+            return FAIL;
+        }
+    };
+    for Copier { words, dashes } in &all {
+        let program = &words[0];
+        errln!(ctx, "lsrcp: {why}; trying {program}");
+        ctx.flush();
+        let mut command = Command::new(program);
+        command.args(&words[1..]).args(dashes.then_some("--")).args(&names);
+        command.env("LSF_LSRCP_ERRNO", errno.raw_os_error().to_string());
+        match command.status() {
+            Ok(status) if status.success() => return 0,
+            Ok(status) => {
+                errln!(ctx, "lsrcp: {program}: {status}");
+                return FAIL;
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                why = format!("{program} is not installed")
+            }
+            Err(e) => {
+                errln!(ctx, "lsrcp: {program}: {}", lsf::sys::words(&e));
+                return FAIL;
+            }
+        }
     }
-    errln!(ctx, "lsrcp: neither scp nor rcp is installed (Debian: package openssh-client)");
+    errln!(ctx, "lsrcp: {why} (rcp or scp: Debian package openssh-client)");
     FAIL
 }
 
@@ -114,7 +178,8 @@ fn copy(from: &CopyEnd, to: &CopyEnd, append: bool) -> Result<i32, Wrong> {
     };
     let me = std::env::var("USER").unwrap_or_default();
     if let Some(user) = [&from.user, &to.user].into_iter().flatten().find(|u| **u != me) {
-        return Err(Wrong::NoRes(format!("RES does not act as another user ({user})")));
+        let why = format!("RES does not act as another user ({user})");
+        return Err(Wrong::NoRes(why, Errno::PERM));
     }
     let name = from.path.file_name().unwrap_or_default().to_owned();
     let (source, mode): (Option<File>, u32) = match from.host {
@@ -186,15 +251,22 @@ fn read(host: &str, path: &Path) -> Result<i32, Wrong> {
 
 /// Runs this in the user's home at the host, with our input and output.
 fn task(host: &str, argv: &[OsString]) -> Result<i32, Wrong> {
-    let site = site::find().map_err(|e| Wrong::NoRes(e.to_string()))?;
+    let site = site::find().map_err(|e| Wrong::NoRes(e.to_string(), Errno::NOENT))?;
     let how = How { home: true, name: "lsrcp", ..How::default() };
     let task = remote::task(&site, argv, &how).map_err(Wrong::Failed)?;
     match remote::run(&site, host, task) {
         Ok(Some(0)) => Ok(0),
         Ok(_) => Ok(FAIL),
-        // a host that the cluster does not know has no RES
-        Err(e @ (ClientError::Down(_) | ClientError::Timeout(_) | ClientError::Auth(_)))
-        | Err(e @ ClientError::Conf(_)) => Err(Wrong::NoRes(format!("{host}: {e:#}"))),
-        Err(e) => Err(Wrong::Failed(format!("{host}: {e:#}"))),
+        Err(e) => {
+            // a host that the cluster does not know has no RES
+            let errno = match &e {
+                ClientError::Down(_) => Errno::CONNREFUSED,
+                ClientError::Timeout(_) => Errno::TIMEDOUT,
+                ClientError::Auth(_) => Errno::ACCESS,
+                ClientError::Conf(_) => Errno::HOSTUNREACH,
+                _ => return Err(Wrong::Failed(format!("{host}: {e:#}"))),
+            };
+            Err(Wrong::NoRes(format!("{host}: {e:#}"), errno))
+        }
     }
 }

@@ -13,6 +13,7 @@ use super::names::lsf_conf::LSF_CONF;
 use super::section::param;
 use super::types::{LsfConf, MAX_HANG_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};
+use crate::lang::command_words::command_words;
 use crate::model::signals;
 
 /// The parameters of lsf.conf, with the directories that follow from them.
@@ -154,6 +155,13 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
     let signal = |v: &str| signals::number(v).is_some();
     check("LSB_SIGSTOP", &signal, "the name or number of a signal is wanted");
+    let copies = |v: &str| {
+        let words = command_words(v).unwrap_or_default();
+        words.first().is_some_and(|w| w.rsplit('/').next() != Some("lsrcp"))
+    };
+    for name in ["LSF_REMOTE_COPY_CMD", "LSF_REMOTE_COPY_COMMAND"] {
+        check(name, &copies, "a command with its options is wanted, other than lsrcp");
+    }
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");

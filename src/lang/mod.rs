@@ -1,6 +1,7 @@
 //! The small languages: resource requirements, dependencies, job names, windows, limits.
 
 pub mod civil;
+pub mod command_words;
 pub mod depend;
 pub mod exitcodes;
 pub mod interval;

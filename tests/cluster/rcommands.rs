@@ -134,26 +134,51 @@ fn lsrcp_copies_either_way() {
 }
 
 #[test]
-fn lsrcp_falls_back_on_the_site_s_own_program() {
+fn lsrcp_falls_back_on_the_site_s_command_or_on_rcp_or_on_scp() {
     let rig = up("fallback");
     let bin = rig.path("own");
     std::fs::create_dir(&bin).unwrap();
-    let with = |name: &str, args: &[&str]| {
-        let scp = bin.join(name);
-        program(&scp, "#!/bin/sh\necho \"${0##*/} $*\"\nexit 7\n");
+    let with = |names: &[&str], code: u8, args: &[&str]| {
+        for name in names {
+            let text = format!("#!/bin/sh\necho \"${{0##*/}} $* $LSF_LSRCP_ERRNO\"\nexit {code}\n");
+            program(&bin.join(name), &text);
+        }
         let mut c: Command = rig.cmd("lsrcp");
         let said = Said::from(c.env("PATH", &bin).args(args).output().unwrap());
-        std::fs::remove_file(scp).unwrap();
-        said
+        names.iter().for_each(|name| std::fs::remove_file(bin.join(name)).unwrap());
+        (said.code, said.out, said.err)
     };
     rig.write("src", "x");
-    let said = with("scp", &["src", "nosuch:there"]);
-    assert_eq!((said.code, said.out.as_str()), (7, "scp -Bq -- src nosuch:there\n"), "{said:?}");
-    let said = with("rcp", &["src", "other@host2:there"]);
-    assert_eq!((said.code, said.out.as_str()), (7, "rcp -- src other@host2:there\n"), "{said:?}");
-    let said = with("none", &["src", "nosuch:there"]);
-    assert_eq!(said.code, 255);
-    assert!(said.err.contains("package openssh-client"), "{}", said.err);
+    let unknown = ["src", "nosuch:there"];
+    let (code, out, err) = with(&["rcp", "scp"], 0, &unknown);
+    assert_eq!((code, out.as_str()), (0, "rcp -- src nosuch:there 113\n"), "{err}");
+    assert!(err.starts_with("lsrcp: nosuch: ") && err.ends_with("; trying rcp\n"), "{err}");
+    // one that fails is the last one
+    let (code, out, err) = with(&["rcp", "scp"], 7, &["src", "other@host2:there"]);
+    assert_eq!((code, out.as_str()), (255, "rcp -- src other@host2:there 1\n"), "{err}");
+    assert!(err.ends_with("lsrcp: rcp: exit status: 7\n"), "{err}");
+    let (code, out, err) = with(&["scp"], 0, &unknown);
+    assert_eq!((code, out.as_str()), (0, "scp -Bq -- src nosuch:there 113\n"));
+    assert!(err.ends_with("lsrcp: rcp is not installed; trying scp\n"), "{err}");
+    let (code, _, err) = with(&[], 0, &unknown);
+    assert!(code == 255 && err.contains("scp is not installed (rcp or scp: Debian"), "{err}");
+    let (code, out, _) = with(&["rcp"], 0, &["-a", "src", "nosuch:there"]);
+    assert_eq!((code, out.as_str()), (255, ""), "it cannot append");
+    // a host with a res that does not take the file is no reason
+    let (code, out, _) = with(&["rcp"], 0, &["src", "host2:/nosuch/there"]);
+    assert_eq!((code, out.as_str()), (255, ""));
+    rig.set_conf("LSF_REMOTE_COPY_CMD", "\"mine -o 'a  b' $(x)\"");
+    let (code, out, err) = with(&["mine", "rcp", "scp"], 0, &unknown);
+    assert_eq!((code, out.as_str()), (0, "mine -o a  b $(x) src nosuch:there 113\n"), "{err}");
+    let (_, out, _) = with(&["mine"], 0, &["--", "-src", "nosuch:there"]);
+    assert_eq!(out, "", "there is no such file");
+    rig.write("-src", "x");
+    let (_, out, _) = with(&["mine"], 0, &["--", "-src", "nosuch:there"]);
+    assert_eq!(out, "mine -o a  b $(x) ./-src nosuch:there 113\n");
+    let (code, out, err) = with(&["mine"], 0, &["--", "src", "-oX=y:there"]);
+    assert_eq!((code, out.as_str()), (255, ""), "{err}");
+    let (code, _, err) = with(&["rcp", "scp"], 0, &unknown);
+    assert!(code == 255 && err.contains("lsrcp: mine is not installed"), "{err}");
 }
 
 #[test]

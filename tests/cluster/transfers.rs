@@ -1,7 +1,7 @@
 //! Files that go with jobs (-f), reports above output, and reports that find no room.
 
 use super::outputs::mails;
-use super::rig::{Rig, program, wait_for};
+use super::rig::{Rig, Said, job_id, kill, program, wait_for};
 use super::site::{MultiUserSite, uid};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
@@ -214,4 +214,33 @@ fn report_without_room_is_mailed_or_kept_and_shown() {
         let own = site.path("home/ann/.lsbatch").metadata().unwrap();
         assert_eq!((own.uid(), own.permissions().mode() & 0o777), (uid("ann"), 0o700));
     }
+}
+
+#[test]
+fn files_of_a_job_are_copied_by_rcp_where_res_does_not_answer() {
+    let rig = Rig::up("transfer-rcp", 2);
+    rig.ready();
+    let own = rig.path("own");
+    std::fs::create_dir(&own).unwrap();
+    let log = rig.path("rcp.log");
+    let copy = format!(
+        "#!/bin/sh\necho \"$(id -u) $*\" >> {}\nshift; cp \"${{1#*:}}\" \"${{2#*:}}\"\n",
+        log.display()
+    );
+    program(&own.join("rcp"), &copy);
+    let file = |name: &str| rig.path(name).display().to_string();
+    rig.write("lfile", "text");
+    let (local, remote) = (file("lfile"), file("rfile"));
+    let res = rig.pid("res", "host1").unwrap();
+    kill(res, 19);
+    let path = format!("{}:{}", own.display(), std::env::var("PATH").unwrap());
+    let mut c = rig.cmd("bsub");
+    c.env("PATH", path).args(["-m", "host2", "-o", "out", "-f"]);
+    c.arg(format!("{local} > {remote}")).arg(format!("grep -q text {remote}"));
+    let said = Said::from(c.output().unwrap());
+    let end = rig.end_of(job_id(&said.out).unwrap());
+    kill(res, 18);
+    assert_eq!(end, "DONE", "{}", rig.read("out"));
+    let uid = lsf::sys::euid();
+    assert_eq!(rig.read("rcp.log"), format!("{uid} -- host1:{local} {remote}\n"));
 }

@@ -309,6 +309,8 @@ const NAMES: &[Name] = &[
     on("LSF_PROCESS_TRACKING", "control groups, and no process outlives its job: Y/N; Y"),
     off("LSF_PROXYD_HOSTS", "add-ons: , 1729, -, -, -,"),
     off("LSF_PROXYD_PORT", "add-ons: , 1729, -, -, -,"),
+    on("LSF_REMOTE_COPY_CMD", "copies files where res does not: command; rcp, then scp"),
+    on("LSF_REMOTE_COPY_COMMAND", "another name of LSF_REMOTE_COPY_CMD"),
     on("LSF_RES_ACCT", "milliseconds of CPU time from which res logs a task"),
     on("LSF_RES_ACCTDIR", "directory of lsf.acct.HOST; /tmp"),
     on("LSF_RES_ACTIVE_TIME", "seconds before lim reports res down; 90"),

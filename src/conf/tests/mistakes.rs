@@ -129,6 +129,24 @@ fn hang_time_of_lsf_conf_is_read_in_seconds() {
 }
 
 #[test]
+fn remote_copy_command_is_a_command_other_than_lsrcp() {
+    let cases = [
+        ("LSF_REMOTE_COPY_CMD=\"scp -B -o 'A no'\"", Some("scp -B -o 'A no'"), 0),
+        ("LSF_REMOTE_COPY_COMMAND=scp", Some("scp"), 0),
+        ("LSF_REMOTE_COPY_COMMAND=scp\nLSF_REMOTE_COPY_CMD=rcp", Some("rcp"), 0),
+        ("LSF_REMOTE_COPY_CMD=/bin/lsrcp -a", Some("/bin/lsrcp -a"), 1),
+        ("LSF_REMOTE_COPY_CMD=scp 'x", Some("scp 'x"), 1),
+        ("", None, 0),
+    ];
+    for (text, command, wrong) in cases {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        assert_eq!((conf.remote_copy_command(), diags.list().len()), (command, wrong), "{text}");
+    }
+}
+
+#[test]
 fn lsb_sigstop_is_the_name_or_number_of_a_signal() {
     let cases = [
         ("LSB_SIGSTOP=SIGTSTP", Some(20), 0),

@@ -255,6 +255,12 @@ impl LsfConf {
         self.get("LSB_SIGSTOP").and_then(signals::number)
     }
 
+    /// The command that copies files where res does not: LSF_REMOTE_COPY_CMD, which some
+    /// documents call LSF_REMOTE_COPY_COMMAND.
+    pub fn remote_copy_command(&self) -> Option<&str> {
+        self.get("LSF_REMOTE_COPY_CMD").or_else(|| self.get("LSF_REMOTE_COPY_COMMAND"))
+    }
+
     /// Shortest time between two measurements of a job's usage, seconds: LSF_PIM_SLEEPTIME where
     /// LSF_PIM_SLEEPTIME_UPDATE is Y.
     pub fn pim_interval(&self) -> u64 {

@@ -36,6 +36,7 @@ use crate::conf::Diag;
 use crate::model::event::{Event, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::SpoolRef;
+use crate::model::job_group::lineage;
 use crate::model::reason::PendReason;
 use crate::model::{ByteStr, JobKey, JobRef};
 use crate::proto::client::env_hash;
@@ -198,9 +199,14 @@ impl Mbatchd {
     /// The group of a job is looked at where conditions are about it, or about one above it.
     fn note_group_of(&mut self, job: u32) {
         let Some(path) = self.group_counts.group_of(job) else { return };
-        if self.deps.names_job_group(path) || self.waits.names_job_group(path) {
+        if lineage(path).any(|path| self.asks_of_group(path)) {
             self.deps.note_job_group(path);
         }
+    }
+
+    /// Does a condition or a wait count the jobs of this group?
+    pub(crate) fn asks_of_group(&self, path: &str) -> bool {
+        self.deps.names_job_group(path) || self.waits.names_job_group(path)
     }
 
     /// A job group was made or deleted.

@@ -10,6 +10,7 @@ use crate::batch::state::{Elem, ElemState, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
+use crate::model::job_group::lineage;
 use crate::proto::machine::Effect;
 
 /// Seconds before a finished job that is still named is looked at again, at least.
@@ -17,6 +18,10 @@ const NAMED_AGAIN: i64 = 1;
 /// Bytes in the spool file that is written of which no job has any use: with so many the log is
 /// switched, however few jobs have finished.
 const SPOOL_GONE: u64 = 256 << 20;
+
+/// Finished jobs of a job group that stay in memory because a condition counts them: any user may
+/// name a group, and it may have jobs for ever.
+const COUNTED_MAX: u64 = 100_000;
 
 impl Mbatchd {
     pub(crate) fn housekeep(&mut self, context: &mut StepContext) {
@@ -43,8 +48,8 @@ impl Mbatchd {
     /// Does a pending job or a wait name the job, or its job group? As long as that is not known of
     /// all, each may.
     pub(crate) fn is_named(&self, id: u32) -> bool {
-        let counted =
-            |path: &str| self.deps.names_job_group(path) || self.waits.names_job_group(path);
+        let few = |path: &str| self.group_counts.tally(path).finished <= COUNTED_MAX;
+        let counted = |path: &str| lineage(path).any(|path| self.asks_of_group(path) && few(path));
         self.works.is_refilling()
             || self.deps.is_named(id)
             || self.waits.is_named(id)

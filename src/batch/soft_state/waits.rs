@@ -2,7 +2,6 @@
 
 use crate::lang::depend::Resolved;
 use crate::model::idmap::IdMap;
-use crate::model::job_group::lineage;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::machine::ConnId;
@@ -68,9 +67,9 @@ impl Waits {
         self.job_groups.get(path).into_iter().flatten().copied().collect()
     }
 
-    /// Is a condition about this job group, or about one above it?
+    /// Is a condition about this job group?
     pub fn names_job_group(&self, path: &str) -> bool {
-        !self.job_groups.is_empty() && lineage(path).any(|path| self.job_groups.contains_key(path))
+        self.job_groups.contains_key(path)
     }
 
     /// Takes out a connection that has waited for as long as it wanted to.

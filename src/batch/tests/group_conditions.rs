@@ -134,6 +134,22 @@ fn finished_jobs_of_a_group_stay_while_a_condition_counts_them() {
 }
 
 #[test]
+fn finished_jobs_of_a_group_stay_only_up_to_a_number() {
+    let site = cluster().hosts(1, 1).param("CLEAN_PERIOD = 10");
+    let mut c = site.param("MAX_JOB_ARRAY_SIZE = 200000").up();
+    let few = c.submit("ann", "-H -g /g/few");
+    let many = c.submit("ann", "-H -J 'x[1-100000]' -g /g/many");
+    let waits = c.submit("bob", "-H -w 'numexit(/g, > 100000) && numexit(/g/few, 2)'");
+    for job in [few, many] {
+        c.kill("ann", job);
+    }
+    c.advance(1000);
+    let rows = c.listing(&[Col::Job]);
+    let known: BTreeSet<u64> = rows.iter().map(|row| row[0].as_u64().unwrap()).collect();
+    assert_eq!(known, BTreeSet::from([few, waits].map(|job| u64::from(job.job))));
+}
+
+#[test]
 fn condition_is_evaluated_only_when_its_answer_changes() {
     let mut c = cluster().hosts(1, 500).up();
     let array = c.submit("ann", "-J 'x[1-400]' -g /g");

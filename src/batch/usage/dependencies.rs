@@ -451,7 +451,7 @@ impl Deps {
         }
     }
 
-    /// Does a condition ask something of this job group, or of one above it?
+    /// Does a condition ask something of this job group?
     pub(crate) fn names_job_group(&self, path: &str) -> bool {
         self.job_groups.concerns(path)
     }

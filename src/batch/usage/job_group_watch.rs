@@ -65,9 +65,9 @@ impl JobGroupWatch {
         }
     }
 
-    /// Does a condition ask something of this group, or of one above it?
+    /// Does a condition ask something of this group?
     pub(super) fn concerns(&self, path: &str) -> bool {
-        !self.groups.is_empty() && lineage(path).any(|path| self.groups.contains_key(path))
+        self.groups.contains_key(path)
     }
 
     /// The jobs that wait for this group, or for one above it.

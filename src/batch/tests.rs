@@ -68,6 +68,7 @@ mod reserve;
 mod reserved;
 mod resize;
 mod retry;
+mod scenarios;
 mod showstatus;
 mod turns;
 mod unreached;

@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::conf::load;
 use crate::conf::testing::MapFiles;
 use crate::conf::types::ClusterConf;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const ENVDIR: &str = "/conf";
@@ -23,6 +24,8 @@ pub struct ClusterBuilder {
     lsb_hosts: Option<String>,
     lsb_users: String,
     applications: String,
+    /// Whole files, by name, in the place of those made of the lines above.
+    files: BTreeMap<String, String>,
 }
 
 /// A cluster to be configured.
@@ -105,6 +108,12 @@ impl ClusterBuilder {
         self
     }
 
+    /// A whole file by its name, `lsb.queues`, in the place of what other methods put there.
+    pub fn file(mut self, name: &str, text: &str) -> ClusterBuilder {
+        self.files.insert(name.to_owned(), text.to_owned());
+        self
+    }
+
     /// mbatchd runs and every host has reported.
     pub fn up(self) -> Cluster {
         Cluster::start(self)
@@ -121,6 +130,10 @@ impl ClusterBuilder {
         files.put(&format!("{BATCH}/lsb.queues"), self.lsb_queues());
         files.put(&format!("{BATCH}/lsb.users"), &self.lsb_users);
         files.put(&format!("{BATCH}/lsb.applications"), &self.applications);
+        for (name, text) in &self.files {
+            let folder = if name.starts_with("lsb.") { BATCH } else { ENVDIR };
+            files.put(&format!("{folder}/{name}"), text);
+        }
         let (conf, diags) = load(&files, ENVDIR);
         let told = diags.iter().map(|d| d.to_string()).collect::<Vec<_>>().join("\n");
         conf.unwrap_or_else(|| panic!("{told}"))

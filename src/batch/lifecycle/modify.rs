@@ -227,6 +227,9 @@ impl Mbatchd {
         if m.fields.contains(&SpecField::Group) && !m.id.elems.is_empty() {
             return Err(Refusal::new(err::ELEMENT));
         }
+        if m.fields.contains(&SpecField::Priority) {
+            self.check_priority(&m.spec, who, self.state.names().queue(job.queue))?;
+        }
         self.as_submitted(job, m);
         self.room_to_modify(job, m, meant.len())?;
         let mut all = Vec::new();
@@ -420,7 +423,6 @@ impl Mbatchd {
         if asked(SpecField::Begin) || asked(SpecField::Term) {
             check_times(&spec, context.now.secs())?;
         }
-        self.check_priority(&spec)?;
         if asked(SpecField::Depend) {
             self.check_depend(&mut spec, owner, &name)?;
         }

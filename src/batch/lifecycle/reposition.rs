@@ -132,7 +132,11 @@ impl Mbatchd {
         if !all && self.site.params().job_position_control_by_admin {
             return Err(err::PERMISSION);
         }
-        Ok(Move { meant, alike: (queue, self.view().priority(job.spec_of(part))), all })
+        Ok(Move {
+            meant,
+            alike: (queue, self.view().dispatch_priority(job, job.spec_of(part))),
+            all,
+        })
     }
 
     /// Looks at some more jobs; whether all were looked at.
@@ -159,8 +163,9 @@ impl Mbatchd {
             return Vec::new();
         }
         let parts = (0..=job.parts().len() as u32).filter(|part| job.pending(*part) > 0);
-        let same =
-            |part: &u32| (job.queue_of(*part), self.view().priority(job.spec_of(*part))) == alike;
+        let same = |part: &u32| {
+            (job.queue_of(*part), self.view().dispatch_priority(job, job.spec_of(*part))) == alike
+        };
         let placed = |part| Placed { spot: self.state.spot_of(job, part), job: job.id, part };
         parts.filter(same).map(placed).collect()
     }

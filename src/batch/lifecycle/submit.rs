@@ -99,7 +99,7 @@ impl Mbatchd {
             let bytes = s.env.len() + s.script.len();
             self.check_space(user, spec_bytes(&spec) + bytes as u64, 1)?;
         }
-        self.check_priority(&spec)?;
+        self.check_priority(&spec, who, &queue.conf.name)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
         self.check_group(&mut spec, &who.user)?;
@@ -457,13 +457,15 @@ impl Mbatchd {
         Slots::sum(of_group.map(|(_, slots)| slots))
     }
 
-    /// The priority that a job has among those of its queue: that of -sp, or half of
-    /// MAX_USER_PRIORITY; 0 where there are none.
-    pub(crate) fn check_priority(&self, spec: &JobSpec) -> Checked<()> {
+    /// Checks the priority of -sp: administrators of the cluster and of the queue may exceed
+    /// MAX_USER_PRIORITY.
+    pub(crate) fn check_priority(&self, spec: &JobSpec, who: &Caller, queue: &str) -> Checked<()> {
+        let roles = self.site.roles(who, "", queue);
+        let may_exceed = roles.admin || roles.root || roles.queue_admin;
         match (spec.priority, self.site.params().max_user_priority) {
             (0, _) => Ok(()),
             (_, None) => Err(Refusal::new(err::PRIORITY_UNDEF)),
-            (p, Some(max)) if p > max => Err(Refusal::new(err::BAD_PRIORITY)),
+            (p, Some(max)) if p > max && !may_exceed => Err(Refusal::new(err::BAD_PRIORITY)),
             _ => Ok(()),
         }
     }

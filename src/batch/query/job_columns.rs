@@ -105,6 +105,15 @@ impl Shown<'_> {
         }
     }
 
+    /// The priority, escalated while the job pends.
+    fn priority(&self) -> u32 {
+        let pends = matches!(self.stat(), JobState::Pend | JobState::Psusp);
+        match pends {
+            true => self.mbd.view().escalated_priority(self.job, self.spec()),
+            false => self.mbd.view().priority(self.spec()),
+        }
+    }
+
     fn usage(&self) -> Option<crate::model::job::Usage> {
         self.elem?.usage()
     }
@@ -147,7 +156,7 @@ impl Shown<'_> {
             Col::LoginShell => json(out, &s.login_shell),
             Col::PreExec => json(out, &s.pre_exec),
             Col::PostExec => json(out, &s.post_exec),
-            Col::Priority => int(out, i64::from(self.mbd.view().priority(s))),
+            Col::Priority => int(out, i64::from(self.priority())),
             Col::UserPriority => int(out, i64::from(s.priority)),
             Col::Counters => {
                 let t = &self.job.tally;

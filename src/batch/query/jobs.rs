@@ -184,7 +184,7 @@ impl Mbatchd {
         let position = || self.site.queue_position(queue).map_or(i64::MAX, |i| i as i64);
         let rank = f.rank(queue, position);
         let (priority, spot) =
-            (self.view().priority(job.spec_of(part)), self.state.spot_of(job, part));
+            (self.view().dispatch_priority(job, job.spec_of(part)), self.state.spot_of(job, part));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
         match view {
             ElementView::Untouched(_) => pending,

@@ -61,6 +61,9 @@ impl Sched {
         if self.starts_later(job.id, job.spec_of(group).begin_time) {
             return NotReady::because(PendReason::StartTime);
         }
+        if self.is_delayed(view, job, group) {
+            return NotReady::because(PendReason::Delayed);
+        }
         match dependency(view, job.id, of) {
             DepValue::True => {}
             DepValue::False => return NotReady::because(PendReason::Dependency),

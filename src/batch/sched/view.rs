@@ -7,8 +7,8 @@ use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::rules::Consumer;
 use crate::batch::site::{Bound, Bounds, External, Site};
-use crate::batch::state::State;
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
+use crate::batch::state::{Job, State};
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
@@ -20,6 +20,10 @@ use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
 use crate::proto::lim::{INDEX_NAMES, increasing, status};
 use std::rc::Rc;
+
+/// The instant from which steps of escalation are counted where jobs are compared: any would do,
+/// and one of about now leaves the numbers small. 2026-01-01.
+const ESCALATION_ORIGIN: i64 = 1_767_225_600;
 
 /// The parts of mbatchd below the scheduler, for reading.
 #[derive(Clone, Copy)]
@@ -226,6 +230,37 @@ impl<'a> View<'a> {
             0 => self.site.params().max_user_priority.map_or(0, |max| max / 2),
             given => given,
         }
+    }
+
+    /// How often JOB_PRIORITY_OVER_TIME has raised the priority of a job that was submitted at this
+    /// time, until now, times its increment; it raises all pending jobs at the same instants.
+    fn escalation(&self, submit_time: i64, until: i64) -> i64 {
+        let params = self.site.params();
+        let over_time =
+            params.job_priority_over_time.filter(|_| params.max_user_priority.is_some());
+        over_time.map_or(0, |(increment, minutes)| {
+            let interval = i64::try_from(minutes).unwrap_or(i64::MAX).saturating_mul(60).max(1);
+            let steps = until.div_euclid(interval) - submit_time.div_euclid(interval);
+            i64::from(increment).saturating_mul(steps)
+        })
+    }
+
+    /// The priority of a pending job now, escalated; larger goes first.
+    pub fn escalated_priority(&self, job: &Job, spec: &JobSpec) -> u32 {
+        let raised = self.escalation(job.submit_time, self.now.secs()).max(0);
+        i64::from(self.priority(spec)).saturating_add(raised).min(i64::from(u32::MAX)) as u32
+    }
+
+    /// The position of a pending job by its escalated priority: it does not change while the job
+    /// pends, as every step of the escalation raises all jobs of the queue alike.
+    pub fn dispatch_priority(&self, job: &Job, spec: &JobSpec) -> u32 {
+        let own = self.priority(spec);
+        if self.site.params().job_priority_over_time.is_none() {
+            return own;
+        }
+        let raised = self.escalation(job.submit_time, ESCALATION_ORIGIN);
+        let middle = i64::from(u32::MAX / 2) + i64::from(own);
+        middle.saturating_add(raised).clamp(0, i64::from(u32::MAX)) as u32
     }
 
     /// The requirement that acts for a job: its own over those of its application profile and its

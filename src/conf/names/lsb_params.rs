@@ -77,7 +77,7 @@ const NAMES: &[Name] = &[
     on("JOB_POSITION_CONTROL_BY_ADMIN", "restrict btop/bbot: Y/N; N"),
     on("JOB_POSTPROC_TIMEOUT", "minutes that post-execution commands may take; no limit"),
     on("JOB_PREPROC_TIMEOUT", "min; infinite"),
-    off("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),
+    on("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),
     off("JOB_RUNLIMIT_RATIO", "limit vs estimate: int; 0"),
     on("JOB_SCHEDULING_INTERVAL", "least wait of a requeued job, max unused: min[ms] [max]; 1 45"),
     on("JOB_SPOOL_DIR", "spool & job output buffers (%U): dir; undefined"),

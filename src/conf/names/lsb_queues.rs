@@ -70,7 +70,7 @@ const NAMES: &[Name] = &[
     off("MAX_TOTAL_TIME_PREEMPT", "override: see lsb.params"),
     on("MEMLIMIT", "memory of a job: [default] maximum, in LSF_UNIT_FOR_LIMITS; unlimited"),
     on("MIG", "minutes suspended by load before a rerunnable job migrates; never"),
-    off("NEW_JOB_SCHED_DELAY", "seconds before a new job is considered; 0"),
+    on("NEW_JOB_SCHED_DELAY", "seconds before a new job is considered; 0"),
     on("NICE", "nice value of jobs; 0"),
     off("NO_PREEMPT_FINISH_TIME", "accepted; not described here"),
     off("NO_PREEMPT_INTERVAL", "accepted; not described here"),

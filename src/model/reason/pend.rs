@@ -92,6 +92,7 @@ pending_reasons! {
     JobPaths = 9, "Unable to determine job's home/working directories";
     JobOpenFiles = 10, "Unable to open job's I/O buffers";
     ExecInit = 11, "Job execution initialization failed";
+    Delayed = 13, "Scheduling of the job is delayed";
     ArrayLimit = 38, "The job array has reached its running element limit";
     GroupLimit = 45, "The specified job group has reached its job limit";
     PreExecLimit = 46, "The job has reached its pre-execution retry limit";
@@ -184,13 +185,15 @@ fn at(texts: &[&'static str], index: u8) -> &'static str {
 
 impl PendReason {
     /// Does pending time with this reason count as ineligible? LSF counts so a start time ahead, a
-    /// dependency and a queue that is closed; we count the hold after damage to the log, too.
+    /// delay, a dependency and a queue that is closed; we count the hold after damage to the log,
+    /// too.
     pub fn makes_ineligible(self) -> bool {
         matches!(
             self,
             PendReason::StartTime
                 | PendReason::Dependency
                 | PendReason::DependencyNever
+                | PendReason::Delayed
                 | PendReason::QueueInactive
                 | PendReason::QueueWindow
                 | PendReason::Damaged

@@ -6,6 +6,7 @@
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
+use super::start_needs;
 use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
@@ -50,6 +51,7 @@ pub const COLS: &[Col] = &[
     Col::WaitStatus,
     Col::ExitInfo,
     Col::PendReasons,
+    Col::StartNeeds,
     Col::SuspReason,
     Col::Pgid,
     Col::Pids,
@@ -145,6 +147,9 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     }
     external_messages(out, r, s);
     details(out, r, wrap);
+    if is_pending(r) {
+        start_needs::push(out, r);
+    }
 }
 
 /// The messages of bpost, whole.

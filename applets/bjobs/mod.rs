@@ -8,6 +8,7 @@ mod opts;
 mod past;
 pub mod reasons;
 mod show;
+mod start_needs;
 mod stored;
 mod table;
 mod watch;

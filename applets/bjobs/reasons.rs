@@ -81,6 +81,12 @@ impl Reason<'_> {
     }
 }
 
+/// The text of a reason that may be about this resource.
+pub fn reason_text(why: PendReason, resource: &str) -> String {
+    let reason = Reason { why, hosts: 0, names: Vec::new(), detail: Cow::Borrowed(resource) };
+    reason.text().into_owned()
+}
+
 fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
     r.list(Col::PendReasons).iter().filter_map(|reason| {
         let parts = reason.list();

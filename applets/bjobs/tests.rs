@@ -610,3 +610,18 @@ fn unsupported_options_are_refused() {
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-h"], &[], &[]).2, 0);
 }
+
+#[test]
+fn pending_job_ends_with_what_would_let_it_start() {
+    let needs = json!([
+        [["hosta", [[1, ""], [2048, "mem"]]]],
+        [[null, [[-303, ""]]], ["hostb", [[-1301, ""]]]]
+    ]);
+    let got = long_of(&show(), json!({"Stat": "PEND", "StartNeeds": needs}));
+    let end = "\n TO START NOW:\n hosta: 1 free slot, 2048 MB more of mem;\n or no longer \"The \
+               queue has reached its job slot limit\"; and hostb: no longer \"Closed by LSF \
+               administrator\";\n";
+    assert!(got.ends_with(end), "{got}");
+    let got = long_of(&show(), json!({"Stat": "RUN", "StartNeeds": []}));
+    assert!(!got.contains("TO START NOW"), "{got}");
+}

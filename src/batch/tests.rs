@@ -70,6 +70,7 @@ mod resize;
 mod retry;
 mod scenarios;
 mod showstatus;
+mod start_needs;
 mod turns;
 mod unreached;
 mod watch;

@@ -511,6 +511,10 @@ pub enum Col {
     PidGroups,
     /// [[index, user, time, text, 1 where data came with it]...]: the external messages, by index
     Messages,
+    /// the smallest changes after which a pending job could start: [[[host or null, [[number,
+    /// name]...]]...]...]: so many slots (empty name), so much of a resource, or, of a negative
+    /// number, the pending reason that no longer holds and the resource that it is about
+    StartNeeds,
 }
 
 /// bqueues.

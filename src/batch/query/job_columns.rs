@@ -2,9 +2,10 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use crate::batch::Mbatchd;
-use crate::batch::sched::{NotReady, ReadinessQuery};
+use crate::batch::sched::{Need, NotReady, ReadinessQuery};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
+use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::checkpoint::Checkpoint;
@@ -204,6 +205,7 @@ impl Shown<'_> {
             Col::WaitStatus => json(out, &self.end().and_then(|e| e.status)),
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
             Col::PendReasons => self.pend_reasons(out),
+            Col::StartNeeds => self.start_needs(out),
             Col::SuspReason => int(out, i64::from(self.susp_reason())),
             Col::Pid => int(out, run.map_or(0, |r| i64::from(r.pid))),
             Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),
@@ -419,6 +421,30 @@ impl Shown<'_> {
             Reason::new(*reason, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
         }));
         json(out, &rows);
+    }
+
+    /// The smallest changes after which the element could start.
+    fn start_needs(&self, out: &mut Vec<u8>) {
+        if !self.stat().is_pending() {
+            return out.extend_from_slice(b"[]");
+        }
+        let (site, names) = (&self.mbd.site, self.mbd.state.names());
+        let view = self.mbd.view();
+        let ways = match self.not_ready() {
+            Some(NotReady { reason, .. }) => vec![vec![(None, vec![Need::Without(reason)])]],
+            None => self.mbd.sched.ways_to_start(&view, self.at, self.part),
+        };
+        let need = |need: &Need| match need {
+            Need::Slots(n) => (*n as f64, ""),
+            Need::Resource(id, amount) => (*amount, site.names.name(*id)),
+            Need::Without(why) => (-f64::from(why.number()), site.resource_told(*why)),
+        };
+        let shown =
+            |(host, needs): &(Option<HostId>, Vec<Need>)| -> (Option<&str>, Vec<(f64, &str)>) {
+                (host.map(|host| &**names.host(host)), needs.iter().map(need).collect())
+            };
+        let shown: Vec<Vec<_>> = ways.iter().map(|way| way.iter().map(shown).collect()).collect();
+        json(out, &shown);
     }
 
     /// The record of starts that failed.

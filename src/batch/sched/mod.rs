@@ -14,6 +14,7 @@
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
+//! | start_needs | the smallest changes after which a job could start |
 //!
 //! A pass costs what has changed: a class that found no host is held against a host again only
 //! after that host, the class or a limit has changed. A pass runs at the end of a turn in which
@@ -39,6 +40,7 @@ mod place;
 pub(crate) mod policy;
 mod readiness;
 mod ready_entries;
+mod start_needs;
 mod start_times;
 pub mod view;
 mod walk;
@@ -52,6 +54,7 @@ pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 pub(crate) use place::Reasons;
 pub(crate) use place::split_host_word;
 pub(crate) use readiness::{NotReady, ReadinessQuery};
+pub(crate) use start_needs::Need;
 
 use crate::batch::state::names::HostId;
 use crate::model::Now;

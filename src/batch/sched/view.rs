@@ -180,6 +180,28 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Every condition but its slots for which a host takes no job at all now, where
+    /// [`View::host_status`] tells the first one.
+    pub fn closures(&self, i: HostId) -> Vec<PendReason> {
+        let lim = self.hosts[i].load.as_ref().map_or(status::UNAVAIL, |l| l.status);
+        if lim & status::UNAVAIL != 0 {
+            return vec![PendReason::LoadUnavailable];
+        }
+        let busy = lim & status::BUSY != 0
+            || self.load_over(i, &self.site.hosts[i].bounds).is_some()
+            || self.external_over(i, &self.site.hosts[i].external).is_some();
+        let locked = lim & (status::LOCK_U | status::LOCK_W | status::LOCK_M) != 0;
+        let all = [
+            self.hosts[i].up().is_none().then_some(PendReason::SbatchdUnreachable),
+            self.host_closed(i).then_some(PendReason::HostClosed),
+            locked.then(|| self.lock_reason(i)),
+            self.windows.host(i).then_some(PendReason::HostWindow),
+            self.held_alone(i).then_some(PendReason::ExclusiveJob),
+            busy.then(|| self.busy_reason(i)),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
     /// The host as a requirement sees it.
     pub fn snapshot(&self, i: HostId) -> HostSnapshot<'a> {
         self.snapshot_of(i, self.host_status(i), self.host_used(i))

@@ -53,6 +53,11 @@ impl Names {
         self.ids.get(name).copied()
     }
 
+    /// The name of a resource.
+    pub fn name(&self, id: ResourceId) -> &str {
+        self.resources.get(id.index()).map_or("", |resource| &resource.name)
+    }
+
     /// Every resource that has an id.
     pub fn all(&self) -> impl Iterator<Item = (ResourceId, &str)> {
         let all = self.resources.iter().enumerate();

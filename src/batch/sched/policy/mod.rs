@@ -28,6 +28,7 @@ use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
 pub(crate) use registry::Policies;
+pub(super) use reservation::resource_shortages;
 
 /// Slots that there are for jobs, and the pending reason where these are too few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -55,6 +55,21 @@ impl Policies {
         self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
     }
 
+    /// The room that each policy leaves the jobs of a user in a queue.
+    pub fn each_of_consumer(
+        &self,
+        view: &View,
+        queue: &Queue,
+        limits: &ConsumerLimits,
+    ) -> impl Iterator<Item = Room> {
+        self.0.iter().map(|policy| policy.queue(view, queue).and(policy.user(view, queue, limits)))
+    }
+
+    /// The room that each policy leaves a class on a host.
+    pub fn each_on_host(&self, class: &HostMatch, host: &HostNow) -> impl Iterator<Item = Room> {
+        self.0.iter().map(|policy| policy.host(class, host))
+    }
+
     /// Slots for a job of a class on a host now; the reason where there are none.
     pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, PendReason> {
         class.preference(host)?;

@@ -1,7 +1,10 @@
 //! rusage[]: a host takes as many jobs as it has resources left that they reserve.
 
+use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::state::names::ResourceId;
+use crate::lang::resreq::RusageTerm;
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
@@ -32,4 +35,23 @@ impl Policy for Reservation {
         }
         room
     }
+}
+
+/// The resources that a job of a class reserves and of which a host has too little for so many
+/// slots, with the amounts that are lacking.
+pub(in crate::batch::sched) fn resource_shortages(
+    class: &HostMatch,
+    host: &HostSnapshot,
+    slots: u64,
+) -> Vec<(ResourceId, f64)> {
+    let rusage = class.simple.and_then(|s| s.rusage.as_ref());
+    let (site, names) = (class.view.site, &class.view.site.names);
+    let shortage = |term: &RusageTerm| {
+        let id = names.reserved(term).filter(|id| !names.increasing(*id))?;
+        let free = host.available(id, &term.res).unwrap_or(0.0);
+        let tasks = if site.reserves_per_task(term) { slots as f64 } else { 1.0 };
+        let lacking = term.amount() * tasks - free;
+        (lacking > 0.0).then_some((id, lacking))
+    };
+    rusage.map_or(&[][..], |rusage| rusage.terms()).iter().filter_map(shortage).collect()
 }

@@ -36,8 +36,8 @@ pub(crate) enum Need {
 pub(crate) type Way = Vec<(Option<HostId>, Vec<Need>)>;
 
 impl Need {
-    /// The unlikelihood of the change: slots and resources become free, windows open; an administrator
-    /// must act for other things, and what a job asks for stays.
+    /// The unlikelihood of the change: slots and resources become free, windows open;
+    /// an administrator must act for other things, and the requests of a job stay.
     fn weight(&self) -> u32 {
         match self {
             Need::Slots(_) | Need::Resource(..) => 1,

@@ -12,7 +12,7 @@ use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
-use lsf::model::event::{Event, JobModify, JobNew, JobStart, JobStatus, Record};
+use lsf::model::event::{ArraySignal, Event, JobModify, JobNew, JobStart, JobStatus, Record};
 use lsf::model::further;
 use lsf::model::job::{Usage, opt2};
 use lsf::model::job_state::JobState;
@@ -367,6 +367,9 @@ impl History {
             self.tracked = true;
             return self.eligible(rec.time, *at, *on);
         }
+        if let Event::ArraySignal(s) = &rec.event {
+            return self.array_signal(rec.time, s);
+        }
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
         match &rec.event {
@@ -417,6 +420,20 @@ impl History {
         let time = if e.end > 0 { e.end } else { rec.time };
         e.note(time, line);
         e.note(time, more);
+    }
+
+    /// Each element has the story that records of its own would tell.
+    fn array_signal(&mut self, time: i64, s: &ArraySignal) {
+        let Some(list) = self.jobs.get(&s.signal.at.job).and_then(|job| job.array.clone()) else {
+            return;
+        };
+        for idx in s.indices().filter(|idx| list.contains(*idx)).take(MAX_ELEMENTS) {
+            let signal = Event::JobSignal(Box::new(s.signal_of(idx)));
+            let status = Event::JobStatus(Box::new(s.status_of(idx)));
+            for event in [signal, status] {
+                self.add(&Record { time, event });
+            }
+        }
     }
 
     /// An array tells of those of its elements that are not told of by themselves.

@@ -1,6 +1,6 @@
 //! A hand-made log against the texts of tests/cmd/expected, written by hand from the documentation.
 
-use super::history::{History, HistoryFilter, States};
+use super::history::{Elem, History, HistoryFilter, Job, States};
 use super::show::{self, Show};
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
@@ -9,7 +9,9 @@ use lsf::cli::long_format::RULE;
 use lsf::log::codec::read_record;
 use lsf::model::JobRef;
 use lsf::model::action::JobAction;
-use lsf::model::event::{Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry};
+use lsf::model::event::{
+    ArraySignal, Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry,
+};
 use lsf::model::job::{JobSpec, Limits, Usage, opt2};
 use lsf::model::job_state::JobState;
 use lsf::proto::client::IdSel;
@@ -190,6 +192,52 @@ fn ids(filter: HistoryFilter) -> String {
 fn bhist_shows_the_table_of_times() {
     let want = include_str!("../../tests/cmd/expected/bhist.txt");
     assert_eq!(table(states(|s| s.all = true)), want);
+}
+
+/// One record for many elements: each is shown as records of its own would show it.
+#[test]
+fn elements_that_were_signalled_together_have_their_stories_each() {
+    let signal = |action: &str, state: JobState, reason, elems: &[(u32, u32, u32)], after| {
+        let (user, action) = ("user1".to_string(), JobAction::of_word(action));
+        let signal = JobSignal { at: at(30, 0), uid: 1, user, action, ..JobSignal::default() };
+        let end_time = if state.is_finished() { T + after } else { 0 };
+        let exit_info = if state.is_finished() { 14 } else { 0 };
+        let (elems, status) = (elems.to_vec(), state.into());
+        let s = ArraySignal { elems, signal, status, reason, end_time, exit_info };
+        rec(after, Event::ArraySignal(Box::new(s)))
+    };
+    let all = [
+        new(30, "arr[1-50]", "sleep 100", JobSpec::default()),
+        signal("STOP", JobState::Psusp, 28, &[(1, 40, 1)], 10),
+        signal("CONT", JobState::Pend, 27, &[(1, 30, 1)], 20),
+        // an index that the array does not have is nobody's
+        signal("KILL", JobState::Exit, 0, &[(1, 20, 1), (45, 99, 2)], 30),
+    ];
+    let each: Vec<Record> = all
+        .iter()
+        .flat_map(|r| match &r.event {
+            Event::ArraySignal(s) => s
+                .indices()
+                .flat_map(|idx| {
+                    let (signal, status) = (s.signal_of(idx), s.status_of(idx));
+                    [Event::JobSignal(Box::new(signal)), Event::JobStatus(Box::new(status))]
+                })
+                .map(|event| Record { time: r.time, event })
+                .collect(),
+            _ => vec![r.clone()],
+        })
+        .collect();
+    let shown = |log: &[Record]| {
+        let mut h = History::new(states(|s| s.all = true), true, false);
+        log.iter().for_each(|r| h.add(r));
+        let line = |(at, _, e): (JobRef, &Job, &Elem)| format!("{at} {e:?}");
+        h.wanted().map(line).collect::<Vec<String>>()
+    };
+    let together = shown(&all);
+    assert_eq!(together, shown(&each));
+    assert_eq!(together.len(), 50);
+    let killed = together.iter().filter(|t| t.contains("Signal <KILL> requested")).count();
+    assert_eq!(killed, 23);
 }
 
 #[test]

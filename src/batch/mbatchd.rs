@@ -141,6 +141,12 @@ impl Mbatchd {
         (&mut self.sched, view)
     }
 
+    /// Pending elements of an array are stopped, resumed or killed by one record where they are so
+    /// many; for the simulator, whose arrays are small.
+    pub fn act_together_from(&mut self, elements: usize) {
+        self.works.set_few(elements);
+    }
+
     /// Changes the state by one event and has it logged.
     pub(crate) fn emit(&mut self, context: &mut StepContext, event: Event) {
         let rec = Record { time: context.now.secs(), event };

@@ -9,7 +9,7 @@ use crate::conf::ClusterConf;
 use crate::conf::types::{HostDef, HostPolicy, Mxj, QueueConf};
 use crate::lang::depend::DepValue;
 use crate::model::JobKey;
-use crate::model::event::{Event, Record};
+use crate::model::event::{ElementRange, Event, Finish, Record};
 use crate::model::job::SpoolRef;
 use crate::model::job::{End, JobSpec, Usage, opt2};
 use crate::model::job_state::JobState;
@@ -27,6 +27,7 @@ use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod accounts;
 mod applications;
+mod array_signal;
 mod audits;
 mod change;
 mod checkpoint;
@@ -78,6 +79,12 @@ mod window_signal;
 mod windows;
 mod works;
 
+/// The records of lsb.acct of elements that have ended alike.
+fn each_of(f: &Finish, elems: &[ElementRange]) -> Vec<Finish> {
+    let all = elems.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize));
+    all.map(|idx| Finish { at: JobRef { idx, ..f.at }, ..f.clone() }).collect()
+}
+
 fn conf() -> ClusterConf {
     let mut c = ClusterConf::default();
     c.base.name = "c1".into();
@@ -107,7 +114,7 @@ struct Rig {
     /// Messages sent, by connection.
     sent: Vec<(ConnId, Msg)>,
     log: Vec<Record>,
-    acct: Vec<crate::model::event::Finish>,
+    acct: Vec<Finish>,
     dialled: Vec<(ConnId, Endpoint)>,
     said: Vec<String>,
     spooled: Vec<(SpoolRef, ByteStr)>,
@@ -203,6 +210,7 @@ impl Rig {
                 }
                 Effect::Append(r) => self.log.push(*r),
                 Effect::Account(f) => self.acct.push(*f),
+                Effect::AccountElements(f, elems) => self.acct.extend(each_of(&f, &elems)),
                 Effect::Connect { conn, to } => self.dialled.push((conn, to)),
                 Effect::Say { text, .. } => self.said.push(text),
                 Effect::Spool { at, data } => self.spooled.push((at, data)),

@@ -87,7 +87,8 @@ impl World {
         }
         let last = found.recovered.records.last().cloned();
         let held: Vec<u32> = found.recovered.damaged.iter().map(|(at, _)| at.job).collect();
-        let mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
+        let mut mbd = Mbatchd::new(self.conf.clone(), &name, found.recovered);
+        mbd.act_together_from(2);
         self.is_as_before(mbd.state(), last.as_ref());
         self.started.begin_anew(mbd.state());
         for (key, slots) in limits::on_first_hosts(mbd.state(), None::<Empty<&Record>>) {

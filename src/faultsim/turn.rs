@@ -3,7 +3,8 @@
 use super::event::SimEvent;
 use super::limits;
 use super::world::{DaemonMachine, World};
-use crate::model::event::Record;
+use crate::model::JobRef;
+use crate::model::event::{Finish, Record};
 use crate::proto::Daemon;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{Effect, Input};
@@ -87,6 +88,13 @@ impl World {
         if let Effect::Account(finish) = &eff {
             self.check.accounts(finish);
         }
+        if let Effect::AccountElements(finish, elems) = &eff {
+            for idx in elems.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
+            {
+                let at = JobRef { idx, ..finish.at };
+                self.check.accounts(&Finish { at, ..(**finish).clone() });
+            }
+        }
         let Some(eff) = self.log_effect(eff) else { return };
         match eff {
             Effect::Send { conn, msg } => {
@@ -132,6 +140,7 @@ impl World {
             | Effect::Append(_)
             | Effect::Spool { .. }
             | Effect::Account(_)
+            | Effect::AccountElements(..)
             | Effect::Switch { .. } => {}
             Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
             Effect::Reply { .. } | Effect::Keep { .. } => {}

@@ -10,10 +10,11 @@ use super::record_walk::{PlaceContents, RecordWalker};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{
-    Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record, ResizeStep,
+    ArraySignal, Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record, ResizeStep,
 };
 use crate::model::job::JobSpec;
 use crate::model::resize::{NOTIFY_OK, with, without};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::rc::Rc;
@@ -34,7 +35,7 @@ struct Ended<'a> {
     /// The submission as it was at the end.
     spec: JobSpec,
     start: Option<(i64, &'a JobStart)>,
-    status: &'a JobStatus,
+    status: Cow<'a, JobStatus>,
     /// The slots that it had at its end.
     hosts: Vec<(Arc<str>, u32)>,
 }
@@ -77,7 +78,7 @@ impl Ended<'_> {
 
     /// The requirement that mbatchd computed.
     fn finish(&self) -> Finish {
-        let (new, s) = (self.new, self.status);
+        let (new, s) = (self.new, &*self.status);
         let start = self.start.map(|(_, start)| start);
         Finish {
             event_time: if s.end_time > 0 { s.end_time } else { self.time },
@@ -185,11 +186,16 @@ pub fn ahead(
     if late.is_empty() {
         return Ok(None);
     }
-    let ended = |record: &Record| match &record.event {
-        Event::JobStatus(s) if s.status.is_finished() => Some(s.at),
-        _ => None,
-    };
-    let known: HashSet<JobRef> = records.iter().filter_map(ended).collect();
+    let mut known: HashSet<JobRef> = HashSet::new();
+    for record in records {
+        match &record.event {
+            Event::JobStatus(s) if s.status.is_finished() => drop(known.insert(s.at)),
+            Event::ArraySignal(s) if s.status.is_finished() => {
+                known.extend(s.indices().take(MAX_ELEMENTS).map(|idx| s.signal_of(idx).at));
+            }
+            _ => {}
+        }
+    }
     Ok(late.into_iter().rfind(|end| !known.contains(end)))
 }
 
@@ -348,12 +354,32 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 let changed = resized.remove(&status.at).filter(|r| r.attempt == status.attempt);
                 let of_start = || start.map_or(Vec::new(), |(_, start)| start.hosts.to_vec());
                 let hosts = changed.map_or_else(of_start, |changed| changed.hosts);
+                let status = Cow::Borrowed(&**status);
                 out.push(Ended { time: record.time, new, spec, start, status, hosts });
+            }
+            Event::ArraySignal(s) if ends.next_if_eq(&&i).is_some() => {
+                let Some(new) = news.get(&s.signal.at.job) else { continue };
+                out.extend(ended_together(record.time, new, &specs, s));
             }
             _ => {}
         }
     }
     out
+}
+
+/// The ends of elements that were pending and that one record tells of.
+fn ended_together<'a>(
+    time: i64,
+    new: &'a JobNew,
+    specs: &Changed,
+    s: &ArraySignal,
+) -> impl Iterator<Item = Ended<'a>> {
+    s.indices().take(MAX_ELEMENTS).map(move |idx| {
+        let status = s.status_of(idx);
+        let spec = specs.of(status.at).unwrap_or(&new.spec).clone();
+        let (status, hosts) = (Cow::Owned(status), Vec::new());
+        Ended { time, new, spec, start: None, status, hosts }
+    })
 }
 
 /// Takes out of `wanted` what the accounting files hold; returns where lsb.acct was read from

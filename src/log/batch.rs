@@ -2,7 +2,8 @@
 
 use super::checksums::ChecksumEntry;
 use super::codec::{job_of, spooled_of, write_finish, write_record};
-use crate::model::event::{Finish, Record};
+use super::element_ends::ElementEnds;
+use crate::model::event::{ElementRange, Finish, Record};
 use crate::model::job::SpoolRef;
 
 /// Spooled bytes that lie one behind the other.
@@ -25,6 +26,8 @@ pub struct Batch {
     pub(super) entries: Vec<ChecksumEntry>,
     pub(super) spool: Vec<SpoolRun>,
     pub(super) acct: Vec<u8>,
+    /// Ends of many elements, whose records are made after the commit.
+    pub(super) ends: Vec<ElementEnds>,
     pub(super) newest: i64,
     /// The batch has a record of no job.
     pub(super) control: bool,
@@ -86,9 +89,16 @@ impl Batch {
         write_finish(finish, &mut self.acct);
     }
 
+    /// Has a record for each of these elements, which ended alike, added to lsb.acct after the
+    /// commit.
+    pub fn account_elements(&mut self, finish: Finish, elems: Vec<ElementRange>) {
+        self.ends.push(ElementEnds::new(finish, elems));
+    }
+
     /// Is there nothing to make durable or to account?
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.spool.is_empty() && self.acct.is_empty()
+        let acct = self.acct.is_empty() && self.ends.is_empty();
+        self.events.is_empty() && self.spool.is_empty() && acct
     }
 
     /// Bytes gathered, for a cap.
@@ -107,6 +117,7 @@ impl Batch {
             self.spool_run(run.spool, run.at, &run.data, &run.entries);
         }
         self.acct.extend_from_slice(&later.acct);
+        self.ends.extend(later.ends);
         self.newest = self.newest.max(later.newest);
         self.control |= later.control;
     }

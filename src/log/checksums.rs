@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 37] = [
+const KINDS: [&str; 38] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -79,6 +79,7 @@ const KINDS: [&str; 37] = [
     "JOB_RESIZE_NOTIFY_ACCEPT",
     "JOB_RESIZE_NOTIFY_DONE",
     "LSF_RESIZE_REQUEST",
+    "LSF_ARRAY_SIGNAL",
 ];
 
 /// The kind of an event.

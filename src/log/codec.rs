@@ -22,6 +22,7 @@ mod read;
 mod record;
 mod record_error;
 mod resize;
+mod signal;
 mod similar_submissions;
 mod task;
 #[cfg(test)]

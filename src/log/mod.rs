@@ -11,6 +11,7 @@
 //! | duplicate, extent | the copy in LSB_SHAREDIR of a log in LSB_LOCALDIR; how long the log is |
 //! | recover, acct | what is read at start |
 //! | store, batch, fail | what is written, batch by batch; how it fails |
+//! | element_ends | the accounting of many elements that one record ended |
 //! | log_files, opening | the open files, and whose they are; what is mended at the start |
 //! | mend | putting a log in order whose records were moved |
 //! | switch, switch_names | beginning a new log without stopping; the files' names then |
@@ -26,6 +27,7 @@ pub mod codec;
 pub mod commit_queue;
 pub mod disk;
 pub mod duplicate;
+mod element_ends;
 pub mod extent;
 pub mod fail;
 mod fence;

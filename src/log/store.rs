@@ -25,6 +25,7 @@ use super::batch::{Batch, SpoolRun};
 use super::checksums::{self, ChecksumEntry, ChecksumHead};
 use super::codec::write_finish;
 use super::disk::{Disk, FileId, INFO, PRIVATE, Tail, exists, len_of, write_small};
+use super::element_ends::{self, UnwrittenEnds};
 use super::extent::Extent;
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
@@ -80,6 +81,10 @@ pub struct Store<D: Disk> {
     backfill: Vec<ChecksumEntry>,
     acct_pending: Vec<u8>,
     acct_lost: bool,
+    /// Ends of elements whose records for lsb.acct are yet to be made.
+    ends: UnwrittenEnds,
+    /// lsb.acct could not be written since the last commit.
+    acct_stuck: bool,
     /// lsb.acct is not written before it has been copied.
     acct_copy: Option<AcctCopy>,
     /// The checksum file goes on with entries of records that are lost ([`RecoveryPlan::stale`]).
@@ -127,6 +132,8 @@ impl<D: Disk> Store<D> {
             backfill: plan.backfill.clone(),
             acct_pending: Vec::new(),
             acct_lost: false,
+            ends: UnwrittenEnds::default(),
+            acct_stuck: false,
             acct_copy,
             stale: plan.stale,
             mend: plan.mend.clone().map(|mend| (mend, plan.sum_head.unwrap_or(FIRST_HEAD))),
@@ -329,8 +336,31 @@ impl<D: Disk> Store<D> {
         } else {
             self.acct_pending.extend_from_slice(&batch.acct);
         }
-        self.flush_acct();
+        self.ends.put(&batch.ends);
+        self.acct_stuck = !self.flush_acct();
         Ok(())
+    }
+
+    /// Are records for lsb.acct yet to be made, which can be written now?
+    pub fn is_accounting(&self) -> bool {
+        !self.ends.is_empty() && !self.acct_stuck && !self.is_copying_acct()
+    }
+
+    /// Makes some of them.
+    pub fn account_slice(&mut self) {
+        self.ends.write(element_ends::SLICE, &mut self.acct_pending);
+        self.acct_stuck = !self.flush_acct();
+    }
+
+    /// Makes all of them.
+    fn account_all(&mut self) {
+        while !self.ends.is_empty() {
+            if self.acct_pending.len() > MAX_ACCT_PENDING {
+                (self.ends, self.acct_lost) = (UnwrittenEnds::default(), true);
+            }
+            self.ends.write(element_ends::SLICE, &mut self.acct_pending);
+            self.flush_acct();
+        }
     }
 
     /// Is the log still this run's, as far as is known?
@@ -356,7 +386,7 @@ impl<D: Disk> Store<D> {
         let Some(copy) = &mut self.acct_copy else { return Ok(()) };
         if copy.slice(&mut self.files)? {
             self.acct_copy = None;
-            self.flush_acct();
+            self.acct_stuck = !self.flush_acct();
         }
         Ok(())
     }
@@ -590,6 +620,7 @@ impl<D: Disk> Store<D> {
 
     /// Length of lsb.acct with all that has ended so far.
     fn acct_end(&mut self) -> Result<u64, Fail> {
+        self.account_all();
         let waits = self.is_copying_acct() && !self.acct_lost;
         if !self.flush_acct() && !waits {
             return Err(Fail::Write(format!("{ACCT}: cannot be written")));
@@ -623,6 +654,7 @@ impl<D: Disk> Store<D> {
 
     /// Syncs what is synced lazily: before the process ends.
     pub fn close(mut self) {
+        self.account_all();
         self.flush_acct();
         self.note_mark();
         let _ = self.files.disk.sync(self.files.sum.file);

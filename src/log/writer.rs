@@ -124,7 +124,7 @@ impl<D: Disk> Writer<D> {
         match &self.failed {
             _ if self.gave_up || self.has_orders() => Due::Now,
             Some(failed) => Due::At(failed.next_probe),
-            None if self.store.is_switching() => Due::Now,
+            None if self.store.is_switching() || self.store.is_accounting() => Due::Now,
             None if self.store.is_copying_acct() => self.copy_at.map_or(Due::Now, Due::At),
             None => Due::Ordered,
         }
@@ -164,6 +164,10 @@ impl<D: Disk> Writer<D> {
 
     /// Work that goes on between commits.
     fn between(&mut self, now: u64) -> Option<WriterNotice> {
+        if self.store.is_accounting() {
+            self.store.account_slice();
+            return None;
+        }
         if !self.store.is_copying_acct() || self.copy_at.is_some_and(|at| now < at) {
             return self.switch_slice();
         }
@@ -240,7 +244,7 @@ impl<D: Disk> Writer<D> {
         match self.store.commit(&batch, now, at) {
             Ok(()) => {
                 let copies = self.store.is_copying_acct() && self.copy_at.is_none();
-                self.slice = self.store.is_switching() || copies;
+                self.slice = self.store.is_switching() || self.store.is_accounting() || copies;
                 Some(WriterNotice::Durable(batch.ticket))
             }
             Err(Fail::Write(why)) => Some(self.write_failed(first, why, now)),

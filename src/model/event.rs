@@ -43,6 +43,15 @@ pub struct JobNew {
 /// Elements of an array: first, last, step.
 pub type ElementRange = (u32, u32, u32);
 
+/// How many elements ranges name that have none in common.
+pub fn elements(ranges: &[ElementRange]) -> u64 {
+    let of = |&(first, last, step): &ElementRange| match last.checked_sub(first) {
+        Some(more) => u64::from(more / step.max(1)) + 1,
+        None => 0,
+    };
+    ranges.iter().map(of).sum()
+}
+
 /// JOB_MODIFY2: bmod gave the job another submission, or a switch of queues did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobModify {
@@ -276,6 +285,50 @@ pub struct JobSignal {
     pub request: String,
 }
 
+/// LSF_ARRAY_SIGNAL (ours): JOB_SIGNAL and JOB_STATUS of each of many pending elements of an array,
+/// in one record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArraySignal {
+    /// The elements, in ascending order.
+    pub elems: Vec<ElementRange>,
+    /// The signal to each of them; its `at` is the array.
+    pub signal: JobSignal,
+    /// The status of each of them from then on: pending, held, or ended.
+    pub status: LoggedStatus,
+    /// Pending reason; 0 none.
+    pub reason: u32,
+    /// Seconds since the epoch; 0 while unfinished.
+    pub end_time: i64,
+    /// TERM_* number; 0 while unfinished.
+    pub exit_info: u32,
+}
+
+impl ArraySignal {
+    /// The indices of the elements.
+    pub fn indices(&self) -> impl Iterator<Item = u32> + '_ {
+        let of = |&(first, last, step): &ElementRange| (first..=last).step_by(step.max(1) as usize);
+        self.elems.iter().flat_map(of)
+    }
+
+    /// The record of one element by itself.
+    pub fn signal_of(&self, idx: u32) -> JobSignal {
+        let at = JobRef { idx, ..self.signal.at };
+        JobSignal { at, ..self.signal.clone() }
+    }
+
+    /// The status of one element by itself.
+    pub fn status_of(&self, idx: u32) -> JobStatus {
+        JobStatus {
+            at: JobRef { idx, ..self.signal.at },
+            status: self.status,
+            reason: self.reason,
+            end_time: self.end_time,
+            exit_info: self.exit_info,
+            ..JobStatus::default()
+        }
+    }
+}
+
 /// A place in the order of dispatch among jobs of one priority: as submitted, (seconds, job ID),
 /// and between two such places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -389,6 +442,7 @@ pub enum Event {
     },
     JobStatus(Box<JobStatus>),
     JobSignal(Box<JobSignal>),
+    ArraySignal(Box<ArraySignal>),
     /// A started or finished job goes back to the queue.
     JobRequeue {
         at: JobRef,

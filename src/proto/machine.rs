@@ -10,7 +10,7 @@ use super::res::{TaskNews, TaskOp};
 use crate::conf::UnixGroup;
 use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
-use crate::model::event::{Finish, Record};
+use crate::model::event::{ElementRange, Finish, Record};
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, Now};
 use std::fmt;
@@ -210,6 +210,9 @@ pub enum Effect {
     },
     /// Append to lsb.acct, after the records before it are durable (mbatchd).
     Account(Box<Finish>),
+    /// Append a record to lsb.acct for each of these elements of an array, which have ended alike
+    /// (mbatchd).
+    AccountElements(Box<Finish>, Vec<ElementRange>),
     /// Switch lsb.events: keep the records of these jobs (sorted), begin spool file `spool`,
     /// remove spool files below `oldest_spool` (mbatchd).
     Switch {
@@ -284,6 +287,7 @@ impl Effect {
             Effect::Append(_) => "append",
             Effect::Spool { .. } => "spool",
             Effect::Account(_) => "account",
+            Effect::AccountElements(..) => "account elements",
             Effect::Switch { .. } => "switch",
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",

@@ -13,7 +13,7 @@ use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
 
 /// HUP, INT, QUIT, ABRT, KILL and TERM: the signals of bkill -s that end a job which waits.
-const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
+pub(super) const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
 
 /// A request to control a job, its sender, and whether the sender is not the owner.
 pub(crate) struct ControlRequest<'a> {
@@ -24,7 +24,7 @@ pub(crate) struct ControlRequest<'a> {
 
 impl ControlRequest<'_> {
     /// The TERM_ number of a job that bkill ends.
-    fn killed(&self) -> u32 {
+    pub(super) fn killed(&self) -> u32 {
         match (self.c.bulk && self.c.verb == Verb::Kill, self.by_admin) {
             (true, _) => term::BUCKET_KILL,
             (false, true) => term::ADMIN,
@@ -37,8 +37,38 @@ impl ControlRequest<'_> {
         if self.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER }
     }
 
-    fn as_done(&self) -> bool {
+    pub(super) fn as_done(&self) -> bool {
         self.c.done && self.c.verb == Verb::Kill
+    }
+
+    /// The pending reason of what bstop holds.
+    pub(super) fn stop_reason(&self) -> PendReason {
+        if self.by_admin { PendReason::AdminStop } else { PendReason::UserStop }
+    }
+
+    /// The reason for which bstop holds a pending element; `None`: it stays as it is. After a stop
+    /// by an administrator the owner cannot resume it, even if he had stopped it himself before.
+    pub(super) fn holds(&self, held: Option<PendReason>) -> Option<PendReason> {
+        let why = self.stop_reason();
+        (held.is_none() || (self.by_admin && held != Some(why))).then_some(why)
+    }
+
+    /// The record of a signal.
+    pub(super) fn signal(&self, at: JobRef, action: JobAction, run_count: u32) -> JobSignal {
+        let kill = action == JobAction::Kill && self.c.verb == Verb::Kill;
+        JobSignal {
+            at,
+            uid: self.who.uid,
+            user: self.who.user.clone(),
+            action,
+            run_count,
+            by_admin: self.by_admin,
+            host: self.who.host.clone(),
+            reason: self.c.reason.clone(),
+            done: kill && self.as_done(),
+            bulk: kill && self.c.bulk,
+            request: self.c.request.clone(),
+        }
     }
 }
 
@@ -140,9 +170,7 @@ impl Mbatchd {
             (Verb::Stop, None) => self.stop_pending(context, a, at, held),
             (Verb::Stop, Some(key)) => self.stop_running(context, a, at, key, state),
             (Verb::Resume, None) => {
-                let locked =
-                    held == Some(PendReason::AdminStop) && !self.site.params().enable_user_resume;
-                if locked && !a.by_admin && !self.site.is_admin(&a.who.user) {
+                if self.is_locked(a, held) {
                     return err::PERMISSION;
                 }
                 if held.is_some() {
@@ -166,13 +194,20 @@ impl Mbatchd {
         0
     }
 
+    /// Must the sender not resume what is held for this reason?
+    pub(super) fn is_locked(&self, a: &ControlRequest, held: Option<PendReason>) -> bool {
+        held == Some(PendReason::AdminStop)
+            && !self.site.params().enable_user_resume
+            && !a.by_admin
+            && !self.site.is_admin(&a.who.user)
+    }
+
     fn kill_pending(&mut self, context: &mut StepContext, a: &ControlRequest, at: JobRef) {
         self.signal_event(context, a, at, JobAction::Kill, never(at));
         self.end_unstarted(context, at, a.killed(), a.as_done());
     }
 
-    /// Holds a pending element. After a stop by an administrator the owner cannot resume it, even
-    /// if he had stopped it himself before.
+    /// Holds a pending element.
     fn stop_pending(
         &mut self,
         context: &mut StepContext,
@@ -180,8 +215,7 @@ impl Mbatchd {
         at: JobRef,
         held: Option<PendReason>,
     ) {
-        let why = if a.by_admin { PendReason::AdminStop } else { PendReason::UserStop };
-        if held.is_none() || (a.by_admin && held != Some(why)) {
+        if let Some(why) = a.holds(held) {
             self.signal_event(context, a, at, JobAction::Stop, never(at));
             self.pend_event(context, at, JobState::Psusp, why);
         }
@@ -261,20 +295,7 @@ impl Mbatchd {
         action: JobAction,
         key: JobKey,
     ) {
-        let kill = action == JobAction::Kill && a.c.verb == Verb::Kill;
-        let s = JobSignal {
-            at,
-            uid: a.who.uid,
-            user: a.who.user.clone(),
-            action,
-            run_count: key.attempt,
-            by_admin: a.by_admin,
-            host: a.who.host.clone(),
-            reason: a.c.reason.clone(),
-            done: kill && a.as_done(),
-            bulk: kill && a.c.bulk,
-            request: a.c.request.clone(),
-        };
+        let s = a.signal(at, action, key.attempt);
         self.emit(context, Event::JobSignal(Box::new(s)));
     }
 

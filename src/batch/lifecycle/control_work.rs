@@ -5,6 +5,7 @@
 //! Invariant: what the request has done before its first answer was lost (`state::retries`) is
 //! not done again where that would be another action, and is answered as done.
 
+use crate::batch::lifecycle::array_control::TOGETHER;
 use crate::batch::lifecycle::control::ControlRequest;
 use crate::batch::lifecycle::reposition::Moved;
 use crate::batch::site::permissions::{Action, Caller};
@@ -304,7 +305,7 @@ impl Mbatchd {
         (!may).then(|| Outcome::new(whole, err::PERMISSION))
     }
 
-    /// Acts on elements, one after the other.
+    /// Acts on elements: on pending ones together where they are many, on others one by one.
     fn control_elements(
         &mut self,
         context: &mut StepContext,
@@ -317,12 +318,24 @@ impl Mbatchd {
         let request = w.request();
         let asked =
             ControlRequest { who: &request.who, c: &request.control, by_admin: one.by_admin() };
-        while *fuel > 0 && *looks > 0 {
-            let Some(job) = self.state.job(one.sel().job) else { return };
-            let Some(idx) = one.next(job, looks) else { return };
+        let mut together = Vec::new();
+        while *fuel > 0 && *looks > 0 && together.len() < TOGETHER {
+            let Some(job) = self.state.job(one.sel().job) else { break };
+            let before = *looks;
+            let Some(idx) = one.next(job, looks) else { break };
             let at = JobRef { job: job.id, idx };
-            *fuel -= 1;
             w.count_acted(1);
+            if !w.acted_before(at) && self.goes_together(&asked, at) {
+                // these are bounded by their own number
+                *looks = before;
+                together.push(idx);
+                match told_once {
+                    true => one.note_code(0),
+                    false => w.tell(Outcome::new(at, 0)),
+                }
+                continue;
+            }
+            *fuel -= 1;
             let code = match (job.view(idx).is_some(), w.acted_before(at)) {
                 (true, false) => self.control_one(context, &asked, at),
                 (true, true) => self.control_again(context, &asked, at),
@@ -333,6 +346,10 @@ impl Mbatchd {
                 true => one.note_code(code),
                 false => w.tell(Outcome::new(at, code)),
             }
+        }
+        if !together.is_empty() {
+            *fuel = 0;
+            self.control_together(context, &asked, one.sel().job, together);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The life of a job: requests that change it, reports of hosts, time windows, load, requeue and
 //! cleaning. Each file decides, and changes the state by events alone.
 
+mod array_control;
 pub mod checkpoint;
 pub mod clean;
 pub mod control;

@@ -206,6 +206,9 @@ impl Perfmon {
             ChangeKind::Element { before, after: Stage::Ended, .. } if before != Stage::Ended => {
                 self.count(Metric::Completed, 1);
             }
+            ChangeKind::PendingElements { after: Stage::Ended, elements } => {
+                self.count(Metric::Completed, elements.into());
+            }
             _ => {}
         }
     }

@@ -28,6 +28,10 @@ pub const MAX_WEIGHT: usize = 2_000_000;
 /// Elements that are acted on in one unit.
 pub const UNIT: usize = 32;
 
+/// Pending elements of an array that a request stops, resumes or kills have a record each where
+/// they are fewer, else one together.
+const FEW: usize = 16;
+
 /// Jobs and elements that are looked at in one unit.
 pub const UNIT_LOOKS: usize = 1024;
 
@@ -171,6 +175,8 @@ pub struct Works {
     old_scans: Vec<PlaceScan>,
     /// While a request looks at the places of pending jobs: the jobs that have changed since.
     changed: Option<BTreeSet<u32>>,
+    /// The number that replaces [`FEW`]; 0: none.
+    few: usize,
     /// The limit that replaces [`MAX_LOG_BYTES`].
     #[cfg(test)]
     log_bytes: Option<u64>,
@@ -296,6 +302,16 @@ impl Works {
     /// The orphans of a job have ended.
     pub(crate) fn orphans_ended(&mut self, job: u32) {
         self.ending.remove(&job);
+    }
+
+    /// Pending elements of an array that a request stops, resumes or kills have a record each where
+    /// they are fewer.
+    pub(crate) fn few(&self) -> usize {
+        if self.few == 0 { FEW } else { self.few }
+    }
+
+    pub(crate) fn set_few(&mut self, few: usize) {
+        self.few = few;
     }
 
     /// One request may write so many bytes.
@@ -473,7 +489,7 @@ impl Works {
     /// them.
     pub fn give_up(&mut self) -> Vec<ConnId> {
         let conns = self.queue.iter().filter_map(Work::conn).collect();
-        *self = Works { refill: self.refill, ..Works::default() };
+        *self = Works { refill: self.refill, few: self.few, ..Works::default() };
         conns
     }
 

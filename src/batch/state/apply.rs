@@ -37,6 +37,7 @@ impl State {
             }
             Event::JobStatus(s) => self.job_status(t, s),
             Event::JobSignal(s) => self.signalled(t, s),
+            Event::ArraySignal(s) => self.array_signalled(t, s),
             Event::JobRequeue { at, held, uncounted, passed, until, request, .. } => {
                 let did = self.requeue(t, *at, *held, *uncounted, passed, *until);
                 self.note_request(t, request, *at, did)

@@ -64,6 +64,8 @@ pub enum ChangeKind {
         /// The slots that it had before.
         held: Option<Held>,
     },
+    /// Pending elements of an array went to this stage together, or are pending in another way.
+    PendingElements { after: Stage, elements: u32 },
     /// Some other property: neither its position, its submission nor its stage.
     Noted,
 }

@@ -6,6 +6,7 @@
 
 pub mod apply;
 pub mod array;
+mod array_signal;
 pub mod change;
 pub mod counts;
 pub mod element;

@@ -72,6 +72,21 @@ impl Retries {
         }
     }
 
+    /// A request has done its work on these elements of an array, the first and the last of them.
+    pub(super) fn note_elements(
+        &mut self,
+        time: i64,
+        request: &str,
+        job: u32,
+        (first, last): (u32, u32),
+    ) {
+        self.note(time, request, JobRef { job, idx: first });
+        let stretch = self.done.get_mut(&RequestId::of(request)).and_then(|done| done.last_mut());
+        if let Some(stretch) = stretch.filter(|s| s.has(JobRef { job, idx: first })) {
+            stretch.last.idx = stretch.last.idx.max(last);
+        }
+    }
+
     fn forget_before(&mut self, time: i64) {
         while self.ages.front().is_some_and(|(t, _)| *t < time) {
             self.forget_oldest();

@@ -6,7 +6,7 @@
 use crate::batch::state::job::Job;
 use crate::batch::state::modifications::Modifications;
 use crate::batch::state::names::{HostId, UserId};
-use crate::model::event::Event;
+use crate::model::event::{Event, JobSignal, elements};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef};
 use crate::proto::machine::Effect;
@@ -118,12 +118,14 @@ const RECORD_ACCT: u64 = 448;
 
 /// About how many bytes these effects write to lsb.events, lsb.acct and the spool.
 pub fn log_bytes(effects: &[Effect]) -> u64 {
+    let signal = |s: &JobSignal| {
+        let texts = [&s.user, &s.host, &s.reason, &s.request];
+        let texts = texts.into_iter().map(|t| t.len() as u64).sum::<u64>();
+        RECORD + texts + s.action.word().len() as u64
+    };
     let record = |event: &Event| match event {
-        Event::JobSignal(s) => {
-            let texts = [&s.user, &s.host, &s.reason, &s.request];
-            let texts = texts.into_iter().map(|t| t.len() as u64).sum::<u64>();
-            RECORD + texts + s.action.word().len() as u64
-        }
+        Event::JobSignal(s) => signal(s),
+        Event::ArraySignal(s) => signal(&s.signal) + 24 * s.elems.len() as u64,
         Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
         Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,
         Event::JobNew(n) => RECORD_USED + spec_bytes(&n.spec),
@@ -133,6 +135,7 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
     let bytes = |effect: &Effect| match effect {
         Effect::Append(rec) => record(&rec.event),
         Effect::Account(f) => RECORD_ACCT + spec_bytes(&f.spec),
+        Effect::AccountElements(f, elems) => elements(elems) * (RECORD_ACCT + spec_bytes(&f.spec)),
         Effect::Spool { data, .. } => data.len() as u64,
         _ => 0,
     };

@@ -81,6 +81,17 @@ impl ElementTries {
         }
     }
 
+    /// Somebody resumed elements of a job, those that `which` names, and has them begin anew.
+    pub(super) fn resumed(&mut self, job: u32, which: impl Fn(u32) -> bool) {
+        let all: Vec<JobRef> = self.of_job(job).map(|(at, _)| at).collect();
+        for at in all.into_iter().filter(|at| which(at.idx)) {
+            self.change(at, |tries| {
+                tries.begin_anew();
+                tries.requeues = 0;
+            });
+        }
+    }
+
     /// The element runs: failed starts count no more.
     pub(super) fn begin_anew(&mut self, at: JobRef) {
         self.change(at, Tries::begin_anew);

@@ -148,6 +148,7 @@ impl Cluster {
             Effect::Connect { conn, to } => self.dialled(conn, to),
             Effect::Append(record) => self.log.push(*record),
             Effect::Account(finish) => self.accounted.push(*finish),
+            Effect::AccountElements(f, elems) => self.accounted.extend(each_of(&f, &elems)),
             Effect::Say { level, text } => self.said.push((level, text)),
             Effect::LoadConfig => self.configuration_asked += 1,
             Effect::Switch { .. } => self.inputs.push_back(Input::Switched { ok: true }),

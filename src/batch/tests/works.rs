@@ -76,11 +76,11 @@ impl Rig {
 #[test]
 fn a_request_for_many_elements_lets_others_in_between() {
     let mut r = Rig::of(large());
-    let job = array(&mut r, 5000);
+    let job = array(&mut r, 90_000);
     r.works = false;
     assert!(r.ask(USER, request(Verb::Kill, ids(&[(job, 0, 0)]), "")).is_none());
     let at_once = r.ended(job);
-    assert!((1..500).contains(&at_once), "{at_once}");
+    assert!((1..9000).contains(&at_once), "{at_once}");
     // another asks, and is answered
     assert!(matches!(r.ask(OTHER, ClientMsg::Params), Some(Msg::Client(_))));
     let other = JobSpec { command: "y".into(), ..spec("y") };
@@ -89,14 +89,14 @@ fn a_request_for_many_elements_lets_others_in_between() {
     assert!(matches!(said, Some(Msg::Client(ClientMsg::Submitted { .. }))), "{said:?}");
     // each unit does a little of it
     r.work();
-    assert!(r.ended(job) - at_once <= 32 && r.answer(USER).is_none());
+    assert!(r.ended(job) - at_once <= 4096 && r.answer(USER).is_none());
     // a second long request has to wait on this connection
     let again = r.ask(USER, request(Verb::Kill, ids(&[(job, 0, 0)]), ""));
     assert!(matches!(again, Some(Msg::Refused(r)) if r.code == err::BUSY));
     r.sent.clear();
     let units = r.work_off();
-    assert!(units > 100, "{units}");
-    assert_eq!((outcomes(r.answer(USER)), r.ended(job)), (vec![(job, 0, 0)], 5000));
+    assert!(units > 18, "{units}");
+    assert_eq!((outcomes(r.answer(USER)), r.ended(job)), (vec![(job, 0, 0)], 90_000));
 }
 
 #[test]
@@ -123,25 +123,29 @@ fn the_request_of_a_client_that_has_gone_is_carried_out() {
 #[test]
 fn a_retry_after_a_crash_between_two_units_completes_and_answers_for_all() {
     let mut r = Rig::of(large());
-    let (one, two) = (array(&mut r, 300), array(&mut r, 300));
+    let (one, two) = (array(&mut r, 9000), array(&mut r, 9000));
     let single = r.submit(JobSpec { begin_time: r.now.secs() + 9999, ..spec("x") }).unwrap();
     r.works = false;
-    let all = || ids(&[(single, 0, 0), (one, 1, 300), (two, 0, 0), (99, 0, 0)]);
+    let all = || ids(&[(single, 0, 0), (one, 1, 9000), (two, 0, 0), (99, 0, 0)]);
     r.ask(USER, request(Verb::Kill, all(), "r1"));
     r.work();
     let done = r.ended(one);
-    assert!((1..300).contains(&done), "{done}");
+    assert!((1..9000).contains(&done), "{done}");
     let mut r = r.after_restart();
     assert_eq!((r.ended(one), r.ended(single)), (done, 1));
     let said = outcomes(r.ask(USER, request(Verb::Kill, all(), "r1")));
     let mut want = vec![(single, 0, 0)];
-    want.extend((1..=300).map(|idx| (one, idx, 0)));
+    want.extend((1..=9000).map(|idx| (one, idx, 0)));
     want.extend([(two, 0, 0), (99, 0, err::NO_JOB)]);
     assert_eq!(said, want);
-    assert_eq!((r.ended(one), r.ended(two)), (300, 300));
+    assert_eq!((r.ended(one), r.ended(two)), (9000, 9000));
     // nothing was killed twice
-    let kills = r.log.iter().filter(|rec| matches!(&rec.event, Event::JobSignal(_))).count();
-    assert_eq!(kills, 601);
+    let kills = r.log.iter().map(|rec| match &rec.event {
+        Event::JobSignal(_) => 1,
+        Event::ArraySignal(s) => s.indices().count(),
+        _ => 0,
+    });
+    assert_eq!(kills.sum::<usize>(), 18_001);
     // the same once more, in its whole; another request is told the truth
     assert_eq!(outcomes(r.ask(USER, request(Verb::Kill, all(), "r1"))), want);
     let other = outcomes(r.ask(USER, request(Verb::Kill, ids(&[(single, 0, 0)]), "r2")));
@@ -233,12 +237,12 @@ fn a_client_that_takes_pieces_gets_them_when_it_has_read() {
     r.works = false;
     let select = ids(&[(job, 1, n)]);
     let c = Control { pieces: true, ..Control::of(Verb::Kill, select) };
-    assert!(r.ask(USER, ClientMsg::Control(Box::new(c))).is_none());
+    let mut said = r.ask(USER, ClientMsg::Control(Box::new(c)));
     let mut got = 0;
     for _ in 0..2 {
         r.work_off();
-        let Some(Msg::Client(ClientMsg::Controlled { outcomes, more: true })) = r.answer(USER)
-        else {
+        let said = said.take().or_else(|| r.answer(USER));
+        let Some(Msg::Client(ClientMsg::Controlled { outcomes, more: true })) = said else {
             panic!("no piece after {got}")
         };
         got += outcomes.len() as u32;
@@ -253,17 +257,22 @@ fn a_client_that_takes_pieces_gets_them_when_it_has_read() {
 #[test]
 fn a_reason_is_not_written_without_end() {
     let mut r = Rig::of(large());
-    let job = array(&mut r, 2000);
-    r.mbd.works.set_log_most(4 << 20);
-    let c = Control { reason: "x".repeat(4000), ..Control::of(Verb::Stop, ids(&[(job, 0, 0)])) };
+    let far = r.now.secs() + 1_000_000;
+    for _ in 0..300 {
+        r.submit(JobSpec { begin_time: far, ..spec("x") }).unwrap();
+    }
+    r.mbd.works.set_log_most(1 << 20);
+    let all = JobSelect { all: true, ..JobSelect::default() };
+    let c = Control { reason: "x".repeat(4000), ..Control::of(Verb::Stop, all) };
     match r.ask(USER, ClientMsg::Control(Box::new(c))) {
         Some(Msg::Refused(r)) => {
-            assert!(r.text.contains("was carried out for 9"), "{}", r.text);
-            assert!(r.text.contains("the log takes at most 4194304 bytes"), "{}", r.text);
+            assert!(r.text.contains("was carried out for 2"), "{}", r.text);
+            assert!(r.text.contains("the log takes at most 1048576 bytes"), "{}", r.text);
         }
         other => panic!("{other:?}"),
     }
-    assert!((900..1000).contains(&r.mbd.state.job(job).unwrap().tally.psusp));
+    let held = r.mbd.state.each_job().filter(|job| job.tally.psusp > 0).count();
+    assert!((200..300).contains(&held), "{held}");
 }
 
 /// The bound on what a request writes is one on the bytes of the log.

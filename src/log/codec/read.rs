@@ -5,14 +5,11 @@
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
 use super::record_error::RecordError;
-use super::text::{Field, Fields, find_tail, nums};
+use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, resize};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, resize, signal};
 use crate::model::JobRef;
-use crate::model::action::JobAction;
-use crate::model::event::{
-    Ctrl, Event, Forced, JobSignal, JobStart, JobStatus, QueuePosition, Record,
-};
+use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 
@@ -35,7 +32,8 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         }
         b"JOB_EXECUTE" => get_execute(&mut f)?,
         b"JOB_STATUS" => get_status(&mut f, openlava)?,
-        b"JOB_SIGNAL" => get_signal(&mut f)?,
+        b"JOB_SIGNAL" => Event::JobSignal(Box::new(signal::get_signal(&mut f)?)),
+        b"LSF_ARRAY_SIGNAL" => Event::ArraySignal(Box::new(signal::get_array_signal(&mut f)?)),
         b"JOB_REQUEUE" => {
             let at = get_ref(&mut f)?;
             get_requeue(at, &f)
@@ -90,11 +88,6 @@ fn head<'a>(f: &mut Fields<'a>) -> Result<(&'a [u8], bool, i64), RecordError> {
 fn tail_number(f: &Fields<'_>, key: &[u8]) -> u32 {
     let pairs = find_tail(f).unwrap_or_default();
     pairs.iter().find(|(k, _)| &**k == key).map_or(0, |(_, value)| one_number(value))
-}
-
-fn one_number(value: &[u8]) -> u32 {
-    let first = nums(value, ' ').and_then(|v| v.first().copied());
-    first.and_then(|n| n.try_into().ok()).unwrap_or(0)
 }
 
 fn get_ref(f: &mut Fields<'_>) -> Result<JobRef, RecordError> {
@@ -279,28 +272,6 @@ fn get_requeue(at: JobRef, f: &Fields<'_>) -> Event {
         }
     }
     Event::JobRequeue { at, held, uncounted, passed, until, exit, request }
-}
-
-fn get_signal(f: &mut Fields<'_>) -> Result<Event, RecordError> {
-    let (job, uid, run_count) = (f.num()?, f.num()?, f.num()?);
-    let action = JobAction::of_word(&f.text()?);
-    let idx = f.num()?;
-    let user = f.text()?;
-    let at = JobRef { job, idx };
-    let mut s = JobSignal { at, uid, user, action, run_count, ..JobSignal::default() };
-    for (key, value) in find_tail(f).unwrap_or_default() {
-        let text = || String::from_utf8_lossy(&value).into_owned();
-        match &*key {
-            b"lsf.by_admin" => s.by_admin = one_number(&value) != 0,
-            b"lsf.done" => s.done = one_number(&value) != 0,
-            b"lsf.bulk" => s.bulk = one_number(&value) != 0,
-            b"lsf.host" => s.host = text(),
-            b"lsf.reason" => s.reason = text(),
-            b"lsf.request" => s.request = text(),
-            _ => {}
-        }
-    }
-    Ok(Event::JobSignal(Box::new(s)))
 }
 
 fn get_ctrl(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {

@@ -4,6 +4,7 @@ use super::text::Fields;
 use super::*;
 use crate::model::ByteStr;
 use crate::model::JobRef;
+use crate::model::action::JobAction;
 use crate::model::bytes::log_loses;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::*;
@@ -147,6 +148,38 @@ fn the_small_records_have_the_checked_order() {
         "\"HOST_CTRL\" \"10.1\" 1700000000 2 \"vm2\" 1001 \"lsfadmin\" \"\"\n"
     );
     assert_eq!(line(Event::Foreign { name: "MIG".into() }), "");
+}
+
+#[test]
+fn the_record_of_many_elements_has_the_fields_of_a_signal_and_of_a_status() {
+    let signal = JobSignal {
+        at: JobRef { job: 11, idx: 0 },
+        uid: 1002,
+        user: "user1".into(),
+        action: JobAction::Kill,
+        host: "vm".into(),
+        request: "r1".into(),
+        ..JobSignal::default()
+    };
+    let killed = ArraySignal {
+        elems: vec![(1, 5000, 1), (5007, 5007, 1), (6000, 6100, 2)],
+        signal,
+        status: JobState::Exit.into(),
+        reason: 0,
+        end_time: 1_699_999_999,
+        exit_info: 14,
+    };
+    let want = concat!(
+        r#""LSF_ARRAY_SIGNAL" "10.1" 1700000000 11 1002 0 "KILL" 0 "user1" 32 0 1699999999 14 "#,
+        r#"3 "1-5000" "5007" "6000-6100:2" 2 "lsf.host" "vm" "lsf.request" "r1""#,
+        "\n"
+    );
+    assert_eq!(line(Event::ArraySignal(Box::new(killed.clone()))), want);
+    let read = |text: &str| read_record(text.as_bytes()).map(|record| record.event);
+    assert_eq!(read(want).unwrap(), Event::ArraySignal(Box::new(killed)));
+    for bad in ["0-5000", "5000-1", "1-5000:0", "1-", "x", "1-99999999999"] {
+        assert!(read(&want.replace("1-5000", bad)).is_err(), "{bad}");
+    }
 }
 
 #[test]

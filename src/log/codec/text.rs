@@ -420,6 +420,12 @@ impl Tail {
     }
 }
 
+/// The first number of the value of a pair; 0: there is none.
+pub fn one_number(value: &[u8]) -> u32 {
+    let first = nums(value, ' ').and_then(|v| v.first().copied());
+    first.and_then(|n| n.try_into().ok()).unwrap_or(0)
+}
+
 /// Pairs of a tail that was read.
 pub type Pairs<'a> = Vec<(Cow<'a, [u8]>, Cow<'a, [u8]>)>;
 

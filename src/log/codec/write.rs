@@ -3,9 +3,9 @@
 use super::record::{name_of, put_head, put_list, put_slots};
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, resize};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, resize, signal};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, Forced, JobSignal, JobStart, JobStatus, Record};
+use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
 
 /// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
@@ -28,7 +28,8 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
             tail.end(out);
         }
         Event::JobExecute { .. } => put_execute(out, &record.event),
-        Event::JobSignal(s) => put_signal(out, s),
+        Event::JobSignal(s) => signal::put_signal(out, s),
+        Event::ArraySignal(s) => signal::put_array_signal(out, s),
         Event::JobRequeue { at, held, uncounted, passed, until, exit, request } => {
             put_ref(out, *at);
             let mut tail = Tail::begin(out);
@@ -82,28 +83,6 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
 fn put_ref(out: &mut Vec<u8>, at: JobRef) {
     put_int(out, at.job);
     put_int(out, at.idx);
-}
-
-fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
-    for n in [s.at.job, s.uid, s.run_count] {
-        put_int(out, n);
-    }
-    put_str(out, s.action.word().as_bytes());
-    put_int(out, s.at.idx);
-    put_str(out, s.user.as_bytes());
-    let mut tail = Tail::begin(out);
-    for (key, on) in [("lsf.by_admin", s.by_admin), ("lsf.done", s.done), ("lsf.bulk", s.bulk)] {
-        if on {
-            tail.nums(out, key, b' ', &[1]);
-        }
-    }
-    let texts = [("lsf.host", &s.host), ("lsf.reason", &s.reason), ("lsf.request", &s.request)];
-    for (key, text) in texts {
-        if !text.is_empty() {
-            tail.text(out, key, text.as_bytes());
-        }
-    }
-    tail.end(out);
 }
 
 /// userId jobId, what is changed, idx userName.

@@ -11,7 +11,7 @@ use super::controls::{Lost, LostControls, may_be_control};
 use super::found::{MAX_LAG, RecoverError, RecoveryNotice, failed};
 use super::repeated::{RECENT, Repeats};
 use super::spooled::SpoolPlaces;
-use crate::model::event::{Event, JobAttachment, JobNew, Record};
+use crate::model::event::{ArraySignal, Event, JobAttachment, JobNew, Record};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef};
 use std::collections::BTreeMap;
@@ -451,6 +451,7 @@ impl LogScan {
                     track.over = true;
                 }
             }
+            Event::ArraySignal(s) => self.array_signal(at, s),
             Event::JobRequeue { at: back, .. } => self.lives(at, back.job),
             // its JOB_REQUEUE may be lost
             Event::JobStart(_) | Event::JobStartAccept { .. } | Event::JobExecute { .. }
@@ -480,6 +481,13 @@ impl LogScan {
         }
         self.records.push(record);
         Ok(())
+    }
+
+    /// Elements are not the whole job: that is not over.
+    fn array_signal(&mut self, at: u64, s: &ArraySignal) {
+        if s.status.is_finished() && at >= self.head_pos {
+            self.finishes.push(self.records.len());
+        }
     }
 
     fn attachment(&mut self, disk: &mut dyn Disk, a: &mut JobAttachment) {

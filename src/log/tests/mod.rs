@@ -2,6 +2,7 @@
 //! every place.
 
 mod against;
+mod array_signal;
 mod damage;
 mod duplicate;
 mod faults;

@@ -1,7 +1,6 @@
 //! Random records: each is read back as it was written, and no text of a user forges one.
 
 use super::*;
-use crate::model::action::JobAction;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
@@ -214,6 +213,24 @@ fn job_signal() -> impl Strategy<Value = Event> {
     )
 }
 
+fn array_signal() -> impl Strategy<Value = Event> {
+    let range = (1..=u32::MAX, 0..1000u32, 1..=3u32).prop_map(|(first, more, step)| {
+        match first.saturating_add(more) {
+            last if last == first => (first, first, 1),
+            last => (first, last, step),
+        }
+    });
+    let numbers = any::<[u32; 3]>();
+    (job_signal(), vec(range, 0..4), numbers, any::<i64>()).prop_map(
+        |(event, elems, [status, reason, exit_info], end_time)| {
+            let Event::JobSignal(signal) = event else { unreachable!() };
+            let (signal, status) = (*signal, LoggedStatus::of_bits(status));
+            let s = ArraySignal { elems, signal, status, reason, end_time, exit_info };
+            Event::ArraySignal(Box::new(s))
+        },
+    )
+}
+
 fn job_requeue() -> impl Strategy<Value = Event> {
     let exit = option::of(any::<i32>());
     let held = option::of(1..=u32::MAX);
@@ -345,6 +362,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         ),
         job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
         job_signal(),
+        array_signal(),
         job_requeue(),
         at().prop_map(|at| Event::JobClean { at }),
         job_modify(),

@@ -37,3 +37,6 @@ pub use version::{PROTO_HIGH, PROTO_LOW, high};
 #[cfg(test)]
 #[path = "golden_tests.rs"]
 mod golden;
+#[cfg(test)]
+#[path = "golden_fields_tests.rs"]
+mod golden_fields;

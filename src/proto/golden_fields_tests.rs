@@ -1,0 +1,168 @@
+//! Pins the JSON of what messages carry only at times: orders, verbs, and fields that are left out
+//! where they are empty. The texts are written by hand: a peer of another version reads them.
+
+use super::client::*;
+use super::launch::Ready;
+use super::sbd::*;
+use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
+use crate::model::job::{Limits, Usage};
+use crate::model::job_control::{ControlAction, JobControls};
+use crate::model::resize::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::fmt::Debug;
+
+/// The value is written as this text, and the text is read back as the value.
+fn is<T: Serialize + DeserializeOwned + Debug>(value: &T, text: &str) {
+    assert_eq!(serde_json::to_string(value).unwrap(), text);
+    let read: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(format!("{read:?}"), format!("{value:?}"));
+}
+
+/// The fields in which a value differs from the default, as text; what an older peer does not send
+/// is read as the default.
+fn fields<T: Serialize + DeserializeOwned + Debug + Default>(value: &T, text: &str) {
+    let object = |value: &T| match serde_json::to_value(value).unwrap() {
+        Value::Object(fields) => fields,
+        other => panic!("{other}"),
+    };
+    let (mine, default) = (object(value), object(&T::default()));
+    let other = |(name, of): &(&String, &Value)| default.get(*name) != Some(*of);
+    let differs: Map<String, Value> =
+        mine.iter().filter(other).map(|(name, of)| (name.clone(), of.clone())).collect();
+    let want: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(Value::Object(differs), want);
+    let read: T = serde_json::from_str(text).unwrap();
+    assert_eq!(format!("{read:?}"), format!("{value:?}"));
+}
+
+#[test]
+fn orders_to_hosts_are_these_texts() {
+    let (kill, force) = (true, true);
+    is(&Act::Terminate { exit_info: 14 }, r#"{"Terminate":{"exit_info":14}}"#);
+    is(&Act::Signal { number: 10 }, r#"{"Signal":{"number":10}}"#);
+    is(&Act::Suspend, r#""Suspend""#);
+    is(&Act::Resume, r#""Resume""#);
+    is(&Act::Checkpoint(CheckpointOrder::default()), r#"{"Checkpoint":{}}"#);
+    let order = CheckpointOrder { kill, force, period: Some(5) };
+    is(&Act::Checkpoint(order), r#"{"Checkpoint":{"kill":true,"force":true,"period":5}}"#);
+    let limits = Act::Limits(Box::new(Limits::default()));
+    assert!(serde_json::to_string(&limits).unwrap().starts_with(r#"{"Limits":{"#));
+    let (slots, all) = ([("h2".into(), 2)].into(), [("h1".into(), 1), ("h2".into(), 2)].into());
+    let order = ResizeOrder {
+        number: 3,
+        grows: true,
+        hosts: slots,
+        allocation: all,
+        command: String::new(),
+    };
+    is(
+        &Act::Resize(Box::new(order.clone())),
+        concat!(
+            r#"{"Resize":{"number":3,"grows":true,"hosts":[["h2",2]],"#,
+            r#""allocation":[["h1",1],["h2",2]]}}"#
+        ),
+    );
+    let text = concat!(
+        r#"{"number":3,"grows":true,"hosts":[["h2",2]],"#,
+        r#""allocation":[["h1",1],["h2",2]],"command":"x"}"#
+    );
+    is(&ResizeOrder { command: "x".into(), ..order }, text);
+}
+
+#[test]
+fn verbs_of_requests_are_these_texts() {
+    is(&Verb::Kill, r#""Kill""#);
+    is(&Verb::Remove, r#""Remove""#);
+    is(&Verb::Switch { queue: "q".into() }, r#"{"Switch":{"queue":"q"}}"#);
+    is(&Verb::Move { top: true, position: 2 }, r#"{"Move":{"top":true,"position":2}}"#);
+    is(
+        &Verb::Requeue(Requeue { exit: true, hold: true, ..Requeue::default() }),
+        r#"{"Requeue":{"done":false,"exit":true,"run":false,"pend":false,"hold":true}}"#,
+    );
+    is(&Verb::Migrate { force: true }, r#"{"Migrate":{"force":true}}"#);
+    let period = Some(0);
+    let order = CheckpointOrder { period, ..CheckpointOrder::default() };
+    is(&Verb::Checkpoint(order), r#"{"Checkpoint":{"period":0}}"#);
+    is(&Verb::Resize(ResizeRequest::Cancel), r#"{"Resize":"Cancel"}"#);
+    let notify = NotifyCommand::Given("x".into());
+    let grow = ResizeRequest::Grow { least: 1, slots: 4, cancel: true, notify };
+    let text = r#"{"Resize":{"Grow":{"least":1,"slots":4,"cancel":true,"notify":{"Given":"x"}}}}"#;
+    is(&Verb::Resize(grow), text);
+    let host = ReleasedHost { name: "h1".into(), slots: 2, kept: false };
+    let hosts = ReleasedHosts { all: false, hosts: vec![host] };
+    let release = ResizeRequest::Release { hosts, cancel: false, notify: NotifyCommand::None };
+    let text = concat!(
+        r#"{"Resize":{"Release":{"hosts":{"all":false,"hosts":[{"name":"h1","slots":2,"kept":"#,
+        r#"false}]},"cancel":false,"notify":"None"}}}"#
+    );
+    is(&Verb::Resize(release), text);
+}
+
+#[test]
+fn fields_of_a_start_order_that_older_hosts_lack_are_these_texts() {
+    let controls = JobControls {
+        suspend: Some(ControlAction::Signal(20)),
+        resume: Some(ControlAction::Command("wake".into())),
+        terminate: Some(ControlAction::Checkpoint),
+    };
+    let order = StartJob {
+        ranks: vec![("h2".into(), 1), ("h1".into(), 1)],
+        pre_exec: "a".into(),
+        post_exec: "b".into(),
+        host_pre_exec: "c".into(),
+        host_post_exec: "d".into(),
+        starter: "e".into(),
+        account: "f".into(),
+        restart: "7".into(),
+        controls,
+        success: "3 4".into(),
+        include_post: true,
+        post_timeout: 60,
+        pre_timeout: 30,
+        env_vars: vec![("A".into(), "1".into())],
+        last_requeue: true,
+        resizable: true,
+        ..StartJob::default()
+    };
+    let text = r#"{
+        "ranks": [["h2", 1], ["h1", 1]],
+        "pre_exec": "a", "post_exec": "b", "host_pre_exec": "c", "host_post_exec": "d",
+        "starter": "e", "account": "f", "restart": "7",
+        "controls": {
+            "suspend": {"Signal": 20}, "resume": {"Command": "wake"}, "terminate": "Checkpoint"
+        },
+        "success": "3 4", "include_post": true, "post_timeout": 60, "pre_timeout": 30,
+        "env_vars": [["A", "1"]], "last_requeue": true, "resizable": true
+    }"#;
+    fields(&order, text);
+}
+
+#[test]
+fn fields_of_a_report_that_older_masters_lack_are_these_texts() {
+    let usage = Usage { cpu_peak: 250, cpu_peak_secs: 9, ..Usage::default() };
+    fields(&usage, r#"{"cpu_peak": 250, "cpu_peak_secs": 9}"#);
+    let number = 2;
+    let (succeeded, kill, asked, period) = (true, true, true, Some(5));
+    let state = TaskState {
+        pre_exit: 3,
+        pre_host: "h2".into(),
+        after: "no mail".into(),
+        post: Post::Running,
+        checkpoint: CheckpointEnd { number, succeeded, kill, asked, period },
+        resize: ResizeTold { number: 4, pid: 77, status: Some(0) },
+        ..TaskState::default()
+    };
+    let text = r#"{
+        "pre_exit": 3, "pre_host": "h2", "after": "no mail", "post": "Running",
+        "checkpoint": {"number": 2, "succeeded": true, "kill": true, "asked": true, "period": 5},
+        "resize": {"number": 4, "pid": 77, "status": 0}
+    }"#;
+    fields(&state, text);
+    fields(&CheckpointEnd::default(), "{}");
+    fields(&Ready::default(), "{}");
+    let params =
+        SbdParams { rusage_update_rate: 4, rusage_update_percent: 20, ..SbdParams::default() };
+    fields(&params, r#"{"rusage_update_rate": 4, "rusage_update_percent": 20}"#);
+}

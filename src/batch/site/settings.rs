@@ -257,15 +257,18 @@ impl<'a> Settings<'a> {
             Arc::make_mut(&mut spec).further.requeue = codes.into();
         }
         self.warn(&mut spec);
-        let Some(a) = self.application.map(|a| &a.conf) else { return spec };
+        let application = self.application.map(|a| &a.conf);
+        let of_application = application.and_then(|a| a.job_cwd.as_deref());
+        let dir = of_application.or(self.site.params().default_job_cwd.as_deref());
+        if let Some(dir) = dir.filter(|_| spec.options2 & opt2::CWD == 0) {
+            work_in(Arc::make_mut(&mut spec), dir);
+        }
+        let Some(a) = application else { return spec };
         if let Some(command) = a.pre_exec.as_deref().filter(|_| spec.pre_exec.is_empty()) {
             Arc::make_mut(&mut spec).pre_exec = command.into();
         }
         if let Some(command) = a.post_exec.as_deref().filter(|_| spec.post_exec.is_empty()) {
             Arc::make_mut(&mut spec).post_exec = command.into();
-        }
-        if let Some(dir) = a.job_cwd.as_deref().filter(|_| spec.options2 & opt2::CWD == 0) {
-            work_in(Arc::make_mut(&mut spec), dir);
         }
         spec
     }

@@ -357,6 +357,22 @@ fn environment_directory_and_times_come_from_the_profile() {
 }
 
 #[test]
+fn the_directory_of_jobs_is_their_own_else_the_profiles_else_the_clusters() {
+    let mut c = cluster()
+        .hosts(1, 8)
+        .param("DEFAULT_JOB_CWD = all/%J")
+        .application("sim", "JOB_CWD = /run/%J")
+        .application("plain", "NICE = 1")
+        .up();
+    let dir = |o: crate::proto::sbd::StartJob| o.spec.cwd.lossy().into_owned();
+    assert_eq!(dir(order(&mut c, "")), "/all/%J");
+    assert_eq!(dir(order(&mut c, "-app plain")), "/all/%J");
+    assert_eq!(dir(order(&mut c, "-app sim")), "/run/%J");
+    assert_eq!(dir(order(&mut c, "-cwd /mine")), "/mine");
+    assert_eq!(dir(order(&mut c, "-app sim -cwd /mine")), "/mine");
+}
+
+#[test]
 fn warning_and_estimate_of_the_queue_are_those_of_jobs_without_their_own() {
     let lines = "JOB_WARNING_ACTION = URG\nJOB_ACTION_WARNING_TIME = 2\nESTIMATED_RUNTIME = 30";
     let mut c = cluster().hosts(1, 9).queue("normal", lines).queue("c", "").up();

@@ -51,6 +51,10 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-R" => spec.res_req = value.to_owned(),
         "-m" => spec.hosts = value.split_whitespace().map(str::to_owned).collect(),
         "-i" => spec.in_file = value.into(),
+        "-cwd" => {
+            spec.cwd = value.into();
+            spec.options2 |= opt2::CWD;
+        }
         "-w" => spec.depend = value.to_owned(),
         "-J" => spec.name = value.to_owned(),
         "-P" => spec.project = value.to_owned(),

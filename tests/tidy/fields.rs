@@ -85,7 +85,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     ),
     ("soft_state", &["LostControl", "Placed", "Report", "Request", "Row"]),
     ("lifecycle", &["Recovered"]),
-    ("sched", &["Alternative", "Decision", "NotReady", "View", "WantedSlots"]),
+    ("sched", &["Allocation", "Alternative", "NotReady", "View", "WantedSlots"]),
 ];
 
 /// The name of the struct that a line begins.

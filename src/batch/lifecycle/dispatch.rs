@@ -1,6 +1,6 @@
 //! Carries out what the scheduler decides: a start is logged, and its host is told.
 
-use crate::batch::sched::{DUE_PER_TURN, Decision, Fuel};
+use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel};
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Forced, JobStart};
@@ -27,7 +27,7 @@ impl Mbatchd {
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
                 fuel.spend_decision();
-                self.dispatch(context, decision);
+                self.carry_out(context, decision);
             }
             self.sched.end_turn();
         }
@@ -38,13 +38,15 @@ impl Mbatchd {
         sched.next_decision(&view, fuel)
     }
 
-    fn dispatch(&mut self, context: &mut StepContext, decision: Decision) {
-        if decision.grows {
-            return self.grow(context, decision);
+    /// Carries one decision out; decides nothing.
+    fn carry_out(&mut self, context: &mut StepContext, decision: Decision) {
+        match decision {
+            Decision::Start(Allocation { at, hosts, req }) => {
+                let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
+                self.start_on(context, at, hosts, requirement, Forced::No);
+            }
+            Decision::Grow(given) => self.grow(context, given),
         }
-        let Decision { at, hosts, req, .. } = decision;
-        let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
-        self.start_on(context, at, hosts, requirement, Forced::No);
     }
 
     /// Starts an element on these hosts, with the effective requirement.

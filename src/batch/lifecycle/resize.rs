@@ -5,7 +5,7 @@
 //! (JOB_RESIZE_NOTIFY_DONE). So none is lost with mbatchd, the host's agent or their connection,
 //! and the host carries none out twice. The end of the attempt ends the change that is under way.
 
-use crate::batch::sched::Decision;
+use crate::batch::sched::Allocation;
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase, Run};
@@ -168,8 +168,8 @@ impl Mbatchd {
     }
 
     /// Gives a started job further slots.
-    pub(crate) fn grow(&mut self, context: &mut StepContext, decision: Decision) {
-        let Decision { at, hosts, .. } = decision;
+    pub(crate) fn grow(&mut self, context: &mut StepContext, given: Allocation) {
+        let Allocation { at, hosts, .. } = given;
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return };
         let asked = run.resize.as_ref().and_then(|resize| resize.asked.as_ref());
         let given = asked.and_then(|asked| asked.command.clone());

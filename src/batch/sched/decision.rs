@@ -10,16 +10,23 @@ pub const PASS_FUEL: usize = 32_768;
 /// A decision, carried out, costs as much as so many looks.
 const DECISION_COST: usize = 32;
 
-/// A job that starts or gets further slots, and where.
+/// A change that a pass decides on. `lifecycle::dispatch` carries it out before the pass goes on.
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub(crate) enum Decision {
+    /// A pending job or element starts.
+    Start(Allocation),
+    /// A started job or element gets further slots.
+    Grow(Allocation),
+}
+
+/// Slots that a job or element is given.
+#[derive(Debug)]
+pub(crate) struct Allocation {
     pub at: JobRef,
     /// Never empty; the first is the first execution host.
     pub hosts: JobHosts,
-    /// The requirement that it was found by.
+    /// The requirement that they were found by.
     pub req: Option<Rc<Alternative>>,
-    /// The job was started before: the hosts are those of its further slots.
-    pub grows: bool,
 }
 
 /// The work that a pass may still do in this turn.

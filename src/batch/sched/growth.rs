@@ -8,7 +8,7 @@
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
-use crate::batch::sched::decision::{Decision, Fuel};
+use crate::batch::sched::decision::{Allocation, Decision, Fuel};
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::rests_until;
 use crate::batch::sched::view::View;
@@ -129,7 +129,7 @@ impl Sched {
         if slots < wanted.least {
             return Ok(None);
         }
-        Ok(Some(Decision { at, hosts: hosts.into(), req, grows: true }))
+        Ok(Some(Decision::Grow(Allocation { at, hosts: hosts.into(), req })))
     }
 
     /// Hosts with slots for a job: its own first, then the others, best first.

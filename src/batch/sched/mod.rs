@@ -48,7 +48,7 @@ mod walk_state;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use decision::PASS_FUEL;
-pub(crate) use decision::{Decision, Fuel};
+pub(crate) use decision::{Allocation, Decision, Fuel};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;

@@ -4,12 +4,18 @@
 //! against all open hosts, the others against the open hosts among those that have changed. Where
 //! no host has changed it comes to unseen classes alone, and it ends when no host is open. Changes
 //! during a walk are taken up by the next one.
-
+//!
+//! A policy may do something for blocked classes of a queue (`Policy::acts_on_blocked`): those that
+//! find no host, or for which queue or user have too few slots left. Each of these is put before
+//! the policies (`Policy::blocked`), and is looked at even while no host is open.
+//!
 use crate::batch::sched::Sched;
-use crate::batch::sched::decision::{Decision, Fuel};
+use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::decision::{Allocation, Decision, Fuel};
+use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, ClassHead, LOOKS_PER_USER};
-use crate::batch::sched::place::{Alternative, HostMatch};
+use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
@@ -17,7 +23,6 @@ use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
 use crate::model::JobRef;
 use std::cmp::Reverse;
-use std::rc::Rc;
 
 /// Most changed hosts that are ordered by themselves for each class; more are picked from the order
 /// of all open hosts.
@@ -25,15 +30,16 @@ const FEW_HOSTS: usize = 16;
 
 /// The outcome of holding a class against hosts.
 enum Outcome {
-    /// No host takes it.
-    None,
-    /// Queue or user have fewer slots left than it needs: so many, where it is the queue.
-    Limited(Option<u64>),
+    /// No host takes it; what a policy does for it.
+    None(Option<Decision>),
+    /// Queue or user have fewer slots left than it needs: so many, where it is the queue; and what
+    /// a policy does for it.
+    Limited(Option<u64>, Option<Decision>),
     Found(Decision),
 }
 
-/// Hosts that a class was given, by which requirement.
-type Found = (Vec<(HostId, u32)>, Option<Rc<Alternative>>);
+/// Slots on hosts.
+type Hosts = Vec<(HostId, u32)>;
 
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
@@ -52,11 +58,11 @@ impl Sched {
 
     fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
         while !fuel.is_empty() {
-            // a host that opens later has changed: nothing is lost on classes not yet looked at
-            if self.hosts.none_open() {
-                return None;
-            }
             let queue = view.site.queues.get(walk.queue)?;
+            if !self.may_find(view, queue) {
+                self.leave_queue(walk, fuel);
+                continue;
+            }
             if walk.growing {
                 match self.grow_next(view, queue, walk, fuel) {
                     Some(decision) => return Some(decision),
@@ -77,6 +83,19 @@ impl Sched {
             }
         }
         None
+    }
+
+    /// May something be found for the jobs of a queue? A host that opens later has changed: nothing
+    /// is lost on classes not yet looked at.
+    fn may_find(&self, view: &View, queue: &Queue) -> bool {
+        !self.hosts.none_open() || self.policies.act_on_blocked(view, queue)
+    }
+
+    /// Goes on to the next queue.
+    fn leave_queue(&self, walk: &mut Walk, fuel: &mut Fuel) {
+        (walk.here, walk.growing, walk.grower) = (None, false, None);
+        walk.queue += 1;
+        fuel.spend(1);
     }
 
     /// Begins with a queue; none: nothing is to be done there.
@@ -140,7 +159,7 @@ impl Sched {
         if let Some((head, user)) = here.started.take() {
             self.walk_on_from(queue.id, here, head, user, true);
         }
-        while !fuel.is_empty() && !self.hosts.none_open() {
+        while !fuel.is_empty() && self.may_find(view, queue) {
             if here.every && !here.fresh && changed.is_empty() {
                 self.narrow(queue.id, here);
             }
@@ -163,28 +182,33 @@ impl Sched {
                 continue;
             }
             let only = (!unseen).then_some(changed);
-            match self.hold(view, queue, head, here, only, fuel) {
+            let decision = match self.hold(view, queue, head, here, only, fuel) {
                 Outcome::Found(decision) => {
                     here.started = Some((head, user));
                     return Some(decision);
                 }
-                Outcome::Limited(of_queue) => {
+                Outcome::Limited(of_queue, decision) => {
                     // its slots may come by the end of any job of the user, or of the queue
                     self.classes.get_mut(class).unseen = true;
                     self.order.limited((queue.id, user), head);
                     if let Some(need) = of_queue {
                         self.order.short_of_queue(queue.id, user, need);
                     }
+                    decision
                 }
-                Outcome::None => {
+                Outcome::None(decision) => {
                     if let Some(of_user) = here.users.get_mut(&user) {
                         of_user.left -= 1;
                     }
                     self.classes.get_mut(class).unseen = false;
                     self.order.seen((queue.id, user), head);
+                    decision
                 }
-            }
+            };
             self.walk_on_from(queue.id, here, head, user, false);
+            if decision.is_some() {
+                return decision;
+            }
         }
         None
     }
@@ -285,51 +309,70 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Outcome {
         let limits = self.classes.limits(view, class);
-        let room = self.policies.user(view, queue, &limits).slots;
+        let policies = self.policies.clone();
+        let room = policies.user(view, queue, &limits).slots;
         let kind = self.classes.get(class).kind.clone();
-        if room < u64::from(kind.min) {
-            let need = u64::from(kind.min);
-            let of_queue = self.policies.queue(view, queue).slots < need;
-            return Outcome::Limited(of_queue.then_some(need));
+        let need = u64::from(kind.min);
+        let limited = room < need;
+        let acts = policies.act_on_blocked(view, queue);
+        let of_queue = || policies.queue(view, queue).slots < need;
+        if limited && !acts {
+            return Outcome::Limited(of_queue().then_some(need), None);
         }
         if view.group_counts.is_full(view.state, &kind.group) {
             self.full_groups.insert(class);
-            return Outcome::None;
+            return Outcome::None(None);
         }
         #[cfg(test)]
         {
             self.looks += 1;
         }
-        let Some((_, id)) = self.classes.head(class) else { return Outcome::None };
-        let at = match kind.barred.is_empty() {
-            true => self.next_element(view, id, place.part),
-            false => Some(JobRef { job: id, idx: place.next }),
+        let Some(at) = self.first_of(view, &kind, place, class) else {
+            return Outcome::None(None);
         };
-        let Some(at) = at else { return Outcome::None };
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
-        let mut found: Option<Found> = None;
+        let of = ((view, queue, room), (&*kind, &*limits));
+        let mut decision = None;
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
-            let look = HostMatch::new(
-                (view, queue, room),
-                (&kind, &limits),
-                &compiled.asked,
-                req.as_deref(),
-            );
-            if let Some(hosts) = self.find_hosts(&look, (class, n), here, only, fuel) {
-                found = Some((hosts, req.clone()));
-                break;
+            let look = HostMatch::new(of.0, of.1, &compiled.asked, req.as_deref());
+            let found = match limited {
+                true => Err(Vec::new()),
+                false => self.find_hosts(&look, (class, n), here, only, fuel),
+            };
+            match found {
+                Ok(hosts) => {
+                    let (hosts, req) = (hosts.into(), req.clone());
+                    return Outcome::Found(Decision::Start(Allocation { at, hosts, req }));
+                }
+                Err(free) if acts && decision.is_none() => {
+                    decision = policies.blocked(&look, at, &free, only);
+                }
+                Err(_) => {}
             }
         }
-        match found {
-            Some((hosts, req)) => {
-                Outcome::Found(Decision { at, hosts: hosts.into(), req, grows: false })
-            }
-            None => Outcome::None,
+        match limited {
+            true => Outcome::Limited(of_queue().then_some(need), decision),
+            false => Outcome::None(decision),
         }
     }
 
-    /// Hosts for one job of a class.
+    /// The job or element of a class that would start next.
+    fn first_of(
+        &mut self,
+        view: &View,
+        kind: &ClassKey,
+        place: DispatchKey,
+        class: u32,
+    ) -> Option<JobRef> {
+        let (_, id) = self.classes.head(class)?;
+        match kind.barred.is_empty() {
+            true => self.next_element(view, id, place.part),
+            false => Some(JobRef { job: id, idx: place.next }),
+        }
+    }
+
+    /// Hosts for one job of a class; `Err`: those that have slots for it are too few.
     fn find_hosts(
         &mut self,
         look: &HostMatch,
@@ -337,7 +380,7 @@ impl Sched {
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,
-    ) -> Option<Vec<(HostId, u32)>> {
+    ) -> Result<Hosts, Hosts> {
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
@@ -390,9 +433,9 @@ impl Sched {
         }
         // of one slot there is nothing to be spread
         if look.any_slot() && first_fit.free.len() == 1 {
-            return Some(first_fit.free);
+            return Ok(first_fit.free);
         }
-        look.allocate(&first_fit.free)
+        look.allocate(&first_fit.free).ok_or(first_fit.free)
     }
 }
 

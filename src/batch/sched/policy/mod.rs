@@ -11,18 +11,22 @@ mod exclusive;
 mod host_status;
 mod limits;
 mod load_thresholds;
+#[cfg(test)]
+mod overbook;
 mod registry;
 mod requirement;
 mod reservation;
 mod windows;
 
 use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::sched::decision::Decision;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::fmt::Debug;
 
@@ -78,5 +82,27 @@ pub(crate) trait Policy: Debug {
     /// Slots of a host for jobs of a class.
     fn host(&self, _class: &HostMatch, _host: &HostNow) -> Room {
         Room::ANY
+    }
+
+    /// Does the policy do something for classes of this queue that find no host? `blocked` is
+    /// asked for those of such queues alone, and then even while no host is open.
+    fn acts_on_blocked(&self, _view: &View, _queue: &Queue) -> bool {
+        false
+    }
+
+    /// Does something for a class that found no host, or for which queue or user have fewer slots
+    /// left than it needs (`class.room`; no host was looked at then). `at`: its job that would
+    /// start next. `free`: the open hosts with slots for it, best first, together too few.
+    /// `changed`: the hosts that have changed since the class was looked at last; `None`: it is
+    /// looked at anew. The decision is carried out before the pass goes on behind the class; the
+    /// class is looked at again when something has changed, as if nothing had been done for it.
+    fn blocked(
+        &self,
+        _class: &HostMatch,
+        _at: JobRef,
+        _free: &[(HostId, u32)],
+        _changed: Option<&HostSet>,
+    ) -> Option<Decision> {
+        None
     }
 }

@@ -1,13 +1,15 @@
 //! All policies, in the documented order, and how the pass asks them.
 
+use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limits};
 use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::rc::Rc;
 
@@ -88,5 +90,21 @@ impl Policies {
             }
         }
         Ok(room.slots)
+    }
+
+    /// Does a policy do something for classes of this queue that find no host?
+    pub fn act_on_blocked(&self, view: &View, queue: &Queue) -> bool {
+        self.0.iter().any(|policy| policy.acts_on_blocked(view, queue))
+    }
+
+    /// Has the first policy that does something do it for a class that found no host.
+    pub fn blocked(
+        &self,
+        class: &HostMatch,
+        at: JobRef,
+        free: &[(HostId, u32)],
+        changed: Option<&HostSet>,
+    ) -> Option<Decision> {
+        self.0.iter().find_map(|policy| policy.blocked(class, at, free, changed))
     }
 }

@@ -213,10 +213,10 @@ fn bqueues_l_shows_further_parameters() {
     let mut out = String::new();
     long::queue(&mut out, &q, SizeUnit::KB);
     let want = "\
-SCHEDULING POLICIES:  FAIRSHARE (not acted on)  PREEMPTIVE (not acted on)  \
-PREEMPTABLE (not acted on)  APS_PRIORITY (not acted on)
+SCHEDULING POLICIES:  FAIRSHARE (not acted on)  PREEMPTIVE  PREEMPTABLE  \
+APS_PRIORITY (not acted on)
 USER_SHARES:  [user1, 10] [grp@, 3] [default, 1] (not acted on)
-PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high] (not acted on)
+PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
 
 USERS: all \x20
 HOSTS:  all\x20

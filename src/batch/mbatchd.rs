@@ -30,6 +30,7 @@ use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::group_watch::JobFacts;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::Diag;
@@ -77,6 +78,7 @@ pub struct Mbatchd {
     pub(super) migration_checks: MigrationChecks,
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
+    pub(super) preemptions: Preemptions,
     pub(super) group_counts: JobGroupCounts,
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
@@ -108,6 +110,7 @@ macro_rules! view_of {
             windows: &$mbatchd.windows,
             depends: &$mbatchd.deps,
             unreached: &$mbatchd.unreached,
+            preemptions: &$mbatchd.preemptions,
         }
     };
 }
@@ -183,6 +186,7 @@ impl Mbatchd {
         self.refresh_growth(at);
         self.reserve.refresh(&self.state, &self.site, at);
         self.limits.follow(&self.state, &self.site, change);
+        self.follow_preemptions(at);
         self.note_group_of(at.job);
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();
@@ -199,6 +203,13 @@ impl Mbatchd {
                 held.hosts.iter().for_each(|host| self.sched.host_changed(host.0));
             }
             _ => self.sched.note_change(),
+        }
+    }
+
+    /// Hosts where a job may be preempted from now on, or may go on, are looked at again.
+    fn follow_preemptions(&mut self, at: JobRef) {
+        for host in self.preemptions.refresh(&self.state, &self.site, at) {
+            self.sched.host_changed(host);
         }
     }
 

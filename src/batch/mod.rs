@@ -84,6 +84,12 @@ impl Mbatchd {
         self.limits.audit(&self.state, &self.site)
     }
 
+    /// Is what is known of preemption what the started elements are? For tests and the simulator:
+    /// it looks at every started element.
+    pub fn preemptions_audit(&self) -> Result<(), String> {
+        self.preemptions.audit(&self.state, &self.site)
+    }
+
     /// Are the counters of job groups what their jobs are? For tests and the simulator: it looks at
     /// every job.
     pub fn job_groups_audit(&self) -> Result<(), String> {

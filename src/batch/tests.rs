@@ -59,6 +59,8 @@ mod perfmon;
 mod permissions;
 mod policies;
 mod post;
+mod preemption;
+mod preemption_properties;
 mod properties;
 mod readiness;
 mod refused;

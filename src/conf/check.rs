@@ -6,6 +6,7 @@
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::shown;
 use super::names::nearest;
+use super::preemption;
 use super::types::{ClusterConf, HostPolicy, HostTerm, Mxj, QueueConf, UserTerm};
 use std::collections::BTreeSet;
 
@@ -282,6 +283,7 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     fairshare_twice(conf, diags);
     group_slots(conf, diags);
     memory_limits(conf, diags);
+    preemption::check(conf, diags);
 }
 
 /// Fairshare of a queue and of a host partition cannot both decide about a host.

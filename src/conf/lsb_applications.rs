@@ -10,6 +10,7 @@ use super::lexer::{self, Section};
 use super::lsb_queues::{RESIZABLE_WORDS, estimate};
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
+use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{ApplicationConf, Limit, Shared};
 use super::units::{SizeUnit, yes_no};
@@ -167,6 +168,7 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
         v.word_of(&mut resizable, "RESIZABLE_JOBS", &RESIZABLE_WORDS);
         a.resizable = Some(resizable);
     }
+    preemption::protection(v);
     a.chkpnt = checkpoint(v);
     a.pend_limit = v.period("PEND_TIME_LIMIT");
     a.eligible_limit = v.period("ELIGIBLE_PEND_TIME_LIMIT");

@@ -7,6 +7,7 @@ use super::files::Files;
 use super::lexer;
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
+use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{BatchParams, GroupClean, RawParams};
 use crate::lang::exitcodes::ExitCodes;
@@ -56,6 +57,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     priority_over_time(&mut p, &mut v);
     group_clean(&mut p, &mut v);
     pre_exec(&mut p, &mut v);
+    p.preemption = preemption::of_cluster(&mut v);
     p.raw = raw;
     p
 }

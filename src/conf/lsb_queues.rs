@@ -9,6 +9,7 @@ use super::lexer::{self, Section, shown};
 use super::lsf_shared::unknown_section;
 use super::names::load_index;
 use super::names::lsb_queues::QUEUE;
+use super::preemption;
 use super::section::{Values, known_params, name_fault};
 use super::types::{HostTerm, Interactive, QueueConf, RawParam, Resizable, Shared, UserTerm};
 use super::units::{SizeUnit, time_limit};
@@ -157,7 +158,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.mig = v.number("MIG", 0..=MAX_TIME);
     q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
     q.fairshare = v.text("FAIRSHARE");
-    q.preemption = v.text("PREEMPTION");
+    q.preemption = preemption::of_queue(v);
+    preemption::protection(v);
 }
 
 fn commands(q: &mut QueueConf, v: &mut Values<'_>) {

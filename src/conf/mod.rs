@@ -30,6 +30,7 @@ pub mod lsf_shared;
 pub mod lsf_sudoers;
 pub mod members;
 pub mod names;
+pub mod preemption;
 pub mod section;
 #[cfg(test)]
 pub mod testing;

@@ -7,6 +7,7 @@ use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
 use proptest::prelude::*;
 
 mod mistakes;
+mod preemption;
 
 /// The example site, as its files are shipped.
 fn site() -> MapFiles {

@@ -18,6 +18,7 @@ mod lsf_cluster;
 mod lsf_conf;
 mod lsf_shared;
 mod member;
+mod preemption;
 mod raw;
 mod unix_groups;
 
@@ -34,6 +35,7 @@ pub use lsf_cluster::*;
 pub use lsf_conf::*;
 pub use lsf_shared::*;
 pub use member::*;
+pub use preemption::*;
 pub use raw::*;
 pub use unix_groups::*;
 

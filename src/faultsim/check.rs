@@ -174,6 +174,9 @@ impl Check {
         if let Err(why) = mbd.limits_audit() {
             self.fail(format!("under a limit: {why}"));
         }
+        if let Err(why) = mbd.preemptions_audit() {
+            self.fail(why);
+        }
         if let Err(why) = mbd.applications_audit() {
             self.fail(why);
         }

@@ -9,6 +9,7 @@
 //! Taken for started is an attempt from the decision to start it until mbatchd knows its end or
 //! gives it up: also while it is suspended, while its host cannot be reached, and before the host
 //! has accepted it. An attempt that was given up is not counted though its process may run. A
+//! preempted job has its slots back when it goes on, and until then MXJ does not count it. A
 //! running job that bswitch moves to another queue may bring that queue above its limits; the next
 //! start there must not.
 //!
@@ -22,9 +23,12 @@ use crate::batch::state::counts::Counts;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::Slots;
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
-use crate::conf::types::{BatchConf, HostPolicy, Mxj, QueueConf, UserPolicy};
+use crate::conf::Pos;
+use crate::conf::types::{BatchConf, HostPolicy, Mxj, PreemptedQueue};
+use crate::conf::types::{QueueConf, QueuePreemption, UserPolicy};
 use crate::model::JobKey;
 use crate::model::event::{Event, Forced, Record, ResizeStep};
+use crate::model::reason::susp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
@@ -44,6 +48,16 @@ pub(super) const QUEUES: [(&str, u32); 3] = [("low", 20), ("normal", 30), ("high
 const LIMITED: f64 = 0.4;
 /// Share of the clusters in which a limit leaves a queue or a user one slot of a host.
 const ONE_A_HOST: f64 = 0.3;
+
+/// Share of the clusters in which jobs of the highest queue preempt those of the lowest.
+const PREEMPTIVE: f64 = 0.4;
+
+/// PREEMPTION of a queue of this name.
+fn preemption(name: &str, preempts: bool) -> QueuePreemption {
+    let high = preempts && name == QUEUES[2].0;
+    let low = PreemptedQueue { name: QUEUES[0].0.into(), preference: 0, pos: Pos::default() };
+    QueuePreemption { preemptive: high.then(|| vec![low]), preemptable: None }
+}
 
 /// May a job need two slots of one host?
 pub(super) fn has_pairs(conf: &BatchConf) -> bool {
@@ -91,6 +105,7 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
     let least = if rng.chance(ONE_A_HOST) { 1 } else { 2 };
     let narrow = |rng: &mut Rng| rng.chance(LIMITED).then(|| least + rng.below(2) as u32);
     conf.params.max_user_priority = Some(MAX_PRIORITY);
+    let preempts = rng.chance(PREEMPTIVE);
     for (name, priority) in QUEUES {
         conf.queues.push(QueueConf {
             name: name.into(),
@@ -99,6 +114,7 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
             ujob_limit: wide(rng),
             hjob_limit: narrow(rng),
             pjob_limit: narrow(rng).map(slots_per_cpu),
+            preemption: preemption(name, preempts),
             ..QueueConf::default()
         });
     }
@@ -118,6 +134,8 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
 #[derive(Default)]
 struct Used {
     host: BTreeMap<HostId, u64>,
+    /// Without those of preempted jobs.
+    host_runs: BTreeMap<HostId, u64>,
     host_user: BTreeMap<(HostId, UserId), u64>,
     host_queue: BTreeMap<(HostId, QueueId), u64>,
     queue: BTreeMap<QueueId, u64>,
@@ -133,6 +151,10 @@ impl Used {
         for &(host, slots) in &run.hosts {
             let slots = u64::from(slots);
             *self.host.entry(host).or_default() += slots;
+            // the slots of a preempted job are free for the queue that preempted it
+            if run.phase != Phase::Ssusp(susp::PREEMPTED) {
+                *self.host_runs.entry(host).or_default() += slots;
+            }
             *self.host_user.entry((host, user)).or_default() += slots;
             *self.host_queue.entry((host, queue)).or_default() += slots;
             *self.queue.entry(queue).or_default() += slots;
@@ -244,7 +266,7 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
         let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);
         let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
         let Mxj::Slots(slots) = row.mxj else { continue };
-        within("MXJ", Some(u64::from(slots)), used.host.get(&host), key)?;
+        within("MXJ", Some(u64::from(slots)), used.host_runs.get(&host), key)?;
         within("JL/U", row.jl_u.map(u64::from), used.host_user.get(&(host, user)), key)?;
         let here = used.host_queue.get(&(host, queue));
         let by_cpus = |limit: Option<f64>| limit.map(|p| (p * f64::from(CPUS)).ceil() as u64);

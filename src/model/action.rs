@@ -38,19 +38,22 @@ pub enum JobAction {
     EndByLoad,
     /// The end because the run windows close (TERMINATE_WHEN).
     EndByWindow,
+    /// The end in place of a preemption (TERMINATE_WHEN).
+    EndByPreemption,
     Requeue(Requeued),
     /// A word that this version does not know: it is kept, and nothing is done about it.
     Other(Box<str>),
 }
 
 /// The actions that have one word.
-static WORDS: [(&str, JobAction); 9] = [
+static WORDS: [(&str, JobAction); 10] = [
     ("KILL", JobAction::Kill),
     ("DELETEJOB", JobAction::Remove),
     ("STOP", JobAction::Stop),
     ("CONT", JobAction::Resume),
     ("SIG_TERM_LOAD", JobAction::EndByLoad),
     ("SIG_TERM_WINDOW", JobAction::EndByWindow),
+    ("SIG_TERM_PREEMPT", JobAction::EndByPreemption),
     ("REQUEUE_PEND", JobAction::Requeue(Requeued::Pending)),
     ("REQUEUE_PSUSP_USER", JobAction::Requeue(Requeued::HeldByOwner)),
     ("REQUEUE_PSUSP_ADMIN", JobAction::Requeue(Requeued::HeldByAdmin)),

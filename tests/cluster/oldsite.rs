@@ -50,7 +50,7 @@ fn configuration_of_another_lsf_starts_unchanged() {
         let told = format!("/{file}: is known and not acted on (notice)\n");
         assert_eq!(batch.matches(&told).count(), 1, "{file}: {}", s.err);
     }
-    for name in ["LSF_PIM_INFODIR", "FAIRSHARE", "PREEMPTION"] {
+    for name in ["LSF_PIM_INFODIR", "FAIRSHARE"] {
         let told = format!(": {name} is known and not acted on (notice)\n");
         assert_eq!(batch.matches(&told).count(), 1, "{name}: {batch}");
     }

@@ -36,6 +36,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "LeftAttempt",
             "Message",
             "Pend",
+            "PreemptionHistory",
             "QueueControl",
             "Resize",
             "ResizeUnderWay",
@@ -60,6 +61,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "ConfiguredHost",
             "HostRule",
             "Member",
+            "PreemptionLimits",
             "Queue",
             "RetryLimits",
             "Roles",
@@ -72,6 +74,8 @@ const RECORDS: &[(&str, &[&str])] = &[
     (
         "usage",
         &[
+            "Claim",
+            "ClaimedHost",
             "ConsumerLimits",
             "Counted",
             "GroupTally",
@@ -85,7 +89,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     ),
     ("soft_state", &["LostControl", "Placed", "Report", "Request", "Row"]),
     ("lifecycle", &["Recovered"]),
-    ("sched", &["Allocation", "Alternative", "NotReady", "View", "WantedSlots"]),
+    ("sched", &["Allocation", "Alternative", "NotReady", "Preemption", "View", "WantedSlots"]),
 ];
 
 /// The name of the struct that a line begins.

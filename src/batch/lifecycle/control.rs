@@ -272,6 +272,14 @@ impl Mbatchd {
         if !matches!(phase, Some(Phase::Ususp(_))) && asked.is_some_and(|why| why != 0) {
             self.signal_event(context, a, at, JobAction::Resume, key);
         }
+        let preempted = phase == Some(Phase::Ssusp(susp::PREEMPTED));
+        if !shut && (preempted || self.waits_for_preemptors(at)) {
+            if let Some(Phase::Ususp(_)) = phase {
+                self.signal_event(context, a, at, JobAction::Resume, key);
+            }
+            self.stay_preempted(context, key);
+            return 0;
+        }
         if let Some(Phase::Ususp(_)) = phase {
             self.signal_event(context, a, at, JobAction::Resume, key);
             let why = if shut { susp::WINDOW } else { susp::RESUMED };

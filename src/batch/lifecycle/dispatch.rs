@@ -46,6 +46,9 @@ impl Mbatchd {
                 self.start_on(context, at, hosts, requirement, Forced::No);
             }
             Decision::Grow(given) => self.grow(context, given),
+            Decision::Preempt(preemption) => self.preempt(context, preemption),
+            Decision::Release { at } => self.release_claim(at),
+            Decision::Resume { at } => self.resume_preempted(context, at),
         }
     }
 

@@ -77,9 +77,9 @@ impl Mbatchd {
                 if starting && want == 0 {
                     // nothing else was asked for
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
-                    || (phase.suspended_by_load() && asked.is_none() && killed.is_none())
+                    || (phase.suspended_by_need() && asked.is_none() && killed.is_none())
                 {
-                    self.act(context, t.key, i, Act::Suspend);
+                    self.suspend_again(context, i, t.key, phase);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
                     self.phase_event(context, at, t.key.attempt, JobState::Run, 0);
                 } else if want != 0 {
@@ -100,6 +100,7 @@ impl Mbatchd {
                 if asked != Some(0) {
                     self.state.no_order_open(t.key);
                 }
+                self.preemption_told(at);
             }
             AttemptPhase::Failed { reason } => {
                 self.start_failed(context, i, t, *reason);
@@ -122,6 +123,20 @@ impl Mbatchd {
         }
     }
 
+    /// An order to suspend was not obeyed, or was lost.
+    fn suspend_again(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        key: JobKey,
+        phase: RunPhase,
+    ) {
+        if phase == RunPhase::Ssusp(susp::PREEMPTED) {
+            self.preemptions.vacates(key.job_ref());
+        }
+        self.act(context, key, i, Act::Suspend);
+    }
+
     /// The host has suspended it: for its queue's run windows, or for who asked.
     fn suspended(
         &mut self,
@@ -132,8 +147,8 @@ impl Mbatchd {
         asked: Option<u32>,
     ) {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
-        let loaded = phase.suspended_by_load() && asked.is_none();
-        if loaded || (windowed && self.run_shut(key.job_ref())) {
+        let needed = phase.suspended_by_need() && asked.is_none();
+        if needed || (windowed && self.run_shut(key.job_ref())) {
             // The job is suspended as it should be.
         } else if windowed || asked == Some(0) {
             self.act(context, key, i, Act::Resume);

@@ -26,6 +26,7 @@ use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
+use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::ClusterConf;
@@ -82,6 +83,7 @@ impl Mbatchd {
             migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
+            preemptions: Preemptions::default(),
             group_counts: JobGroupCounts::default(),
             idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
@@ -137,6 +139,7 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.limits.recount(&self.state, &self.site);
+        self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);
         let started: Vec<JobRef> = self.state.counts().started().collect();
         started.into_iter().for_each(|at| self.refresh_growth(at));

@@ -87,6 +87,9 @@ impl Mbatchd {
     }
 
     pub(crate) fn resume_job(&mut self, context: &mut StepContext, key: JobKey) {
+        if self.waits_for_preemptors(key.job_ref()) {
+            return self.stay_preempted(context, key);
+        }
         if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
             self.state.resume_ordered(key);
             self.act_on(context, key, Act::Resume);

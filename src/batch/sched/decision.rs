@@ -2,6 +2,7 @@
 
 use crate::batch::sched::place::Alternative;
 use crate::batch::state::job_hosts::JobHosts;
+use crate::batch::usage::preemptions::Claim;
 use crate::model::JobRef;
 use std::rc::Rc;
 
@@ -17,6 +18,12 @@ pub(crate) enum Decision {
     Start(Allocation),
     /// A started job or element gets further slots.
     Grow(Allocation),
+    /// Running jobs are preempted for a pending one, which waits for their slots.
+    Preempt(Preemption),
+    /// A pending job does not want the slots any more that others were preempted for.
+    Release { at: JobRef },
+    /// A preempted job goes on.
+    Resume { at: JobRef },
 }
 
 /// Slots that a job or element is given.
@@ -27,6 +34,17 @@ pub(crate) struct Allocation {
     pub hosts: JobHosts,
     /// The requirement that they were found by.
     pub req: Option<Rc<Alternative>>,
+}
+
+/// Jobs that are preempted for a pending one.
+#[derive(Debug)]
+pub(crate) struct Preemption {
+    /// The pending job or element.
+    pub at: JobRef,
+    /// The elements to be preempted; none where others are about to leave enough slots.
+    pub victims: Vec<JobRef>,
+    /// The slots that the job is to get, and all elements that leave them.
+    pub claim: Claim,
 }
 
 /// The work that a pass may still do in this turn.

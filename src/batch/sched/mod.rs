@@ -12,6 +12,7 @@
 //! | fixed_match | which hosts match a requirement as far as that does not change with load |
 //! | place | a class as it is held against hosts; which slots a job gets |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
+//! | resumption | which preempted jobs go on |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //! | start_needs | the smallest changes after which a job could start |
@@ -40,6 +41,7 @@ mod place;
 pub(crate) mod policy;
 mod readiness;
 mod ready_entries;
+mod resumption;
 mod start_needs;
 mod start_times;
 pub mod view;
@@ -48,7 +50,7 @@ mod walk_state;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use decision::PASS_FUEL;
-pub(crate) use decision::{Allocation, Decision, Fuel};
+pub(crate) use decision::{Allocation, Decision, Fuel, Preemption};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;
@@ -56,7 +58,7 @@ pub(crate) use place::split_host_word;
 pub(crate) use readiness::{NotReady, ReadinessQuery};
 pub(crate) use start_needs::Need;
 
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, QueueId};
 use crate::model::Now;
 use crate::model::idtable::IdTable;
 use classes::Classes;
@@ -93,6 +95,9 @@ pub struct Sched {
     now: Now,
     begin_timer: Option<u64>,
     explained: explained::Explained,
+    /// When the classes of a queue are looked at again because time alone changes what may be done
+    /// for them: microseconds of the monotonic clock.
+    again: BTreeSet<(u64, QueueId)>,
     /// Classes whose job group had no room when they were looked at.
     full_groups: BTreeSet<u32>,
     /// The conditions under which jobs are kept from slots.
@@ -114,7 +119,8 @@ impl Sched {
             return Some(0);
         }
         let timers = [self.hosts.deadline(), self.begin_timer, self.order.deadline()];
-        let more = [self.lone.deadline(), self.growth.deadline()];
+        let again = self.again.first().map(|again| again.0);
+        let more = [self.lone.deadline(), self.growth.deadline(), again];
         timers.into_iter().chain(more).flatten().min()
     }
 
@@ -195,6 +201,12 @@ impl Sched {
             self.note_change();
         }
         self.needed |= self.growth.wake(now.mono_us);
+        while let Some(&(until, queue)) = self.again.first().filter(|again| again.0 <= now.mono_us)
+        {
+            self.again.remove(&(until, queue));
+            self.order.pass_over_queue(queue);
+            self.needed = true;
+        }
         if let Some(unseen) = self.order.take_turns(now.mono_us) {
             self.needed = true;
             unseen.iter().for_each(|head| self.classes.get_mut(head.1).unseen = true);

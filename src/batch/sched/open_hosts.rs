@@ -5,7 +5,6 @@
 //! the next walk begins. So a class that has come to a host of an order need not look at those
 //! before it again in this walk.
 
-use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, HostSet};
 use crate::lang::resreq::{HostOrder, HostView};
@@ -138,6 +137,18 @@ impl OpenHosts {
         any
     }
 
+    /// The hosts that have changed and that [`OpenHosts::take_changes`] takes up, open or not.
+    pub fn changed(&self, view: &View) -> HostSet {
+        if !self.all_changed {
+            return self.changed.clone();
+        }
+        let mut all = HostSet::default();
+        for host in view.hosts.ids() {
+            all.insert(host);
+        }
+        all
+    }
+
     /// Takes up what has changed: the open hosts among it.
     pub fn take_changes(&mut self, view: &View) -> HostSet {
         let changed = std::mem::take(&mut self.changed);
@@ -172,7 +183,7 @@ impl OpenHosts {
     }
 
     fn may_take(&mut self, view: &View, host: HostId) -> bool {
-        if !view.hosts.contains(host) || view.host_status(host) != HostStatus::Ok {
+        if !view.hosts.contains(host) || !view.may_take(host) {
             return false;
         }
         let until = view.hosts[host].last_dispatch.map(|t| t + self.pause);

@@ -6,12 +6,13 @@ use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::rules::Consumer;
-use crate::batch::site::{Bound, Bounds, External, Site};
+use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
 use crate::batch::state::{Job, State};
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
+use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
@@ -41,6 +42,7 @@ pub struct View<'a> {
     pub windows: &'a ClosedByWindows,
     pub depends: &'a Deps,
     pub unreached: &'a Unreached,
+    pub preemptions: &'a Preemptions,
 }
 
 impl<'a> View<'a> {
@@ -154,6 +156,39 @@ impl<'a> View<'a> {
     }
 
     pub fn host_status(&self, i: HostId) -> HostStatus {
+        self.host_status_at(i, self.host_used(i))
+    }
+
+    /// The status of a host and its slots in use as a queue counts them: without those that
+    /// preemption has vacated for it, nor further ones, but with those that are kept for jobs of
+    /// higher queues.
+    pub(super) fn host_for(&self, queue: &Queue, i: HostId, vacated: u64) -> (HostStatus, u64) {
+        let used = self.host_used(i);
+        if !self.site.preempts {
+            return (self.host_status_at(i, used), used);
+        }
+        let for_queue = self.preemptions.vacated_for(i, queue);
+        let kept = self.preemptions.kept_from(i, queue, self.site);
+        let used = used.saturating_sub(for_queue.saturating_add(vacated)).saturating_add(kept);
+        (self.host_status_at(i, used), used)
+    }
+
+    /// May a host take a job of some queue? A full host may where preemption has vacated slots.
+    pub(super) fn may_take(&self, i: HostId) -> bool {
+        match self.host_status(i) {
+            HostStatus::Ok => true,
+            HostStatus::ClosedFull | HostStatus::ClosedExcl
+                if self.site.preempts && self.preemptions.any_on(i) =>
+            {
+                let used = self.host_used(i).saturating_sub(self.preemptions.vacated_slots(i));
+                self.host_status_at(i, used) == HostStatus::Ok
+            }
+            _ => false,
+        }
+    }
+
+    /// The status of a host where so many slots are in use.
+    fn host_status_at(&self, i: HostId, used: u64) -> HostStatus {
         let h = &self.hosts[i];
         let lim = h.load.as_ref().map_or(status::UNAVAIL, |l| l.status);
         if lim & status::UNAVAIL != 0 {
@@ -166,9 +201,9 @@ impl<'a> View<'a> {
             HostStatus::ClosedLock
         } else if self.windows.host(i) {
             HostStatus::ClosedWind
-        } else if self.held_alone(i) {
+        } else if used > 0 && self.held_alone(i) {
             HostStatus::ClosedExcl
-        } else if self.host_max(i).is_some_and(|m| self.host_used(i) >= m) {
+        } else if self.host_max(i).is_some_and(|m| used >= m) {
             HostStatus::ClosedFull
         } else if lim & status::BUSY != 0
             || self.load_over(i, &self.site.hosts[i].bounds).is_some()

@@ -9,6 +9,9 @@
 //! find no host, or for which queue or user have too few slots left. Each of these is put before
 //! the policies (`Policy::blocked`), and is looked at even while no host is open.
 //!
+//! Before the classes of a queue come its preempted jobs: those go on whose slots no job of a
+//! higher queue wants any more (`resumption`).
+
 use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
@@ -16,7 +19,7 @@ use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, ClassHead, LOOKS_PER_USER};
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{Policies, rests_until};
+use crate::batch::sched::policy::{BlockedJob, Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
@@ -47,7 +50,13 @@ impl Sched {
     pub(crate) fn next_decision(&mut self, view: &View, fuel: &mut Fuel) -> Option<Decision> {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
-            None => Walk { changed: self.hosts.take_changes(view), ..Walk::default() },
+            None => {
+                let touched = match view.site.preempts || !view.preemptions.is_idle() {
+                    true => self.hosts.changed(view),
+                    false => HostSet::default(),
+                };
+                Walk { changed: self.hosts.take_changes(view), touched, ..Walk::default() }
+            }
         };
         let decision = self.walk_on(view, &mut walk, fuel);
         if decision.is_some() || fuel.is_empty() {
@@ -59,6 +68,9 @@ impl Sched {
     fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
         while !fuel.is_empty() {
             let queue = view.site.queues.get(walk.queue)?;
+            if let Some(at) = self.next_to_resume(view, queue, walk) {
+                return Some(Decision::Resume { at });
+            }
             if !self.may_find(view, queue) {
                 self.leave_queue(walk, fuel);
                 continue;
@@ -72,11 +84,11 @@ impl Sched {
                 continue;
             }
             let Some(here) = &mut walk.here else {
-                walk.here = self.enter(view, queue, &walk.changed, fuel);
+                walk.here = self.enter(view, queue, (&walk.changed, &walk.touched), fuel);
                 walk.growing = walk.here.is_none();
                 continue;
             };
-            match self.walk_queue(view, queue, here, &walk.changed, fuel) {
+            match self.walk_queue(view, queue, here, (&walk.changed, &walk.touched), fuel) {
                 Some(decision) => return Some(decision),
                 None if fuel.is_empty() => return None,
                 None => (walk.here, walk.growing) = (None, true),
@@ -103,7 +115,7 @@ impl Sched {
         &mut self,
         view: &View,
         queue: &Queue,
-        changed: &HostSet,
+        (changed, touched): (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<QueueWalk> {
         fuel.spend(1);
@@ -114,7 +126,8 @@ impl Sched {
         }
         self.order.queue_has_room(queue.id, room);
         let fresh = self.order.take_stale_queue(queue.id);
-        let every = fresh || !changed.is_empty();
+        let blocked = !touched.is_empty() && self.policies.act_on_blocked(view, queue);
+        let every = fresh || !changed.is_empty() || blocked;
         if !every && !self.order.has_waiting(queue.id) {
             return None;
         }
@@ -153,12 +166,15 @@ impl Sched {
         view: &View,
         queue: &Queue,
         here: &mut QueueWalk,
-        changed: &HostSet,
+        (changed, touched): (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
         if let Some((head, user)) = here.started.take() {
             self.walk_on_from(queue.id, here, head, user, true);
         }
+        let acts = self.policies.act_on_blocked(view, queue);
+        // hosts that are full matter to those for whose blocked classes something is done
+        let changed = if acts && !touched.is_empty() { touched } else { changed };
         while !fuel.is_empty() && self.may_find(view, queue) {
             if here.every && !here.fresh && changed.is_empty() {
                 self.narrow(queue.id, here);
@@ -346,7 +362,11 @@ impl Sched {
                     return Outcome::Found(Decision::Start(Allocation { at, hosts, req }));
                 }
                 Err(free) if acts && decision.is_none() => {
-                    decision = policies.blocked(&look, at, &free, only);
+                    let after = |host, vacated| policies.host_after(&look, host, vacated);
+                    let job = BlockedJob::new((&after, &look, at), &free, only);
+                    decision = policies.blocked(&job);
+                    fuel.spend(job.looks());
+                    self.again.extend(job.again().map(|again| (again, queue.id)));
                 }
                 Err(_) => {}
             }

@@ -15,6 +15,8 @@ pub(super) struct Walk {
     pub(super) queue: usize,
     /// Hosts that have changed since the walk before.
     pub(super) changed: HostSet,
+    /// Hosts that have changed, open or not; empty where no queue preempts jobs of another.
+    pub(super) touched: HostSet,
     pub(super) here: Option<QueueWalk>,
     /// The pending jobs of the queue are done: its started ones that want further slots are next.
     pub(super) growing: bool,

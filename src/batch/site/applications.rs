@@ -1,5 +1,6 @@
 //! The application profiles, compiled (lsb.applications(5)).
 
+use crate::batch::site::preemption::PROTECTION;
 use crate::batch::site::requirements::{Names, Req};
 use crate::conf::types::ApplicationConf;
 use crate::lang::exitcodes::ExitCodes;
@@ -22,6 +23,8 @@ pub struct Application {
     pub success_codes: Option<ExitCodes>,
     /// Whether it has limits of its own on returns to the queue.
     pub retries: bool,
+    /// Whether it protects jobs from preemption by parameters of its own.
+    pub protects: bool,
 }
 
 /// The application profiles, in the order of the file.
@@ -38,6 +41,7 @@ impl Applications {
             req: conf.res_req.as_deref().and_then(|t| Req::parse(t, names).ok()).map(Rc::new),
             requeue_codes: codes(&conf.requeue_exit_values),
             success_codes: codes(&conf.success_exit_values),
+            protects: PROTECTION.iter().any(|name| conf.raw.contains_key(*name)),
             retries: RETRIES.iter().any(|name| conf.raw.contains_key(*name)),
             conf: conf.clone(),
         };

@@ -5,12 +5,14 @@
 pub mod applications;
 pub mod limits;
 pub mod permissions;
+pub mod preemption;
 pub mod requirements;
 pub mod retry_limits;
 pub mod rules;
 pub mod settings;
 
 use crate::batch::site::applications::Applications;
+use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
@@ -63,9 +65,16 @@ pub struct Queue {
     /// STOP_COND and RESUME_COND.
     pub stop_cond: Option<Req>,
     pub resume_cond: Option<Req>,
-    /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes.
+    /// TERMINATE_WHEN: what ends a job that would be suspended: load, a run window that closes,
+    /// preemption.
     pub end_by_load: bool,
     pub end_by_window: bool,
+    pub end_by_preemption: bool,
+    /// The queues whose jobs its jobs preempt, the first to be preempted first.
+    pub preempts: Vec<QueueId>,
+    /// Some queue preempts its jobs.
+    pub preemptable: bool,
+    pub preemption_limits: PreemptionLimits,
     pub retry_limits: RetryLimits,
     /// REQUEUE_EXIT_VALUES.
     pub requeue_codes: Option<ExitCodes>,
@@ -119,6 +128,8 @@ pub struct Site {
     pub rules: Rules,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
+    /// Some queue preempts jobs of another.
+    pub preempts: bool,
     /// The limits for jobs whose queue is not configured any more.
     retry_limits: RetryLimits,
 }
@@ -147,6 +158,19 @@ fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
     t.iter().filter_map(own).collect()
 }
 
+/// Compiles whose jobs each queue preempts: does any?
+fn compile_preemption(queues: &mut [Queue]) -> bool {
+    let of = |high: &Queue| {
+        preemption::victims(&high.conf, queues.iter().map(|low| (low.id, &low.conf)))
+    };
+    let all: Vec<Vec<QueueId>> = queues.iter().map(of).collect();
+    let preemptable: BTreeSet<QueueId> = all.iter().flatten().copied().collect();
+    for (queue, preempts) in queues.iter_mut().zip(all) {
+        (queue.preempts, queue.preemptable) = (preempts, preemptable.contains(&queue.id));
+    }
+    !preemptable.is_empty()
+}
+
 impl Site {
     /// The policy of a configuration; its users, queues and hosts get ids.
     pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
@@ -164,6 +188,7 @@ impl Site {
             names: resources,
             rules: Rules::default(),
             stops: false,
+            preempts: false,
         };
         let mut host_rows = HostRows::default();
         let defs = p.conf.base.cluster.hosts.clone();
@@ -196,6 +221,7 @@ impl Site {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
         }
         sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
+        p.preempts = compile_preemption(&mut queues);
         p.queue_ids = queues.iter().map(|q| (q.conf.name.clone(), q.id)).collect();
         p.queue_positions = vec![None; names.queue_count()];
         for (position, queue) in queues.iter().enumerate() {
@@ -251,6 +277,10 @@ impl Site {
             resume_cond: cond(&q.resume_cond),
             end_by_load: ends("LOAD"),
             end_by_window: ends("WINDOW"),
+            end_by_preemption: ends("PREEMPT"),
+            preempts: Vec::new(),
+            preemptable: false,
+            preemption_limits: PreemptionLimits::compile([None, Some(&q.raw)], self.params()),
             retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
             conf: q.clone(),

@@ -2,6 +2,7 @@
 //! its queue, else of lsb.params. The one place that knows this order.
 
 use crate::batch::site::applications::Application;
+use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::{Queue, Site};
 use crate::conf::types::Resizable;
@@ -137,6 +138,17 @@ impl<'a> Settings<'a> {
     pub fn success_codes(&self) -> String {
         let own = self.application.and_then(|a| a.conf.success_exit_values.clone());
         own.unwrap_or_default()
+    }
+
+    /// The protection of the job from preemption, and how long it waits before it preempts others.
+    pub fn preemption_limits(&self) -> Cow<'a, PreemptionLimits> {
+        match (self.application.filter(|a| a.protects), self.queue) {
+            (None, Some(queue)) => Cow::Borrowed(&queue.preemption_limits),
+            (application, queue) => {
+                let levels = [application.map(|a| &a.conf.raw), queue.map(|q| &q.conf.raw)];
+                Cow::Owned(PreemptionLimits::compile(levels, self.site.params()))
+            }
+        }
     }
 
     /// How often the job goes back to its queue.

@@ -234,6 +234,8 @@ impl State {
                 resize: None,
                 susp_since: 0,
                 susp_total: 0,
+                resumed_at: 0,
+                preempted: PreemptionHistory::default(),
                 soft: LastWords::default(),
             }));
         })
@@ -327,6 +329,7 @@ impl State {
             (JobAction::Remove, true) => term::FORCE_ADMIN,
             (JobAction::EndByLoad, _) => term::LOAD,
             (JobAction::EndByWindow, _) => term::WINDOW,
+            (JobAction::EndByPreemption, _) => term::PREEMPT,
             _ => return Applied::noted(at),
         };
         match self.elem(at) {
@@ -461,6 +464,10 @@ impl State {
         }
         if self.elem(at).is_some_and(|e| e.stat() == JobState::Unkwn) {
             self.leave(at);
+        }
+        if let Some(Elem { state: ElemState::Run(run), .. }) = self.elem(at) {
+            let preempted = run.preempted;
+            self.tries.count_preempted(at, preempted);
         }
         let passed = if t < self.started_at { &[] } else { passed };
         let passed: Vec<_> = passed.iter().map(|host| self.names.host_id(host)).collect();
@@ -600,6 +607,8 @@ impl State {
     }
 }
 
+const PREEMPTED: Phase = Phase::Ssusp(susp::PREEMPTED);
+
 fn run_phase(r: &mut Run, t: i64, state: JobState, s: &JobStatus) {
     let was = matches!(r.phase, Phase::Ssusp(_) | Phase::Ususp(_));
     let phase = match state {
@@ -612,6 +621,13 @@ fn run_phase(r: &mut Run, t: i64, state: JobState, s: &JobStatus) {
     if std::mem::take(&mut r.unknown) && as_before {
         return;
     }
+    match (r.phase, phase) {
+        (Phase::Running, PREEMPTED) => r.preempted.times += 1,
+        (PREEMPTED, after) if after != PREEMPTED => {
+            r.preempted.secs += (t - r.susp_since).max(0);
+        }
+        _ => {}
+    }
     r.phase = phase;
     if state != JobState::Ssusp {
         r.soft.asked = None;
@@ -621,6 +637,7 @@ fn run_phase(r: &mut Run, t: i64, state: JobState, s: &JobStatus) {
         (true, true) => {
             r.susp_total += (t - r.susp_since).max(0);
             r.susp_since = 0;
+            r.resumed_at = t;
         }
         _ => {}
     }

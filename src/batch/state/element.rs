@@ -94,6 +94,11 @@ pub struct Run {
     /// When it was last suspended, and for how long before.
     pub susp_since: i64,
     pub susp_total: i64,
+    /// When it ran again after its last suspension, seconds since the epoch; 0: it was not
+    /// suspended.
+    pub resumed_at: i64,
+    /// The preemptions of this attempt.
+    pub preempted: PreemptionHistory,
     /// Data that no event holds: the host refreshes them after every connect.
     pub soft: LastWords,
 }
@@ -182,9 +187,28 @@ impl Phase {
             Phase::Ssusp(why) | Phase::Ususp(why) => why,
         }
     }
+    /// Is it suspended for the load of its host, or preempted?
+    pub fn suspended_by_need(self) -> bool {
+        self.suspended_by_load() || self == Phase::Ssusp(susp::PREEMPTED)
+    }
     /// Is it suspended for the load of its host?
     pub fn suspended_by_load(self) -> bool {
         matches!(self, Phase::Ssusp(why) if (susp::LOAD..=susp::RESUME_COND).contains(&why))
+    }
+}
+
+/// How often and how long an element was preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionHistory {
+    pub times: u32,
+    /// Seconds of the preemptions that are over.
+    pub secs: i64,
+}
+
+impl PreemptionHistory {
+    pub(super) fn add(&mut self, other: PreemptionHistory) {
+        self.times = self.times.saturating_add(other.times);
+        self.secs = self.secs.saturating_add(other.secs);
     }
 }
 
@@ -322,6 +346,8 @@ pub struct Tries {
     pub note: String,
     /// A checkpoint of an earlier run succeeded.
     pub checkpointed: bool,
+    /// The preemptions of earlier runs.
+    pub preempted: PreemptionHistory,
 }
 
 /// A host that an element is not to be started on for a while.
@@ -351,7 +377,7 @@ impl Tries {
     /// of the next.
     pub(super) fn begin_anew(&mut self) {
         let (requeues, passed, passed_at) = (self.requeues, take(&mut self.passed), self.passed_at);
-        let checkpointed = self.checkpointed;
-        *self = Tries { requeues, passed, passed_at, checkpointed, ..Tries::default() };
+        let (checkpointed, preempted) = (self.checkpointed, self.preempted);
+        *self = Tries { requeues, passed, passed_at, checkpointed, preempted, ..Tries::default() };
     }
 }

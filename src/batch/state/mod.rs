@@ -39,7 +39,7 @@ pub use crate::batch::state::array::{Array, ElementGroup, ElementSpec};
 use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
     Bar, CheckpointState, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase,
-    Run, Soft, Tries,
+    PreemptionHistory, Run, Soft, Tries,
 };
 use crate::batch::state::ended_jobs::EndedJobs;
 use crate::batch::state::ineligible::Ineligible;
@@ -283,6 +283,10 @@ impl State {
     /// The ID tried next.
     pub fn next_job(&self) -> u32 {
         self.next_job
+    }
+    /// The preemptions of the earlier runs of an element.
+    pub fn preempted_before(&self, at: JobRef) -> PreemptionHistory {
+        self.tries.of(at).map_or(PreemptionHistory::default(), |tries| tries.preempted)
     }
     /// When mbatchd was started last, seconds since the epoch; 0: never.
     pub fn started_at(&self) -> i64 {

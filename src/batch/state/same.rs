@@ -349,6 +349,8 @@ impl State {
             window_signal,
             susp_since,
             susp_total,
+            resumed_at,
+            preempted,
             resize,
             // what the host tells again
             soft: _,
@@ -367,6 +369,7 @@ impl State {
             }
             let _ = write!(out, " {told:?}");
         }
+        let _ = write!(out, " {resumed_at} {preempted:?}");
         let _ = write!(
             out,
             " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"

@@ -3,7 +3,7 @@
 //! back (REQUEUE_EXIT_VALUES), with the hosts passed over until mbatchd is started again
 //! (EXCLUDE()).
 
-use crate::batch::state::element::{Bar, Tries};
+use crate::batch::state::element::{Bar, PreemptionHistory, Tries};
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::event::{JobStatus, Retry};
@@ -125,6 +125,13 @@ impl ElementTries {
         match checkpointed {
             true => self.0.entry(at).or_default().checkpointed = true,
             false => self.change(at, |tries| tries.checkpointed = false),
+        }
+    }
+
+    /// The run of an element that was preempted is over, and it goes back to its queue.
+    pub(super) fn count_preempted(&mut self, at: JobRef, preempted: PreemptionHistory) {
+        if preempted.times > 0 {
+            self.0.entry(at).or_default().preempted.add(preempted);
         }
     }
 

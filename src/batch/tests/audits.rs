@@ -37,6 +37,7 @@ impl Audits {
         self.owed = 0;
         assert_eq!(machine.reserve_audit(), Ok(()), "the reservations are not current");
         assert_eq!(machine.limits_audit(), Ok(()));
+        assert_eq!(machine.preemptions_audit(), Ok(()));
         assert_eq!(machine.job_groups_audit(), Ok(()));
         assert_eq!(machine.applications_audit(), Ok(()));
         assert_eq!(machine.readiness_audit(), Ok(()));

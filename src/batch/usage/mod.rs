@@ -9,5 +9,6 @@ pub mod job_group_counts;
 pub mod job_group_watch;
 pub mod limits_ledger;
 pub mod named_jobs;
+pub mod preemptions;
 pub mod reserve;
 pub mod windows;

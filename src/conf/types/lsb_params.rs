@@ -1,7 +1,7 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::RawParams;
+use super::{PreemptionParams, RawParams};
 use crate::lang::exitcodes::ExitCodes;
 
 /// JOB_GROUP_CLEAN: the job groups that leave when they are empty.
@@ -131,6 +131,8 @@ pub struct BatchParams {
     pub sched_metric: bool,
     /// SCHED_METRIC_SAMPLE_PERIOD, seconds.
     pub sched_metric_period: u64,
+    /// PREEMPT_FOR, PREEMPT_JOBTYPE and the others about preemption.
+    pub preemption: PreemptionParams,
     /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
     pub evaluate_job_dependency: Option<u32>,
     /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
@@ -203,6 +205,7 @@ impl Default for BatchParams {
             track_eligible: false,
             sched_metric: false,
             sched_metric_period: 60,
+            preemption: PreemptionParams::default(),
             evaluate_job_dependency: None,
             evaluate_timeout_ms: None,
             orphan_grace: None,

@@ -1,6 +1,6 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
-use super::{Pos, RawParams, Thresholds, UserTerm};
+use super::{Pos, QueuePreemption, RawParams, Thresholds, UserTerm};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{WarnAction, WarnTime};
 use crate::model::job_control::JobControls;
@@ -162,8 +162,8 @@ pub struct QueueConf {
     pub default_host_spec: Option<String>,
     /// FAIRSHARE, as written.
     pub fairshare: Option<String>,
-    /// PREEMPTION, as written.
-    pub preemption: Option<String>,
+    /// PREEMPTION.
+    pub preemption: QueuePreemption,
     /// BACKFILL.
     pub backfill: bool,
     /// CHKPNT.
@@ -236,7 +236,7 @@ impl Default for QueueConf {
             new_job_sched_delay: 0,
             default_host_spec: None,
             fairshare: None,
-            preemption: None,
+            preemption: QueuePreemption::default(),
             backfill: false,
             chkpnt: None,
             mig: None,

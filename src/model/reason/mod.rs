@@ -11,6 +11,8 @@ pub mod susp {
     pub const ADMIN: u32 = 2;
     pub const RESUMED: u32 = 3;
     pub const WINDOW: u32 = 4;
+    /// Preempted by a job of a queue of higher priority.
+    pub const PREEMPTED: u32 = 5;
     /// First of those by load; the index number is added.
     pub const LOAD: u32 = 20;
     /// The code of external indices.
@@ -27,6 +29,7 @@ pub fn susp_text(code: u32) -> &'static str {
         2 => "The job was suspended by LSF admin or root",
         3 => "Waiting for re-scheduling after being resumed by user",
         4 => "The run windows of the queue are closed",
+        5 => "The job was preempted by a higher priority job",
         20 => "Host load exceeded threshold:  15-second CPU run queue length (r15s)",
         21 => "Host load exceeded threshold:  1-minute CPU run queue length (r1m)",
         22 => "Host load exceeded threshold:  15-minute CPU run queue length (r15m)",
@@ -48,6 +51,7 @@ pub fn susp_text(code: u32) -> &'static str {
 /// Termination reasons (exitInfo numbers).
 pub mod term {
     pub const UNKNOWN: u32 = 0;
+    pub const PREEMPT: u32 = 1;
     pub const WINDOW: u32 = 2;
     pub const LOAD: u32 = 3;
     pub const RUNLIMIT: u32 = 5;

@@ -10,7 +10,15 @@ pub(super) struct Exclusive;
 
 impl Policy for Exclusive {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        match class.kind.exclusive && host.used > 0 {
+        if !class.kind.exclusive {
+            return Room::ANY;
+        }
+        // preempted jobs share a host with an exclusive one where the site wants that
+        let used = match class.view.site.params().preemption.exclusive {
+            true => host.used,
+            false => class.view.host_used(host.id),
+        };
+        match used > 0 {
             true => Room::none(PendReason::Exclusive),
             false => Room::ANY,
         }

@@ -13,6 +13,8 @@ mod limits;
 mod load_thresholds;
 #[cfg(test)]
 mod overbook;
+mod preemption;
+mod protection;
 mod registry;
 mod requirement;
 mod reservation;
@@ -28,6 +30,7 @@ use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
+use std::cell::Cell;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
@@ -91,18 +94,71 @@ pub(crate) trait Policy: Debug {
     }
 
     /// Does something for a class that found no host, or for which queue or user have fewer slots
-    /// left than it needs (`class.room`; no host was looked at then). `at`: its job that would
-    /// start next. `free`: the open hosts with slots for it, best first, together too few.
-    /// `changed`: the hosts that have changed since the class was looked at last; `None`: it is
-    /// looked at anew. The decision is carried out before the pass goes on behind the class; the
-    /// class is looked at again when something has changed, as if nothing had been done for it.
-    fn blocked(
-        &self,
-        _class: &HostMatch,
-        _at: JobRef,
-        _free: &[(HostId, u32)],
-        _changed: Option<&HostSet>,
-    ) -> Option<Decision> {
+    /// left than it needs (`class.room`; no host was looked at then). The decision is carried out
+    /// before the pass goes on behind the class; the class is looked at again when something has
+    /// changed, as if nothing had been done for it.
+    fn blocked(&self, _job: &BlockedJob) -> Option<Decision> {
         None
+    }
+}
+
+/// Slots of a host, or why there are none, once so many more are not in use any more.
+type HostAfter<'a> = &'a dyn Fn(HostId, u64) -> Result<u64, PendReason>;
+
+/// A job of a class that found no host.
+pub(crate) struct BlockedJob<'a, 'b> {
+    /// Slots of a host for the class once so many more are not in use any more.
+    pub(super) host_after: HostAfter<'a>,
+    pub(super) class: &'a HostMatch<'b>,
+    /// The job or element of the class that would start next.
+    pub(super) at: JobRef,
+    /// The open hosts with slots for it, best first, together too few.
+    pub(super) free: &'a [(HostId, u32)],
+    /// The hosts that have changed since the class was looked at last; `None`: it is looked at
+    /// anew.
+    pub(super) changed: Option<&'a HostSet>,
+    /// When time alone may change the answer, microseconds of the monotonic clock.
+    again: Cell<Option<u64>>,
+    looks: Cell<usize>,
+}
+
+impl<'a, 'b> BlockedJob<'a, 'b> {
+    pub(super) fn new(
+        (host_after, class, at): (HostAfter<'a>, &'a HostMatch<'b>, JobRef),
+        free: &'a [(HostId, u32)],
+        changed: Option<&'a HostSet>,
+    ) -> BlockedJob<'a, 'b> {
+        let (again, looks) = (Cell::new(None), Cell::new(0));
+        BlockedJob { host_after, class, at, free, changed, again, looks }
+    }
+
+    /// Is this instant ahead, in seconds since the epoch? The class is looked at again then.
+    fn waits(&self, until: i64) -> bool {
+        let ahead = until > self.class.view.now.secs();
+        if ahead {
+            self.look_again(self.class.view.now.mono_of_wall(until));
+        }
+        ahead
+    }
+
+    /// The class is looked at again at this instant, microseconds of the monotonic clock.
+    fn look_again(&self, until: u64) {
+        let soonest = self.again.get().map_or(until, |again| again.min(until));
+        self.again.set(Some(soonest));
+    }
+
+    /// A host or a job was looked at.
+    fn looked(&self) {
+        self.looks.set(self.looks.get() + 1);
+    }
+
+    /// The looks that were taken.
+    pub(super) fn looks(&self) -> usize {
+        self.looks.get()
+    }
+
+    /// When time alone may change the answer, microseconds of the monotonic clock.
+    pub(super) fn again(&self) -> Option<u64> {
+        self.again.get()
     }
 }

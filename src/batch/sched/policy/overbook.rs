@@ -2,12 +2,10 @@
 //! whatever runs there.
 
 use crate::batch::sched::decision::{Allocation, Decision};
-use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::Policy;
+use crate::batch::sched::policy::{BlockedJob, Policy};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, HostSet, Id};
-use crate::model::JobRef;
+use crate::batch::state::names::{HostId, Id};
 
 #[derive(Debug)]
 struct Overbook;
@@ -17,17 +15,12 @@ impl Policy for Overbook {
         queue.conf.name == "urgent"
     }
 
-    fn blocked(
-        &self,
-        class: &HostMatch,
-        at: JobRef,
-        free: &[(HostId, u32)],
-        changed: Option<&HostSet>,
-    ) -> Option<Decision> {
-        assert!(free.is_empty() && changed.is_none());
+    fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
+        assert!(job.free.is_empty() && job.changed.is_none());
+        let at = job.at;
         // the room that limits of queue and user leave
         let hosts = vec![(HostId::from_index(0), 1)].into();
-        (class.room > 0).then_some(Decision::Start(Allocation { at, hosts, req: None }))
+        (job.class.room > 0).then_some(Decision::Start(Allocation { at, hosts, req: None }))
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::windows;
+use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
 use crate::batch::sched::policy::{accept_interval, exclusive, host_status, limits};
-use crate::batch::sched::policy::{load_thresholds, requirement, reservation, windows};
+use crate::batch::sched::policy::{load_thresholds, preemption, requirement, reservation};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, HostSet};
+use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
-use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::rc::Rc;
 
@@ -24,6 +24,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(limits::Limits),
         Box::new(exclusive::Exclusive),
         Box::new(reservation::Reservation),
+        Box::new(preemption::PreemptionPolicy),
     ]
 }
 
@@ -74,12 +75,22 @@ impl Policies {
 
     /// Slots for a job of a class on a host now; the reason where there are none.
     pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, PendReason> {
+        self.host_after(class, host, 0)
+    }
+
+    /// Slots for a job of a class on a host once so many more are not in use any more.
+    pub fn host_after(
+        &self,
+        class: &HostMatch,
+        host: HostId,
+        vacated: u64,
+    ) -> Result<u64, PendReason> {
         class.preference(host)?;
         if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
             return Err(bar.1);
         }
         let view = &class.view;
-        let (status, used) = (view.host_status(host), view.host_used(host));
+        let (status, used) = view.host_for(class.queue, host, vacated);
         let snapshot = view.snapshot_of(host, status, used);
         let now = HostNow { id: host, status, used, snapshot };
         let mut room = Room::ANY;
@@ -98,13 +109,7 @@ impl Policies {
     }
 
     /// Has the first policy that does something do it for a class that found no host.
-    pub fn blocked(
-        &self,
-        class: &HostMatch,
-        at: JobRef,
-        free: &[(HostId, u32)],
-        changed: Option<&HostSet>,
-    ) -> Option<Decision> {
-        self.0.iter().find_map(|policy| policy.blocked(class, at, free, changed))
+    pub fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
+        self.0.iter().find_map(|policy| policy.blocked(job))
     }
 }

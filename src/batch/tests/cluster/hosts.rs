@@ -176,6 +176,11 @@ impl Cluster {
         self.report(at, AttemptPhase::Ended { end: End::Status(code << 8), exit_info: 0 });
     }
 
+    /// The host has suspended the job.
+    pub fn suspends(&mut self, at: JobRef) {
+        self.report(at, AttemptPhase::Suspended);
+    }
+
     /// The job is ended by this signal, for this reason (a TERM_ number).
     pub fn ends_by(&mut self, at: JobRef, signal: i32, exit_info: u32) {
         self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });

@@ -1,0 +1,62 @@
+//! Carries out the decisions about preemption: running jobs are suspended for jobs of higher
+//! queues, or ended where TERMINATE_WHEN says so, and go on when nobody wants their slots any more.
+//!
+//! A suspension is logged before the host is told, as for run windows. Its slots are vacated when
+//! the host has told that the job is suspended; until then the order is repeated after each
+//! connect.
+
+use crate::batch::sched::Preemption;
+use crate::batch::state::ElemState;
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::JobRef;
+use crate::model::action::JobAction;
+use crate::model::job_state::JobState;
+use crate::model::reason::{susp, term};
+use crate::proto::sbd::Act;
+
+impl Mbatchd {
+    /// Preempts jobs for a pending one.
+    pub(crate) fn preempt(&mut self, context: &mut StepContext, preemption: Preemption) {
+        let Preemption { at, victims, claim } = preemption;
+        for host in self.preemptions.claim(at, claim) {
+            self.sched.host_changed(host);
+        }
+        for victim in victims {
+            self.preempt_one(context, victim);
+        }
+    }
+
+    fn preempt_one(&mut self, context: &mut StepContext, at: JobRef) {
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|elem| &elem.state) else { return };
+        let key = run.key;
+        if self.queue_of(at).is_some_and(|queue| self.site.queues[queue].end_by_preemption) {
+            return self.end_for(context, key, JobAction::EndByPreemption, term::PREEMPT);
+        }
+        self.phase_event(context, at, key.attempt, JobState::Ssusp, susp::PREEMPTED);
+        self.preemptions.vacates(at);
+        self.act_on(context, key, Act::Suspend);
+    }
+
+    /// The host of a preempted job has told that it is suspended.
+    pub(crate) fn preemption_told(&mut self, at: JobRef) {
+        for host in self.preemptions.vacated(at) {
+            self.sched.host_changed(host);
+        }
+    }
+
+    /// A pending job does not want the slots any more that others were preempted for.
+    pub(crate) fn release_claim(&mut self, at: JobRef) {
+        for host in self.preemptions.drop_claim(at) {
+            self.sched.host_changed(host);
+        }
+    }
+
+    /// A preempted job goes on.
+    pub(crate) fn resume_preempted(&mut self, context: &mut StepContext, at: JobRef) {
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|elem| &elem.state) else { return };
+        let key = run.key;
+        self.state.resume_ordered(key);
+        self.act_on(context, key, Act::Resume);
+        self.preemptions.refresh(&self.state, &self.site, at);
+    }
+}

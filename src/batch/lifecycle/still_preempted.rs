@@ -1,0 +1,35 @@
+//! Suspended jobs that others than the scheduler resume (bresume, run windows that open, a load
+//! that falls): a job whose slots were given to jobs that preempt it stays suspended, or is from
+//! now on, for that reason.
+
+use crate::batch::state::Phase;
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::job_state::JobState;
+use crate::model::reason::susp;
+use crate::model::{JobKey, JobRef};
+
+impl Mbatchd {
+    /// Are the slots of a suspended job in use, by jobs that preempted it?
+    pub(crate) fn waits_for_preemptors(&self, at: JobRef) -> bool {
+        if !self.site.preempts && self.preemptions.is_idle() {
+            return false;
+        }
+        let job = self.state.job(at.job);
+        let queue = job.and_then(|job| self.site.queue(job.queue_at(at.idx)));
+        let preempted = self.preemptions.is_suspended(at);
+        (preempted || queue.is_some_and(|queue| queue.preemptable))
+            && !self.sched.has_room_again(&self.view(), at)
+    }
+
+    /// A job that somebody else resumes is preempted still, or again: it goes on when its slots are
+    /// free.
+    pub(crate) fn stay_preempted(&mut self, context: &mut StepContext, key: JobKey) {
+        self.state.no_order_open(key);
+        let phase = self.state.running(key).map(|run| run.phase);
+        if phase != Some(Phase::Ssusp(susp::PREEMPTED)) {
+            let at = key.job_ref();
+            self.phase_event(context, at, key.attempt, JobState::Ssusp, susp::PREEMPTED);
+        }
+        self.preemptions.refresh(&self.state, &self.site, key.job_ref());
+    }
+}

@@ -1,0 +1,273 @@
+//! PREEMPTION of lsb.queues: a job that finds no host has jobs of queues of lower priority
+//! preempted, and starts in their slots once their hosts have told that they are suspended.
+//!
+//! Jobs are preempted in this order: of the queue with the larger preference, of the queue with the
+//! lower priority, the one that was started last (PREEMPT_FOR in lsb.params changes the last). No
+//! job is preempted whose slots are not needed: of the jobs found in that order those are left out
+//! again without which the others do. All other conditions for the start (load, requirement,
+//! limits) must hold as they are, so that no job is preempted in vain.
+//!
+//! Invariant: queues preempt queues of lower priority alone (`site::preemption`), and a preempted
+//! job goes on only where no claim and no job of a higher queue wants its slots: no circle.
+
+use crate::batch::sched::decision::{Decision, Preemption};
+use crate::batch::sched::policy::protection::{Protection, protection};
+use crate::batch::sched::policy::{BlockedJob, Policy, rests_until};
+use crate::batch::sched::view::View;
+use crate::batch::site::Queue;
+use crate::batch::state::ElemState;
+use crate::batch::state::names::{HostId, HostSet};
+use crate::batch::usage::preemptions::{Claim, ClaimedHost, Preemptions};
+use crate::model::JobRef;
+use crate::model::idmap::IdMap;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Most jobs that a plan is tried to do without, one by one.
+const MOST_TRIED: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct PreemptionPolicy;
+
+impl Policy for PreemptionPolicy {
+    fn acts_on_blocked(&self, _view: &View, queue: &Queue) -> bool {
+        !queue.preempts.is_empty()
+    }
+
+    fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
+        let (class, view) = (job.class, &job.class.view);
+        if class.queue.preempts.is_empty() {
+            return None;
+        }
+        let claim = view.preemptions.claim_by(job.at);
+        let rests = |on: &ClaimedHost| rests_until(class, on.host).is_some();
+        // of a host that does not answer nothing is to be expected
+        let answers = |at: JobRef| match view.state.elem(at).map(|elem| &elem.state) {
+            Some(ElemState::Run(run)) => !run.unknown,
+            _ => false,
+        };
+        let open = |claim: &Claim| view.preemptions.open_victims(claim).any(answers);
+        if claim.is_some_and(|claim| open(claim) || claim.hosts.iter().any(rests)) {
+            return None;
+        }
+        let release = claim.map(|_| Decision::Release { at: job.at });
+        let enough = class.room >= u64::from(class.kind.min);
+        let may = !class.kind.exclusive || view.site.params().preemption.exclusive;
+        if !enough || !may || self.others_first(job) || job.waits(self.delay(job)) {
+            return release;
+        }
+        let preemption = Plan::new(job).find();
+        preemption.map(Decision::Preempt).or(release)
+    }
+}
+
+impl PreemptionPolicy {
+    /// Do other jobs claim slots, so that a limit may keep this one from starting? It is looked at
+    /// again when they have started.
+    fn others_first(&self, job: &BlockedJob) -> bool {
+        let (kind, index) = (job.class.kind, job.class.view.preemptions);
+        let limited = job.class.room < u64::MAX && {
+            let claimed = index.claimed_by_others(job.at, kind.queue, kind.user);
+            job.class.room.saturating_sub(claimed) < u64::from(kind.min)
+        };
+        let in_group = |at: JobRef| {
+            let of = job.class.view.state.job(at.job);
+            of.is_some_and(|of| of.spec_at(at.idx).further.job_group == kind.group)
+        };
+        let grouped =
+            !kind.group.is_empty() && index.claimants().any(|at| at != job.at && in_group(at));
+        (limited || grouped) && job.waits(job.class.view.now.secs() + 1)
+    }
+
+    /// When the job may have others preempted (PREEMPT_DELAY), seconds since the epoch.
+    fn delay(&self, job: &BlockedJob) -> i64 {
+        let view = &job.class.view;
+        let Some(of) = view.state.job(job.at.job) else { return 0 };
+        let settings = view.site.settings(of.spec_at(job.at.idx), Some(job.class.queue));
+        let delay = settings.preemption_limits().delay_secs;
+        of.submit_time.saturating_add_unsigned(delay)
+    }
+}
+
+/// The jobs that are to be preempted for one, and the slots that it gets.
+struct Plan<'a, 'b> {
+    job: &'a BlockedJob<'a, 'b>,
+    victims: Vec<JobRef>,
+    /// Slots that are vacated on each host, or about to be for nobody.
+    released: IdMap<HostId, u64>,
+    /// The hosts with slots for the job once these are vacated.
+    free: BTreeMap<HostId, u32>,
+    /// Whether a host would do if nothing ran there.
+    usable: IdMap<HostId, bool>,
+}
+
+impl<'a, 'b> Plan<'a, 'b> {
+    fn new(job: &'a BlockedJob<'a, 'b>) -> Plan<'a, 'b> {
+        let mut plan = Plan {
+            job,
+            victims: Vec::new(),
+            released: IdMap::default(),
+            free: job.free.iter().copied().collect(),
+            usable: IdMap::default(),
+        };
+        let view = &job.class.view;
+        let preempts = &job.class.queue.preempts;
+        let unclaimed = view.preemptions.unclaimed().filter(|(_, of)| preempts.contains(of));
+        for (at, _) in unclaimed {
+            plan.release(at, true);
+        }
+        plan
+    }
+
+    /// The jobs to be preempted, and the claim; `None`: preemption cannot help.
+    fn find(mut self) -> Option<Preemption> {
+        if let Some(hosts) = self.allocate() {
+            return Some(self.whole(hosts));
+        }
+        for at in self.candidates() {
+            self.job.looked();
+            let hosts = self.job.class.view.preemptions.hosts_of(at);
+            if !hosts.iter().any(|host| self.is_usable(host.0)) || self.is_protected(at) {
+                continue;
+            }
+            self.release(at, true);
+            self.victims.push(at);
+            if let Some(hosts) = self.allocate() {
+                let hosts = self.fewest(hosts);
+                return Some(self.whole(hosts));
+            }
+        }
+        None
+    }
+
+    /// The running jobs that may be preempted, the first to be preempted first.
+    fn candidates(&self) -> Box<dyn Iterator<Item = JobRef> + 'b> {
+        let class = self.job.class;
+        let (index, queue): (&'b Preemptions, &'b Queue) = (class.view.preemptions, class.queue);
+        if let Some(hosts) = self.job.changed.filter(|_| class.any_slot() || class.one_host()) {
+            return Box::new(self.candidates_on(hosts).into_iter());
+        }
+        let all = queue.preempts.iter().flat_map(|queue| index.running(*queue));
+        if !class.view.site.params().preemption.fewest_jobs || class.max() == 1 {
+            return Box::new(all);
+        }
+        let slots = |at: &JobRef| -> u32 { index.hosts_of(*at).iter().map(|on| on.1).sum() };
+        let mut all: Vec<JobRef> = all.collect();
+        all.sort_by_cached_key(|at| Reverse(slots(at)));
+        Box::new(all.into_iter())
+    }
+
+    fn candidates_on(&self, hosts: &HostSet) -> Vec<JobRef> {
+        let (class, view) = (self.job.class, &self.job.class.view);
+        let place = |at: JobRef| {
+            let (queue, since) = view.preemptions.runs(at)?;
+            let position = class.queue.preempts.iter().position(|of| *of == queue)?;
+            Some((position, since, at))
+        };
+        let on = hosts.iter().flat_map(|host| view.state.counts().started_on(host));
+        let mut all: Vec<_> = on.filter_map(place).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(|place| place.2).collect()
+    }
+
+    /// Would a host do if nothing ran there?
+    fn is_usable(&mut self, host: HostId) -> bool {
+        let job = self.job;
+        *self.usable.entry(host).or_insert_with(|| {
+            job.looked();
+            let rests = rests_until(job.class, host);
+            rests.into_iter().for_each(|until| job.look_again(until));
+            (job.host_after)(host, u64::MAX).is_ok()
+        })
+    }
+
+    /// Is a job protected from preemption, now or for good?
+    fn is_protected(&self, at: JobRef) -> bool {
+        match protection(&self.job.class.view, at) {
+            Protection::None => false,
+            Protection::Until(secs) => self.job.waits(secs),
+            Protection::ForGood => true,
+        }
+    }
+
+    /// Slots of a job are vacated, or are not after all.
+    fn release(&mut self, at: JobRef, vacated: bool) {
+        let (class, index) = (self.job.class, self.job.class.view.preemptions);
+        for &(host, n) in index.hosts_of(at) {
+            let released = self.released.entry(host).or_default();
+            *released = match vacated {
+                true => *released + u64::from(n),
+                false => released.saturating_sub(u64::from(n)),
+            };
+            let room = (self.job.host_after)(host, *released);
+            match room.map(|slots| slots.min(u64::from(class.max())) as u32) {
+                Ok(slots) if slots > 0 => drop(self.free.insert(host, slots)),
+                _ => drop(self.free.remove(&host)),
+            }
+        }
+    }
+
+    /// The slots of the job once those are vacated.
+    fn allocate(&self) -> Option<Vec<(HostId, u32)>> {
+        let class = self.job.class;
+        if class.any_slot() {
+            let host = self.free.keys().find(|host| class.begins(**host));
+            return host.map(|host| vec![(*host, 1)]);
+        }
+        let least = u64::from(class.kind.min);
+        let counted = || self.free.values().map(|slots| class.counting(u64::from(*slots)));
+        let enough = match class.one_host() {
+            true => counted().any(|slots| slots >= least),
+            false => counted().sum::<u64>() >= least,
+        };
+        if !enough {
+            return None;
+        }
+        let mut free: Vec<(HostId, u32)> = self.free.iter().map(|on| (*on.0, *on.1)).collect();
+        free.sort_by_key(|on| Reverse(class.preference(on.0).unwrap_or(0)));
+        class.allocate(&free)
+    }
+
+    /// Leaves out the jobs without which the others do, those found last first.
+    fn fewest(&mut self, mut hosts: Vec<(HostId, u32)>) -> Vec<(HostId, u32)> {
+        let index = self.job.class.view.preemptions;
+        let helps = |hosts: &[(HostId, u32)], at: JobRef| {
+            index.hosts_of(at).iter().any(|on| hosts.iter().any(|host| host.0 == on.0))
+        };
+        let (needed, others): (Vec<_>, Vec<_>) =
+            self.victims.iter().copied().partition(|at| helps(&hosts, *at));
+        self.victims = needed;
+        others.into_iter().for_each(|at| self.release(at, false));
+        for at in self.victims.clone().into_iter().rev().take(MOST_TRIED) {
+            self.release(at, false);
+            match self.allocate() {
+                Some(without) => {
+                    self.victims.retain(|victim| *victim != at);
+                    hosts = without;
+                }
+                None => self.release(at, true),
+            }
+        }
+        hosts
+    }
+
+    /// The decision: with the jobs whose slots are about to be vacated for nobody.
+    fn whole(self, hosts: Vec<(HostId, u32)>) -> Preemption {
+        let (job, class) = (self.job, self.job.class);
+        let index = class.view.preemptions;
+        let on_hosts = |at: JobRef| {
+            index.hosts_of(at).iter().any(|on| hosts.iter().any(|host| host.0 == on.0))
+        };
+        let unclaimed = index.unclaimed().map(|(at, _)| at).filter(|at| on_hosts(*at));
+        let victims = self.victims.iter().copied().chain(unclaimed).collect();
+        let claimed = |&(host, slots): &(HostId, u32)| {
+            let now = (job.host_after)(host, 0).unwrap_or(0);
+            ClaimedHost { host, slots, free: now.min(u64::from(slots)) as u32 }
+        };
+        let hosts = hosts.iter().map(claimed).collect();
+        let (queue, user) = (class.queue.id, class.kind.user);
+        let claim = Claim { queue, user, victims, hosts };
+        Preemption { at: job.at, victims: self.victims, claim }
+    }
+}

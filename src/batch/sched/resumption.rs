@@ -1,0 +1,90 @@
+//! The preempted jobs that go on: a pass looks at those of a queue before its pending ones, behind
+//! the jobs of all higher queues.
+//!
+//! A preempted job goes on when each of its hosts has room for it beside what runs there and what
+//! pending jobs of higher queues claim there. Of several on a host the one that was started first
+//! comes first.
+
+use crate::batch::cluster::hosts::HostStatus;
+use crate::batch::sched::Sched;
+use crate::batch::sched::view::View;
+use crate::batch::sched::walk_state::Walk;
+use crate::batch::site::Queue;
+use crate::batch::state::ElemState;
+use crate::batch::state::names::HostId;
+use crate::model::JobRef;
+use crate::model::job::opt;
+
+impl Sched {
+    /// The next preempted job of a queue that goes on, on the hosts that have changed.
+    pub(super) fn next_to_resume(&self, view: &View, queue: &Queue, walk: &Walk) -> Option<JobRef> {
+        let begins = walk.here.is_none() && !walk.growing;
+        if !begins || walk.touched.is_empty() || !view.preemptions.any_of(queue.id) {
+            return None;
+        }
+        let shut = view.site.queue_position(queue.id);
+        if shut.is_none_or(|position| view.windows.run_windows_closed(position)) {
+            return None;
+        }
+        let hosts = view.preemptions.hosts_among(&walk.touched);
+        hosts.into_iter().find_map(|host| self.first_to_resume(view, queue, host))
+    }
+
+    /// The preempted job of a queue on a host that was started first of those that may go on.
+    fn first_to_resume(&self, view: &View, queue: &Queue, host: HostId) -> Option<JobRef> {
+        let of_queue = view.preemptions.suspended_on(host).filter(|(_, of)| *of == queue.id);
+        let started = |at: JobRef| match &view.state.elem(at)?.state {
+            ElemState::Run(run) if run.soft.asked.is_none() && !run.unknown => {
+                Some((run.start_time, at))
+            }
+            _ => None,
+        };
+        let fit = of_queue.filter(|(at, _)| self.has_room_again(view, *at));
+        fit.filter_map(|(at, _)| started(at)).min().map(|first| first.1)
+    }
+
+    /// May a job of a queue that others preempt run on its hosts, beside what runs there and what
+    /// jobs of higher queues claim?
+    pub(crate) fn has_room_again(&self, view: &View, at: JobRef) -> bool {
+        let Some(job) = view.state.job(at.job) else { return false };
+        let Some(ElemState::Run(run)) = job.elem(at.idx).map(|elem| &elem.state) else {
+            return false;
+        };
+        let exclusive = job.spec_at(at.idx).options & opt::EXCLUSIVE != 0;
+        run.hosts.iter().all(|(host, slots)| {
+            if !view.hosts.contains(*host) {
+                return true;
+            }
+            let Some(most) = view.host_max(*host) else { return true };
+            let suspended = view.preemptions.suspended_slots(*host);
+            let counted = view.preemptions.suspended_on(*host).all(|(other, _)| other != at);
+            let own = if counted { 0 } else { u64::from(*slots) };
+            let live = |claimant: JobRef| self.wants_its_claim(view, claimant);
+            let claimed = view.preemptions.claimed_slots(*host, live);
+            let runs = view.host_used(*host).saturating_sub(suspended);
+            let up = !matches!(view.host_status(*host), HostStatus::Unavail | HostStatus::Unreach);
+            let alone = match exclusive {
+                true => runs == 0,
+                false => !view.held_alone(*host),
+            };
+            up && alone && runs + claimed + own <= most
+        })
+    }
+
+    /// Could a pending job start now if it had a host?
+    fn wants_its_claim(&self, view: &View, at: JobRef) -> bool {
+        let Some(job) = view.state.job(at.job) else { return false };
+        let part = job.part_no(at.idx);
+        let entry = match self.lone.get(at) {
+            Some(lone) => lone.entry,
+            None => self.entry(at.job, part).copied(),
+        };
+        let ready = entry.is_some_and(|entry| entry.ready);
+        let Some(queue) = view.site.queue(job.queue_of(part)).filter(|_| ready) else {
+            return false;
+        };
+        let (limits, spec) = (view.limits_of(queue.id, job.user), job.spec_of(part));
+        self.policies.user(view, queue, &limits).slots >= u64::from(spec.min_slots.max(1))
+            && !view.group_counts.is_full(view.state, &spec.further.job_group)
+    }
+}

@@ -1,0 +1,210 @@
+//! Properties of preemption in random clusters: no host runs more than its slots, no job is
+//! preempted whose slots are not in use, none waits that could preempt another, no step goes in a
+//! circle, and every job that was started ends.
+
+use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::{Act, JobRef};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Queues by priority, lowest first; each preempts those in front of it that its line names.
+const QUEUES: [&str; 4] = ["q0", "q1", "q2", "q3"];
+const PREEMPTION: [&str; 4] = ["", "PREEMPTIVE[q0]", "PREEMPTABLE[q3]", "PREEMPTIVE[q1+1 q0]"];
+/// The queues whose jobs a queue preempts.
+const PREEMPTS: [&[usize]; 4] = [&[], &[0], &[], &[0, 1, 2]];
+const MOST_HOSTS: usize = 4;
+const CASES: u32 = 60;
+const MOST_STEPS: usize = 40;
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Submit { queue: usize, slots: u32, one_host: bool },
+    End(usize),
+    Kill(usize),
+    Stop(usize),
+    Resume(usize),
+    Restart,
+    Wait(u64),
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let submit = (0..QUEUES.len(), prop_oneof![3 => Just(1u32), 1 => 2..4u32], any::<bool>());
+    prop_oneof![
+        10 => submit.prop_map(|(queue, slots, one_host)| {
+            Happening::Submit { queue, slots, one_host }
+        }),
+        5 => any::<usize>().prop_map(Happening::End),
+        2 => any::<usize>().prop_map(Happening::Kill),
+        1 => any::<usize>().prop_map(Happening::Stop),
+        2 => any::<usize>().prop_map(Happening::Resume),
+        1 => Just(Happening::Restart),
+        1 => (1..100u64).prop_map(Happening::Wait),
+    ]
+}
+
+fn site(hosts: &[u32]) -> ClusterBuilder {
+    let site =
+        (1..).zip(hosts).fold(cluster(), |site, (n, slots)| site.host(&format!("h{n}"), *slots));
+    QUEUES.iter().enumerate().fold(site, |site, (n, queue)| {
+        let preemption = match PREEMPTION[n] {
+            "" => String::new(),
+            text => format!("; PREEMPTION = {text}"),
+        };
+        site.queue(queue, &format!("PRIORITY = {}{preemption}", 10 * (n + 1)))
+    })
+}
+
+/// A job that was submitted: its queue, and how many slots it wants.
+#[derive(Clone, Copy, Debug)]
+struct Submitted {
+    at: JobRef,
+    queue: usize,
+    slots: u32,
+}
+
+struct Tested {
+    c: Cluster,
+    jobs: Vec<Submitted>,
+    slots: Vec<u32>,
+}
+
+impl Tested {
+    fn in_state(&mut self, state: &str) -> Vec<Submitted> {
+        let jobs = self.jobs.clone();
+        jobs.into_iter().filter(|job| self.c.state(job.at) == state).collect()
+    }
+
+    fn any(&mut self, states: &[&str], n: usize) -> Option<JobRef> {
+        let all: Vec<Submitted> = states.iter().flat_map(|state| self.in_state(state)).collect();
+        (!all.is_empty()).then(|| all[n % all.len()].at)
+    }
+
+    fn happens(&mut self, what: &Happening) {
+        match *what {
+            Happening::Submit { queue, slots, one_host } => {
+                let span = if one_host { "-R 'span[hosts=1]'" } else { "" };
+                let options = format!("-q {} -n {slots} {span}", QUEUES[queue]);
+                let at = self.c.submit("ann", &options);
+                self.jobs.push(Submitted { at, queue, slots });
+            }
+            Happening::End(n) => {
+                if let Some(at) = self.any(&["RUN"], n) {
+                    self.c.end(at, 0);
+                }
+            }
+            Happening::Kill(n) => {
+                if let Some(at) = self.any(&["PEND", "RUN", "SSUSP", "USUSP"], n) {
+                    self.c.kill("ann", at);
+                }
+            }
+            Happening::Stop(n) => {
+                if let Some(at) = self.any(&["RUN", "SSUSP"], n) {
+                    self.c.stop("ann", at);
+                }
+            }
+            Happening::Resume(n) => {
+                if let Some(at) = self.any(&["USUSP", "SSUSP"], n) {
+                    self.c.resume("ann", at);
+                }
+            }
+            Happening::Restart => self.c.restart(),
+            Happening::Wait(secs) => self.c.advance(secs),
+        }
+    }
+
+    /// The slots of the jobs in this state, by host.
+    fn used(&mut self, state: &str) -> BTreeMap<String, u32> {
+        let mut used = BTreeMap::new();
+        for job in self.in_state(state) {
+            for host in self.c.running_on(job.at) {
+                *used.entry(host).or_default() += 1;
+            }
+        }
+        used
+    }
+
+    fn check(&mut self) {
+        let (runs, stopped) = (self.used("RUN"), self.used("USUSP"));
+        let of = |used: &BTreeMap<String, u32>, host: &str| used.get(host).copied().unwrap_or(0);
+        let most = |host: &str| {
+            let n: usize = host[1..].parse().unwrap();
+            self.slots[n - 1]
+        };
+        for (host, n) in &runs {
+            assert!(*n <= most(host), "{host} runs {n}");
+        }
+        let full = |hosts: &[String]| {
+            hosts.iter().any(|host| {
+                let own = hosts.iter().filter(|other| *other == host).count() as u32;
+                of(&runs, host) + of(&stopped, host) + own > most(host)
+            })
+        };
+        let mut orders: BTreeMap<JobRef, usize> = BTreeMap::new();
+        for (at, _) in self.c.orders().into_iter().filter(|order| order.1 == Act::Suspend) {
+            *orders.entry(at).or_default() += 1;
+        }
+        assert!(orders.values().all(|n| *n <= 2), "suspended again and again: {orders:?}");
+        let kept: Vec<JobRef> = self.jobs.iter().map(|job| job.at).collect();
+        for at in kept {
+            if self.c.state(at) == "SSUSP" {
+                let hosts = self.c.running_on(at);
+                assert!(full(&hosts), "job {at} is preempted in vain on {hosts:?}");
+            }
+        }
+        // a job that its user has stopped keeps its slots, also where others are in them by then
+        if !stopped.is_empty() {
+            return;
+        }
+        // nor are slots free that a preempted job has on a host, but for those who may preempt it
+        let (running, suspended) = (self.in_state("RUN"), self.in_state("SSUSP"));
+        for job in self.in_state("PEND").into_iter().filter(|job| job.slots == 1) {
+            let lower = |low: &Submitted| PREEMPTS[job.queue].contains(&low.queue);
+            let held: BTreeSet<String> = suspended
+                .iter()
+                .filter(|other| !lower(other))
+                .flat_map(|other| self.c.running_on(other.at))
+                .collect();
+            let victim = running
+                .iter()
+                .filter(|low| lower(low))
+                .find(|low| self.c.running_on(low.at).iter().all(|host| !held.contains(host)));
+            assert!(victim.is_none(), "job {} waits and may preempt {victim:?}", job.at);
+        }
+    }
+
+    /// All running jobs end, again and again: all jobs have ended then.
+    fn ends(&mut self) {
+        for stopped in self.in_state("USUSP") {
+            self.c.resume("ann", stopped.at);
+        }
+        for _ in 0..=self.jobs.len() {
+            for job in self.in_state("RUN") {
+                self.c.end(job.at, 0);
+            }
+        }
+        let most: u32 = self.slots.iter().sum();
+        let left = [self.in_state("SSUSP"), self.in_state("RUN")].concat();
+        assert!(left.is_empty(), "not ended: {left:?}");
+        let waits = self.in_state("PEND");
+        let fits = |job: &Submitted| job.slots <= *self.slots.iter().max().unwrap_or(&0);
+        let starved: Vec<_> = waits.iter().filter(|job| fits(job)).collect();
+        assert!(starved.is_empty(), "of {most} slots none for {starved:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
+
+    #[test]
+    fn preemption_in_random_clusters_is_of_use_and_ends(
+        slots in prop::collection::vec(1..4u32, 1..=MOST_HOSTS),
+        all in prop::collection::vec(happening(), 1..MOST_STEPS),
+    ) {
+        let mut tested = Tested { c: site(&slots).up(), jobs: Vec::new(), slots };
+        for what in &all {
+            tested.happens(what);
+            tested.check();
+        }
+        tested.ends();
+    }
+}

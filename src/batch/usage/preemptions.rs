@@ -1,0 +1,441 @@
+//! The started elements that may be preempted, those that are, and the slots that preemption has
+//! vacated or is about to.
+//!
+//! A preempted element is suspended for that reason (`susp::PREEMPTED`), and its slots are
+//! *vacated* once its host has told so: queues that may preempt it do not count them any more.
+//! Until then the element is *vacating*; so is one that is ended in place of a suspension. The
+//! *claim* of a pending job is the slots that it had others preempted for, with the free ones that
+//! it needs besides.
+//!
+//! Invariants: an element is indexed where its queue may be preempted, as the state has it; which
+//! elements are vacating or being resumed, and the claims, are known as long as mbatchd lives. A
+//! claim whose elements are all vacated and whose job still finds no host is void.
+
+use crate::batch::site::{Queue, Site};
+use crate::batch::state::job_hosts::JobHosts;
+use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
+use crate::batch::state::{ElemState, Job, Phase, Run, State};
+use crate::model::JobRef;
+use crate::model::event::Forced;
+use crate::model::idmap::IdMap;
+use crate::model::reason::{susp, term};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The started elements of queues that may be preempted.
+#[derive(Debug, Default)]
+pub struct Preemptions {
+    known: BTreeMap<JobRef, Known>,
+    /// Running ones that may be preempted, by queue: the one that was started last, or that has run
+    /// for the shortest time, comes first.
+    running: IdMap<QueueId, BTreeSet<(Reverse<i64>, JobRef)>>,
+    /// Preempted ones that are suspended and not being resumed, by host.
+    suspended: BTreeMap<HostId, BTreeSet<JobRef>>,
+    /// How many of these there are of each queue, where there are any.
+    suspended_of: BTreeMap<QueueId, usize>,
+    /// Elements whose slots are about to be vacated.
+    vacating: BTreeSet<JobRef>,
+    claims: BTreeMap<JobRef, Claim>,
+    /// The claims on each host.
+    claimed: BTreeMap<HostId, BTreeSet<JobRef>>,
+    claim_of: BTreeMap<JobRef, JobRef>,
+}
+
+/// An indexed element.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    queue: QueueId,
+    hosts: JobHosts,
+    kind: Kind,
+}
+
+/// The effect of preemption on an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Running, since this instant; suspensions put it off where PREEMPT_FOR=LEAST_RUN_TIME.
+    Running(i64),
+    Suspended,
+    /// To be ended in place of a suspension (TERMINATE_WHEN=PREEMPT).
+    Ending,
+}
+
+impl Kind {
+    /// The kind of an element; `None`: it is not indexed. One whose host is told to resume it has
+    /// its slots again.
+    fn of(site: &Site, run: &Run) -> Option<Kind> {
+        match (run.phase, run.killed) {
+            (_, Some(term::PREEMPT)) => Some(Kind::Ending),
+            (_, Some(_)) => None,
+            (Phase::Ssusp(susp::PREEMPTED), None) if run.soft.asked.is_none() => {
+                Some(Kind::Suspended)
+            }
+            (Phase::Running, None) if run.forced == Forced::No => {
+                let least = site.params().preemption.least_run_time;
+                let since = run.start_time + if least { run.susp_total } else { 0 };
+                Some(Kind::Running(since))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Slots on a host that a pending job is to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClaimedHost {
+    pub host: HostId,
+    pub slots: u32,
+    /// The part of `slots` that was free, not vacated.
+    pub free: u32,
+}
+
+/// The slots that a pending job has had elements preempted for.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The queue and the user of the job.
+    pub queue: QueueId,
+    pub user: UserId,
+    pub victims: Vec<JobRef>,
+    pub hosts: Vec<ClaimedHost>,
+}
+
+impl Preemptions {
+    /// Everything anew, with a new configuration or a new state. Claims are void; the orders that
+    /// hosts have not confirmed stay open as far as they are known.
+    pub(crate) fn anew(&mut self, state: &State, site: &Site) -> Preemptions {
+        let mut all = Preemptions::default();
+        // a preempted job goes on even if its queue is not preempted any more
+        let preempted = |at: &JobRef| match state.elem(*at).map(|elem| &elem.state) {
+            Some(ElemState::Run(run)) => run.phase == Phase::Ssusp(susp::PREEMPTED),
+            _ => false,
+        };
+        if site.preempts || state.counts().started().any(|at| preempted(&at)) {
+            all.vacating = std::mem::take(&mut self.vacating);
+            let started: BTreeSet<JobRef> = state.counts().started().collect();
+            all.vacating.retain(|at| started.contains(at));
+            for at in started {
+                all.refresh_element(state, site, at);
+            }
+        }
+        all
+    }
+
+    /// Is each element indexed as the state has it? Else which is not.
+    pub(crate) fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
+        let all = Preemptions::default().anew(state, site);
+        let wrong =
+            |(at, known): (&JobRef, &Known)| (all.known.get(at) != Some(known)).then_some(*at);
+        let missing = all.known.keys().find(|at| !self.known.contains_key(at)).copied();
+        if let Some(at) = self.known.iter().find_map(wrong).or(missing) {
+            let (own, want) = (self.known.get(&at), all.known.get(&at));
+            return Err(format!("preemption knows element {at} as {own:?}, not as {want:?}"));
+        }
+        let running = |of: &Preemptions| -> Vec<_> {
+            let mut all: Vec<_> = of.running.values().flatten().copied().collect();
+            all.sort_unstable();
+            all
+        };
+        match running(self) == running(&all)
+            && (&self.suspended, &self.suspended_of) == (&all.suspended, &all.suspended_of)
+        {
+            true => Ok(()),
+            false => Err("the preempted elements by queue and host are others".to_owned()),
+        }
+    }
+
+    /// Looks at a job or element again; idx 0 of an array: all of its started elements. Gives the
+    /// hosts of claims that are void, and those of elements that may be preempted from now on.
+    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> Vec<HostId> {
+        if !site.preempts && self.known.is_empty() {
+            return Vec::new();
+        }
+        let mut hosts = self.void_claims(state, at);
+        let array = state.job(at.job).filter(|job| at.idx == 0 && job.is_array());
+        match array.and_then(Job::array) {
+            None => hosts.extend(self.refresh_element(state, site, at)),
+            Some(array) => {
+                for idx in array.started() {
+                    hosts.extend(self.refresh_element(state, site, JobRef { job: at.job, idx }));
+                }
+            }
+        }
+        hosts
+    }
+
+    /// A claim is void when its job is not pending any more.
+    fn void_claims(&mut self, state: &State, at: JobRef) -> Vec<HostId> {
+        if self.claims.is_empty() {
+            return Vec::new();
+        }
+        let over = |at: &JobRef| {
+            let view = state.job(at.job).and_then(|job| job.view(at.idx));
+            !view.is_some_and(|view| view.stat().is_pending() && view.held().is_none())
+        };
+        let of = |at: JobRef| match at.idx {
+            0 => JobRef::all_of(at.job),
+            _ => at..=at,
+        };
+        let gone: Vec<JobRef> =
+            self.claims.range(of(at)).map(|claim| *claim.0).filter(over).collect();
+        gone.into_iter().flat_map(|at| self.drop_claim(at)).collect()
+    }
+
+    /// Looks at an element again; its hosts where it may be preempted from now on.
+    fn refresh_element(&mut self, state: &State, site: &Site, at: JobRef) -> Vec<HostId> {
+        let before = self.known.remove(&at);
+        if let Some(known) = &before {
+            self.take(at, known);
+        }
+        let job = state.job(at.job);
+        let run = match job.and_then(|job| job.elem(at.idx)).map(|elem| &elem.state) {
+            Some(ElemState::Run(run)) => Some(run),
+            _ => None,
+        };
+        let queue = job.map(|job| job.queue_at(at.idx)).and_then(|queue| site.queue(queue));
+        let kind = run.and_then(|run| Kind::of(site, run));
+        let queue = queue.filter(|queue| queue.preemptable || kind == Some(Kind::Suspended));
+        let (Some(run), Some(queue), Some(kind)) = (run, queue, kind) else {
+            self.forget(at);
+            return Vec::new();
+        };
+        match kind {
+            Kind::Running(since) => {
+                let of_queue = self.running.entry(queue.id).or_default();
+                of_queue.insert((Reverse(since), at));
+            }
+            Kind::Suspended => {
+                *self.suspended_of.entry(queue.id).or_default() += 1;
+                for (host, _) in &run.hosts {
+                    self.suspended.entry(*host).or_default().insert(at);
+                }
+            }
+            Kind::Ending => drop(self.vacating.insert(at)),
+        }
+        if let Kind::Running(_) = kind {
+            self.forget(at);
+        }
+        let runs = |known: &Known| matches!(known.kind, Kind::Running(_));
+        let known = Known { queue: queue.id, hosts: run.hosts.clone(), kind };
+        let new = runs(&known) && !before.is_some_and(|before| runs(&before));
+        self.known.insert(at, known);
+        match new {
+            true => run.hosts.iter().map(|host| host.0).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    fn forget(&mut self, at: JobRef) {
+        self.vacating.remove(&at);
+        self.claim_of.remove(&at);
+    }
+
+    fn take(&mut self, at: JobRef, known: &Known) {
+        match known.kind {
+            Kind::Running(since) => {
+                if let Some(of_queue) = self.running.get_mut(&known.queue) {
+                    of_queue.remove(&(Reverse(since), at));
+                }
+            }
+            Kind::Suspended => {
+                let left = self.suspended_of.remove(&known.queue).unwrap_or(0).saturating_sub(1);
+                if left > 0 {
+                    self.suspended_of.insert(known.queue, left);
+                }
+                for (host, _) in &known.hosts {
+                    let Some(here) = self.suspended.get_mut(host) else { continue };
+                    here.remove(&at);
+                    if here.is_empty() {
+                        self.suspended.remove(host);
+                    }
+                }
+            }
+            Kind::Ending => {}
+        }
+    }
+
+    /// The host of an element is told to suspend or to end it.
+    pub(crate) fn vacates(&mut self, at: JobRef) {
+        self.vacating.insert(at);
+    }
+
+    /// The host of an element has suspended it: the hosts where slots are vacated by that.
+    pub(crate) fn vacated(&mut self, at: JobRef) -> Vec<HostId> {
+        let known = self.known.get(&at).filter(|known| known.kind == Kind::Suspended);
+        match known {
+            Some(known) if self.vacating.remove(&at) => {
+                known.hosts.iter().map(|host| host.0).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A pending job is to get slots on these hosts: gives those of an earlier claim of it.
+    pub(crate) fn claim(&mut self, at: JobRef, claim: Claim) -> Vec<HostId> {
+        let before = self.drop_claim(at);
+        for on in &claim.hosts {
+            self.claimed.entry(on.host).or_default().insert(at);
+        }
+        for victim in &claim.victims {
+            self.claim_of.insert(*victim, at);
+        }
+        self.claims.insert(at, claim);
+        before
+    }
+
+    /// A claim is void: its hosts, on which preempted elements may go on.
+    pub(crate) fn drop_claim(&mut self, at: JobRef) -> Vec<HostId> {
+        let Some(claim) = self.claims.remove(&at) else { return Vec::new() };
+        let mut hosts: BTreeSet<HostId> = claim.hosts.iter().map(|on| on.host).collect();
+        for host in &hosts {
+            let Some(here) = self.claimed.get_mut(host) else { continue };
+            here.remove(&at);
+            if here.is_empty() {
+                self.claimed.remove(host);
+            }
+        }
+        for victim in &claim.victims {
+            if self.claim_of.get(victim) == Some(&at) {
+                self.claim_of.remove(victim);
+            }
+            let on = self.known.get(victim).map(|known| &known.hosts);
+            hosts.extend(on.into_iter().flatten().map(|host| host.0));
+        }
+        hosts.into_iter().collect()
+    }
+}
+
+impl Preemptions {
+    /// Is no element preempted, and no slot claimed?
+    pub fn is_idle(&self) -> bool {
+        self.suspended.is_empty() && self.claims.is_empty() && self.vacating.is_empty()
+    }
+
+    /// The running elements of a queue that may be preempted, the first to be preempted first.
+    pub fn running(&self, queue: QueueId) -> impl Iterator<Item = JobRef> + '_ {
+        self.running.get(&queue).into_iter().flatten().map(|place| place.1)
+    }
+
+    /// The place of a running element among those of its queue that may be preempted.
+    pub fn runs(&self, at: JobRef) -> Option<(QueueId, Reverse<i64>)> {
+        let known = self.known.get(&at)?;
+        match known.kind {
+            Kind::Running(since) => Some((known.queue, Reverse(since))),
+            Kind::Suspended | Kind::Ending => None,
+        }
+    }
+
+    /// Is an element preempted?
+    pub fn is_suspended(&self, at: JobRef) -> bool {
+        self.known.get(&at).is_some_and(|known| known.kind == Kind::Suspended)
+    }
+
+    /// The slots of an indexed element.
+    pub fn hosts_of(&self, at: JobRef) -> &[(HostId, u32)] {
+        self.known.get(&at).map_or(&[], |known| &known.hosts)
+    }
+
+    /// The preempted elements on a host that are suspended and not being resumed, with their
+    /// queues.
+    pub fn suspended_on(&self, host: HostId) -> impl Iterator<Item = (JobRef, QueueId)> + '_ {
+        let here = self.suspended.get(&host).into_iter().flatten();
+        here.filter_map(|at| Some((*at, self.known.get(at)?.queue)))
+    }
+
+    /// The hosts with preempted elements, of these hosts.
+    pub fn hosts_among(&self, some: &HostSet) -> Vec<HostId> {
+        match some.len() < self.suspended.len() {
+            true => some.iter().filter(|host| self.any_on(*host)).collect(),
+            false => self.suspended.keys().copied().filter(|host| some.contains(*host)).collect(),
+        }
+    }
+
+    /// Are elements of a queue preempted?
+    pub fn any_of(&self, queue: QueueId) -> bool {
+        self.suspended_of.contains_key(&queue)
+    }
+
+    /// Are there preempted elements on a host?
+    pub fn any_on(&self, host: HostId) -> bool {
+        self.suspended.contains_key(&host)
+    }
+
+    fn slots_on(&self, at: JobRef, host: HostId) -> u64 {
+        self.hosts_of(at).iter().filter(|on| on.0 == host).map(|on| u64::from(on.1)).sum()
+    }
+
+    /// The slots of preempted elements on a host, vacated or about to be.
+    pub fn suspended_slots(&self, host: HostId) -> u64 {
+        self.suspended_on(host).map(|(at, _)| self.slots_on(at, host)).sum()
+    }
+
+    /// Slots on a host that preemption has vacated for some queue.
+    pub fn vacated_slots(&self, host: HostId) -> u64 {
+        let vacated = self.suspended_on(host).filter(|(at, _)| !self.vacating.contains(at));
+        vacated.map(|(at, _)| self.slots_on(at, host)).sum()
+    }
+
+    /// Slots on a host that preemption has vacated for this queue.
+    pub fn vacated_for(&self, host: HostId, queue: &Queue) -> u64 {
+        if queue.preempts.is_empty() {
+            return 0;
+        }
+        let vacated = self
+            .suspended_on(host)
+            .filter(|(at, of)| queue.preempts.contains(of) && !self.vacating.contains(at));
+        vacated.map(|(at, _)| self.slots_on(at, host)).sum()
+    }
+
+    /// Slots on a host that are kept from a queue for jobs of queues of higher priority.
+    pub fn kept_from(&self, host: HostId, queue: &Queue, site: &Site) -> u64 {
+        let Some(claims) = self.claimed.get(&host) else { return 0 };
+        let claims = claims.iter().filter_map(|at| self.claims.get(at));
+        let higher = |claim: &&Claim| {
+            let high = site.queue(claim.queue);
+            high.is_some_and(|high| high.conf.priority > queue.conf.priority)
+        };
+        let of_claim = |claim: &Claim| -> u64 {
+            let here = claim.hosts.iter().filter(|on| on.host == host);
+            // of the vacated slots it counts none where it may not preempt
+            let all = !queue.preempts.is_empty();
+            here.map(|on| u64::from(if all { on.slots } else { on.free })).sum()
+        };
+        claims.filter(higher).map(of_claim).sum()
+    }
+
+    /// Slots on a host that are claimed by jobs of which this is true.
+    pub fn claimed_slots(&self, host: HostId, holds: impl Fn(JobRef) -> bool) -> u64 {
+        let claims = self.claimed.get(&host).into_iter().flatten();
+        let live = claims.filter(|at| holds(**at)).filter_map(|at| self.claims.get(at));
+        let here = live.flat_map(|claim| &claim.hosts).filter(|on| on.host == host);
+        here.map(|on| u64::from(on.slots)).sum()
+    }
+
+    /// The slots that other pending jobs of a queue, or of a user, claim.
+    pub fn claimed_by_others(&self, at: JobRef, queue: QueueId, user: UserId) -> u64 {
+        let others = self
+            .claims
+            .iter()
+            .filter(|(other, claim)| **other != at && (claim.queue == queue || claim.user == user));
+        others.flat_map(|(_, claim)| &claim.hosts).map(|on| u64::from(on.slots)).sum()
+    }
+
+    /// The pending jobs that claim slots.
+    pub fn claimants(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.claims.keys().copied()
+    }
+
+    /// The claim of a pending job.
+    pub fn claim_by(&self, at: JobRef) -> Option<&Claim> {
+        self.claims.get(&at)
+    }
+
+    /// The elements of a claim whose slots are still about to be vacated.
+    pub fn open_victims(&self, claim: &Claim) -> impl Iterator<Item = JobRef> {
+        claim.victims.iter().copied().filter(|victim| self.vacating.contains(victim))
+    }
+
+    /// The elements whose slots are about to be vacated, for no claim.
+    pub fn unclaimed(&self) -> impl Iterator<Item = (JobRef, QueueId)> + '_ {
+        let free = self.vacating.iter().filter(|at| !self.claim_of.contains_key(at));
+        free.filter_map(|at| Some((*at, self.known.get(at)?.queue)))
+    }
+}

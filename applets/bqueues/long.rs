@@ -3,6 +3,7 @@
 use super::table::{per_processor, status};
 use lsf::cli::columns::count;
 use lsf::cli::long_format::{LimitBlock, external_thresholds, push_clean, thresholds};
+use lsf::cli::share_table;
 use lsf::conf::names::lsb_queues::QUEUE;
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
@@ -24,8 +25,9 @@ fn yes(q: &QueueInfo, name: &str) -> bool {
     text.eq_ignore_ascii_case("y") || text.eq_ignore_ascii_case("yes")
 }
 
-/// One record, from its leading blank line to its last one.
-pub fn queue(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
+/// One record, from its leading blank line to its last one; `all_shares`: with the accounts of
+/// groups.
+pub fn queue(out: &mut String, q: &QueueInfo, unit: SizeUnit, all_shares: bool) {
     out.push_str("\nQUEUE: ");
     push_clean(out, &q.name);
     out.push_str("\n  -- ");
@@ -43,6 +45,9 @@ pub fn queue(out: &mut String, q: &QueueInfo, unit: SizeUnit) {
     thresholds(out, &q.thresholds);
     external_thresholds(out, &q.external);
     policies(out, q);
+    // the root of the tree comes first
+    let tables = if all_shares { q.shares.len() } else { 1 };
+    q.shares.iter().take(tables).for_each(|table| share_table::push(out, table));
     windows(out, q);
     members(out, q);
     rest(out, q);
@@ -202,7 +207,6 @@ fn shares(out: &mut String, fairshare: &str) {
         push_clean(out, share);
         out.push_str("] ");
     }
-    out.push_str(QUEUE.mark("FAIRSHARE").trim_start());
     out.push('\n');
 }
 

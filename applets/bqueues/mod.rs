@@ -81,8 +81,13 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 }
 
 enum QueueListingForm {
-    Table { wide: bool },
-    Long,
+    Table {
+        wide: bool,
+    },
+    /// -r: with the accounts of groups.
+    Long {
+        all_shares: bool,
+    },
     Custom(Format),
     Json(Format),
 }
@@ -106,7 +111,7 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     let form = match (o.json, &o.output) {
         (true, _) => QueueListingForm::Json(parse(text.unwrap_or(JSON_FORMAT))?),
         (false, Some(text)) => QueueListingForm::Custom(parse(text)?),
-        _ if o.long || o.shares => QueueListingForm::Long,
+        _ if o.long || o.shares => QueueListingForm::Long { all_shares: o.shares },
         _ => match text.filter(|_| plain) {
             Some(text) => QueueListingForm::Custom(parse(text)?),
             None => QueueListingForm::Table { wide: o.wide },
@@ -139,12 +144,12 @@ impl Call {
                 }
                 rows.iter().for_each(|q| table::row(&mut out, q, *wide));
             }
-            QueueListingForm::Long => rows.iter().enumerate().for_each(|(i, q)| {
+            QueueListingForm::Long { all_shares } => rows.iter().enumerate().for_each(|(i, q)| {
                 if i > 0 {
                     out.push_str(long::RULE);
                     out.push('\n');
                 }
-                long::queue(&mut out, q, unit);
+                long::queue(&mut out, q, unit, *all_shares);
             }),
             QueueListingForm::Custom(f) => {
                 if self.head {

@@ -2,7 +2,7 @@
 
 use super::{long, table};
 use lsf::conf::units::SizeUnit;
-use lsf::proto::client::QueueInfo;
+use lsf::proto::client::{QueueInfo, ShareRow, ShareTable};
 
 fn queue(name: &str) -> QueueInfo {
     QueueInfo {
@@ -77,7 +77,7 @@ fn a_plain_queue_at_length() {
         ..queue("normal")
     };
     let mut out = String::new();
-    long::queue(&mut out, &q, SizeUnit::KB);
+    long::queue(&mut out, &q, SizeUnit::KB, false);
     assert_eq!(out, include_str!("../../tests/cmd/expected/bqueues-l.txt"));
 }
 
@@ -117,7 +117,7 @@ fn a_queue_with_everything() {
     };
     q.thresholds[1] = (Some(20.0), Some(40.0));
     let mut out = String::new();
-    long::queue(&mut out, &q, SizeUnit::KB);
+    long::queue(&mut out, &q, SizeUnit::KB, false);
     assert_eq!(out, include_str!("../../tests/cmd/expected/bqueues-l-full.txt"));
     assert_eq!(long::RULE.len(), 79);
 }
@@ -135,7 +135,7 @@ fn parameters_that_do_not_act_are_marked() {
         ..queue("normal")
     };
     let mut out = String::new();
-    long::queue(&mut out, &q, SizeUnit::KB);
+    long::queue(&mut out, &q, SizeUnit::KB, false);
     for line in [
         "Migration threshold is 30 minutes",
         "Schedule delay for a new job is 0 seconds",
@@ -211,11 +211,10 @@ fn bqueues_l_shows_further_parameters() {
     let params = params.map(|(n, v)| (n.to_string(), v.to_string())).to_vec();
     let q = QueueInfo { params, sleep_secs: 10, ..queue("normal") };
     let mut out = String::new();
-    long::queue(&mut out, &q, SizeUnit::KB);
+    long::queue(&mut out, &q, SizeUnit::KB, false);
     let want = "\
-SCHEDULING POLICIES:  FAIRSHARE (not acted on)  PREEMPTIVE  PREEMPTABLE  \
-APS_PRIORITY (not acted on)
-USER_SHARES:  [user1, 10] [grp@, 3] [default, 1] (not acted on)
+SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY (not acted on)
+USER_SHARES:  [user1, 10] [grp@, 3] [default, 1]\x20
 PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
 
 USERS: all \x20
@@ -243,9 +242,20 @@ fn every_field_of_the_manual() {
     assert_eq!(all, want.split_whitespace().collect::<Vec<_>>());
 }
 
-/// The documented sample of -l; -r shows the same.
+/// The documented sample of -l; -r shows the groups of the tree, too.
 #[test]
-fn fairshare_queue_shows_its_shares_and_no_priorities() {
+fn fairshare_queue_shows_its_shares_and_priorities() {
+    let row = |name: &str, shares, priority| ShareRow {
+        name: name.into(),
+        shares,
+        priority,
+        ..ShareRow::default()
+    };
+    let chip =
+        ShareRow { started: 3, cpu_secs: 7200.5, run_secs: 3600.0, ..row("chip", 3, 0.10638) };
+    let rows = vec![row("alice", 1, 1.0 / 3.0), chip];
+    let root = ShareTable { path: "normal/".into(), rows };
+    let group = ShareTable { path: "normal/chip/".into(), rows: vec![row("bob", 2, 0.5)] };
     let q = QueueInfo {
         description: "Default queue for normal jobs.".into(),
         is_default: true,
@@ -261,11 +271,19 @@ fn fairshare_queue_shows_its_shares_and_no_priorities() {
             ("BACKFILL", "Y"),
             ("EXCLUSIVE", "Y"),
         ]),
+        shares: vec![root, group],
         ..queue("normal")
     };
     let want = include_str!("../../tests/cmd/expected/bqueues-r.txt");
-    for words in [&["-r"][..], &["-l"], &["-l", "-r"], &["-lr"]] {
-        assert_eq!(call(words).show(std::slice::from_ref(&q), SizeUnit::KB), want, "{words:?}");
+    let shown = |words: &[&str]| call(words).show(std::slice::from_ref(&q), SizeUnit::KB);
+    assert_eq!(shown(&["-l"]), want);
+    let chip = "\nSHARE_INFO_FOR: normal/chip/\n USER/GROUP   SHARES  PRIORITY  STARTED  \
+                RESERVED  CPU_TIME  RUN_TIME   ADJUST\n\
+                bob            2       0.500      0        0         0.0        0       0.000\n\n\
+                USERS: all";
+    let all = want.replace("\nUSERS: all", chip);
+    for words in [&["-r"][..], &["-l", "-r"], &["-lr"]] {
+        assert_eq!(shown(words), all, "{words:?}");
     }
 }
 

@@ -175,7 +175,7 @@ struct BsubOpts {
     /// mail when the job starts
     #[argh(switch, short = 'B')]
     pub mail_begin: bool,
-    /// user group (accepted with a notice)
+    /// user group whose share the job is charged to
     #[argh(option, short = 'G', arg_name = "group")]
     pub user_group: Option<String>,
     /// estimated run time
@@ -335,7 +335,6 @@ impl BsubOpts {
     /// The options given that are accepted without being acted on.
     pub fn ignored(&self) -> Vec<&'static str> {
         [
-            ("-G", self.user_group.is_some()),
             ("-sla", self.sla.is_some()),
             ("-U", self.reservation.is_some()),
             ("-Lp", self.license_project.is_some()),

@@ -27,6 +27,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt, Run, State};
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::group_watch::JobFacts;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
@@ -79,6 +80,7 @@ pub struct Mbatchd {
     pub(super) reserve: Reserve,
     pub(super) limits: LimitsLedger,
     pub(super) preemptions: Preemptions,
+    pub(super) fairshare: Fairshare,
     pub(super) group_counts: JobGroupCounts,
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
@@ -106,6 +108,7 @@ macro_rules! view_of {
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             limits: &$mbatchd.limits,
+            fairshare: &$mbatchd.fairshare,
             group_counts: &$mbatchd.group_counts,
             windows: &$mbatchd.windows,
             depends: &$mbatchd.deps,
@@ -155,6 +158,7 @@ impl Mbatchd {
         let rec = Record { time: context.now.secs(), event };
         match self.state.apply(&rec) {
             Applied::Job(change) => {
+                self.fairshare.follow(&self.state, &self.site, &rec, Some(&change));
                 self.follow(&change);
                 if let Some(why) = self.limits.take_fault() {
                     context.say(log::Level::Error, why);
@@ -193,6 +197,7 @@ impl Mbatchd {
         }
         self.note_group_of(at.job);
         self.application_counts.follow(&self.state, at.job);
+        self.note_shares();
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody
@@ -210,6 +215,13 @@ impl Mbatchd {
     fn follow_preemptions(&mut self, at: JobRef) {
         for host in self.preemptions.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
+        }
+    }
+
+    /// The use of share accounts has changed: their priorities have, too.
+    pub(crate) fn note_shares(&mut self) {
+        if self.fairshare.has_changed() {
+            self.sched.shares_changed(self.fairshare.take_changed());
         }
     }
 
@@ -277,7 +289,8 @@ impl Mbatchd {
     /// Looks again whether one element is ready; idx 0 of an array: all of them.
     pub(crate) fn refresh_at(&mut self, at: JobRef) {
         let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
-        if self.state.job(at.job).is_some_and(|job| waits(&job.tally)) {
+        if let Some(job) = self.state.job(at.job).filter(|job| waits(&job.tally)) {
+            self.fairshare.ensure_job(&self.state, &self.site, job);
             self.eligible_touched(at.job);
         }
         let (sched, view) = self.sched_and_view();

@@ -107,6 +107,12 @@ impl Mbatchd {
         self.application_counts.audit(&self.state)
     }
 
+    /// Do share accounts hold and have used what the jobs do and did? For tests and the simulator:
+    /// it looks at every started element.
+    pub fn fairshare_audit(&self) -> Result<(), String> {
+        self.fairshare.audit(&self.state, &self.site, self.sched.now().secs())
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;
@@ -218,6 +224,7 @@ impl Mbatchd {
         if let Some(site) = Rc::get_mut(&mut self.site) {
             site.conf.unix.answered(asked, found);
             // another row of lsb.users may apply to a user
+            self.fairshare.rebuild(&self.state, &self.site);
             self.sched.users_changed();
             self.limits.recount(&self.state, &self.site);
         }

@@ -27,6 +27,7 @@ pub mod place;
 pub mod privport;
 pub mod prove;
 pub mod remote;
+pub mod share_table;
 pub mod site;
 pub mod startup;
 pub mod submission;

@@ -13,6 +13,7 @@ use super::section::{SectionRow, Values, known_params, list, table};
 use super::types::{
     BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam, Shared,
 };
+use super::user_shares::user_shares;
 
 /// Sections of lsb.hosts.
 const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
@@ -39,7 +40,8 @@ pub fn parse(
                 let raw = known_params(&section, &HOST_PARTITION, &nothing, diags);
                 let mut v = Values::new(&raw, diags);
                 let (name, hosts) = (v.text("HPART_NAME").unwrap_or_default(), v.list("HOSTS"));
-                batch.partitions.push(HostPartition { name, hosts });
+                let (shares, pos) = (user_shares(&mut v), section.pos.clone());
+                batch.partitions.push(HostPartition { name, hosts, shares, pos });
             }
             "computeunit" => units(&section, &mut batch, diags),
             _ => unknown_section(&section, SECTIONS, diags),

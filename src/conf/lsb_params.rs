@@ -25,7 +25,7 @@ const MAX_SPACE_MB: u64 = 1 << 30;
 /// The exit value by which a pre-execution command ends its job.
 const PRE_ABORT: u8 = 99;
 /// Largest factor of fairshare.
-const MAX_FACTOR: f64 = 1e9;
+pub(super) const MAX_FACTOR: f64 = 1e9;
 
 /// Reads lsb.params. None: it cannot be read.
 pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<BatchParams> {
@@ -139,6 +139,9 @@ fn factors(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.cpu_time_factor, "CPU_TIME_FACTOR", 0.0..=MAX_FACTOR);
     v.set(&mut p.run_time_factor, "RUN_TIME_FACTOR", 0.0..=MAX_FACTOR);
     v.set(&mut p.run_job_factor, "RUN_JOB_FACTOR", 0.0..=MAX_FACTOR);
+    v.set(&mut p.committed_run_time_factor, "COMMITTED_RUN_TIME_FACTOR", 0.0..=MAX_FACTOR);
+    v.flag(&mut p.run_time_decay, "RUN_TIME_DECAY");
+    v.flag(&mut p.enable_hist_run_time, "ENABLE_HIST_RUN_TIME");
     v.set(&mut p.hist_hours, "HIST_HOURS", 0.0..=MAX_FACTOR);
 }
 

@@ -6,13 +6,17 @@ use super::diag::Diags;
 use super::expressions::ResourceNames;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
+use super::lsb_params::MAX_FACTOR;
 use super::lsf_shared::unknown_section;
 use super::names::load_index;
 use super::names::lsb_queues::QUEUE;
 use super::preemption;
 use super::section::{Values, known_params, name_fault};
-use super::types::{HostTerm, Interactive, QueueConf, RawParam, Resizable, Shared, UserTerm};
+use super::types::{
+    HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Resizable, Shared, UserTerm,
+};
 use super::units::{SizeUnit, time_limit};
+use super::user_shares;
 use super::warning;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::Checkpoint;
@@ -157,9 +161,30 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     v.set(&mut q.new_job_sched_delay, "NEW_JOB_SCHED_DELAY", 0..=MAX_TIME);
     q.mig = v.number("MIG", 0..=MAX_TIME);
     q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
-    q.fairshare = v.text("FAIRSHARE");
+    q.fairshare = user_shares::fairshare(v);
+    q.factors = factors(v);
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);
+}
+
+/// The factors of fairshare that the queue sets itself.
+fn factors(v: &mut Values<'_>) -> QueueFactors {
+    let mut flag = |name: &str| {
+        let mut on = false;
+        v.flag(&mut on, name);
+        v.raw.get(name).map(|_| on)
+    };
+    let (run_time_decay, hist_run_time) = (flag("RUN_TIME_DECAY"), flag("ENABLE_HIST_RUN_TIME"));
+    let mut number = |name: &str| v.number(name, 0.0..=MAX_FACTOR);
+    QueueFactors {
+        cpu_time: number("CPU_TIME_FACTOR"),
+        run_time: number("RUN_TIME_FACTOR"),
+        run_job: number("RUN_JOB_FACTOR"),
+        committed: number("COMMITTED_RUN_TIME_FACTOR"),
+        hist_hours: number("HIST_HOURS"),
+        run_time_decay,
+        hist_run_time,
+    }
 }
 
 fn commands(q: &mut QueueConf, v: &mut Values<'_>) {

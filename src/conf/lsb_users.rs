@@ -11,6 +11,7 @@ use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
 use super::section::{Values, list, table};
 use super::types::{BatchUsers, UserGroup, UserPolicy};
+use super::user_shares::user_shares;
 
 /// Sections of lsb.users.
 const SECTIONS: &[&str] = &["UserGroup", "User", "UserMap"];
@@ -48,6 +49,7 @@ fn groups(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
             external,
             admins: v.list("GROUP_ADMIN"),
             shares: v.text("USER_SHARES").unwrap_or_default(),
+            share_list: user_shares(&mut v),
             pos: row.pos.clone(),
         };
         if users.groups.iter().any(|g| g.name == group.name) {

@@ -39,6 +39,7 @@ mod tests;
 pub mod types;
 pub mod units;
 pub mod unix;
+mod user_shares;
 pub mod warning;
 
 pub use diag::{Diag, Diags, Pos, Severity, has_errors, has_warnings, summary_not_acted_on};

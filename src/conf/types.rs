@@ -8,6 +8,7 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
+mod fairshare;
 mod lsb_applications;
 mod lsb_hosts;
 mod lsb_params;
@@ -25,6 +26,7 @@ mod unix_groups;
 use super::diag::Pos;
 use super::hosts::HostTable;
 
+pub use fairshare::*;
 pub use lsb_applications::*;
 pub use lsb_hosts::*;
 pub use lsb_params::*;

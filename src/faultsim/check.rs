@@ -180,6 +180,9 @@ impl Check {
         if let Err(why) = mbd.applications_audit() {
             self.fail(why);
         }
+        if let Err(why) = mbd.fairshare_audit() {
+            self.fail(why);
+        }
         if let Err(why) = mbd.job_groups_audit() {
             self.fail(why);
         }

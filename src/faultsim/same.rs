@@ -221,7 +221,7 @@ mod tests {
         shadow.refused.push([new(6)].into());
         shadow.later.extend([clean.clone(), record(Event::LogSwitch { last_job: 5 })]);
         let mut found = State::new();
-        known.iter().chain([&clean]).for_each(|r| found.recover(r));
+        known.iter().chain([&clean]).for_each(|r| drop(found.recover(r)));
         // the log after the switch ends with a record that was known before
         assert_eq!(shadow.found(&found, known.last()), Vec::<String>::new());
         // a log that ends with a record of the commit that failed holds that commit

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 38] = [
+const KINDS: [&str; 39] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -80,6 +80,7 @@ const KINDS: [&str; 38] = [
     "JOB_RESIZE_NOTIFY_DONE",
     "LSF_RESIZE_REQUEST",
     "LSF_ARRAY_SIGNAL",
+    "LSF_SHARE_USED",
 ];
 
 /// The kind of an event.

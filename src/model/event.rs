@@ -94,6 +94,8 @@ pub struct JobStart {
     pub boot: Arc<str>,
     /// Our tail.
     pub forced: Forced,
+    /// Our tail: the share account that it is charged to, where the user has several; else empty.
+    pub account: Arc<str>,
 }
 
 /// Whether brun forced a start.
@@ -406,6 +408,18 @@ pub struct JobGroupRecord {
     pub explicit: bool,
 }
 
+/// `LSF_SHARE_USED` (ours): the use that counts for fairshare of jobs that the log does not have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShareUsed {
+    pub queue: String,
+    pub user: String,
+    /// The group of bsub -G; empty none.
+    pub group: String,
+    /// CPU and run time as far as they have not decayed by the time of the record, seconds.
+    pub cpu: f64,
+    pub run: f64,
+}
+
 /// The operations that QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
@@ -565,6 +579,7 @@ pub enum Event {
         at: JobRef,
         on: bool,
     },
+    ShareUsed(Box<ShareUsed>),
     /// A record of another LSF that is read and kept but not acted on.
     Foreign {
         name: String,

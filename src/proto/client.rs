@@ -5,6 +5,7 @@ use super::dependency::{Dependencies, DependencyRequest};
 use super::force::Force;
 use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
+pub use super::share_rows::{ShareRow, ShareTable};
 pub use super::user_rows::{GroupInfo, UserInfo};
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::resize::ResizeRequest;
@@ -554,6 +555,9 @@ pub struct QueueInfo {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<(String, String)>,
     pub admin_comment: String,
+    /// The accounts of FAIRSHARE: the root of the tree, then each group in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareTable>,
 }
 
 /// bhosts.

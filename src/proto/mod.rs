@@ -23,6 +23,7 @@ mod msg;
 mod refusal;
 pub mod res;
 pub mod sbd;
+pub mod share_rows;
 mod task_group;
 pub mod user_rows;
 mod version;

@@ -50,7 +50,7 @@ fn configuration_of_another_lsf_starts_unchanged() {
         let told = format!("/{file}: is known and not acted on (notice)\n");
         assert_eq!(batch.matches(&told).count(), 1, "{file}: {}", s.err);
     }
-    for name in ["LSF_PIM_INFODIR", "FAIRSHARE"] {
+    for name in ["LSF_PIM_INFODIR"] {
         let told = format!(": {name} is known and not acted on (notice)\n");
         assert_eq!(batch.matches(&told).count(), 1, "{name}: {batch}");
     }
@@ -71,7 +71,7 @@ fn configuration_of_another_lsf_starts_unchanged() {
     });
     let units = "CU_NAME      TYPE         HOSTS\nrack1        rack         hosta hostb \n";
     assert_eq!(run("ann", "bmgroup -cu").out, units);
-    let shares = "\nUSER_SHARES:  [default, 1] (not acted on)\n";
+    let shares = "\nUSER_SHARES:  [default, 1] \n\nSHARE_INFO_FOR: normal/\n";
     assert!(run("ann", "bqueues -r normal").out.contains(shares));
     let s = run("ann", "bsub -m hostc -o out hostname");
     let job = job_id(&s.out).unwrap_or_else(|| panic!("{}{}", s.out, s.err));

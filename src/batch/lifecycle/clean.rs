@@ -163,6 +163,7 @@ impl Mbatchd {
                 head.push(Record { time: c.time, event });
             }
         }
+        head.extend(self.fairshare.records(&self.state, &self.site, time));
         for (path, group) in self.state.job_groups().each() {
             let record = Box::new(group.clone().record(path, time));
             head.push(Record { time, event: Event::JobGroupAdd(record) });

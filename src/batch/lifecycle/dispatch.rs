@@ -2,6 +2,7 @@
 
 use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel};
 use crate::batch::state::job_hosts::JobHosts;
+use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Forced, JobStart};
 use crate::model::{JobKey, JobRef};
@@ -41,9 +42,11 @@ impl Mbatchd {
     /// Carries one decision out; decides nothing.
     fn carry_out(&mut self, context: &mut StepContext, decision: Decision) {
         match decision {
-            Decision::Start(Allocation { at, hosts, req }) => {
+            Decision::Start(Allocation { at, hosts, req, account }) => {
                 let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
-                self.start_on(context, at, hosts, requirement, Forced::No);
+                let account = account.and_then(|account| self.account_of_several(at, account));
+                let how = (Forced::No, account.unwrap_or_default());
+                self.start_on(context, at, hosts, requirement, how);
             }
             Decision::Grow(given) => self.grow(context, given),
             Decision::Preempt(preemption) => self.preempt(context, preemption),
@@ -52,14 +55,23 @@ impl Mbatchd {
         }
     }
 
-    /// Starts an element on these hosts, with the effective requirement.
+    /// The path of the share account that a start is charged to, where its user has several.
+    fn account_of_several(&self, at: JobRef, account: AccountId) -> Option<Arc<str>> {
+        let job = self.state.job(at.job)?;
+        let (tree, group) = (self.fairshare.tree(account), &job.spec_at(at.idx).user_group);
+        let leaves = self.fairshare.leaves(tree, job.user, group)?;
+        (leaves.len() > 1).then(|| self.fairshare.path(account).into())
+    }
+
+    /// Starts an element on these hosts, with the effective requirement; charged to a share account
+    /// where the user has several.
     pub(crate) fn start_on(
         &mut self,
         context: &mut StepContext,
         at: JobRef,
         hosts: JobHosts,
         eff_res_req: Arc<str>,
-        forced: Forced,
+        (forced, account): (Forced, Arc<str>),
     ) {
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
@@ -76,6 +88,7 @@ impl Mbatchd {
             eff_res_req,
             boot: self.links.hosts()[first].boot_id.clone(),
             forced,
+            account,
         };
         self.emit(context, Event::JobStart(Box::new(event)));
         for &(host, _) in &hosts {

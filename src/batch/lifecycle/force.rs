@@ -62,7 +62,7 @@ impl Mbatchd {
         };
         self.emit(context, Event::JobForce(Box::new(record)));
         let how = if force.never_suspended { Forced::NeverSuspended } else { Forced::Yes };
-        self.start_on(context, at, hosts.into(), requirement, how);
+        self.start_on(context, at, hosts.into(), requirement, (how, Default::default()));
         0
     }
 

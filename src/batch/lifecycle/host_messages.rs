@@ -32,6 +32,8 @@ impl Mbatchd {
                     self.refuse_report(context, i, "usage", key.job_ref());
                 } else if self.state.report_usage(key, now, usage, (pids, groups)) {
                     self.reserve.used(&self.state, key.job_ref());
+                    self.fairshare.used(&self.state, &self.site, key.job_ref(), now);
+                    self.note_shares();
                 }
             }
             _ => self.refuse(context, i, "an order, which hosts do not give"),

@@ -78,6 +78,7 @@ impl Mbatchd {
     /// unit by unit and dispatches none before it has seen all.
     pub(crate) fn rebuild_by_units(&mut self) {
         self.sched = self.sched.anew();
+        self.fairshare.rebuild(&self.state, &self.site);
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
         self.load_checks = LoadChecks::default();

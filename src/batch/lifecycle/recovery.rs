@@ -24,6 +24,7 @@ use crate::batch::state::State;
 use crate::batch::step::StepContext;
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
@@ -83,6 +84,7 @@ impl Mbatchd {
             migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
             limits: LimitsLedger::default(),
+            fairshare: Fairshare::default(),
             preemptions: Preemptions::default(),
             group_counts: JobGroupCounts::default(),
             idle_groups: IdleGroups::default(),
@@ -105,8 +107,11 @@ impl Mbatchd {
     pub fn reload(&mut self, found: Recovered) {
         self.state.begin_anew();
         // each goes as its job comes, so that its memory is used again
+        self.fairshare = Fairshare::default();
+        self.fairshare.rebuild(&self.state, &self.site);
         for rec in found.records {
-            self.state.recover(&rec);
+            let change = self.state.recover(&rec);
+            self.fairshare.follow(&self.state, &self.site, &rec, change.job());
         }
         self.state.reserve_ids(found.seen_ids.iter().copied());
         self.damaged = found.damaged;
@@ -122,6 +127,7 @@ impl Mbatchd {
     pub(crate) fn rebuild(&mut self) {
         self.works.refill(None);
         self.sched = self.sched.anew();
+        self.fairshare.rebuild(&self.state, &self.site);
         self.deps = Deps::default();
         self.group_counts = JobGroupCounts::recount(&self.state);
         // there may be very many jobs: few wait for others, and those that ended wait for nothing

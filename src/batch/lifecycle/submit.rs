@@ -284,10 +284,28 @@ impl Mbatchd {
         if !self.site.may_use(&queue.conf, &who.user, Some(who.gid)) {
             return Err(Refusal::about(err::QUEUE_USE, name));
         }
+        self.shares_take(queue, &who.user, spec)?;
         match (queue.conf.interactive, spec.options & opt::INTERACTIVE != 0) {
             (Interactive::Only, false) => Err(Refusal::new(err::ONLY_INTERACTIVE)),
             (Interactive::No, true) => Err(Refusal::new(err::NO_INTERACTIVE)),
             _ => Ok(()),
+        }
+    }
+
+    /// Has the user a share in a queue with FAIRSHARE, and is in the group of -G? Administrators
+    /// need a share, too.
+    fn shares_take(&self, queue: &Queue, user: &str, spec: &JobSpec) -> Checked<()> {
+        let Some(tree) = queue.tree else { return Ok(()) };
+        if self.site.share_paths(tree, user).is_empty() {
+            return Err(Refusal::about(err::QUEUE_USE, &queue.conf.name));
+        }
+        let group = spec.user_group.as_str();
+        if group.is_empty() || self.site.in_group(user, group) {
+            return Ok(());
+        }
+        match self.site.conf.batch.users.groups.iter().any(|known| known.name == group) {
+            true => Err(Refusal::about(err::NOT_IN_USER_GROUP, group)),
+            false => Err(Refusal::about(err::BAD_USER_GROUP, group)),
         }
     }
 

@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod params;
 pub mod queues_hosts;
 pub mod selection;
+pub mod shares;
 pub mod start_order;
 pub mod submission;
 pub mod users_groups;

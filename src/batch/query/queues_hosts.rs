@@ -79,6 +79,7 @@ impl Mbatchd {
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
             admin_comment: control.comment,
+            shares: q.tree.map_or(Vec::new(), |tree| self.share_tables(tree)),
         }
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct ClassKey {
     pub(super) application: Box<str>,
     /// The path of the job group; empty none.
     pub(super) group: Box<str>,
+    /// -G where users share by groups; empty none.
+    pub(super) share_group: Box<str>,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub(super) fixed: HostLines,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
@@ -33,7 +35,7 @@ impl ClassKey {
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();
-        self.res_req.len() + self.application.len() + lines + words
+        self.res_req.len() + self.application.len() + self.share_group.len() + lines + words
     }
 
     /// The work of reading it, in looks at a host.

@@ -1,8 +1,8 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
 use crate::batch::sched::class_key::ClassKey;
-use crate::batch::sched::dispatch_key::DispatchKey;
-use crate::batch::sched::order::{ClassHead, DispatchOrder};
+use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
+use crate::batch::sched::order::DispatchOrder;
 use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, QueueId, UserId};
@@ -27,6 +27,8 @@ const LOOKS_TO_EXPAND: usize = 4;
 #[derive(Debug)]
 pub(super) struct Class {
     pub(super) kind: Rc<ClassKey>,
+    /// The user, or user and group, among all with jobs in the queue.
+    pub(super) bidder: Bidder,
     compiled: Option<Rc<Compiled>>,
     /// The limits of its jobs, once they were worked out.
     limits: Option<Rc<ConsumerLimits>>,
@@ -53,6 +55,8 @@ pub(super) struct Classes {
     /// Bytes of what is kept compiled.
     compiled: usize,
     requirements: Requirements,
+    /// The groups of bsub -G by which users share, from number 1.
+    groups: Vec<Box<str>>,
     /// Classes that were forgotten: their places are given to new ones.
     free: Vec<u32>,
     /// Number of classes at which unused ones are dropped next; see [`Classes::forget`].
@@ -116,10 +120,31 @@ impl Classes {
         }
     }
 
+    /// The number of a group of bsub -G.
+    fn group_number(&mut self, group: &str) -> u32 {
+        if group.is_empty() {
+            return 0;
+        }
+        let known = self.groups.iter().position(|known| **known == *group);
+        let position = known.unwrap_or_else(|| {
+            self.groups.push(group.into());
+            self.groups.len() - 1
+        });
+        position as u32 + 1
+    }
+
+    /// The group of a number.
+    pub fn share_group(&self, number: u32) -> &str {
+        let position = (number as usize).checked_sub(1);
+        position.and_then(|position| self.groups.get(position)).map_or("", |group| group)
+    }
+
     fn add(&mut self, kind: ClassKey) -> u32 {
         let kind = Rc::new(kind);
         let (ready, compiled, limits) = (BTreeSet::new(), None, None);
-        let class = Class { kind: kind.clone(), compiled, limits, pending: 0, ready, unseen: true };
+        let bidder = Bidder { user: kind.user, group: self.group_number(&kind.share_group) };
+        let (pending, unseen) = (0, true);
+        let class = Class { kind: kind.clone(), bidder, compiled, limits, pending, ready, unseen };
         let c = self.free.pop().unwrap_or(self.all.len() as u32);
         match self.all.get_mut(c as usize) {
             Some(place) => *place = class,
@@ -160,7 +185,7 @@ impl Classes {
         ready: bool,
     ) {
         let c = &mut self.all[class as usize];
-        let of = (c.kind.queue, c.kind.user);
+        let of = (c.kind.queue, c.bidder);
         let before = c.ready.first().map(|first| first.0);
         match ready {
             true => c.ready.insert((place, job)),
@@ -181,12 +206,13 @@ impl Classes {
         }
     }
 
-    /// The class of a submission.
+    /// The class of a submission; `by_group`: those of different groups differ.
     pub fn find(
         &mut self,
         (queue, user): (QueueId, UserId),
         spec: &Arc<JobSpec>,
         barred: &[(HostId, PendReason)],
+        by_group: bool,
     ) -> u32 {
         if let Some((of, who, like, c)) = &self.recent
             && barred.is_empty()
@@ -206,6 +232,7 @@ impl Classes {
             exclusive: spec.options & opt::EXCLUSIVE != 0,
             application: spec.further.application.clone(),
             group: spec.further.job_group.clone(),
+            share_group: if by_group { spec.user_group.as_str().into() } else { "".into() },
             fixed: spec.further.host_lines.clone(),
             barred: barred.to_vec(),
         };

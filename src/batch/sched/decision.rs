@@ -2,6 +2,7 @@
 
 use crate::batch::sched::place::Alternative;
 use crate::batch::state::job_hosts::JobHosts;
+use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::usage::preemptions::Claim;
 use crate::model::JobRef;
 use std::rc::Rc;
@@ -34,6 +35,8 @@ pub(crate) struct Allocation {
     pub hosts: JobHosts,
     /// The requirement that they were found by.
     pub req: Option<Rc<Alternative>>,
+    /// The share account through which it was found.
+    pub account: Option<AccountId>,
 }
 
 /// Jobs that are preempted for a pending one.

@@ -2,6 +2,7 @@
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
+use crate::batch::sched::view::View;
 use crate::batch::site::requirements::Req;
 use crate::batch::state::Job;
 use crate::batch::state::names::HostId;
@@ -30,12 +31,13 @@ impl Sched {
 
     pub(super) fn class_of(
         &mut self,
+        view: &View,
         job: &Job,
         part: u32,
         barred: &[(HostId, PendReason)],
     ) -> u32 {
         let of = (job.queue_of(part), job.user);
-        self.classes.find(of, job.spec_of(part), barred)
+        self.classes.find(of, job.spec_of(part), barred, !view.fairshare.is_empty())
     }
 
     /// A job changed in what its class or its place is made of.

@@ -99,7 +99,7 @@ impl Sched {
         let Some(elem) = job.elem(at.idx) else { return Ok(None) };
         let ElemState::Run(run) = &elem.state else { return Ok(None) };
         let Some(wanted) = view.wanted_slots(job, run) else { return Ok(None) };
-        let class = self.class_of(job, job.part_no(at.idx), &[]);
+        let class = self.class_of(view, job, job.part_no(at.idx), &[]);
         let limits = self.classes.limits(view, class);
         let room = self.policies.user(view, queue, &limits).slots;
         if room < u64::from(wanted.least) {
@@ -129,7 +129,8 @@ impl Sched {
         if slots < wanted.least {
             return Ok(None);
         }
-        Ok(Some(Decision::Grow(Allocation { at, hosts: hosts.into(), req })))
+        let hosts = hosts.into();
+        Ok(Some(Decision::Grow(Allocation { at, hosts, req, account: None })))
     }
 
     /// Hosts with slots for a job: its own first, then the others, best first.

@@ -13,6 +13,7 @@
 //! | place | a class as it is held against hosts; which slots a job gets |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
+//! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //! | start_needs | the smallest changes after which a job could start |
@@ -29,6 +30,8 @@ mod dispatch_key;
 mod entries;
 mod explain;
 mod explained;
+mod fair_order;
+mod fair_walk;
 mod fixed_match;
 mod growing;
 mod growth;
@@ -59,6 +62,7 @@ pub(crate) use readiness::{NotReady, ReadinessQuery};
 pub(crate) use start_needs::Need;
 
 use crate::batch::state::names::{HostId, QueueId};
+use crate::batch::usage::fairshare::account::AccountId;
 use crate::model::Now;
 use crate::model::idtable::IdTable;
 use classes::Classes;
@@ -102,6 +106,8 @@ pub struct Sched {
     full_groups: BTreeSet<u32>,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
+    /// Share accounts whose priorities have changed since a pass asked for them.
+    accounts: Vec<AccountId>,
     /// How often a class was held against hosts.
     #[cfg(test)]
     looks: usize,
@@ -170,7 +176,7 @@ impl Sched {
             let Some((place, _)) = self.classes.head(number) else { continue };
             let class = self.classes.get_mut(number);
             class.unseen = true;
-            let of = (class.kind.queue, class.kind.user);
+            let of = (class.kind.queue, class.bidder);
             self.order.unsee(of, (place, number));
         }
         self.note_change();
@@ -187,9 +193,19 @@ impl Sched {
         self.needed = true;
     }
 
-    /// The groups of users may be others than before.
+    /// The use of share accounts has changed.
+    pub(crate) fn shares_changed(&mut self, accounts: Vec<AccountId>) {
+        match self.accounts.is_empty() {
+            true => self.accounts = accounts,
+            false => self.accounts.extend(accounts),
+        }
+    }
+
+    /// The groups of users may be others than before, and share accounts, too.
     pub(crate) fn users_changed(&mut self) {
         self.classes.forget_users();
+        self.order.forget_shares();
+        (self.accounts, self.walk) = (Vec::new(), None);
         self.changed();
     }
 }

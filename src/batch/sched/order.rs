@@ -8,8 +8,12 @@
 //! one user in one queue; further ones have turns, [`CLASSES_PER_TURN`] every [`TURN_PAUSE_US`], so
 //! that the many different requirements of one user delay nobody else.
 
-use crate::batch::sched::dispatch_key::DispatchKey;
+use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
+use crate::batch::sched::fair_order::FairOrder;
+use crate::batch::site::shares::TreeId;
 use crate::batch::state::names::{QueueId, UserId};
+use crate::batch::usage::fairshare::account::AccountId;
+use crate::batch::usage::fairshare::{Fairshare, Leaves};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,9 +25,6 @@ pub const LOOKS_PER_USER: usize = 1024;
 pub const CLASSES_PER_TURN: usize = 256;
 /// Pause before the next of them have their turn, microseconds.
 pub const TURN_PAUSE_US: u64 = US / 10;
-
-/// A class at the place of its first ready job.
-pub(super) type ClassHead = (DispatchKey, u32);
 
 /// The classes of a user beyond those that a walk looks at.
 #[derive(Debug, Default)]
@@ -45,14 +46,25 @@ struct UserHeads {
 /// The ready classes of one queue.
 #[derive(Debug, Default)]
 struct QueueHeads {
-    users: IdMap<UserId, UserHeads>,
+    users: IdMap<Bidder, UserHeads>,
     /// Users by their first class.
-    firsts: BTreeSet<(ClassHead, UserId)>,
+    firsts: BTreeSet<(ClassHead, Bidder)>,
     /// Users with an unseen class, or stale ones for which there may be room.
-    waiting: BTreeSet<UserId>,
+    waiting: BTreeSet<Bidder>,
     /// Stale users to whom the limit of the queue left too few slots, by the slots that they need.
-    short: BTreeSet<(u64, UserId)>,
+    short: BTreeSet<(u64, Bidder)>,
     stale: bool,
+    /// The users in the order of the share tree, where there is one.
+    fair: Option<Box<FairQueue>>,
+}
+
+/// The users of a queue in the order of its share tree.
+#[derive(Debug)]
+struct FairQueue {
+    tree: TreeId,
+    order: FairOrder,
+    /// Users whose place in it may be another one.
+    moved: BTreeSet<Bidder>,
 }
 
 /// All ready classes.
@@ -60,15 +72,17 @@ struct QueueHeads {
 pub(super) struct DispatchOrder {
     queues: IdMap<QueueId, QueueHeads>,
     /// The queues in which a user is stale.
-    stale_in: IdMap<UserId, BTreeSet<QueueId>>,
-    lags: BTreeMap<(QueueId, UserId), Lag>,
+    stale_in: IdMap<UserId, BTreeSet<(QueueId, Bidder)>>,
+    lags: BTreeMap<(QueueId, Bidder), Lag>,
+    /// Queues whose users are in the order of a share tree.
+    fair: BTreeSet<QueueId>,
     /// When the turns go on, microseconds of the monotonic clock.
     turn: Option<u64>,
 }
 
 impl DispatchOrder {
     /// A class has a ready job, the first of which stands at this place.
-    pub fn insert(&mut self, (queue, user): (QueueId, UserId), head: ClassHead, unseen: bool) {
+    pub fn insert(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead, unseen: bool) {
         let of_queue = self.queues.entry(queue).or_default();
         let heads = of_queue.users.entry(user).or_default();
         let before = heads.all.first().copied();
@@ -81,7 +95,7 @@ impl DispatchOrder {
     }
 
     /// The class has no ready job at this place any more.
-    pub fn remove(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
+    pub fn remove(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         let before = heads.all.first().copied();
@@ -104,7 +118,7 @@ impl DispatchOrder {
     /// The first ready job of a class stands at another place.
     pub fn replace(
         &mut self,
-        (queue, user): (QueueId, UserId),
+        (queue, user): (QueueId, Bidder),
         before: ClassHead,
         after: ClassHead,
         unseen: bool,
@@ -125,7 +139,7 @@ impl DispatchOrder {
     }
 
     /// A class was held against all open hosts, without success.
-    pub fn seen(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
+    pub fn seen(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         heads.unseen.remove(&head);
@@ -135,7 +149,7 @@ impl DispatchOrder {
     }
 
     /// The limit of a queue leaves a user fewer slots than this.
-    pub fn short_of_queue(&mut self, queue: QueueId, user: UserId, need: u64) {
+    pub fn short_of_queue(&mut self, queue: QueueId, user: Bidder, need: u64) {
         if let Some(of_queue) = self.queues.get_mut(&queue) {
             of_queue.short.insert((need, user));
         }
@@ -155,9 +169,9 @@ impl DispatchOrder {
 
     /// A class needs more slots than limits leave: it counts as unseen, but no walk comes to it
     /// before the user has another slot, or the queue as many as it needs.
-    pub fn limited(&mut self, of: (QueueId, UserId), head: ClassHead) {
+    pub fn limited(&mut self, of: (QueueId, Bidder), head: ClassHead) {
         self.seen(of, head);
-        self.stale_in.entry(of.1).or_default().insert(of.0);
+        self.stale_in.entry(of.1.user).or_default().insert(of);
         let of_queue = self.queues.get_mut(&of.0);
         if let Some(heads) = of_queue.and_then(|of_queue| of_queue.users.get_mut(&of.1)) {
             heads.stale = true;
@@ -165,7 +179,7 @@ impl DispatchOrder {
     }
 
     /// A class is to be held against all open hosts again.
-    pub fn unsee(&mut self, (queue, user): (QueueId, UserId), head: ClassHead) {
+    pub fn unsee(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         if heads.all.contains(&head) {
@@ -192,20 +206,20 @@ impl DispatchOrder {
     }
 
     /// A limit leaves a user no room in a queue.
-    pub fn pass_over_user(&mut self, queue: QueueId, user: UserId) {
+    pub fn pass_over_user(&mut self, queue: QueueId, user: Bidder) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         heads.stale = true;
         of_queue.waiting.remove(&user);
-        self.stale_in.entry(user).or_default().insert(queue);
+        self.stale_in.entry(user.user).or_default().insert((queue, user));
     }
 
     /// Are all classes of a user unseen? All of them count as seen from now on.
-    pub fn take_stale_user(&mut self, queue: QueueId, user: UserId) -> bool {
-        if let Some(queues) = self.stale_in.get_mut(&user) {
-            queues.remove(&queue);
+    pub fn take_stale_user(&mut self, queue: QueueId, user: Bidder) -> bool {
+        if let Some(queues) = self.stale_in.get_mut(&user.user) {
+            queues.remove(&(queue, user));
             if queues.is_empty() {
-                self.stale_in.remove(&user);
+                self.stale_in.remove(&user.user);
             }
         }
         let of_queue = self.queues.get_mut(&queue);
@@ -215,16 +229,16 @@ impl DispatchOrder {
 
     /// A job of this user has left its slots: their limits may have room.
     pub fn released(&mut self, user: UserId) {
-        for queue in self.stale_in.get(&user).into_iter().flatten() {
+        for (queue, bidder) in self.stale_in.get(&user).into_iter().flatten() {
             if let Some(of_queue) = self.queues.get_mut(queue) {
-                of_queue.waiting.insert(user);
+                of_queue.waiting.insert(*bidder);
             }
         }
     }
 
     /// The users with a class that is to be looked at whatever hosts have changed, and has not
     /// been yet.
-    pub fn waiting(&self, queue: QueueId) -> impl Iterator<Item = UserId> + '_ {
+    pub fn waiting(&self, queue: QueueId) -> impl Iterator<Item = Bidder> + '_ {
         let of_queue = self.queues.get(&queue);
         of_queue.into_iter().flat_map(|of_queue| of_queue.waiting.iter().copied())
     }
@@ -237,8 +251,8 @@ impl DispatchOrder {
     pub fn next_user(
         &self,
         queue: QueueId,
-        behind: Option<(ClassHead, UserId)>,
-    ) -> Option<(ClassHead, UserId)> {
+        behind: Option<(ClassHead, Bidder)>,
+    ) -> Option<(ClassHead, Bidder)> {
         let from = behind.map_or(Unbounded, Excluded);
         self.queues.get(&queue)?.firsts.range((from, Unbounded)).next().copied()
     }
@@ -246,7 +260,7 @@ impl DispatchOrder {
     /// The class of a user behind another, of all or of the unseen ones.
     pub fn next_class(
         &self,
-        (queue, user): (QueueId, UserId),
+        (queue, user): (QueueId, Bidder),
         behind: Option<ClassHead>,
         unseen: bool,
     ) -> Option<ClassHead> {
@@ -259,7 +273,7 @@ impl DispatchOrder {
     /// The unseen class of a user at a place or behind.
     pub fn next_unseen(
         &self,
-        (queue, user): (QueueId, UserId),
+        (queue, user): (QueueId, Bidder),
         from: ClassHead,
     ) -> Option<ClassHead> {
         self.queues.get(&queue)?.users.get(&user)?.unseen.range(from..).next().copied()
@@ -267,7 +281,7 @@ impl DispatchOrder {
 
     /// A walk has come to as many classes of a user as it looks at; it was about to look at this
     /// one.
-    pub fn lag(&mut self, of: (QueueId, UserId), at: ClassHead, now: u64) {
+    pub fn lag(&mut self, of: (QueueId, Bidder), at: ClassHead, now: u64) {
         let before = self.next_before(of, at);
         self.lags
             .entry(of)
@@ -281,7 +295,7 @@ impl DispatchOrder {
         self.turn.get_or_insert(now + TURN_PAUSE_US);
     }
 
-    fn next_before(&self, (queue, user): (QueueId, UserId), at: ClassHead) -> Option<ClassHead> {
+    fn next_before(&self, (queue, user): (QueueId, Bidder), at: ClassHead) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
         heads.all.range((Unbounded, Excluded(at))).next_back().copied()
     }
@@ -294,7 +308,7 @@ impl DispatchOrder {
     /// it is not due.
     pub fn take_turns(&mut self, now: u64) -> Option<Vec<ClassHead>> {
         self.turn.take_if(|t| *t <= now)?;
-        let lags: Vec<(QueueId, UserId)> = self.lags.keys().copied().collect();
+        let lags: Vec<(QueueId, Bidder)> = self.lags.keys().copied().collect();
         let unseen = lags.into_iter().flat_map(|of| self.take_turn(of)).collect();
         if !self.lags.is_empty() {
             self.turn = Some(now + TURN_PAUSE_US);
@@ -302,7 +316,7 @@ impl DispatchOrder {
         Some(unseen)
     }
 
-    fn take_turn(&mut self, of: (QueueId, UserId)) -> Vec<ClassHead> {
+    fn take_turn(&mut self, of: (QueueId, Bidder)) -> Vec<ClassHead> {
         let Some(lag) = self.lags.get_mut(&of) else { return Vec::new() };
         let heads = self.queues.get(&of.0).and_then(|q| q.users.get(&of.1));
         let from = lag.after.map_or(Unbounded, Excluded);
@@ -318,11 +332,96 @@ impl DispatchOrder {
     }
 }
 
+/// The order of a share tree. A walk takes each user out as it comes to one, and puts the user back
+/// at the next class; the walk after it begins with all of them again.
+impl DispatchOrder {
+    /// Puts the users of a queue in the order of its share tree, as of this second.
+    pub fn begin_fair(
+        &mut self,
+        shares: &Fairshare,
+        now: i64,
+        (queue, tree): (QueueId, TreeId),
+        leaves: impl Fn(Bidder) -> Option<Leaves>,
+    ) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let users = &of_queue.users;
+        let fair = of_queue.fair.get_or_insert_with(|| {
+            let moved = users.keys().copied().collect();
+            Box::new(FairQueue { tree, order: FairOrder::new(now), moved })
+        });
+        self.fair.insert(queue);
+        fair.order.renew(shares, now);
+        for bidder in std::mem::take(&mut fair.moved) {
+            let first = users.get(&bidder).and_then(|heads| heads.all.first().copied());
+            match first.zip(leaves(bidder)) {
+                Some((head, leaves)) => fair.order.put(shares, bidder, head, &leaves),
+                None => fair.order.take(shares, bidder),
+            }
+        }
+    }
+
+    /// Takes the user out whose job is next in the order of the share tree.
+    pub fn take_fair(
+        &mut self,
+        shares: &Fairshare,
+        queue: QueueId,
+    ) -> Option<(ClassHead, Bidder, AccountId)> {
+        let fair = self.queues.get_mut(&queue)?.fair.as_mut()?;
+        let next = fair.order.first()?;
+        fair.order.take(shares, next.1);
+        fair.moved.insert(next.1);
+        Some(next)
+    }
+
+    /// Puts a user back, whose next class in this walk stands there.
+    pub fn put_fair(
+        &mut self,
+        shares: &Fairshare,
+        queue: QueueId,
+        bidder: Bidder,
+        head: ClassHead,
+        leaves: &Leaves,
+    ) {
+        let fair = self.queues.get_mut(&queue).and_then(|of_queue| of_queue.fair.as_mut());
+        if let Some(fair) = fair {
+            fair.moved.insert(bidder);
+            fair.order.put(shares, bidder, head, leaves);
+        }
+    }
+
+    /// The next class of a user in this walk.
+    pub fn fair_head(&self, queue: QueueId, bidder: Bidder) -> Option<ClassHead> {
+        self.queues.get(&queue)?.fair.as_ref()?.order.head(bidder)
+    }
+
+    /// The use of an account has changed.
+    pub fn rerank(&mut self, shares: &Fairshare, account: AccountId) {
+        for queue in &self.fair {
+            let fair = self.queues.get_mut(queue).and_then(|of_queue| of_queue.fair.as_mut());
+            if let Some(fair) = fair.filter(|fair| fair.tree == shares.tree(account)) {
+                fair.order.rerank(shares, account);
+            }
+        }
+    }
+
+    /// The accounts are others than before.
+    pub fn forget_shares(&mut self) {
+        for queue in std::mem::take(&mut self.fair) {
+            if let Some(of_queue) = self.queues.get_mut(&queue) {
+                of_queue.fair = None;
+            }
+        }
+    }
+}
+
 impl QueueHeads {
     /// Keeps the first class of a user, which was another before.
-    fn first_moved(&mut self, user: UserId, before: Option<ClassHead>) {
+    fn first_moved(&mut self, user: Bidder, before: Option<ClassHead>) {
         let after = self.users.get(&user).and_then(|heads| heads.all.first().copied());
         if before != after {
+            if let Some(fair) = &mut self.fair {
+                fair.moved.insert(user);
+            }
             if let Some(head) = before {
                 self.firsts.remove(&(head, user));
             }

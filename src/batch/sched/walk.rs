@@ -15,15 +15,15 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
-use crate::batch::sched::dispatch_key::DispatchKey;
+use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::open_hosts::Rank;
-use crate::batch::sched::order::{CLASSES_PER_TURN, ClassHead, LOOKS_PER_USER};
+use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{BlockedJob, Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
+use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::model::JobRef;
 use std::cmp::Reverse;
 
@@ -131,9 +131,10 @@ impl Sched {
         if !every && !self.order.has_waiting(queue.id) {
             return None;
         }
-        let mut here = QueueWalk { every, fresh, ..QueueWalk::default() };
+        let fair = self.begin_fair(view, queue, every);
+        let mut here = QueueWalk { every, fresh, fair, ..QueueWalk::default() };
         if !every {
-            let waiting: Vec<UserId> = self.order.waiting(queue.id).collect();
+            let waiting: Vec<Bidder> = self.order.waiting(queue.id).collect();
             for user in waiting {
                 self.enter_user(view, queue, &mut here, user);
             }
@@ -142,7 +143,7 @@ impl Sched {
     }
 
     /// Adds the first class of a user.
-    fn enter_user(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, user: UserId) {
+    fn enter_user(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, user: Bidder) {
         if here.users.contains_key(&user) {
             return;
         }
@@ -150,15 +151,16 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        let limits = view.limits_of(queue.id, user);
+        let limits = view.limits_of(queue.id, user.user);
         if self.policies.user(view, queue, &limits).slots == 0 {
             if self.policies.queue(view, queue).slots == 0 {
                 self.order.short_of_queue(queue.id, user, 1);
             }
             return self.order.pass_over_user(queue.id, user);
         }
-        let first = self.order.next_class((queue.id, user), None, unseen_only);
-        here.heads.extend(first.map(|head| Reverse((head, user))));
+        if let Some(first) = self.order.next_class((queue.id, user), None, unseen_only) {
+            self.push_head(view, queue.id, here, (first, user));
+        }
     }
 
     fn walk_queue(
@@ -170,31 +172,36 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Option<Decision> {
         if let Some((head, user)) = here.started.take() {
-            self.walk_on_from(queue.id, here, head, user, true);
+            self.walk_on_from(view, queue.id, here, head, user, true);
         }
         let acts = self.policies.act_on_blocked(view, queue);
         // hosts that are full matter to those for whose blocked classes something is done
         let changed = if acts && !touched.is_empty() { touched } else { changed };
         while !fuel.is_empty() && self.may_find(view, queue) {
             if here.every && !here.fresh && changed.is_empty() {
-                self.narrow(queue.id, here);
+                self.narrow(view, queue.id, here);
             }
             self.pull_users(view, queue, here, fuel);
-            let Reverse((head, user)) = here.heads.pop()?;
+            let (head, user) = self.pop_head(view, queue.id, here)?;
             fuel.spend(1);
+            if here.fair.is_some() && !here.users.contains_key(&user) {
+                // comes back with the class that this walk begins with
+                self.enter_user(view, queue, here, user);
+                continue;
+            }
             #[cfg(test)]
             {
                 self.visits += 1;
             }
             if self.class_moved((queue.id, user), head) {
-                self.walk_on_from(queue.id, here, head, user, false);
+                self.walk_on_from(view, queue.id, here, head, user, false);
                 continue;
             }
             let Some(fresh) = self.turn_of(view, queue.id, here, head, user) else { continue };
             let class = head.1;
             let unseen = fresh || self.classes.get(class).unseen;
             if !unseen && changed.is_empty() {
-                self.walk_on_from(queue.id, here, head, user, false);
+                self.walk_on_from(view, queue.id, here, head, user, false);
                 continue;
             }
             let only = (!unseen).then_some(changed);
@@ -221,7 +228,7 @@ impl Sched {
                     decision
                 }
             };
-            self.walk_on_from(queue.id, here, head, user, false);
+            self.walk_on_from(view, queue.id, here, head, user, false);
             if decision.is_some() {
                 return decision;
             }
@@ -230,7 +237,7 @@ impl Sched {
     }
 
     /// Has the class changed its place since the walk came to it? It is looked at there then.
-    fn class_moved(&mut self, order: (QueueId, UserId), head: ClassHead) -> bool {
+    fn class_moved(&mut self, order: (QueueId, Bidder), head: ClassHead) -> bool {
         let now = self.classes.head(head.1);
         if now.map(|first| first.0) == Some(head.0) {
             return false;
@@ -250,7 +257,7 @@ impl Sched {
         queue: QueueId,
         here: &mut QueueWalk,
         head: ClassHead,
-        user: UserId,
+        user: Bidder,
     ) -> Option<bool> {
         let of_user = here.users.get_mut(&user)?;
         if of_user.left > 0 {
@@ -262,29 +269,32 @@ impl Sched {
         }
         self.order.lag((queue, user), head, view.now.mono_us);
         (of_user.unseen_only, of_user.left) = (true, CLASSES_PER_TURN);
-        let next = self.order.next_unseen((queue, user), head);
-        here.heads.extend(next.map(|head| Reverse((head, user))));
+        if let Some(next) = self.order.next_unseen((queue, user), head) {
+            self.push_head(view, queue, here, (next, user));
+        }
         None
     }
 
     /// All hosts that have changed are taken: seen classes are not walked through any further.
-    fn narrow(&mut self, queue: QueueId, here: &mut QueueWalk) {
+    fn narrow(&mut self, view: &View, queue: QueueId, here: &mut QueueWalk) {
         here.every = false;
-        let fresh = |user: &UserId| here.users.get(user).is_some_and(|of_user| of_user.fresh);
+        self.keep_fresh(view, queue, here);
+        let fresh = |user: &Bidder| here.users.get(user).is_some_and(|of_user| of_user.fresh);
         here.heads.retain(|Reverse((_, user))| fresh(user));
-        let waiting: Vec<UserId> = self.order.waiting(queue).filter(|user| !fresh(user)).collect();
+        let waiting: Vec<Bidder> = self.order.waiting(queue).filter(|user| !fresh(user)).collect();
         for user in waiting {
             let left = here.users.get(&user).map_or(LOOKS_PER_USER, |of_user| of_user.left);
             let stale = self.order.take_stale_user(queue, user);
             here.users.insert(user, UserWalk { left, fresh: stale, unseen_only: !stale });
-            let first = self.order.next_class((queue, user), None, !stale);
-            here.heads.extend(first.map(|head| Reverse((head, user))));
+            if let Some(first) = self.order.next_class((queue, user), None, !stale) {
+                self.push_head(view, queue, here, (first, user));
+            }
         }
     }
 
     /// Adds the users whose first class comes before all that are known.
     fn pull_users(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, fuel: &mut Fuel) {
-        while here.every && !fuel.is_empty() {
+        while here.every && here.fair.is_none() && !fuel.is_empty() {
             let Some(next) = self.order.next_user(queue.id, here.pulled) else { return };
             if here.heads.peek().is_some_and(|Reverse(first)| *first < next) {
                 return;
@@ -299,10 +309,11 @@ impl Sched {
     /// no further back than it did: an array stays where it is until its elements are out.
     fn walk_on_from(
         &mut self,
+        view: &View,
         queue: QueueId,
         here: &mut QueueWalk,
         head: ClassHead,
-        user: UserId,
+        user: Bidder,
         again: bool,
     ) {
         let first = self.classes.head(head.1).filter(|first| again && first.0 <= head.0);
@@ -311,7 +322,9 @@ impl Sched {
             Some((place, _)) => Some((place, head.1)),
             None => self.order.next_class((queue, user), Some(head), unseen_only),
         };
-        here.heads.extend(next.map(|head| Reverse((head, user))));
+        if let Some(head) = next {
+            self.push_head(view, queue, here, (head, user));
+        }
     }
 
     /// Holds a class against hosts: all open ones, or only some.
@@ -358,8 +371,9 @@ impl Sched {
             };
             match found {
                 Ok(hosts) => {
-                    let (hosts, req) = (hosts.into(), req.clone());
-                    return Outcome::Found(Decision::Start(Allocation { at, hosts, req }));
+                    let (hosts, req, account) = (hosts.into(), req.clone(), here.account);
+                    let start = Allocation { at, hosts, req, account };
+                    return Outcome::Found(Decision::Start(start));
                 }
                 Err(free) if acts && decision.is_none() => {
                     let after = |host, vacated| policies.host_after(&look, host, vacated);

@@ -1,8 +1,11 @@
 //! How far a walk through the classes has come: it may take more than one turn.
 
+use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
+use crate::batch::sched::fair_order::FairOrder;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
-use crate::batch::sched::order::ClassHead;
-use crate::batch::state::names::{HostId, HostSet, UserId};
+use crate::batch::site::shares::TreeId;
+use crate::batch::state::names::{HostId, HostSet};
+use crate::batch::usage::fairshare::account::AccountId;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
@@ -32,14 +35,26 @@ pub(super) struct QueueWalk {
     /// All classes count as unseen.
     pub(super) fresh: bool,
     /// The next class of each user that the walk has come to.
-    pub(super) heads: BinaryHeap<Reverse<(ClassHead, UserId)>>,
-    pub(super) users: IdMap<UserId, UserWalk>,
+    pub(super) heads: BinaryHeap<Reverse<(ClassHead, Bidder)>>,
+    /// In place of `heads` in a queue with FAIRSHARE.
+    pub(super) fair: Option<FairWalk>,
+    /// The share account through which the walk has come to a class.
+    pub(super) account: Option<AccountId>,
+    pub(super) users: IdMap<Bidder, UserWalk>,
     /// The last user that was added to `heads`.
-    pub(super) pulled: Option<(ClassHead, UserId)>,
+    pub(super) pulled: Option<(ClassHead, Bidder)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// A job of this class was given hosts last.
-    pub(super) started: Option<(ClassHead, UserId)>,
+    pub(super) started: Option<(ClassHead, Bidder)>,
+}
+
+/// Users in the order of a share tree.
+#[derive(Debug)]
+pub(super) struct FairWalk {
+    pub(super) tree: TreeId,
+    /// The users that the walk has come to; none: all of the queue, as `DispatchOrder` has them.
+    pub(super) some: Option<FairOrder>,
 }
 
 /// A walk through the classes of one user in one queue.

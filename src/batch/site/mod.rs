@@ -10,12 +10,14 @@ pub mod requirements;
 pub mod retry_limits;
 pub mod rules;
 pub mod settings;
+pub mod shares;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
+use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
@@ -55,6 +57,8 @@ pub struct Queue {
     pub conf: QueueConf,
     /// Limits of the queue as a whole.
     pub limits: Vec<Counter>,
+    /// FAIRSHARE: the share tree by which its jobs are dispatched.
+    pub tree: Option<TreeId>,
     /// Hosts with preference; `None`: every host.
     pub hosts: Option<BTreeMap<HostId, u32>>,
     pub req: Option<Rc<Req>>,
@@ -126,6 +130,8 @@ pub struct Site {
     pub names: Rc<Names>,
     /// The limits of queues, users and hosts.
     pub rules: Rules,
+    /// The share trees of queues.
+    pub shares: ShareTrees,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
     /// Some queue preempts jobs of another.
@@ -187,6 +193,7 @@ impl Site {
             host_ids: HashMap::new(),
             names: resources,
             rules: Rules::default(),
+            shares: ShareTrees::default(),
             stops: false,
             preempts: false,
         };
@@ -216,6 +223,7 @@ impl Site {
             };
             p.hosts.insert(id, host);
         }
+        p.shares = ShareTrees::compile(&p.conf);
         let mut queues: Vec<Queue> = Vec::new();
         for conf in &p.conf.batch.queues {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
@@ -283,6 +291,7 @@ impl Site {
             preemption_limits: PreemptionLimits::compile([None, Some(&q.raw)], self.params()),
             retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
+            tree: self.shares.of_queue(&q.name),
             conf: q.clone(),
             limits: Vec::new(),
         }
@@ -365,6 +374,16 @@ impl Site {
     /// The queue of an id, where the configuration still has it.
     pub fn queue(&self, id: QueueId) -> Option<&Queue> {
         self.queue_position(id).map(|i| &self.queues[i])
+    }
+
+    /// The share tree by which a queue dispatches, where it has FAIRSHARE.
+    pub fn tree_of(&self, queue: QueueId) -> Option<TreeId> {
+        self.queue(queue)?.tree
+    }
+
+    /// The places of a user in a share tree; none: no share.
+    pub fn share_paths(&self, tree: TreeId, user: &str) -> Vec<SharePath> {
+        self.shares.get(tree).paths_of(user, &|group| self.in_group(user, group))
     }
 
     /// The position of a queue in dispatch order.

@@ -89,6 +89,11 @@ impl State {
                 self.job_groups.remove(path);
                 Applied::Nothing
             }
+            Event::ShareUsed(used) => {
+                self.names.queue_id(&used.queue);
+                self.names.user_id(&used.user);
+                Applied::Nothing
+            }
             Event::GroupHost { add, group, host, .. } => self.group_host(*add, group, host),
             Event::Carried { next_job, .. } => {
                 (self.next_job, self.carried_at) = (self.next_job.max(*next_job), t);
@@ -221,6 +226,7 @@ impl State {
                 boot: s.boot.clone(),
                 phase: Phase::Starting,
                 forced: s.forced,
+                account: s.account.clone(),
                 unknown: false,
                 pid: 0,
                 pgid: 0,
@@ -569,11 +575,12 @@ impl State {
     }
 
     /// Applies a record like [`State::apply`], from a log that may have lost records.
-    pub fn recover(&mut self, rec: &Record) {
-        self.apply(rec);
+    pub fn recover(&mut self, rec: &Record) -> Applied {
+        let did = self.apply(rec);
         if let Event::JobClean { at: JobRef { job, idx: 0 } } = &rec.event {
             self.was_cleaned(*job);
         }
+        did
     }
 
     /// A job that was cleaned had ended, even where the log lost the record of its end: nothing is

@@ -31,6 +31,14 @@ impl Applied {
         Applied::Job(Change { at, regrouped, kind: ChangeKind::Modified { switched } })
     }
 
+    /// The change of a job.
+    pub fn job(&self) -> Option<&Change> {
+        match self {
+            Applied::Job(change) => Some(change),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_rejected(&self) -> bool {
         matches!(self, Applied::Rejected(_))
     }

@@ -72,6 +72,8 @@ pub struct Run {
     pub phase: Phase,
     /// brun started it.
     pub forced: Forced,
+    /// The share account that it is charged to, where its user has several; else empty.
+    pub account: Arc<str>,
     /// UNKWN: its first host cannot be reached; `phase` is what was known last.
     pub unknown: bool,
     pub pid: u32,

@@ -337,6 +337,7 @@ impl State {
             boot,
             phase,
             forced,
+            account,
             unknown,
             pid,
             pgid,
@@ -372,7 +373,7 @@ impl State {
         let _ = write!(out, " {resumed_at} {preempted:?}");
         let _ = write!(
             out,
-            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
+            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?} {account:?}"
         );
     }
 }

@@ -17,6 +17,7 @@ mod builder;
 mod hosts;
 mod limits;
 mod options;
+mod shares;
 
 pub use builder::{ClusterBuilder, cluster};
 

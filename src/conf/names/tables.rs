@@ -179,7 +179,7 @@ pub static USER_GROUP: NameTable = table!(
         on("GROUP_MEMBER", "(users, groups, all); ! asks egroup"),
         on("GROUP_NAME", "name of the group"),
         off("PRIORITY", "factor of absolute priority"),
-        off("USER_SHARES", "([user, shares] ...)"),
+        on("USER_SHARES", "([user, shares] ...)"),
     ],
 );
 

@@ -1,6 +1,6 @@
 //! lsb.hosts: the policy of hosts, their groups and units. See lsb.hosts(5).
 
-use super::Pos;
+use super::{Pos, ShareAssignment};
 
 /// lsb.hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +22,10 @@ pub struct HostPartition {
     pub name: String,
     /// HOSTS, word by word as written.
     pub hosts: Vec<String>,
+    /// USER_SHARES: the share assignments.
+    pub shares: Vec<ShareAssignment>,
+    /// The beginning of the section in the file.
+    pub pos: Pos,
 }
 
 /// A compute unit.

@@ -99,8 +99,14 @@ pub struct BatchParams {
     pub run_time_factor: f64,
     /// RUN_JOB_FACTOR.
     pub run_job_factor: f64,
-    /// HIST_HOURS.
+    /// COMMITTED_RUN_TIME_FACTOR.
+    pub committed_run_time_factor: f64,
+    /// HIST_HOURS: after so many hours a tenth is left of what was used.
     pub hist_hours: f64,
+    /// RUN_TIME_DECAY: the run time of running jobs decays too.
+    pub run_time_decay: bool,
+    /// ENABLE_HIST_RUN_TIME: the run time of finished jobs counts.
+    pub enable_hist_run_time: bool,
     /// USE_SUSP_SLOTS.
     pub use_susp_slots: bool,
     /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
@@ -189,7 +195,10 @@ impl Default for BatchParams {
             cpu_time_factor: 0.7,
             run_time_factor: 0.7,
             run_job_factor: 3.0,
+            committed_run_time_factor: 0.0,
             hist_hours: 5.0,
+            run_time_decay: false,
+            enable_hist_run_time: false,
             use_susp_slots: true,
             abs_runlimit: false,
             disable_uacct_map: false,

@@ -1,6 +1,6 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
-use super::{Pos, QueuePreemption, RawParams, Thresholds, UserTerm};
+use super::{Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment, Thresholds, UserTerm};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{WarnAction, WarnTime};
 use crate::model::job_control::JobControls;
@@ -160,8 +160,10 @@ pub struct QueueConf {
     pub new_job_sched_delay: u64,
     /// DEFAULT_HOST_SPEC.
     pub default_host_spec: Option<String>,
-    /// FAIRSHARE, as written.
-    pub fairshare: Option<String>,
+    /// FAIRSHARE: the share assignments.
+    pub fairshare: Option<Vec<ShareAssignment>>,
+    /// The factors of its dynamic priorities.
+    pub factors: QueueFactors,
     /// PREEMPTION.
     pub preemption: QueuePreemption,
     /// BACKFILL.
@@ -236,6 +238,7 @@ impl Default for QueueConf {
             new_job_sched_delay: 0,
             default_host_spec: None,
             fairshare: None,
+            factors: QueueFactors::default(),
             preemption: QueuePreemption::default(),
             backfill: false,
             chkpnt: None,

@@ -1,6 +1,6 @@
 //! lsb.users(5): groups of users and their limits.
 
-use super::Pos;
+use super::{Pos, ShareAssignment};
 
 /// lsb.users.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +24,8 @@ pub struct UserGroup {
     pub admins: Vec<String>,
     /// USER_SHARES, as written.
     pub shares: String,
+    /// USER_SHARES: the share assignments.
+    pub share_list: Vec<ShareAssignment>,
     /// The place of the row in the file.
     pub pos: Pos,
 }

@@ -9,7 +9,9 @@ use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_usage, set_more_usage, set_peak};
 use super::{checkpoint, force, job_group, message, migrate, modify, new, resize, signal};
 use crate::model::JobRef;
-use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record};
+use crate::model::event::{
+    Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
+};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
 
@@ -151,6 +153,7 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
                 }
             }
             b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into(),
+            b"lsf.account" => s.account = String::from_utf8_lossy(&value).into(),
             _ => {}
         }
     }
@@ -332,6 +335,13 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             let at = get_ref(f)?;
             Event::Eligible { at, on: f.num::<u32>()? != 0 }
         }
+        b"LSF_SHARE_USED" => Event::ShareUsed(Box::new(ShareUsed {
+            queue: f.text()?,
+            user: f.text()?,
+            group: f.text()?,
+            cpu: f.num()?,
+            run: f.num()?,
+        })),
         b"LSF_SWITCHED" => Event::Carried { next_job: f.num()?, epoch: f.num()? },
         _ => {
             let name = String::from_utf8_lossy(name).into_owned();

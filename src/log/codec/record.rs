@@ -52,6 +52,7 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::LogSwitch { .. }
         | Event::LoadIndex { .. }
         | Event::Carried { .. }
+        | Event::ShareUsed(_)
         | Event::Foreign { .. } => JobRef::default(),
     }
 }
@@ -103,6 +104,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::Carried { .. } => "LSF_SWITCHED",
         Event::Eligible { .. } => "LSF_ELIGIBLE",
         Event::GroupHost { .. } => "LSF_GROUP_HOST",
+        Event::ShareUsed(_) => "LSF_SHARE_USED",
         Event::JobGroupAdd(_) => "JGRP_ADD",
         Event::JobGroupModify(_) => "JGRP_MOD",
         Event::JobGroupDelete { .. } => "JGRP_CTRL",

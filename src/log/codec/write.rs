@@ -140,6 +140,9 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
         Forced::Yes => tail.nums(out, "lsf.forced", b' ', &[1]),
         Forced::NeverSuspended => tail.nums(out, "lsf.forced", b' ', &[2]),
     }
+    if !s.account.is_empty() {
+        tail.text(out, "lsf.account", s.account.as_bytes());
+    }
     tail.end(out);
 }
 
@@ -266,6 +269,13 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
         Event::Eligible { at, on } => {
             put_ref(out, *at);
             put_int(out, u32::from(*on));
+        }
+        Event::ShareUsed(used) => {
+            put_str(out, used.queue.as_bytes());
+            put_str(out, used.user.as_bytes());
+            put_str(out, used.group.as_bytes());
+            put_factor(out, used.cpu);
+            put_factor(out, used.run);
         }
         Event::Carried { next_job, epoch } => {
             put_int(out, *next_job);

@@ -164,6 +164,7 @@ pub mod err {
     pub const NO_RESOURCE: i32 = 79;
     pub const BAD_RESOURCE: i32 = 80;
     pub const INTERACTIVE_RERUN: i32 = 81;
+    pub const NOT_IN_USER_GROUP: i32 = 85;
     pub const BAD_USER_GROUP: i32 = 88;
     pub const ESUB_ABORT: i32 = 89;
     pub const MIGRATING: i32 = 9;
@@ -265,6 +266,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (79, "No resource defined"),
     (80, "Bad resource name"),
     (81, "Interactive job cannot be rerunnable"),
+    (85, "User not in the specified user group"),
     (87, "Bad host specification"),
     (88, "Bad user group name"),
     (89, "Request aborted by esub"),

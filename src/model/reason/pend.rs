@@ -128,6 +128,7 @@ pending_reasons! {
     HostUserLimit = 1309, "Host's per-user job slot limit reached";
     NotQueueHost = 1310, "Not usable to the queue";
     NotAskedHost = 1311, "Not specified in job submission";
+    NoShare = 1312, "The user has no share in the fairshare policy";
     NoUser = 1313, "There is no such user account";
     JustStarted = 1314, "Just started a job recently";
     LoadUnavailable = 1315, "Load information unavailable";

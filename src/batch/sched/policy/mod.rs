@@ -8,6 +8,7 @@ mod accept_interval;
 #[cfg(test)]
 mod example;
 mod exclusive;
+mod fairshare;
 mod host_status;
 mod limits;
 mod load_thresholds;

@@ -20,7 +20,8 @@ impl Policy for Overbook {
         let at = job.at;
         // the room that limits of queue and user leave
         let hosts = vec![(HostId::from_index(0), 1)].into();
-        (job.class.room > 0).then_some(Decision::Start(Allocation { at, hosts, req: None }))
+        let start = Allocation { at, hosts, req: None, account: None };
+        (job.class.room > 0).then_some(Decision::Start(start))
     }
 }
 

@@ -181,6 +181,18 @@ impl Cluster {
         self.report(at, AttemptPhase::Suspended);
     }
 
+    /// The job ends well, and has used so many seconds of CPU time.
+    pub fn ends_after_cpu(&mut self, at: JobRef, secs: u64) {
+        let (host, key) = self.attempt(at);
+        let phase = AttemptPhase::Ended { end: End::Status(0), exit_info: 0 };
+        self.hosts[host].tasks.insert(key, phase.clone());
+        let Some(conn) = self.hosts[host].link else { return };
+        let usage = Usage { utime_us: secs * 1_000_000, ..Usage::default() };
+        let told = TaskState { usage, ..task(key, phase, self.now.secs()) };
+        self.tell(Input::Msg { conn, msg: Msg::Sbd(SbdMsg::State(Box::new(told))) });
+        self.tell(Input::Tick);
+    }
+
     /// The job is ended by this signal, for this reason (a TERM_ number).
     pub fn ends_by(&mut self, at: JobRef, signal: i32, exit_info: u32) {
         self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });
@@ -236,6 +248,16 @@ impl Cluster {
         let (host, key) = self.attempt(at);
         let Some(conn) = self.hosts[host].link else { return };
         let usage = Usage { mem_kb: mem << 10, ..Usage::default() };
+        let (pids, pgids, groups) = (Vec::new(), Vec::new(), Vec::new());
+        let msg = Msg::Sbd(SbdMsg::Usage { key, usage, pids, pgids, groups });
+        self.tell(Input::Msg { conn, msg });
+    }
+
+    /// The job has used so many seconds of CPU time.
+    pub fn uses_cpu(&mut self, at: JobRef, secs: u64) {
+        let (host, key) = self.attempt(at);
+        let Some(conn) = self.hosts[host].link else { return };
+        let usage = Usage { utime_us: secs * 1_000_000, ..Usage::default() };
         let (pids, pgids, groups) = (Vec::new(), Vec::new(), Vec::new());
         let msg = Msg::Sbd(SbdMsg::Usage { key, usage, pids, pgids, groups });
         self.tell(Input::Msg { conn, msg });

@@ -56,6 +56,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
             spec.options2 |= opt2::CWD;
         }
         "-w" => spec.depend = value.to_owned(),
+        "-G" => spec.user_group = value.to_owned(),
         "-J" => spec.name = value.to_owned(),
         "-P" => spec.project = value.to_owned(),
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),

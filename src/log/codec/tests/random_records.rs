@@ -183,7 +183,9 @@ fn job_start() -> impl Strategy<Value = Event> {
         |(at, attempt, hosts, host_factor, [eff_res_req, boot], forced)| {
             let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
             let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
-            let start = JobStart { at, attempt, hosts, host_factor, eff_res_req, boot, forced };
+            let account = Arc::clone(&boot);
+            let start =
+                JobStart { at, attempt, hosts, host_factor, eff_res_req, boot, forced, account };
             Event::JobStart(Box::new(start))
         },
     )
@@ -445,6 +447,11 @@ fn other_event() -> impl Strategy<Value = Event> {
         }),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
         vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
+        ([0.0..1e12f64, 0.0..1e-3f64], [kept(), kept(), kept()]).prop_map(
+            |([cpu, run], [queue, user, group])| {
+                Event::ShareUsed(Box::new(ShareUsed { queue, user, group, cpu, run }))
+            }
+        ),
         any::<(u32, u64)>().prop_map(|(next_job, epoch)| Event::Carried { next_job, epoch }),
     ]
 }

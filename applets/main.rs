@@ -15,6 +15,7 @@ mod bgdel;
 mod bgmod;
 mod bhist;
 mod bhosts;
+mod bhpart;
 mod bjdepinfo;
 mod bjgroup;
 mod bjobs;
@@ -148,6 +149,7 @@ const APPLETS: &[Applet] = &[
     applet("bgmod", Batch, bgmod::run, "change a job group"),
     applet("bhist", Batch, bhist::run, "show the history of jobs from the event log"),
     applet("bhosts", Batch, bhosts::run, "show the hosts of the batch system"),
+    applet("bhpart", Batch, bhpart::run, "show the host partitions"),
     applet("bjdepinfo", Batch, bjdepinfo::run, "show which jobs wait for which"),
     applet("bjgroup", Batch, bjgroup::run, "show job groups with the numbers of their jobs"),
     applet("bjobs", Batch, bjobs::run, "show jobs"),

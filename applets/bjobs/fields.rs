@@ -95,7 +95,7 @@ pub const FIELDS: &[Field] = &[
     f("resume_issue_host", &[], 50, ISSUED, |o, r, _| issued(o, r, RESUME, HOST)),
     f("dependency", &[], 15, &[Col::Depend], |o, r, _| o.push_str(&r.text(Col::Depend))),
     f("pend_reason", &[], 11, &[Col::PendReasons], |o, r, _| reasons::key(o, r)),
-    empty("charged_saap", &["saap"], 50),
+    f("charged_saap", &["saap"], 50, &[Col::Charged], |o, r, _| o.push_str(&r.text(Col::Charged))),
     f("command", &["cmd"], 15, &[Col::Command], |o, r, _| o.push_str(&r.text(Col::Command))),
     f("pre_exec_command", &["pre_cmd"], 16, &[Col::PreExec], |o, r, _| {
         o.push_str(&r.text(Col::PreExec))

@@ -39,6 +39,7 @@ pub const COLS: &[Col] = &[
     Col::Project,
     Col::Description,
     Col::Command,
+    Col::Charged,
     Col::FromHost,
     Col::ExecHosts,
     Col::MinSlots,
@@ -239,6 +240,7 @@ fn head(t: &mut String, r: &JobRow) {
         let _ = write!(t, ", Job Priority <{}>", r.int(Col::Priority));
     }
     push(t, ", Command ", &r.text(Col::Command));
+    push_given(t, ", Share group charged ", &r.text(Col::Charged));
     push_given(t, ", Job Description ", &r.text(Col::Description));
     if let Some(text) = r.cell(Col::Extra).key(further::ESUB) {
         push_given(t, ", Esub ", &text.text());

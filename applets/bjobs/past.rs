@@ -172,6 +172,7 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
             eff_res_req: fin.eff_res_req.into(),
             forced: Default::default(),
             boot: Arc::default(),
+            account: Arc::default(),
         };
         records.push(Record { time: fin.start_time, event: Event::JobStart(Box::new(start)) });
     }

@@ -168,6 +168,7 @@ impl Mbatchd {
             ClientMsg::Queues { names, user, host } => {
                 self.list_queues(context, conn, &names, &user, &host)
             }
+            ClientMsg::Partitions { names } => self.list_partitions(context, conn, &names),
             ClientMsg::Applications { names } => self.list_applications(context, conn, &names),
             ClientMsg::Hosts { names, res_req } => self.list_hosts(context, conn, &names, &res_req),
             ClientMsg::Wait(w) => self.wait(context, conn, &who, w),

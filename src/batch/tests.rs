@@ -48,6 +48,7 @@ mod fairshare_history;
 mod force;
 mod group_conditions;
 mod host_inventory;
+mod host_partitions;
 mod interactive;
 mod job_columns;
 mod job_groups;

@@ -161,6 +161,15 @@ impl ClusterConf {
         }
     }
 
+    /// The hosts that HOSTS of a host partition means.
+    pub fn partition_hosts(&self, words: &[String]) -> BTreeSet<String> {
+        let set = |word: &str| self.host_set(word, 0).into_iter().map(str::to_owned);
+        let left_out: BTreeSet<String> =
+            words.iter().filter_map(|word| word.strip_prefix('~')).flat_map(set).collect();
+        let named = words.iter().filter(|word| !word.starts_with('~'));
+        named.flat_map(|word| set(word)).filter(|host| !left_out.contains(host)).collect()
+    }
+
     /// Whether `user` belongs to a group of lsb.users, nested groups followed. `unix_groups`
     /// are the names of the user's groups in the operating system.
     pub fn in_user_group(&self, user: &str, group: &str, unix_groups: &[String]) -> bool {
@@ -280,36 +289,9 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     host_groups(conf, diags);
     queue_hosts(conf, diags);
     group_cycles(conf, diags);
-    fairshare_twice(conf, diags);
     group_slots(conf, diags);
     memory_limits(conf, diags);
     preemption::check(conf, diags);
-}
-
-/// Fairshare of a queue and of a host partition cannot both decide about a host.
-fn fairshare_twice(conf: &ClusterConf, diags: &mut Diags) {
-    let all = |words: &mut dyn Iterator<Item = &str>| -> BTreeSet<String> {
-        words.flat_map(|w| conf.host_set(w, 0)).map(str::to_owned).collect()
-    };
-    for queue in conf.batch.queues.iter().filter(|q| q.fairshare.is_some()) {
-        let hosts = conf.queue_hosts(queue);
-        for partition in &conf.batch.hosts.partitions {
-            let words = || partition.hosts.iter().map(String::as_str);
-            let named = all(&mut words().filter(|w| !w.starts_with('~')));
-            let left_out = all(&mut words().filter_map(|w| w.strip_prefix('~')));
-            let both = |h: &&(&str, u32)| named.contains(h.0) && !left_out.contains(h.0);
-            let Some((host, _)) = hosts.iter().find(both) else { continue };
-            let text = format!(
-                "queue <{}> has FAIRSHARE, and its host <{}> is in host partition <{}>: a host \
-                 has fairshare of queues or of a partition, not both",
-                shown(&queue.name),
-                shown(host),
-                shown(&partition.name)
-            );
-            diags.error(&queue.pos, text);
-            break;
-        }
-    }
 }
 
 /// MAX_JOBS and JL/P of a group as a whole limit nothing yet.

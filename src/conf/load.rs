@@ -6,6 +6,7 @@
 //! there is no old configuration to keep. See lsf.conf(5).
 
 use super::check;
+use super::check_shares;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::files::{Files, Moment};
 use super::hosts::HostTable;
@@ -118,6 +119,7 @@ fn read_all(
     conf.unix = unix::read(files, &conf);
     conf.changes = diags.next_change();
     check::cross(&conf, diags);
+    check_shares::check(&conf, diags);
     Some(conf)
 }
 

@@ -162,6 +162,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.mig = v.number("MIG", 0..=MAX_TIME);
     q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
     q.fairshare = user_shares::fairshare(v);
+    q.fairshare_queues = v.list("FAIRSHARE_QUEUES");
+    v.word_of(&mut (), "DISPATCH_ORDER", &[("QUEUE", ())]);
     q.factors = factors(v);
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);

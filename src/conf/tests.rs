@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 mod mistakes;
 mod preemption;
+mod shares;
 
 /// The example site, as its files are shipped.
 fn site() -> MapFiles {

@@ -65,6 +65,10 @@ fn words(conf: &ClusterConf) -> BTreeSet<String> {
         all.extend(queue.admins.iter().cloned());
     }
     groups.iter().for_each(|g| of_terms(&g.members, &mut all));
+    let of_queues = conf.batch.queues.iter().filter_map(|queue| queue.fairshare.as_ref());
+    let of_partitions = conf.batch.hosts.partitions.iter().map(|partition| &partition.shares);
+    let shares = of_queues.chain(of_partitions).chain(groups.iter().map(|g| &g.share_list));
+    all.extend(shares.flatten().map(|assignment| assignment.name.clone()));
     let rows = conf.batch.users.users.iter().filter(|r| r.each_member);
     all.extend(rows.map(|r| r.name.clone()));
     let may_be =

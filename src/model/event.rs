@@ -610,7 +610,7 @@ pub struct Finish {
     pub eff_res_req: String,
     pub attempt: u32,
     pub unknown_end: bool,
-    /// Another system's: the share that was charged.
+    /// The share account that was charged, `/group/user`; empty none.
     pub charged: String,
     /// Seconds of waiting in which room was not all that was missing; None: not tracked.
     pub ineligible_secs: Option<i64>,

@@ -23,6 +23,7 @@
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
 //! | Client.Queues, Applications, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
+//! | Client.Partitions | names x objects | MAX_NAMES; each object once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
 //! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
 //! | | pieces x tasks | MAX_INVENTORY; what is lost is worked off in slices |
@@ -184,6 +185,7 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
         }
         ClientMsg::Users { names }
         | ClientMsg::Applications { names }
+        | ClientMsg::Partitions { names }
         | ClientMsg::Groups { names, .. } => check_names(names),
         ClientMsg::Wait(w) => {
             check_texts(&[&w.expr])?;

@@ -5,7 +5,8 @@ use super::dependency::{Dependencies, DependencyRequest};
 use super::force::Force;
 use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
-pub use super::share_rows::{ShareRow, ShareTable};
+pub use super::queue_rows::QueueInfo;
+pub use super::share_rows::{PartitionInfo, ShareRow, ShareTable};
 pub use super::user_rows::{GroupInfo, UserInfo};
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::resize::ResizeRequest;
@@ -52,6 +53,13 @@ pub enum ClientMsg {
     },
     QueueRows {
         rows: Vec<QueueInfo>,
+    },
+    /// bhpart: these host partitions; none: all.
+    Partitions {
+        names: Vec<String>,
+    },
+    PartitionRows {
+        rows: Vec<PartitionInfo>,
     },
     /// bapp: these application profiles; none: all.
     Applications {
@@ -489,6 +497,8 @@ pub enum Col {
     Exceptions,
     /// float; CPU factor of the first execution host, 0 none
     HostFactor,
+    /// the share account that a started job is charged to, `/group/user`; empty none
+    Charged,
     /// float; most processors used at a time, null unknown
     CpuPeak,
     /// seconds after its start when that was, null unknown
@@ -516,48 +526,6 @@ pub enum Col {
     /// name]...]]...]...]: so many slots (empty name), so much of a resource, or, of a negative
     /// number, the pending reason that no longer holds and the resource that it is about
     StartNeeds,
-}
-
-/// bqueues.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct QueueInfo {
-    pub name: String,
-    pub description: String,
-    pub priority: i64,
-    pub nice: i32,
-    pub open: bool,
-    pub active: bool,
-    /// Inactive because of a window.
-    pub window_closed: bool,
-    pub is_default: bool,
-    pub max: Option<u64>,
-    pub jl_u: Option<u64>,
-    pub jl_p: Option<f64>,
-    pub jl_h: Option<u64>,
-    /// Slots: all, pending, running, suspended by the system, by users, reserved.
-    pub njobs: u64,
-    pub pend: u64,
-    pub run: u64,
-    pub ssusp: u64,
-    pub ususp: u64,
-    pub rsv: u64,
-    /// Pending jobs.
-    pub pjobs: u64,
-    pub accept_interval_secs: u64,
-    /// MBD_SLEEP_TIME, seconds.
-    pub sleep_secs: u64,
-    /// (parameter name, text) pairs of lsb.queues as written, for -l.
-    pub params: Vec<(String, String)>,
-    /// sched/stop by built-in index.
-    pub thresholds: Vec<(Option<f64>, Option<f64>)>,
-    /// `sched/stop` of external indices by name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub external: Vec<(String, String)>,
-    pub admin_comment: String,
-    /// The accounts of FAIRSHARE: the root of the tree, then each group in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shares: Vec<ShareTable>,
 }
 
 /// bhosts.

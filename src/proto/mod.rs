@@ -20,6 +20,7 @@ pub mod lim;
 mod logging;
 pub mod machine;
 mod msg;
+mod queue_rows;
 mod refusal;
 pub mod res;
 pub mod sbd;

@@ -30,3 +30,14 @@ pub struct ShareRow {
     /// The adjustment by a plug-in; there is none.
     pub adjust: f64,
 }
+
+/// bhpart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartitionInfo {
+    pub name: String,
+    /// HOSTS, word by word; that of a host group ends in `/`.
+    pub hosts: Vec<String>,
+    /// The root of the share tree, then each group in it.
+    pub shares: Vec<ShareTable>,
+}

@@ -43,6 +43,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("bugroup", &["nosuch"], "nosuch: Bad user group name"),
     ("bugroup", &["-l", "nosuch"], "nosuch: Bad user group name"),
     ("bmgroup", &["nosuch"], "nosuch: Bad host name, host group name or cluster name"),
+    ("bhpart", &[], "No host partition defined in the system"),
     ("bapp", &["nosuch"], "nosuch: Application profile does not exist"),
     ("bapp", &["-l", "nosuch"], "nosuch: Application profile does not exist"),
     ("lshosts", &["nosuch"], "nosuch: Bad host name"),

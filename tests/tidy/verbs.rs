@@ -12,6 +12,7 @@ const ANSWERS: &[&str] = &[
     "Messages",
     "Peeked",
     "ApplicationRows",
+    "PartitionRows",
     "QueueRows",
     "UserRows",
     "GroupRows",

@@ -89,9 +89,9 @@ impl Mbatchd {
             exceptions: self.exceptions(job, elem.part, elem, e.end_time),
             eff_res_req: requirement.map_or(String::new(), |text| text.to_string()),
             attempt: run.map_or(0, |r| r.key.attempt),
+            charged: run.map_or(String::new(), |run| self.charged(job, at.idx, run)),
             unknown_end: e.unknown,
             ineligible_secs: self.ineligible_secs(at, e.end_time),
-            ..Finish::default()
         })
     }
 

@@ -295,7 +295,9 @@ impl Mbatchd {
     /// Has the user a share in a queue with FAIRSHARE, and is in the group of -G? Administrators
     /// need a share, too.
     fn shares_take(&self, queue: &Queue, user: &str, spec: &JobSpec) -> Checked<()> {
-        let Some(tree) = queue.tree else { return Ok(()) };
+        // of host partitions the hosts decide
+        let tree = queue.tree.filter(|tree| !self.site.shares.get(*tree).is_partition());
+        let Some(tree) = tree else { return Ok(()) };
         if self.site.share_paths(tree, user).is_empty() {
             return Err(Refusal::about(err::QUEUE_USE, &queue.conf.name));
         }

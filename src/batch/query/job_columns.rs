@@ -115,6 +115,10 @@ impl Shown<'_> {
         }
     }
 
+    fn charged(&self) -> String {
+        self.run().map_or(String::new(), |run| self.mbd.charged(self.job, self.at.idx, run))
+    }
+
     fn usage(&self) -> Option<crate::model::job::Usage> {
         self.elem?.usage()
     }
@@ -244,6 +248,7 @@ impl Shown<'_> {
             Col::Exceptions => json(out, &self.exceptions()),
             Col::Issued => json(out, &self.issued()),
             Col::Held => json(out, &self.held.is_some()),
+            Col::Charged => json(out, &self.charged()),
             _ => self.col_usage(out, col),
         }
     }

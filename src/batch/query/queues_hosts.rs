@@ -79,7 +79,7 @@ impl Mbatchd {
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
             admin_comment: control.comment,
-            shares: q.tree.map_or(Vec::new(), |tree| self.share_tables(tree)),
+            shares: self.shares_of_queue(q),
         }
     }
 

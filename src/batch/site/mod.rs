@@ -57,7 +57,8 @@ pub struct Queue {
     pub conf: QueueConf,
     /// Limits of the queue as a whole.
     pub limits: Vec<Counter>,
-    /// FAIRSHARE: the share tree by which its jobs are dispatched.
+    /// The share tree by which its jobs are dispatched: that of FAIRSHARE, or of the host partition
+    /// that has all its hosts.
     pub tree: Option<TreeId>,
     /// Hosts with preference; `None`: every host.
     pub hosts: Option<BTreeMap<HostId, u32>>,
@@ -130,8 +131,10 @@ pub struct Site {
     pub names: Rc<Names>,
     /// The limits of queues, users and hosts.
     pub rules: Rules,
-    /// The share trees of queues.
+    /// The share trees of queues and host partitions.
     pub shares: ShareTrees,
+    /// The host partitions.
+    partitions: HostMap<TreeId>,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
     /// Some queue preempts jobs of another.
@@ -194,6 +197,7 @@ impl Site {
             names: resources,
             rules: Rules::default(),
             shares: ShareTrees::default(),
+            partitions: HostMap::default(),
             stops: false,
             preempts: false,
         };
@@ -224,6 +228,7 @@ impl Site {
             p.hosts.insert(id, host);
         }
         p.shares = ShareTrees::compile(&p.conf);
+        p.partitions = p.partitions_of_hosts();
         let mut queues: Vec<Queue> = Vec::new();
         for conf in &p.conf.batch.queues {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
@@ -291,7 +296,7 @@ impl Site {
             preemption_limits: PreemptionLimits::compile([None, Some(&q.raw)], self.params()),
             retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
-            tree: self.shares.of_queue(&q.name),
+            tree: self.shares.of_queue(&q.name).or_else(|| self.partition_of_queue(q)),
             conf: q.clone(),
             limits: Vec::new(),
         }
@@ -376,9 +381,54 @@ impl Site {
         self.queue_position(id).map(|i| &self.queues[i])
     }
 
-    /// The share tree by which a queue dispatches, where it has FAIRSHARE.
-    pub fn tree_of(&self, queue: QueueId) -> Option<TreeId> {
-        self.queue(queue)?.tree
+    /// The share tree that jobs of a queue are charged to which run on this host first: that of
+    /// FAIRSHARE, or of the partition of the host.
+    pub fn charged_tree(&self, queue: QueueId, host: HostId) -> Option<TreeId> {
+        let own = self.queue(queue).and_then(|queue| queue.tree);
+        own.filter(|tree| !self.shares.get(*tree).is_partition())
+            .or_else(|| self.partition_of(host))
+    }
+
+    /// The share trees that jobs of a queue may be charged to.
+    pub fn trees_of(&self, queue: QueueId) -> impl Iterator<Item = TreeId> {
+        let own = self.queue(queue).and_then(|queue| queue.tree);
+        let own = own.filter(|tree| !self.shares.get(*tree).is_partition());
+        let is_partition = move |tree: &TreeId| self.shares.get(*tree).is_partition();
+        let partitions = self.shares.ids().filter(move |tree| own.is_none() && is_partition(tree));
+        own.into_iter().chain(partitions)
+    }
+
+    /// The host partition of a host.
+    pub fn partition_of(&self, host: HostId) -> Option<TreeId> {
+        self.partitions.get(host).copied()
+    }
+
+    /// The partition of each host that is in one.
+    fn partitions_of_hosts(&self) -> HostMap<TreeId> {
+        let mut all = HostMap::default();
+        for tree in self.shares.ids() {
+            let Some(words) = &self.shares.get(tree).hosts else { continue };
+            for host in self.conf.partition_hosts(words) {
+                if let Some(host) = self.host_id(&host) {
+                    all.insert(host, tree);
+                }
+            }
+        }
+        all
+    }
+
+    /// The partition that has all hosts of a queue.
+    fn partition_of_queue(&self, queue: &QueueConf) -> Option<TreeId> {
+        if self.shares.is_empty() {
+            return None;
+        }
+        let hosts = self.queue_hosts(queue);
+        let mut hosts: Box<dyn Iterator<Item = HostId>> = match &hosts {
+            Some(hosts) => Box::new(hosts.keys().copied()),
+            None => Box::new(self.hosts.ids()),
+        };
+        let first = self.partition_of(hosts.next()?)?;
+        hosts.all(|host| self.partition_of(host) == Some(first)).then_some(first)
     }
 
     /// The places of a user in a share tree; none: no share.

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Levels of a share tree.
 pub const MAX_SHARE_DEPTH: usize = 16;
+/// Before the name of a host partition in [`ShareTree::key`].
+const PARTITION: char = '@';
 /// Seconds of an hour.
 const HOUR: f64 = 3600.0;
 
@@ -99,6 +101,10 @@ pub struct ShareTree {
     /// The queue or the host partition.
     pub name: String,
     pub factors: Factors,
+    /// The other queues that dispatch by it (FAIRSHARE_QUEUES).
+    pub queues: Vec<String>,
+    /// HOSTS of a host partition, as written; `None`: the tree of a queue.
+    pub hosts: Option<Vec<String>>,
     assignments: Vec<Assignment>,
 }
 
@@ -132,17 +138,32 @@ fn compile(conf: &ClusterConf, list: &[ShareAssignment], depth: usize) -> Vec<As
 }
 
 impl ShareTrees {
-    /// The trees of a configuration: of each queue with FAIRSHARE.
+    /// The trees of a configuration: of each queue with FAIRSHARE, and of each host partition.
     pub fn compile(conf: &ClusterConf) -> ShareTrees {
         let mut all = Vec::new();
-        for queue in &conf.batch.queues {
+        // a queue under another one has the tree of that
+        let under = |name: &String| {
+            conf.batch.queues.iter().any(|q| q.name != *name && q.fairshare_queues.contains(name))
+        };
+        for queue in conf.batch.queues.iter().filter(|queue| !under(&queue.name)) {
             if let Some(list) = &queue.fairshare {
                 all.push(ShareTree {
                     name: queue.name.clone(),
                     factors: Factors::of(conf, Some(queue)),
+                    queues: queue.fairshare_queues.clone(),
+                    hosts: None,
                     assignments: compile(conf, list, 1),
                 });
             }
+        }
+        for partition in &conf.batch.hosts.partitions {
+            all.push(ShareTree {
+                name: partition.name.clone(),
+                factors: Factors::of(conf, None),
+                queues: Vec::new(),
+                hosts: Some(partition.hosts.clone()),
+                assignments: compile(conf, &partition.shares, 1),
+            });
         }
         ShareTrees { all }
     }
@@ -161,12 +182,42 @@ impl ShareTrees {
 
     /// The tree of the queue of this name.
     pub fn of_queue(&self, name: &str) -> Option<TreeId> {
-        let position = self.all.iter().position(|tree| tree.name == name)?;
-        Some(TreeId(position as u32))
+        let of = |tree: &ShareTree| tree.name == name || tree.queues.iter().any(|q| q == name);
+        self.position(|tree| !tree.is_partition() && of(tree))
+    }
+
+    /// The tree of the host partition of this name.
+    pub fn of_partition(&self, name: &str) -> Option<TreeId> {
+        self.position(|tree| tree.is_partition() && tree.name == name)
+    }
+
+    /// The tree of a [`ShareTree::key`], or of a queue.
+    pub fn of_key(&self, key: &str) -> Option<TreeId> {
+        match key.strip_prefix(PARTITION) {
+            Some(partition) => self.of_partition(partition),
+            None => self.of_queue(key),
+        }
+    }
+
+    fn position(&self, meant: impl Fn(&ShareTree) -> bool) -> Option<TreeId> {
+        self.all.iter().position(meant).map(|position| TreeId(position as u32))
     }
 }
 
 impl ShareTree {
+    /// Is it the tree of a host partition?
+    pub fn is_partition(&self) -> bool {
+        self.hosts.is_some()
+    }
+
+    /// The name by which the log knows the tree: no queue's begins so.
+    pub fn key(&self) -> String {
+        match self.is_partition() {
+            true => format!("{PARTITION}{}", self.name),
+            false => self.name.clone(),
+        }
+    }
+
     /// The places of a user, in the order of the assignments; none: no share. `in_group`: is the
     /// user in a group?
     pub fn paths_of(&self, user: &str, in_group: &dyn Fn(&str) -> bool) -> Vec<SharePath> {

@@ -90,7 +90,6 @@ impl State {
                 Applied::Nothing
             }
             Event::ShareUsed(used) => {
-                self.names.queue_id(&used.queue);
                 self.names.user_id(&used.user);
                 Applied::Nothing
             }

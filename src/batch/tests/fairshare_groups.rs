@@ -3,6 +3,7 @@
 use super::cluster::{Cluster, ClusterBuilder, cluster};
 use crate::model::JobRef;
 use crate::model::reason::err;
+use crate::proto::client::Col;
 
 const GROUPS: &str = "Begin UserGroup\n\
     GROUP_NAME GROUP_MEMBER USER_SHARES\n\
@@ -89,6 +90,13 @@ fn option_g_of_bsub_chooses_the_group_that_is_charged() {
     let jobs = [("bob", "-G chip"), ("bob", "-G chip"), ("bob", "-G both"), ("bob", "-G chip")];
     let (mut c, _) = order_of(4, "[chip,1] [both,1]", &jobs);
     assert_eq!([c.share("normal/chip/bob").started, c.share("normal/both/bob").started], [3, 1]);
+    let job = c.submit("bob", "-G both -q normal");
+    assert_eq!(c.column(job, Col::Charged), "");
+    let first = JobRef { job: job.job - 4, idx: 0 };
+    assert_eq!(c.column(first, Col::Charged), "/chip/bob");
+    c.end(first, 0);
+    assert_eq!(c.accounted().pop().unwrap().charged, "/chip/bob");
+    assert_eq!(c.column(job, Col::Charged), "/both/bob");
     for (group, code) in [("soft", err::NOT_IN_USER_GROUP), ("nosuch", err::BAD_USER_GROUP)] {
         let refused = c.try_submit("bob", &format!("-G {group}")).unwrap_err();
         assert_eq!(refused.code, code);

@@ -90,6 +90,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
             let names = vec![];
             ClientMsg::Queues { names, user: String::new(), host: String::new() }
         }
+        "Partitions" => ClientMsg::Partitions { names: vec![] },
         "Applications" => ClientMsg::Applications { names: vec![] },
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
         "Users" => ClientMsg::Users { names: vec![] },

@@ -13,7 +13,7 @@ pub mod history;
 use crate::batch::site::Site;
 use crate::batch::site::shares::{Factors, SharePath, ShareStep, TreeId};
 use crate::batch::state::change::{Change, ChangeKind};
-use crate::batch::state::names::UserId;
+use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::state::{ElemState, Job, Phase, Run, State};
 use crate::batch::usage::fairshare::account::{Account, AccountId, Running, ShareNow, Used};
 use crate::batch::usage::fairshare::decayed::{Decayed, spread};
@@ -27,6 +27,9 @@ use std::sync::Arc;
 
 /// The accounts that jobs of one kind may be charged to.
 pub type Leaves = Rc<[AccountId]>;
+
+/// The accounts of a user by the group of bsub -G.
+type LeavesByGroup = Vec<(Box<str>, Leaves)>;
 
 /// The part of a started element in its account.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,13 +50,13 @@ struct Holding {
 #[derive(Debug, Default)]
 pub struct Fairshare {
     factors: Vec<Factors>,
-    /// The queue of each tree.
+    /// The key of each tree.
     names: Vec<String>,
     accounts: Vec<Account>,
     /// The accounts at the root of each tree.
     roots: Vec<BTreeMap<Arc<str>, AccountId>>,
     /// The accounts of users, by the group of bsub -G.
-    leaves: IdMap<(TreeId, UserId), Vec<(Box<str>, Leaves)>>,
+    leaves: IdMap<(TreeId, UserId), LeavesByGroup>,
     held: IdMap<JobRef, Holding>,
     past: History,
     /// Accounts whose use has changed since they were taken.
@@ -76,6 +79,24 @@ impl Fairshare {
     pub fn has_share(&self, tree: TreeId, user: UserId) -> bool {
         let known = self.leaves.get(&(tree, user));
         known.is_some_and(|all| all.iter().any(|of| !of.1.is_empty()))
+    }
+
+    /// The account that a started element is charged to; none: there is no fairshare for it, or its
+    /// user has no share.
+    pub fn charged(&self, site: &Site, job: &Job, idx: u32, run: &Run) -> Option<AccountId> {
+        let tree = site.charged_tree(job.queue_at(idx), run.hosts.first()?.0)?;
+        let leaves = self.leaves(tree, job.user, &job.spec_at(idx).user_group)?;
+        self.choose(tree, leaves, run)
+    }
+
+    /// The account of an attempt among those that its user has.
+    fn choose(&self, tree: TreeId, leaves: &Leaves, run: &Run) -> Option<AccountId> {
+        let first = leaves.first().copied()?;
+        let named = || self.find(tree, &run.account).filter(|account| leaves.contains(account));
+        match leaves.len() {
+            1 => Some(first),
+            _ => Some(named().unwrap_or(first)),
+        }
     }
 
     /// The dynamic priority of an account at a second.
@@ -139,7 +160,7 @@ impl Fairshare {
         let factors: Vec<Factors> =
             site.shares.ids().map(|tree| site.shares.get(tree).factors.clone()).collect();
         let roots = factors.iter().map(|_| BTreeMap::new()).collect();
-        let names = site.shares.ids().map(|tree| site.shares.get(tree).name.clone()).collect();
+        let names = site.shares.ids().map(|tree| site.shares.get(tree).key()).collect();
         *self = Fairshare { factors, names, roots, ..Fairshare::default() };
         for tree in site.shares.ids() {
             for path in site.shares.get(tree).named() {
@@ -151,7 +172,7 @@ impl Fairshare {
         }
         self.past = past;
         for (name, user, group) in known {
-            if let Some(tree) = site.shares.of_queue(&name) {
+            if let Some(tree) = site.shares.of_key(&name) {
                 self.ensure(state, site, (tree, user), &group);
             }
         }
@@ -164,7 +185,7 @@ impl Fairshare {
 
     /// The kinds of job whose accounts are known, by the name of their tree.
     fn known_leaves(&self) -> Vec<(String, UserId, Box<str>)> {
-        let of = |(key, groups): (&(TreeId, UserId), &Vec<(Box<str>, Leaves)>)| {
+        let of = |(key, groups): (&(TreeId, UserId), &LeavesByGroup)| {
             let (name, user) = (self.names[key.0.0 as usize].clone(), key.1);
             let of = |group: &(Box<str>, Leaves)| (name.clone(), user, group.0.clone());
             groups.iter().map(of).collect::<Vec<_>>()
@@ -231,7 +252,7 @@ impl Fairshare {
             return;
         }
         for part in 0..=job.parts().len() as u32 {
-            if let Some(tree) = site.tree_of(job.queue_of(part)) {
+            for tree in site.trees_of(job.queue_of(part)) {
                 self.ensure(state, site, (tree, job.user), &job.spec_of(part).user_group);
             }
         }
@@ -333,14 +354,10 @@ impl Fairshare {
         run: &Run,
     ) -> Option<Holding> {
         let (queue, spec) = (job.queue_at(at.idx), job.spec_at(at.idx));
-        let tree = site.tree_of(queue)?;
+        let tree = site.charged_tree(queue, run.hosts.first()?.0)?;
         let group = spec.user_group.as_str();
         let leaves = self.ensure(state, site, (tree, job.user), group);
-        let chosen = || self.find(tree, &run.account).filter(|account| leaves.contains(account));
-        let account = match leaves.len() {
-            0 | 1 => *leaves.first()?,
-            _ => chosen().unwrap_or(leaves[0]),
-        };
+        let account = self.choose(tree, &leaves, run)?;
         let group: Arc<str> = match leaves.len() {
             1 => group.into(),
             _ => self.accounts[self.parent(account).unwrap_or(account).0 as usize].name.clone(),
@@ -363,13 +380,22 @@ impl Fairshare {
         let limit = spec.limits.run.and_then(|secs| i64::try_from(secs).ok());
         Some(Holding {
             account,
-            key: ChargeKey { queue, user: job.user, group },
+            key: ChargeKey { tree: self.tree_key(site, tree, queue), user: job.user, group },
             count,
             running,
             limit: limit.map(|secs| secs.saturating_mul(count)),
             cpu,
             cpu_at,
         })
+    }
+
+    /// The name by which the log knows a tree: that of the queue itself among several of one tree.
+    fn tree_key(&self, site: &Site, tree: TreeId, queue: QueueId) -> Arc<str> {
+        let of = site.shares.get(tree);
+        match site.queue(queue).filter(|_| !of.is_partition()) {
+            Some(queue) => queue.conf.name.as_str().into(),
+            None => of.key().into(),
+        }
     }
 
     /// Adds to an account and all above it what an element holds, or takes it away.
@@ -414,7 +440,7 @@ impl Fairshare {
 
     /// Adds what the log tells of jobs that ended before it begins.
     fn count_used(&mut self, state: &State, site: &Site, key: &ChargeKey, used: &UsedTime) {
-        let Some(tree) = site.tree_of(key.queue) else { return };
+        let Some(tree) = site.shares.of_key(&key.tree) else { return };
         let leaves = self.ensure(state, site, (tree, key.user), &key.group);
         if let Some(account) = leaves.first() {
             self.add_used(*account, used);
@@ -424,7 +450,7 @@ impl Fairshare {
     /// The records that keep the use of jobs which a new log does not have.
     pub(crate) fn records(&self, state: &State, site: &Site, now: i64) -> Vec<Record> {
         let rate = |key: &ChargeKey| {
-            site.tree_of(key.queue).map_or(0.0, |tree| site.shares.get(tree).factors.rate)
+            site.shares.of_key(&key.tree).map_or(0.0, |tree| site.shares.get(tree).factors.rate)
         };
         self.past.records(state, rate, now)
     }

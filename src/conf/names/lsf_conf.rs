@@ -112,7 +112,7 @@ const NAMES: &[Name] = &[
     on("LSB_MIG2PEND", "1: a migrating job keeps its place in the queue; 0"),
     off("LSB_MODE", "written by LSF's installer"),
     on("LSB_MOD_ALL_JOBS", "bmod running jobs: Y/N; N"),
-    off("LSB_NCPU_ENFORCE", "slots in fairshare: 1 (install)"),
+    on("LSB_NCPU_ENFORCE", "slots in fairshare: 1 (install)"),
     off("LSB_NQS_PORT", "legacy/platform"),
     on("LSB_NTRIES", "how often a batch command tries to reach mbatchd"),
     off("LSB_NUM_NIOS_CALLBACK_THREADS", "accepted; not described here"),

@@ -151,9 +151,9 @@ pub static HOST_PARTITION: NameTable = table!(
     "lsb.hosts",
     "HostPartition",
     &[
-        off("HOSTS", "hosts of the partition"),
-        off("HPART_NAME", "name of the partition"),
-        off("USER_SHARES", "[user, shares] ..."),
+        on("HOSTS", "hosts of the partition"),
+        on("HPART_NAME", "name of the partition"),
+        on("USER_SHARES", "[user, shares] ..."),
     ],
 );
 

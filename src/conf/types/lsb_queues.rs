@@ -162,6 +162,8 @@ pub struct QueueConf {
     pub default_host_spec: Option<String>,
     /// FAIRSHARE: the share assignments.
     pub fairshare: Option<Vec<ShareAssignment>>,
+    /// FAIRSHARE_QUEUES: further queues that share by its FAIRSHARE.
+    pub fairshare_queues: Vec<String>,
     /// The factors of its dynamic priorities.
     pub factors: QueueFactors,
     /// PREEMPTION.
@@ -238,6 +240,7 @@ impl Default for QueueConf {
             new_job_sched_delay: 0,
             default_host_spec: None,
             fairshare: None,
+            fairshare_queues: Vec::new(),
             factors: QueueFactors::default(),
             preemption: QueuePreemption::default(),
             backfill: false,

@@ -139,6 +139,8 @@ pub mod err {
     pub const QUEUE_CLOSED: i32 = 20;
     pub const QUEUE_USE: i32 = 22;
     pub const BAD_HOST: i32 = 23;
+    pub const NO_HPART: i32 = 25;
+    pub const BAD_HPART: i32 = 26;
     pub const PROC_NUM: i32 = 24;
     pub const QUEUE_HOST: i32 = 29;
     pub const UJOB_LIMIT: i32 = 30;
@@ -242,6 +244,8 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (22, "User cannot use the queue"),
     (23, "Bad host name, host group name or cluster name"),
     (24, "Too many processors requested"),
+    (25, "No host partition defined in the system"),
+    (26, "No such host partition"),
     (29, "Host or host group is not used by the queue"),
     (30, "Queue does not have enough per-user job slots"),
     (34, "Request from non-LSF host rejected"),

@@ -12,7 +12,8 @@ pub(super) struct Fairshare;
 
 impl Policy for Fairshare {
     fn user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> Room {
-        let Some(tree) = queue.tree else { return Room::ANY };
+        let tree = queue.tree.filter(|tree| !view.site.shares.get(*tree).is_partition());
+        let Some(tree) = tree else { return Room::ANY };
         match view.fairshare.has_share(tree, limits.consumer.user) {
             true => Room::ANY,
             false => Room::none(PendReason::NoShare),

@@ -9,6 +9,7 @@ mod accept_interval;
 mod example;
 mod exclusive;
 mod fairshare;
+mod host_partition;
 mod host_status;
 mod limits;
 mod load_thresholds;

@@ -4,7 +4,9 @@ use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
 use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
-use crate::batch::sched::policy::{accept_interval, exclusive, fairshare, host_status, limits};
+use crate::batch::sched::policy::{
+    accept_interval, exclusive, fairshare, host_partition, host_status, limits,
+};
 use crate::batch::sched::policy::{load_thresholds, preemption, requirement, reservation};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
@@ -23,6 +25,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(accept_interval::AcceptInterval),
         Box::new(limits::Limits),
         Box::new(fairshare::Fairshare),
+        Box::new(host_partition::HostPartition),
         Box::new(exclusive::Exclusive),
         Box::new(reservation::Reservation),
         Box::new(preemption::PreemptionPolicy),

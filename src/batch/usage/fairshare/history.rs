@@ -6,7 +6,7 @@
 //! history may differ in the last digits.
 
 use crate::batch::state::State;
-use crate::batch::state::names::{QueueId, UserId};
+use crate::batch::state::names::UserId;
 use crate::batch::usage::fairshare::decayed::Decayed;
 use crate::model::event::{Event, Record, ShareUsed};
 use crate::model::idmap::IdMap;
@@ -16,10 +16,11 @@ use std::sync::Arc;
 /// Seconds of use below which nothing is told of it in a new log.
 const FORGOTTEN: f64 = 0.001;
 
-/// The queue, user and group that use belongs to.
+/// The tree, user and group that use belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChargeKey {
-    pub queue: QueueId,
+    /// The queue, or the host partition as `ShareTree::key` has it.
+    pub tree: Arc<str>,
     pub user: UserId,
     /// The group of bsub -G; empty none.
     pub group: Arc<str>,
@@ -72,10 +73,10 @@ impl History {
         used: &ShareUsed,
         time: i64,
     ) -> (ChargeKey, UsedTime) {
-        // applying the record has given both names an id
-        let queue = state.names().find_queue(&used.queue).unwrap_or_default();
+        // applying the record has given the user an id
         let user = state.names().find_user(&used.user).unwrap_or_default();
-        let key = ChargeKey { queue, user, group: used.group.as_str().into() };
+        let (tree, group) = (used.queue.as_str().into(), used.group.as_str().into());
+        let key = ChargeKey { tree, user, group };
         let amount = |secs: f64| Decayed::new(if secs.is_finite() { secs } else { 0.0 }, time);
         let used = UsedTime { cpu: amount(used.cpu), run: amount(used.run) };
         self.gone.insert(key.clone(), used);
@@ -105,7 +106,7 @@ impl History {
             let time = used.cpu.time().max(used.run.time());
             let rate = rate(key);
             let used = ShareUsed {
-                queue: state.names().queue(key.queue).to_string(),
+                queue: key.tree.to_string(),
                 user: state.names().user(key.user).to_string(),
                 group: key.group.to_string(),
                 cpu: used.cpu.at(rate, time),

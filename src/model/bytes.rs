@@ -24,7 +24,11 @@ impl ByteStr {
     }
     /// The text, with what is not UTF-8 replaced.
     pub fn lossy(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
+        // the quick way for what is text, as nearly all is
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(&self.0),
+        }
     }
 }
 

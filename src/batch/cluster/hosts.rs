@@ -206,7 +206,8 @@ impl Links {
 impl HostRuntime {
     /// Keeps the hosts of a job that was started here, where this is the only one.
     pub(super) fn note_start(&mut self, hosts: &NamedHosts) {
-        if hosts.len() == 1 {
+        let known = self.last_start.as_ref();
+        if hosts.len() == 1 && known.is_none_or(|known| !Arc::ptr_eq(known, hosts)) {
             self.last_start = Some(hosts.clone());
         }
     }

@@ -40,7 +40,7 @@ impl Mbatchd {
         }
         let Some(order) = self.start_order(key) else { return };
         for host in self.hosts_of_attempt(key).into_iter().skip(1) {
-            let order = Box::new(order.clone());
+            let order = order.clone();
             self.order(context, host, SbdMsg::HostCommand { work, order });
         }
     }

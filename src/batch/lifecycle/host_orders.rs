@@ -26,11 +26,9 @@ impl Mbatchd {
     }
 
     pub(crate) fn send_start(&mut self, context: &mut StepContext, key: JobKey) {
-        let Some(order) = self.start_order(key) else { return };
         let first = self.state.running(key).and_then(|run| self.first_host(run));
-        if let Some(host) = first {
-            self.order(context, host, SbdMsg::Start(Box::new(order)));
-        }
+        let Some((host, order)) = first.zip(self.start_order(key)) else { return };
+        self.order(context, host, SbdMsg::Start(order));
     }
 
     pub(crate) fn act_on(&mut self, context: &mut StepContext, key: JobKey, act: Act) {

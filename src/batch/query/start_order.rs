@@ -3,8 +3,8 @@
 
 use crate::batch::Mbatchd;
 use crate::batch::site::settings::Settings;
+use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
-use crate::batch::state::{Elem, Run};
 use crate::conf::types::Resizable;
 use crate::lang::lsfhosts;
 use crate::model::event::NamedHosts;
@@ -15,19 +15,20 @@ use std::collections::HashSet;
 
 impl Mbatchd {
     /// The order of an attempt that runs, or that was the last one.
-    pub(crate) fn start_order(&self, key: JobKey) -> Option<StartJob> {
-        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|r| r.key == key)?;
+    pub(crate) fn start_order(&self, key: JobKey) -> Option<Box<StartJob>> {
         let job = self.state.job(key.job)?;
-        let spec = job.spec_at(key.idx);
-        let requirement = job.effective_requirement(job.elem(key.idx)?)?;
-        let settings = self.site.settings(spec, self.site.queue(job.queue_at(key.idx)));
+        let elem = job.elem(key.idx)?;
+        let run = elem.run().filter(|r| r.key == key)?;
+        let spec = job.spec_of(elem.part);
+        let requirement = job.effective_requirement(elem)?;
+        let settings = self.site.settings(spec, self.site.queue(job.queue_of(elem.part)));
         // Elements may have been given a command in its place.
-        let scripted = job.part_no(key.idx) == 0 || spec.options2 & opt2::SCRIPT != 0;
+        let scripted = elem.part == 0 || spec.options2 & opt2::SCRIPT != 0;
         let (end, step) = match &job.name.array {
             Some(a) => (a.list.max(), a.list.ranges.first().map_or(1, |r| r.step.max(1))),
             None => (0, 0),
         };
-        Some(StartJob {
+        Some(Box::new(StartJob {
             key,
             boot: run.boot.clone(),
             uid: job.uid,
@@ -63,12 +64,15 @@ impl Mbatchd {
             env_vars: settings.env_vars(),
             resizable: settings.resizable() != Resizable::No,
             last_requeue: self.requeued_enough(key.job_ref(), settings),
-        })
+        }))
     }
 
     /// The account of ~/.lsfhosts for the first host of a start; empty: the user's own. A personal
     /// cluster has one user, and an interactive job belongs to the user at its terminal.
     fn mapped_account(&self, spec: &JobSpec, run: &Run) -> String {
+        if spec.further.accounts.is_empty() {
+            return String::new();
+        }
         let own = self.site.personal() || self.site.params().disable_uacct_map;
         let first = run.hosts.first().map_or("", |h| self.state.names().host(h.0));
         if own || spec.options & opt::INTERACTIVE != 0 || first == spec.from_host {

@@ -42,15 +42,24 @@ impl Sched {
 
     /// A job changed in what its class or its place is made of.
     pub(crate) fn drop_entry(&mut self, id: u32) {
-        let mut gone: Vec<ClassEntry> = self.entries.remove(&id).into_iter().collect();
-        let parts: Vec<u32> = self.parts.range((id, 0)..=(id, u32::MAX)).map(|p| p.0.1).collect();
-        gone.extend(parts.iter().filter_map(|part| self.parts.remove(&(id, *part))));
-        gone.extend(self.lone.remove_all(id));
-        for e in &gone {
-            self.classes.get_mut(e.class).pending -= 1;
-            if e.ready {
-                self.set_ready(e.class, e.place, id, false);
-            }
+        if let Some(entry) = self.entries.remove(&id) {
+            self.leave_class(id, entry);
+        }
+        // nearly every job is neither divided nor has an element that waits by itself
+        while let Some((&of, &entry)) = self.parts.range((id, 0)..=(id, u32::MAX)).next() {
+            self.parts.remove(&of);
+            self.leave_class(id, entry);
+        }
+        for entry in self.lone.remove_all(id) {
+            self.leave_class(id, entry);
+        }
+    }
+
+    /// An entry of a job is gone.
+    fn leave_class(&mut self, id: u32, entry: ClassEntry) {
+        self.classes.get_mut(entry.class).pending -= 1;
+        if entry.ready {
+            self.set_ready(entry.class, entry.place, id, false);
         }
     }
 

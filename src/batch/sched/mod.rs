@@ -87,7 +87,7 @@ pub struct Sched {
     hosts: OpenHosts,
     growth: growing::Growth,
     /// The pass under way.
-    walk: Option<Walk>,
+    walk: Option<Box<Walk>>,
     entries: IdTable<ClassEntry>,
     /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), ClassEntry>,

@@ -46,6 +46,10 @@ impl PartialOrd for Rank {
 
 impl Ord for Rank {
     fn cmp(&self, other: &Rank) -> Ordering {
+        // nearly every job has no order of its own
+        if self.by.is_empty() && other.by.is_empty() {
+            return self.host.cmp(&other.host);
+        }
         HostOrder::compare_ranks(&self.by, &other.by).then(self.host.cmp(&other.host))
     }
 }

@@ -110,6 +110,8 @@ pub(crate) struct RequestedHosts {
     first: BTreeSet<HostId>,
     /// The slots of -hostfile, host by host in the order of its lines; empty: none given.
     fixed: Vec<(HostId, u32)>,
+    /// The host that the jobs were submitted on, where it is a server of the cluster.
+    submitted_on: Option<HostId>,
 }
 
 impl RequestedHosts {
@@ -125,6 +127,7 @@ impl Compiled {
             preferred: preferred(view, &kind.hosts),
             first: first_hosts(view, &kind.hosts),
             fixed: fixed_slots(view, &kind.fixed),
+            submitted_on: view.site.host_id(&kind.from_host),
         };
         Compiled { requirement, asked: Rc::new(asked) }
     }
@@ -301,10 +304,7 @@ impl<'a> HostMatch<'a> {
     /// Type and model of the submission host; nothing where they were to be found out and LIM
     /// has not heard of the host (it was down when the master changed).
     fn local(&self) -> (&'a str, &'a str) {
-        if self.kind.from_host.is_empty() {
-            return ("", "");
-        }
-        let Some(host) = self.view.site.host_id(&self.kind.from_host) else { return ("", "") };
+        let Some(host) = self.asked.submitted_on else { return ("", "") };
         let (def, rt) = (&self.view.site.hosts[host].def, &self.view.hosts[host]);
         let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
         let heard = facts.is_some_and(|f| f.max_mem > 0);

@@ -75,6 +75,9 @@ impl<'a> View<'a> {
 
     /// The first built-in index beyond a loadSched threshold of the host.
     pub fn load_over(&self, i: HostId, bounds: &Bounds) -> Option<usize> {
+        if !bounds.keep_jobs_away() {
+            return None;
+        }
         let load = self.hosts[i].load.as_ref()?;
         let taken = self.reserve.on(i);
         let value = |k: usize| {
@@ -86,6 +89,9 @@ impl<'a> View<'a> {
     /// The first external index beyond a loadSched threshold on a host; an index that is not
     /// reported there is beyond none.
     pub fn external_over<'b>(&self, i: HostId, bounds: &'b External) -> Option<&'b Bound> {
+        if bounds.is_empty() {
+            return None;
+        }
         let load = self.hosts[i].load.as_ref()?;
         let taken = self.reserve.on(i);
         bounds.iter().find(|b| {

@@ -55,7 +55,8 @@ impl Sched {
                     true => self.hosts.changed(view),
                     false => HostSet::default(),
                 };
-                Walk { changed: self.hosts.take_changes(view), touched, ..Walk::default() }
+                let changed = self.hosts.take_changes(view);
+                Box::new(Walk { changed, touched, ..Walk::default() })
             }
         };
         let decision = self.walk_on(view, &mut walk, fuel);

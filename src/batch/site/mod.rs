@@ -30,11 +30,32 @@ use crate::model::reason::PendReason;
 use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// sched and stop of the 11 built-in indices.
-pub type Bounds = [(Option<f64>, Option<f64>); 11];
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bounds {
+    of_index: [(Option<f64>, Option<f64>); INDEX_NAMES.len()],
+    /// Has some index a loadSched? A pass asks this of each host for each job.
+    keeps_jobs_away: bool,
+}
+
+impl Bounds {
+    /// Is there a loadSched?
+    pub fn keep_jobs_away(&self) -> bool {
+        self.keeps_jobs_away
+    }
+}
+
+impl Deref for Bounds {
+    type Target = [(Option<f64>, Option<f64>)];
+
+    fn deref(&self) -> &Self::Target {
+        &self.of_index
+    }
+}
 
 /// Thresholds of external indices.
 pub type External = Vec<Bound>;
@@ -106,6 +127,8 @@ pub struct ConfiguredHost {
     pub window: Windows,
     pub bounds: Bounds,
     pub external: External,
+    /// It has a resource that keeps jobs away which do not ask for it (`!` in lsf.cluster).
+    pub exclusive_resource: bool,
     /// MIG, minutes.
     pub mig: Option<u64>,
     /// Columns of lsb.hosts that nothing acts on, as written.
@@ -149,13 +172,13 @@ fn windows(text: &str) -> Windows {
 }
 
 fn bounds(t: &Thresholds) -> Bounds {
-    let mut b = Bounds::default();
+    let mut of_index = Bounds::default().of_index;
     for th in t {
         if let Some(i) = INDEX_NAMES.iter().position(|n| *n == th.index) {
-            b[i] = (th.sched, th.stop);
+            of_index[i] = (th.sched, th.stop);
         }
     }
-    b
+    Bounds { of_index, keeps_jobs_away: of_index.iter().any(|bound| bound.0.is_some()) }
 }
 
 fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
@@ -221,6 +244,7 @@ impl Site {
                 external: policy.as_ref().map_or(External::new(), |h| {
                     external(&h.thresholds, &p.conf.base.shared, &p.names)
                 }),
+                exclusive_resource: def.resources.iter().any(|r| r.exclusive && !r.absent),
                 mig: policy.as_ref().and_then(|h| h.mig),
                 not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,

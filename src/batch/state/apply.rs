@@ -198,7 +198,7 @@ impl State {
     }
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
-        let hosts = s.hosts.iter().map(|(h, n)| (self.names.host_id(h), *n)).collect();
+        let hosts = s.hosts.iter().map(|(h, n)| (self.names.id_of_host(h), *n)).collect();
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
             // of a later attempt: damage took the record that put it back to its queue

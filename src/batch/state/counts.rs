@@ -3,6 +3,7 @@
 
 use crate::batch::state::change::Switched;
 use crate::batch::state::element::{Elem, ElemState, Phase};
+use crate::batch::state::id_vec::IdVec;
 use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::{Share, Slots, StartedElements, bump, started};
@@ -39,9 +40,9 @@ impl HostSlots {
 
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub(super) queue: IdMap<QueueId, Slots>,
-    pub(super) user: IdMap<UserId, Slots>,
-    pub(super) host: IdMap<HostId, HostSlots>,
+    pub(super) queue: IdVec<QueueId, Slots>,
+    pub(super) user: IdVec<UserId, Slots>,
+    pub(super) host: IdVec<HostId, HostSlots>,
     /// The hosts on which elements are suspended for load.
     pub(super) hosts_with_suspended: BTreeSet<HostId>,
     /// Started slots.
@@ -60,27 +61,27 @@ pub(super) fn bump_map<K: std::hash::Hash + Eq>(
 impl Counts {
     /// The slots of a queue.
     pub fn queue(&self, queue: QueueId) -> Slots {
-        self.queue.get(&queue).copied().unwrap_or_default()
+        self.queue.get(queue).copied().unwrap_or_default()
     }
     /// The slots of a user.
     pub fn user(&self, user: UserId) -> Slots {
-        self.user.get(&user).copied().unwrap_or_default()
+        self.user.get(user).copied().unwrap_or_default()
     }
     /// The slots of a host and the elements on it, if it ever had any.
     pub fn host(&self, host: HostId) -> Option<&HostSlots> {
-        self.host.get(&host)
+        self.host.get(host)
     }
     /// The queues that have or had jobs.
     pub fn queues(&self) -> impl Iterator<Item = (QueueId, &Slots)> {
-        self.queue.iter().map(|(queue, slots)| (*queue, slots))
+        self.queue.iter()
     }
     /// The users who have or had jobs.
     pub fn users(&self) -> impl Iterator<Item = (UserId, &Slots)> + Clone {
-        self.user.iter().map(|(user, slots)| (*user, slots))
+        self.user.iter()
     }
     /// The hosts that have or had started elements.
     pub fn hosts(&self) -> impl Iterator<Item = (HostId, &HostSlots)> {
-        self.host.iter().map(|(host, slots)| (*host, slots))
+        self.host.iter()
     }
     /// The started slots of users in queues.
     pub fn queue_users(&self) -> impl Iterator<Item = ((QueueId, UserId), u64)> {
@@ -92,7 +93,7 @@ impl Counts {
     }
     /// The started elements of a host, from this one on.
     pub fn started_from(&self, host: HostId, first: JobRef) -> impl Iterator<Item = JobRef> {
-        self.host.get(&host).into_iter().flat_map(move |on| on.jobs.range(first..)).copied()
+        self.host.get(host).into_iter().flat_map(move |on| on.jobs.range(first..)).copied()
     }
     /// The started elements of all hosts: an element comes once for each of its hosts.
     pub fn started(&self) -> impl Iterator<Item = JobRef> {
@@ -100,7 +101,7 @@ impl Counts {
     }
     /// The hosts that have started elements.
     pub fn hosts_in_use(&self) -> impl Iterator<Item = HostId> {
-        self.host.iter().filter(|(_, on)| !on.jobs.is_empty()).map(|(host, _)| *host)
+        self.host.iter().filter(|(_, on)| !on.jobs.is_empty()).map(|(host, _)| host)
     }
     /// The hosts on which elements are suspended for load.
     pub fn hosts_with_suspended(&self) -> &BTreeSet<HostId> {
@@ -108,7 +109,7 @@ impl Counts {
     }
     /// Adds or subtracts the slots of an element on this host.
     pub(super) fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
-        for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()] {
+        for s in [self.queue.or_default(queue), self.user.or_default(user)] {
             bump(&mut s.pend_jobs, u64::from(n), up);
             bump(&mut s.pend, u64::from(n) * u64::from(slots), up);
         }
@@ -157,7 +158,7 @@ impl Counts {
 
     /// Adds started elements of a user to those of a queue, or takes them away.
     fn of_queue(&mut self, queue: QueueId, user: UserId, all: &StartedElements, up: bool) {
-        let of = self.queue.entry(queue).or_default();
+        let of = self.queue.or_default(queue);
         bump(&mut of.run, all.slots.run, up);
         bump(&mut of.ssusp, all.slots.ssusp, up);
         bump(&mut of.ususp, all.slots.ususp, up);
@@ -180,13 +181,12 @@ impl Counts {
             ElemState::Run(run) => {
                 let n = u64::from(run.slots());
                 let phase = run.phase;
-                for s in [self.queue.entry(queue).or_default(), self.user.entry(user).or_default()]
-                {
+                for s in [self.queue.or_default(queue), self.user.or_default(user)] {
                     started(s, phase, n, up);
                 }
                 bump_map(&mut self.queue_user, (queue, user), n, up);
                 for &(host, k) in &run.hosts {
-                    let here = self.host.entry(host).or_default();
+                    let here = self.host.or_default(host);
                     here.note(at, phase, u64::from(k), up);
                     if phase.suspended_by_load() {
                         match here.suspended_by_load.is_empty() {

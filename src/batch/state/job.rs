@@ -79,6 +79,7 @@ impl Job {
         }
     }
     /// The element, if it exists and is still in memory.
+    #[inline]
     pub fn view(&self, idx: u32) -> Option<ElementView<'_>> {
         match &self.body {
             Body::Single(e) => (idx == 0).then_some(ElementView::Own(e)),
@@ -88,6 +89,7 @@ impl Job {
             },
         }
     }
+    #[inline]
     pub fn elem(&self, idx: u32) -> Option<&Elem> {
         match self.view(idx) {
             Some(ElementView::Own(e)) => Some(e),
@@ -130,6 +132,7 @@ impl Job {
         self.name.to_string()
     }
     /// The element group that an element belongs to.
+    #[inline]
     pub fn part_no(&self, idx: u32) -> u32 {
         self.elem(idx).map_or(0, |e| e.part)
     }

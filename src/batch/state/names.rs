@@ -4,6 +4,7 @@
 //! Ids belong to one process: the log and the wire hold names.
 
 use crate::lang::resreq::HOST_NUMBERS;
+use crate::model::idmap::IdMap;
 use crate::model::reason::SiteResource;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
@@ -74,11 +75,13 @@ impl ResourceId {
 pub struct InternedNames<I> {
     list: Vec<Arc<str>>,
     map: HashMap<Arc<str>, I>,
+    /// The ids by the address of the text in `list`, which stays where it is.
+    by_address: IdMap<usize, I>,
 }
 
 impl<I> Default for InternedNames<I> {
     fn default() -> Self {
-        InternedNames { list: Vec::new(), map: HashMap::new() }
+        InternedNames { list: Vec::new(), map: HashMap::new(), by_address: IdMap::default() }
     }
 }
 
@@ -91,8 +94,17 @@ impl<I: Id> InternedNames<I> {
         let id = I::from_index(self.list.len());
         let name: Arc<str> = name.into();
         self.list.push(name.clone());
+        self.by_address.insert(name.as_ptr().addr(), id);
         self.map.insert(name, id);
         id
+    }
+    /// The id of a name that may be shared with this list: then its text is not read.
+    pub fn id_of_shared(&mut self, name: &Arc<str>) -> I {
+        match self.by_address.get(&name.as_ptr().addr()) {
+            // no two texts are at one address, but one without a byte has any
+            Some(&id) if !name.is_empty() => id,
+            _ => self.id(name),
+        }
     }
     /// The id of a name that is known.
     pub fn find(&self, name: &str) -> Option<I> {
@@ -129,6 +141,10 @@ impl Names {
     /// The id of a host, which gets one where there is none.
     pub fn host_id(&mut self, name: &str) -> HostId {
         self.hosts.id(name)
+    }
+    /// The id of a host whose name is mostly shared with [`Names::host`].
+    pub fn id_of_host(&mut self, name: &Arc<str>) -> HostId {
+        self.hosts.id_of_shared(name)
     }
     pub fn find_user(&self, name: &str) -> Option<UserId> {
         self.users.find(name)

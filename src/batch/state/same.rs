@@ -201,13 +201,13 @@ impl State {
             out.put(format!("kept by {}", self.names.user(user)), (kept.jobs, kept.bytes));
         }
         for (id, slots) in queue.iter().filter(|(_, slots)| slots.all() > 0) {
-            out.put(format!("slots of queue {}", names.queue(*id)), slots);
+            out.put(format!("slots of queue {}", names.queue(id)), slots);
         }
         for (id, slots) in user.iter().filter(|(_, slots)| slots.all() > 0) {
-            out.put(format!("slots of user {}", names.user(*id)), slots);
+            out.put(format!("slots of user {}", names.user(id)), slots);
         }
         for (id, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
-            out.put(format!("slots of host {}", names.host(*id)), (&on.slots, &on.jobs));
+            out.put(format!("slots of host {}", names.host(id)), (&on.slots, &on.jobs));
         }
         for id in hosts_with_suspended {
             out.put(format!("elements of host {}", names.host(*id)), "suspended for load");

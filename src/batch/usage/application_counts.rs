@@ -23,8 +23,11 @@ fn of_job(job: &Job) -> OfJob {
     let mut all = OfJob::new();
     for part in 0..=job.parts().len() as u32 {
         let name = &job.spec_of(part).further.application;
+        if name.is_empty() {
+            continue;
+        }
         let slots = job.slots_of(part);
-        if name.is_empty() || slots == Slots::default() {
+        if slots == Slots::default() {
             continue;
         }
         match all.iter_mut().find(|of| of.0 == *name) {

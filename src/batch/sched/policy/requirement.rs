@@ -21,6 +21,9 @@ impl Policy for Requirement {
                 PendReason::Requirement
             });
         }
+        if !class.view.site.hosts[host.id].exclusive_resource {
+            return Room::ANY;
+        }
         let asks = |name: &str| class.simple.is_some_and(|s| s.asks(name));
         let mut exclusive = snapshot.def.resources.iter().filter(|r| r.exclusive && !r.absent);
         match exclusive.any(|r| !asks(&r.name)) {

@@ -6,6 +6,7 @@
 //! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
 //! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
+use crate::batch::state::element_table::ElementTable;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, Id, ResourceId};
 use crate::lang::resreq::RusageTerm;
@@ -218,8 +219,8 @@ struct ReservationRow {
 
 #[derive(Debug, Default)]
 pub struct Reserve {
-    /// Started elements that reserve something. There are very many: boxes keep the table small.
-    holders: IdMap<JobRef, Box<Holder>>,
+    /// Started elements that reserve something.
+    holders: ElementTable<Holder>,
     /// Elements whose memory in use has changed since the load of their first host was heard of.
     used: BTreeSet<(HostId, JobRef)>,
     /// Requirements by their text.
@@ -333,7 +334,7 @@ impl Reserve {
     }
 
     pub fn holder(&self, at: JobRef) -> Option<&Holder> {
-        self.holders.get(&at).map(Box::as_ref)
+        self.holders.get(at)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -342,7 +343,7 @@ impl Reserve {
 
     /// An element uses this much memory from now on, KB.
     pub fn note_used(&mut self, at: JobRef, kb: u64) {
-        let Some(holder) = self.holders.get(&at) else { return };
+        let Some(holder) = self.holders.get(at) else { return };
         let measured = holder.requirement.terms.iter().any(|term| term.measured);
         if let Some((first, _)) = holder.hosts.first().filter(|_| measured) {
             match holder.used_kb == kb {
@@ -358,7 +359,7 @@ impl Reserve {
         if self.used.is_empty() {
             return None;
         }
-        let holder = self.holders.get(&at)?;
+        let holder = self.holders.get(at)?;
         let first = holder.hosts.first()?.0;
         self.used.contains(&(first, at)).then_some(holder.used_kb)
     }
@@ -410,18 +411,15 @@ impl Reserve {
 
     /// An element reserves this from now on; `None`: nothing.
     pub fn set(&mut self, at: JobRef, holder: Option<Holder>) {
-        let before = match &holder {
-            Some(holder) => self.holders.insert(at, Box::new(holder.clone())),
-            None => self.holders.remove(&at),
-        };
-        if before.as_deref() == holder.as_ref() {
+        if self.holders.get(at) == holder.as_ref() {
             return;
         }
-        if let Some(before) = before {
+        if let Some(before) = self.holders.remove(at) {
             self.spread_all(at, &before, false);
         }
-        if let Some(holder) = holder {
+        if let Some(holder) = holder.map(Box::new) {
             self.spread_all(at, &holder, true);
+            self.holders.insert(at, holder);
         }
     }
 

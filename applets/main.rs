@@ -20,6 +20,7 @@ mod bjdepinfo;
 mod bjgroup;
 mod bjobs;
 mod bkill;
+mod blimits;
 mod bmig;
 mod bmod;
 mod bparams;
@@ -29,6 +30,7 @@ mod bqueues;
 mod bread;
 mod brequeue;
 mod bresize;
+mod bresources;
 mod brestart;
 mod bresume;
 mod brun;
@@ -154,6 +156,7 @@ const APPLETS: &[Applet] = &[
     applet("bjgroup", Batch, bjgroup::run, "show job groups with the numbers of their jobs"),
     applet("bjobs", Batch, bjobs::run, "show jobs"),
     applet("bkill", Batch, bkill::run, "end jobs, or send them a signal"),
+    applet("blimits", Batch, blimits::run, "show limits of lsb.resources and their use"),
     applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),
     applet("bmig", Batch, bmig::run, "end started jobs and run them again on another host"),
     applet("bmod", Batch, bmod::run, "change pending jobs"),
@@ -164,6 +167,7 @@ const APPLETS: &[Applet] = &[
     applet("bread", Batch, bread::run, "show a message of a job"),
     applet("brequeue", Batch, brequeue::run, "put jobs back into their queue"),
     applet("bresize", Batch, bresize::run, "change the slots of started jobs"),
+    applet("bresources", Batch, bresources::run, "show what lsb.resources contains"),
     applet("brestart", Batch, brestart::run, "restart jobs from their checkpoints"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
     applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),

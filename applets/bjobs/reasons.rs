@@ -3,9 +3,10 @@
 
 use super::show::{Show, is_pending, is_suspended};
 use lsf::cli::job_rows::{Cell, JobRow};
-use lsf::cli::long_format::push_clean;
-use lsf::model::reason::{PendReason, susp_text};
+use lsf::cli::long_format::{clean, push_clean};
+use lsf::model::reason::{LimitOf, PendReason, susp_text};
 use lsf::proto::client::Col;
+use lsf::proto::lim::INDEX_NAMES;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -17,6 +18,8 @@ struct Reason<'r> {
     names: Vec<Cow<'r, str>>,
     /// The words of a host about it, or the resource it is about.
     detail: Cow<'r, str>,
+    /// The name and the value of the limit that it is about.
+    limit: Option<[Cow<'r, str>; 2]>,
 }
 
 impl Reason<'_> {
@@ -40,6 +43,14 @@ impl Reason<'_> {
 
     /// The text alone; it names a resource that is no built-in one.
     fn text(&self) -> Cow<'static, str> {
+        if let (PendReason::Limit(about), false) = (self.why, self.detail.is_empty()) {
+            let words = about.words();
+            return format!(
+                "Resource ({}) limit defined {words} has been reached",
+                clean(&self.detail)
+            )
+            .into();
+        }
         let Some((before, after)) = self.about_resource() else {
             return self.why.text().into();
         };
@@ -47,6 +58,18 @@ impl Reason<'_> {
         push_clean(&mut text, &self.detail);
         text.push_str(after);
         text.into()
+    }
+
+    /// The text that names the limit, where there is one.
+    fn about_limit(&self) -> Option<String> {
+        let PendReason::Limit(about) = self.why else { return None };
+        let [name, value] = self.limit.as_ref()?;
+        let resource = match about.of {
+            LimitOf::Slots | LimitOf::Jobs => "slot".into(),
+            LimitOf::Index(k) => INDEX_NAMES.get(usize::from(k)).map_or("", |name| name).into(),
+            LimitOf::Resource(_) => clean(&self.detail),
+        };
+        Some(about.told(&resource, &clean(name), &clean(value)))
     }
 
     /// The words around the name of the resource that the reason is about.
@@ -61,10 +84,13 @@ impl Reason<'_> {
         }
     }
 
-    /// `text: N hosts;`, `text: hosta, hostb;`, without blank before it or newline after it.
-    fn push(&self, out: &mut String, names: bool) {
-        out.push_str(&self.text());
-        if self.about_resource().is_none() && !self.detail.is_empty() {
+    /// `text: N hosts;`, `text: hosta, hostb;`, without blank before it or newline after it. A
+    /// limit is named, but not in the short form of -p0.
+    fn push(&self, out: &mut String, names: bool, short: bool) {
+        let limit = self.about_limit().filter(|_| !short);
+        out.push_str(&limit.map_or_else(|| self.text(), Cow::from));
+        let of_limit = matches!(self.why, PendReason::Limit(_));
+        if !of_limit && self.about_resource().is_none() && !self.detail.is_empty() {
             out.push_str(": ");
             push_clean(out, &self.detail);
         }
@@ -83,7 +109,8 @@ impl Reason<'_> {
 
 /// The text of a reason that may be about this resource.
 pub fn reason_text(why: PendReason, resource: &str) -> String {
-    let reason = Reason { why, hosts: 0, names: Vec::new(), detail: Cow::Borrowed(resource) };
+    let (names, detail) = (Vec::new(), Cow::Borrowed(resource));
+    let reason = Reason { why, hosts: 0, names, detail, limit: None };
     reason.text().into_owned()
 }
 
@@ -94,7 +121,8 @@ fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r>
         let hosts = parts.get(1).and_then(Cell::int).unwrap_or(0);
         let names = parts.get(2).map_or(Vec::new(), |n| n.list().iter().map(Cell::text).collect());
         let detail = parts.get(3).map_or(Cow::Borrowed(""), Cell::text);
-        Some(Reason { why: PendReason::of_number(number), hosts, names, detail })
+        let limit = parts.get(4).zip(parts.get(5)).map(|(a, b)| [a.text(), b.text()]);
+        Some(Reason { why: PendReason::of_number(number), hosts, names, detail, limit })
     })
 }
 
@@ -102,7 +130,7 @@ fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r>
 pub fn lines(r: &JobRow) -> Vec<String> {
     let line = |reason: Reason<'_>| {
         let mut text = String::new();
-        reason.push(&mut text, false);
+        reason.push(&mut text, false, false);
         text
     };
     if is_pending(r) { pending(r).map(line).collect() } else { Vec::new() }
@@ -118,7 +146,7 @@ pub fn push(out: &mut String, r: &JobRow, s: &Show) {
     }
     let mut line = |reason: &Reason| {
         out.push(' ');
-        reason.push(out, s.host_names);
+        reason.push(out, s.host_names, s.level == 0);
         out.push('\n');
     };
     match s.level {
@@ -134,7 +162,7 @@ fn by_candidates(out: &mut String, r: &JobRow, s: &Show, level: u8) {
     let mut lines = |indent: &str, of: &[Reason]| {
         for p in of {
             out.push_str(indent);
-            p.push(out, s.host_names);
+            p.push(out, s.host_names, false);
             out.push('\n');
         }
     };
@@ -153,7 +181,7 @@ fn by_candidates(out: &mut String, r: &JobRow, s: &Show, level: u8) {
         let _ = writeln!(out, "{blank}{title} host pending reasons ({n} of {all} hosts){end}");
         for p in of {
             out.push_str("   ");
-            p.push(out, s.host_names);
+            p.push(out, s.host_names, false);
             out.push('\n');
         }
     }
@@ -162,7 +190,7 @@ fn by_candidates(out: &mut String, r: &JobRow, s: &Show, level: u8) {
 /// The most telling pending reason, for -o, whatever the level.
 pub fn key(out: &mut String, r: &JobRow) {
     if let Some(p) = pending(r).next() {
-        p.push(out, false);
+        p.push(out, false, false);
     }
 }
 

@@ -191,6 +191,9 @@ impl Mbatchd {
         self.reserve.refresh(&self.state, &self.site, at);
         self.limits.follow(&self.state, &self.site, change);
         self.follow_preemptions(at);
+        for counter in self.limits.take_freed() {
+            self.sched.limit_fell(&self.site, counter);
+        }
         self.note_group_of(at.job);
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();

@@ -170,6 +170,7 @@ impl Mbatchd {
             }
             ClientMsg::Partitions { names } => self.list_partitions(context, conn, &names),
             ClientMsg::Applications { names } => self.list_applications(context, conn, &names),
+            ClientMsg::Limits(query) => self.list_limits(context, conn, &query),
             ClientMsg::Hosts { names, res_req } => self.list_hosts(context, conn, &names, &res_req),
             ClientMsg::Wait(w) => self.wait(context, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(context, conn, &who, op),

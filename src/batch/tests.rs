@@ -54,6 +54,8 @@ mod job_columns;
 mod job_groups;
 mod last_actions;
 mod life;
+mod limit_listing;
+mod limit_properties;
 mod log_switch;
 mod lost_controls;
 mod messages;

@@ -78,7 +78,7 @@ impl ClusterConf {
     }
 
     /// Whether a word names a host, a group or a pattern that is known.
-    fn host_known(&self, word: &str) -> bool {
+    pub(super) fn host_known(&self, word: &str) -> bool {
         let word = word.strip_suffix('/').unwrap_or(word);
         word == "all"
             || self.batch.hosts.groups.iter().any(|g| g.name == word)
@@ -289,26 +289,8 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     host_groups(conf, diags);
     queue_hosts(conf, diags);
     group_cycles(conf, diags);
-    group_slots(conf, diags);
     memory_limits(conf, diags);
     preemption::check(conf, diags);
-}
-
-/// MAX_JOBS and JL/P of a group as a whole limit nothing yet.
-fn group_slots(conf: &ClusterConf, diags: &mut Diags) {
-    let users = &conf.batch.users;
-    let is_group = |name: &str| users.groups.iter().any(|g| g.name == name);
-    for row in users.users.iter().filter(|r| !r.each_member && is_group(&r.name)) {
-        let given = [("MAX_JOBS", row.max_jobs.is_some()), ("JL/P", row.jl_p.is_some())];
-        for (column, _) in given.iter().filter(|(_, given)| *given) {
-            let name = shown(&row.name);
-            let text = format!(
-                "{column} of group <{name}> as a whole is not acted on; <{name}@> gives each \
-                 member a limit"
-            );
-            diags.warning(&row.pos, text);
-        }
-    }
 }
 
 /// MEMLIMIT where no host enforces it.
@@ -352,7 +334,7 @@ fn default_application(conf: &ClusterConf, diags: &mut Diags) {
 }
 
 /// A host that was taken out of lsf.cluster must not make the other files fatal, as in LSF.
-fn unknown_host(conf: &ClusterConf, word: &str, at: &Pos, diags: &mut Diags) {
+pub(super) fn unknown_host(conf: &ClusterConf, word: &str, at: &Pos, diags: &mut Diags) {
     let hosts = conf.base.cluster.hosts.iter().map(|h| h.name.as_str());
     let groups = conf.batch.hosts.groups.iter().map(|g| g.name.as_str());
     let text = format!("<{}> is neither a host nor a host group; ignored", shown(word));

@@ -10,6 +10,7 @@ use super::check_shares;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::files::{Files, Moment};
 use super::hosts::HostTable;
+use super::limit_names;
 use super::lsf_conf;
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
@@ -120,6 +121,7 @@ fn read_all(
     conf.changes = diags.next_change();
     check::cross(&conf, diags);
     check_shares::check(&conf, diags);
+    limit_names::known(&conf, diags);
     Some(conf)
 }
 
@@ -252,7 +254,11 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let hosts = lsb_hosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
     let users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
     let queues = lsb_queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
-    let resources = optional(files, &path("lsb.resources"), diags, lsb_resources::parse);
+    let unit_mb = base.lsf.requirement_unit_mb();
+    let limits = |files: &dyn Files, path: &str, diags: &mut Diags| {
+        lsb_resources::parse(files, path, unit_mb, diags)
+    };
+    let resources = optional(files, &path("lsb.resources"), diags, limits);
     // without the file there are no profiles, which is nothing to tell
     let path = path("lsb.applications");
     let applications = match files.exists(&path) {
@@ -275,7 +281,7 @@ fn optional<T>(
     files: &dyn Files,
     path: &str,
     diags: &mut Diags,
-    parse: fn(&dyn Files, &str, &mut Diags) -> Option<T>,
+    parse: impl Fn(&dyn Files, &str, &mut Diags) -> Option<T>,
 ) -> Option<T> {
     if files.exists(path) {
         return parse(files, path, diags);

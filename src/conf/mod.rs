@@ -17,6 +17,7 @@ pub mod generate;
 pub mod hosts;
 pub mod install_config;
 pub mod lexer;
+mod limit_names;
 mod line;
 pub mod load;
 mod lsb_applications;

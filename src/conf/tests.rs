@@ -6,6 +6,7 @@ use super::types::*;
 use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
 use proptest::prelude::*;
 
+mod limits;
 mod mistakes;
 mod preemption;
 mod shares;
@@ -224,22 +225,6 @@ fn a_host_has_fairshare_of_queues_or_of_a_partition() {
     assert_eq!(with("normal", "rack1 ~alpha"), [told("normal", "beta")]);
     // of hosts that the queue does not use nothing is said
     assert_eq!(with("big", "alpha"), Vec::<String>::new());
-}
-
-#[test]
-fn slots_of_a_group_as_a_whole_are_told_not_to_act() {
-    let rows = "solver 5 0.5\nsolver@ 5 1\nanna 2 -\nbert - 3";
-    let rows = format!("Begin User\nUSER_NAME MAX_JOBS JL/P\n{rows}\nEnd User\n\n");
-    let told = |column: &str| {
-        format!(
-            "warning lsb.users solver:1 {column} of group <solver> as a whole is not acted on; \
-             <solver@> gives each member a limit"
-        )
-    };
-    assert_eq!(
-        said("lsb.users", "Begin UserGroup", &format!("{rows}Begin UserGroup")),
-        [told("MAX_JOBS"), told("JL/P")]
-    );
 }
 
 #[test]

@@ -24,6 +24,7 @@
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
 //! | Client.Queues, Applications, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
 //! | Client.Partitions | names x objects | MAX_NAMES; each object once |
+//! | Client.Limits | names x counters | MAX_NAMES; each counter once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
 //! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
 //! | | pieces x tasks | MAX_INVENTORY; what is lost is worked off in slices |
@@ -187,6 +188,10 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
         | ClientMsg::Applications { names }
         | ClientMsg::Partitions { names }
         | ClientMsg::Groups { names, .. } => check_names(names),
+        ClientMsg::Limits(q) => {
+            let all = [&q.names, &q.users, &q.queues, &q.hosts, &q.projects, &q.apps];
+            all.into_iter().chain([&q.lic_projects]).try_for_each(|names| check_names(names))
+        }
         ClientMsg::Wait(w) => {
             check_texts(&[&w.expr])?;
             let Some(select) = w.watch.as_deref() else { return Ok(()) };

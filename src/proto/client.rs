@@ -5,6 +5,7 @@ use super::dependency::{Dependencies, DependencyRequest};
 use super::force::Force;
 use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
+use super::limit_rows::{LimitListing, LimitQuery};
 pub use super::queue_rows::QueueInfo;
 pub use super::share_rows::{PartitionInfo, ShareRow, ShareTable};
 pub use super::user_rows::{GroupInfo, UserInfo};
@@ -68,6 +69,9 @@ pub enum ClientMsg {
     ApplicationRows {
         rows: Vec<ApplicationInfo>,
     },
+    /// blimits, bresources.
+    Limits(Box<LimitQuery>),
+    LimitRows(Box<LimitListing>),
     Hosts {
         names: Vec<String>,
         res_req: String,

@@ -9,6 +9,7 @@ use super::job_group::*;
 use super::job_message::*;
 use super::launch::*;
 use super::lim::*;
+use super::limit_rows::*;
 use super::res::*;
 use super::sbd::*;
 use super::{Daemon, Msg, Refusal};
@@ -64,6 +65,8 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::PartitionRows { .. } => "Client.PartitionRows",
         ClientMsg::Applications { .. } => "Client.Applications",
         ClientMsg::ApplicationRows { .. } => "Client.ApplicationRows",
+        ClientMsg::Limits(_) => "Client.Limits",
+        ClientMsg::LimitRows(_) => "Client.LimitRows",
         ClientMsg::Hosts { .. } => "Client.Hosts",
         ClientMsg::HostRows { .. } => "Client.HostRows",
         ClientMsg::Rows { .. } => "Client.Rows",
@@ -87,6 +90,21 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::JobGroup(_) => "Client.JobGroup",
         ClientMsg::JobGroups(_) => "Client.JobGroups",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
+    }
+}
+
+fn limit_query() -> LimitQuery {
+    LimitQuery { names: vec!["few".into()], users: vec!["ann".into()], ..LimitQuery::default() }
+}
+
+fn limit_rows() -> LimitListing {
+    let params = vec![("NAME".into(), "few".into()), ("SLOTS".into(), "3".into())];
+    let slots = LimitedUse { what: "SLOTS".into(), external: false, used: 1.0, limit: 3.0 };
+    let amounts = vec![slots];
+    LimitListing {
+        limits: vec![LimitInfo { name: "few".into(), params }],
+        rows: vec![LimitUsage { name: "few".into(), amounts, ..LimitUsage::default() }],
+        reservation_usage: vec![("lic".into(), "PER_JOB".into(), "Y".into())],
     }
 }
 
@@ -152,7 +170,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 32 + 15 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 36 + 15 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -240,6 +258,8 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::PartitionRows { rows: vec![PartitionInfo::default()] },
         ClientMsg::Applications { names: names.clone() },
         ClientMsg::ApplicationRows { rows: vec![ApplicationInfo::default()] },
+        ClientMsg::Limits(Box::new(limit_query())),
+        ClientMsg::LimitRows(Box::new(limit_rows())),
         ClientMsg::Hosts { names, res_req: s("mem>1") },
         ClientMsg::HostRows { rows: vec![HostInfo::default()] },
         ClientMsg::Rows { rows, more: true },

@@ -17,6 +17,7 @@ pub mod job_group;
 pub mod job_message;
 pub mod launch;
 pub mod lim;
+pub mod limit_rows;
 mod logging;
 pub mod machine;
 mod msg;

@@ -13,6 +13,7 @@ const ANSWERS: &[&str] = &[
     "Peeked",
     "ApplicationRows",
     "PartitionRows",
+    "LimitRows",
     "QueueRows",
     "UserRows",
     "GroupRows",

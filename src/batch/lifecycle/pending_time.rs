@@ -1,6 +1,7 @@
 //! Eligible and ineligible pending time (TRACK_ELIGIBLE_PENDINFO=Y): a job waits ineligible while
 //! more room would not help it: it is held, before its start time, waits for others, or its queue
-//! is inactive, outside its windows or gone. All other waiting is eligible.
+//! is inactive, outside its windows or gone, or a limit with INELIGIBLE=Y keeps it. All other
+//! waiting is eligible.
 //!
 //! Intervals are kept, not samples: whether a job is eligible is looked at only after
 //! something about it or its queue has changed, and only a change is logged (LSF_ELIGIBLE). A job
@@ -25,6 +26,9 @@ impl Mbatchd {
         if self.works.is_refilling() || self.sched.begins_due(context.now) {
             return;
         }
+        let (sched, view) = self.sched_and_view();
+        let by_limits = sched.take_made_ineligible(&view);
+        by_limits.into_iter().for_each(|job| self.eligible_touched(job));
         let (mut budget, mut looks) = (RECORDS_PER_TURN, LOOKS_PER_TURN);
         while budget > 0 && looks > 0 {
             let from = |id| self.state.jobs_from(id).next().map(|job| job.id);
@@ -79,7 +83,10 @@ impl Mbatchd {
     /// Does the pending time of elements count as eligible?
     fn is_eligible(&self, job: &Job, group: u32, of: ReadinessQuery) -> bool {
         let view = self.view();
+        let spec = job.spec_of(group);
+        let consumer = self.site.rules.consumer((job.queue_of(group), job.user), spec);
         view.queue_closed(job.queue_of(group)).is_none()
+            && !view.ineligible_by_limit(consumer, spec.min_slots.max(1))
             && self.sched.readiness(&view, job, of).err().is_none_or(|why| why.eligible)
     }
 }

@@ -12,7 +12,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::further;
 use crate::model::job::except;
 use crate::model::job_state::JobState;
-use crate::model::reason::PendReason;
+use crate::model::reason::{LimitOf, PendReason};
 use crate::proto::client::Col;
 use crate::proto::sbd::Post;
 
@@ -423,7 +423,13 @@ impl Shown<'_> {
         rows.extend(found.iter().map(|(reason, hosts)| {
             let names = hosts.iter().filter_map(|host| self.mbd.links.hosts().get(*host));
             let about = self.mbd.site.resource_told(*reason);
-            Reason::new(*reason, hosts.len(), names.map(|h| h.name.as_str()).collect(), about)
+            let names = names.map(|h| h.name.as_str()).collect();
+            match self.limit_told(*reason) {
+                Some([name, value]) => {
+                    Reason::Limit(reason.number(), hosts.len(), names, about, name, value)
+                }
+                None => Reason::new(*reason, hosts.len(), names, about),
+            }
         }));
         json(out, &rows);
     }
@@ -452,6 +458,34 @@ impl Shown<'_> {
         json(out, &shown);
     }
 
+    /// The name and the value of the limit that a reason is about.
+    fn limit_told(&self, reason: PendReason) -> Option<[String; 2]> {
+        let PendReason::Limit(about) = reason else { return None };
+        let limits = &self.mbd.site.conf.batch.resources.limits;
+        let limit = limits.get(about.limit? as usize)?;
+        let keywords: &[&str] = match about.of {
+            LimitOf::Slots => &["SLOTS", "SLOTS_PER_PROCESSOR"],
+            LimitOf::Jobs => &["JOBS"],
+            LimitOf::Index(8) => &["TMP", "RESOURCE"],
+            LimitOf::Index(9) => &["SWP", "RESOURCE"],
+            LimitOf::Index(_) => &["MEM", "RESOURCE"],
+            LimitOf::Resource(_) => &["RESOURCE"],
+        };
+        let value = keywords.iter().find_map(|keyword| limit.raw.get(*keyword))?;
+        let text = match about.of {
+            LimitOf::Resource(_) => {
+                let resource = self.mbd.site.resource_told(reason);
+                let pair = value.text.split('[').find_map(|pair| {
+                    let (name, n) = pair.split_once(',')?;
+                    (name.trim() == resource).then(|| n.split(']').next().unwrap_or_default())
+                });
+                pair.unwrap_or_default().trim().to_owned()
+            }
+            _ => value.text.clone(),
+        };
+        Some([limit.name.clone(), text])
+    }
+
     /// The record of starts that failed.
     fn tries(&self) -> Option<&crate::batch::state::Tries> {
         self.mbd.state.tries().of(self.at)
@@ -478,6 +512,8 @@ impl Shown<'_> {
 enum Reason<'a> {
     Plain(u32, usize, Vec<&'a str>),
     Told(u32, usize, Vec<&'a str>, &'a str),
+    /// With the name of a limit, and its value.
+    Limit(u32, usize, Vec<&'a str>, &'a str, String, String),
 }
 
 impl<'a> Reason<'a> {

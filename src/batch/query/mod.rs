@@ -6,6 +6,7 @@ pub mod job_columns;
 pub mod job_exceptions;
 pub mod job_groups;
 pub mod jobs;
+pub mod limits;
 pub mod params;
 pub mod queues_hosts;
 pub mod selection;

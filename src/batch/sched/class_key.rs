@@ -1,5 +1,6 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
+use crate::batch::site::rules::Consumer;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::further::HostLines;
 use crate::model::reason::PendReason;
@@ -12,6 +13,8 @@ const BYTES_PER_LOOK: usize = 32;
 pub(crate) struct ClassKey {
     pub(super) queue: QueueId,
     pub(super) user: UserId,
+    /// Queue and user again, and what else of a job limits look at.
+    pub(super) consumer: Consumer,
     pub(super) from_host: String,
     pub(super) res_req: String,
     pub(super) min: u32,

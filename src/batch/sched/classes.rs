@@ -5,6 +5,7 @@ use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::order::DispatchOrder;
 use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
+use crate::batch::site::rules::Rules;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, opt};
@@ -38,6 +39,8 @@ pub(super) struct Class {
     pub(super) ready: BTreeSet<(DispatchKey, u32)>,
     /// The class is to be held against all open hosts.
     pub(super) unseen: bool,
+    /// A limit makes the pending time of its jobs ineligible.
+    pub(super) ineligible: bool,
 }
 
 impl Class {
@@ -103,7 +106,7 @@ impl Classes {
         if let Some(limits) = &of.limits {
             return limits.clone();
         }
-        let limits = view.limits_of(of.kind.queue, of.kind.user);
+        let limits = view.limits_of(of.kind.consumer);
         self.get_mut(class).limits = Some(limits.clone());
         limits
     }
@@ -143,8 +146,16 @@ impl Classes {
         let kind = Rc::new(kind);
         let (ready, compiled, limits) = (BTreeSet::new(), None, None);
         let bidder = Bidder { user: kind.user, group: self.group_number(&kind.share_group) };
-        let (pending, unseen) = (0, true);
-        let class = Class { kind: kind.clone(), bidder, compiled, limits, pending, ready, unseen };
+        let class = Class {
+            kind: kind.clone(),
+            bidder,
+            compiled,
+            limits,
+            pending: 0,
+            ready,
+            unseen: true,
+            ineligible: false,
+        };
         let c = self.free.pop().unwrap_or(self.all.len() as u32);
         match self.all.get_mut(c as usize) {
             Some(place) => *place = class,
@@ -209,6 +220,7 @@ impl Classes {
     /// The class of a submission; `by_group`: those of different groups differ.
     pub fn find(
         &mut self,
+        rules: &Rules,
         (queue, user): (QueueId, UserId),
         spec: &Arc<JobSpec>,
         barred: &[(HostId, PendReason)],
@@ -224,6 +236,7 @@ impl Classes {
         let kind = ClassKey {
             queue,
             user,
+            consumer: rules.consumer((queue, user), spec),
             from_host: spec.from_host.clone(),
             res_req: spec.res_req.clone(),
             min: spec.min_slots.max(1),

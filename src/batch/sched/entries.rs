@@ -32,12 +32,12 @@ impl Sched {
     pub(super) fn class_of(
         &mut self,
         view: &View,
-        job: &Job,
-        part: u32,
+        (job, part): (&Job, u32),
         barred: &[(HostId, PendReason)],
     ) -> u32 {
         let of = (job.queue_of(part), job.user);
-        self.classes.find(of, job.spec_of(part), barred, !view.fairshare.is_empty())
+        let by_group = !view.fairshare.is_empty();
+        self.classes.find(&view.site.rules, of, job.spec_of(part), barred, by_group)
     }
 
     /// A job changed in what its class or its place is made of.

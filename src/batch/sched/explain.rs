@@ -3,6 +3,8 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::ClassEntry;
 use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
+use crate::batch::sched::joint_room::JointRoom;
+use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
@@ -56,10 +58,12 @@ impl Sched {
             let why = view.queue_closed(kind.queue).unwrap_or(PendReason::QueueInactive);
             return vec![(why, Vec::new())];
         };
-        let limits = view.limits_of(kind.queue, kind.user);
+        let limits = view.limits_of(kind.consumer);
         let room = self.policies.user(view, queue, &limits);
         if room.slots < u64::from(kind.min) {
-            return vec![(room.reason, Vec::new())];
+            let some = room.slots > 0;
+            let reason = if some { room.reason.for_parallel_job() } else { room.reason };
+            return vec![(reason, Vec::new())];
         }
         if view.group_counts.is_full(view.state, &kind.group) {
             return vec![(PendReason::GroupLimit, Vec::new())];
@@ -94,8 +98,37 @@ impl Sched {
     }
 }
 
+/// Hosts with slots, and hosts that a limit leaves less than the job could have had.
+type Gathered = (Vec<(HostId, u32)>, Vec<(PendReason, HostId)>);
+
+/// The slots of hosts that limits leave which several hosts have together, in the order in which
+/// the pass comes to the hosts.
+fn gathered(look: &HostMatch, mut joint: JointRoom, mut free: Vec<(HostId, u32)>) -> Gathered {
+    let order = look.simple.and_then(|s| s.order.as_ref());
+    free.sort_by_cached_key(|(host, _)| {
+        let preferred = std::cmp::Reverse(look.preference(*host).unwrap_or(0));
+        (preferred, Rank::of(&look.view, *host, order))
+    });
+    let (mut left, mut cut, mut counted) = (Vec::new(), Vec::new(), 0);
+    let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
+    for (host, slots) in free {
+        let want = look.would_take(host, slots.into(), counted);
+        let slots = joint.gather(look, host, (slots.into(), counted));
+        if slots >= least {
+            left.push((host, slots as u32));
+            counted += look.counting(slots);
+        }
+        cut.extend(joint.why().filter(|_| slots < want).map(|why| (why, host)));
+    }
+    (left, cut)
+}
+
 /// Why each host does not do; none: there are hosts for a job.
 fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
+    let joint = JointRoom::new(look);
+    if let Some((_, why)) = joint.full(look.kind.min) {
+        return Some(vec![(why, Vec::new())]);
+    }
     let mut all: BTreeMap<PendReason, Vec<HostId>> = BTreeMap::new();
     let mut free: Vec<(HostId, u32)> = Vec::new();
     for host in look.view.hosts.ids() {
@@ -105,11 +138,21 @@ fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
         }
     }
     free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or(0)));
-    if look.allocate(&free).is_some() {
+    let mut cut = Vec::new();
+    if !joint.is_empty() {
+        (free, cut) = gathered(look, joint, free);
+    }
+    let found = look.allocate(&free);
+    if found.is_some_and(|hosts| JointRoom::new(look).fits(&hosts).is_ok()) {
         return None;
     }
-    if !free.is_empty() {
-        all.entry(look.too_few(&free)).or_default().extend(free.iter().map(|f| f.0));
+    for (why, host) in &cut {
+        all.entry(*why).or_default().push(*host);
+    }
+    let few = free.iter().map(|f| f.0).filter(|host| cut.iter().all(|cut| cut.1 != *host));
+    let few: Vec<HostId> = few.collect();
+    if !few.is_empty() {
+        all.entry(look.too_few(&free)).or_default().extend(few);
     }
     Some(all.into_iter().collect())
 }

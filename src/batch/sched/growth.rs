@@ -9,6 +9,7 @@
 use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
+use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::rests_until;
 use crate::batch::sched::view::View;
@@ -99,7 +100,7 @@ impl Sched {
         let Some(elem) = job.elem(at.idx) else { return Ok(None) };
         let ElemState::Run(run) = &elem.state else { return Ok(None) };
         let Some(wanted) = view.wanted_slots(job, run) else { return Ok(None) };
-        let class = self.class_of(view, job, job.part_no(at.idx), &[]);
+        let class = self.class_of(view, (job, job.part_no(at.idx)), &[]);
         let limits = self.classes.limits(view, class);
         let room = self.policies.user(view, queue, &limits).slots;
         if room < u64::from(wanted.least) {
@@ -157,6 +158,8 @@ impl Sched {
             hosts.extend(others.filter(|host| asked(*host) && !known.contains(host)));
         }
         let (mut left, mut found) = (look.max(), Vec::new());
+        let mut joint = JointRoom::new(look);
+        joint.has(&run.hosts);
         for host in hosts {
             if left == 0 {
                 break;
@@ -171,7 +174,9 @@ impl Sched {
             };
             let slots = slots.min(u64::from(left)) as u32;
             let slots = slots.min(of_host.saturating_sub(has));
+            let slots = joint.slots(host, slots.into()) as u32;
             if slots > 0 {
+                joint.give(host, slots.into());
                 found.push((host, slots));
                 left -= slots;
             }

@@ -82,7 +82,7 @@ impl Sched {
         let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
             let place = DispatchKey { priority, base, between, next: at.idx, part };
-            let class = self.class_of(view, job, part, &barred);
+            let class = self.class_of(view, (job, part), &barred);
             self.classes.get_mut(class).pending += 1;
             if ready {
                 self.set_ready(class, place, at.job, true);

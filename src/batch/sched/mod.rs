@@ -11,6 +11,8 @@
 //! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
 //! | fixed_match | which hosts match a requirement as far as that does not change with load |
 //! | place | a class as it is held against hosts; which slots a job gets |
+//! | joint_room | amounts that several hosts have together, by limits |
+//! | limit_waits | users and classes that a limit leaves too little |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
@@ -36,6 +38,9 @@ mod fixed_match;
 mod growing;
 mod growth;
 pub mod host_snapshot;
+mod joint_room;
+mod limit_changes;
+mod limit_waits;
 mod lone;
 mod lone_readiness;
 mod open_hosts;
@@ -67,6 +72,7 @@ use crate::model::Now;
 use crate::model::idtable::IdTable;
 use classes::Classes;
 use dispatch_key::ClassEntry;
+use limit_waits::LimitWaits;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
 use policy::Policies;
@@ -104,6 +110,8 @@ pub struct Sched {
     again: BTreeSet<(u64, QueueId)>,
     /// Classes whose job group had no room when they were looked at.
     full_groups: BTreeSet<u32>,
+    /// Users and classes that a limit left too little.
+    limit_waits: LimitWaits,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
     /// Share accounts whose priorities have changed since a pass asked for them.
@@ -172,14 +180,20 @@ impl Sched {
 
     /// A job group may have room: the classes that found none are looked at again.
     pub(crate) fn group_room(&mut self) {
-        for number in std::mem::take(&mut self.full_groups) {
+        let classes = std::mem::take(&mut self.full_groups);
+        self.look_again(classes);
+        self.note_change();
+    }
+
+    /// These classes are to be held against all open hosts again.
+    fn look_again(&mut self, classes: BTreeSet<u32>) {
+        for number in classes {
             let Some((place, _)) = self.classes.head(number) else { continue };
             let class = self.classes.get_mut(number);
             class.unseen = true;
             let of = (class.kind.queue, class.bidder);
             self.order.unsee(of, (place, number));
         }
-        self.note_change();
     }
 
     /// A pass is due: a job may be ready that was not.

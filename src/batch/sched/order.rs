@@ -236,6 +236,13 @@ impl DispatchOrder {
         }
     }
 
+    /// A limit that left a user no room in a queue may have some.
+    pub fn wake_user(&mut self, queue: QueueId, user: UserId) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let stale = self.stale_in.get(&user).into_iter().flatten();
+        of_queue.waiting.extend(stale.filter(|of| of.0 == queue).map(|of| of.1));
+    }
+
     /// The users with a class that is to be looked at whatever hosts have changed, and has not
     /// been yet.
     pub fn waiting(&self, queue: QueueId) -> impl Iterator<Item = Bidder> + '_ {
@@ -255,6 +262,13 @@ impl DispatchOrder {
     ) -> Option<(ClassHead, Bidder)> {
         let from = behind.map_or(Unbounded, Excluded);
         self.queues.get(&queue)?.firsts.range((from, Unbounded)).next().copied()
+    }
+
+    /// The ready classes of a user in a queue.
+    pub fn classes_of(&self, (queue, user): (QueueId, UserId)) -> impl Iterator<Item = u32> + '_ {
+        let users = self.queues.get(&queue).into_iter().flat_map(|of_queue| &of_queue.users);
+        let own = users.filter(move |(bidder, _)| bidder.user == user);
+        own.flat_map(|(_, heads)| heads.all.iter().map(|head| head.1))
     }
 
     /// The class of a user behind another, of all or of the unseen ones.

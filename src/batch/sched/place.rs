@@ -342,6 +342,18 @@ impl<'a> HostMatch<'a> {
         }
     }
 
+    /// The slots of a host that a job would take for which so many count already, of those there.
+    pub fn would_take(&self, host: HostId, slots: u64, counted: u64) -> u64 {
+        if let Some(line) = self.asked.fixed.iter().find(|line| line.0 == host) {
+            return slots.min(line.1.into());
+        }
+        match self.simple.and_then(|s| s.span.as_ref()) {
+            Some(span) if span.one_host() => slots,
+            Some(Span { ptile: Some(Tile::Tasks(tile)), .. }) => slots.min((*tile).max(1).into()),
+            _ => slots.min(u64::from(self.max()).saturating_sub(counted)),
+        }
+    }
+
     /// Can no further host change what a job gets? Hosts are taken in their order.
     pub fn enough(&self, counting: u64) -> bool {
         self.asked.fixed.is_empty()

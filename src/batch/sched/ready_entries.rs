@@ -75,7 +75,7 @@ impl Sched {
                 let priority = Reverse(view.dispatch_priority(job, job.spec_of(part)));
                 let QueuePosition { base, between } = view.state.spot_of(job, part);
                 let place = DispatchKey { priority, base, between, next, part };
-                let class = self.class_of(view, job, part, &[]);
+                let class = self.class_of(view, (job, part), &[]);
                 self.classes.get_mut(class).pending += 1;
                 ClassEntry { class, place, ready: false }
             }

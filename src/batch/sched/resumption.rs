@@ -83,7 +83,8 @@ impl Sched {
         let Some(queue) = view.site.queue(job.queue_of(part)).filter(|_| ready) else {
             return false;
         };
-        let (limits, spec) = (view.limits_of(queue.id, job.user), job.spec_of(part));
+        let spec = job.spec_of(part);
+        let limits = view.limits_of(view.site.rules.consumer((queue.id, job.user), spec));
         self.policies.user(view, queue, &limits).slots >= u64::from(spec.min_slots.max(1))
             && !view.group_counts.is_full(view.state, &spec.further.job_group)
     }

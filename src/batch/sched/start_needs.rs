@@ -6,6 +6,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
+use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::place::{Compiled, HostMatch, Requirement};
 use crate::batch::sched::policy::{HostNow, resource_shortages};
 use crate::batch::sched::view::View;
@@ -66,7 +67,7 @@ impl Sched {
         let Some(entry) = entry else { return Vec::new() };
         let kind = self.classes.get(entry.class).kind.clone();
         let Some(queue) = view.site.queue(kind.queue) else { return Vec::new() };
-        let limits = view.limits_of(kind.queue, kind.user);
+        let limits = view.limits_of(kind.consumer);
         let common = self.needs_of_consumer(view, queue, &limits, kind.min.into());
         let compiled = self.classes.kept(entry.class).cloned().unwrap_or_else(|| {
             let requirement = Rc::new(Requirement::new(view, &kind));
@@ -186,6 +187,10 @@ impl Sched {
             if !needs.contains(&need) {
                 needs.push(need);
             }
+        }
+        let mut joint = JointRoom::new(look);
+        if joint.slots(host, wanted) < wanted {
+            needs.extend(joint.why().map(Need::Without));
         }
         let short = resource_shortages(look, &now.snapshot, wanted);
         needs.extend(short.into_iter().map(|(id, amount)| Need::Resource(id, amount)));

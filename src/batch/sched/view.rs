@@ -5,9 +5,9 @@ use crate::batch::cluster::hosts::{HostRuntime, HostStatus, beyond};
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
-use crate::batch::site::rules::Consumer;
+use crate::batch::site::rules::{Consumer, LimitedQuantity, Rule};
 use crate::batch::site::{Bound, Bounds, External, Queue, Site};
-use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId, UserId};
+use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
 use crate::batch::state::{Job, State};
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::fairshare::Fairshare;
@@ -64,9 +64,40 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The limits of the jobs of a user in a queue.
-    pub fn limits_of(&self, queue: QueueId, user: UserId) -> Rc<ConsumerLimits> {
-        self.limits.limits_of(self.state, self.site, Consumer::new(queue, user))
+    /// The limits of the jobs of a consumer.
+    pub fn limits_of(&self, consumer: Consumer) -> Rc<ConsumerLimits> {
+        self.limits.limits_of(self.state, self.site, consumer)
+    }
+
+    /// Does a limit with INELIGIBLE=Y keep jobs of a consumer that need so many slots?
+    pub fn ineligible_by_limit(&self, consumer: Consumer, slots: u32) -> bool {
+        if !self.site.rules.make_ineligible() {
+            return false;
+        }
+        let limits = self.limits_of(consumer);
+        limits.user.iter().enumerate().any(|(at, (id, _))| {
+            let rule = self.site.rules.get(*id);
+            let need = if rule.what == LimitedQuantity::Slots { slots.into() } else { 1 };
+            let left = rule.amount.on(|| 1).saturating_sub(self.limits.used_by(&limits, at));
+            rule.ineligible && left < need
+        })
+    }
+
+    /// The amount that a rule allows; of one that divides by hosts, on this host.
+    pub fn allowed(&self, rule: &Rule, host: HostId) -> u64 {
+        let processors = || self.hosts.get(host).map_or(1, HostRuntime::ncpus);
+        rule.amount.on_host(processors, || {
+            let facts = self.hosts.get(host).and_then(|host| host.load.as_ref()?.facts.as_ref());
+            facts.map_or(0.0, |facts| match rule.what {
+                LimitedQuantity::Resource(id) => match id.load_index().map(|k| INDEX_NAMES[k]) {
+                    Some("mem") => facts.max_mem as f64,
+                    Some("swp") => facts.max_swp as f64,
+                    Some("tmp") => facts.max_tmp as f64,
+                    _ => 0.0,
+                },
+                _ => 0.0,
+            })
+        })
     }
 
     pub fn host_closed(&self, i: HostId) -> bool {

@@ -16,6 +16,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
+use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::place::HostMatch;
@@ -23,6 +24,7 @@ use crate::batch::sched::policy::{BlockedJob, Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
+use crate::batch::site::rules::{Consumer, RuleId};
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::model::JobRef;
 use std::cmp::Reverse;
@@ -43,6 +45,15 @@ enum Outcome {
 
 /// Slots on hosts.
 type Hosts = Vec<(HostId, u32)>;
+
+/// Too few slots for a job.
+#[derive(Default)]
+struct TooFew {
+    /// Hosts that have some.
+    free: Hosts,
+    /// Limits that left several hosts less than the job could have had.
+    short: Vec<RuleId>,
+}
 
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
@@ -152,8 +163,12 @@ impl Sched {
         let fresh = here.fresh || stale;
         let unseen_only = !here.every && !fresh;
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
-        let limits = view.limits_of(queue.id, user.user);
-        if self.policies.user(view, queue, &limits).slots == 0 {
+        let limits = view.limits_of(Consumer::new(queue.id, user.user));
+        let room = self.policies.user(view, queue, &limits);
+        if room.slots == 0 {
+            if let Some(rule) = room.rule {
+                self.limit_waits.user(view.site, rule, &limits.consumer);
+            }
             if self.policies.queue(view, queue).slots == 0 {
                 self.order.short_of_queue(queue.id, user, 1);
             }
@@ -340,10 +355,13 @@ impl Sched {
     ) -> Outcome {
         let limits = self.classes.limits(view, class);
         let policies = self.policies.clone();
-        let room = policies.user(view, queue, &limits).slots;
+        let room = policies.user(view, queue, &limits);
         let kind = self.classes.get(class).kind.clone();
         let need = u64::from(kind.min);
-        let limited = room < need;
+        let limited = room.slots < need;
+        if let Some(rule) = room.rule.filter(|_| limited) {
+            self.limit_waits.class(view.site, rule, &limits.consumer, class);
+        }
         let acts = policies.act_on_blocked(view, queue);
         let of_queue = || policies.queue(view, queue).slots < need;
         if limited && !acts {
@@ -362,12 +380,12 @@ impl Sched {
         };
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
-        let of = ((view, queue, room), (&*kind, &*limits));
+        let of = ((view, queue, room.slots), (&*kind, &*limits));
         let mut decision = None;
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
             let look = HostMatch::new(of.0, of.1, &compiled.asked, req.as_deref());
             let found = match limited {
-                true => Err(Vec::new()),
+                true => Err(TooFew::default()),
                 false => self.find_hosts(&look, (class, n), here, only, fuel),
             };
             match found {
@@ -376,14 +394,18 @@ impl Sched {
                     let start = Allocation { at, hosts, req, account };
                     return Outcome::Found(Decision::Start(start));
                 }
-                Err(free) if acts && decision.is_none() => {
+                Err(few) => {
+                    self.limit_waits.classes(view.site, &few.short, &limits.consumer, class);
+                    // room on hosts does not help where a limit of several hosts is reached
+                    if !acts || decision.is_some() || !few.short.is_empty() {
+                        continue;
+                    }
                     let after = |host, vacated| policies.host_after(&look, host, vacated);
-                    let job = BlockedJob::new((&after, &look, at), &free, only);
+                    let job = BlockedJob::new((&after, &look, at), &few.free, only);
                     decision = policies.blocked(&job);
                     fuel.spend(job.looks());
                     self.again.extend(job.again().map(|again| (again, queue.id)));
                 }
-                Err(_) => {}
             }
         }
         match limited {
@@ -415,7 +437,11 @@ impl Sched {
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,
-    ) -> Result<Hosts, Hosts> {
+    ) -> Result<Hosts, TooFew> {
+        let joint = JointRoom::new(look);
+        if let Some((rule, _)) = joint.full(look.kind.min) {
+            return Err(TooFew { free: Vec::new(), short: vec![rule] });
+        }
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
@@ -425,7 +451,7 @@ impl Sched {
             _ => None,
         };
         let policies = self.policies.clone();
-        let mut first_fit = FirstFit::new(&policies, look);
+        let mut first_fit = FirstFit::new(&policies, look, joint);
         if let Some(hosts) = &mut some {
             fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
@@ -466,11 +492,7 @@ impl Sched {
         for (host, until) in std::mem::take(&mut first_fit.rests) {
             self.hosts.rest(host, until);
         }
-        // of one slot there is nothing to be spread
-        if look.any_slot() && first_fit.free.len() == 1 {
-            return Ok(first_fit.free);
-        }
-        look.allocate(&first_fit.free).ok_or(first_fit.free)
+        first_fit.allocate()
     }
 }
 
@@ -485,12 +507,33 @@ struct FirstFit<'a, 'b> {
     free: Vec<(HostId, u32)>,
     /// Slots of them that count, of the host with most or of all.
     slots: u64,
+    joint: JointRoom<'b>,
 }
 
 impl<'a, 'b> FirstFit<'a, 'b> {
-    fn new(policies: &'a Policies, look: &'a HostMatch<'b>) -> FirstFit<'a, 'b> {
+    fn new(
+        policies: &'a Policies,
+        look: &'a HostMatch<'b>,
+        joint: JointRoom<'b>,
+    ) -> FirstFit<'a, 'b> {
         let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
-        FirstFit { policies, look, least, rests: Vec::new(), free: Vec::new(), slots: 0 }
+        FirstFit { policies, look, least, rests: Vec::new(), free: Vec::new(), slots: 0, joint }
+    }
+
+    /// The slots of one job.
+    fn allocate(self) -> Result<Hosts, TooFew> {
+        // of one slot there is nothing to be spread
+        if self.look.any_slot() && self.free.len() == 1 {
+            return Ok(self.free);
+        }
+        match self.look.allocate(&self.free) {
+            Some(hosts) if self.joint.is_empty() => Ok(hosts),
+            Some(hosts) => match JointRoom::new(self.look).fits(&hosts) {
+                Ok(()) => Ok(hosts),
+                Err(short) => Err(TooFew { free: self.free, short }),
+            },
+            None => Err(TooFew { free: self.free, short: self.joint.short() }),
+        }
     }
 
     /// Looks at one host; true: no other is needed.
@@ -503,7 +546,12 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         if slots < self.least || (look.any_slot() && !look.begins(host)) {
             return false;
         }
-        let slots = slots.min(u64::from(look.max())) as u32;
+        let slots = slots.min(u64::from(look.max()));
+        let slots = self.joint.gather(look, host, (slots, self.slots));
+        if slots < self.least {
+            return false;
+        }
+        let slots = slots as u32;
         self.free.push((host, slots));
         let count = look.counting(slots.into());
         self.slots = if look.one_host() { count } else { self.slots + count };

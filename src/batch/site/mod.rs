@@ -16,7 +16,7 @@ use crate::batch::site::applications::Applications;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::retry_limits::RetryLimits;
-use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Rules};
+use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Lookup, Rules};
 use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
@@ -265,11 +265,13 @@ impl Site {
             p.queue_positions[queue.id.index()] = Some(position);
         }
         p.queues = queues;
-        let rules = Rules::compile(
-            p.queues.iter().map(|q| (q.id, &q.conf)),
-            &p.conf.batch.users.users,
-            &host_rows,
-        );
+        let lookup = Lookup {
+            queue: &|name| p.find_queue(name).map(|queue| queue.id),
+            hosts: &|name| p.expand_servers(name),
+            resource: &|name| p.names.id(name),
+        };
+        let queues = p.queues.iter().map(|q| (q.id, &q.conf));
+        let rules = Rules::compile(queues, &p.conf.batch, &host_rows, &lookup);
         p.use_rules(rules);
         p.stops = p.any_stop();
         p

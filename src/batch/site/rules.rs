@@ -7,15 +7,21 @@
 //! is held under each rule.
 
 mod compile;
+mod consumer;
+mod limits;
 
-pub use compile::HostRows;
+pub use compile::{HostRows, Lookup};
+use consumer::pair;
+pub use consumer::{Consumer, ConsumerNames};
 
 use crate::batch::state::names::{
-    ApplicationId, HostId, HostMap, HostSet, Id, LicenseProjectId, ProjectId, QueueId, UserId,
+    ApplicationId, HostId, HostMap, HostSet, LicenseProjectId, ProjectId, QueueId, ResourceId,
+    UserId,
 };
 use crate::conf::Pos;
 use crate::conf::types::UserTerm;
 use crate::model::idmap::IdMap;
+use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -54,6 +60,8 @@ impl<S> Members<S> {
 pub enum Set<I> {
     Any,
     These(BTreeSet<I>),
+    /// All but these.
+    Except(BTreeSet<I>),
 }
 
 impl<I: Ord> Set<I> {
@@ -61,6 +69,7 @@ impl<I: Ord> Set<I> {
         match self {
             Set::Any => true,
             Set::These(ids) => ids.contains(id),
+            Set::Except(ids) => !ids.contains(id),
         }
     }
 }
@@ -100,6 +109,18 @@ pub enum LimitedQuantity {
     Slots,
     /// Started jobs and elements of arrays.
     Jobs,
+    /// The amount that started jobs were given by rusage[], in [`RESOURCE_PARTS`] of its unit.
+    Resource(ResourceId),
+}
+
+/// Parts of the unit of a resource that a limit counts.
+pub const RESOURCE_PARTS: f64 = 1000.0;
+/// Largest amount of a resource that one element counts with, in these parts.
+const MAX_PARTS: f64 = 1e15;
+
+/// An amount of a resource in parts, rounded up: a limit is never exceeded by what was rounded off.
+pub fn parts(amount: f64) -> u64 {
+    (amount * RESOURCE_PARTS).ceil().clamp(0.0, MAX_PARTS) as u64
 }
 
 /// The largest amount that a rule allows.
@@ -108,14 +129,22 @@ pub enum Amount {
     Fixed(u64),
     /// The amount for each processor of a host; a fraction is rounded up.
     PerProcessor(f64),
+    /// A part of what the host has of the resource, percent.
+    Percent(f64),
 }
 
 impl Amount {
     /// The amount on a host of so many processors.
     pub fn on(self, processors: impl FnOnce() -> u32) -> u64 {
+        self.on_host(processors, || 0.0)
+    }
+
+    /// The amount on a host of so many processors, which has so much of the resource.
+    pub fn on_host(self, processors: impl FnOnce() -> u32, has: impl FnOnce() -> f64) -> u64 {
         match self {
             Amount::Fixed(n) => n,
             Amount::PerProcessor(n) => (n * f64::from(processors())).ceil() as u64,
+            Amount::Percent(n) => (has() * n / 100.0 * RESOURCE_PARTS) as u64,
         }
     }
 }
@@ -134,38 +163,10 @@ pub struct Rule {
     pub with_given_up: bool,
     /// The parameter's section or row.
     pub pos: Pos,
-}
-
-/// The dimensions of a job that rules look at, without its hosts.
-///
-/// The last three are known where the job was given an id for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Consumer {
-    pub queue: QueueId,
-    pub user: UserId,
-    pub project: Option<ProjectId>,
-    pub application: Option<ApplicationId>,
-    pub license_project: Option<LicenseProjectId>,
-}
-
-impl Consumer {
-    pub fn new(queue: QueueId, user: UserId) -> Consumer {
-        Consumer { queue, user, ..Consumer::default() }
-    }
-}
-
-impl Hash for Consumer {
-    fn hash<H: Hasher>(&self, to: &mut H) {
-        to.write_u64(pair(self.queue, self.user));
-        if (self.project, self.application, self.license_project) != (None, None, None) {
-            (self.project, self.application, self.license_project).hash(to);
-        }
-    }
-}
-
-/// Two ids as one number.
-fn pair(a: impl Id, b: impl Id) -> u64 {
-    (a.index() as u64) << 32 | b.index() as u64
+    /// The limit of lsb.resources that it belongs to, by its position.
+    pub limit: Option<u32>,
+    /// Pending time of jobs that it keeps is not eligible.
+    pub ineligible: bool,
 }
 
 /// The members that have the amount of a rule for themselves; `MAX` in a dimension by which the
@@ -175,9 +176,9 @@ pub struct Member {
     pub user: UserId,
     pub queue: QueueId,
     pub host: HostId,
-    project: ProjectId,
-    application: ApplicationId,
-    license_project: LicenseProjectId,
+    pub project: ProjectId,
+    pub application: ApplicationId,
+    pub license_project: LicenseProjectId,
 }
 
 impl Hash for Member {
@@ -208,6 +209,8 @@ pub struct Counter {
 enum Level {
     Queue,
     Consumer,
+    /// The resources that the job asks for.
+    Demand,
     Host,
 }
 
@@ -218,11 +221,51 @@ impl Rule {
             && projects.set().is_none()
             && applications.set().is_none()
             && license_projects.set().is_none();
-        match (hosts.set(), queue_alone) {
-            (Some(_), _) => Level::Host,
-            (None, false) => Level::Consumer,
-            (None, true) => Level::Queue,
+        match (hosts.set(), self.what, queue_alone) {
+            (Some(_), ..) => Level::Host,
+            (None, LimitedQuantity::Resource(_), _) => Level::Demand,
+            (None, _, false) => Level::Consumer,
+            // those whom it keeps are looked at one by one
+            (None, _, true) if self.ineligible => Level::Consumer,
+            (None, _, true) => Level::Queue,
         }
+    }
+
+    /// Do several hosts have the amount together, or all of them? Slots that a job is given on one
+    /// host leave less for it on the next.
+    pub fn joins_hosts(&self) -> bool {
+        match self.level() {
+            Level::Queue | Level::Consumer => false,
+            Level::Demand => true,
+            Level::Host => !self.scope.hosts.is_each(),
+        }
+    }
+
+    /// Are those that it leaves too little told when it leaves more? Of the others they learn as a
+    /// host changes, or a job of their own user ends.
+    pub fn has_waiters(&self) -> bool {
+        let Scope { users, projects, applications, license_projects, .. } = &self.scope;
+        match self.level() {
+            Level::Queue => false,
+            Level::Consumer => {
+                !users.is_each()
+                    || projects.set().is_some()
+                    || applications.set().is_some()
+                    || license_projects.set().is_some()
+            }
+            Level::Demand => true,
+            Level::Host => !self.scope.hosts.is_each(),
+        }
+    }
+
+    /// Does its count need more of an element than its queue, its user and its slots?
+    fn looks_closely(&self) -> bool {
+        let Scope { projects, applications, license_projects, .. } = &self.scope;
+        projects.set().is_some()
+            || applications.set().is_some()
+            || license_projects.set().is_some()
+            || matches!(self.what, LimitedQuantity::Resource(_))
+            || (self.what == LimitedQuantity::Jobs && self.joins_hosts())
     }
 
     /// Is every job in the scope that runs on one of its hosts?
@@ -255,6 +298,11 @@ impl Rule {
                 Some(Users::Row(own)) => row == Some(*own),
                 Some(Users::Named(words)) => means(words),
             }
+    }
+
+    /// Has each host the amount for itself, of slots or of jobs?
+    fn counts_on_each_host(&self) -> bool {
+        self.scope.hosts.is_each() && !matches!(self.what, LimitedQuantity::Resource(_))
     }
 
     /// Does it divide its amount by hosts alone?
@@ -305,6 +353,8 @@ pub struct ConsumerRules {
     pub consumer: Consumer,
     /// Rules about the user, whatever hosts the jobs get.
     pub user: Vec<Counter>,
+    /// Rules about resources that the jobs ask for, whatever hosts they get.
+    pub demand: Vec<Counter>,
     /// Rules about each host, or some hosts.
     pub host: Vec<RuleId>,
 }
@@ -342,11 +392,29 @@ pub struct Rules {
     others: Vec<RuleId>,
     /// How many counters have a number.
     cells: u32,
+    /// Some rule needs more of an element than its queue, its user and its slots.
+    closely: bool,
+    /// Pending time of jobs that some rule keeps is not eligible.
+    ineligible: bool,
+    names: ConsumerNames,
 }
 
 impl Rules {
+    #[cfg(test)]
     pub(crate) fn new(all: Vec<Rule>) -> Rules {
-        let mut rules = Rules { all, ..Rules::default() };
+        Rules::of(all, ConsumerNames::default())
+    }
+
+    fn of(all: Vec<Rule>, mut names: ConsumerNames) -> Rules {
+        for rule in &all {
+            let Scope { projects, applications, license_projects, .. } = &rule.scope;
+            names.looks_at_projects |= projects.set().is_some();
+            names.looks_at_applications |= applications.set().is_some();
+            names.looks_at_license_projects |= license_projects.set().is_some();
+        }
+        let closely = all.iter().any(Rule::looks_closely);
+        let ineligible = all.iter().any(|rule| rule.ineligible);
+        let mut rules = Rules { all, closely, ineligible, names, ..Rules::default() };
         for (i, rule) in rules.all.iter().enumerate() {
             let id = RuleId(i as u32);
             let Scope { users, queues, hosts, .. } = &rule.scope;
@@ -357,7 +425,9 @@ impl Rules {
                     }
                 }
                 (_, Some(Users::Row(row)), _) => rules.by_row.entry(*row).or_default().push(id),
-                (.., Some(Hosts::These(hosts))) if rule.about_anybody() => {
+                (.., Some(Hosts::These(hosts)))
+                    if rule.about_anybody() && rule.counts_on_each_host() =>
+                {
                     for host in hosts.iter() {
                         if !rules.by_host.contains(host) {
                             rules.by_host.insert(host, HostRules::default());
@@ -398,6 +468,31 @@ impl Rules {
     /// All rules and their ids.
     pub fn iter(&self) -> impl Iterator<Item = (RuleId, &Rule)> {
         (0..).map(RuleId).zip(&self.all)
+    }
+
+    /// Does some rule need more of an element than its queue, its user and its slots?
+    pub fn look_closely(&self) -> bool {
+        self.closely
+    }
+
+    /// Is the pending time of jobs that some rule keeps not eligible?
+    pub fn make_ineligible(&self) -> bool {
+        self.ineligible
+    }
+
+    /// Does some rule count this resource?
+    pub fn counts_resource(&self, id: ResourceId) -> bool {
+        self.closely && self.all.iter().any(|rule| rule.what == LimitedQuantity::Resource(id))
+    }
+
+    /// The consumer of the jobs of a submission, as far as rules look.
+    pub fn consumer(&self, (queue, user): (QueueId, UserId), spec: &JobSpec) -> Consumer {
+        self.names.consumer((queue, user), spec)
+    }
+
+    /// The names behind the ids of consumers.
+    pub fn consumer_names(&self) -> &ConsumerNames {
+        &self.names
     }
 
     pub fn get(&self, id: RuleId) -> &Rule {
@@ -447,6 +542,7 @@ impl Rules {
             match rule.level() {
                 Level::Queue => {}
                 Level::Consumer => found.user.push(counter()),
+                Level::Demand => found.demand.push(counter()),
                 Level::Host => found.host.push(id),
             }
         }

@@ -92,6 +92,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         }
         "Partitions" => ClientMsg::Partitions { names: vec![] },
         "Applications" => ClientMsg::Applications { names: vec![] },
+        "Limits" => ClientMsg::Limits(Box::default()),
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
         "Users" => ClientMsg::Users { names: vec![] },
         "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },

@@ -124,11 +124,11 @@ fn queue_at_its_slot_limit_starts_nobody() {
 
 /// A job that a queue's limit holds back starts when a job of another user has left the queue's
 /// slots on a host that takes nothing itself.
-fn queue_frees_slots_elsewhere(others: &str, waiting: &str) {
+fn queue_frees_slots_elsewhere(others: &str, waiting: &str, reason: PendReason) {
     let mut c = queue("QJOB_LIMIT = 3").up();
     let other = c.submit("bob", others);
     let held = c.submit("ann", waiting);
-    assert!(c.waits_for(held, PendReason::QueueJobLimit), "{:?}", c.reasons(held));
+    assert!(c.waits_for(held, reason), "{:?}", c.reasons(held));
     c.lose("h2");
     assert_eq!(c.started(), [other]);
     assert_eq!(c.control("bob", Verb::Remove, other), [0]);
@@ -137,12 +137,12 @@ fn queue_frees_slots_elsewhere(others: &str, waiting: &str) {
 
 #[test]
 fn queue_with_too_few_slots_left_for_a_job_starts_it_once_another_user_has_left_some() {
-    queue_frees_slots_elsewhere("-m h2", "-n 3");
+    queue_frees_slots_elsewhere("-m h2", "-n 3", PendReason::QueueParallelJob);
 }
 
 #[test]
 fn queue_at_its_slot_limit_starts_a_job_once_another_user_has_left_it() {
-    queue_frees_slots_elsewhere("-m h2 -n 3", "");
+    queue_frees_slots_elsewhere("-m h2 -n 3", "", PendReason::QueueJobLimit);
 }
 
 #[test]

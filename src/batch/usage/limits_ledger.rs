@@ -3,22 +3,37 @@
 //!
 //! Invariants: a counter is what the started elements in the scope of its rule hold; a start or an
 //! end touches the counters of its own rules only.
+//!
+//! If rules look at no more than queues, users and slots, changes say what is to be counted.
+//! Otherwise what each started element holds is kept ([`Holding`]), and compared with what it holds
+//! after a change.
 
 mod audit;
+mod demand;
+
+pub use demand::{Demand, Draw, Instances};
+use demand::{Demands, ElementDemand};
 
 use crate::batch::site::Site;
 use crate::batch::site::rules::{
     Consumer, ConsumerRules, Counter, HostRule, LimitedQuantity, Member, Rule, RuleId,
 };
 use crate::batch::state::change::{Change, ChangeKind, Held, Stage};
-use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::state::job_hosts::JobHosts;
+use crate::batch::state::names::{
+    ApplicationId, HostId, LicenseProjectId, ProjectId, QueueId, UserId,
+};
 use crate::batch::state::started_elements::Share;
 use crate::batch::state::{ElemState, State};
+use crate::batch::usage::reserve::ledger::slots_by_host;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
+
+/// Consumers whose rules are kept, beside those that classes have.
+const MAX_CONSUMERS: usize = 65_536;
 
 #[derive(Debug, Default)]
 pub struct LimitsLedger {
@@ -32,6 +47,22 @@ pub struct LimitsLedger {
     fault: Option<String>,
     /// How often everything was counted anew: numbers of counters hold until then.
     recounts: u64,
+    /// Holdings of each started element, where rules look closely ([`Rules::look_closely`]).
+    ///
+    /// [`Rules::look_closely`]: crate::batch::site::rules::Rules::look_closely
+    holdings: IdMap<JobRef, Box<Holding>>,
+    demands: Demands,
+    /// Counters that fell, of rules for which classes or users may wait.
+    freed: Vec<Counter>,
+}
+
+/// Everything by which a started element counts under rules.
+#[derive(Clone, Debug, PartialEq)]
+struct Holding {
+    consumer: Consumer,
+    /// Each host once.
+    hosts: JobHosts,
+    demand: Option<Rc<ElementDemand>>,
 }
 
 /// The rules that the jobs of a consumer are subject to, as [`ConsumerRules`], with the numbers of
@@ -41,8 +72,15 @@ pub struct ConsumerLimits {
     pub consumer: Consumer,
     /// Rules about the user, whatever hosts the jobs get.
     pub user: Vec<(RuleId, u32)>,
+    /// Rules about resources that the jobs ask for, whatever hosts they get.
+    pub demand: Vec<(RuleId, u32)>,
     /// Rules about each host, or some hosts.
     pub host: Vec<RuleId>,
+    /// Rules among them by which each host has an amount for itself.
+    pub each_host: Vec<RuleId>,
+    /// Rules under which several hosts have an amount together, with the numbers of their counters
+    /// where they have some.
+    pub joint: Vec<(RuleId, Option<u32>)>,
     recounts: u64,
 }
 
@@ -58,6 +96,8 @@ fn counted(rule: &Rule, share: Share) -> u64 {
     match rule.what {
         LimitedQuantity::Slots => share.slots,
         LimitedQuantity::Jobs => share.jobs,
+        // these are counted by what elements hold
+        LimitedQuantity::Resource(_) => 0,
     }
 }
 
@@ -71,12 +111,12 @@ fn share_of_all(hosts: &[(HostId, u32)]) -> Share {
 }
 
 impl LimitsLedger {
-    /// The amount held under a rule of a host about any user; `member`: by this one.
+    /// The amount held under a counter without a number.
     pub fn used(&self, counter: Counter) -> u64 {
         self.used.get(&counter).copied().unwrap_or(0)
     }
 
-    /// The amount held under a rule of a host about any user; `member`: by this one.
+    /// The amount held under the counter of a number.
     pub fn cell(&self, cell: u32) -> u64 {
         self.cells.get(cell as usize).copied().unwrap_or(0)
     }
@@ -89,10 +129,15 @@ impl LimitsLedger {
         }
     }
 
-    /// The amount held under a rule of a host about any user; `member`: by this one.
+    /// The amount held under a rule about the user of some limits, by its position.
     pub fn used_by(&self, limits: &ConsumerLimits, at: usize) -> u64 {
         debug_assert_eq!(limits.recounts, self.recounts, "limits of an earlier configuration");
         self.cell(limits.user[at].1)
+    }
+
+    /// The hosts that share an instance of what a rule limits.
+    pub fn instances(&self, what: LimitedQuantity) -> Option<&Instances> {
+        self.demands.instances(what)
     }
 
     /// The limits of a consumer.
@@ -101,14 +146,24 @@ impl LimitsLedger {
             return known.clone();
         }
         let user = state.names().user(consumer.user);
-        let ConsumerRules { user, host, .. } = site.consumer_rules(consumer, user);
+        let ConsumerRules { user, host, demand, .. } = site.consumer_rules(consumer, user);
         let mut known = self.consumers.borrow_mut();
+        if known.limits.len() >= MAX_CONSUMERS {
+            known.limits.retain(|_, limits| Rc::strong_count(limits) > 1);
+        }
         let mut number = |counter: Counter| {
             let next = site.rules.cells() + known.numbers.len();
             (counter.rule, *known.numbers.entry(counter).or_insert(next as u32))
         };
         let user = user.into_iter().map(&mut number).collect();
-        let limits = Rc::new(ConsumerLimits { consumer, user, host, recounts: self.recounts });
+        let demand: Vec<(RuleId, u32)> = demand.into_iter().map(&mut number).collect();
+        let (shared, each_host): (Vec<RuleId>, Vec<RuleId>) =
+            host.iter().partition(|id| site.rules.get(**id).joins_hosts());
+        let joint = shared.into_iter().map(|id| (id, None));
+        let joint = demand.iter().map(|(id, cell)| (*id, Some(*cell))).chain(joint).collect();
+        let recounts = self.recounts;
+        let limits = ConsumerLimits { consumer, user, demand, host, each_host, joint, recounts };
+        let limits = Rc::new(limits);
         known.limits.insert(consumer, limits.clone());
         limits
     }
@@ -116,7 +171,8 @@ impl LimitsLedger {
     /// Counts all started elements, with a new configuration or a new state.
     pub(crate) fn recount(&mut self, state: &State, site: &Site) {
         let (cells, recounts) = (vec![0; site.rules.cells()], self.recounts + 1);
-        let mut all = LimitsLedger { cells, recounts, ..LimitsLedger::default() };
+        let demands = Demands::new(site);
+        let mut all = LimitsLedger { cells, recounts, demands, ..LimitsLedger::default() };
         for (host, here) in state.counts().hosts() {
             for at in &here.jobs {
                 let Some(job) = state.job(at.job) else { continue };
@@ -125,6 +181,10 @@ impl LimitsLedger {
                 };
                 // once, whatever number of hosts it has
                 if run.hosts.first().is_some_and(|first| first.0 == host) {
+                    if site.rules.look_closely() {
+                        all.refresh((state, site), *at);
+                        continue;
+                    }
                     let consumer = Consumer::new(job.queue_at(at.idx), job.user);
                     all.add_element((state, site), consumer, &run.hosts, true);
                 }
@@ -136,6 +196,9 @@ impl LimitsLedger {
     /// Follows a change of the state.
     pub(crate) fn follow(&mut self, state: &State, site: &Site, change: &Change) {
         let at = change.at;
+        if site.rules.look_closely() {
+            return self.follow_closely((state, site), change);
+        }
         match &change.kind {
             ChangeKind::Element { before: Stage::Started, after: Stage::Started, held } => {
                 self.follow_slots((state, site), at, held.as_ref());
@@ -177,6 +240,122 @@ impl LimitsLedger {
         self.add_element(of, before, &held.hosts, false);
     }
 
+    /// Counters that fell since this was asked last, of rules for which classes or users may wait.
+    pub(crate) fn take_freed(&mut self) -> Vec<Counter> {
+        std::mem::take(&mut self.freed)
+    }
+
+    /// Compares what a changed element holds with what it held, where rules look closely.
+    fn follow_closely(&mut self, of: (&State, &Site), change: &Change) {
+        let at = change.at;
+        match &change.kind {
+            ChangeKind::Element { .. } => self.refresh(of, at),
+            ChangeKind::Modified { .. } => {
+                let Some(job) = of.0.job(at.job) else { return };
+                match job.array().filter(|_| at.idx == 0) {
+                    None => self.refresh(of, at),
+                    Some(array) => {
+                        for idx in array.started() {
+                            self.refresh(of, JobRef { job: at.job, idx });
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts an element as it is now.
+    fn refresh(&mut self, of: (&State, &Site), at: JobRef) {
+        let holds = self.holding(of, at);
+        if self.holdings.get(&at).map(Box::as_ref) == holds.as_ref() {
+            return;
+        }
+        // what comes first, so that no counter of both is empty between
+        if let Some(holds) = &holds {
+            self.count(of, holds, true);
+        }
+        let before = match holds {
+            Some(holds) => self.holdings.insert(at, Box::new(holds)),
+            None => self.holdings.remove(&at),
+        };
+        if let Some(before) = before {
+            self.count(of, &before, false);
+        }
+    }
+
+    fn holding(&mut self, (state, site): (&State, &Site), at: JobRef) -> Option<Holding> {
+        let job = state.job(at.job)?;
+        let elem = job.elem(at.idx)?;
+        let ElemState::Run(run) = &elem.state else { return None };
+        let of = (job.queue_at(at.idx), job.user);
+        let consumer = site.rules.consumer(of, job.spec_at(at.idx));
+        let hosts = slots_by_host(&run.hosts, |_| true);
+        let demand = job.effective_requirement(elem).and_then(|text| self.demands.of(site, text));
+        Some(Holding { consumer, hosts, demand })
+    }
+
+    /// Counts what an element holds in or out.
+    fn count(&mut self, of: (&State, &Site), holds: &Holding, adds: bool) {
+        let (state, site) = of;
+        let consumer = holds.consumer;
+        let limits = self.limits_of(state, site, consumer);
+        let all = share_of_all(&holds.hosts);
+        for counter in site.queue(consumer.queue).map_or(&[][..], |queue| &queue.limits) {
+            self.add(of, *counter, counted(site.rules.get(counter.rule), all), adds);
+        }
+        for &(id, cell) in limits.user.iter().chain(&limits.demand) {
+            let rule = site.rules.get(id);
+            let counter = || Counter { rule: id, member: rule.member(&consumer, HostId::MAX) };
+            let n = match rule.what {
+                LimitedQuantity::Resource(_) => self.drawn(rule, holds, |_| true).sum(),
+                _ => counted(rule, all),
+            };
+            self.add_to_cell(of, (cell, counter), n, adds);
+        }
+        for share in holds.hosts.iter().map(share_of_host) {
+            self.add_on_host(of, (consumer, &[]), share, adds);
+        }
+        for &id in &limits.host {
+            let rule = site.rules.get(id);
+            let shares: Vec<u64> = self.drawn(rule, holds, |host| rule.counts_on(host)).collect();
+            for ((host, _), n) in holds.hosts.iter().zip(shares) {
+                if n > 0 {
+                    let counter = Counter { rule: id, member: rule.member(&consumer, *host) };
+                    self.add(of, counter, n, adds);
+                }
+            }
+        }
+    }
+
+    /// The amounts that a rule counts of an element, host by host; `among`: on these hosts.
+    fn drawn<'a>(
+        &'a self,
+        rule: &'a Rule,
+        holds: &'a Holding,
+        among: impl Fn(HostId) -> bool + 'a,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let demand = match rule.what {
+            LimitedQuantity::Slots => Demand { per_slot: 1, ..Demand::default() },
+            LimitedQuantity::Jobs if rule.joins_hosts() => {
+                Demand { per_job: 1, ..Demand::default() }
+            }
+            LimitedQuantity::Jobs => Demand { per_host: 1, ..Demand::default() },
+            LimitedQuantity::Resource(id) => {
+                holds.demand.as_ref().map_or(Demand::default(), |demand| demand.of(id))
+            }
+        };
+        let mut draw = Draw::new(demand, self.demands.instances(rule.what));
+        // of an amount for the job its first host counts, or the first of the hosts of the rule
+        let first = matches!(rule.what, LimitedQuantity::Resource(_));
+        holds.hosts.iter().enumerate().map(move |(n, &(host, slots))| {
+            if first && n > 0 {
+                draw.began();
+            }
+            if among(host) { draw.take(host, slots.into()) } else { 0 }
+        })
+    }
+
     /// A counter was to fall below zero since this was asked last.
     pub(crate) fn take_fault(&mut self) -> Option<String> {
         self.fault.take()
@@ -212,22 +391,34 @@ impl LimitsLedger {
             let counter = || Counter { rule: id, member: member() };
             self.add_to_cell((state, site), (cell, counter), counted(rule, all), adds);
         }
-        for (host, share) in hosts {
-            for own in site.rules.on_host(host) {
-                let rule = site.rules.get(own.rule);
-                let n = counted(rule, share);
-                let counter = || Counter { rule: own.rule, member: rule.member(&consumer, host) };
-                match own.cell {
-                    Some(cell) => self.add_to_cell((state, site), (cell, counter), n, adds),
-                    None => self.add((state, site), counter(), n, adds),
-                }
+        for share in hosts {
+            self.add_on_host((state, site), (consumer, &limits.host), share, adds);
+        }
+    }
+
+    /// Counts the share of a host under the rules of the host, and under these.
+    fn add_on_host(
+        &mut self,
+        of: (&State, &Site),
+        (consumer, rules): (Consumer, &[RuleId]),
+        (host, share): (HostId, Share),
+        adds: bool,
+    ) {
+        let site = of.1;
+        for own in site.rules.on_host(host) {
+            let rule = site.rules.get(own.rule);
+            let n = counted(rule, share);
+            let counter = || Counter { rule: own.rule, member: rule.member(&consumer, host) };
+            match own.cell {
+                Some(cell) => self.add_to_cell(of, (cell, counter), n, adds),
+                None => self.add(of, counter(), n, adds),
             }
-            for &id in &limits.host {
-                let rule = site.rules.get(id);
-                if rule.counts_on(host) {
-                    let counter = Counter { rule: id, member: rule.member(&consumer, host) };
-                    self.add((state, site), counter, counted(rule, share), adds);
-                }
+        }
+        for &id in rules {
+            let rule = site.rules.get(id);
+            if rule.counts_on(host) {
+                let counter = Counter { rule: id, member: rule.member(&consumer, host) };
+                self.add(of, counter, counted(rule, share), adds);
             }
         }
     }
@@ -249,10 +440,21 @@ impl LimitsLedger {
         *used = after.unwrap_or(0);
         if after.is_none() {
             self.below_zero(of, counter(), (before, n));
+        } else if !adds && n > 0 {
+            self.note_freed(of.1, counter());
+        }
+    }
+
+    fn note_freed(&mut self, site: &Site, counter: Counter) {
+        if site.rules.get(counter.rule).has_waiters() {
+            self.freed.push(counter);
         }
     }
 
     fn add(&mut self, (state, site): (&State, &Site), counter: Counter, n: u64, adds: bool) {
+        if !adds && n > 0 {
+            self.note_freed(site, counter);
+        }
         let mut used = match self.used.entry(counter) {
             Entry::Occupied(used) => used,
             Entry::Vacant(none) if adds && n > 0 => {
@@ -290,7 +492,11 @@ impl LimitsLedger {
 /// A counter as messages show it: the parameter, where it stands, and who has it.
 fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> String {
     let rule = site.rules.get(rule);
+    let limits = &site.conf.batch.resources.limits;
     let mut text = rule.name.to_owned();
+    if let Some(limit) = rule.limit.and_then(|position| limits.get(position as usize)) {
+        text += &format!(" of limit {}", limit.name);
+    }
     // a host without a row in lsb.hosts has limits all the same
     if !rule.pos.file.is_empty() {
         text += &format!(" of {}", rule.pos);
@@ -303,6 +509,16 @@ fn shown(state: &State, site: &Site, Counter { rule, member }: Counter) -> Strin
     }
     if member.host != HostId::MAX {
         text += &format!(", host {}", state.names().host(member.host));
+    }
+    let names = site.rules.consumer_names();
+    if member.project != ProjectId::MAX {
+        text += &format!(", project {}", names.project(member.project));
+    }
+    if member.application != ApplicationId::MAX {
+        text += &format!(", application {}", names.application(member.application));
+    }
+    if member.license_project != LicenseProjectId::MAX {
+        text += &format!(", license project {}", names.license_project(member.license_project));
     }
     text
 }

@@ -23,7 +23,7 @@ use ledger::{Holder, Reserve, Term, left, slots_by_host};
 const MEASURED: &str = "mem";
 
 /// The instances of resources that more than one host shares: the resource and its hosts.
-fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
+pub(in crate::batch) fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
     let fixed = facts::shared_rows(base).into_iter().map(|r| (r.name, r.hosts));
     let moving = facts::dynamic_instances(base).into_iter();
     let moving = moving.filter(|i| i.reporter != facts::Reporter::Each);

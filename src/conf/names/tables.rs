@@ -213,32 +213,43 @@ pub static LIMIT: NameTable = table!(
     "lsb.resources",
     "Limit",
     &[
-        off("APPS", "application profiles that share the limit"),
+        on("APPS", "application profiles that share the limit"),
         off("CLUSTERS", "clusters that share the limit"),
         off("ELIGIBLE_PEND_JOBS", "eligible pending jobs"),
         off("FWD_SLOTS", "slots of forwarded jobs"),
-        off("HOSTS", "hosts that share the limit"),
-        off("INELIGIBLE", "jobs beyond it do not gain pending time: Y/N"),
-        off("JOBS", "started jobs"),
+        on("HOSTS", "hosts that share the limit"),
+        on("INELIGIBLE", "jobs beyond it do not gain pending time: Y/N"),
+        on("JOBS", "started jobs"),
         off("JOBS_PER_SCHED_CYCLE", "jobs considered in a turn"),
-        off("LIC_PROJECTS", "licence projects that share the limit"),
-        off("MEM", "memory reserved, or a percentage"),
-        off("NAME", "name of the limit"),
-        off("PER_APP", "each application profile has the limit"),
+        on("LIC_PROJECTS", "licence projects that share the limit"),
+        on("MEM", "memory reserved, or a percentage"),
+        on("NAME", "name of the limit"),
+        on("PER_APP", "each application profile has the limit"),
         off("PER_CLUSTER", "each cluster has the limit"),
-        off("PER_HOST", "each host has the limit"),
-        off("PER_LIC_PROJECT", "each licence project has the limit"),
-        off("PER_PROJECT", "each project has the limit"),
-        off("PER_QUEUE", "each queue has the limit"),
-        off("PER_USER", "each user has the limit"),
-        off("PROJECTS", "projects that share the limit"),
-        off("QUEUES", "queues that share the limit"),
-        off("RESOURCE", "[name, amount] ..."),
-        off("SLOTS", "job slots"),
-        off("SLOTS_PER_PROCESSOR", "job slots per processor, with PER_HOST"),
-        off("SWP", "swap space reserved, or a percentage"),
-        off("TMP", "space in /tmp reserved, or a percentage"),
-        off("USERS", "users that share the limit"),
+        on("PER_HOST", "each host has the limit"),
+        on("PER_LIC_PROJECT", "each licence project has the limit"),
+        on("PER_PROJECT", "each project has the limit"),
+        on("PER_QUEUE", "each queue has the limit"),
+        on("PER_USER", "each user has the limit"),
+        on("PROJECTS", "projects that share the limit"),
+        on("QUEUES", "queues that share the limit"),
+        on("RESOURCE", "[name, amount] ..."),
+        on("SLOTS", "job slots"),
+        on("SLOTS_PER_PROCESSOR", "job slots per processor, with PER_HOST"),
+        on("SWP", "swap space reserved, or a percentage"),
+        on("TMP", "space in /tmp reserved, or a percentage"),
+        on("USERS", "users that share the limit"),
+    ],
+);
+
+/// Section ReservationUsage of lsb.resources.
+pub static RESERVATION_USAGE: NameTable = table!(
+    "lsb.resources",
+    "ReservationUsage",
+    &[
+        off("METHOD", "reserved for what: PER_JOB, PER_TASK or PER_HOST"),
+        off("RESERVE", "a static resource is reserved: Y/N; Y"),
+        on("RESOURCE", "name of the resource"),
     ],
 );
 
@@ -307,14 +318,13 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
     ("lsb.resources", "GuaranteedResourcePool"),
     ("lsb.resources", "HostExport"),
     ("lsb.resources", "PowerPolicy"),
-    ("lsb.resources", "ReservationUsage"),
     ("lsb.resources", "ResourceMap"),
     ("lsb.resources", "ResourceReservation"),
     ("lsb.resources", "SharedResourceExport"),
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 19] = [
+pub const ALL: [&NameTable; 20] = [
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,
@@ -332,6 +342,7 @@ pub const ALL: [&NameTable; 19] = [
     &USER,
     &USER_MAP,
     &LIMIT,
+    &RESERVATION_USAGE,
     &SUDOERS,
     &INSTALL,
 ];

@@ -1,9 +1,11 @@
 //! Reason numbers and their texts: pending, suspending, termination, and the error numbers and
 //! texts of the batch library.
 
+mod limit;
 mod pend;
 
-pub use pend::{PendReason, SiteResource};
+pub use limit::{LimitOf, LimitOn, LimitReason, SiteResource};
+pub use pend::PendReason;
 
 /// Suspending reason codes (ours; the texts are LSF's).
 pub mod susp {
@@ -210,6 +212,8 @@ pub mod err {
     pub const JGRP_HASJOB: i32 = 9007;
     /// Ours: a limit that a job asks for is beyond the maximum of its application profile.
     pub const OVER_APP_LIMIT: i32 = 9008;
+    /// Ours: lsb.resources has no limit of that name.
+    pub const NO_LIMIT: i32 = 9009;
     /// Ours: the job has no message there.
     pub const NO_MESSAGE: i32 = 9005;
     /// Ours: the event log cannot be written.
@@ -319,6 +323,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (9006, "Job group exists"),
     (9007, "Job group has jobs"),
     (9008, "Cannot exceed the application profile's hard limit(s)"),
+    (9009, "No such limit"),
 ];
 
 /// The text of an lsberrno.

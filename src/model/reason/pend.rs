@@ -2,6 +2,7 @@
 //!
 //! A number is a fact of LSF: logs and the wire carry it. Everything else has the enum.
 
+use super::limit::{LimitReason, SiteResource};
 use std::cmp::Ordering;
 
 /// Built-in load indices: r15s, r1m, r15m, ut, pg, io, ls, it, tmp, swp, mem.
@@ -12,10 +13,6 @@ const LOAD_EXTERNAL: u32 = LOAD + INDICES;
 /// The number of the first reason by reservation, likewise.
 const RESERVE: u32 = 2601;
 const RESERVE_EXTERNAL: u32 = RESERVE + INDICES;
-
-/// A resource of the site: its position in lsf.shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SiteResource(pub u32);
 
 macro_rules! pending_reasons {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
@@ -31,6 +28,8 @@ macro_rules! pending_reasons {
             Reserve(u8),
             /// Too little is left to reserve of another resource; where known, which.
             ReserveExternal(Option<SiteResource>),
+            /// A limit of lsb.resources leaves too little.
+            Limit(LimitReason),
             /// A number of another LSF's log.
             Other(u32),
         }
@@ -44,7 +43,10 @@ macro_rules! pending_reasons {
                     LOAD_EXTERNAL => PendReason::LoadExternal(None),
                     RESERVE..RESERVE_EXTERNAL => PendReason::Reserve((number - RESERVE) as u8),
                     RESERVE_EXTERNAL => PendReason::ReserveExternal(None),
-                    _ => PendReason::Other(number),
+                    _ => match LimitReason::of_number(number) {
+                        Some(limit) => PendReason::Limit(limit),
+                        None => PendReason::Other(number),
+                    },
                 }
             }
 
@@ -55,6 +57,7 @@ macro_rules! pending_reasons {
                     PendReason::LoadExternal(_) => LOAD_EXTERNAL,
                     PendReason::Reserve(index) => RESERVE + u32::from(index),
                     PendReason::ReserveExternal(_) => RESERVE_EXTERNAL,
+                    PendReason::Limit(limit) => limit.number(),
                     PendReason::Other(number) => number,
                 }
             }
@@ -69,6 +72,7 @@ macro_rules! pending_reasons {
                     PendReason::ReserveExternal(_) => {
                         "Job's requirements for resource reservation not satisfied"
                     }
+                    PendReason::Limit(limit) => limit.text(),
                     PendReason::Other(_) => UNKNOWN,
                 }
             }
@@ -108,6 +112,9 @@ pending_reasons! {
     QueueSpan = 313, "Not enough hosts to meet the queue's spanning requirement";
     QueueParallelJob = 314, "The queue has not enough job slots for the parallel job";
     UserJobLimit = 601, "The user has reached his/her job slot limit";
+    GroupJobLimit = 602, "One of the user's groups has reached its job slot limit";
+    UserParallelJob = 603, "The user has not enough job slots for the parallel job";
+    GroupParallelJob = 604, "One of user's groups has not enough job slots for the parallel job";
     Resumed = 605, "Waiting for scheduling after resumed by administrator or user";
     UserStop = 607, "Job was suspended by the user while pending";
     NoAccount = 609, "The user has no permission to run the job on remote host/cluster";
@@ -135,6 +142,7 @@ pending_reasons! {
     LimUnreachable = 1316, "LIM is unreachable now";
     QueueRequirement = 1318, "Queue's resource requirements not satisfied";
     ExclusiveJob = 1322, "Running an exclusive job";
+    GroupCpuLimit = 1324, "User group's per-CPU job slot limit reached";
     HostLockedMaster = 1327, "Host is locked by master LIM";
     SbatchdUnreachable = 1601, "Unable to reach slave batch server";
     SbatchdRefused = 1608, "Slave batch server failed to accept job";
@@ -201,10 +209,22 @@ impl PendReason {
         )
     }
 
+    /// The reason in the words for a job of which some slots could start, and not all.
+    pub fn for_parallel_job(self) -> PendReason {
+        match self {
+            PendReason::QueueJobLimit => PendReason::QueueParallelJob,
+            PendReason::QueueUserJobLimit => PendReason::QueueUserParallelJob,
+            PendReason::UserJobLimit => PendReason::UserParallelJob,
+            PendReason::GroupJobLimit => PendReason::GroupParallelJob,
+            other => other,
+        }
+    }
+
     /// The resource of the site that the reason is about.
     pub fn resource(self) -> Option<SiteResource> {
         match self {
             PendReason::LoadExternal(resource) | PendReason::ReserveExternal(resource) => resource,
+            PendReason::Limit(limit) => limit.resource(),
             _ => None,
         }
     }
@@ -213,7 +233,13 @@ impl PendReason {
 /// The order of a listing: by number; reasons about resources of the site come last.
 impl Ord for PendReason {
     fn cmp(&self, other: &PendReason) -> Ordering {
-        let key = |reason: &PendReason| (reason.resource(), reason.number());
+        let key = |reason: &PendReason| {
+            let limit = match reason {
+                PendReason::Limit(limit) => limit.limit,
+                _ => None,
+            };
+            (reason.resource(), reason.number(), limit)
+        };
         key(self).cmp(&key(other))
     }
 }
@@ -232,7 +258,8 @@ mod tests {
     fn reason_is_found_again_by_its_number() {
         let data = (0..INDICES as u8).flat_map(|k| [PendReason::Load(k), PendReason::Reserve(k)]);
         let more = [PendReason::LoadExternal(None), PendReason::ReserveExternal(None)];
-        let all = PendReason::PLAIN.iter().copied().chain(data).chain(more);
+        let limits = LimitReason::all().map(PendReason::Limit);
+        let all = PendReason::PLAIN.iter().copied().chain(data).chain(more).chain(limits);
         let mut numbers: Vec<u32> = Vec::new();
         for reason in all.chain([PendReason::Other(9_999)]) {
             assert_eq!(PendReason::of_number(reason.number()), reason);

@@ -1,13 +1,14 @@
 //! The limits of the configuration ([`crate::batch::site::rules`]): QJOB_LIMIT, UJOB_LIMIT,
 //! HJOB_LIMIT and PJOB_LIMIT of lsb.queues, MAX_JOBS and JL/P of lsb.users, MXJ and JL/U of
-//! lsb.hosts.
+//! lsb.hosts, and the limits of lsb.resources. Amounts that several hosts have together are the
+//! matter of `sched::joint_room`.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::{Counter, LimitedQuantity, Rule};
-use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::batch::site::rules::{Counter, LimitedQuantity, Rule, RuleId};
+use crate::batch::usage::limits_ledger::{ConsumerLimits, Demand, Draw};
 
 #[derive(Debug)]
 pub(super) struct Limits;
@@ -15,15 +16,17 @@ pub(super) struct Limits;
 impl Policy for Limits {
     fn queue(&self, view: &View, queue: &Queue) -> Room {
         queue.limits.iter().fold(Room::ANY, |room, counter| {
-            let rule = view.site.rules.get(counter.rule);
-            room.and(left(rule, || 1, view.limits.used(*counter)))
+            let (rule, host) = (view.site.rules.get(counter.rule), counter.member.host);
+            let used = view.limits.used(*counter);
+            room.and(left(counter.rule, rule, view.allowed(rule, host).saturating_sub(used)))
         })
     }
 
     fn user(&self, view: &View, _queue: &Queue, limits: &ConsumerLimits) -> Room {
         limits.user.iter().enumerate().fold(Room::ANY, |room, (at, (id, _))| {
             let used = view.limits.used_by(limits, at);
-            room.and(left(view.site.rules.get(*id), || 1, used))
+            let rule = view.site.rules.get(*id);
+            room.and(left(*id, rule, rule.amount.on(|| 1).saturating_sub(used)))
         })
     }
 
@@ -38,26 +41,53 @@ impl Policy for Limits {
                 true => host.used,
                 false => view.limits.used_on(*of_host, member),
             };
-            room = room.and(left(rule, processors, used));
+            let left_here = rule.amount.on(processors).saturating_sub(used);
+            room = room.and(left(of_host.rule, rule, left_here));
         }
-        for &id in &own.host {
+        for &id in &own.each_host {
             let rule = rules.get(id);
             if rule.counts_on(host.id) {
                 let member = rule.member(&own.consumer, host.id);
                 let used = view.limits.used(Counter { rule: id, member });
-                room = room.and(left(rule, processors, used));
+                let left_here = view.allowed(rule, host.id).saturating_sub(used);
+                room = room.and(match rule.what {
+                    LimitedQuantity::Resource(_) => {
+                        resource_left(class, (id, rule), host, left_here)
+                    }
+                    _ => left(id, rule, left_here),
+                });
             }
         }
         room
     }
 }
 
-/// The room that a rule leaves while so much is used, on a host of so many processors.
-fn left(rule: &Rule, processors: impl FnOnce() -> u32, used: u64) -> Room {
-    let left = rule.amount.on(processors).saturating_sub(used);
+/// The room that a rule leaves of slots or jobs.
+fn left(id: RuleId, rule: &Rule, left: u64) -> Room {
+    let (reason, rule_id) = (rule.reason, Some(id));
     match rule.what {
-        LimitedQuantity::Slots => Room { slots: left, reason: rule.reason },
-        LimitedQuantity::Jobs if left > 0 => Room::ANY,
-        LimitedQuantity::Jobs => Room::none(rule.reason),
+        LimitedQuantity::Slots => Room { slots: left, reason, rule: rule_id },
+        _ if left > 0 => Room::ANY,
+        _ => Room { slots: 0, reason, rule: rule_id },
     }
+}
+
+/// The slots for which a rule of a host leaves enough of a resource.
+fn resource_left(
+    class: &HostMatch,
+    (id, rule): (RuleId, &Rule),
+    host: &HostNow,
+    left: u64,
+) -> Room {
+    let LimitedQuantity::Resource(resource) = rule.what else { return Room::ANY };
+    let demand = Demand::of_requirement(class.view.site, class.simple, resource);
+    if demand.is_nothing() {
+        return Room::ANY;
+    }
+    let draw = Draw::new(demand, None);
+    let slots = match left.checked_sub(draw.fixed(host.id)) {
+        None => 0,
+        Some(rest) => rest.checked_div(draw.per_slot()).unwrap_or(u64::MAX),
+    };
+    Room { slots, reason: rule.reason, rule: Some(id) }
 }

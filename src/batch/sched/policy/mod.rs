@@ -28,6 +28,7 @@ use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
+use crate::batch::site::rules::RuleId;
 use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::JobRef;
@@ -44,15 +45,17 @@ pub(super) use reservation::resource_shortages;
 pub(crate) struct Room {
     pub(super) slots: u64,
     pub(super) reason: PendReason,
+    /// The rule that leaves no more.
+    pub(super) rule: Option<RuleId>,
 }
 
 impl Room {
     /// No limit on the slots: the reason is never shown.
-    pub const ANY: Room = Room { slots: u64::MAX, reason: PendReason::New };
+    pub const ANY: Room = Room { slots: u64::MAX, reason: PendReason::New, rule: None };
 
     /// No slot, for this reason.
     pub fn none(reason: PendReason) -> Room {
-        Room { slots: 0, reason }
+        Room { slots: 0, reason, rule: None }
     }
 
     /// The smaller room; of equal ones the first.

@@ -30,7 +30,7 @@ impl Policy for Reservation {
             if slots < room.slots {
                 let own = || PendReason::ReserveExternal(id.of_reason());
                 let reason = id.load_index().map_or_else(own, |k| PendReason::Reserve(k as u8));
-                room = Room { slots, reason };
+                room = Room { slots, reason, rule: None };
             }
         }
         room

@@ -1,9 +1,14 @@
-//! Compiles the limits of lsb.queues, lsb.users and lsb.hosts to rules.
+//! Compiles the limits of lsb.queues, lsb.users, lsb.hosts and lsb.resources to rules.
 
-use super::{Amount, Hosts, JL_U, LimitedQuantity, MXJ, Members, Rule, Rules, Scope, Set, Users};
+pub use super::limits::Lookup;
+use super::limits::of_limit;
+use super::{
+    Amount, ConsumerNames, Hosts, JL_U, LimitedQuantity, MXJ, Members, Rule, Rules, Scope,
+};
+use super::{Set, Users};
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::conf::Pos;
-use crate::conf::types::{HostPolicy, Mxj, QueueConf, UserPolicy};
+use crate::conf::types::{BatchConf, BatchUsers, HostPolicy, Mxj, QueueConf, UserPolicy, UserTerm};
 use crate::model::reason::PendReason;
 use std::collections::HashMap;
 
@@ -42,21 +47,27 @@ impl Rules {
     /// The rules of a configuration, in the order in which they name their reasons.
     pub fn compile<'a>(
         queues: impl Iterator<Item = (QueueId, &'a QueueConf)>,
-        users: &[UserPolicy],
+        conf: &BatchConf,
         hosts: &HostRows,
+        lookup: &Lookup,
     ) -> Rules {
         let mut all: Vec<Rule> = Vec::new();
         hosts.rows.iter().for_each(|row| of_hosts(row, &mut all));
         queues.for_each(|(id, conf)| of_queue(id, conf, &mut all));
-        let rows = users.iter().enumerate();
-        rows.for_each(|(position, row)| of_user(position, row, &mut all));
-        Rules::new(all)
+        let rows = conf.users.users.iter().enumerate();
+        rows.for_each(|(position, row)| of_user(position, row, &conf.users, &mut all));
+        let names = ConsumerNames::default();
+        for (position, limit) in conf.resources.limits.iter().enumerate() {
+            of_limit(position as u32, limit, (lookup, &names), &mut all);
+        }
+        Rules::of(all, names)
     }
 }
 
 fn rule(name: &'static str, scope: Scope, amount: Amount, reason: PendReason, pos: &Pos) -> Rule {
     let (what, with_given_up, pos) = (LimitedQuantity::Slots, false, pos.clone());
-    Rule { name, scope, what, amount, reason, with_given_up, pos }
+    let (limit, ineligible) = (None, false);
+    Rule { name, scope, what, amount, reason, with_given_up, pos, limit, ineligible }
 }
 
 fn fixed(n: u32) -> Amount {
@@ -102,17 +113,29 @@ fn of_queue(id: QueueId, conf: &QueueConf, all: &mut Vec<Rule>) {
     add("PJOB_LIMIT", of_processor, Members::All, each_host(), PendReason::QueueCpuLimit);
 }
 
-/// MAX_JOBS and JL/P.
-fn of_user(position: usize, row: &UserPolicy, all: &mut Vec<Rule>) {
-    let users = || Members::Each(Users::Row(position));
+/// MAX_JOBS and JL/P: of a user, of each member of a group (`group@`), or of a group as a whole.
+fn of_user(position: usize, row: &UserPolicy, users: &BatchUsers, all: &mut Vec<Rule>) {
+    let is_group = |name: &str| users.groups.iter().any(|group| group.name == name);
+    let whole = !row.each_member && is_group(&row.name);
+    let members = || match whole {
+        true => {
+            let word = UserTerm { name: row.name.clone(), ..UserTerm::default() };
+            Members::Shared(Users::Named(vec![word]))
+        }
+        false => Members::Each(Users::Row(position)),
+    };
+    let [slots, of_cpu] = match whole {
+        true => [PendReason::GroupJobLimit, PendReason::GroupCpuLimit],
+        false => [PendReason::UserJobLimit, PendReason::UserCpuLimit],
+    };
     if let Some(n) = row.max_jobs {
-        let scope = Scope { users: users(), ..Scope::default() };
-        all.push(rule("MAX_JOBS", scope, fixed(n), PendReason::UserJobLimit, &row.pos));
+        let scope = Scope { users: members(), ..Scope::default() };
+        all.push(rule("MAX_JOBS", scope, fixed(n), slots, &row.pos));
     }
     if let Some(n) = row.jl_p {
         let hosts = Members::Each(Hosts::Any);
-        let scope = Scope { users: users(), hosts, ..Scope::default() };
+        let scope = Scope { users: members(), hosts, ..Scope::default() };
         let amount = Amount::PerProcessor(n);
-        all.push(rule("JL/P", scope, amount, PendReason::UserCpuLimit, &row.pos));
+        all.push(rule("JL/P", scope, amount, of_cpu, &row.pos));
     }
 }

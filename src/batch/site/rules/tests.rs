@@ -108,6 +108,8 @@ fn scoped(scope: Scope) -> Rule {
         reason: PendReason::New,
         with_given_up: false,
         pos: Pos::default(),
+        limit: None,
+        ineligible: false,
     }
 }
 

@@ -34,6 +34,11 @@ impl Cluster {
         self.tell(Input::Groups { asked: vec![group.to_owned()], found });
     }
 
+    /// Classes of pending jobs that there is room for.
+    pub fn classes(&self) -> usize {
+        self.machine.sched.places()
+    }
+
     pub fn host_id(&self, name: &str) -> HostId {
         self.machine.site.host_id(name).unwrap_or_else(|| panic!("no host {name}"))
     }

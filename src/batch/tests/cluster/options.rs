@@ -59,6 +59,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-G" => spec.user_group = value.to_owned(),
         "-J" => spec.name = value.to_owned(),
         "-P" => spec.project = value.to_owned(),
+        "-Lp" => spec.further.put_text("Lp", value),
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),

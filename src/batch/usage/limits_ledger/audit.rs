@@ -3,16 +3,18 @@
 
 use super::{LimitsLedger, shown};
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity};
-use crate::batch::state::names::UserId;
+use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Members, parts};
+use crate::batch::state::names::{HostId, ResourceId, UserId};
 use crate::batch::state::{ElemState, Job, State};
+use crate::batch::usage::reserve::instances;
+use crate::lang::resreq::Per;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl LimitsLedger {
     /// All counters that are not zero.
-    pub(super) fn counters(&self, site: &Site) -> BTreeMap<Counter, u64> {
+    pub fn counters(&self, site: &Site) -> BTreeMap<Counter, u64> {
         let mut all: BTreeMap<Counter, u64> = self.used.iter().map(|(k, n)| (*k, *n)).collect();
         let consumers = self.consumers.borrow();
         let numbered = consumers.numbers.iter().map(|(counter, n)| (*counter, self.cell(*n)));
@@ -60,23 +62,78 @@ fn count(
     (user, row): (&str, Option<usize>),
     counted: &mut BTreeMap<Counter, u64>,
 ) {
-    let Some(ElemState::Run(run)) = job.elem(idx).map(|e| &e.state) else { return };
-    let consumer = Consumer::new(job.queue_at(idx), job.user);
+    let Some(elem) = job.elem(idx) else { return };
+    let ElemState::Run(run) = &elem.state else { return };
+    let consumer = site.rules.consumer((job.queue_at(idx), job.user), job.spec_at(idx));
+    let requirement = job.effective_requirement(elem).map_or("", |text| text);
     for (id, rule) in site.rules.iter() {
         if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
             continue;
         }
-        let by_host = rule.scope.hosts != Default::default();
+        let by_host = matches!(rule.scope.hosts, Members::Each(_));
+        let mut there: Vec<HostId> = Vec::new();
         for (n, &(host, slots)) in run.hosts.iter().enumerate() {
+            if !rule.counts_on(host) {
+                continue;
+            }
             let amount = match rule.what {
                 LimitedQuantity::Slots => slots.into(),
-                // of a rule that does not look at hosts an element is one, whatever it has
-                LimitedQuantity::Jobs => u64::from(by_host || n == 0),
+                // of a rule that does not divide by hosts an element is one, whatever it has
+                LimitedQuantity::Jobs => u64::from(by_host || there.is_empty()),
+                LimitedQuantity::Resource(id) => {
+                    let before = &run.hosts[..n];
+                    asked(site, requirement, id, (host, slots), before)
+                }
             };
-            if rule.counts_on(host) {
-                let counter = Counter { rule: id, member: rule.member(&consumer, host) };
-                *counted.entry(counter).or_default() += amount;
-            }
+            there.push(host);
+            let counter = Counter { rule: id, member: rule.member(&consumer, host) };
+            *counted.entry(counter).or_default() += amount;
         }
     }
+}
+
+/// The amount that a requirement takes of a resource on a host behind others.
+fn asked(
+    site: &Site,
+    requirement: &str,
+    id: ResourceId,
+    (host, slots): (HostId, u32),
+    before: &[(HostId, u32)],
+) -> u64 {
+    let req = site.names.parse(requirement).ok();
+    let rusage = req.as_ref().and_then(|req| req.first()?.rusage.as_ref());
+    let name = |host: HostId| site.hosts.get(host).map(|host| host.def.name.clone());
+    let shares = |other: HostId| {
+        let mut instances = instances(&site.conf.base);
+        instances.any(|(resource, hosts)| {
+            site.names.id(&resource) == Some(id)
+                && [host, other].iter().all(|h| name(*h).is_some_and(|name| hosts.contains(&name)))
+        })
+    };
+    let mut sum = 0;
+    for term in rusage.map_or(&[][..], |rusage| rusage.terms()) {
+        if site.names.reserved(term) != Some(id) {
+            continue;
+        }
+        let amount = parts(term.amount());
+        let again = || before.iter().any(|(other, _)| *other == host || shares(*other));
+        sum += match (term.per, site.reserves_per_task(term)) {
+            (Per::Job, _) => {
+                if before.is_empty() {
+                    amount
+                } else {
+                    0
+                }
+            }
+            (_, true) => amount * u64::from(slots),
+            (_, false) => {
+                if again() {
+                    0
+                } else {
+                    amount
+                }
+            }
+        };
+    }
+    sum
 }

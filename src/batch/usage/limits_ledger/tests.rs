@@ -88,7 +88,9 @@ fn jobs_of_each_user(hosts: Members<Hosts>, most: u64) -> Cluster {
     let (what, amount, reason) =
         (LimitedQuantity::Jobs, Amount::Fixed(most), PendReason::UserJobLimit);
     let (name, pos) = ("Limit", Pos::default());
-    let rule = Rule { name, scope, what, amount, reason, with_given_up: false, pos };
+    let (limit, ineligible) = (None, false);
+    let rule =
+        Rule { name, scope, what, amount, reason, with_given_up: false, pos, limit, ineligible };
     c.use_rules(Rules::new(vec![rule]));
     c
 }
@@ -110,6 +112,24 @@ fn rule_about_jobs_on_each_host_leaves_other_hosts_alone() {
     let jobs = ["-n 2 -m h1", "-m h1", "-m h2"].map(|options| c.submit("ann", options));
     assert_eq!(c.started(), [jobs[0], jobs[2]]);
     assert!(c.waits_for(jobs[1], PendReason::UserJobLimit), "{:?}", c.reasons(jobs[1]));
+}
+
+#[test]
+fn consumer_has_the_counters_of_its_own_limits_alone() {
+    let section = |lines: String| format!("Begin Limit\n{lines}\nEnd Limit\n");
+    let others = (0..40).map(|n| section(format!("USERS = u{n}\nSLOTS = 1\nMEM = 9")));
+    let own = section("USERS = ann\nSLOTS = 2".to_owned());
+    let files = cluster().hosts(2, 8).file("lsb.resources", &(others.collect::<String>() + &own));
+    let mut c = files.up();
+    let job = c.submit("ann", "-R 'rusage[mem=5]'");
+    assert_eq!(c.started(), [job]);
+    let (ledger, state, site) = c.limits();
+    let (names, user) = (state.names(), state.names().find_user("ann").unwrap());
+    let consumer = Consumer::new(names.find_queue("normal").unwrap(), user);
+    let limits = ledger.limits_of(state, site, consumer);
+    let lists = [limits.demand.len(), limits.host.len(), limits.joint.len()];
+    assert_eq!((limits.user.len(), lists), (1, [0, 0, 0]));
+    assert_eq!(ledger.used_by(&limits, 0), 1);
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! Amounts that several hosts have together by a limit of lsb.resources: what a job is given on one
+//! host leaves less for it on the next. A limit on memory that is not about hosts is one of these,
+//! too: the job draws from it on each of its hosts.
+//!
+//! A class without such a limit costs nothing here.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::site::rules::{Counter, LimitedQuantity, Members, Rule, RuleId};
+use crate::batch::state::names::HostId;
+use crate::batch::usage::limits_ledger::{Demand, Draw};
+use crate::model::reason::PendReason;
+
+/// One rule, and what it leaves while hosts are gathered.
+#[derive(Debug)]
+struct JointRule<'a> {
+    id: RuleId,
+    rule: &'a Rule,
+    left: u64,
+    draw: Draw<'a>,
+}
+
+/// The amounts that the rules leave for one job of a class.
+#[derive(Debug)]
+pub(super) struct JointRoom<'a> {
+    rules: Vec<JointRule<'a>>,
+    /// Rules that left less than the job could have had.
+    short: Vec<RuleId>,
+}
+
+impl<'a> JointRoom<'a> {
+    pub fn new(look: &HostMatch<'a>) -> JointRoom<'a> {
+        let (site, ledger) = (look.view.site, look.view.limits);
+        let mut rules = Vec::new();
+        for &(id, cell) in &look.limits.joint {
+            let rule = site.rules.get(id);
+            let demand = match rule.what {
+                LimitedQuantity::Slots => Demand { per_slot: 1, ..Demand::default() },
+                LimitedQuantity::Jobs => Demand { per_job: 1, ..Demand::default() },
+                LimitedQuantity::Resource(resource) => {
+                    Demand::of_requirement(site, look.simple, resource)
+                }
+            };
+            if demand.is_nothing() {
+                continue;
+            }
+            let member = || rule.member(&look.limits.consumer, HostId::MAX);
+            let own = || ledger.used(Counter { rule: id, member: member() });
+            let used = cell.map_or_else(own, |cell| ledger.cell(cell));
+            let left = rule.amount.on(|| 1).saturating_sub(used);
+            rules.push(JointRule {
+                id,
+                rule,
+                left,
+                draw: Draw::new(demand, ledger.instances(rule.what)),
+            });
+        }
+        JointRoom { rules, short: Vec::new() }
+    }
+
+    /// No rule is about this class.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// A rule that leaves too little wherever the job may run, with its reason.
+    pub fn full(&self, slots: u32) -> Option<(RuleId, PendReason)> {
+        let least = |of: &JointRule| {
+            let own = of.draw.per_slot().saturating_mul(slots.into());
+            of.draw.fixed(HostId::MAX).saturating_add(own)
+        };
+        let mut anywhere = self.rules.iter().filter(|of| of.rule.scope.hosts == Members::All);
+        anywhere.find(|of| least(of) > of.left).map(|of| (of.id, of.rule.reason))
+    }
+
+    /// The slots of these that a job may have on a host, besides those it was given.
+    pub fn slots(&mut self, host: HostId, want: u64) -> u64 {
+        let mut most = want;
+        for of in self.rules.iter().filter(|of| of.rule.counts_on(host)) {
+            let slots = match of.left.checked_sub(of.draw.fixed(host)) {
+                None => 0,
+                Some(rest) => rest.checked_div(of.draw.per_slot()).unwrap_or(u64::MAX),
+            };
+            if slots < want && !self.short.contains(&of.id) {
+                self.short.push(of.id);
+            }
+            most = most.min(slots);
+        }
+        most
+    }
+
+    /// The slots of a host that the rules leave a job for which so many count already; they are
+    /// given to it where it would take them.
+    pub fn gather(&mut self, look: &HostMatch, host: HostId, (slots, counted): (u64, u64)) -> u64 {
+        if self.rules.is_empty() {
+            return slots;
+        }
+        let want = look.would_take(host, slots, counted);
+        let slots = self.slots(host, want);
+        // of hosts for the whole job each is looked at by itself; less than a tile may not be taken
+        if !look.one_host() && slots > 0 && look.counting(slots) > 0 {
+            self.give(host, slots);
+        }
+        slots
+    }
+
+    /// The job gets so many slots of a host.
+    pub fn give(&mut self, host: HostId, slots: u64) {
+        for of in &mut self.rules {
+            if of.rule.counts_on(host) {
+                of.left = of.left.saturating_sub(of.draw.take(host, slots));
+            } else if matches!(of.rule.what, LimitedQuantity::Resource(_)) {
+                of.draw.began();
+            }
+        }
+    }
+
+    /// A started job has these hosts already: it draws nothing for the job, nor for a host again.
+    pub fn has(&mut self, hosts: &[(HostId, u32)]) {
+        for of in &mut self.rules {
+            for &(host, _) in hosts {
+                of.draw.take(host, 0);
+            }
+        }
+    }
+
+    /// May a job have all these slots? Asked of rules from which nothing was given yet.
+    pub fn fits(mut self, hosts: &[(HostId, u32)]) -> Result<(), Vec<RuleId>> {
+        for &(host, slots) in hosts {
+            if self.slots(host, slots.into()) < u64::from(slots) {
+                return Err(self.short);
+            }
+            self.give(host, slots.into());
+        }
+        Ok(())
+    }
+
+    /// Rules that left less than the job could have had.
+    pub fn short(self) -> Vec<RuleId> {
+        self.short
+    }
+
+    /// The reason of the first of these.
+    pub fn why(&self) -> Option<PendReason> {
+        let first = self.short.first()?;
+        self.rules.iter().find(|of| of.id == *first).map(|of| of.rule.reason)
+    }
+}

@@ -1,0 +1,313 @@
+//! Properties of random limits of lsb.resources: none is exceeded at any instant, every job that
+//! waits has a reason, and a job that could start does.
+
+use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::{Col, JobRef};
+use crate::model::reason::PendReason;
+use crate::model::specfield::SpecField;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const USERS: usize = 3;
+const QUEUES: usize = 2;
+const PROJECTS: usize = 3;
+const MOST_HOSTS: usize = 5;
+const SLOTS: u32 = 4;
+const MOST_LIMITS: usize = 5;
+const MOST_STEPS: usize = 40;
+const CASES: u32 = 400;
+
+/// The members of a dimension of a limit, by their numbers.
+#[derive(Clone, Debug)]
+enum Dimension {
+    Unnamed,
+    Shared(BTreeSet<usize>),
+    Each(BTreeSet<usize>),
+    EachOfAll,
+    EachExcept(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    Slots,
+    Jobs,
+    Memory,
+}
+
+#[derive(Clone, Debug)]
+struct RandomLimit {
+    /// Members of users, queues, projects and hosts.
+    dimensions: [Dimension; 4],
+    what: What,
+    amount: u32,
+}
+
+/// The keyword of each dimension, and how its members are called.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("USERS", "PER_USER", "u"),
+    ("QUEUES", "PER_QUEUE", "q"),
+    ("PROJECTS", "PER_PROJECT", "p"),
+    ("HOSTS", "PER_HOST", "h"),
+];
+
+impl Dimension {
+    fn contains(&self, member: usize) -> bool {
+        match self {
+            Dimension::Unnamed | Dimension::EachOfAll => true,
+            Dimension::Shared(these) | Dimension::Each(these) => these.contains(&member),
+            Dimension::EachExcept(one) => member != *one,
+        }
+    }
+
+    fn is_each(&self) -> bool {
+        !matches!(self, Dimension::Unnamed | Dimension::Shared(_))
+    }
+
+    fn line(&self, (shared, each, letter): (&str, &str, &str)) -> String {
+        let named = |these: &BTreeSet<usize>| {
+            these.iter().map(|n| format!(" {letter}{n}")).collect::<String>()
+        };
+        match self {
+            Dimension::Unnamed => String::new(),
+            Dimension::Shared(these) => format!("{shared} ={}\n", named(these)),
+            Dimension::Each(these) => format!("{each} ={}\n", named(these)),
+            Dimension::EachOfAll => format!("{each} = all\n"),
+            Dimension::EachExcept(one) => format!("{each} = all ~{letter}{one}\n"),
+        }
+    }
+}
+
+impl RandomLimit {
+    fn section(&self) -> String {
+        let lines: String =
+            self.dimensions.iter().zip(KINDS).map(|(of, kind)| of.line(kind)).collect();
+        let (name, factor) = match self.what {
+            What::Slots => ("SLOTS", 1),
+            What::Jobs => ("JOBS", 1),
+            What::Memory => ("MEM", 100),
+        };
+        format!("Begin Limit\n{lines}{name} = {}\nEnd Limit\n", factor * self.amount)
+    }
+
+    /// The most that anyone has for itself of this limit.
+    fn most(&self, jobs: &[Listed], memory: &BTreeMap<u32, u32>) -> u32 {
+        let mut held: BTreeMap<[usize; 4], u32> = BTreeMap::new();
+        let [users, queues, projects, hosts] = &self.dimensions;
+        for job in jobs.iter().filter(|job| job.state == "RUN") {
+            let of = [job.user, job.queue, job.project];
+            let among = [users, queues, projects].into_iter().zip(of).all(|(d, n)| d.contains(n));
+            let own = |dimension: &Dimension, n: usize| if dimension.is_each() { n } else { 99 };
+            let mut counted = false;
+            for (host, slots) in job.hosts.iter().filter(|host| among && hosts.contains(host.0)) {
+                let amount = match self.what {
+                    What::Slots => *slots,
+                    What::Jobs => u32::from(!counted || hosts.is_each()),
+                    What::Memory => memory.get(&job.at.job).copied().unwrap_or(0),
+                };
+                counted = true;
+                let key = [
+                    own(users, job.user),
+                    own(queues, job.queue),
+                    own(projects, job.project),
+                    own(hosts, *host),
+                ];
+                *held.entry(key).or_default() += amount;
+            }
+        }
+        held.values().copied().max().unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    Submit {
+        user: usize,
+        queue: usize,
+        project: usize,
+        slots: u32,
+        span: usize,
+        memory: u32,
+    },
+    End(usize),
+    Kill(usize),
+    /// A pending job is given another project.
+    Project(usize, usize),
+    Close(usize),
+    Open(usize),
+    Restart,
+    Wait(u64),
+}
+
+const SPANS: [&str; 3] = ["", "span[hosts=1]", "span[ptile=2]"];
+
+fn dimension(members: usize, first: usize) -> impl Strategy<Value = Dimension> {
+    let some = move || prop::collection::btree_set(first..first + members, 1..=members);
+    prop_oneof![
+        3 => Just(Dimension::Unnamed),
+        2 => some().prop_map(Dimension::Shared),
+        1 => some().prop_map(Dimension::Each),
+        1 => Just(Dimension::EachOfAll),
+        1 => (first..first + members).prop_map(Dimension::EachExcept),
+    ]
+}
+
+fn limits(hosts: usize) -> impl Strategy<Value = Vec<RandomLimit>> {
+    let dimensions =
+        (dimension(USERS, 0), dimension(QUEUES, 0), dimension(PROJECTS, 0), dimension(hosts, 1));
+    let what = prop_oneof![Just(What::Slots), Just(What::Jobs), Just(What::Memory)];
+    let one = (dimensions, what, 0..7u32).prop_map(|((a, b, c, d), what, amount)| RandomLimit {
+        dimensions: [a, b, c, d],
+        what,
+        amount,
+    });
+    prop::collection::vec(one, 1..=MOST_LIMITS)
+}
+
+fn config() -> impl Strategy<Value = (usize, Vec<RandomLimit>)> {
+    (1..=MOST_HOSTS).prop_flat_map(|hosts| (Just(hosts), limits(hosts)))
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let submit = (0..USERS, 0..QUEUES, 0..PROJECTS, 1..5u32, 0..SPANS.len(), 0..4u32);
+    let submit = submit.prop_map(|(user, queue, project, slots, span, memory)| Happening::Submit {
+        user,
+        queue,
+        project,
+        slots,
+        span,
+        memory: 100 * memory,
+    });
+    prop_oneof![
+        8 => submit,
+        4 => any::<usize>().prop_map(Happening::End),
+        1 => any::<usize>().prop_map(Happening::Kill),
+        1 => (any::<usize>(), 0..PROJECTS).prop_map(|(job, to)| Happening::Project(job, to)),
+        1 => any::<usize>().prop_map(Happening::Close),
+        1 => any::<usize>().prop_map(Happening::Open),
+        1 => Just(Happening::Restart),
+        1 => (1..20u64).prop_map(Happening::Wait),
+    ]
+}
+
+/// A job as bjobs shows it, its names by their numbers.
+#[derive(Debug)]
+struct Listed {
+    at: JobRef,
+    state: String,
+    user: usize,
+    queue: usize,
+    project: usize,
+    hosts: Vec<(usize, u32)>,
+    reasons: Vec<u64>,
+}
+
+fn listed(c: &mut Cluster) -> Vec<Listed> {
+    let columns = [
+        Col::Job,
+        Col::Stat,
+        Col::User,
+        Col::Queue,
+        Col::Project,
+        Col::ExecHosts,
+        Col::PendReasons,
+    ];
+    let number = |name: &str| name[1..].parse::<usize>().unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = c.listing(&columns);
+    rows.iter()
+        .map(|row| {
+            let hosts: Vec<(String, u32)> = serde_json::from_value(row[5].clone()).unwrap();
+            let reasons = row[6].as_array().into_iter().flatten();
+            Listed {
+                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
+                state: text(&row[1]),
+                user: number(&text(&row[2])),
+                queue: number(&text(&row[3])),
+                project: number(&text(&row[4])),
+                hosts: hosts.iter().map(|(name, slots)| (number(name), *slots)).collect(),
+                reasons: reasons.filter_map(|reason| reason[0].as_u64()).collect(),
+            }
+        })
+        .collect()
+}
+
+fn site(hosts: usize, limits: &[RandomLimit]) -> ClusterBuilder {
+    let sections: String = limits.iter().map(RandomLimit::section).collect();
+    let site = cluster().hosts(hosts, SLOTS).file("lsb.resources", &sections);
+    (0..QUEUES).fold(site, |site, i| site.queue(&format!("q{i}"), "PRIORITY = 30"))
+}
+
+fn happens(c: &mut Cluster, hosts: usize, memory_of: &mut BTreeMap<u32, u32>, what: &Happening) {
+    let in_state = |c: &mut Cluster, states: &[&str], any: usize| -> Option<(JobRef, usize)> {
+        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
+        let jobs: Vec<(JobRef, usize)> = jobs.map(|job| (job.at, job.user)).collect();
+        jobs.get(any % jobs.len().max(1)).copied()
+    };
+    let host = |any: usize| format!("h{}", any % hosts + 1);
+    match *what {
+        Happening::Submit { user, queue, project, slots, span, memory } => {
+            let mut requirement = SPANS[span].to_owned();
+            if memory > 0 {
+                requirement += &format!(" rusage[mem={memory}]");
+            }
+            let asked = match requirement.trim() {
+                "" => String::new(),
+                text => format!("-R '{text}'"),
+            };
+            let options = format!("-q q{queue} -P p{project} -n 1,{slots} {asked}");
+            let job = c.submit(&format!("u{user}"), &options);
+            memory_of.insert(job.job, memory);
+        }
+        Happening::End(any) => {
+            let job = in_state(c, &["RUN"], any);
+            job.into_iter().for_each(|(job, _)| c.end(job, 0));
+        }
+        Happening::Kill(any) => {
+            let job = in_state(c, &["RUN", "PEND"], any);
+            job.into_iter().for_each(|(job, _)| c.kill("admin", job));
+        }
+        Happening::Project(any, to) => {
+            if let Some((job, user)) = in_state(c, &["PEND"], any) {
+                let (fields, options) = ([SpecField::Project], format!("-P p{to}"));
+                c.try_modify(&format!("u{user}"), job, &fields, &options).unwrap();
+            }
+        }
+        Happening::Close(any) => c.badmin(&format!("hclose {}", host(any))),
+        Happening::Open(any) => c.badmin(&format!("hopen {}", host(any))),
+        Happening::Restart => c.restart(),
+        Happening::Wait(secs) => c.advance(secs),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_limits_are_never_exceeded_and_jobs_that_wait_have_reasons(
+        (hosts, limits) in config(),
+        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+    ) {
+        let mut c = site(hosts, &limits).up();
+        let mut memory = BTreeMap::new();
+        for what in &all {
+            happens(&mut c, hosts, &mut memory, what);
+            let jobs = listed(&mut c);
+            for limit in &limits {
+                let unit = if limit.what == What::Memory { 100 } else { 1 };
+                let most = unit * limit.amount;
+                let held = limit.most(&jobs, &memory);
+                prop_assert!(held <= most, "{} holds {held}: {jobs:?}", limit.section());
+            }
+            let new = u64::from(PendReason::New.number());
+            for job in jobs.iter().filter(|job| job.state == "PEND") {
+                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
+                prop_assert!(told, "{:?} has no reason", job);
+            }
+        }
+        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+    }
+}

@@ -171,12 +171,13 @@ fn policies(out: &mut String, q: &QueueInfo) {
     let interactive = param(q, "INTERACTIVE");
     let no_interactive =
         interactive.eq_ignore_ascii_case("no") || interactive.eq_ignore_ascii_case("n");
+    let units = param(q, "EXCLUSIVE").to_ascii_uppercase().starts_with("CU");
     // the word, the parameter it comes from, and whether the queue has it
     let on = [
         ("FAIRSHARE", "FAIRSHARE", !param(q, "FAIRSHARE").is_empty()),
         ("BACKFILL", "BACKFILL", yes(q, "BACKFILL")),
         ("IGNORE_DEADLINE", "IGNORE_DEADLINE", yes(q, "IGNORE_DEADLINE")),
-        ("EXCLUSIVE", "EXCLUSIVE", yes(q, "EXCLUSIVE")),
+        ("EXCLUSIVE", "EXCLUSIVE", yes(q, "EXCLUSIVE") || units),
         ("NO_INTERACTIVE", "INTERACTIVE", no_interactive),
         ("ONLY_INTERACTIVE", "INTERACTIVE", interactive.eq_ignore_ascii_case("only")),
         ("PREEMPTIVE", "PREEMPTION", param(q, "PREEMPTION").contains("PREEMPTIVE")),
@@ -289,6 +290,7 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("POST_EXEC", "POST_EXEC:  "),
         ("REQUEUE_EXIT_VALUES", "REQUEUE_EXIT_VALUES:  "),
         ("RES_REQ", "RES_REQ:  "),
+        ("RESRSV_LIMIT", "RESRSV_LIMIT:  "),
     ] {
         parameter(out, q, name, label);
     }

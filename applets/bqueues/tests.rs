@@ -126,7 +126,8 @@ fn a_queue_with_everything() {
 fn parameters_that_do_not_act_are_marked() {
     let q = QueueInfo {
         params: params(&[
-            ("EXCLUSIVE", "Y"),
+            ("EXCLUSIVE", "CU[rack]"),
+            ("RESRSV_LIMIT", "[mem=100,2000]"),
             ("JOB_STARTER", "/bin/env %USRCMD"),
             ("MIG", "30"),
             ("NEW_JOB_SCHED_DELAY", "0"),
@@ -141,6 +142,7 @@ fn parameters_that_do_not_act_are_marked() {
         "Schedule delay for a new job is 0 seconds",
         "SCHEDULING POLICIES:  EXCLUSIVE",
         "PRE_EXEC:  /bin/true",
+        "RESRSV_LIMIT:  [mem=100,2000]",
         "JOB_STARTER:  /bin/env %USRCMD",
     ] {
         assert!(out.lines().any(|l| l == line), "{line}\n{out}");

@@ -27,6 +27,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt, Run, State};
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::group_watch::JobFacts;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
@@ -78,6 +79,7 @@ pub struct Mbatchd {
     pub(super) load_checks: LoadChecks,
     pub(super) migration_checks: MigrationChecks,
     pub(super) reserve: Reserve,
+    pub(super) exclusive_units: ExclusiveUnits,
     pub(super) limits: LimitsLedger,
     pub(super) preemptions: Preemptions,
     pub(super) fairshare: Fairshare,
@@ -107,6 +109,7 @@ macro_rules! view_of {
             hosts: $mbatchd.links.hosts(),
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
+            exclusive_units: &$mbatchd.exclusive_units,
             limits: &$mbatchd.limits,
             fairshare: &$mbatchd.fairshare,
             group_counts: &$mbatchd.group_counts,
@@ -189,6 +192,9 @@ impl Mbatchd {
         self.refresh_at(at);
         self.refresh_growth(at);
         self.reserve.refresh(&self.state, &self.site, at);
+        for host in self.exclusive_units.refresh(&self.state, &self.site, at) {
+            self.sched.host_changed(host);
+        }
         self.limits.follow(&self.state, &self.site, change);
         self.follow_preemptions(at);
         for counter in self.limits.take_freed() {

@@ -3,6 +3,7 @@
 //!
 //! See lsb.queues(5), lsb.hosts(5) and lsb.users(5).
 
+use super::check_requirements::{default_order, unit_types};
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::shown;
 use super::names::nearest;
@@ -291,6 +292,8 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     group_cycles(conf, diags);
     memory_limits(conf, diags);
     preemption::check(conf, diags);
+    unit_types(conf, diags);
+    default_order(conf, diags);
 }
 
 /// MEMLIMIT where no host enforces it.

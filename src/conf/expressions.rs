@@ -7,7 +7,7 @@
 use super::lexer::shown;
 use super::section::Values;
 use super::types::{ResourceKind, Shared};
-use crate::lang::resreq::{Builtins, ResKind, ResNames, ResReq, Syntax};
+use crate::lang::resreq::{Builtins, ResKind, ResNames, ResReq, RusageRange, Syntax};
 use crate::lang::window::Windows;
 
 /// The resource names a requirement may use: built-in ones and those of lsf.shared.
@@ -31,6 +31,23 @@ impl ResNames for ResourceNames<'_> {
 }
 
 impl Values<'_> {
+    /// The ranges of RESRSV_LIMIT, checked and left as written.
+    pub fn ranges(&mut self, name: &str, syntax: &Syntax<'_>) -> Option<String> {
+        let value = self.raw.get(name)?;
+        match RusageRange::parse_all(&value.text, syntax) {
+            Ok(_) => Some(value.text.clone()),
+            Err(error) => {
+                let text = format!(
+                    "bad value <{}> of {name}: {}",
+                    shown(&value.text),
+                    shown(&error.reason)
+                );
+                self.diags.error(&value.pos_at(error.offset), text);
+                None
+            }
+        }
+    }
+
     /// A requirement string, checked and left as written.
     pub fn requirement(&mut self, name: &str, syntax: &Syntax<'_>) -> Option<String> {
         let value = self.raw.get(name)?;

@@ -4,12 +4,12 @@
 
 use super::diag::Diags;
 use super::files::Files;
-use super::lexer;
+use super::lexer::{self, shown};
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
-use super::types::{BatchParams, GroupClean, RawParams};
+use super::types::{BatchParams, ComputeUnitTypes, GroupClean, RawParam, RawParams};
 use crate::lang::exitcodes::ExitCodes;
 
 /// Largest period that is taken, seconds: 68 years.
@@ -79,6 +79,31 @@ fn defaults(p: &mut BatchParams, v: &mut Values<'_>) {
     }
 }
 
+/// COMPUTE_UNIT_TYPES: names, one of which may end with `!`.
+fn unit_types(types: &mut ComputeUnitTypes, v: &mut Values<'_>) {
+    const NAME: &str = "COMPUTE_UNIT_TYPES";
+    let mut default = None;
+    for RawParam { text: word, pos, .. } in v.words(NAME) {
+        let name = word.strip_suffix('!').unwrap_or(&word);
+        let well_formed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let text = if name.is_empty() || !name.chars().all(well_formed) {
+            format!("<{}> of {NAME} is not the name of a type", shown(&word))
+        } else if types.names.iter().any(|known| known == name) {
+            format!("{NAME} names <{}> twice", shown(name))
+        } else if word.ends_with('!') && default.is_some() {
+            format!("{NAME} marks a second type with `!`: <{}>", shown(name))
+        } else {
+            if word.ends_with('!') {
+                default = Some(types.names.len());
+            }
+            types.names.push(name.to_owned());
+            continue;
+        };
+        v.diags.error(&pos, text);
+    }
+    types.default = default.unwrap_or(0);
+}
+
 fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.mbd_sleep_time, "MBD_SLEEP_TIME", 1..=MAX_SECONDS);
     v.set(&mut p.sbd_sleep_time, "SBD_SLEEP_TIME", 1..=MAX_SECONDS);
@@ -122,6 +147,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins
+    unit_types(&mut p.compute_unit_types, v);
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");

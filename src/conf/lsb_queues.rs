@@ -13,7 +13,8 @@ use super::names::lsb_queues::QUEUE;
 use super::preemption;
 use super::section::{Values, known_params, name_fault};
 use super::types::{
-    HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Resizable, Shared, UserTerm,
+    ExclusiveUnitType, HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Resizable, Shared,
+    UserTerm,
 };
 use super::units::{SizeUnit, time_limit};
 use super::user_shares;
@@ -128,6 +129,27 @@ fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.eligible_limit = v.period("ELIGIBLE_PEND_TIME_LIMIT");
 }
 
+/// EXCLUSIVE: Y, N, CU, CU[] or CU[type].
+fn exclusive(q: &mut QueueConf, v: &mut Values<'_>) {
+    let Some(value) = v.raw.get("EXCLUSIVE") else { return };
+    let text = value.text.trim();
+    let of_units = text.get(..2).filter(|word| word.eq_ignore_ascii_case("CU"));
+    let Some(rest) = of_units.and_then(|_| text.get(2..)).map(str::trim) else {
+        return v.flag(&mut q.exclusive, "EXCLUSIVE");
+    };
+    let inner = match rest.is_empty() {
+        true => Some(""),
+        false => rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::trim),
+    };
+    let well_formed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    match inner.filter(|name| name.chars().all(well_formed)) {
+        Some("") => q.exclusive_units = ExclusiveUnitType::DefaultType,
+        Some(name) => q.exclusive_units = ExclusiveUnitType::Type(name.to_owned()),
+        None => return v.bad("EXCLUSIVE", value, "Y, N, CU[] or CU[type] is needed"),
+    }
+    q.exclusive = true;
+}
+
 fn slots(q: &mut QueueConf, v: &mut Values<'_>) {
     q.qjob_limit = v.number("QJOB_LIMIT", 0..=u32::MAX);
     q.ujob_limit = v.number("UJOB_LIMIT", 0..=u32::MAX);
@@ -153,10 +175,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     ];
     v.word_of(&mut q.interactive, "INTERACTIVE", &words);
     v.word_of(&mut q.resizable, "RESIZABLE_JOBS", &RESIZABLE_WORDS);
-    match v.raw.get("EXCLUSIVE") {
-        Some(value) if value.text.to_ascii_uppercase().starts_with("CU[") => q.exclusive = true,
-        _ => v.flag(&mut q.exclusive, "EXCLUSIVE"),
-    }
+    q.reservation_limit = v.ranges("RESRSV_LIMIT", syntax);
+    exclusive(q, v);
     q.job_accept_interval = v.number("JOB_ACCEPT_INTERVAL", 0..=MAX_TIME);
     v.set(&mut q.new_job_sched_delay, "NEW_JOB_SCHED_DELAY", 0..=MAX_TIME);
     q.mig = v.number("MIG", 0..=MAX_TIME);

@@ -6,6 +6,7 @@
 
 pub mod address_range;
 pub mod check;
+mod check_requirements;
 mod check_shares;
 pub mod diag;
 mod directives;

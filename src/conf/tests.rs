@@ -10,6 +10,7 @@ mod limits;
 mod mistakes;
 mod preemption;
 mod shares;
+mod units_and_ranges;
 
 /// The example site, as its files are shipped.
 fn site() -> MapFiles {

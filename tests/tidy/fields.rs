@@ -72,6 +72,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "ShareStep",
             "ShareTree",
             "Site",
+            "Variant",
         ],
     ),
     ("cluster", &["HostRuntime"]),

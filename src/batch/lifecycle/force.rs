@@ -41,8 +41,8 @@ impl Mbatchd {
             !spec.hosts.is_empty(),
         );
         let first = |req: Req| {
-            let first = req.alternatives().and_then(|all| all.into_iter().next());
-            first.unwrap_or(req).0.to_string()
+            let first = req.alternatives().into_iter().next();
+            first.map_or(req.0, |variant| variant.req).to_string()
         };
         let requirement: Arc<str> = req.map_or_else(|_| "".into(), |req| first(req).into());
         let bits = [

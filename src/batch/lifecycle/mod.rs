@@ -33,6 +33,7 @@ pub mod recovery;
 pub mod report_standing;
 pub mod reposition;
 pub mod requeue;
+mod requirement_checks;
 pub mod resize;
 pub mod retry;
 pub mod still_preempted;

@@ -263,6 +263,9 @@ impl Mbatchd {
         let mut eff_res_req = String::new();
         if running && m.fields.contains(&SpecField::ResReq) {
             spec.res_req = self.other_rusage(&job.spec_of(meant.part).res_req, &m.spec)?;
+            if let Some(queue) = self.site.queue(job.queue_of(meant.part)) {
+                self.check_requirement(&spec, queue)?;
+            }
             eff_res_req = self.effective(&spec)?;
         }
         let fields = m.fields.clone();

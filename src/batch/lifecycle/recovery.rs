@@ -24,6 +24,7 @@ use crate::batch::state::State;
 use crate::batch::step::StepContext;
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
@@ -83,6 +84,7 @@ impl Mbatchd {
             load_checks: LoadChecks::default(),
             migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
+            exclusive_units: ExclusiveUnits::default(),
             limits: LimitsLedger::default(),
             fairshare: Fairshare::default(),
             preemptions: Preemptions::default(),
@@ -144,6 +146,7 @@ impl Mbatchd {
         self.unreached = Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);

@@ -192,13 +192,10 @@ impl Mbatchd {
         self.host_file(spec, queue)?;
         let asked = crate::batch::site::limits::LimitsAsked::by(spec);
         let application = self.site.applications.get(&spec.further.application);
+        self.tasks_of_requirement(spec);
         self.check_slots(spec, application, queue)?;
         self.check_hosts(spec, queue)?;
-        if !spec.res_req.is_empty()
-            && let Err(e) = self.site.names.parse(&spec.res_req)
-        {
-            return Err(bad_requirement(&spec.res_req, &e));
-        }
+        self.check_requirement(spec, queue)?;
         crate::batch::site::limits::check(spec, application, queue, &self.site)?;
         if spec.options & opt::EXCLUSIVE != 0 && !queue.conf.exclusive {
             return Err(Refusal::about(err::EXCLUSIVE, &queue.conf.name));

@@ -40,7 +40,12 @@ impl Mbatchd {
             env: job.env,
             script: if scripted { job.script } else { SpoolRef::default() },
             hosts: self.named_hosts(&run.hosts),
-            ranks: self.ranks(spec),
+            ranks: match &run.task_order {
+                Some(order) => {
+                    self.named_hosts(order).iter().map(|(h, n)| (h.to_string(), *n)).collect()
+                }
+                None => self.ranks(spec),
+            },
             cluster: self.site.cluster.clone(),
             nice: settings.nice(),
             limits: self.host_limits(job, run),

@@ -5,9 +5,10 @@ use crate::batch::sched::dispatch_key::ClassEntry;
 use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
 use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
-use crate::batch::sched::place::{Compiled, HostMatch, Reasons, Requirement};
+use crate::batch::sched::place::{Alternative, Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
+use crate::batch::site::rules::RuleId;
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
@@ -76,7 +77,13 @@ impl Sched {
             }
         };
         let mut first = None;
+        let head = self.classes.head(number).map(|head| head.1);
         for req in compiled.requirement.alternatives.iter() {
+            let later =
+                |req: &Alternative| head.is_some_and(|id| req.starts_later(view, id).is_some());
+            if req.as_deref().is_some_and(later) {
+                continue;
+            }
             let looks = self.explained.looks.get()
                 + kind.looks()
                 + compiled.asked.hosts()
@@ -88,13 +95,20 @@ impl Sched {
                 &compiled.asked,
                 req.as_deref(),
             );
-            match refusals(&self.policies, &look) {
+            let compound = req.as_deref().filter(|req| req.is_compound());
+            let refused = match compound {
+                None => placement(&self.policies, &look),
+                Some(all) => look
+                    .compound(all, |part| placement(&self.policies, part))
+                    .and_then(|hosts| joint_limits(&look, hosts)),
+            };
+            match refused.err() {
                 None => return Reasons::new(),
                 // the first one's tell most
                 Some(reasons) => drop(first.get_or_insert(reasons)),
             }
         }
-        first.unwrap_or_default()
+        first.unwrap_or_else(|| vec![(PendReason::Delayed, Vec::new())])
     }
 }
 
@@ -110,30 +124,43 @@ fn gathered(look: &HostMatch, mut joint: JointRoom, mut free: Vec<(HostId, u32)>
         (preferred, Rank::of(&look.view, *host, order))
     });
     let (mut left, mut cut, mut counted) = (Vec::new(), Vec::new(), 0);
-    let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
+    let least = if look.one_host() { u64::from(look.min()) } else { 1 };
     for (host, slots) in free {
         let want = look.would_take(host, slots.into(), counted);
         let slots = joint.gather(look, host, (slots.into(), counted));
         if slots >= least {
             left.push((host, slots as u32));
-            counted += look.counting(slots);
+            counted += look.counting(host, slots as u32);
         }
         cut.extend(joint.why().filter(|_| slots < want).map(|why| (why, host)));
     }
     (left, cut)
 }
 
-/// Why each host does not do; none: there are hosts for a job.
-fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
+/// Hosts of all parts of a job, where the limits that hosts have together allow them.
+fn joint_limits(
+    look: &HostMatch,
+    hosts: Vec<(HostId, u32)>,
+) -> Result<Vec<(HostId, u32)>, Reasons> {
+    let short = match JointRoom::new(look).fits(&hosts) {
+        Ok(()) => return Ok(hosts),
+        Err(short) => short,
+    };
+    let reason = |rule: &RuleId| (look.view.site.rules.get(*rule).reason, Vec::new());
+    Err(short.iter().map(reason).collect())
+}
+
+/// Hosts for a job, or why each host does not do.
+fn placement(policies: &Policies, look: &HostMatch) -> Result<Vec<(HostId, u32)>, Reasons> {
     let joint = JointRoom::new(look);
-    if let Some((_, why)) = joint.full(look.kind.min) {
-        return Some(vec![(why, Vec::new())]);
+    if let Some((_, why)) = joint.full(look.min()) {
+        return Err(vec![(why, Vec::new())]);
     }
     let mut all: BTreeMap<PendReason, Vec<HostId>> = BTreeMap::new();
     let mut free: Vec<(HostId, u32)> = Vec::new();
     for host in look.view.hosts.ids() {
         match policies.host(look, host) {
-            Ok(slots) => free.push((host, slots.min(u64::from(look.max())) as u32)),
+            Ok(slots) => free.push((host, slots.min(look.most_counted()) as u32)),
             Err(why) => all.entry(why).or_default().push(host),
         }
     }
@@ -142,9 +169,10 @@ fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
     if !joint.is_empty() {
         (free, cut) = gathered(look, joint, free);
     }
-    let found = look.allocate(&free);
-    if found.is_some_and(|hosts| JointRoom::new(look).fits(&hosts).is_ok()) {
-        return None;
+    if let Some(hosts) = look.allocate(&free)
+        && JointRoom::new(look).fits(&hosts).is_ok()
+    {
+        return Ok(hosts);
     }
     for (why, host) in &cut {
         all.entry(*why).or_default().push(*host);
@@ -154,5 +182,5 @@ fn refusals(policies: &Policies, look: &HostMatch) -> Option<Reasons> {
     if !few.is_empty() {
         all.entry(look.too_few(&free)).or_default().extend(few);
     }
-    Some(all.into_iter().collect())
+    Err(all.into_iter().collect())
 }

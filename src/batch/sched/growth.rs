@@ -10,7 +10,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
 use crate::batch::sched::joint_room::JointRoom;
-use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::{HostMatch, SharedRoom, same};
 use crate::batch::sched::policy::rests_until;
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::Walk;
@@ -18,7 +18,7 @@ use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::state::{ElemState, Job, Run};
 use crate::conf::types::Resizable;
-use crate::lang::resreq::{Span, Tile};
+use crate::lang::resreq::Span;
 use crate::model::JobRef;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -123,6 +123,10 @@ impl Sched {
             req.map(|req| &req.text) == own
         };
         let req = alternatives.iter().find(same).or(alternatives.first()).cloned().flatten();
+        // the slots of a job whose tasks differ are what they are
+        if req.as_deref().is_some_and(|req| req.is_compound()) {
+            return Ok(None);
+        }
         let look =
             HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, req.as_deref());
         let hosts = self.further_hosts(&look, run, only, fuel);
@@ -143,10 +147,18 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Vec<(HostId, u32)> {
         let span = look.simple.and_then(|simple| simple.span.as_ref());
-        let of_host = match span {
-            Some(Span { ptile: Some(Tile::Tasks(tile)), .. }) => (*tile).max(1),
+        let of_host = |host: HostId, has: u32, free: u32| match span {
+            Some(span) if span.ptile.is_some() => look.tile(span, host, has.saturating_add(free)),
+            Some(Span { stripe: Some(Some(limit)), .. }) => *limit,
             _ => u32::MAX,
         };
+        let block = span.and_then(|span| span.block).unwrap_or(1).max(1);
+        let same = look.simple.map_or(&[][..], |simple| &simple.same);
+        let first = run.hosts.first().map(|host| host.0);
+        let alike = |host: HostId| {
+            same.is_empty() || first.is_some_and(|first| same::alike(look, same, (first, host)))
+        };
+        let own_units = look.units_of(&run.hosts);
         let asked = |host: HostId| only.is_none_or(|only| only.contains(host));
         let own = run.hosts.iter().map(|host| host.0).filter(|host| self.hosts.is_open(*host));
         let mut hosts: Vec<HostId> = own.filter(|host| asked(*host)).collect();
@@ -160,6 +172,7 @@ impl Sched {
         let (mut left, mut found) = (look.max(), Vec::new());
         let mut joint = JointRoom::new(look);
         joint.has(&run.hosts);
+        let mut room = SharedRoom::new(look);
         for host in hosts {
             if left == 0 {
                 break;
@@ -173,10 +186,12 @@ impl Sched {
                 continue;
             };
             let slots = slots.min(u64::from(left)) as u32;
-            let slots = slots.min(of_host.saturating_sub(has));
+            let slots = slots.min(of_host(host, has, slots).saturating_sub(has));
+            let slots = (slots / block * block).min(room.slots(host));
             let slots = joint.slots(host, slots.into()) as u32;
-            if slots > 0 {
+            if slots > 0 && alike(host) && own_units.allow(host) {
                 joint.give(host, slots.into());
+                room.take(host, slots);
                 found.push((host, slots));
                 left -= slots;
             }

@@ -97,7 +97,9 @@ impl<'a> JointRoom<'a> {
         let want = look.would_take(host, slots, counted);
         let slots = self.slots(host, want);
         // of hosts for the whole job each is looked at by itself; less than a tile may not be taken
-        if !look.one_host() && slots > 0 && look.counting(slots) > 0 {
+        let alone = look.one_host() || look.is_placed_by_groups();
+        let counts = |slots: u64| look.counting(host, slots.min(u64::from(u32::MAX)) as u32) > 0;
+        if !alone && slots > 0 && counts(slots) {
             self.give(host, slots);
         }
         slots

@@ -108,6 +108,9 @@ pub struct Sched {
     /// When the classes of a queue are looked at again because time alone changes what may be done
     /// for them: microseconds of the monotonic clock.
     again: BTreeSet<(u64, QueueId)>,
+    /// Classes that may be started by another alternative of their requirement from an instant
+    /// on: microseconds of the monotonic clock.
+    delayed: BTreeSet<(u64, u32)>,
     /// Classes whose job group had no room when they were looked at.
     full_groups: BTreeSet<u32>,
     /// Users and classes that a limit left too little.
@@ -134,7 +137,8 @@ impl Sched {
         }
         let timers = [self.hosts.deadline(), self.begin_timer, self.order.deadline()];
         let again = self.again.first().map(|again| again.0);
-        let more = [self.lone.deadline(), self.growth.deadline(), again];
+        let delayed = self.delayed.first().map(|delayed| delayed.0);
+        let more = [self.lone.deadline(), self.growth.deadline(), again, delayed];
         timers.into_iter().chain(more).flatten().min()
     }
 
@@ -188,11 +192,25 @@ impl Sched {
     /// These classes are to be held against all open hosts again.
     fn look_again(&mut self, classes: BTreeSet<u32>) {
         for number in classes {
-            let Some((place, _)) = self.classes.head(number) else { continue };
-            let class = self.classes.get_mut(number);
-            class.unseen = true;
-            let of = (class.kind.queue, class.bidder);
-            self.order.unsee(of, (place, number));
+            self.unsee(number);
+        }
+    }
+
+    /// A class is to be held against all open hosts.
+    fn unsee(&mut self, number: u32) {
+        let Some((place, _)) = self.classes.head(number) else { return };
+        let class = self.classes.get_mut(number);
+        class.unseen = true;
+        let of = (class.kind.queue, class.bidder);
+        self.order.unsee(of, (place, number));
+    }
+
+    /// The classes that have waited for another alternative long enough are looked at again.
+    fn wake_delayed(&mut self, now: u64) {
+        while let Some((_, number)) = self.delayed.first().copied().filter(|next| next.0 <= now) {
+            self.delayed.pop_first();
+            self.unsee(number);
+            self.note_change();
         }
     }
 
@@ -237,6 +255,7 @@ impl Sched {
             self.order.pass_over_queue(queue);
             self.needed = true;
         }
+        self.wake_delayed(now.mono_us);
         if let Some(unseen) = self.order.take_turns(now.mono_us) {
             self.needed = true;
             unseen.iter().for_each(|head| self.classes.get_mut(head.1).unseen = true);

@@ -3,7 +3,8 @@
 //! A host is looked at again only after it has changed. While a walk through the classes goes on,
 //! hosts leave (they are full) and none comes or moves: what has changed meanwhile is taken up when
 //! the next walk begins. So a class that has come to a host of an order need not look at those
-//! before it again in this walk.
+//! before it again in this walk. An order with `!` is another matter: a host that was given a job
+//! moves in it at once.
 
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, HostSet};
@@ -209,6 +210,10 @@ impl OpenHosts {
         let open = self.may_take(view, host);
         if !open {
             self.close(host);
+        } else if self.open.contains(host) {
+            // the other orders stand until the next walk
+            let fresh = |ranked: &&mut Ranked| ranked.order.as_ref().is_some_and(HostOrder::fresh);
+            self.orders.iter_mut().filter(fresh).for_each(|ranked| ranked.put(view, host));
         }
         open
     }

@@ -83,7 +83,11 @@ impl Sched {
                 &compiled.asked,
                 req.as_deref(),
             );
-            best.extend(self.ways_of(&look));
+            // hosts that are to suit each other have no smallest change host by host
+            let compound = req.as_deref().is_some_and(|req| req.is_compound());
+            if !compound && !look.is_placed_by_groups() {
+                best.extend(self.ways_of(&look));
+            }
         }
         best.sort_by_key(|way| way.0);
         best.truncate(MAX_WAYS);
@@ -115,7 +119,7 @@ impl Sched {
 
     /// The ways by one form of the requirement, with their weights.
     fn ways_of(&self, look: &HostMatch) -> Vec<(u32, Way)> {
-        let (one, min) = (look.any_slot() || look.one_host(), u64::from(look.kind.min));
+        let (one, min) = (look.any_slot() || look.one_host(), u64::from(look.min()));
         let all = look.view.hosts.ids().map(|host| (host, self.needs_on(look, host, min)));
         let mut hosts: Vec<(u32, HostId, Vec<Need>)> =
             all.map(|(host, needs)| (weight(&needs), host, needs)).collect();
@@ -136,7 +140,7 @@ impl Sched {
         look: &HostMatch,
         hosts: Vec<(u32, HostId, Vec<Need>)>,
     ) -> Option<(u32, Way)> {
-        let (mut slots, min) = (0, u64::from(look.kind.min));
+        let (mut slots, min) = (0, u64::from(look.min()));
         let (mut all, mut way) = (0, Way::new());
         for (weight, host, needs) in hosts {
             let most = look.view.host_max(host).unwrap_or(u64::MAX);
@@ -145,7 +149,8 @@ impl Sched {
                 break;
             }
             let free = self.policies.host(look, host).unwrap_or(0);
-            let offered = look.counting(most.min(missing.max(free)));
+            let offered =
+                look.capacity(host, most.min(missing.max(free)).min(u64::from(u32::MAX)) as u32);
             if offered == 0 {
                 continue;
             }

@@ -10,6 +10,7 @@ use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
 use crate::batch::state::{Job, State};
 use crate::batch::usage::dependencies::Deps;
+use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
@@ -38,6 +39,7 @@ pub struct View<'a> {
     /// How often the facts of hosts have changed.
     pub facts_changes: u64,
     pub reserve: &'a Reserve,
+    pub exclusive_units: &'a ExclusiveUnits,
     pub limits: &'a LimitsLedger,
     pub fairshare: &'a Fairshare,
     pub group_counts: &'a JobGroupCounts,

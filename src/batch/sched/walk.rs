@@ -19,13 +19,14 @@ use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
-use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::{Alternative, HostMatch};
 use crate::batch::sched::policy::{BlockedJob, Policies, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{Consumer, RuleId};
 use crate::batch::state::names::{HostId, HostSet, QueueId};
+use crate::lang::resreq::HostOrder;
 use crate::model::JobRef;
 use std::cmp::Reverse;
 
@@ -382,11 +383,18 @@ impl Sched {
         fuel.spend(looks + kind.looks());
         let of = ((view, queue, room.slots), (&*kind, &*limits));
         let mut decision = None;
+        let mut later = None;
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
-            let look = HostMatch::new(of.0, of.1, &compiled.asked, req.as_deref());
+            let alternative = req.as_deref();
+            if let Some(until) = alternative.and_then(|req| req.starts_later(view, at.job)) {
+                later = Some(later.map_or(until, |first: u64| first.min(until)));
+                continue;
+            }
+            let compound = alternative.is_some_and(Alternative::is_compound);
+            let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative);
             let found = match limited {
                 true => Err(TooFew::default()),
-                false => self.find_hosts(&look, (class, n), here, only, fuel),
+                false => self.find_hosts(&look, alternative, (class, n), here, only, fuel),
             };
             match found {
                 Ok(hosts) => {
@@ -397,7 +405,7 @@ impl Sched {
                 Err(few) => {
                     self.limit_waits.classes(view.site, &few.short, &limits.consumer, class);
                     // room on hosts does not help where a limit of several hosts is reached
-                    if !acts || decision.is_some() || !few.short.is_empty() {
+                    if !acts || compound || decision.is_some() || !few.short.is_empty() {
                         continue;
                     }
                     let after = |host, vacated| policies.host_after(&look, host, vacated);
@@ -408,6 +416,7 @@ impl Sched {
                 }
             }
         }
+        self.delayed.extend(later.map(|until| (until, class)));
         match limited {
             true => Outcome::Limited(of_queue().then_some(need), decision),
             false => Outcome::None(decision),
@@ -429,17 +438,41 @@ impl Sched {
         }
     }
 
-    /// Hosts for one job of a class; `Err`: those that have slots for it are too few.
+    /// Hosts for one job of a class, by one alternative of its requirement; `Err`: those that have
+    /// slots for it are too few.
     fn find_hosts(
         &mut self,
         look: &HostMatch,
+        alternative: Option<&Alternative>,
         of: (u32, usize),
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,
     ) -> Result<Hosts, TooFew> {
+        let Some(all) = alternative.filter(|alternative| alternative.is_compound()) else {
+            return self.find_part(look, Some(of), here, only, fuel);
+        };
+        let mut find = |part: &HostMatch| self.find_part(part, None, here, None, fuel);
+        let hosts = look.compound(all, &mut find)?;
+        // so far each part fits by itself
+        match JointRoom::new(look).fits(&hosts) {
+            Ok(()) => Ok(hosts),
+            Err(short) => Err(TooFew { free: Vec::new(), short }),
+        }
+    }
+
+    /// Hosts for a job, or for the tasks of one part. `of`: the hosts that are found to be of no
+    /// use are passed over the next time in this walk.
+    fn find_part(
+        &mut self,
+        look: &HostMatch,
+        of: Option<(u32, usize)>,
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Result<Hosts, TooFew> {
         let joint = JointRoom::new(look);
-        if let Some((rule, _)) = joint.full(look.kind.min) {
+        if let Some((rule, _)) = joint.full(look.min()) {
             return Err(TooFew { free: Vec::new(), short: vec![rule] });
         }
         let order = look.simple.and_then(|s| s.order.as_ref());
@@ -468,8 +501,10 @@ impl Sched {
                 }
             }
         } else {
+            // hosts move in an order that follows the placements
+            let of = of.filter(|_| !order.is_some_and(HostOrder::fresh));
             let order = self.hosts.order(&look.view, order);
-            let reached = here.reached.get(&of).filter(|r| r.0 == order);
+            let reached = of.and_then(|of| here.reached.get(&of)).filter(|r| r.0 == order);
             let mut useless: Option<&Rank> = None;
             for rank in self.hosts.after(order, reached.map(|r| &r.1)) {
                 fuel.spend(1);
@@ -485,7 +520,7 @@ impl Sched {
                     useless = Some(rank);
                 }
             }
-            if let Some(rank) = useless {
+            if let (Some(rank), Some(of)) = (useless, of) {
                 here.reached.insert(of, (order, rank.clone()));
             }
         }
@@ -502,6 +537,8 @@ struct FirstFit<'a, 'b> {
     look: &'a HostMatch<'b>,
     /// Slots below which a host is of no use.
     least: u64,
+    /// Slots that are found are never enough: other hosts may do better.
+    needs_all: bool,
     /// Hosts that were just given a job, until when they take none of this queue.
     rests: Vec<(HostId, u64)>,
     free: Vec<(HostId, u32)>,
@@ -516,8 +553,10 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         look: &'a HostMatch<'b>,
         joint: JointRoom<'b>,
     ) -> FirstFit<'a, 'b> {
-        let least = if look.one_host() { u64::from(look.kind.min) } else { 1 };
-        FirstFit { policies, look, least, rests: Vec::new(), free: Vec::new(), slots: 0, joint }
+        let least = if look.one_host() { u64::from(look.min()) } else { 1 };
+        let needs_all = !look.any_slot() && look.needs_all_hosts();
+        let (rests, free) = (Vec::new(), Vec::new());
+        FirstFit { policies, look, least, needs_all, rests, free, slots: 0, joint }
     }
 
     /// The slots of one job.
@@ -546,15 +585,18 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         if slots < self.least || (look.any_slot() && !look.begins(host)) {
             return false;
         }
-        let slots = slots.min(u64::from(look.max()));
+        let slots = slots.min(look.most_counted());
         let slots = self.joint.gather(look, host, (slots, self.slots));
         if slots < self.least {
             return false;
         }
         let slots = slots as u32;
         self.free.push((host, slots));
-        let count = look.counting(slots.into());
+        if look.any_slot() {
+            return true;
+        }
+        let count = look.counting(host, slots);
         self.slots = if look.one_host() { count } else { self.slots + count };
-        look.any_slot() || look.enough(self.slots)
+        !self.needs_all && self.slots >= u64::from(look.max())
     }
 }

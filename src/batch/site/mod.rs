@@ -11,6 +11,7 @@ pub mod retry_limits;
 pub mod rules;
 pub mod settings;
 pub mod shares;
+pub mod units;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::preemption::PreemptionLimits;
@@ -24,7 +25,7 @@ use crate::conf::types::{
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
-use crate::lang::resreq::{Per, RusageTerm};
+use crate::lang::resreq::{Per, RusageRange, RusageTerm};
 use crate::lang::window::Windows;
 use crate::model::reason::PendReason;
 use crate::model::sort::sort_by_key;
@@ -102,6 +103,8 @@ pub struct Queue {
     pub preemptable: bool,
     pub preemption_limits: PreemptionLimits,
     pub retry_limits: RetryLimits,
+    /// RESRSV_LIMIT: the amounts that jobs may reserve.
+    pub ranges: Vec<RusageRange>,
     /// REQUEUE_EXIT_VALUES.
     pub requeue_codes: Option<ExitCodes>,
 }
@@ -117,6 +120,19 @@ impl Queue {
 fn any_stop(bounds: &Bounds, external: &External) -> bool {
     bounds.iter().any(|bound| bound.1.is_some())
         || external.iter().any(|bound| bound.stop.is_some())
+}
+
+/// What the amount of a rusage term is counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReservationMethod {
+    /// For each task.
+    PerTask,
+    /// For each host of the job, even where these share the resource.
+    PerHost,
+    /// Where it is held: on each host of the job, of a resource that hosts share once for these.
+    PerInstance,
+    /// Once for the job, on its first host.
+    PerJob,
 }
 
 /// A compiled batch server host.
@@ -158,6 +174,7 @@ pub struct Site {
     pub shares: ShareTrees,
     /// The host partitions.
     partitions: HostMap<TreeId>,
+    pub units: units::ComputeUnits,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
     /// Some queue preempts jobs of another.
@@ -206,7 +223,9 @@ fn compile_preemption(queues: &mut [Queue]) -> bool {
 impl Site {
     /// The policy of a configuration; its users, queues and hosts get ids.
     pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
-        let resources = Rc::new(Names::new(&conf.base));
+        let mut resources = Names::new(&conf.base);
+        resources.set_default_order(&conf.batch.params.default_resreq_order);
+        let resources = Rc::new(resources);
         let mut p = Site {
             cluster: conf.base.name.as_str().into(),
             retry_limits: RetryLimits::compile([None; 2], &conf.batch.params),
@@ -221,6 +240,7 @@ impl Site {
             rules: Rules::default(),
             shares: ShareTrees::default(),
             partitions: HostMap::default(),
+            units: units::ComputeUnits::default(),
             stops: false,
             preempts: false,
         };
@@ -253,6 +273,7 @@ impl Site {
         }
         p.shares = ShareTrees::compile(&p.conf);
         p.partitions = p.partitions_of_hosts();
+        p.units = units::ComputeUnits::compile(&p.conf, |name| p.host_ids.get(name).copied());
         let mut queues: Vec<Queue> = Vec::new();
         for conf in &p.conf.batch.queues {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
@@ -297,7 +318,9 @@ impl Site {
 
     fn compiled(&self, q: &QueueConf, id: QueueId) -> Queue {
         let parse = |t: &Option<String>| Req::parse(t.as_deref()?, &self.names).ok();
-        let req = parse(&q.res_req);
+        let ranges = q.reservation_limit.as_deref().and_then(|text| self.names.ranges(text).ok());
+        let ranges = ranges.unwrap_or_default();
+        let req = parse(&q.res_req).map(|req| req.within(&ranges));
         let chooses = |r: &Req| r.0.first().is_some_and(|s| s.select.is_some());
         let cond = |t: &Option<String>| parse(t).filter(chooses);
         let ends = |word: &str| {
@@ -321,6 +344,7 @@ impl Site {
             preemptable: false,
             preemption_limits: PreemptionLimits::compile([None, Some(&q.raw)], self.params()),
             retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
+            ranges,
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
             tree: self.shares.of_queue(&q.name).or_else(|| self.partition_of_queue(q)),
             conf: q.clone(),
@@ -534,13 +558,21 @@ impl Site {
         n * self.params().mbd_sleep_time
     }
 
-    /// Is the amount of a rusage term reserved for each task, not once on a host?
-    pub fn reserves_per_task(&self, term: &RusageTerm) -> bool {
+    /// What the amount of a rusage term is counted by: by the word behind it, else by
+    /// RESOURCE_RESERVE_PER_TASK.
+    pub fn reservation_method(&self, term: &RusageTerm) -> ReservationMethod {
         match term.per {
-            Per::Task => true,
-            Per::Unsaid => self.params().resource_reserve_per_task,
-            Per::Host | Per::Job => false,
+            Per::Task => ReservationMethod::PerTask,
+            Per::Host => ReservationMethod::PerHost,
+            Per::Job => ReservationMethod::PerJob,
+            Per::Unsaid if self.params().resource_reserve_per_task => ReservationMethod::PerTask,
+            Per::Unsaid => ReservationMethod::PerInstance,
         }
+    }
+
+    /// Is the amount of a rusage term reserved for each task?
+    pub fn reserves_per_task(&self, term: &RusageTerm) -> bool {
+        self.reservation_method(term) == ReservationMethod::PerTask
     }
 
     /// The name of the resource that a pending reason is about; none: empty.

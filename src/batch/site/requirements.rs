@@ -3,8 +3,11 @@
 
 use crate::batch::state::names::{Id, ResourceId};
 use crate::conf::types::{BaseConf, ResourceDef, ResourceKind};
-use crate::lang::resreq::{Builtins, HOST_NUMBERS, ResKind, ResNames, ResReq};
-use crate::lang::resreq::{ResReqError, Rusage, RusageTerm, Syntax};
+use crate::lang::resreq::{
+    Builtins, CompoundTerm, HOST_NUMBERS, HostOrder, MAX_RUSAGE_ALTERNATIVES,
+};
+use crate::lang::resreq::{ResKind, ResNames, ResReq, ResReqError};
+use crate::lang::resreq::{Rusage, RusageRange, RusageTerm, Simple, Syntax};
 use crate::proto::lim::{INDEX_NAMES, increasing};
 use std::collections::HashMap;
 
@@ -28,6 +31,8 @@ pub struct Names {
     ids: HashMap<String, ResourceId>,
     resources: Vec<Resource>,
     size_unit_mb: f64,
+    /// DEFAULT_RESREQ_ORDER, where it is given.
+    default_order: Option<HostOrder>,
 }
 
 impl Names {
@@ -45,7 +50,12 @@ impl Names {
             ids.entry(resource.name.clone()).or_insert_with(|| ResourceId::from_index(position));
         }
         let (own, size_unit_mb) = (own.collect(), base.lsf.requirement_unit_mb());
-        Names { own, ids, resources, size_unit_mb }
+        Names { own, ids, resources, size_unit_mb, default_order: None }
+    }
+
+    /// The order of hosts for requirements without one; a text that cannot be read changes nothing.
+    pub fn set_default_order(&mut self, text: &str) {
+        self.default_order = HostOrder::read(text, &self.syntax()).ok();
     }
 
     /// The id of a resource.
@@ -83,6 +93,11 @@ impl Names {
         // the default of the type, in tests, has no unit
         let size_unit_mb = if self.size_unit_mb > 0.0 { self.size_unit_mb } else { 1.0 };
         Syntax { names: self, size_unit_mb }
+    }
+
+    /// The ranges of RESRSV_LIMIT.
+    pub fn ranges(&self, text: &str) -> Result<Vec<RusageRange>, ResReqError> {
+        RusageRange::parse_all(text, &self.syntax())
     }
 
     pub fn parse(&self, text: &str) -> Result<ResReq, ResReqError> {
@@ -129,22 +144,27 @@ impl Req {
         names.parse(text).map(Req)
     }
 
-    /// The requirement once for each alternative of its rusage, with that one alone; none where
-    /// there is only one.
-    pub fn alternatives(&self) -> Option<Vec<Req>> {
-        let rusage = match &self.0 {
-            ResReq::Simple(s) => s.rusage.as_ref(),
-            _ => None,
+    /// A queue's requirement without what it reserves beyond RESRSV_LIMIT.
+    pub fn within(mut self, ranges: &[RusageRange]) -> Req {
+        for simple in self.0.simples_mut() {
+            simple.rusage.take_if(|rusage| RusageRange::refused(ranges, rusage).is_some());
+        }
+        self
+    }
+
+    /// The requirements of which a job is started by the first that finds hosts: one entry per
+    /// alternative, and within one per alternative of its rusage; never empty.
+    pub fn alternatives(&self) -> Vec<Variant> {
+        let all = match &self.0 {
+            ResReq::Alternatives(all) => all.iter().map(|a| (&a.req, a.delay)).collect(),
+            req => vec![(req, 0)],
         };
-        let all = rusage.map(|r| &r.alternatives).filter(|a| a.len() > 1)?;
-        let one = |terms: &Vec<RusageTerm>| {
-            let mut req = self.clone();
-            if let ResReq::Simple(s) = &mut req.0 {
-                s.rusage = Some(Rusage { alternatives: vec![terms.clone()] });
-            }
-            req
+        let of_one = |(req, delay): (&ResReq, u32)| {
+            by_rusage(req).into_iter().map(move |req| Variant { req, delay })
         };
-        Some(all.iter().map(one).collect())
+        let mut all: Vec<Variant> = all.into_iter().flat_map(of_one).collect();
+        all.truncate(MAX_RUSAGE_ALTERNATIVES);
+        all
     }
 
     /// Job over application profile over queue, with the defaults: what acts.
@@ -156,6 +176,57 @@ impl Req {
     ) -> Result<Req, ResReqError> {
         let job = if job.is_empty() { ResReq::default() } else { names.parse(job)? };
         let joined = levels.into_iter().flatten().fold(job, |job, level| job.over(&level.0));
+        let joined = match &names.default_order {
+            Some(order) => joined.ordered_by(order),
+            None => joined,
+        };
         Ok(Req(joined.with_defaults(hosts_asked)))
     }
+}
+
+/// One of the alternatives of a requirement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// A simple or compound requirement, each part of it with one alternative of its rusage.
+    pub req: ResReq,
+    /// Seconds that a job must have been pending before it may be started by it.
+    pub delay: u32,
+}
+
+/// A requirement once for each alternative of its rusage; of several parts, each with each.
+fn by_rusage(req: &ResReq) -> Vec<ResReq> {
+    match req {
+        ResReq::Simple(simple) => {
+            each_rusage(simple).into_iter().map(|s| ResReq::Simple(Box::new(s))).collect()
+        }
+        ResReq::Compound(terms) => {
+            let mut all: Vec<Vec<CompoundTerm>> = vec![Vec::new()];
+            for CompoundTerm { tasks, req } in terms {
+                let more = each_rusage(req);
+                let longer = |before: &Vec<CompoundTerm>| {
+                    let with = |req: &Simple| {
+                        let term = CompoundTerm { tasks: *tasks, req: req.clone() };
+                        before.iter().cloned().chain([term]).collect()
+                    };
+                    more.iter().map(with).collect::<Vec<_>>()
+                };
+                all = all.iter().flat_map(longer).take(MAX_RUSAGE_ALTERNATIVES).collect();
+            }
+            all.into_iter().map(ResReq::Compound).collect()
+        }
+        // they do not nest
+        ResReq::Alternatives(_) => Vec::new(),
+    }
+}
+
+fn each_rusage(simple: &Simple) -> Vec<Simple> {
+    let all = simple.rusage.as_ref().map_or(&[][..], |rusage| &rusage.alternatives);
+    if all.len() < 2 {
+        return vec![simple.clone()];
+    }
+    let one = |terms: &Vec<RusageTerm>| Simple {
+        rusage: Some(Rusage { alternatives: vec![terms.clone()] }),
+        ..simple.clone()
+    };
+    all.iter().map(one).collect()
 }

@@ -5,6 +5,7 @@
 
 use crate::batch::state::change::{Applied, Change};
 use crate::batch::state::counts::tally;
+use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::action::{JobAction, Requeued};
@@ -199,6 +200,7 @@ impl State {
 
     fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
         let hosts = s.hosts.iter().map(|(h, n)| (self.names.id_of_host(h), *n)).collect();
+        let (hosts, task_order) = JobHosts::merged(hosts);
         match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
             None => return Applied::Rejected("no such job"),
             // of a later attempt: damage took the record that put it back to its queue
@@ -219,6 +221,7 @@ impl State {
                 key,
                 start_time: t,
                 hosts,
+                task_order,
                 host_factor: s.host_factor,
                 own_requirement: s.eff_res_req.clone(),
                 times_given,

@@ -61,6 +61,9 @@ pub struct Run {
     pub key: JobKey,
     pub start_time: i64,
     pub hosts: JobHosts,
+    /// The hosts in the order of the tasks, where one of them comes back after others: by a
+    /// compound requirement.
+    pub task_order: Option<Box<JobHosts>>,
     pub host_factor: f64,
     /// The effective requirement of the element; its whole part may have got another one since
     /// ([`Job::effective_requirement`]).

@@ -2,6 +2,7 @@
 //! which takes no memory of its own; very many elements are started in one pass.
 
 use crate::batch::state::names::HostId;
+use std::collections::HashMap;
 use std::ops::Deref;
 
 /// Hosts with their slots, the first execution host first.
@@ -19,6 +20,31 @@ impl Deref for JobHosts {
             JobHosts::One(one) => std::slice::from_ref(one),
             JobHosts::Several(all) => all,
         }
+    }
+}
+
+impl JobHosts {
+    /// Hosts with all their slots, each host once, in the order in which they come first; and the
+    /// order as given, where one of them comes back after others.
+    pub fn merged(all: JobHosts) -> (JobHosts, Option<Box<JobHosts>>) {
+        let JobHosts::Several(several) = &all else { return (all, None) };
+        let mut places: HashMap<HostId, usize> = HashMap::with_capacity(several.len());
+        let mut once: Vec<(HostId, u32)> = Vec::with_capacity(several.len());
+        let mut order: Vec<(HostId, u32)> = Vec::with_capacity(several.len());
+        for &(host, slots) in several {
+            let add = |known: &mut (HostId, u32)| known.1 = known.1.saturating_add(slots);
+            match order.last_mut().filter(|last| last.0 == host) {
+                Some(last) => add(last),
+                None => order.push((host, slots)),
+            }
+            let place = *places.entry(host).or_insert(once.len());
+            match once.get_mut(place) {
+                Some(known) => add(known),
+                None => once.push((host, slots)),
+            }
+        }
+        let comes_back = once.len() < order.len();
+        (once.into(), comes_back.then(|| Box::new(order.into())))
     }
 }
 
@@ -56,6 +82,19 @@ impl<'a> IntoIterator for &'a JobHosts {
 mod tests {
     use super::*;
     use crate::batch::state::names::Id;
+
+    #[test]
+    fn hosts_that_come_back_are_merged_and_their_order_is_kept() {
+        let on = |all: &[(usize, u32)]| -> JobHosts {
+            all.iter().map(|(host, n)| (HostId::from_index(*host), *n)).collect()
+        };
+        let several = on(&[(1, 2), (2, 1), (1, 1)]);
+        let merged = JobHosts::merged(several.clone());
+        assert_eq!(merged, (on(&[(1, 3), (2, 1)]), Some(Box::new(several))));
+        assert_eq!(JobHosts::merged(on(&[(2, 1), (1, 2)])), (on(&[(2, 1), (1, 2)]), None));
+        // the log does not tell two entries of a host that follow each other from one
+        assert_eq!(JobHosts::merged(on(&[(2, 1), (2, 2)])), (on(&[(2, 3)]), None));
+    }
 
     #[test]
     fn job_hosts_hold_what_they_were_made_of_in_its_order() {

@@ -39,7 +39,7 @@ impl Run {
             ResizeStep::Begun { number, grows, command, .. } => {
                 let (number, grows, command) = (*number, *grows, command.clone());
                 if grows {
-                    self.hosts = with(&self.hosts, &hosts).into();
+                    (self.hosts, self.task_order) = (with(&self.hosts, &hosts).into(), None);
                 }
                 let accepted = false;
                 let change = ResizeUnderWay { number, grows, hosts, command, accepted };
@@ -58,6 +58,7 @@ impl Run {
                 let well = *status == NOTIFY_OK;
                 if well != change.grows {
                     self.hosts = without(&self.hosts, &change.hosts).into();
+                    self.task_order = None;
                 }
                 let slots: u32 = self.hosts.iter().map(|host| host.1).sum();
                 match well {

@@ -330,6 +330,7 @@ impl State {
             key,
             start_time,
             hosts,
+            task_order,
             host_factor,
             // told with what was given to all
             own_requirement: _,
@@ -357,7 +358,7 @@ impl State {
             soft: _,
         } = run;
         let _ = write!(out, " {key} at {start_time} on");
-        for (host, slots) in hosts {
+        for (host, slots) in task_order.as_deref().unwrap_or(hosts) {
             let _ = write!(out, " {slots}*{}", self.names.host(*host));
         }
         let _ = write!(out, " {host_factor} {requirement:?} {boot:?} {phase:?} {pid} {pgid}");

@@ -5,7 +5,7 @@ use crate::conf::types::{ComputeUnit, HostGroup};
 
 fn unit(name: &str, kind: &str, members: &[&str]) -> ComputeUnit {
     let members = members.iter().map(|m| m.to_string()).collect();
-    ComputeUnit { name: name.into(), kind: kind.into(), members }
+    ComputeUnit { name: name.into(), kind: kind.into(), members, ..ComputeUnit::default() }
 }
 
 fn units(r: &mut Rig, names: &[&str], expand: bool) -> Vec<(String, String)> {

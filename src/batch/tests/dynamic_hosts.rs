@@ -11,7 +11,8 @@ fn joined() -> ClusterConf {
         let members = members.iter().map(|m| m.to_string()).collect();
         c.batch.hosts.groups.push(HostGroup { name: name.into(), members, ..Default::default() });
     }
-    let unit = ComputeUnit { name: "u1".into(), kind: "enclosure".into(), members: vec![] };
+    let (name, kind) = ("u1".into(), "enclosure".into());
+    let unit = ComputeUnit { name, kind, ..ComputeUnit::default() };
     c.batch.hosts.units.push(unit);
     c.batch.queues[0].hosts = vec![HostTerm { name: "g1".into(), ..HostTerm::default() }];
     c

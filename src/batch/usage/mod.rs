@@ -4,6 +4,7 @@
 
 pub mod application_counts;
 pub mod dependencies;
+pub mod exclusive_units;
 pub mod fairshare;
 pub mod group_watch;
 pub mod job_group_counts;

@@ -13,7 +13,7 @@ use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::conf::types::{BaseConf, ResourceKind};
-use crate::lang::resreq::{Per, RusageTerm};
+use crate::lang::resreq::{ResReq, RusageTerm, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
@@ -21,6 +21,15 @@ use ledger::{Holder, Reserve, Term, left, slots_by_host};
 
 /// The resource of which the measured value shows what a job has come to use.
 const MEASURED: &str = "mem";
+
+/// The parts of a requirement that was started by, each with its number of tasks.
+fn parts_of(req: Option<&ResReq>) -> Vec<(Option<u32>, &Simple)> {
+    match req {
+        Some(ResReq::Compound(terms)) => terms.iter().map(|term| (term.tasks, &term.req)).collect(),
+        Some(req) => req.first().map(|simple| (None, simple)).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
 
 /// The instances of resources that more than one host shares: the resource and its hosts.
 pub(in crate::batch) fn instances(base: &BaseConf) -> impl Iterator<Item = (String, Vec<String>)> {
@@ -64,22 +73,30 @@ impl Reserve {
         let text = job.effective_requirement(elem)?;
         let requirement = self.requirement(text, |text| {
             if !text.contains("rusage[") {
-                return Vec::new();
+                return Default::default();
             }
             let req = site.names.parse(text).ok();
-            let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
-            let term = |rusage: &RusageTerm| {
+            let term = |part: usize, rusage: &RusageTerm| {
                 let resource = site.names.reserved(rusage)?;
                 Some(Term {
                     resource,
-                    per_slot: site.reserves_per_task(rusage),
-                    per_job: rusage.per == Per::Job,
+                    part,
+                    method: site.reservation_method(rusage),
                     released: site.names.released(resource),
                     measured: rusage.res == MEASURED,
                     rusage: rusage.clone(),
                 })
             };
-            rusage.map_or(&[][..], |r| r.terms()).iter().filter_map(term).collect()
+            let mut all = Vec::new();
+            for (part, (_, simple)) in parts_of(req.as_ref()).into_iter().enumerate() {
+                let rusage = simple.rusage.as_ref().map_or(&[][..], |rusage| rusage.terms());
+                all.extend(rusage.iter().filter_map(|rusage| term(part, rusage)));
+            }
+            let compound = match &req {
+                Some(ResReq::Compound(terms)) => terms.iter().map(|term| term.tasks).collect(),
+                _ => Vec::new(),
+            };
+            (all, compound)
         });
         let terms = &requirement.terms;
         if terms.is_empty() {
@@ -87,8 +104,12 @@ impl Reserve {
         }
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
         let measured = terms.iter().any(|term| term.measured);
+        let known = |i| site.hosts.contains(i);
+        let in_order = run.task_order.as_deref().unwrap_or(&run.hosts);
+        let of_parts = requirement.hosts_of_parts(in_order).into_iter();
         Some(Holder {
-            hosts: slots_by_host(&run.hosts, |i| site.hosts.contains(i)),
+            hosts: slots_by_host(&run.hosts, known),
+            part_hosts: of_parts.map(|part| slots_by_host(&part.into(), known)).collect(),
             start_time: run.start_time,
             stopped: stopped && terms.iter().any(|term| term.released),
             used_kb: match measured {

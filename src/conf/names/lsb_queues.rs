@@ -99,7 +99,7 @@ const NAMES: &[Name] = &[
     on("RERUNNABLE", "jobs are run again after a host failure: yes/no; no"),
     on("RESIZABLE_JOBS", "jobs may be resized: Y by bresize, auto by themselves too; N"),
     off("RESOURCE_RESERVE", "slots+memory: MAX_RESERVE_TIME[n]; none"),
-    off("RESRSV_LIMIT", "allowed rusage range: [res={min,}max ...]; none"),
+    on("RESRSV_LIMIT", "allowed rusage range: [res={min,}max ...]; none"),
     on("RESUME_COND", "select string that resumes jobs"),
     on("RES_REQ", "resource requirement of every job"),
     off("ROUND_ROBIN", "users take turns: Y/N"),

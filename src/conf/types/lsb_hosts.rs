@@ -37,6 +37,8 @@ pub struct ComputeUnit {
     pub kind: String,
     /// MEMBER, word by word as written (hosts, groups, units).
     pub members: Vec<String>,
+    /// The place of its row.
+    pub pos: Pos,
 }
 
 /// MXJ of a host.

@@ -113,6 +113,8 @@ pub struct BatchParams {
     pub abs_runlimit: bool,
     /// DISABLE_UACCT_MAP.
     pub disable_uacct_map: bool,
+    /// COMPUTE_UNIT_TYPES.
+    pub compute_unit_types: ComputeUnitTypes,
     /// RESOURCE_RESERVE_PER_TASK.
     pub resource_reserve_per_task: bool,
     /// MAX_JOB_MSG_NUM: messages of a job.
@@ -202,6 +204,7 @@ impl Default for BatchParams {
             use_susp_slots: true,
             abs_runlimit: false,
             disable_uacct_map: false,
+            compute_unit_types: ComputeUnitTypes::default(),
             resource_reserve_per_task: false,
             max_job_msg_num: 128,
             max_job_atta_kb: None,
@@ -222,4 +225,13 @@ impl Default for BatchParams {
             raw: RawParams::new(),
         }
     }
+}
+
+/// COMPUTE_UNIT_TYPES: the types of compute units, finest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ComputeUnitTypes {
+    /// The names of the types.
+    pub names: Vec<String>,
+    /// The position of the one marked with `!`; else of the first.
+    pub default: usize,
 }

@@ -140,6 +140,10 @@ pub struct QueueConf {
     pub interactive: Interactive,
     /// EXCLUSIVE: -x is allowed.
     pub exclusive: bool,
+    /// EXCLUSIVE=CU[..]: cu[excl] is allowed.
+    pub exclusive_units: ExclusiveUnitType,
+    /// RESRSV_LIMIT, as written.
+    pub reservation_limit: Option<String>,
     /// IGNORE_DEADLINE.
     pub ignore_deadline: bool,
     /// PRE_EXEC.
@@ -229,6 +233,8 @@ impl Default for QueueConf {
             rerunnable: false,
             interactive: Interactive::Yes,
             exclusive: false,
+            exclusive_units: ExclusiveUnitType::No,
+            reservation_limit: None,
             ignore_deadline: false,
             pre_exec: None,
             post_exec: None,
@@ -258,4 +264,16 @@ impl Default for QueueConf {
             pos: Pos::default(),
         }
     }
+}
+
+/// The compute units that a job of a queue may have for itself (cu[excl]).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ExclusiveUnitType {
+    /// None.
+    #[default]
+    No,
+    /// EXCLUSIVE=CU[]: those of the default type, and of finer ones.
+    DefaultType,
+    /// EXCLUSIVE=CU[type]: those of this type, and of finer ones.
+    Type(String),
 }

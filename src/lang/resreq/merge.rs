@@ -90,17 +90,27 @@ impl ResReq {
     }
 
     /// Joins the requirements of a job, its application and its queue, in this order: the former
-    /// wins where only one can. Parts and alternatives of the one meet the other as a whole; of
-    /// two compound requirements the former stands.
+    /// wins where only one can. A simple requirement under a compound or alternative one is joined
+    /// to each part of that, its same[] apart. A compound or alternative requirement under
+    /// another one is ignored.
     pub fn over(self, under: &ResReq) -> ResReq {
         match (self, under) {
             (ResReq::Simple(a), ResReq::Simple(b)) => {
                 ResReq::Simple(Box::new(a.over(b.as_ref().clone())))
             }
-            (ResReq::Simple(a), b) => b.clone().each(&|s| a.as_ref().clone().over(s)),
-            (a, ResReq::Simple(b)) => a.each(&|s| s.over(b.as_ref().clone())),
+            (ResReq::Simple(a), b) if *a == Simple::default() => b.clone(),
+            (a @ ResReq::Simple(_), _) => a,
+            (a, ResReq::Simple(b)) => {
+                let under = Simple { same: Vec::new(), ..b.as_ref().clone() };
+                a.each(&|s| s.over(under.clone()))
+            }
             (a, _) => a,
         }
+    }
+
+    /// With this order wherever there is none.
+    pub fn ordered_by(self, order: &HostOrder) -> ResReq {
+        self.each(&|s| Simple { order: s.order.or_else(|| Some(order.clone())), ..s })
     }
 
     /// Adds `type == local` where nothing is said of type (`type == any` where hosts, a model or

@@ -17,6 +17,7 @@ mod merge;
 mod order;
 mod parse;
 mod place;
+mod ranges;
 mod requirement;
 mod rusage;
 mod syntax;
@@ -25,6 +26,7 @@ pub use affinity::{Affinity, Distribute, Exclusive, Unit};
 pub use expr::{BinOp, Expr, SelectContext};
 pub use order::{HostOrder, OrderKey};
 pub use place::{Cu, Span, SpanHosts, Tile};
+pub use ranges::RusageRange;
 pub use rusage::{Per, Rusage, RusagePhase, RusageTerm};
 
 pub use parse::requested_mb;

@@ -55,6 +55,11 @@ fn leading(expr: &Expr) -> Option<bool> {
 }
 
 impl HostOrder {
+    /// Reads an order by itself, as DEFAULT_RESREQ_ORDER has it.
+    pub fn read(text: &str, syntax: &Syntax<'_>) -> Result<HostOrder, ResReqError> {
+        HostOrder::parse(text, 0, syntax)
+    }
+
     /// Parses what stands between the brackets, beginning at `base` of the string.
     pub(super) fn parse(text: &str, base: usize, syntax: &Syntax<'_>) -> Parsed<HostOrder> {
         let mut keys = Vec::new();
@@ -80,6 +85,11 @@ impl HostOrder {
             offset += part.len() + 1;
         }
         Ok(HostOrder { keys })
+    }
+
+    /// Does a key want the values after the placements of this cycle?
+    pub fn fresh(&self) -> bool {
+        self.keys.iter().any(|key| key.fresh)
     }
 
     /// The host's place as numbers: the list that compares smaller is the better host. A value

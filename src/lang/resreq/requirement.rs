@@ -98,6 +98,17 @@ impl ResReq {
         }
     }
 
+    /// Every simple requirement inside, to be changed.
+    pub fn simples_mut(&mut self) -> Vec<&mut Simple> {
+        match self {
+            ResReq::Simple(s) => vec![s],
+            ResReq::Compound(terms) => terms.iter_mut().map(|t| &mut t.req).collect(),
+            ResReq::Alternatives(alts) => {
+                alts.iter_mut().flat_map(|a| a.req.simples_mut()).collect()
+            }
+        }
+    }
+
     /// The first simple requirement, which decides alone where parts and alternatives do not act.
     pub fn first(&self) -> Option<&Simple> {
         match self {
@@ -112,21 +123,12 @@ impl ResReq {
     /// The sections and forms of the requirement that are kept and have no effect, each once.
     pub fn not_acted_on(&self) -> Vec<&'static str> {
         let mut found = Vec::new();
-        match self {
-            ResReq::Simple(_) => {}
-            ResReq::Compound(terms) if terms.len() > 1 => {
-                found.push("each part of a compound requirement but the first");
-            }
-            ResReq::Compound(_) => {}
-            ResReq::Alternatives(_) => found.push("each alternative requirement but the first"),
+        let simples = self.simples();
+        if simples.iter().any(|s| s.span.as_ref().is_some_and(|span| span.gtile.is_some())) {
+            found.push("gtile of section span[]");
         }
-        if let Some(first) = self.first() {
-            let sections = [
-                ("section same[]", !first.same.is_empty()),
-                ("section cu[]", first.cu.is_some()),
-                ("section affinity[]", first.affinity.is_some()),
-            ];
-            found.extend(sections.iter().filter(|(_, given)| *given).map(|(name, _)| *name));
+        if simples.iter().any(|simple| simple.affinity.is_some()) {
+            found.push("section affinity[]");
         }
         found
     }

@@ -59,6 +59,23 @@ impl RusageTerm {
         self.phases.first().map_or(0.0, |p| p.amount)
     }
 
+    /// This amount, for the duration and with the decay of another term where it has neither.
+    fn lasting_as(&self, other: &RusageTerm) -> RusageTerm {
+        let mut term = self.clone();
+        if let ([own], [lasting]) = (&mut term.phases[..], &other.phases[..])
+            && own.duration.is_none()
+            && !own.decay
+        {
+            (own.duration, own.decay) = (lasting.duration, lasting.decay);
+        }
+        term
+    }
+
+    /// The largest amount of all phases.
+    pub fn largest(&self) -> f64 {
+        self.phases.iter().map(|phase| phase.amount).fold(0.0, f64::max)
+    }
+
     /// The amount still reserved `elapsed` seconds after the start.
     pub fn amount_at(&self, elapsed: u64) -> f64 {
         let mut left = elapsed;
@@ -86,14 +103,16 @@ impl Rusage {
         self.alternatives.first().map_or(&[], Vec::as_slice)
     }
 
-    /// Joins two requirements; for a resource that both name, `self` wins. Alternatives are
-    /// combined each with each.
+    /// Joins two requirements; for a resource that both name, `self` wins, and takes over the
+    /// duration and decay that only `under` gives. Alternatives are combined each with each.
     pub fn merged_over(&self, under: &Rusage) -> Rusage {
         let mut alternatives = Vec::new();
         for mine in &self.alternatives {
             for theirs in &under.alternatives {
+                let same = |t: &RusageTerm| theirs.iter().find(|u| u.res == t.res);
+                let own = |t: &RusageTerm| same(t).map_or_else(|| t.clone(), |u| t.lasting_as(u));
                 let more = theirs.iter().filter(|t| mine.iter().all(|m| m.res != t.res));
-                alternatives.push(mine.iter().chain(more).cloned().collect());
+                alternatives.push(mine.iter().map(own).chain(more.cloned()).collect());
             }
         }
         alternatives.truncate(MAX_RUSAGE_ALTERNATIVES);

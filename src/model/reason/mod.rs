@@ -163,6 +163,7 @@ pub mod err {
     pub const RUNNING: i32 = 68;
     pub const MOD_UNUSED: i32 = 69;
     pub const BAD_RESREQ: i32 = 75;
+    pub const QUEUE_RESERVATION: i32 = 86;
     pub const BAD_HOST_SPEC: i32 = 87;
     pub const NO_HOST: i32 = 76;
     pub const NO_RESOURCE: i32 = 79;
@@ -275,6 +276,7 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (80, "Bad resource name"),
     (81, "Interactive job cannot be rerunnable"),
     (85, "User not in the specified user group"),
+    (86, "Cannot exceed queue's resource reservation"),
     (87, "Bad host specification"),
     (88, "Bad user group name"),
     (89, "Request aborted by esub"),

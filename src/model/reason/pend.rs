@@ -144,6 +144,12 @@ pending_reasons! {
     ExclusiveJob = 1322, "Running an exclusive job";
     GroupCpuLimit = 1324, "User group's per-CPU job slot limit reached";
     HostLockedMaster = 1327, "Host is locked by master LIM";
+    NotInUnit = 1336, "Host does not belong to a compute unit of the required type";
+    UnitExclusive = 1337, "A compute unit containing the host is used exclusively";
+    UnitOccupied = 1338, "CU-level exclusive job cannot start since CU is occupied";
+    UnitTooSmall = 1339, "Insufficiently many usable slots on the host's compute unit";
+    UnitMaximum = 1342, "Maxcus cannot be satisfied";
+    UnitBalance = 1343, "Balance cannot be satisfied";
     SbatchdUnreachable = 1601, "Unable to reach slave batch server";
     SbatchdRefused = 1608, "Slave batch server failed to accept job";
     /// Ours: held because the log lost part of the job's history.
@@ -156,6 +162,8 @@ pending_reasons! {
     Excluded = 9005, "The job or its pre-exec command exited with a value that excludes the host";
     /// Ours: RUNWINDOW of lsf.cluster has closed the host.
     HostLockedWindow = 9010, "Host is locked by its run windows";
+    /// Ours: without same[] there would be hosts for the job.
+    Same = 9021, "Not enough hosts that are alike as the job's same[] requirement asks";
 }
 
 const UNKNOWN: &str = "Unknown pending reason";

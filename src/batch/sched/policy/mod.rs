@@ -5,6 +5,7 @@
 //! changes nothing. CONTRIBUTING.md ("How to add a policy") walks through a complete one.
 
 mod accept_interval;
+mod compute_units;
 #[cfg(test)]
 mod example;
 mod exclusive;
@@ -58,6 +59,11 @@ impl Room {
         Room { slots: 0, reason, rule: None }
     }
 
+    /// What is left where so many slots are taken.
+    pub(super) fn less(self, taken: u64) -> Room {
+        Room { slots: self.slots.saturating_sub(taken), ..self }
+    }
+
     /// The smaller room; of equal ones the first.
     pub fn and(self, other: Room) -> Room {
         if other.slots < self.slots { other } else { self }
@@ -85,6 +91,12 @@ pub(crate) trait Policy: Debug {
     /// of the user's jobs there.
     fn user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerLimits) -> Room {
         Room::ANY
+    }
+
+    /// Does `host` take into account what the parts of a job that were placed before have taken?
+    /// Else their slots are subtracted from its answer.
+    fn counts_draft(&self) -> bool {
+        false
     }
 
     /// Slots of a host for jobs of a class.

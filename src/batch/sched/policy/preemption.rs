@@ -216,7 +216,7 @@ impl<'a, 'b> Plan<'a, 'b> {
             return host.map(|host| vec![(*host, 1)]);
         }
         let least = u64::from(class.kind.min);
-        let counted = || self.free.values().map(|slots| class.counting(u64::from(*slots)));
+        let counted = || self.free.iter().map(|(host, slots)| class.capacity(*host, *slots));
         let enough = match class.one_host() {
             true => counted().any(|slots| slots >= least),
             false => counted().sum::<u64>() >= least,

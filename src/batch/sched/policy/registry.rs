@@ -4,9 +4,8 @@ use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
 use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
-use crate::batch::sched::policy::{
-    accept_interval, exclusive, fairshare, host_partition, host_status, limits,
-};
+use crate::batch::sched::policy::{accept_interval, compute_units, exclusive, fairshare};
+use crate::batch::sched::policy::{host_partition, host_status, limits};
 use crate::batch::sched::policy::{load_thresholds, preemption, requirement, reservation};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
@@ -22,6 +21,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(host_status::HostStatusPolicy),
         Box::new(load_thresholds::LoadThresholds),
         Box::new(requirement::Requirement),
+        Box::new(compute_units::ComputeUnits),
         Box::new(accept_interval::AcceptInterval),
         Box::new(limits::Limits),
         Box::new(fairshare::Fairshare),
@@ -98,8 +98,10 @@ impl Policies {
         let snapshot = view.snapshot_of(host, status, used);
         let now = HostNow { id: host, status, used, snapshot };
         let mut room = Room::ANY;
+        let drafted = class.drafted_slots(host);
         for policy in self.0.iter() {
-            room = room.and(policy.host(class, &now));
+            let own = policy.host(class, &now);
+            room = room.and(if policy.counts_draft() { own } else { own.less(drafted) });
             if room.slots == 0 {
                 return Err(room.reason);
             }

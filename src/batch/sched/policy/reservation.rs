@@ -11,6 +11,10 @@ use crate::model::reason::PendReason;
 pub(super) struct Reservation;
 
 impl Policy for Reservation {
+    fn counts_draft(&self) -> bool {
+        true
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let rusage = class.simple.and_then(|s| s.rusage.as_ref());
         let (site, names) = (class.view.site, &class.view.site.names);
@@ -20,10 +24,11 @@ impl Policy for Reservation {
                 continue;
             };
             let free = host.snapshot.available(id, &term.res).unwrap_or(0.0);
+            let free = free - class.drafted(host.id, id);
             let amount = term.amount();
             let slots = match amount > 0.0 {
                 false => u64::MAX,
-                true if site.reserves_per_task(term) => (free / amount) as u64,
+                true if site.reserves_per_task(term) => (free.max(0.0) / amount) as u64,
                 true if free >= amount => u64::MAX,
                 true => 0,
             };

@@ -4,7 +4,7 @@ use crate::batch::site::Site;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase, Run, State};
 use crate::batch::usage::reserve::ledger::Reserve;
-use crate::lang::resreq::{Per, RusageTerm};
+use crate::lang::resreq::{Per, ResReq, RusageTerm, Simple};
 use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,6 +16,9 @@ const MB: f64 = 1024.0;
 /// The amounts by host and resource: reserved by all, and the part that the measured value does not
 /// show.
 type Sums = BTreeMap<(HostId, String), (f64, f64)>;
+
+/// The tasks and the reservations of one part of a requirement.
+type AuditedPart = (Option<u32>, Vec<RusageTerm>);
 
 /// The values that the recount reads.
 struct Audit<'a> {
@@ -38,7 +41,7 @@ impl Audit<'_> {
         let shared: Vec<_> =
             crate::batch::usage::reserve::instances(&self.site.conf.base).collect();
         let started: BTreeSet<JobRef> = self.state.counts().started().collect();
-        let mut terms: HashMap<&str, Vec<RusageTerm>> = HashMap::new();
+        let mut parts: HashMap<&str, Vec<AuditedPart>> = HashMap::new();
         for at in started {
             let job = self.state.job(at.job);
             let elem = job.and_then(|job| job.elem(at.idx));
@@ -46,8 +49,13 @@ impl Audit<'_> {
             match elem.map(|e| &e.state) {
                 Some(ElemState::Run(run)) => {
                     let text: &str = text.map_or("", |text| text);
-                    let terms = terms.entry(text).or_insert_with(|| self.audit_terms(text));
-                    self.audit_run(run, terms, &shared, &mut sums);
+                    let parts = parts.entry(text).or_insert_with(|| self.audit_parts(text));
+                    let mut next = 0;
+                    for (number, (tasks, terms)) in parts.iter().enumerate() {
+                        let of_part = self.audit_slots(run, &mut next, *tasks);
+                        let of_run = (&**run, of_part, number == 0);
+                        self.audit_run(of_run, terms, &shared, &mut sums);
+                    }
                 }
                 _ => return Err(format!("job <{at}> is counted on a host and does not run")),
             }
@@ -77,14 +85,19 @@ impl Audit<'_> {
     /// Adds what a started element reserves.
     fn audit_run(
         &self,
-        run: &Run,
+        (run, slots, first): (&Run, Vec<HostId>, bool),
         terms: &[RusageTerm],
         shared: &[(String, Vec<String>)],
         sums: &mut Sums,
     ) {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
-        let known = |host: &&(HostId, u32)| self.site.hosts.contains(host.0);
-        let hosts: Vec<(HostId, u32)> = run.hosts.iter().filter(known).copied().collect();
+        let mut hosts: Vec<(HostId, u32)> = Vec::new();
+        for slot in slots.into_iter().filter(|host| self.site.hosts.contains(*host)) {
+            match hosts.iter_mut().find(|host| host.0 == slot) {
+                Some(host) => host.1 += 1,
+                None => hosts.push((slot, 1)),
+            }
+        }
         let elapsed = u64::try_from(self.reserve.now() - run.start_time).unwrap_or(0);
         let own = &self.site.conf.base.shared.resources;
         for term in terms {
@@ -97,13 +110,14 @@ impl Audit<'_> {
             for (n, &(i, slots)) in hosts.iter().enumerate() {
                 let each = self.audit_per_slot(term);
                 let amount = term.amount_at(elapsed) * if each { f64::from(slots) } else { 1.0 };
-                if amount <= 0.0 || (term.per == Per::Job && n > 0) || (!each && done.contains(&i))
-                {
+                let once = term.per == Per::Unsaid && !each && done.contains(&i);
+                if amount <= 0.0 || (term.per == Per::Job && n > 0) || once {
                     continue;
                 }
                 let used = self.reserve.unmeasured(run.key.job_ref());
                 let used = used.unwrap_or(run.soft.usage.mem_kb) as f64 / MB;
-                let seen = if term.res == "mem" && n == 0 { used.min(amount) } else { 0.0 };
+                let seen =
+                    if term.res == "mem" && n == 0 && first { used.min(amount) } else { 0.0 };
                 let host = self.state.names().host(i);
                 let mut instances = shared.iter().filter(|s| s.0 == term.res);
                 let instance = instances.find(|s| s.1.iter().any(|h| **h == **host));
@@ -120,10 +134,29 @@ impl Audit<'_> {
         }
     }
 
-    fn audit_terms(&self, requirement: &str) -> Vec<RusageTerm> {
-        let req = self.site.names.parse(requirement).ok();
-        let rusage = req.as_ref().and_then(|r| r.first()?.rusage.as_ref());
-        rusage.map_or(Vec::new(), |r| r.terms().to_vec())
+    /// The next slots of a run: one entry a slot.
+    fn audit_slots(&self, run: &Run, next: &mut usize, tasks: Option<u32>) -> Vec<HostId> {
+        let order = run.task_order.as_deref().unwrap_or(&run.hosts);
+        let each = |(host, slots): &(HostId, u32)| std::iter::repeat_n(*host, *slots as usize);
+        let all = order.iter().flat_map(each).skip(*next);
+        let taken: Vec<HostId> = all.take(tasks.map_or(usize::MAX, |n| n as usize)).collect();
+        *next += taken.len();
+        taken
+    }
+
+    fn audit_parts(&self, requirement: &str) -> Vec<AuditedPart> {
+        let terms = |simple: &Simple| {
+            simple.rusage.as_ref().map_or(Vec::new(), |rusage| rusage.terms().to_vec())
+        };
+        match self.site.names.parse(requirement).ok() {
+            Some(ResReq::Compound(all)) => {
+                all.iter().map(|term| (term.tasks, terms(&term.req))).collect()
+            }
+            req => {
+                let simple = req.as_ref().and_then(|req| req.first());
+                simple.map(|simple| (None, terms(simple))).into_iter().collect()
+            }
+        }
     }
 
     fn audit_per_slot(&self, term: &RusageTerm) -> bool {

@@ -6,6 +6,7 @@
 //! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
 //! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
+use crate::batch::site::ReservationMethod;
 use crate::batch::state::element_table::ElementTable;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, Id, ResourceId};
@@ -32,11 +33,10 @@ const MB: f64 = 1024.0;
 #[derive(Debug)]
 pub struct Term {
     pub resource: ResourceId,
+    /// The part of a compound requirement that it belongs to; 0 of a simple one.
+    pub part: usize,
     pub rusage: RusageTerm,
-    /// Counted for every slot.
-    pub per_slot: bool,
-    /// Counted once for the job, on its first host.
-    pub per_job: bool,
+    pub method: ReservationMethod,
     /// A suspended job gives it back.
     pub released: bool,
     /// The measured value shows already how much of it the job uses.
@@ -68,6 +68,8 @@ impl Term {
 pub struct Requirement {
     pub text: Arc<str>,
     pub terms: Vec<Term>,
+    /// The tasks of each part of a compound requirement; `None`: the rest. Empty: a simple one.
+    pub parts: Vec<Option<u32>>,
 }
 
 /// Slots by host, each host once and known, the first one first.
@@ -87,11 +89,35 @@ pub fn slots_by_host(all: &JobHosts, known: impl Fn(HostId) -> bool) -> JobHosts
     hosts().filter_map(|(host, _)| slots.remove_entry(host)).collect()
 }
 
+impl Requirement {
+    /// The hosts of each part, of hosts in the order of the tasks; empty for a simple requirement.
+    pub fn hosts_of_parts(&self, all: &[(HostId, u32)]) -> Vec<Vec<(HostId, u32)>> {
+        let total: u32 = all.iter().map(|host| host.1).fold(0, u32::saturating_add);
+        let given = self.parts.iter().flatten().fold(0, |sum: u32, n| sum.saturating_add(*n));
+        let mut hosts = all.iter().copied();
+        let mut next = hosts.next();
+        let mut of_part = |tasks: Option<u32>| {
+            let mut left = tasks.unwrap_or_else(|| total.saturating_sub(given));
+            let mut out: Vec<(HostId, u32)> = Vec::new();
+            while let Some((host, slots)) = next.filter(|_| left > 0) {
+                let take = slots.min(left);
+                out.push((host, take));
+                left -= take;
+                next = if slots > take { Some((host, slots - take)) } else { hosts.next() };
+            }
+            out
+        };
+        self.parts.iter().map(|tasks| of_part(*tasks)).collect()
+    }
+}
+
 /// Everything by which an element reserves something.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub requirement: Rc<Requirement>,
     pub hosts: JobHosts,
+    /// The hosts of each part of a compound requirement; else empty.
+    pub part_hosts: Vec<JobHosts>,
     /// Seconds since the epoch.
     pub start_time: i64,
     /// The element is suspended, and gives something back.
@@ -104,7 +130,7 @@ impl PartialEq for Holder {
     fn eq(&self, other: &Holder) -> bool {
         let (a, b) = (&self.requirement, &other.requirement);
         (Rc::ptr_eq(a, b) || a.text == b.text)
-            && self.hosts == other.hosts
+            && (&self.hosts, &self.part_hosts) == (&other.hosts, &other.part_hosts)
             && (self.start_time, self.stopped, self.used_kb)
                 == (other.start_time, other.stopped, other.used_kb)
     }
@@ -166,7 +192,8 @@ struct ResourceReservations {
     /// The sum of the reservations that do not depend on the time; `holders`: their number.
     steady: Sum,
     holders: u32,
-    varying: BTreeMap<JobRef, Varying>,
+    /// By element and position of the term in its requirement.
+    varying: BTreeMap<(JobRef, usize), Varying>,
     /// The sum of all at a second, where some depend on the time.
     known: Cell<Option<(i64, Sum)>>,
 }
@@ -230,6 +257,8 @@ pub struct Reserve {
     by_address: IdMap<usize, (Arc<str>, Rc<Requirement>)>,
     /// The rows of the hosts by id, and behind them those of instances that hosts share.
     rows: Vec<ReservationRow>,
+    /// The resources that hosts share instances of.
+    shared: BTreeSet<ResourceId>,
     /// Rows of which something may be given back, not taken yet.
     freed: Vec<usize>,
     /// When the sums of rows change by themselves.
@@ -306,6 +335,7 @@ impl Reserve {
     pub fn new(hosts: usize, instances: Vec<(ResourceId, Vec<HostId>)>, now: i64) -> Reserve {
         let mut rows: Vec<ReservationRow> = Vec::new();
         rows.resize_with(hosts, ReservationRow::default);
+        let shared = instances.iter().map(|instance| instance.0).collect();
         for (resource, hosts) in instances {
             let at = rows.len();
             for host in &hosts {
@@ -316,7 +346,7 @@ impl Reserve {
             }
             rows.push(ReservationRow { hosts, ..ReservationRow::default() });
         }
-        Reserve { rows, now, ..Reserve::default() }
+        Reserve { rows, shared, now, ..Reserve::default() }
     }
 
     /// The second for which sums are read.
@@ -331,6 +361,17 @@ impl Reserve {
     /// The reservations on a host.
     pub fn on(&self, i: HostId) -> Reserved<'_> {
         Reserved { of: self.rows.get(i.index()).map(|row| (self, row)) }
+    }
+
+    /// Do hosts share instances of a resource?
+    pub fn is_shared(&self, resource: ResourceId) -> bool {
+        self.shared.contains(&resource)
+    }
+
+    /// The instance of a resource that a host shares with others.
+    pub fn instance(&self, host: HostId, resource: ResourceId) -> Option<usize> {
+        let row = self.rows.get(host.index())?;
+        row.shared.iter().find(|shared| shared.0 == resource).map(|shared| shared.1)
     }
 
     pub fn holder(&self, at: JobRef) -> Option<&Holder> {
@@ -379,7 +420,7 @@ impl Reserve {
     pub fn requirement(
         &mut self,
         text: &Arc<str>,
-        resolve: impl FnOnce(&str) -> Vec<Term>,
+        resolve: impl FnOnce(&str) -> (Vec<Term>, Vec<Option<u32>>),
     ) -> Rc<Requirement> {
         let address = text.as_ptr().addr();
         if let Some((_, known)) = self.by_address.get(&address) {
@@ -396,7 +437,7 @@ impl Reserve {
     fn requirement_by_text(
         &mut self,
         text: &Arc<str>,
-        resolve: impl FnOnce(&str) -> Vec<Term>,
+        resolve: impl FnOnce(&str) -> (Vec<Term>, Vec<Option<u32>>),
     ) -> Rc<Requirement> {
         if let Some(known) = self.requirements.get(text) {
             return known.clone();
@@ -404,7 +445,8 @@ impl Reserve {
         if self.requirements.len() >= MAX_REQUIREMENTS {
             self.requirements.clear();
         }
-        let new = Rc::new(Requirement { text: text.clone(), terms: resolve(text) });
+        let (terms, parts) = resolve(text);
+        let new = Rc::new(Requirement { text: text.clone(), terms, parts });
         self.requirements.insert(text.clone(), new.clone());
         new
     }
@@ -433,39 +475,45 @@ impl Reserve {
 
     /// Adds what a term of an element reserves to the rows it is held in, or takes it away.
     fn spread(&mut self, at: JobRef, holder: &Holder, (number, term): (usize, &Term), adds: bool) {
-        let used = if term.measured { holder.used_kb as f64 / MB } else { 0.0 };
-        let hosts = &holder.hosts[..];
-        let hosts = &hosts[..if term.per_job { hosts.len().min(1) } else { hosts.len() }];
-        // instances, each with the slots of the element that share it, and what is in use of it
+        let measured = term.measured && term.part == 0;
+        let used = if measured { holder.used_kb as f64 / MB } else { 0.0 };
+        let hosts = &holder.part_hosts.get(term.part).unwrap_or(&holder.hosts)[..];
+        let first_only = term.method == ReservationMethod::PerJob;
+        let hosts = &hosts[..if first_only { hosts.len().min(1) } else { hosts.len() }];
+        // instances, each with how often the amount is held there, and what is in use of it
         let mut shared: Vec<(usize, u64, f64)> = Vec::new();
         for (n, &(host, slots)) in hosts.iter().enumerate() {
             let Some(row) = self.rows.get(host.index()) else { continue };
             let instance = row.shared.iter().find(|s| s.0 == term.resource).map(|s| s.1);
             let used = if n == 0 { used } else { 0.0 };
+            let times = match term.method {
+                ReservationMethod::PerTask => u64::from(slots),
+                _ => 1,
+            };
             match (instance, shared.iter_mut().find(|s| Some(s.0) == instance)) {
-                (None, _) => {
-                    self.enter(host.index(), at, holder, (number, slots.into(), used), adds)
-                }
-                (Some(_), Some(known)) => known.1 += u64::from(slots),
-                (Some(row), None) => shared.push((row, slots.into(), used)),
+                (None, _) => self.enter(host.index(), at, holder, (number, times, used), adds),
+                (Some(_), Some(_)) if term.method == ReservationMethod::PerInstance => {}
+                (Some(_), Some(known)) => known.1 += times,
+                (Some(row), None) => shared.push((row, times, used)),
             }
         }
-        for (row, slots, used) in shared {
-            self.enter(row, at, holder, (number, slots, used), adds);
+        for (row, times, used) in shared {
+            self.enter(row, at, holder, (number, times, used), adds);
         }
     }
 
-    /// Adds a term for slots in one row, or takes it away; of it `used` is in use.
+    /// Adds the amount of a term so many times in one row, or takes it away; of it `used` is in
+    /// use.
     fn enter(
         &mut self,
         row: usize,
         at: JobRef,
         holder: &Holder,
-        (number, slots, used): (usize, u64, f64),
+        (number, times, used): (usize, u64, f64),
         adds: bool,
     ) {
         let term = &holder.requirement.terms[number];
-        let factor = if term.per_slot { slots as f64 } else { 1.0 };
+        let factor = times as f64;
         let steady = (!term.varies()).then(|| Sum::of(term.rusage.amount() * factor, used));
         if steady.is_some_and(|sum| sum.all == 0) {
             return;
@@ -498,10 +546,10 @@ impl Reserve {
                 let start_time = holder.start_time;
                 let varying = Varying { requirement, term, factor, start_time, used };
                 entry.change_known(now, varying.at(now), true);
-                entry.varying.insert(at, varying);
+                entry.varying.insert((at, number), varying);
             }
             (None, false) => {
-                if let Some(varying) = entry.varying.remove(&at) {
+                if let Some(varying) = entry.varying.remove(&(at, number)) {
                     entry.change_known(now, varying.at(now), false);
                 }
             }
@@ -572,7 +620,7 @@ mod tests {
         for n in 0..3 * MAX_REQUIREMENTS {
             // the table by text keeps the first of equal texts; the others are free to be reused
             let text: Arc<str> = format!("rusage[mem={}]", n % 7).into();
-            assert_eq!(reserve.requirement(&text, |_| Vec::new()).text, text);
+            assert_eq!(reserve.requirement(&text, |_| Default::default()).text, text);
         }
         assert!(reserve.by_address.len() <= MAX_REQUIREMENTS);
     }

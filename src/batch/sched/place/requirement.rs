@@ -1,0 +1,160 @@
+//! Requirements as the pass holds them: compiled once for all classes that share one.
+
+use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::fixed_match::FixedMatch;
+use crate::batch::sched::view::View;
+use crate::batch::site::requirements::{Req, Variant};
+use crate::batch::state::names::QueueId;
+use crate::lang::resreq::{CompoundTerm, ResReq, Simple};
+use std::collections::HashMap;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+/// A requirement, compiled.
+#[derive(Debug)]
+pub(crate) struct Requirement {
+    /// The whole of it.
+    pub(crate) req: Option<Rc<Req>>,
+    /// The requirement, one entry per alternative, of its rusage too; never empty.
+    pub(crate) alternatives: Vec<Option<Rc<Alternative>>>,
+}
+
+/// The key of a compiled requirement: everything in the class that it is made of.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct RequirementKey {
+    /// The queue, where it has a requirement of its own.
+    queue: Option<QueueId>,
+    /// The application profile, where it has a requirement of its own; else empty.
+    application: Box<str>,
+    res_req: String,
+    hosts_asked: bool,
+}
+
+/// Compiled requirements that classes have: classes of several users and queues share one. A
+/// requirement is forgotten with the last class that has it, and all are with the configuration
+/// that they were compiled by ([`crate::batch::sched::Sched::anew`]).
+#[derive(Debug, Default)]
+pub(crate) struct Requirements {
+    known: HashMap<RequirementKey, Weak<Requirement>>,
+    /// Number of requirements at which forgotten ones are dropped next.
+    crowded: usize,
+}
+
+/// Number of keys up to which even those of forgotten requirements are kept.
+const KEYS_KEPT: usize = 1024;
+
+impl Requirements {
+    /// The requirement of a class.
+    pub fn of(&mut self, view: &View, class: &ClassKey) -> Rc<Requirement> {
+        let of_queue = view.site.queue(class.queue).is_some_and(|queue| queue.req.is_some());
+        let application = view.site.applications.get(&class.application);
+        let of_application = application.is_some_and(|a| a.req.is_some());
+        let key = RequirementKey {
+            queue: of_queue.then_some(class.queue),
+            application: if of_application { class.application.clone() } else { "".into() },
+            res_req: class.res_req.clone(),
+            hosts_asked: !class.hosts.is_empty(),
+        };
+        if let Some(known) = self.known.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        let new = Rc::new(Requirement::new(view, class));
+        if self.known.len() >= self.crowded.max(KEYS_KEPT) {
+            self.known.retain(|_, requirement| requirement.strong_count() > 0);
+            self.crowded = 2 * self.known.len();
+        }
+        self.known.insert(key, Rc::downgrade(&new));
+        new
+    }
+
+    /// Requirements that are known, forgotten ones too.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+}
+
+/// A requirement without alternatives, and its text for the log.
+#[derive(Debug)]
+pub(crate) struct Alternative {
+    pub text: Arc<str>,
+    /// Seconds that a job must have been pending before it may be started by this one.
+    delay: u32,
+    /// span[] is the queue's.
+    pub(super) span_of_queue: bool,
+    /// The parts of a compound requirement in the order written; of a simple one itself.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A simple requirement: of a whole job, or of some of its tasks.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// The number of tasks that it is for; `None`: those that the other parts leave.
+    pub(super) tasks: Option<u32>,
+    pub(super) simple: Simple,
+    /// The fixed part of its select[].
+    pub(super) fixed: Option<FixedMatch>,
+}
+
+impl Part {
+    fn new(tasks: Option<u32>, simple: Simple) -> Part {
+        Part { tasks, fixed: FixedMatch::of(&simple), simple }
+    }
+}
+
+impl Alternative {
+    fn new(variant: Variant, span_of_queue: bool) -> Alternative {
+        let text = variant.req.to_string().into();
+        let parts = match variant.req {
+            ResReq::Simple(simple) => vec![Part::new(None, *simple)],
+            ResReq::Compound(terms) => {
+                let part = |CompoundTerm { tasks, req }| Part::new(tasks, req);
+                terms.into_iter().map(part).collect()
+            }
+            // there are none within one
+            ResReq::Alternatives(_) => Vec::new(),
+        };
+        Alternative { text, delay: variant.delay, span_of_queue, parts }
+    }
+
+    /// Until when a job may not be started by this one, microseconds of the monotonic clock;
+    /// `None`: it may.
+    pub(crate) fn starts_later(&self, view: &View, job: u32) -> Option<u64> {
+        if self.delay == 0 {
+            return None;
+        }
+        let from = view.state.job(job)?.submit_time.saturating_add(self.delay.into());
+        (view.now.secs() < from).then(|| view.now.mono_of_wall(from))
+    }
+
+    /// Do tasks differ in what they need?
+    pub(crate) fn is_compound(&self) -> bool {
+        !matches!(&self.parts[..], [Part { tasks: None, .. }])
+    }
+}
+
+impl Requirement {
+    pub fn new(view: &View, kind: &ClassKey) -> Requirement {
+        let levels = (kind.queue, &*kind.application);
+        let req = view.combined_req(levels, &kind.res_req, !kind.hosts.is_empty());
+        let req = req.ok().map(Rc::new);
+        let span_of_queue = span_of_queue(view, kind);
+        let compiled = |variant| Some(Rc::new(Alternative::new(variant, span_of_queue)));
+        let alternatives = match &req {
+            Some(req) => req.alternatives().into_iter().map(compiled).collect(),
+            None => vec![None],
+        };
+        Requirement { req, alternatives }
+    }
+}
+
+/// Does span[] come from the queue, job and application profile being silent?
+fn span_of_queue(view: &View, kind: &ClassKey) -> bool {
+    let span = |req: &ResReq| req.simples().iter().any(|simple| simple.span.is_some());
+    let own = view.site.names.parse(&kind.res_req).ok();
+    let application = view.site.applications.get(&kind.application);
+    let of_application = application.and_then(|a| a.req.as_deref()).map(|req| &req.0);
+    let of_queue = view.site.queue(kind.queue).and_then(|queue| queue.req.as_deref());
+    own.iter().chain(of_application).all(|req| !span(req))
+        && of_queue.is_some_and(|req| span(&req.0))
+}

@@ -33,6 +33,11 @@ mod bresize;
 mod bresources;
 mod brestart;
 mod bresume;
+mod brsvadd;
+mod brsvdel;
+mod brsvmod;
+mod brsvs;
+mod brsvsub;
 mod brun;
 mod bstatus;
 mod bstop;
@@ -78,6 +83,7 @@ mod lstcsh;
 mod mbatchd;
 mod melim;
 mod res;
+mod reservations;
 mod sbatchd;
 mod starter;
 mod status;
@@ -170,6 +176,11 @@ const APPLETS: &[Applet] = &[
     applet("bresources", Batch, bresources::run, "show what lsb.resources contains"),
     applet("brestart", Batch, brestart::run, "restart jobs from their checkpoints"),
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
+    applet("brsvadd", Batch, brsvadd::run, "make an advance reservation"),
+    applet("brsvdel", Batch, brsvdel::run, "delete advance reservations"),
+    applet("brsvmod", Batch, brsvmod::run, "change an advance reservation"),
+    applet("brsvs", Batch, brsvs::run, "show advance reservations"),
+    applet("brsvsub", Batch, brsvsub::run, "make an advance reservation at the first time for it"),
     applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),
     applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),
     applet("bstop", Batch, bstop::run, "suspend jobs"),

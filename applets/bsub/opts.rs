@@ -241,7 +241,7 @@ struct BsubOpts {
     /// priority among the user's own jobs
     #[argh(option, long = "sp", arg_name = "priority")]
     pub priority: Option<String>,
-    /// advance reservation (accepted with a notice)
+    /// the advance reservation that the job runs in
     #[argh(option, short = 'U', arg_name = "reservation")]
     pub reservation: Option<String>,
     /// license project (accepted with a notice)
@@ -336,7 +336,6 @@ impl BsubOpts {
     pub fn ignored(&self) -> Vec<&'static str> {
         [
             ("-sla", self.sla.is_some()),
-            ("-U", self.reservation.is_some()),
             ("-Lp", self.license_project.is_some()),
             ("-gpu", self.gpu.is_some()),
             ("-nnodes", self.nnodes.is_some()),

@@ -25,6 +25,7 @@ use crate::batch::soft_state::works::Works;
 use crate::batch::state::change::{Applied, Change, ChangeKind};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, LeftAttempt, Run, State};
+use crate::batch::usage::advance_reservations::AdvanceReservations;
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
@@ -88,6 +89,7 @@ pub struct Mbatchd {
     pub(super) application_counts: ApplicationCounts,
     /// The application profiles that the reconfiguration under way changes or removes.
     pub(super) changed_profiles: BTreeSet<String>,
+    pub(super) reservations: AdvanceReservations,
     pub(super) status: Status,
     pub(super) unreached: Unreached,
     pub(super) eligible: Eligible,
@@ -117,6 +119,7 @@ macro_rules! view_of {
             depends: &$mbatchd.deps,
             unreached: &$mbatchd.unreached,
             preemptions: &$mbatchd.preemptions,
+            reservations: &$mbatchd.reservations,
         }
     };
 }
@@ -207,6 +210,7 @@ impl Mbatchd {
         self.note_group_of(at.job);
         self.application_counts.follow(&self.state, at.job);
         self.note_shares();
+        self.reservations.follow(&self.state, change);
         self.perfmon.follow(change);
         match &change.kind {
             // a submission makes room for nobody
@@ -247,11 +251,12 @@ impl Mbatchd {
         self.deps.names_job_group(path) || self.waits.names_job_group(path)
     }
 
-    /// A job group was made or deleted.
+    /// A job group or an advance reservation was made, changed or deleted.
     fn note_group_event(&mut self, event: &Event) {
         match event {
             Event::JobGroupAdd(group) => self.deps.note_job_group(&group.path),
             Event::JobGroupDelete { path, .. } => self.deps.note_deleted_group(path),
+            Event::Reservation(_) | Event::ReservationEnd { .. } => self.reservations.renew(),
             _ => {}
         }
     }

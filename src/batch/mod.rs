@@ -113,6 +113,12 @@ impl Mbatchd {
         self.fairshare.audit(&self.state, &self.site, self.sched.now().secs())
     }
 
+    /// Are the slots of advance reservations what their jobs hold? For tests and the simulator: it
+    /// looks at every started element.
+    pub fn reservations_audit(&self) -> Result<(), String> {
+        self.reservations.audit(&self.state)
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;
@@ -162,6 +168,7 @@ impl Mbatchd {
             ClientMsg::Peek(s) => self.peek(context, conn, &who, &s),
             ClientMsg::Stored { id, script } => self.stored(context, conn, &who, &id, script),
             ClientMsg::Dependencies(d) => self.list_dependencies(context, conn, &d),
+            ClientMsg::Reservation(r) => self.reservation_request(context, conn, &who, *r),
             ClientMsg::JobGroup(g) => self.job_group_request(context, conn, &who, *g),
             ClientMsg::Message(m) => self.message_request(context, conn, &who, *m),
             ClientMsg::Jobs(q) => self.list_jobs(context, conn, &who, *q),
@@ -216,6 +223,7 @@ impl Mbatchd {
         self.end_all_orphans(context);
         // jobs may not be as run windows want them: that work was given up
         self.windows.renew();
+        self.reservations.renew();
         self.sched.changed();
         self.net_start(context);
     }
@@ -272,6 +280,7 @@ impl Mbatchd {
         self.unreached_due(context);
         self.orphans_due(context);
         self.windows_due(context);
+        self.reservations_due(context);
         self.suspend_by_load(context);
         self.migrate_suspended(context);
         self.perfmon.end_due_period(context.now);
@@ -327,6 +336,7 @@ impl Machine for Mbatchd {
                 retention,
                 self.sched.deadline(),
                 windows,
+                self.reservations.deadline(),
                 self.load_checks.deadline(),
                 self.migration_checks.deadline(),
                 deps,

@@ -26,6 +26,7 @@ use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod accounts;
+mod advance_reservations;
 mod applications;
 mod array_signal;
 mod audits;

@@ -87,6 +87,19 @@ impl ClusterConf {
             || is_pattern(word)
     }
 
+    /// Does a list of hosts mean this one? A list of exclusions alone means all others.
+    pub fn hosts_hold(&self, terms: &[HostTerm], host: &str) -> bool {
+        let means = |term: &HostTerm| {
+            let named = term.cluster.is_none() && term.name != "none" && term.name != "allremote";
+            named && (term.name == "others" || self.host_set(&term.name, 0).contains(host))
+        };
+        if terms.iter().any(|term| term.exclude && means(term)) {
+            return false;
+        }
+        let mut chosen = terms.iter().filter(|term| !term.exclude).peekable();
+        chosen.peek().is_none() || chosen.any(means)
+    }
+
     /// The hosts a queue may use, each with its preference, in the order of lsf.cluster.
     pub fn queue_hosts(&self, queue: &QueueConf) -> Vec<(&str, u32)> {
         let mut prefs: Vec<Option<u32>> = Vec::new();
@@ -289,11 +302,25 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     host_rows(conf, diags);
     host_groups(conf, diags);
     queue_hosts(conf, diags);
+    reservation_hosts(conf, diags);
     group_cycles(conf, diags);
     memory_limits(conf, diags);
     preemption::check(conf, diags);
     unit_types(conf, diags);
     default_order(conf, diags);
+}
+
+/// Hosts of the policies of advance reservations that are not there.
+fn reservation_hosts(conf: &ClusterConf, diags: &mut Diags) {
+    for policy in &conf.batch.resources.reservations {
+        for term in policy.hosts.iter().filter(|term| term.cluster.is_none()) {
+            let special = ["others", "none", "allremote"].contains(&term.name.as_str());
+            if !special && !conf.host_known(&term.name) {
+                let text = format!("HOSTS: <{}> is no host or host group", shown(&term.name));
+                diags.error(&term.pos, text);
+            }
+        }
+    }
 }
 
 /// MEMLIMIT where no host enforces it.

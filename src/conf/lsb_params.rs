@@ -127,6 +127,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
 }
 
 fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
+    v.set(&mut p.advrsv_user_limit, "ADVRSV_USER_LIMIT", 1..=MAX_ADVRSV);
     v.set(&mut p.max_job_num, "MAX_JOB_NUM", 0..=MAX_SECONDS);
     v.set(&mut p.max_jobid, "MAX_JOBID", LEAST_JOBID..=LARGEST_JOBID);
     v.set(&mut p.max_job_array_size, "MAX_JOB_ARRAY_SIZE", 1..=LARGEST_JOBID as u32);
@@ -158,6 +159,8 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.sched_metric_period, "SCHED_METRIC_SAMPLE_PERIOD", 1..=MAX_SECONDS);
 }
 
+/// Largest ADVRSV_USER_LIMIT.
+const MAX_ADVRSV: u32 = 10_000;
 /// Largest number of EVALUATE_JOB_DEPENDENCY_TIMEOUT, in either unit.
 const MAX_EVALUATE: u64 = 1_000_000;
 

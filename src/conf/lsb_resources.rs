@@ -1,4 +1,4 @@
-//! lsb.resources: limits on what started jobs hold.
+//! lsb.resources: limits on what started jobs hold, and the policies of advance reservations.
 //!
 //! A limit that cannot be what its author meant (a percentage of no host, two lists of one
 //! dimension) is an error: LSF ignores such a section, and the jobs that it was to hold back run.
@@ -7,13 +7,13 @@
 use super::diag::{Diags, Severity};
 use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::lsb_queues::user_terms;
+use super::lsb_queues::{host_terms, user_terms};
 use super::lsf_shared::{nothing, twice, unknown_section};
-use super::names::tables::{LIMIT, OTHER_SECTIONS, RESERVATION_USAGE};
+use super::names::tables::{LIMIT, OTHER_SECTIONS, RESERVATION_USAGE, RESOURCE_RESERVATION};
 use super::section::{SectionRow, Values, known_params, table};
 use super::types::{
     BatchResources, LimitAmount, LimitConf, LimitMembers, LimitNumber, Limited, RawParam,
-    ReservationUsage, UserTerm,
+    ReservationPolicy, ReservationUsage, UserTerm,
 };
 use super::units::yes_no;
 
@@ -32,12 +32,14 @@ pub fn parse(
 ) -> Option<BatchResources> {
     let mut resources = BatchResources::default();
     let mut known: Vec<&str> = OTHER_SECTIONS.iter().map(|(_, name)| *name).collect();
-    known.extend(["Limit", "ReservationUsage"]);
+    known.extend(["Limit", "ReservationUsage", "ResourceReservation"]);
     for section in lexer::read(files, path, diags)? {
         if section.is("Limit") {
             limits(&section, unit_mb, &mut resources.limits, diags);
         } else if section.is("ReservationUsage") {
             reservation_usage(&section, &mut resources, diags);
+        } else if section.is("ResourceReservation") {
+            reservation(&section, &mut resources, diags);
         } else if known.iter().any(|name| section.is(name)) {
             // Empty sections are what an installation writes: nothing to tell.
             if section.lines.len() > 1 {
@@ -49,6 +51,35 @@ pub fn parse(
     }
     name_the_nameless(&mut resources.limits);
     Some(resources)
+}
+
+/// A policy of advance reservations.
+fn reservation(section: &Section, resources: &mut BatchResources, diags: &mut Diags) {
+    if section.lines.is_empty() {
+        return;
+    }
+    let raw = known_params(section, &RESOURCE_RESERVATION, &nothing, diags);
+    let mut v = Values::new(&raw, diags);
+    let text = |name: &str| raw.get(name).map_or(String::new(), |value| value.text.clone());
+    let policy = ReservationPolicy {
+        name: v.object_name("NAME").unwrap_or_default(),
+        users: user_terms(&mut v, "USERS"),
+        hosts: host_terms(&mut v, "HOSTS"),
+        window: v.windows("TIME_WINDOW"),
+        users_text: text("USERS"),
+        hosts_text: text("HOSTS"),
+        pos: section.pos.clone(),
+    };
+    if policy.name.is_empty() {
+        if !raw.contains_key("NAME") {
+            diags.error(&section.pos, "NAME is missing");
+        }
+    } else if resources.reservations.iter().any(|other| other.name == policy.name) {
+        let text = format!("ResourceReservation <{}> is there already", shown(&policy.name));
+        diags.error(&section.pos, text);
+    } else {
+        resources.reservations.push(policy);
+    }
 }
 
 /// A Limit is written either way: as parameters, or as a table of several limits.

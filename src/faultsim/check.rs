@@ -177,6 +177,9 @@ impl Check {
         if let Err(why) = mbd.preemptions_audit() {
             self.fail(why);
         }
+        if let Err(why) = mbd.reservations_audit() {
+            self.fail(why);
+        }
         if let Err(why) = mbd.applications_audit() {
             self.fail(why);
         }

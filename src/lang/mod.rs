@@ -7,6 +7,7 @@ pub mod exitcodes;
 pub mod interval;
 pub mod jobname;
 pub mod lsfhosts;
+pub mod occurrences;
 pub mod resreq;
 mod scan;
 pub mod timecond;

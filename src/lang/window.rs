@@ -1,8 +1,9 @@
 //! Time windows: `[day:]hour[:minute]-[day:]hour[:minute] ...`, open in any of them.
 //!
-//! A window is a set of minutes of the week, begin included, end not. A window without days is open
-//! every day; one whose end is not after its begin runs over midnight (or over the week's end), and
-//! one whose ends are equal is open always. Windows are civil time: the caller says in which zone.
+//! A window is a set of minutes of the week, begin included, end not. A window without days is
+//! open every day; one whose end is not after its begin runs over midnight (or over the week's
+//! end), and one whose ends are equal is open always. Windows are civil time: the caller says in
+//! which zone.
 
 use super::civil;
 use jiff::Timestamp;
@@ -13,6 +14,8 @@ use std::fmt;
 const DAY: u16 = 24 * 60;
 /// Minutes of a week; Sunday 0:00 is minute 0.
 const WEEK: u16 = 7 * DAY;
+/// Minutes of a period, by which reservations are told apart.
+pub const PERIOD: u16 = 10;
 /// Most windows in one list.
 pub const MAX_WINDOWS: usize = 200;
 
@@ -102,6 +105,15 @@ impl Windows {
         changes.filter(|n| self.open((now + n) % WEEK) != open).min()
     }
 
+    /// How many minutes ago the list as a whole opened or closed, 0 to a week less one; None if it
+    /// never does.
+    fn since_change(&self, weekday: u8, minute: u16) -> Option<u16> {
+        let now = u16::from(weekday % 7) * DAY + minute % DAY;
+        let changes = |edge: &u16| self.open(*edge) != self.open((edge + WEEK - 1) % WEEK);
+        let edges = self.list.iter().flat_map(Window::edges).map(|edge| edge % WEEK);
+        edges.filter(changes).map(|edge| (now + WEEK - edge) % WEEK).min()
+    }
+
     /// Whether the windows are open at `now` (seconds since the epoch) in `zone`.
     pub fn open_at(&self, now: i64, zone: &TimeZone) -> bool {
         let (day, minute) = civil::week_minute(now, zone);
@@ -119,6 +131,29 @@ impl Windows {
         let then = TimeZone::UTC.to_datetime(Timestamp::from_second(reading).ok()?);
         // A clock that is set back shows the same reading again: the next look is a minute later.
         Some(civil::instant(then, zone).max(now - now.rem_euclid(60) + 60))
+    }
+
+    /// The second, `now` at the latest, at which the windows as a whole opened or closed last, if
+    /// ever.
+    pub fn last_change(&self, now: i64, zone: &TimeZone) -> Option<i64> {
+        let (day, minute) = civil::week_minute(now, zone);
+        let minutes = self.since_change(day, minute)?;
+        let at = zone.to_datetime(Timestamp::from_second(now).ok()?);
+        let reading = TimeZone::UTC.to_timestamp(at).ok()?.as_second();
+        let reading = reading - reading.rem_euclid(60) - i64::from(minutes) * 60;
+        let then = TimeZone::UTC.to_datetime(Timestamp::from_second(reading).ok()?);
+        Some(civil::instant(then, zone).min(now))
+    }
+
+    /// Are these windows open at no minute at which the others are closed?
+    pub fn within(&self, others: &Windows) -> bool {
+        (0..WEEK).all(|minute| others.open(minute) || !self.open(minute))
+    }
+
+    /// The periods of ten minutes of the week, from Sunday 0:00, in which the windows are open.
+    pub fn periods(&self) -> Vec<bool> {
+        let open = |period: u16| (0..PERIOD).any(|minute| self.open(period * PERIOD + minute));
+        (0..WEEK / PERIOD).map(open).collect()
     }
 }
 

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 39] = [
+const KINDS: [&str; 42] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -81,6 +81,9 @@ const KINDS: [&str; 39] = [
     "LSF_RESIZE_REQUEST",
     "LSF_ARRAY_SIGNAL",
     "LSF_SHARE_USED",
+    "LSF_RESERVATION",
+    "LSF_RESERVATION_END",
+    "LSF_RESERVATION_NEXT",
 ];
 
 /// The kind of an event.

@@ -21,6 +21,7 @@ mod options;
 mod read;
 mod record;
 mod record_error;
+mod reservation;
 mod resize;
 mod signal;
 mod similar_submissions;

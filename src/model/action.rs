@@ -40,13 +40,15 @@ pub enum JobAction {
     EndByWindow,
     /// The end in place of a preemption (TERMINATE_WHEN).
     EndByPreemption,
+    /// The end because the advance reservation of the job is over.
+    EndByReservation,
     Requeue(Requeued),
     /// A word that this version does not know: it is kept, and nothing is done about it.
     Other(Box<str>),
 }
 
 /// The actions that have one word.
-static WORDS: [(&str, JobAction); 10] = [
+static WORDS: [(&str, JobAction); 11] = [
     ("KILL", JobAction::Kill),
     ("DELETEJOB", JobAction::Remove),
     ("STOP", JobAction::Stop),
@@ -54,6 +56,7 @@ static WORDS: [(&str, JobAction); 10] = [
     ("SIG_TERM_LOAD", JobAction::EndByLoad),
     ("SIG_TERM_WINDOW", JobAction::EndByWindow),
     ("SIG_TERM_PREEMPT", JobAction::EndByPreemption),
+    ("SIG_TERM_ADVRSV", JobAction::EndByReservation),
     ("REQUEUE_PEND", JobAction::Requeue(Requeued::Pending)),
     ("REQUEUE_PSUSP_USER", JobAction::Requeue(Requeued::HeldByOwner)),
     ("REQUEUE_PSUSP_ADMIN", JobAction::Requeue(Requeued::HeldByAdmin)),

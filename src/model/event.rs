@@ -8,6 +8,7 @@ use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;
 use super::reason::PendReason;
+use super::reservation::Reservation;
 use super::specfield::SpecField;
 use std::sync::Arc;
 
@@ -580,6 +581,19 @@ pub enum Event {
         on: bool,
     },
     ShareUsed(Box<ShareUsed>),
+    /// `LSF_RESERVATION` (ours): an advance reservation as it is from now on.
+    Reservation(Box<Reservation>),
+    /// `LSF_RESERVATION_END` (ours): an advance reservation was deleted, or is over.
+    ReservationEnd {
+        id: String,
+        uid: u32,
+        user: String,
+    },
+    /// `LSF_RESERVATION_NEXT` (ours): the number of the next reservation of an owner, at least.
+    ReservationNext {
+        owner: String,
+        next: u32,
+    },
     /// A record of another LSF that is read and kept but not acted on.
     Foreign {
         name: String,

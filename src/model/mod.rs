@@ -14,6 +14,7 @@ pub mod job_group;
 pub mod job_state;
 pub mod limits;
 pub mod reason;
+pub mod reservation;
 pub mod resize;
 pub mod signals;
 pub mod sort;

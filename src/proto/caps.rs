@@ -19,6 +19,7 @@
 //! | | IDs x elements | MAX_IDS, MAX_RANGES; the ranges of a job are merged |
 //! | Client.Dependencies | parents x levels | MAX_ROWS, MAX_LEVEL (dependency.rs) |
 //! | Client.JobGroup | names x groups | MAX_JOB_GROUPS, MAX_DELETED (src/batch/lifecycle) |
+//! | Client.Reservation | names x reservations | MAX_NAMES, MAX_RESERVATIONS, MAX_USERS (src/batch/lifecycle) |
 //! | Client.Message | data x messages | MAX_ATTACHMENT; MAX_JOB_MSG_NUM, MAX_USER_SPACE |
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
@@ -51,11 +52,13 @@ use super::job_group::JobGroupRequest;
 use super::job_message::{MAX_ATTACHMENT, MessageRequest};
 use super::lim::LimMsg;
 use super::res::{Pty, RUN_MAX, ResMsg, RunTask};
+use super::reservation::{ChosenHosts, NewReservation, ReservationChange, ReservationRequest};
 use super::sbd::{SbdMsg, TaskState};
 use crate::model::cut;
 use crate::model::further::RESOLVED_CONDITION;
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
+use crate::model::reservation::ReservationTime;
 use crate::model::resize::{MAX_RELEASED, NotifyCommand, ResizeRequest};
 
 /// Job IDs in one request.
@@ -201,6 +204,7 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
         ClientMsg::Admin(op) => check_admin(op),
         ClientMsg::Message(m) => check_message(m),
         ClientMsg::JobGroup(g) => check_group(g),
+        ClientMsg::Reservation(r) => check_reservation(r),
         _ => Ok(()),
     }
 }
@@ -287,6 +291,45 @@ fn check_group(g: &JobGroupRequest) -> Result<(), Refusal> {
         JobGroupRequest::Delete(delete) => check_texts(&[&delete.path, &delete.user]),
         JobGroupRequest::List { path, .. } => check_texts(&[path]),
     }
+}
+
+fn check_reservation(r: &ReservationRequest) -> Result<(), Refusal> {
+    match r {
+        ReservationRequest::Add(new) => {
+            let NewReservation { name, users, hosts, queues, description, scripts, .. } = &**new;
+            [users, hosts, queues].into_iter().try_for_each(|names| check_names(names))?;
+            check_texts(&[name, description, &scripts.pre, &scripts.post, &new.res_req])?;
+            check_window(&new.time)
+        }
+        ReservationRequest::Modify { id, change } => check_reservation_change(id, change),
+        ReservationRequest::Delete { ids: names }
+        | ReservationRequest::List { ids: names }
+        | ReservationRequest::Policies { names } => check_names(names),
+    }
+}
+
+fn check_window(time: &ReservationTime) -> Result<(), Refusal> {
+    match time {
+        ReservationTime::Once { .. } => Ok(()),
+        ReservationTime::Weekly(window) => check_texts(&[window]),
+    }
+}
+
+fn check_reservation_change(id: &String, c: &ReservationChange) -> Result<(), Refusal> {
+    check_texts(&[id])?;
+    let chosen = |hosts: &Option<ChosenHosts>| match hosts {
+        None => Ok(()),
+        Some(chosen) => check_names(&chosen.hosts).and_then(|()| check_texts(&[&chosen.res_req])),
+    };
+    chosen(&c.add_hosts)?;
+    chosen(&c.remove_hosts)?;
+    let users = c.users.as_ref().map_or(&[][..], |(_, users)| users);
+    let queues = c.queues.as_deref().unwrap_or_default();
+    [users, &c.add_users, &c.remove_users, queues].into_iter().try_for_each(check_names)?;
+    bound("disabled spans", c.disable.len(), MAX_NAMES)?;
+    c.window.iter().chain(&c.description).try_for_each(|text| check_texts(&[text]))?;
+    let scripts = c.scripts.iter().flat_map(|scripts| [&scripts.pre, &scripts.post]);
+    scripts.into_iter().try_for_each(|text| check_texts(&[text]))
 }
 
 fn check_message(m: &MessageRequest) -> Result<(), Refusal> {

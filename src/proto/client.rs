@@ -7,6 +7,7 @@ use super::job_group::{JobGroupInfo, JobGroupRequest};
 use super::job_message::{MessageInfo, MessageRequest};
 use super::limit_rows::{LimitListing, LimitQuery};
 pub use super::queue_rows::QueueInfo;
+use super::reservation::{ReservationInfo, ReservationPolicyInfo, ReservationRequest};
 pub use super::share_rows::{PartitionInfo, ShareRow, ShareTable};
 pub use super::user_rows::{GroupInfo, UserInfo};
 use crate::model::checkpoint::CheckpointOrder;
@@ -124,6 +125,10 @@ pub enum ClientMsg {
     /// bgadd, bgmod, bgdel, bjgroup.
     JobGroup(Box<JobGroupRequest>),
     JobGroups(Vec<JobGroupInfo>),
+    /// brsvadd, brsvmod, brsvdel, brsvsub, brsvs.
+    Reservation(Box<ReservationRequest>),
+    Reservations(Vec<ReservationInfo>),
+    ReservationPolicies(Vec<ReservationPolicyInfo>),
     ParamRows {
         values: Vec<(String, String)>,
     },

@@ -11,6 +11,7 @@ use super::launch::*;
 use super::lim::*;
 use super::limit_rows::*;
 use super::res::*;
+use super::reservation::*;
 use super::sbd::*;
 use super::{Daemon, Msg, Refusal};
 use crate::model::job::{End, JobSpec, Limits, SpoolRef, Usage};
@@ -89,6 +90,9 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::DependencyRows(_) => "Client.DependencyRows",
         ClientMsg::JobGroup(_) => "Client.JobGroup",
         ClientMsg::JobGroups(_) => "Client.JobGroups",
+        ClientMsg::Reservation(_) => "Client.Reservation",
+        ClientMsg::Reservations(_) => "Client.Reservations",
+        ClientMsg::ReservationPolicies(_) => "Client.ReservationPolicies",
         ClientMsg::ParamRows { .. } => "Client.ParamRows",
     }
 }
@@ -170,7 +174,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 36 + 15 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 39 + 15 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -274,6 +278,9 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::DependencyRows(Box::new(dependency_sample())),
         ClientMsg::JobGroup(Box::new(group_sample())),
         ClientMsg::JobGroups(vec![JobGroupInfo::default()]),
+        ClientMsg::Reservation(Box::new(ReservationRequest::Add(Box::default()))),
+        ClientMsg::Reservations(vec![ReservationInfo::default()]),
+        ClientMsg::ReservationPolicies(vec![ReservationPolicyInfo::default()]),
         ClientMsg::ParamRows { values: vec![(s("A"), s("1"))] },
         ClientMsg::Modify(Box::new(modify)),
         ClientMsg::Peek(Box::default()),

@@ -24,6 +24,7 @@ mod msg;
 mod queue_rows;
 mod refusal;
 pub mod res;
+pub mod reservation;
 pub mod sbd;
 pub mod share_rows;
 mod task_group;

@@ -21,7 +21,7 @@ fn answer_of_bsub_is_one_line_with_the_job_id() {
         &["-H", "true"],
         &["-H", "-q", "short", "true"],
         &["-H", "-q", "nosuch short", "true"],
-        &["-H", "-gpu", "-", "-U", "x", "true"],
+        &["-H", "-gpu", "-", "-Lp", "x", "true"],
         &["-H", "-b", "23:59", "-t", "23:59", "true"],
         &["-H", "-J", "a[1-3]", "true"],
     ];

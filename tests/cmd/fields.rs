@@ -125,7 +125,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-sla", "gold"),
     ("-g", "/a/b"),
     ("-Lp", "lp"),
-    ("-U", "r#1"),
+    ("-U", "rsv-fields"),
     ("-q", "normal"),
     ("-n", "2,4"),
     ("-W", "2:00"),
@@ -163,7 +163,7 @@ const WITH_OPTIONS: &[(&str, &str)] = &[
     ("application", "sim"),
     ("service_class", "gold"),
     ("job_group", "/a/b"),
-    ("rsvid", "r#1"),
+    ("rsvid", "rsv-fields"),
     ("pend_reason", "The job has a specified start time;"),
     ("command", "./b sim"),
     ("pre_exec_command", "/bin/true"),
@@ -206,6 +206,7 @@ const WITH_OPTIONS: &[(&str, &str)] = &[
 fn fields_of_a_pending_job_with_every_option_have_its_values() {
     let free = bsub(&["-H", "-J", "before", "true"]);
     let depend = format!("ended({free})");
+    crate::reservations::reservation("rsv-fields", "1:1:00-1:2:00");
     let host = ok("bhosts", &["-noheader", "-o", "hname"]).lines().next().unwrap().to_string();
     let mut words = vec!["-w", &depend, "-m", &host];
     words.extend(OPTIONS.iter().flat_map(|(option, value)| [*option, *value]));

@@ -44,6 +44,7 @@ mod messages;
 mod personal;
 mod refused_operands;
 mod rejections;
+mod reservations;
 #[path = "../cluster/rig.rs"]
 mod rig;
 mod robust;

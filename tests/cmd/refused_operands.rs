@@ -30,6 +30,12 @@ const WRONG_USAGE: &[(&[&str], &str)] = &[
     (&["bwait"], "A condition must be given with -w."),
     (&["bjdepinfo"], "One job must be specified."),
     (&["bjdepinfo", "-l", "-c", "1"], "Option -c cannot be combined with -l and -p."),
+    (&["brsvadd"], "Either -b and -e, or -t, must be specified."),
+    (&["brsvadd", "-b", "6:0", "-e", "25:0"], "25:0: Bad time specification."),
+    (&["brsvdel"], "Reservation ID must be specified."),
+    (&["brsvmod", "-o"], "One reservation must be specified."),
+    (&["brsvmod", "x"], "What is to be changed must be specified."),
+    (&["brsvsub", "-n", "1"], "-n and -D must be specified."),
     (&["bgadd"], "One job group must be specified, by its full path."),
     (&["bgmod", "-Ln"], "One job group must be specified, by its full path."),
 ];

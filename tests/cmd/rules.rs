@@ -135,7 +135,6 @@ fn options_of_foreign_tools_are_never_refused() {
         &["-gpu", "-"],
         &["-gpu", "num=1:mode=shared"],
         &["-alloc_flags", "gpumps smt4"],
-        &["-U", "rsv#1"],
         &["-sp", "10"],
         &["-app", "sim"],
         &["-sla", "gold"],

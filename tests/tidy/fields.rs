@@ -93,6 +93,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "ShareNow",
             "Term",
             "UsedTime",
+            "ReservationLook",
             "WindowLook",
         ],
     ),

@@ -9,6 +9,8 @@ const ANSWERS: &[&str] = &[
     "Controlled",
     "DependencyRows",
     "JobGroups",
+    "Reservations",
+    "ReservationPolicies",
     "Messages",
     "Peeked",
     "ApplicationRows",
@@ -74,6 +76,10 @@ fn asked() -> BTreeSet<String> {
             "JobGroup" => {
                 let requests = variants(&read("src/proto/job_group.rs"), "JobGroupRequest");
                 found.extend(requests.iter().map(|v| format!("JobGroup.{v}")));
+            }
+            "Reservation" => {
+                let requests = variants(&read("src/proto/reservation.rs"), "ReservationRequest");
+                found.extend(requests.iter().map(|v| format!("Reservation.{v}")));
             }
             _ => found.push(message),
         }

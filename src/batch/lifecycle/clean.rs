@@ -11,6 +11,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, Record};
 use crate::model::job_group::lineage;
+use crate::model::reservation::Reservation;
 use crate::proto::machine::Effect;
 
 /// Seconds before a finished job that is still named is looked at again, at least.
@@ -167,6 +168,14 @@ impl Mbatchd {
         for (path, group) in self.state.job_groups().each() {
             let record = Box::new(group.clone().record(path, time));
             head.push(Record { time, event: Event::JobGroupAdd(record) });
+        }
+        for (owner, next) in self.state.reservations().numbers() {
+            let owner = owner.to_string();
+            head.push(Record { time, event: Event::ReservationNext { owner, next } });
+        }
+        for r in self.state.reservations().each() {
+            let event = Event::Reservation(Box::new(Reservation::clone(r)));
+            head.push(Record { time, event });
         }
         for (group, hosts) in self.state.group_hosts() {
             for host in hosts {

@@ -1,6 +1,7 @@
 //! The life of a job: requests that change it, reports of hosts, time windows, load, requeue and
 //! cleaning. Each file decides, and changes the state by events alone.
 
+pub mod advance_reservations;
 mod array_control;
 pub mod checkpoint;
 pub mod clean;
@@ -34,6 +35,10 @@ pub mod report_standing;
 pub mod reposition;
 pub mod requeue;
 mod requirement_checks;
+pub mod reservation_changes;
+pub mod reservation_checks;
+pub mod reservation_requests;
+pub mod reserved_slots;
 pub mod resize;
 pub mod retry;
 pub mod still_preempted;

@@ -426,6 +426,9 @@ impl Mbatchd {
         if asked(SpecField::Begin) || asked(SpecField::Term) {
             check_times(&spec, context.now.secs())?;
         }
+        if asked(SpecField::Reservation) {
+            self.check_reserved(&spec.further.reservation, owner)?;
+        }
         if asked(SpecField::Depend) {
             self.check_depend(&mut spec, owner, &name)?;
         }

@@ -80,6 +80,7 @@ impl Mbatchd {
     pub(crate) fn rebuild_by_units(&mut self) {
         self.sched = self.sched.anew();
         self.fairshare.rebuild(&self.state, &self.site);
+        self.sched.set_timed(!self.state.reservations().is_empty());
         self.deps = std::mem::take(&mut self.deps).anew();
         self.works.drop_scans();
         self.load_checks = LoadChecks::default();
@@ -159,6 +160,7 @@ impl Mbatchd {
         self.net_reconfigured(context);
         self.rebuild_by_units();
         self.windows.renew();
+        self.reservations.renew();
     }
 
     /// Groups have other members.

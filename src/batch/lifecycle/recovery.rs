@@ -22,6 +22,7 @@ use crate::batch::soft_state::watches::Watches;
 use crate::batch::soft_state::works::Works;
 use crate::batch::state::State;
 use crate::batch::step::StepContext;
+use crate::batch::usage::advance_reservations::AdvanceReservations;
 use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
@@ -92,6 +93,7 @@ impl Mbatchd {
             idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
             changed_profiles: Default::default(),
+            reservations: AdvanceReservations::default(),
             status: Status::default(),
             unreached: Unreached::default(),
             eligible: Eligible::default(),
@@ -130,6 +132,7 @@ impl Mbatchd {
         self.works.refill(None);
         self.sched = self.sched.anew();
         self.fairshare.rebuild(&self.state, &self.site);
+        self.sched.set_timed(!self.state.reservations().is_empty());
         self.deps = Deps::default();
         self.group_counts = JobGroupCounts::recount(&self.state);
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
@@ -150,6 +153,7 @@ impl Mbatchd {
         self.limits.recount(&self.state, &self.site);
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);
+        self.reservations = AdvanceReservations::of_all(&self.state);
         let started: Vec<JobRef> = self.state.counts().started().collect();
         started.into_iter().for_each(|at| self.refresh_growth(at));
         self.sched.changed();

@@ -94,6 +94,7 @@ impl Mbatchd {
         let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
         self.fit(&mut spec, queue)?;
         check_times(&spec, context.now.secs())?;
+        self.check_reserved(&spec.further.reservation, who)?;
         self.check_pending(&spec, who, &name)?;
         if let Some(user) = self.state.names().find_user(&who.user) {
             let bytes = s.env.len() + s.script.len();

@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod limits;
 pub mod params;
 pub mod queues_hosts;
+pub mod reservations;
 pub mod selection;
 pub mod shares;
 pub mod start_order;

@@ -28,6 +28,10 @@ pub(crate) struct ClassKey {
     pub(super) group: Box<str>,
     /// -G where users share by groups; empty none.
     pub(super) share_group: Box<str>,
+    /// The advance reservation; empty none.
+    pub(super) reservation: Box<str>,
+    /// The run limit in seconds, while there are advance reservations that it may run into.
+    pub(super) run_limit: Option<u64>,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub(super) fixed: HostLines,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
@@ -38,7 +42,8 @@ impl ClassKey {
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();
-        self.res_req.len() + self.application.len() + self.share_group.len() + lines + words
+        let names = self.application.len() + self.share_group.len() + self.reservation.len();
+        self.res_req.len() + names + lines + words
     }
 
     /// The work of reading it, in looks at a host.

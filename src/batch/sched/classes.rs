@@ -64,6 +64,10 @@ pub(super) struct Classes {
     free: Vec<u32>,
     /// Number of classes at which unused ones are dropped next; see [`Classes::forget`].
     crowded: usize,
+    /// Classes of jobs of advance reservations that have a ready job.
+    reserved: BTreeSet<u32>,
+    /// Jobs with other run limits are of other classes.
+    timed: bool,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,
 }
@@ -183,6 +187,21 @@ impl Classes {
         self.crowded = 2 * self.by_key.len();
     }
 
+    /// There are advance reservations: jobs with other run limits are of other classes from now on.
+    pub fn set_timed(&mut self, timed: bool) {
+        self.timed = timed;
+    }
+
+    pub fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// The least slots that a ready job of an advance reservation needs; `None`: none is ready.
+    pub fn waiting_in(&self, reservation: &str) -> Option<u32> {
+        let kinds = self.reserved.iter().map(|class| &self.get(*class).kind);
+        kinds.filter(|kind| &*kind.reservation == reservation).map(|kind| kind.min).min()
+    }
+
     /// The first ready job of a class.
     pub fn head(&self, class: u32) -> Option<(DispatchKey, u32)> {
         self.get(class).ready.first().copied()
@@ -205,6 +224,12 @@ impl Classes {
         let after = c.ready.first().map(|first| first.0);
         if before == after {
             return;
+        }
+        if !c.kind.reservation.is_empty() {
+            match after {
+                Some(_) => self.reserved.insert(class),
+                None => self.reserved.remove(&class),
+            };
         }
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
@@ -246,6 +271,8 @@ impl Classes {
             application: spec.further.application.clone(),
             group: spec.further.job_group.clone(),
             share_group: if by_group { spec.user_group.as_str().into() } else { "".into() },
+            reservation: spec.further.reservation.clone(),
+            run_limit: spec.limits.run.filter(|_| self.timed),
             fixed: spec.further.host_lines.clone(),
             barred: barred.to_vec(),
         };

@@ -66,6 +66,9 @@ impl Sched {
             let reason = if some { room.reason.for_parallel_job() } else { room.reason };
             return vec![(reason, Vec::new())];
         }
+        if let Some(why) = view.reservations.closed(&kind.reservation) {
+            return vec![(why, Vec::new())];
+        }
         if view.group_counts.is_full(view.state, &kind.group) {
             return vec![(PendReason::GroupLimit, Vec::new())];
         }

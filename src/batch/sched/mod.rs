@@ -233,6 +233,21 @@ impl Sched {
         }
     }
 
+    /// Are jobs with other run limits of other classes, as advance reservations need it?
+    pub(crate) fn is_timed(&self) -> bool {
+        self.classes.is_timed()
+    }
+
+    /// For a scheduler that knows no job yet.
+    pub(crate) fn set_timed(&mut self, timed: bool) {
+        self.classes.set_timed(timed);
+    }
+
+    /// The least slots that a ready job of an advance reservation needs; `None`: none is ready.
+    pub(crate) fn waiting_in(&self, reservation: &str) -> Option<u32> {
+        self.classes.waiting_in(reservation)
+    }
+
     /// The groups of users may be others than before, and share accounts, too.
     pub(crate) fn users_changed(&mut self) {
         self.classes.forget_users();

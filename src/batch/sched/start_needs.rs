@@ -46,7 +46,9 @@ impl Need {
                 PendReason::JustStarted | PendReason::Load(_) | PendReason::LoadExternal(_) => 2,
                 PendReason::HostWindow | PendReason::QueueWindow | PendReason::ExclusiveJob => 3,
                 PendReason::Requirement | PendReason::QueueRequirement => 50,
-                PendReason::NotQueueHost | PendReason::NotAskedHost => 1000,
+                PendReason::NotQueueHost
+                | PendReason::NotAskedHost
+                | PendReason::NotReservedHost => 1000,
                 _ => 10,
             },
         }
@@ -68,7 +70,8 @@ impl Sched {
         let kind = self.classes.get(entry.class).kind.clone();
         let Some(queue) = view.site.queue(kind.queue) else { return Vec::new() };
         let limits = view.limits_of(kind.consumer);
-        let common = self.needs_of_consumer(view, queue, &limits, kind.min.into());
+        let mut common = self.needs_of_consumer(view, queue, &limits, kind.min.into());
+        common.extend(view.reservations.closed(&kind.reservation).map(Need::Without));
         let compiled = self.classes.kept(entry.class).cloned().unwrap_or_else(|| {
             let requirement = Rc::new(Requirement::new(view, &kind));
             Rc::new(Compiled::new(view, &kind, requirement))

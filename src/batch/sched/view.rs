@@ -9,6 +9,7 @@ use crate::batch::site::rules::{Consumer, LimitedQuantity, Rule};
 use crate::batch::site::{Bound, Bounds, External, Queue, Site};
 use crate::batch::state::names::{HostId, HostMap, QueueId, ResourceId};
 use crate::batch::state::{Job, State};
+use crate::batch::usage::advance_reservations::AdvanceReservations;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
@@ -47,6 +48,7 @@ pub struct View<'a> {
     pub depends: &'a Deps,
     pub unreached: &'a Unreached,
     pub preemptions: &'a Preemptions,
+    pub reservations: &'a AdvanceReservations,
 }
 
 impl<'a> View<'a> {
@@ -55,10 +57,20 @@ impl<'a> View<'a> {
         self.site.rules.slots_of_host(i).map(|(amount, _)| amount.on(|| self.hosts[i].ncpus()))
     }
 
+    /// The slots of a host that can be reserved at all: those of MXJ, or one a processor.
+    pub fn reservable(&self, i: HostId) -> u64 {
+        match self.hosts.contains(i) {
+            true => self.host_max(i).unwrap_or_else(|| self.hosts[i].ncpus().into()),
+            false => 0,
+        }
+    }
+
+    /// Slots of a host in use, without those of jobs that are suspended for a reservation.
     pub fn host_used(&self, i: HostId) -> u64 {
         let counted = || self.state.counts().host(i).map_or(0, |h| h.slots.started());
         let under_limit = self.site.rules.slots_of_host(i);
         let used = under_limit.map_or_else(counted, |(_, cell)| self.limits.cell(cell));
+        let used = used.saturating_sub(self.reservations.given(i));
         let left = &self.hosts[i].zombies;
         match left.is_empty() {
             true => used,

@@ -368,6 +368,9 @@ impl Sched {
         if limited && !acts {
             return Outcome::Limited(of_queue().then_some(need), None);
         }
+        if view.reservations.closed(&kind.reservation).is_some() {
+            return Outcome::None(None);
+        }
         if view.group_counts.is_full(view.state, &kind.group) {
             self.full_groups.insert(class);
             return Outcome::None(None);

@@ -33,6 +33,10 @@ pub enum Action {
     /// Let go a job held after damage to the log.
     ReleaseDamaged,
     SeeJobs,
+    /// Make an advance reservation, where no policy permits it.
+    Reserve,
+    /// Change or delete an advance reservation; its creator is its owner.
+    ChangeReservation,
     HostCtrl,
     QueueCtrl,
     Reconfig,
@@ -60,9 +64,11 @@ pub fn allowed(action: Action, r: Roles) -> bool {
         Action::Submit | Action::SeeJobs => true,
         Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
         Action::SeeSubmission | Action::PostMessage => r.owner || cluster,
+        Action::ChangeReservation => r.owner || cluster,
         Action::AttachData => r.owner,
         Action::QueueCtrl => cluster || r.queue_admin,
         Action::ForceJob | Action::ReleaseDamaged | Action::HostCtrl => cluster,
+        Action::Reserve => cluster,
         Action::Reconfig | Action::Shutdown | Action::Logging | Action::Perfmon => cluster,
     }
 }
@@ -131,6 +137,8 @@ mod tests {
             (AttachData, [false, true, false, false, false]),
             (ForceJob, [false, false, true, true, false]),
             (ReleaseDamaged, [false, false, true, true, false]),
+            (Reserve, [false, false, true, true, false]),
+            (ChangeReservation, [false, true, true, true, false]),
             (HostCtrl, [false, false, true, true, false]),
             (QueueCtrl, [false, false, true, true, true]),
             (Reconfig, [false, false, true, true, false]),

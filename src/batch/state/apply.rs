@@ -94,6 +94,18 @@ impl State {
                 self.names.user_id(&used.user);
                 Applied::Nothing
             }
+            Event::Reservation(r) => {
+                self.reservations.put(r);
+                Applied::Nothing
+            }
+            Event::ReservationEnd { id, .. } => {
+                self.reservations.end(id);
+                Applied::Nothing
+            }
+            Event::ReservationNext { owner, next } => {
+                self.reservations.number_from(owner, *next);
+                Applied::Nothing
+            }
             Event::GroupHost { add, group, host, .. } => self.group_host(*add, group, host),
             Event::Carried { next_job, .. } => {
                 (self.next_job, self.carried_at) = (self.next_job.max(*next_job), t);
@@ -338,6 +350,7 @@ impl State {
             (JobAction::EndByLoad, _) => term::LOAD,
             (JobAction::EndByWindow, _) => term::WINDOW,
             (JobAction::EndByPreemption, _) => term::PREEMPT,
+            (JobAction::EndByReservation, _) => term::DEADLINE,
             _ => return Applied::noted(at),
         };
         match self.elem(at) {

@@ -192,9 +192,10 @@ impl Phase {
             Phase::Ssusp(why) | Phase::Ususp(why) => why,
         }
     }
-    /// Is it suspended for the load of its host, or preempted?
+    /// Is it suspended for the load of its host, for an advance reservation, or preempted?
     pub fn suspended_by_need(self) -> bool {
-        self.suspended_by_load() || self == Phase::Ssusp(susp::PREEMPTED)
+        let for_jobs = [Phase::Ssusp(susp::PREEMPTED), Phase::Ssusp(susp::RESERVED)];
+        self.suspended_by_load() || for_jobs.contains(&self)
     }
     /// Is it suspended for the load of its host?
     pub fn suspended_by_load(self) -> bool {

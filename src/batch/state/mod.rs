@@ -27,6 +27,7 @@ pub mod named;
 pub mod names;
 mod reported;
 pub mod request_ids;
+pub mod reservations;
 pub mod resize;
 mod resized;
 pub mod retries;
@@ -55,6 +56,7 @@ use crate::batch::state::modifications::Modifications;
 use crate::batch::state::named::JobNames;
 use crate::batch::state::names::{HostId, Names, QueueId, UserId};
 use crate::batch::state::request_ids::SubmitRequests;
+use crate::batch::state::reservations::Reservations;
 use crate::batch::state::retries::{Done, Retries};
 use crate::batch::state::space::Space;
 use crate::batch::state::tries::ElementTries;
@@ -113,6 +115,7 @@ pub struct State {
     /// The bytes of jobs that bmod changed.
     modifications: Modifications,
     job_groups: JobGroups,
+    reservations: Reservations,
     /// The external messages of jobs.
     messages: JobMessages,
     /// Failed starts and requeues of elements that have not ended.
@@ -233,6 +236,10 @@ impl State {
     }
     pub fn job_groups(&self) -> &JobGroups {
         &self.job_groups
+    }
+    /// The advance reservations.
+    pub fn reservations(&self) -> &Reservations {
+        &self.reservations
     }
     pub fn messages(&self) -> &JobMessages {
         &self.messages

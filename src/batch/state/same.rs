@@ -110,6 +110,7 @@ impl State {
             issued: _,
             messages: _,
             job_groups,
+            reservations,
             alone: _,
             waited: _,
             ended: _,
@@ -128,6 +129,10 @@ impl State {
         for (path, group) in job_groups.each() {
             out.put(format!("job group {path}"), group);
         }
+        for r in reservations.each() {
+            out.put(format!("reservation {}", r.id), r);
+        }
+        out.put("the next reservations", reservations.numbers().collect::<Vec<_>>());
         self.controls_told(&mut out);
         if but.is_empty() {
             self.counts_told(counts, &mut out);

@@ -41,6 +41,7 @@ impl Audits {
         assert_eq!(machine.job_groups_audit(), Ok(()));
         assert_eq!(machine.applications_audit(), Ok(()));
         assert_eq!(machine.fairshare_audit(), Ok(()));
+        assert_eq!(machine.reservations_audit(), Ok(()));
         assert_eq!(machine.readiness_audit(), Ok(()));
     }
 }

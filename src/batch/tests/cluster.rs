@@ -17,6 +17,7 @@ mod builder;
 mod hosts;
 mod limits;
 mod options;
+mod reservations;
 mod shares;
 
 pub use builder::{ClusterBuilder, cluster};
@@ -437,6 +438,13 @@ impl Cluster {
     /// mbatchd ends and another one begins with what the log holds; the hosts go on.
     pub fn restart(&mut self) {
         self.restart_after_damage(&[]);
+    }
+
+    /// Restarts like [`Cluster::restart`], so many seconds after the end.
+    pub fn restart_later(&mut self, secs: u64) {
+        self.now.mono_us += secs * 1_000_000;
+        self.now.wall_us += secs as i64 * 1_000_000;
+        self.restart();
     }
 
     /// Restarts like [`Cluster::restart`]; the log lost a record of each of these jobs.

@@ -81,6 +81,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         })),
         _ if row.starts_with("Message.") => message_request(row, r, job),
         _ if row.starts_with("JobGroup.") => group_request(row, r),
+        _ if row.starts_with("Reservation.") => reservation_request(row, r),
         "Dependencies" => {
             let (at, level) = (JobRef { job, idx: 0 }, 1);
             let request = DependencyRequest { at, level, ..DependencyRequest::default() };
@@ -148,6 +149,34 @@ fn group_request(row: &str, r: &mut Rig) -> ClientMsg {
         }
         other => panic!("no message {other} is sent here"),
     }
+}
+
+fn reservation_request(row: &str, r: &mut Rig) -> ClientMsg {
+    use crate::model::reservation::{Reservation, ReservationTime};
+    use crate::proto::reservation::{NewReservation, ReservationChange, ReservationRequest};
+    let (begin, users, hosts) =
+        (r.now.secs() + 3600, vec!["ann".to_owned()], vec!["h1".to_owned()]);
+    let time = ReservationTime::Once { begin, end: begin + 3600 };
+    let (id, creator) = ("mine".to_owned(), "ann".to_owned());
+    let known = Reservation { id: id.clone(), creator, time: time.clone(), ..<_>::default() };
+    let known = Reservation { users: users.clone(), hosts: vec![("h1".into(), 1)], ..known };
+    let event = crate::model::event::Event::Reservation(Box::new(known));
+    r.mbd.state.apply(&Record { time: r.now.secs(), event });
+    ClientMsg::Reservation(Box::new(match row {
+        "Reservation.Add" => {
+            let new = NewReservation { users, units: 1, hosts, time, ..<_>::default() };
+            ReservationRequest::Add(Box::new(new))
+        }
+        "Reservation.Modify" => {
+            let description = Some("x".into());
+            let change = ReservationChange { description, ..ReservationChange::default() };
+            ReservationRequest::Modify { id, change: Box::new(change) }
+        }
+        "Reservation.Delete" => ReservationRequest::Delete { ids: vec![id] },
+        "Reservation.List" => ReservationRequest::List { ids: vec![] },
+        "Reservation.Policies" => ReservationRequest::Policies { names: vec![] },
+        other => panic!("no message {other} is sent here"),
+    }))
 }
 
 fn one_job(job: u32) -> OneJob {

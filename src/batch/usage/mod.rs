@@ -2,6 +2,7 @@
 //! dependency conditions, closed time windows. Derived values are never logged, and can be counted
 //! anew at any time.
 
+pub mod advance_reservations;
 pub mod application_counts;
 pub mod dependencies;
 pub mod exclusive_units;

@@ -12,7 +12,7 @@ const NAMES: &[Name] = &[
     off("ACCT_ARCHIVE_AGE", "lsb.acct rotation: days; off"),
     off("ACCT_ARCHIVE_SIZE", "KB; off"),
     off("ACCT_ARCHIVE_TIME", "hh:mm; off"),
-    off("ADVRSV_USER_LIMIT", "int; 100"),
+    on("ADVRSV_USER_LIMIT", "advance reservations of a user or user group at most; 100"),
     off("ALLOCATION_PLANNER", "plan-based reservation: Y/N; N"),
     off("ALLOW_EVENT_TYPE", "list"),
     off("BJOBS_RES_REQ_DISPLAY", "none/brief/full; brief"),

@@ -253,6 +253,18 @@ pub static RESERVATION_USAGE: NameTable = table!(
     ],
 );
 
+/// Section ResourceReservation of lsb.resources.
+pub static RESOURCE_RESERVATION: NameTable = table!(
+    "lsb.resources",
+    "ResourceReservation",
+    &[
+        on("HOSTS", "hosts and host groups that may be reserved, ~ before one excludes it; all"),
+        on("NAME", "name of the policy"),
+        on("TIME_WINDOW", "windows in which reservations must be; any time"),
+        on("USERS", "users and user groups who may make reservations; all"),
+    ],
+);
+
 /// Variables of lsf.sudoers.
 pub static SUDOERS: NameTable = table!(
     "lsf.sudoers",
@@ -319,12 +331,11 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
     ("lsb.resources", "HostExport"),
     ("lsb.resources", "PowerPolicy"),
     ("lsb.resources", "ResourceMap"),
-    ("lsb.resources", "ResourceReservation"),
     ("lsb.resources", "SharedResourceExport"),
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 20] = [
+pub const ALL: [&NameTable; 21] = [
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,
@@ -343,6 +354,7 @@ pub const ALL: [&NameTable; 20] = [
     &USER_MAP,
     &LIMIT,
     &RESERVATION_USAGE,
+    &RESOURCE_RESERVATION,
     &SUDOERS,
     &INSTALL,
 ];

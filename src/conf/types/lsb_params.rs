@@ -17,6 +17,8 @@ pub enum GroupClean {
 /// lsb.params, with the documented defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchParams {
+    /// ADVRSV_USER_LIMIT.
+    pub advrsv_user_limit: u32,
     /// DEFAULT_QUEUE: tried in order when bsub has no -q. Empty: a queue named `default`.
     pub default_queue: Vec<String>,
     /// DEFAULT_PROJECT.
@@ -156,6 +158,7 @@ pub struct BatchParams {
 impl Default for BatchParams {
     fn default() -> Self {
         BatchParams {
+            advrsv_user_limit: 100,
             default_queue: Vec::new(),
             default_project: "default".to_owned(),
             default_host_spec: None,

@@ -1,6 +1,6 @@
 //! lsb.resources: its limits. See lsb.resources(5).
 
-use super::{Pos, RawParams, UserTerm};
+use super::{HostTerm, Pos, RawParams, UserTerm};
 
 /// lsb.resources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,6 +9,25 @@ pub struct BatchResources {
     pub limits: Vec<LimitConf>,
     /// The rows of the sections ReservationUsage.
     pub reservation_usage: Vec<ReservationUsage>,
+    /// The sections ResourceReservation.
+    pub reservations: Vec<ReservationPolicy>,
+}
+
+/// A section ResourceReservation: who may make advance reservations, where and when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReservationPolicy {
+    pub name: String,
+    /// USERS; empty: all.
+    pub users: Vec<UserTerm>,
+    /// HOSTS; empty: all.
+    pub hosts: Vec<HostTerm>,
+    /// TIME_WINDOW; empty: any time.
+    pub window: String,
+    /// USERS and HOSTS as written.
+    pub users_text: String,
+    pub hosts_text: String,
+    /// The beginning of the section in the file.
+    pub pos: Pos,
 }
 
 /// One limit of a section Limit.

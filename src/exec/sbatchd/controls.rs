@@ -493,6 +493,7 @@ fn reason_bits(why: u32) -> (u32, u32) {
         susp::RESUMED => (0x1, 0),
         susp::WINDOW => (0x8, 0),
         susp::PREEMPTED => (0x80, 0),
+        susp::RESERVED => (0x10_0000, 0),
         susp::LOAD..=susp::LOAD_EXTERNAL => (0x40, why - susp::LOAD),
         susp::STOP_COND => (0x200, 0),
         susp::RESUME_COND => (0x400, 0),

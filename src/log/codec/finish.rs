@@ -62,8 +62,9 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_int(out, fin.at.idx);
     put_u64(out, u.max_mem_kb);
     put_u64(out, u.max_swap_kb);
-    // inFileSpool commandSpool rsvId, and additionalInfo after exceptMask
-    out.extend_from_slice(b" \"\" \"\" \"\"");
+    // inFileSpool commandSpool, and additionalInfo after exceptMask
+    out.extend_from_slice(b" \"\" \"\"");
+    put_str(out, s.further.reservation.as_bytes());
     put_str(out, s.further.service_class.as_bytes());
     put_int(out, fin.exceptions);
     put_str(out, b"");
@@ -81,9 +82,9 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_str(out, b"");
     put_int(out, lsb_options2(s));
     put_str(out, s.further.resize_command.as_bytes());
-    // lastResizeTime (the start until resized), rsvId
+    // lastResizeTime (the start until resized)
     put_int(out, fin.start_time);
-    put_str(out, b"");
+    put_str(out, s.further.reservation.as_bytes());
     put_str(out, s.description.as_bytes());
     // submitEXT, numHostRusage
     out.extend_from_slice(b" 0 0");

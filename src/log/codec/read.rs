@@ -5,9 +5,10 @@
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
 use super::record_error::RecordError;
+use super::signal;
 use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, resize, signal};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, reservation, resize};
 use crate::model::JobRef;
 use crate::model::event::{
     Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
@@ -61,6 +62,9 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JGRP_ADD" => Event::JobGroupAdd(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_MOD" => Event::JobGroupModify(Box::new(job_group::get_group(&mut f)?)),
         b"JGRP_CTRL" => job_group::get_control(&mut f)?,
+        b"LSF_RESERVATION" | b"LSF_RESERVATION_END" | b"LSF_RESERVATION_NEXT" => {
+            reservation::get_reservation(&mut f, name)?
+        }
         b"JOB_EXT_MSG" => message::get_message(&mut f)?,
         b"JOB_ATTA_DATA" => message::get_attachment(&mut f)?,
         b"QUEUE_CTRL" | b"HOST_CTRL" => get_ctrl(&mut f, name)?,

@@ -47,6 +47,9 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::JobGroupAdd(_)
         | Event::JobGroupModify(_)
         | Event::JobGroupDelete { .. }
+        | Event::Reservation(_)
+        | Event::ReservationEnd { .. }
+        | Event::ReservationNext { .. }
         | Event::MbdStart { .. }
         | Event::MbdDie { .. }
         | Event::LogSwitch { .. }
@@ -108,6 +111,9 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobGroupAdd(_) => "JGRP_ADD",
         Event::JobGroupModify(_) => "JGRP_MOD",
         Event::JobGroupDelete { .. } => "JGRP_CTRL",
+        Event::Reservation(_) => "LSF_RESERVATION",
+        Event::ReservationEnd { .. } => "LSF_RESERVATION_END",
+        Event::ReservationNext { .. } => "LSF_RESERVATION_NEXT",
         Event::Foreign { name } => name,
     }
 }

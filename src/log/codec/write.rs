@@ -1,9 +1,10 @@
 //! Writes one event as one line of lsb.events (lsb.events(5)).
 
 use super::record::{name_of, put_head, put_list, put_slots};
+use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, resize, signal};
+use super::{checkpoint, force, job_group, message, migrate, modify, new, reservation, resize};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
@@ -280,6 +281,9 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
         Event::Carried { next_job, epoch } => {
             put_int(out, *next_job);
             put_u64(out, *epoch);
+        }
+        Event::Reservation(_) | Event::ReservationEnd { .. } | Event::ReservationNext { .. } => {
+            reservation::put_event(out, event)
         }
         _ => {}
     }

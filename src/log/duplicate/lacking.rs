@@ -255,6 +255,9 @@ fn is_control(event: &Event) -> bool {
             | Event::JobGroupAdd(_)
             | Event::JobGroupModify(_)
             | Event::JobGroupDelete { .. }
+            | Event::Reservation(_)
+            | Event::ReservationEnd { .. }
+            | Event::ReservationNext { .. }
     )
 }
 

@@ -15,6 +15,8 @@ pub mod susp {
     pub const WINDOW: u32 = 4;
     /// Preempted by a job of a queue of higher priority.
     pub const PREEMPTED: u32 = 5;
+    /// For the jobs of an advance reservation.
+    pub const RESERVED: u32 = 6;
     /// First of those by load; the index number is added.
     pub const LOAD: u32 = 20;
     /// The code of external indices.
@@ -32,6 +34,7 @@ pub fn susp_text(code: u32) -> &'static str {
         3 => "Waiting for re-scheduling after being resumed by user",
         4 => "The run windows of the queue are closed",
         5 => "The job was preempted by a higher priority job",
+        6 => "An advance reservation that is active needs the slots of the job",
         20 => "Host load exceeded threshold:  15-second CPU run queue length (r15s)",
         21 => "Host load exceeded threshold:  1-minute CPU run queue length (r1m)",
         22 => "Host load exceeded threshold:  15-minute CPU run queue length (r15m)",
@@ -193,10 +196,30 @@ pub mod err {
     pub const MOD_RUNNING: i32 = 126;
     pub const DEP_ARRAY_SIZE: i32 = 131;
     pub const PJOB_LIMIT: i32 = 132;
+    pub const FEWER_RESERVABLE: i32 = 190;
+    pub const BAD_RSVID: i32 = 191;
+    pub const NO_RSVID: i32 = 192;
+    pub const RSV_POLICY_NAME: i32 = 208;
+    pub const RSV_PERMISSION: i32 = 209;
+    pub const RSV_POLICY_HOST: i32 = 211;
+    pub const RSV_POLICY_WINDOW: i32 = 212;
+    pub const RSV_NO_HOST: i32 = 217;
     pub const NO_APP: i32 = 252;
     pub const PROC_APP: i32 = 253;
     pub const PROC_APP_QUEUE: i32 = 254;
     pub const APP_OVER_LIMIT: i32 = 256;
+    pub const RSV_NOT_RECURRING: i32 = 312;
+    pub const RSV_HOST_NOT_FREE: i32 = 314;
+    pub const RSV_TIME: i32 = 315;
+    pub const RSV_EMPTY: i32 = 317;
+    pub const RSV_SYSTEM_UNITS: i32 = 319;
+    pub const RSV_NAME_TAKEN: i32 = 321;
+    pub const RSV_NAME: i32 = 322;
+    pub const RSV_HAS_BEGUN: i32 = 323;
+    pub const RSV_DISABLE_ACTIVE: i32 = 326;
+    pub const RSV_NOT_ITS_HOST: i32 = 327;
+    pub const RSV_HOST_USED: i32 = 330;
+    pub const RSV_DATES: i32 = 334;
     pub const RESIZE_COMMAND_LEN: i32 = 356;
     pub const NOT_RESIZABLE: i32 = 357;
     pub const RELEASE_HOSTS: i32 = 358;
@@ -302,10 +325,30 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     ),
     (131, "Dependent arrays do not have the same size"),
     (132, "Pending job threshold reached"),
+    (190, "Hosts have fewer slots for the reservation than are requested"),
+    (191, "User may not use the advance reservation"),
+    (192, "Advance reservation does not exist"),
+    (208, "No such advance reservation policy"),
+    (209, "No advance reservation policy permits this to the user"),
+    (211, "No advance reservation policy permits this on the hosts"),
+    (212, "No advance reservation policy permits this in the time window"),
+    (217, "No host can be reserved"),
     (252, "Application profile does not exist"),
     (253, "Number of tasks is not within the task limits of the application profile"),
     (254, "Task limits of the application profile are not within those of the queue"),
     (256, "Application profile exceeds the queue's hard limit(s)"),
+    (312, "Only a recurring advance reservation can be disabled"),
+    (314, "Host has no free slot in the time of the reservation"),
+    (315, "Reserved slots are not free in the new time of the reservation"),
+    (317, "The last host of an advance reservation cannot be removed"),
+    (319, "A system reservation is of whole hosts"),
+    (321, "Advance reservation exists"),
+    (322, "Bad name of an advance reservation"),
+    (323, "The begin of an active advance reservation cannot be changed"),
+    (326, "An active advance reservation cannot be disabled"),
+    (327, "Host is not in the advance reservation"),
+    (330, "Slots of the host are in use by jobs of the reservation"),
+    (334, "Bad dates"),
     (356, "Resize notification command is too long"),
     (357, "Job is not resizable"),
     (358, "Bad host specification for bresize release"),

@@ -101,6 +101,7 @@ pending_reasons! {
     GroupLimit = 45, "The specified job group has reached its job limit";
     PreExecLimit = 46, "The job has reached its pre-execution retry limit";
     RequeueLimit = 47, "The job has reached its requeue limit";
+    ReservationInactive = 49, "The specified advance reservation is not active";
     QueueInactive = 301, "The queue is inactivated by the administrator";
     QueueWindow = 302, "The queue is inactivated by its time windows";
     QueueJobLimit = 303, "The queue has reached its job slot limit";
@@ -144,6 +145,11 @@ pending_reasons! {
     ExclusiveJob = 1322, "Running an exclusive job";
     GroupCpuLimit = 1324, "User group's per-CPU job slot limit reached";
     HostLockedMaster = 1327, "Host is locked by master LIM";
+    NotEnoughReserved = 1328, "Not enough slots of the specified advance reservation";
+    WholeDuration = 1329, "Not enough slots or resources for whole duration of the job";
+    NoReservation = 1330, "The specified advance reservation has expired or has been deleted";
+    ReservedSlots = 1332, "Slots of the host are kept by an active advance reservation";
+    NotReservedHost = 1335, "Not a host of the specified advance reservation";
     NotInUnit = 1336, "Host does not belong to a compute unit of the required type";
     UnitExclusive = 1337, "A compute unit containing the host is used exclusively";
     UnitOccupied = 1338, "CU-level exclusive job cannot start since CU is occupied";

@@ -53,7 +53,7 @@ impl Requirements {
             queue: of_queue.then_some(class.queue),
             application: if of_application { class.application.clone() } else { "".into() },
             res_req: class.res_req.clone(),
-            hosts_asked: !class.hosts.is_empty(),
+            hosts_asked: !class.hosts.is_empty() || !class.reservation.is_empty(),
         };
         if let Some(known) = self.known.get(&key).and_then(Weak::upgrade) {
             return known;
@@ -136,7 +136,8 @@ impl Alternative {
 impl Requirement {
     pub fn new(view: &View, kind: &ClassKey) -> Requirement {
         let levels = (kind.queue, &*kind.application);
-        let req = view.combined_req(levels, &kind.res_req, !kind.hosts.is_empty());
+        let hosts_asked = !kind.hosts.is_empty() || !kind.reservation.is_empty();
+        let req = view.combined_req(levels, &kind.res_req, hosts_asked);
         let req = req.ok().map(Rc::new);
         let span_of_queue = span_of_queue(view, kind);
         let compiled = |variant| Some(Rc::new(Alternative::new(variant, span_of_queue)));

@@ -5,6 +5,7 @@
 //! changes nothing. CONTRIBUTING.md ("How to add a policy") walks through a complete one.
 
 mod accept_interval;
+mod advance_reservation;
 mod compute_units;
 #[cfg(test)]
 mod example;

@@ -4,7 +4,9 @@ use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
 use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
-use crate::batch::sched::policy::{accept_interval, compute_units, exclusive, fairshare};
+use crate::batch::sched::policy::{
+    accept_interval, advance_reservation, compute_units, exclusive, fairshare,
+};
 use crate::batch::sched::policy::{host_partition, host_status, limits};
 use crate::batch::sched::policy::{load_thresholds, preemption, requirement, reservation};
 use crate::batch::sched::view::View;
@@ -27,6 +29,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(fairshare::Fairshare),
         Box::new(host_partition::HostPartition),
         Box::new(exclusive::Exclusive),
+        Box::new(advance_reservation::AdvanceReservation),
         Box::new(reservation::Reservation),
         Box::new(preemption::PreemptionPolicy),
     ]

@@ -58,6 +58,8 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-w" => spec.depend = value.to_owned(),
         "-G" => spec.user_group = value.to_owned(),
         "-J" => spec.name = value.to_owned(),
+        "-U" => spec.further.reservation = value.into(),
+        "-t" => spec.term_time = now + i64::from(number()),
         "-P" => spec.project = value.to_owned(),
         "-Lp" => spec.further.put_text("Lp", value),
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),
@@ -90,7 +92,7 @@ fn slots(value: &str) -> (u32, u32) {
 }
 
 /// Words parted by blanks; quotes keep them together.
-fn words(text: &str) -> Vec<String> {
+pub(super) fn words(text: &str) -> Vec<String> {
     let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in text.chars() {
         match quote {

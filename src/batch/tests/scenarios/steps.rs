@@ -10,6 +10,11 @@ use std::collections::BTreeMap;
 /// The result of a step: nothing, or how the cluster differs from the scenario.
 type Outcome = Result<(), String>;
 
+/// The outcome of a request that is either done or refused.
+fn told(done: Result<String, crate::proto::Refusal>) -> Outcome {
+    done.map(drop).map_err(|refusal| format!("refused: {}", refusal.words()))
+}
+
 /// A scenario under way.
 pub struct Steps<'a> {
     scenario: &'a Scenario,
@@ -77,6 +82,12 @@ impl<'a> Steps<'a> {
         match verb {
             "bsub" => self.bsub(user, rest),
             "bmod" => self.bmod(user, rest),
+            "brsvadd" => told(self.cluster.try_brsvadd(user, rest)),
+            "brsvmod" => {
+                let (id, options) = rest.split_once(' ').ok_or("brsvmod ID OPTIONS")?;
+                told(self.cluster.try_brsvmod(user, id, options.trim()))
+            }
+            "brsvdel" => told(self.cluster.try_brsvdel(user, rest)),
             "badmin" if rest.starts_with("reconfig") => self.reconfigure(rest),
             "badmin" => {
                 assert_eq!(user, ADMINISTRATOR, "badmin is for the administrator");

@@ -4,6 +4,9 @@ use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
 use crate::model::reason::PendReason;
+use crate::model::reservation::{
+    Reservation, ReservationKind, ReservationScripts, ReservationTime,
+};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -413,6 +416,45 @@ fn job_group() -> impl Strategy<Value = JobGroupRecord> {
     })
 }
 
+fn reservation() -> impl Strategy<Value = Reservation> {
+    let kind = prop_oneof![
+        Just(ReservationKind::User),
+        Just(ReservationKind::Group),
+        Just(ReservationKind::System)
+    ];
+    let once = any::<(i64, i64)>().prop_map(|(begin, end)| ReservationTime::Once { begin, end });
+    let time = prop_oneof![once, kept().prop_map(ReservationTime::Weekly)];
+    let texts = [kept(), kept(), kept(), kept(), kept()];
+    let lists = (vec(kept(), 0..3), vec(kept(), 0..3), vec((kept(), any::<u32>()), 0..3));
+    let numbers = (any::<i64>(), any::<[u32; 3]>(), any::<[bool; 3]>());
+    let disabled = vec(any::<(i64, i64)>(), 0..3);
+    (kind, time, texts, lists, numbers, disabled).prop_map(
+        |(kind, time, texts, (users, queues, hosts), numbers, disabled)| {
+            let [id, creator, description, pre, post] = texts;
+            let (created, [creator_uid, pre_minutes, post_minutes], marks) = numbers;
+            let [open, by_host, no_suspension] = marks;
+            let scripts = ReservationScripts { pre, pre_minutes, post, post_minutes };
+            Reservation {
+                id,
+                created,
+                creator,
+                creator_uid,
+                kind,
+                users,
+                hosts,
+                time,
+                open,
+                by_host,
+                no_suspension,
+                queues,
+                description,
+                scripts,
+                disabled,
+            }
+        },
+    )
+}
+
 fn other_event() -> impl Strategy<Value = Event> {
     let op = prop_oneof![Just(Ctrl::Open), Just(Ctrl::Close)];
     let qop = prop_oneof![Just(Ctrl::Activate), Just(Ctrl::Inactivate), Just(Ctrl::Open)];
@@ -445,6 +487,13 @@ fn other_event() -> impl Strategy<Value = Event> {
             user,
             path
         }),
+        reservation().prop_map(|r| Event::Reservation(Box::new(r))),
+        (any::<u32>(), [kept(), kept()]).prop_map(|(uid, [id, user])| Event::ReservationEnd {
+            id,
+            uid,
+            user
+        }),
+        (kept(), any::<u32>()).prop_map(|(owner, next)| Event::ReservationNext { owner, next }),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
         vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
         ([0.0..1e12f64, 0.0..1e-3f64], [kept(), kept(), kept()]).prop_map(

@@ -39,6 +39,7 @@ mod brsvmod;
 mod brsvs;
 mod brsvsub;
 mod brun;
+mod bslots;
 mod bstatus;
 mod bstop;
 mod bsub;
@@ -188,6 +189,7 @@ const APPLETS: &[Applet] = &[
     applet("bswitch", Batch, bswitch::run, "move jobs to another queue"),
     applet("btop", Batch, btop::top, "move a pending job before the others of its queue"),
     applet("bugroup", Batch, bugroup::users, "show the user groups"),
+    applet("bslots", Batch, bslots::run, "show slots that jobs could backfill"),
     applet("busers", Batch, busers::run, "show users and user groups with their limits and slots"),
     applet("bwait", Batch, bwait::run, "wait until a condition of jobs is met"),
     applet(

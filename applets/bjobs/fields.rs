@@ -132,7 +132,12 @@ pub const FIELDS: &[Field] = &[
     f("nreq_slot", &[], 10, &[Col::MinSlots], |o, r, _| int(o, r.int(Col::MinSlots).max(1))),
     f("submit_time", &[], 15, &[Col::SubmitTime], |o, r, s| time(o, r, s, Col::SubmitTime)),
     f("start_time", &[], 15, &[Col::StartTime], |o, r, s| time(o, r, s, Col::StartTime)),
-    empty("estimated_start_time", &["estart_time"], 20),
+    f("estimated_start_time", &["estart_time"], 20, &[Col::Reservation], |o, r, s| {
+        let start = r.list(Col::Reservation).get(1).and_then(Cell::int);
+        if let Some(start) = start.filter(|start| *start > 0) {
+            s.clock.field(o, start);
+        }
+    }),
     f("specified_start_time", &["sstart_time"], 20, &[Col::BeginTime], |o, r, s| {
         time(o, r, s, Col::BeginTime)
     }),

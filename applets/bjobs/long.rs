@@ -100,6 +100,7 @@ pub const COLS: &[Col] = &[
     Col::PendLimits,
     Col::ExternalThresholds,
     Col::Messages,
+    Col::Reservation,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -118,6 +119,7 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     if s.host_file {
         host_file(out, r);
     }
+    reserved(out, r, s);
     if has_hosts(r) && r.int(Col::StartTime) > 0 {
         text.clear();
         started(&mut text, r, s);
@@ -150,6 +152,39 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     details(out, r, wrap);
     if is_pending(r) {
         start_needs::push(out, r);
+    }
+}
+
+/// The slots that a pending job keeps until it has enough, and when it starts at the latest.
+fn reserved(out: &mut String, r: &JobRow, s: &Show) {
+    let [since, start, hosts] = r.list(Col::Reservation) else { return };
+    let hosts: Vec<(String, i64)> = hosts
+        .list()
+        .iter()
+        .filter_map(|host| match host.list() {
+            [name, slots] => Some((name.text().into_owned(), slots.int()?)),
+            _ => None,
+        })
+        .collect();
+    let (slots, mut text) = (hosts.iter().map(|host| host.1).sum::<i64>(), String::new());
+    if slots > 0 {
+        stamp(&mut text, s, since.int().unwrap_or(0));
+        let what = if slots > 1 { "slots on host(s)" } else { "slot on host" };
+        let _ = write!(text, "Reserved <{slots}> job {what}");
+        for (host, slots) in &hosts {
+            match slots {
+                1 => push(&mut text, " ", host),
+                n => push(&mut text, " ", &format!("{n}*{host}")),
+            }
+        }
+        text.push(';');
+        paragraph(out, &text, !s.unwrapped);
+    }
+    if let Some(start) = start.int().filter(|start| *start > 0) {
+        text.clear();
+        stamp(&mut text, s, start);
+        text.push_str("Will be started;");
+        paragraph(out, &text, !s.unwrapped);
     }
 }
 

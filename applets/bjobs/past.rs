@@ -170,6 +170,7 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
             hosts: fin.exec_hosts.into_iter().map(|(h, n)| (h.into(), n)).collect(),
             host_factor: fin.host_factor,
             eff_res_req: fin.eff_res_req.into(),
+            slice: 0,
             forced: Default::default(),
             boot: Arc::default(),
             account: Arc::default(),

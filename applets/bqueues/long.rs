@@ -294,12 +294,13 @@ fn rest(out: &mut String, q: &QueueInfo) {
     ] {
         parameter(out, q, name, label);
     }
-    // RESOURCE_RESERVE and SLOT_RESERVE hold MAX_RESERVE_TIME[turns of the scheduler]
-    if let Some((_, time)) = param(q, "SLOT_RESERVE").split_once("MAX_RESERVE_TIME[") {
+    // RESOURCE_RESERVE stands above SLOT_RESERVE: MAX_RESERVE_TIME[turns of the scheduler]
+    let reserve = [param(q, "RESOURCE_RESERVE"), param(q, "SLOT_RESERVE")];
+    let time = reserve.iter().find_map(|text| text.split_once("MAX_RESERVE_TIME["));
+    if let Some((_, time)) = time {
         let turns = time.split(']').next().and_then(|n| n.trim().parse::<u64>().ok());
         if let Some(secs) = turns.and_then(|n| n.checked_mul(q.sleep_secs)) {
-            let mark = QUEUE.mark("SLOT_RESERVE");
-            let _ = writeln!(out, "Maximum slot reservation time: {secs} seconds{mark}");
+            let _ = writeln!(out, "Maximum slot reservation time: {secs} seconds");
         }
     }
     for (name, label) in [

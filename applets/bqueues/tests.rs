@@ -221,7 +221,7 @@ PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
 
 USERS: all \x20
 HOSTS:  all\x20
-Maximum slot reservation time: 50 seconds (not acted on)
+Maximum slot reservation time: 50 seconds
 CHKPNTDIR : /share/chk
 CHKPNTPERIOD : 30
 JOB_CONTROLS:

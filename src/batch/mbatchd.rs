@@ -35,6 +35,7 @@ use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::Diag;
 use crate::model::event::{Event, Record};
@@ -81,6 +82,7 @@ pub struct Mbatchd {
     pub(super) migration_checks: MigrationChecks,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,
+    pub(super) timeline: Timeline,
     pub(super) limits: LimitsLedger,
     pub(super) preemptions: Preemptions,
     pub(super) fairshare: Fairshare,
@@ -112,6 +114,7 @@ macro_rules! view_of {
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             exclusive_units: &$mbatchd.exclusive_units,
+            timeline: &$mbatchd.timeline,
             limits: &$mbatchd.limits,
             fairshare: &$mbatchd.fairshare,
             group_counts: &$mbatchd.group_counts,
@@ -194,6 +197,7 @@ impl Mbatchd {
         self.look_left_of(at);
         self.refresh_at(at);
         self.refresh_growth(at);
+        self.follow_timeline(at);
         self.reserve.refresh(&self.state, &self.site, at);
         for host in self.exclusive_units.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
@@ -235,6 +239,29 @@ impl Mbatchd {
     pub(crate) fn note_shares(&mut self) {
         if self.fairshare.has_changed() {
             self.sched.shares_changed(self.fairshare.take_changed());
+        }
+    }
+
+    /// Has the timeline follow a change of an element; idx 0 of an array: of all started ones.
+    pub(crate) fn follow_timeline(&mut self, at: JobRef) {
+        if !self.site.keeps_timeline {
+            return;
+        }
+        let mut all: Vec<JobRef> = match at.idx {
+            0 => self.timeline.of_job(at.job).collect(),
+            _ => vec![at],
+        };
+        if let Some(array) =
+            self.state.job(at.job).and_then(|job| job.array()).filter(|_| at.idx == 0)
+        {
+            all.extend(array.started().map(|idx| JobRef { job: at.job, idx }));
+        } else if at.idx == 0 {
+            all.push(at);
+        }
+        for at in all {
+            let view = self.view();
+            let end = view.end_of(at).map(|(end, hosts)| (end, hosts.clone()));
+            self.timeline.put(at, end.as_ref().map(|(end, hosts)| (*end, hosts)));
         }
     }
 

@@ -101,6 +101,21 @@ impl Mbatchd {
         }
     }
 
+    /// Is what is known of the slots that pending jobs keep on each host what these keep? For tests
+    /// and the simulator.
+    pub fn slot_reservations_audit(&self) -> Result<(), String> {
+        let audited = self.state.slot_reservations().audit();
+        let waits = |of: &&state::slot_reservations::SlotReservation| {
+            let elem = self.state.job(of.at.job).and_then(|job| job.view(of.at.idx));
+            elem.is_some_and(|elem| elem.stat().is_pending())
+        };
+        let all = self.state.slot_reservations();
+        match all.iter().find(|of| !waits(of)) {
+            Some(of) => Err(format!("job {} keeps slots and is not pending", of.at)),
+            None => audited,
+        }
+    }
+
     /// Are the counters of application profiles what their jobs are? For tests and the simulator:
     /// it looks at every job.
     pub fn applications_audit(&self) -> Result<(), String> {
@@ -182,6 +197,7 @@ impl Mbatchd {
             ClientMsg::Wait(w) => self.wait(context, conn, &who, w),
             ClientMsg::Admin(op) => self.admin(context, conn, &who, op),
             ClientMsg::Users { names } => self.list_users(context, conn, &names),
+            ClientMsg::Slots { res_req } => self.list_slots(context, conn, &res_req),
             ClientMsg::Groups { hosts, names, expand, units } => {
                 self.list_groups(context, conn, (hosts, units), &names, expand)
             }
@@ -332,7 +348,9 @@ impl Machine for Mbatchd {
             let deps = left.then_some(0).or_else(|| self.orphan_deadline());
             let perf = self.perfmon.deadline();
             let unreached = self.unreached.deadline();
+            let reserved = self.state.slot_reservations().next();
             [
+                reserved.map(|until| self.sched.now().mono_of_wall(until)),
                 retention,
                 self.sched.deadline(),
                 windows,

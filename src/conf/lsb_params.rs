@@ -146,6 +146,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut p.use_susp_slots, "USE_SUSP_SLOTS");
     v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
+    v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins
     unit_types(&mut p.compute_unit_types, v);

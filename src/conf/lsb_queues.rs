@@ -11,10 +11,10 @@ use super::lsf_shared::unknown_section;
 use super::names::load_index;
 use super::names::lsb_queues::QUEUE;
 use super::preemption;
-use super::section::{Values, known_params, name_fault};
+use super::section::{Values, is_empty, known_params, name_fault};
 use super::types::{
-    ExclusiveUnitType, HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Resizable, Shared,
-    UserTerm,
+    ExclusiveUnitType, HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Reserve,
+    Resizable, Shared, UserTerm,
 };
 use super::units::{SizeUnit, time_limit};
 use super::user_shares;
@@ -165,7 +165,7 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.resume_cond = v.requirement("RESUME_COND", syntax);
     v.flag(&mut q.rerunnable, "RERUNNABLE");
     v.flag(&mut q.ignore_deadline, "IGNORE_DEADLINE");
-    v.flag(&mut q.backfill, "BACKFILL");
+    reservation(q, v);
     let words = [
         ("YES", Interactive::Yes),
         ("Y", Interactive::Yes),
@@ -207,6 +207,46 @@ fn factors(v: &mut Values<'_>) -> QueueFactors {
         run_time_decay,
         hist_run_time,
     }
+}
+
+/// BACKFILL, INTERRUPTIBLE_BACKFILL, SLOT_RESERVE and RESOURCE_RESERVE.
+fn reservation(q: &mut QueueConf, v: &mut Values<'_>) {
+    v.flag(&mut q.backfill, "BACKFILL");
+    let interruptible = "INTERRUPTIBLE_BACKFILL";
+    q.interruptible_backfill = v.number(interruptible, 1..=MAX_TIME);
+    if let Some(value) = v.raw.get(interruptible)
+        && (!q.backfill || q.run_limit.maximum.is_none())
+    {
+        v.bad(interruptible, value, "the queue needs BACKFILL = Y and a RUNLIMIT for it");
+        q.interruptible_backfill = None;
+    }
+    let slots = reserve(v, "SLOT_RESERVE", false);
+    let resources = reserve(v, "RESOURCE_RESERVE", true);
+    if let (Some(value), Some(_)) = (v.raw.get("SLOT_RESERVE"), resources) {
+        v.diags.warning(&value.pos, "SLOT_RESERVE is ignored: RESOURCE_RESERVE stands above it");
+    }
+    q.reserve = resources.or(slots);
+}
+
+/// `MAX_RESERVE_TIME[turns]`.
+fn reserve(v: &mut Values<'_>, name: &str, memory: bool) -> Option<Reserve> {
+    let value = v.raw.get(name)?;
+    if is_empty(&value.text) {
+        return None;
+    }
+    let inner = |text: &str| -> Option<u64> {
+        let (word, rest) = text.trim().split_once('[')?;
+        let turns = rest.trim_end().strip_suffix(']')?.trim();
+        if !word.trim().eq_ignore_ascii_case("MAX_RESERVE_TIME") {
+            return None;
+        }
+        turns.parse().ok().filter(|turns| (1..=MAX_TIME).contains(turns))
+    };
+    let turns = inner(&value.text);
+    if turns.is_none() {
+        v.bad(name, value, "MAX_RESERVE_TIME[turns], from 1 on, is wanted");
+    }
+    turns.map(|turns| Reserve { turns, memory })
 }
 
 fn commands(q: &mut QueueConf, v: &mut Values<'_>) {

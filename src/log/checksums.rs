@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 42] = [
+const KINDS: [&str; 43] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -84,6 +84,7 @@ const KINDS: [&str; 42] = [
     "LSF_RESERVATION",
     "LSF_RESERVATION_END",
     "LSF_RESERVATION_NEXT",
+    "LSF_RESERVE",
 ];
 
 /// The kind of an event.

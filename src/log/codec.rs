@@ -22,6 +22,7 @@ mod read;
 mod record;
 mod record_error;
 mod reservation;
+mod reserve;
 mod resize;
 mod signal;
 mod similar_submissions;

@@ -93,10 +93,29 @@ pub struct JobStart {
     /// Our tail: boot id of the first execution host when the order was made. If the host
     /// answers under another one, whether the job ran is unknown.
     pub boot: Arc<str>,
+    /// INTERRUPTIBLE_BACKFILL: seconds after which the job ends, however long its run limit; 0:
+    /// none.
+    pub slice: u64,
     /// Our tail.
     pub forced: Forced,
     /// Our tail: the share account that it is charged to, where the user has several; else empty.
     pub account: Arc<str>,
+}
+
+/// LSF_RESERVE (ours): the slots that a pending job keeps until it has enough to start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobReserve {
+    pub at: JobRef,
+    /// When the reservation began, seconds since the epoch.
+    pub since: i64,
+    /// When it is given up, or without hosts, when another may begin, likewise; 0: there is none.
+    pub until: i64,
+    /// When the job starts by the run limits of started jobs, likewise; 0: nobody knows.
+    pub start: i64,
+    /// When it ends then, likewise; 0: nobody knows.
+    pub end: i64,
+    /// Hosts, the slots planned there, and those of them that are kept.
+    pub hosts: Vec<(Arc<str>, u32, u32)>,
 }
 
 /// Whether brun forced a start.
@@ -479,6 +498,7 @@ pub enum Event {
     JobMigrate(Box<JobMigrate>),
     JobCheckpoint(Box<JobCheckpoint>),
     JobResize(Box<JobResize>),
+    JobReserve(Box<JobReserve>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

@@ -23,7 +23,7 @@
 //! | Client.Message | data x messages | MAX_ATTACHMENT; MAX_JOB_MSG_NUM, MAX_USER_SPACE |
 //! | Client.Wait | texts x jobs | MAX_TEXT |
 //! | | watchers x IDs and texts | MAX_WATCHED, MAX_SELECT_BYTES |
-//! | Client.Queues, Applications, Hosts, Users, Groups | names x objects | MAX_NAMES; each object once |
+//! | Client.Queues, Applications, Hosts, Slots, Users, Groups | names x objects | MAX_NAMES; each object once |
 //! | Client.Partitions | names x objects | MAX_NAMES; each object once |
 //! | Client.Limits | names x counters | MAX_NAMES; each counter once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
@@ -187,6 +187,7 @@ pub fn check(msg: &ClientMsg) -> Result<(), Refusal> {
             check_names(names)?;
             check_texts(&[res_req])
         }
+        ClientMsg::Slots { res_req } => check_texts(&[res_req]),
         ClientMsg::Users { names }
         | ClientMsg::Applications { names }
         | ClientMsg::Partitions { names }

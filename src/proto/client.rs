@@ -9,6 +9,7 @@ use super::limit_rows::{LimitListing, LimitQuery};
 pub use super::queue_rows::QueueInfo;
 use super::reservation::{ReservationInfo, ReservationPolicyInfo, ReservationRequest};
 pub use super::share_rows::{PartitionInfo, ShareRow, ShareTable};
+pub use super::slot_windows::SlotWindow;
 pub use super::user_rows::{GroupInfo, UserInfo};
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::resize::ResizeRequest;
@@ -100,6 +101,13 @@ pub enum ClientMsg {
     },
     UserRows {
         rows: Vec<UserInfo>,
+    },
+    /// bslots: of the hosts that satisfy this requirement; empty: of all.
+    Slots {
+        res_req: String,
+    },
+    SlotRows {
+        rows: Vec<SlotWindow>,
     },
     /// bugroup, bmgroup: these groups; none: all.
     Groups {
@@ -535,6 +543,8 @@ pub enum Col {
     /// name]...]]...]...]: so many slots (empty name), so much of a resource, or, of a negative
     /// number, the pending reason that no longer holds and the resource that it is about
     StartNeeds,
+    /// [when it began, when the job starts or 0, [[host, slots]...]]: the slots reserved, or null
+    Reservation,
 }
 
 /// bhosts.

@@ -81,6 +81,8 @@ fn client_name(m: &ClientMsg) -> &'static str {
         ClientMsg::Stored { .. } => "Client.Stored",
         ClientMsg::Users { .. } => "Client.Users",
         ClientMsg::UserRows { .. } => "Client.UserRows",
+        ClientMsg::Slots { .. } => "Client.Slots",
+        ClientMsg::SlotRows { .. } => "Client.SlotRows",
         ClientMsg::Groups { .. } => "Client.Groups",
         ClientMsg::GroupRows { .. } => "Client.GroupRows",
         ClientMsg::Params => "Client.Params",
@@ -288,6 +290,8 @@ fn client_samples() -> Vec<ClientMsg> {
         ClientMsg::Stored { id: IdSel { job: 7, elems: vec![] }, script: true },
         ClientMsg::Users { names: vec![s("ann")] },
         ClientMsg::UserRows { rows: vec![UserInfo::default()] },
+        ClientMsg::Slots { res_req: s("mem>1") },
+        ClientMsg::SlotRows { rows: vec![SlotWindow::default()] },
         ClientMsg::Groups { hosts: true, names: vec![], expand: true, units: false },
         ClientMsg::GroupRows { rows: vec![GroupInfo::default()] },
     ]

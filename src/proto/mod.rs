@@ -27,6 +27,7 @@ pub mod res;
 pub mod reservation;
 pub mod sbd;
 pub mod share_rows;
+mod slot_windows;
 mod task_group;
 pub mod user_rows;
 mod version;

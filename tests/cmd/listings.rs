@@ -91,6 +91,7 @@ const LISTINGS: &[(&str, &[&str])] = &[
     ("bhosts", &["-l"]),
     ("bparams", &["-a"]),
     ("busers", &["all"]),
+    ("bslots", &[]),
     ("lsload", &["-l"]),
     ("lshosts", &["-l"]),
     ("lsinfo", &[]),

@@ -21,6 +21,7 @@ const SHOW: &[&str] = &[
     "bhosts",
     "bhosts -l",
     "busers",
+    "bslots",
     "bugroup",
     "bmgroup",
     "bparams -l",

@@ -18,6 +18,7 @@ const ANSWERS: &[&str] = &[
     "LimitRows",
     "QueueRows",
     "UserRows",
+    "SlotRows",
     "GroupRows",
     "HostRows",
     "Rows",

@@ -101,6 +101,7 @@ fn told(msg: &ClientMsg) -> Option<(&'static str, String)> {
             ("bhosts", format!("-R {res_req} {}", names.join(" ")))
         }
         ClientMsg::Users { names } => ("busers", names.join(" ")),
+        ClientMsg::Slots { res_req } => ("bslots", res_req.clone()),
         ClientMsg::Groups { hosts: true, names, .. } => ("bmgroup", names.join(" ")),
         ClientMsg::Groups { names, .. } => ("bugroup", names.join(" ")),
         ClientMsg::Params => ("bparams", String::new()),

@@ -24,6 +24,7 @@ impl Mbatchd {
             self.refresh_at(at);
             self.sched.need_pass();
         }
+        self.reservations_due(context);
         if self.sched.begin_pass(context.now) {
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
@@ -52,6 +53,7 @@ impl Mbatchd {
             Decision::Preempt(preemption) => self.preempt(context, preemption),
             Decision::Release { at } => self.release_claim(at),
             Decision::Resume { at } => self.resume_preempted(context, at),
+            Decision::Reserve(reserve) => self.keep_slots(context, reserve),
         }
     }
 
@@ -87,6 +89,7 @@ impl Mbatchd {
             host_factor: self.links.hosts()[first].cpu_factor(),
             eff_res_req,
             boot: self.links.hosts()[first].boot_id.clone(),
+            slice: if forced == Forced::No { self.slice_of(at, &hosts) } else { 0 },
             forced,
             account,
         };

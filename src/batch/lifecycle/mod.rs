@@ -41,6 +41,7 @@ pub mod reservation_requests;
 pub mod reserved_slots;
 pub mod resize;
 pub mod retry;
+pub mod slot_reservations;
 pub mod still_preempted;
 pub mod submit;
 pub mod suspension;

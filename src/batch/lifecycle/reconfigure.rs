@@ -89,6 +89,7 @@ impl Mbatchd {
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
+        self.rebuild_timeline();
         self.works.refill(Some(0));
         self.sched.changed();
     }

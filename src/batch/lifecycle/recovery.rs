@@ -31,6 +31,7 @@ use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::ClusterConf;
 use crate::model::JobRef;
@@ -86,6 +87,7 @@ impl Mbatchd {
             migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),
+            timeline: Timeline::default(),
             limits: LimitsLedger::default(),
             fairshare: Fairshare::default(),
             preemptions: Preemptions::default(),
@@ -154,6 +156,7 @@ impl Mbatchd {
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);
         self.reservations = AdvanceReservations::of_all(&self.state);
+        self.rebuild_timeline();
         let started: Vec<JobRef> = self.state.counts().started().collect();
         started.into_iter().for_each(|at| self.refresh_growth(at));
         self.sched.changed();

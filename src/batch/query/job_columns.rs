@@ -249,6 +249,7 @@ impl Shown<'_> {
             Col::Issued => json(out, &self.issued()),
             Col::Held => json(out, &self.held.is_some()),
             Col::Charged => json(out, &self.charged()),
+            Col::Reservation => self.reservation(out),
             _ => self.col_usage(out, col),
         }
     }
@@ -273,6 +274,18 @@ impl Shown<'_> {
             Col::CpuPeakSecs => json(out, &u.map(|u| u.cpu_peak_secs)),
             _ => out.extend_from_slice(b"null"),
         }
+    }
+
+    /// The slots that it holds while it waits for more.
+    fn reservation(&self, out: &mut Vec<u8>) {
+        let (view, all) = (self.mbd.view(), self.mbd.state.slot_reservations());
+        let own = all.get(self.at).filter(|own| !own.hosts.is_empty());
+        let shown = own.map(|own| {
+            let held = all.held(own, |host| view.free_slots(host)).filter(|on| on.1 > 0);
+            let name = |(host, slots)| (&**self.mbd.state.names().host(host), slots);
+            (own.since, own.start, held.map(name).collect::<Vec<(&str, u64)>>())
+        });
+        json(out, &shown);
     }
 
     fn exec(&self, f: impl Fn(&crate::batch::state::Exec) -> &String) -> &str {

@@ -12,6 +12,7 @@ pub mod queues_hosts;
 pub mod reservations;
 pub mod selection;
 pub mod shares;
+pub mod slot_windows;
 pub mod start_order;
 pub mod submission;
 pub mod users_groups;

@@ -71,7 +71,7 @@ impl Mbatchd {
             run: s.run,
             ssusp: s.ssusp,
             ususp: s.ususp,
-            rsv: 0,
+            rsv: self.view().reserved_by(|of| of.queue == q.id),
             pjobs: s.pend_jobs,
             accept_interval_secs: self.site.accept_interval(c),
             sleep_secs: self.site.params().mbd_sleep_time,
@@ -126,7 +126,13 @@ impl Mbatchd {
         let rt = &self.links.hosts()[i];
         let site = &self.site.hosts[i];
         let s = self.state.counts().host(i).map_or(Slots::default(), |h| h.slots);
-        let status = self.view().host_status(i);
+        let (status, kept) = (self.view().host_status(i), self.view().reserved_slots(i));
+        // what is reserved is full for nearly all
+        let full = kept > 0 && kept >= self.view().free_slots(i);
+        let status = match status {
+            HostStatus::Ok if full => HostStatus::ClosedFull,
+            status => status,
+        };
         let known = status != HostStatus::Unavail;
         let control = self.state.host_control(i).filter(|c| c.shut());
         let (reserved, reserved_external) = self.reserve.shown(&self.site, i);
@@ -136,11 +142,11 @@ impl Mbatchd {
             cpu_factor: rt.cpu_factor(),
             jl_u: self.site.rules.slots_of_each_user(i).map(|amount| amount.on(|| 0)),
             max: self.view().host_max(i),
-            njobs: s.started(),
+            njobs: s.started() + kept,
             run: s.run,
             ssusp: s.ssusp,
             ususp: s.ususp,
-            rsv: 0,
+            rsv: kept,
             dispatch_window: site.dispatch_window.clone(),
             load: rt
                 .load

@@ -2,6 +2,7 @@
 //! parameters. Run and CPU limits are normalised to the speed of that host.
 
 use crate::batch::Mbatchd;
+use crate::batch::sched::run_limit::normalised;
 use crate::batch::site::settings::Settings;
 use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
@@ -131,36 +132,20 @@ impl Mbatchd {
         let spec = job.spec_of(part);
         let hard_memory = spec.further.hard_memory.0;
         let mut l = Limits { hard_memory, ..spec.limits.clone() };
-        if l.run.is_none() && l.cpu.is_none() {
+        if l.run.is_none() && l.cpu.is_none() && run.slice == 0 {
             return l;
         }
-        let scale = self.limit_factor(job, part) / run.host_factor.max(f64::MIN_POSITIVE);
-        let norm = |v: u64| ((v as f64 * scale).round() as u64).max(1);
         let queue = self.site.queue(job.queue_of(part));
+        let factor = self.view().limit_factor(queue, &spec.limit_spec, &spec.from_host);
+        let norm = |secs: u64| normalised(secs, factor, run.host_factor);
         if !self.site.settings(spec, queue).absolute_run_limit() {
             l.run = l.run.map(norm);
         }
         l.cpu = l.cpu.map(norm);
+        if run.slice > 0 {
+            l.run = Some(l.run.map_or(run.slice, |limit| limit.min(run.slice)));
+        }
         l
-    }
-
-    /// CPU factor of what a time limit was given for: the host or model named, the default one,
-    /// else the submission host.
-    pub(crate) fn limit_factor(&self, job: &crate::batch::state::Job, part: u32) -> f64 {
-        let own = job.spec_of(part);
-        let queue = self.site.queue(job.queue_of(part));
-        let by_queue = queue.and_then(|q| q.conf.default_host_spec.as_deref());
-        let by_cluster = self.site.params().default_host_spec.as_deref();
-        let spec = match own.limit_spec.as_str() {
-            "" => by_queue.or(by_cluster).unwrap_or(&own.from_host),
-            s => s,
-        };
-        let host = self.site.canonical(spec).and_then(|h| self.site.host_id(h));
-        let model = || {
-            let models = &self.site.conf.base.shared.models;
-            models.iter().find(|m| m.name == spec).map(|m| m.cpu_factor)
-        };
-        host.map(|i| self.links.hosts()[i].cpu_factor()).or_else(model).unwrap_or(1.0)
     }
 
     /// The element is held if its exit value requeues it this time.

@@ -63,13 +63,18 @@ impl Mbatchd {
     fn user_info(&self, name: &str) -> UserInfo {
         let policy = self.policy_of(name);
         let (names, counts) = (self.state.names(), self.state.counts());
-        let s = match self.group_members(name) {
+        let (s, rsv) = match self.group_members(name) {
             // nearly always
-            None => names.find_user(name).map_or(Slots::default(), |user| counts.user(user)),
+            None => {
+                let user = names.find_user(name);
+                let rsv = user.map_or(0, |user| self.view().reserved_by(|of| of.user == user));
+                (user.map_or(Slots::default(), |user| counts.user(user)), rsv)
+            }
             Some(members) => {
                 let is_member = |user: &str| user == name || self.is_in(members, user);
                 let of_members = counts.users().filter(|(id, _)| is_member(names.user(*id)));
-                Slots::sum(of_members.map(|of| of.1))
+                let rsv = self.view().reserved_by(|of| is_member(names.user(of.user)));
+                (Slots::sum(of_members.map(|of| of.1)), rsv)
             }
         };
         UserInfo {
@@ -81,7 +86,7 @@ impl Mbatchd {
             run: s.run,
             ssusp: s.ssusp,
             ususp: s.ususp,
-            rsv: 0,
+            rsv,
             pjobs: s.pend_jobs,
             mpend: policy.and_then(|p| p.max_pend_slots),
             mpjobs: policy.and_then(|p| p.max_pend_jobs),

@@ -1,8 +1,10 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::site::rules::Consumer;
+use crate::batch::site::{Queue, Site};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::further::HostLines;
+use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
 
 /// Bytes of host words, host files and requirements that cost as much as a look at a host.
@@ -34,8 +36,37 @@ pub(crate) struct ClassKey {
     pub(super) run_limit: Option<u64>,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub(super) fixed: HostLines,
+    /// How long they may run, where the scheduler looks at that ([`Queue::is_timed`]) and they have
+    /// a run limit.
+    ///
+    /// [`Queue::is_timed`]: crate::batch::site::Queue::is_timed
+    pub(super) time: Option<Box<TimeKey>>,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
     pub(super) barred: Vec<(HostId, PendReason)>,
+}
+
+/// How long jobs may run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TimeKey {
+    /// The run limit as submitted, seconds.
+    pub(super) run: Option<u64>,
+    /// The host or model that it was given for; empty: the default.
+    pub(super) limit_spec: Box<str>,
+    /// ABS_RUNLIMIT.
+    pub(super) absolute: bool,
+    /// The termination deadline of -t, seconds since the epoch; 0 none.
+    pub(super) term: i64,
+}
+
+impl TimeKey {
+    /// The key of a submission to a queue; `None`: nothing depends on how long its jobs run.
+    pub fn of(site: &Site, queue: Option<&Queue>, spec: &JobSpec) -> Option<Box<TimeKey>> {
+        let run = Some(spec.limits.run?);
+        let queue = queue.filter(|queue| queue.is_timed(spec.term_time > 0))?;
+        let absolute = site.settings(spec, Some(queue)).absolute_run_limit();
+        let limit_spec = spec.limit_spec.as_str().into();
+        Some(Box::new(TimeKey { run, limit_spec, absolute, term: spec.term_time }))
+    }
 }
 
 impl ClassKey {

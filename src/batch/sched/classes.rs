@@ -1,11 +1,11 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
-use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::class_key::{ClassKey, TimeKey};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::order::DispatchOrder;
 use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
-use crate::batch::site::rules::Rules;
+use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, opt};
@@ -245,7 +245,7 @@ impl Classes {
     /// The class of a submission; `by_group`: those of different groups differ.
     pub fn find(
         &mut self,
-        rules: &Rules,
+        site: &Site,
         (queue, user): (QueueId, UserId),
         spec: &Arc<JobSpec>,
         barred: &[(HostId, PendReason)],
@@ -261,7 +261,7 @@ impl Classes {
         let kind = ClassKey {
             queue,
             user,
-            consumer: rules.consumer((queue, user), spec),
+            consumer: site.rules.consumer((queue, user), spec),
             from_host: spec.from_host.clone(),
             res_req: spec.res_req.clone(),
             min: spec.min_slots.max(1),
@@ -274,6 +274,7 @@ impl Classes {
             reservation: spec.further.reservation.clone(),
             run_limit: spec.limits.run.filter(|_| self.timed),
             fixed: spec.further.host_lines.clone(),
+            time: TimeKey::of(site, site.queue(queue), spec),
             barred: barred.to_vec(),
         };
         let c = match self.by_key.get(&kind) {

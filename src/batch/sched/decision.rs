@@ -5,6 +5,7 @@ use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::usage::preemptions::Claim;
 use crate::model::JobRef;
+use crate::model::event::JobReserve;
 use std::rc::Rc;
 
 /// Looks of a class at a host that a pass may take in one turn.
@@ -25,6 +26,8 @@ pub(crate) enum Decision {
     Release { at: JobRef },
     /// A preempted job goes on.
     Resume { at: JobRef },
+    /// A pending job or element keeps other slots than before.
+    Reserve(Box<JobReserve>),
 }
 
 /// Slots that a job or element is given.

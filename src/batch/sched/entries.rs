@@ -36,8 +36,7 @@ impl Sched {
         barred: &[(HostId, PendReason)],
     ) -> u32 {
         let of = (job.queue_of(part), job.user);
-        let by_group = !view.fairshare.is_empty();
-        self.classes.find(&view.site.rules, of, job.spec_of(part), barred, by_group)
+        self.classes.find(view.site, of, job.spec_of(part), barred, !view.fairshare.is_empty())
     }
 
     /// A job changed in what its class or its place is made of.

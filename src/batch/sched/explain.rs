@@ -60,7 +60,12 @@ impl Sched {
             return vec![(why, Vec::new())];
         };
         let limits = view.limits_of(kind.consumer);
-        let room = self.policies.user(view, queue, &limits);
+        let of_user = self.policies.user(view, queue, &limits);
+        let own = self.classes.head(number).and_then(|(place, id)| match kind.barred.is_empty() {
+            true => self.next_element(view, id, place.part),
+            false => Some(JobRef { job: id, idx: place.next }),
+        });
+        let room = self.policies.beside_reservations((view, queue, &limits), of_user, own);
         if room.slots < u64::from(kind.min) {
             let some = room.slots > 0;
             let reason = if some { room.reason.for_parallel_job() } else { room.reason };
@@ -97,7 +102,8 @@ impl Sched {
                 (kind, &limits),
                 &compiled.asked,
                 req.as_deref(),
-            );
+            )
+            .of(own);
             let compound = req.as_deref().filter(|req| req.is_compound());
             let refused = match compound {
                 None => placement(&self.policies, &look),

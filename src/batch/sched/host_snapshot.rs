@@ -14,6 +14,8 @@ pub struct HostSnapshot<'a> {
     /// Free slots now, and all.
     pub(super) slots: f64,
     pub(super) max_slots: f64,
+    /// PARALLEL_SCHED_BY_SLOT: its slots are its processors; never where their number is unlimited.
+    pub(super) by_slot: bool,
     pub(super) status: &'a str,
     /// The reservations here, and the names of resources.
     pub(super) taken: Reserved<'a>,
@@ -105,6 +107,7 @@ impl HostSnapshot<'_> {
             "maxslots" => return Some(self.max_slots),
             "rexpri" => return Some(f64::from(self.def.rexpri)),
             "cpuf" => return facts.map(|f| f.cpu_factor),
+            "ncpus" if self.by_slot => return Some(self.max_slots),
             "ncpus" => return facts.map(|f| f64::from(f.ncpus)),
             "nprocs" => return facts.map(|f| f64::from(f.nprocs)),
             "ncores" => return facts.map(|f| f64::from(f.ncores)),

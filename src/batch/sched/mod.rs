@@ -10,6 +10,10 @@
 //! | open_hosts | hosts that may take a job, best first |
 //! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
 //! | fixed_match | which hosts match a requirement as far as that does not change with load |
+//! | run_limit | how long a job may run on a host |
+//! | forecast | when a job that finds too few slots has enough, by the ends of others |
+//! | reserving | whether a job that keeps slots still waits for more |
+//! | reserved_slots | slots that pending jobs keep, as hosts have them now |
 //! | place | a class as it is held against hosts; which slots a job gets |
 //! | joint_room | amounts that several hosts have together, by limits |
 //! | limit_waits | users and classes that a limit leaves too little |
@@ -35,6 +39,7 @@ mod explained;
 mod fair_order;
 mod fair_walk;
 mod fixed_match;
+mod forecast;
 mod growing;
 mod growth;
 pub mod host_snapshot;
@@ -49,7 +54,10 @@ mod place;
 pub(crate) mod policy;
 mod readiness;
 mod ready_entries;
+mod reserved_slots;
+mod reserving;
 mod resumption;
+pub(crate) mod run_limit;
 mod start_needs;
 mod start_times;
 pub mod view;
@@ -212,6 +220,11 @@ impl Sched {
             self.unsee(number);
             self.note_change();
         }
+    }
+
+    /// A job keeps other slots than before: reasons may be others.
+    pub(crate) fn reservation_changed(&mut self) {
+        self.changes += 1;
     }
 
     /// A pass is due: a job may be ready that was not.

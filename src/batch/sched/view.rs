@@ -17,6 +17,7 @@ use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
 use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
+use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
 use crate::model::Now;
@@ -41,6 +42,8 @@ pub struct View<'a> {
     pub facts_changes: u64,
     pub reserve: &'a Reserve,
     pub exclusive_units: &'a ExclusiveUnits,
+    /// When started elements give their slots back.
+    pub timeline: &'a Timeline,
     pub limits: &'a LimitsLedger,
     pub fairshare: &'a Fairshare,
     pub group_counts: &'a JobGroupCounts,
@@ -298,7 +301,8 @@ impl<'a> View<'a> {
     /// The host as a requirement sees it, where its status and the slots in use are known.
     pub fn snapshot_of(&self, i: HostId, status: HostStatus, used: u64) -> HostSnapshot<'a> {
         let used = used as f64;
-        let max = self.host_max(i).map_or(f64::MAX, |m| m as f64);
+        let limit = self.host_max(i);
+        let max = limit.map_or(f64::MAX, |m| m as f64);
         let status = match status {
             HostStatus::Ok => "ok",
             HostStatus::Unavail | HostStatus::Unreach => "unavail",
@@ -311,6 +315,7 @@ impl<'a> View<'a> {
             rt: &self.hosts[i],
             slots: (max - used).max(0.0),
             max_slots: max,
+            by_slot: limit.is_some() && self.site.params().parallel_sched_by_slot,
             status,
             taken: self.reserve.on(i),
             names: &self.site.names,

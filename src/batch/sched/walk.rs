@@ -356,8 +356,13 @@ impl Sched {
     ) -> Outcome {
         let limits = self.classes.limits(view, class);
         let policies = self.policies.clone();
-        let room = policies.user(view, queue, &limits);
+        let of_user = policies.user(view, queue, &limits);
         let kind = self.classes.get(class).kind.clone();
+        let own = match view.state.slot_reservations().is_empty() {
+            true => None,
+            false => self.first_of(view, &kind, place, class),
+        };
+        let room = policies.beside_reservations((view, queue, &limits), of_user, own);
         let need = u64::from(kind.min);
         let limited = room.slots < need;
         if let Some(rule) = room.rule.filter(|_| limited) {
@@ -394,7 +399,7 @@ impl Sched {
                 continue;
             }
             let compound = alternative.is_some_and(Alternative::is_compound);
-            let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative);
+            let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative).of(Some(at));
             let found = match limited {
                 true => Err(TooFew::default()),
                 false => self.find_hosts(&look, alternative, (class, n), here, only, fuel),

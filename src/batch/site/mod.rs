@@ -110,6 +110,13 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Does the scheduler look at how long the jobs of this queue may run? A job without -t;
+    /// `until`: one that has a termination deadline.
+    pub(crate) fn is_timed(&self, until: bool) -> bool {
+        let deadline = !self.conf.ignore_deadline && (until || !self.run_window.is_empty());
+        deadline || self.conf.backfill || self.conf.reserve.is_some()
+    }
+
     /// Are there thresholds or a condition by which the load of a host suspends its jobs?
     pub fn stops(&self) -> bool {
         self.stop_cond.is_some() || any_stop(&self.bounds, &self.external)
@@ -179,6 +186,8 @@ pub struct Site {
     pub stops: bool,
     /// Some queue preempts jobs of another.
     pub preempts: bool,
+    /// Some queue reserves slots: when started jobs end is of interest.
+    pub keeps_timeline: bool,
     /// The limits for jobs whose queue is not configured any more.
     retry_limits: RetryLimits,
 }
@@ -243,6 +252,7 @@ impl Site {
             units: units::ComputeUnits::default(),
             stops: false,
             preempts: false,
+            keeps_timeline: false,
         };
         let mut host_rows = HostRows::default();
         let defs = p.conf.base.cluster.hosts.clone();
@@ -295,6 +305,7 @@ impl Site {
         let rules = Rules::compile(queues, &p.conf.batch, &host_rows, &lookup);
         p.use_rules(rules);
         p.stops = p.any_stop();
+        p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
         p
     }
 

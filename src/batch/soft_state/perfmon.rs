@@ -222,7 +222,10 @@ impl Perfmon {
             ClientMsg::Jobs(_) => Some(Metric::JobQueries),
             ClientMsg::Hosts { .. } => Some(Metric::HostQueries),
             ClientMsg::Queues { .. } => Some(Metric::QueueQueries),
-            ClientMsg::Users { .. } | ClientMsg::Groups { .. } | ClientMsg::Params => None,
+            ClientMsg::Users { .. }
+            | ClientMsg::Slots { .. }
+            | ClientMsg::Groups { .. }
+            | ClientMsg::Params => None,
             ClientMsg::Submit(_) => return self.count(Metric::Requests, 1),
             _ => return,
         };

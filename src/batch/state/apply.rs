@@ -24,6 +24,14 @@ const REMAINS: usize = 1000;
 
 impl State {
     pub fn apply(&mut self, rec: &Record) -> Applied {
+        let applied = self.apply_event(rec);
+        if let Applied::Job(change) = &applied {
+            self.drop_reservations_of_started(change.at.job);
+        }
+        applied
+    }
+
+    fn apply_event(&mut self, rec: &Record) -> Applied {
         let t = rec.time;
         match &rec.event {
             Event::JobNew(new) => self.job_new(new),
@@ -57,6 +65,7 @@ impl State {
             Event::JobAttachment(a) => self.attach(a),
             Event::JobClean { at } => self.clean(*at),
             Event::Eligible { at, on } => self.eligible(t, *at, *on),
+            Event::JobReserve(r) => self.reserved_slots(r),
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             control => self.apply_control(t, control),
@@ -237,6 +246,7 @@ impl State {
                 host_factor: s.host_factor,
                 own_requirement: s.eff_res_req.clone(),
                 times_given,
+                slice: s.slice,
                 boot: s.boot.clone(),
                 phase: Phase::Starting,
                 forced: s.forced,

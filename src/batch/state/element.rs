@@ -70,6 +70,8 @@ pub struct Run {
     pub own_requirement: Arc<str>,
     /// How many requirements its part had got when the element started.
     pub times_given: u32,
+    /// INTERRUPTIBLE_BACKFILL: seconds after which it ends, however long its run limit; 0: none.
+    pub slice: u64,
     /// Boot id of the first host the order was made for.
     pub boot: Arc<str>,
     pub phase: Phase,

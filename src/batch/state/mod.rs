@@ -32,6 +32,8 @@ pub mod resize;
 mod resized;
 pub mod retries;
 pub mod same;
+pub mod slot_reservations;
+mod slots_reserved;
 pub mod space;
 pub mod started_elements;
 mod submission;
@@ -58,6 +60,7 @@ use crate::batch::state::names::{HostId, Names, QueueId, UserId};
 use crate::batch::state::request_ids::SubmitRequests;
 use crate::batch::state::reservations::Reservations;
 use crate::batch::state::retries::{Done, Retries};
+use crate::batch::state::slot_reservations::SlotReservations;
 use crate::batch::state::space::Space;
 use crate::batch::state::tries::ElementTries;
 pub use crate::batch::state::untouched::Untouched;
@@ -130,6 +133,8 @@ pub struct State {
     issued: LastActions,
     /// Started elements that have their hosts to themselves (bsub -x).
     alone: BTreeSet<JobRef>,
+    /// The slots that pending jobs keep.
+    slot_reservations: SlotReservations,
     /// How long jobs and elements could not be dispatched whatever room there was, while that is
     /// tracked.
     waited: Ineligible,

@@ -112,6 +112,7 @@ impl State {
             job_groups,
             reservations,
             alone: _,
+            slot_reservations: _,
             waited: _,
             ended: _,
             kinds: _,
@@ -158,6 +159,7 @@ impl State {
     /// memory.
     fn beside(&self, job: &Job, leaves: bool) -> String {
         let State { moved, modifications, tries, left, posts, issued, alone, waited, .. } = self;
+        let reserved = self.slot_reservations.iter().filter(|of| of.at.job == job.id);
         let id = job.id;
         let mut beside = String::new();
         let changed = (modifications.has(id), modifications.places(id), modifications.first(id));
@@ -175,6 +177,12 @@ impl State {
         }
         for at in alone.range(JobRef::all_of(id)) {
             let _ = write!(beside, " {at} alone");
+        }
+        for of in reserved {
+            let hosts: Vec<_> =
+                of.hosts.iter().map(|on| (self.names.host(on.host), on.planned, on.kept)).collect();
+            let times = (of.since, of.until, of.start, of.end);
+            let _ = write!(beside, " {} reserves {times:?} {hosts:?}", of.at);
         }
         for key in posts.of_job(id) {
             let _ = write!(beside, " {key} posts");
@@ -340,6 +348,7 @@ impl State {
             // told with what was given to all
             own_requirement: _,
             times_given: _,
+            slice,
             boot,
             phase,
             forced,
@@ -379,7 +388,7 @@ impl State {
         let _ = write!(out, " {resumed_at} {preempted:?}");
         let _ = write!(
             out,
-            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?} {account:?}"
+            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?} {account:?} {slice}"
         );
     }
 }

@@ -42,6 +42,7 @@ impl Audits {
         assert_eq!(machine.applications_audit(), Ok(()));
         assert_eq!(machine.fairshare_audit(), Ok(()));
         assert_eq!(machine.reservations_audit(), Ok(()));
+        assert_eq!(machine.slot_reservations_audit(), Ok(()));
         assert_eq!(machine.readiness_audit(), Ok(()));
     }
 }

@@ -96,6 +96,7 @@ fn message(row: &str, r: &mut Rig, job: u32) -> ClientMsg {
         "Limits" => ClientMsg::Limits(Box::default()),
         "Hosts" => ClientMsg::Hosts { names: vec![], res_req: String::new() },
         "Users" => ClientMsg::Users { names: vec![] },
+        "Slots" => ClientMsg::Slots { res_req: String::new() },
         "Groups" => ClientMsg::Groups { hosts: false, names: vec![], expand: false, units: false },
         "Params" => ClientMsg::Params,
         "Wait" => ClientMsg::Wait(Wait { expr: format!("ended({job})"), ..Wait::default() }),

@@ -14,4 +14,5 @@ pub mod limits_ledger;
 pub mod named_jobs;
 pub mod preemptions;
 pub mod reserve;
+pub mod timeline;
 pub mod windows;

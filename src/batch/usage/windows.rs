@@ -1,8 +1,8 @@
 //! Queues and hosts that their time windows close now. `lifecycle::window_suspend` looks at the
 //! windows at their edges.
 
-use crate::batch::site::Site;
-use crate::batch::state::names::{HostId, HostMap};
+use crate::batch::site::{Queue, Site};
+use crate::batch::state::names::{HostId, HostMap, QueueId};
 use crate::lang::window::Windows;
 use crate::model::Now;
 use jiff::tz::TimeZone;
@@ -17,6 +17,9 @@ pub struct ClosedByWindows {
     zone: TimeZone,
     /// Closed (run windows, dispatch windows), by queue in the order of the site.
     queues: Vec<(bool, bool)>,
+    /// When open run windows close next, likewise; seconds since the epoch, `None`: never, or they
+    /// are closed.
+    closes: Vec<Option<i64>>,
     /// Closed dispatch windows, by host in the order of the site.
     hosts: HostMap<bool>,
     /// The policy is new.
@@ -35,6 +38,7 @@ impl Default for ClosedByWindows {
         ClosedByWindows {
             zone: TimeZone::UTC,
             queues: Vec::new(),
+            closes: Vec::new(),
             hosts: HostMap::default(),
             stale: true,
             looked: 0,
@@ -75,6 +79,11 @@ impl ClosedByWindows {
     pub fn run_windows_closed(&self, i: usize) -> bool {
         self.queues.get(i).is_some_and(|q| q.0)
     }
+    /// When the run windows of a queue close next, seconds since the epoch; `None`: never, or they
+    /// are closed.
+    pub fn run_windows_close(&self, site: &Site, queue: QueueId) -> Option<i64> {
+        self.closes.get(site.queue_position(queue)?).copied().flatten()
+    }
     /// Look again at the next turn.
     pub fn renew(&mut self) {
         self.stale = true;
@@ -111,6 +120,11 @@ impl ClosedByWindows {
         };
         let queues: Vec<_> =
             site.queues.iter().map(|q| (shut(&q.run_window), shut(&q.dispatch_window))).collect();
+        let close = |(q, shut): (&Queue, &(bool, bool))| match shut.0 || q.run_window.is_empty() {
+            true => None,
+            false => q.run_window.next_change(now.secs(), &self.zone),
+        };
+        let closes = site.queues.iter().zip(&queues).map(close).collect();
         let mut hosts = HostMap::default();
         for (id, host) in site.hosts.iter() {
             hosts.insert(id, shut(&host.window));
@@ -118,6 +132,7 @@ impl ClosedByWindows {
         let changed = self.stale || queues != self.queues || hosts != self.hosts;
         let instant = |t| now.mono_of_wall(t).clamp(now.mono_us + 1, now.after(LOOK_SECS));
         (self.queues, self.hosts, self.stale) = (queues, hosts, false);
+        self.closes = closes;
         (self.looked, self.next, self.timer) = (now.secs(), next, next.map(instant));
         Some(WindowLook { changed, reads_configuration })
     }

@@ -128,7 +128,7 @@ const NAMES: &[Name] = &[
     off("NQS_QUEUES_FLAGS", "NQS info: int; 2147483647 / 0"),
     off("NQS_REQUESTS_FLAGS", "NQS info: int; 2147483647 / 0"),
     on("ORPHAN_JOB_TERM_GRACE_PERIOD", "kill orphans after: s; undefined"),
-    off("PARALLEL_SCHED_BY_SLOT", "Y/N; undefined"),
+    on("PARALLEL_SCHED_BY_SLOT", "ncpus of requirements are slots: Y/N; N"),
     off("PEND_REASON_MAX_JOBS", "int; 20"),
     off("PEND_REASON_UPDATE_INTERVAL", "s; 30"),
     off("PERFORMANCE_THRESHOLD_FILE", "performance threshold file"),

@@ -561,3 +561,30 @@ fn mistakes_in_parameters_of_application_profiles() {
         }
     }
 }
+
+#[test]
+fn mistakes_in_reservation_and_backfill_of_a_queue() {
+    let told = |line: &str| said("lsb.queues", "NICE           = 20", line);
+    let error = |name: &str, at: &str, value: &str, want: &str| {
+        format!("error lsb.queues {name}:{at} bad value <{value}> of {name}: {want}")
+    };
+    let is_told = |line: &str, error: String| {
+        let all = told(line);
+        assert!(all.contains(&error), "{line}: {all:?}");
+    };
+    let wanted = "MAX_RESERVE_TIME[turns], from 1 on, is wanted";
+    for value in ["MAX_RESERVE_TIME[0]", "MAX_RESERVE_TIME[x]", "MAX_RESERVE_TIME", "5"] {
+        let line = format!("SLOT_RESERVE = {value}");
+        is_told(&line, error("SLOT_RESERVE", "16", value, wanted));
+    }
+    let line = "RESOURCE_RESERVE = MAX_TIME[5]";
+    is_told(line, error("RESOURCE_RESERVE", "20", "MAX_TIME[5]", wanted));
+    is_told("BACKFILL = maybe", error("BACKFILL", "12", "maybe", "Y or N is wanted"));
+    let needs = "the queue needs BACKFILL = Y and a RUNLIMIT for it";
+    let line = "INTERRUPTIBLE_BACKFILL = 60";
+    is_told(line, error("INTERRUPTIBLE_BACKFILL", "26", "60", needs));
+    let both = "RESOURCE_RESERVE = MAX_RESERVE_TIME[2]\nSLOT_RESERVE = MAX_RESERVE_TIME[3]";
+    let ignored = "SLOT_RESERVE is ignored: RESOURCE_RESERVE stands above it";
+    let all = told(both);
+    assert!(all.iter().any(|line| line.contains(ignored)), "{all:?}");
+}

@@ -113,6 +113,8 @@ pub struct BatchParams {
     pub use_susp_slots: bool,
     /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
     pub abs_runlimit: bool,
+    /// PARALLEL_SCHED_BY_SLOT: ncpus of a requirement are the slots of a host.
+    pub parallel_sched_by_slot: bool,
     /// DISABLE_UACCT_MAP.
     pub disable_uacct_map: bool,
     /// COMPUTE_UNIT_TYPES.
@@ -206,6 +208,7 @@ impl Default for BatchParams {
             enable_hist_run_time: false,
             use_susp_slots: true,
             abs_runlimit: false,
+            parallel_sched_by_slot: false,
             disable_uacct_map: false,
             compute_unit_types: ComputeUnitTypes::default(),
             resource_reserve_per_task: false,

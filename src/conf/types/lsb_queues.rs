@@ -75,6 +75,15 @@ pub struct HostTerm {
     pub pos: Pos,
 }
 
+/// SLOT_RESERVE or RESOURCE_RESERVE: what a pending job keeps until it has enough to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserve {
+    /// MAX_RESERVE_TIME, times MBD_SLEEP_TIME; from 1.
+    pub turns: u64,
+    /// RESOURCE_RESERVE: memory, too, and of sequential jobs.
+    pub memory: bool,
+}
+
 /// A Queue section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueConf {
@@ -174,6 +183,10 @@ pub struct QueueConf {
     pub preemption: QueuePreemption,
     /// BACKFILL.
     pub backfill: bool,
+    /// INTERRUPTIBLE_BACKFILL: the shortest time that a job is started for, seconds.
+    pub interruptible_backfill: Option<u64>,
+    /// SLOT_RESERVE or RESOURCE_RESERVE.
+    pub reserve: Option<Reserve>,
     /// CHKPNT.
     pub chkpnt: Option<Box<Checkpoint>>,
     /// MIG, minutes.
@@ -250,6 +263,8 @@ impl Default for QueueConf {
             factors: QueueFactors::default(),
             preemption: QueuePreemption::default(),
             backfill: false,
+            interruptible_backfill: None,
+            reserve: None,
             chkpnt: None,
             mig: None,
             job_controls: JobControls::default(),

@@ -5,10 +5,13 @@
 //! act on are [`Event::Foreign`]; an unknown type of our own name space is an error.
 
 use super::record_error::RecordError;
+use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_usage, set_more_usage, set_peak};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, reservation, resize};
+use super::{
+    checkpoint, force, job_group, message, migrate, modify, new, reservation, reserve, resize,
+};
 use crate::model::JobRef;
 use crate::model::event::{
     Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
@@ -133,19 +136,26 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let openlava = !f.next_is_string();
     f.skip(usize::from(!openlava))?;
     let idx = f.num()?;
-    let mut eff_res_req = String::new();
+    let (mut eff_res_req, mut slice) = (String::new(), 0);
     let mut ahead = f.clone();
     // additionalInfo duration4PreemptBackfill jFlags2
-    if (openlava || ahead.skip(3).is_ok())
+    let mut before = || -> Result<u64, RecordError> {
+        ahead.skip(1)?;
+        let slice: i64 = ahead.num()?;
+        ahead.skip(1)?;
+        Ok(u64::try_from(slice).ok().filter(|slice| *slice < NO_SLICE).unwrap_or(0))
+    };
+    let read = if openlava { Ok(0) } else { before() };
+    if let Ok(seconds) = read
         && let Ok(text) = ahead.text()
     {
-        eff_res_req = text;
+        (eff_res_req, slice) = (text, seconds);
         *f = ahead;
     }
     let at = JobRef { job, idx };
     let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
     let eff_res_req = eff_res_req.into();
-    let mut s = JobStart { at, hosts, host_factor, eff_res_req, ..JobStart::default() };
+    let mut s = JobStart { at, hosts, host_factor, eff_res_req, slice, ..JobStart::default() };
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),
@@ -346,6 +356,7 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             cpu: f.num()?,
             run: f.num()?,
         })),
+        b"LSF_RESERVE" => reserve::get_reserve(f)?,
         b"LSF_SWITCHED" => Event::Carried { next_job: f.num()?, epoch: f.num()? },
         _ => {
             let name = String::from_utf8_lossy(name).into_owned();

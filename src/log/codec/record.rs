@@ -30,6 +30,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobMigrate(m) => m.at,
         Event::JobCheckpoint(c) => c.at,
         Event::JobResize(r) => r.at,
+        Event::JobReserve(r) => r.at,
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -94,6 +95,7 @@ pub fn name_of(event: &Event) -> &str {
             CheckpointStep::Ended(_) => "CHKPNT",
         },
         Event::JobResize(r) => name_of_resize(&r.step),
+        Event::JobReserve(_) => "LSF_RESERVE",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

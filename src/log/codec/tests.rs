@@ -481,6 +481,29 @@ fn a_force_has_the_documented_order_and_its_start_a_mark() {
 }
 
 #[test]
+fn a_reservation_has_the_documented_order_of_fields() {
+    let at = JobRef { job: 11, idx: 3 };
+    let hosts = vec![("hosta".into(), 4, 2), ("hostb".into(), 1, 1)];
+    let (since, until, start, end) = (50, 350, 200, 260);
+    let r = JobReserve { at, since, until, start, end, hosts };
+    let text = line(Event::JobReserve(Box::new(r)));
+    let fields = "11 3 50 350 200 260 2 \"hosta\" 4 2 \"hostb\" 1 1";
+    assert_eq!(text, format!("\"LSF_RESERVE\" \"10.1\" 1700000000 {fields}\n"));
+}
+
+#[test]
+fn a_time_slice_of_a_start_is_its_duration_of_backfill() {
+    let hosts: NamedHosts = [("hosta".into(), 1)].into();
+    let start = JobStart { at: JobRef { job: 5, idx: 0 }, hosts, slice: 90, ..<_>::default() };
+    let text = line(Event::JobStart(Box::new(start.clone())));
+    assert!(text.contains(" \"\" 90 0 \"\""), "{text}");
+    let Event::JobStart(read) = read_record(text.as_bytes()).unwrap().event else { panic!() };
+    assert_eq!(read.slice, 90);
+    let plain = line(Event::JobStart(Box::new(JobStart { slice: 0, ..start })));
+    assert!(plain.contains(" 2147483647 0 "), "{plain}");
+}
+
+#[test]
 fn a_change_of_slots_has_the_documented_order_in_each_of_its_records() {
     let at = JobRef { job: 11, idx: 3 };
     let hosts: NamedHosts = [("hosta".into(), 2), ("hostb".into(), 1)].into();

@@ -1,10 +1,13 @@
 //! Writes one event as one line of lsb.events (lsb.events(5)).
 
 use super::record::{name_of, put_head, put_list, put_slots};
+use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
-use super::{checkpoint, force, job_group, message, migrate, modify, new, reservation, resize};
+use super::{
+    checkpoint, force, job_group, message, migrate, modify, new, reservation, reserve, resize,
+};
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
@@ -126,7 +129,9 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     out.extend_from_slice(b" \"\" \"\" 0 \"\"");
     put_int(out, s.at.idx);
     // additionalInfo duration4PreemptBackfill jFlags2
-    out.extend_from_slice(b" \"\" 2147483647 0");
+    out.extend_from_slice(b" \"\"");
+    put_u64(out, if s.slice > 0 { s.slice } else { NO_SLICE });
+    out.extend_from_slice(b" 0");
     put_str(out, s.eff_res_req.as_bytes());
     // src and dst cluster, networks, affinity, nextStatusNo, combinedCpuFrequency
     out.extend_from_slice(b" \"\" -1 \"\" -1 0 \"\" 0 0");
@@ -267,6 +272,7 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_str(out, user.as_bytes());
             put_str(out, message.as_bytes());
         }
+        Event::JobReserve(r) => reserve::put_reserve(out, r),
         Event::Eligible { at, on } => {
             put_ref(out, *at);
             put_int(out, u32::from(*on));

@@ -123,6 +123,8 @@ pending_reasons! {
     Requirement = 1001, "Job's resource requirements not satisfied";
     Exclusive = 1002, "Job's requirement for exclusive execution not satisfied";
     Zombie = 1007, "Cleaning up zombie job";
+    WindowCloses = 1009, "Job will not finish on the host before queue's run window is closed";
+    PastDeadline = 1010, "Job will not finish on the host before job's termination deadline";
     /// The text is spelt as LSF spells it.
     FirstHost = 1011, "The specified first exection host is not eligible for this job at this time";
     HostClosed = 1301, "Closed by LSF administrator";

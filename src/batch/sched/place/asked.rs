@@ -29,6 +29,11 @@ impl RequestedHosts {
         }
     }
 
+    /// The slots of -hostfile; empty: none given.
+    pub(in crate::batch::sched) fn fixed(&self) -> &[(HostId, u32)] {
+        &self.fixed
+    }
+
     /// Hosts that the words of -m and the lines of -hostfile stand for.
     pub fn hosts(&self) -> usize {
         self.preferred.as_ref().map_or(0, BTreeMap::len) + self.fixed.len()

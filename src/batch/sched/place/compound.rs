@@ -67,6 +67,8 @@ impl<'a> HostMatch<'a> {
             asked: self.asked,
             span_of_queue: self.span_of_queue,
             room: self.room,
+            run: self.run,
+            own: self.own,
         }
     }
 

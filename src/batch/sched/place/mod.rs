@@ -5,6 +5,7 @@
 //! |---|---|
 //! | requirement | requirements, compiled; alternatives, and the parts of compound ones |
 //! | asked, host_file | the hosts that a class asks for by name; the slots of -hostfile |
+//! | backfill | slots that other jobs keep, and whether a job gives them back in time |
 //! | spread | tasks over hosts: which of the forms below, and within which hosts |
 //! | fill, one_host, tile, stripe | the forms of span[] |
 //! | same, units | hosts that are alike; hosts in compute units |
@@ -12,6 +13,7 @@
 //! | compound | the parts of a compound requirement |
 
 mod asked;
+mod backfill;
 mod compound;
 mod fill;
 mod host_file;
@@ -30,12 +32,14 @@ pub(crate) use requirement::{Alternative, Requirement, Requirements};
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::FixedMatch;
 use crate::batch::sched::host_snapshot::HostSnapshot;
+use crate::batch::sched::run_limit::RunLimit;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::{SelectContext, Simple, Span, SpanHosts};
 use crate::lim::facts::DEFAULT_NAME;
+use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use compound::Draft;
 pub(in crate::batch::sched) use shared::SharedRoom;
@@ -81,6 +85,10 @@ pub(crate) struct HostMatch<'a> {
     draft: Option<&'a Draft>,
     /// Slots that queue and user have left, which are enough.
     pub(super) room: u64,
+    /// How long a job of the class may run; `None`: any time, or nothing depends on it.
+    pub(super) run: Option<RunLimit>,
+    /// The job whose own reservation does not stand in its way.
+    pub(super) own: Option<JobRef>,
     /// Type and model of the submission host, once they were asked for.
     local: OnceCell<(&'a str, &'a str)>,
 }
@@ -109,6 +117,8 @@ impl<'a> HostMatch<'a> {
             first: true,
             draft: None,
             room,
+            run: view.run_limit(queue, kind),
+            own: None,
             local,
         }
     }
@@ -236,6 +246,11 @@ impl<'a> HostMatch<'a> {
 
     /// The slots of one job among hosts that have some, best host first.
     pub fn allocate(&self, free: &[(HostId, u32)]) -> Option<Vec<(HostId, u32)>> {
+        self.lay_out(free).filter(|hosts| self.lasts(hosts))
+    }
+
+    /// The slots of one job among hosts that have some at any time.
+    pub fn lay_out(&self, free: &[(HostId, u32)]) -> Option<Vec<(HostId, u32)>> {
         let hosts = match self.asked.fixed.is_empty() {
             true if !free.iter().any(|f| self.begins(f.0)) => None,
             true => {

@@ -2,13 +2,18 @@
 //! HJOB_LIMIT and PJOB_LIMIT of lsb.queues, MAX_JOBS and JL/P of lsb.users, MXJ and JL/U of
 //! lsb.hosts, and the limits of lsb.resources. Amounts that several hosts have together are the
 //! matter of `sched::joint_room`.
+//! Slots that other pending jobs keep count as in use, but on a host where the job ends before they
+//! are needed (BACKFILL).
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
-use crate::batch::site::rules::{Counter, LimitedQuantity, Rule, RuleId};
+use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Rule, RuleId};
+use crate::batch::state::names::HostId;
+use crate::batch::state::slot_reservations::SlotReservation;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, Demand, Draw};
+use crate::model::JobRef;
 
 #[derive(Debug)]
 pub(super) struct Limits;
@@ -41,7 +46,8 @@ impl Policy for Limits {
                 true => host.used,
                 false => view.limits.used_on(*of_host, member),
             };
-            let left_here = rule.amount.on(processors).saturating_sub(used);
+            let kept = kept_under(rule, class, host.id, |_| true);
+            let left_here = rule.amount.on(processors).saturating_sub(used + kept);
             room = room.and(left(of_host.rule, rule, left_here));
         }
         for &id in &own.each_host {
@@ -49,7 +55,8 @@ impl Policy for Limits {
             if rule.counts_on(host.id) {
                 let member = rule.member(&own.consumer, host.id);
                 let used = view.limits.used(Counter { rule: id, member });
-                let left_here = view.allowed(rule, host.id).saturating_sub(used);
+                let kept = kept_under(rule, class, host.id, |other| other.each_host.contains(&id));
+                let left_here = view.allowed(rule, host.id).saturating_sub(used + kept);
                 room = room.and(match rule.what {
                     LimitedQuantity::Resource(_) => {
                         resource_left(class, (id, rule), host, left_here)
@@ -60,6 +67,59 @@ impl Policy for Limits {
         }
         room
     }
+}
+
+/// The slots of a host that count under a rule because other jobs keep them; `concerns`: is the
+/// rule about the jobs that have these limits?
+fn kept_under(
+    rule: &Rule,
+    class: &HostMatch,
+    host: HostId,
+    concerns: impl Fn(&ConsumerLimits) -> bool,
+) -> u64 {
+    let view = &class.view;
+    if view.state.slot_reservations().is_empty() || rule.what != LimitedQuantity::Slots {
+        return 0;
+    }
+    let mine = rule.member(&class.limits.consumer, host);
+    let counts = |of: &SlotReservation| {
+        let other = view.limits_of(Consumer::new(of.queue, of.user));
+        rule.member(&other.consumer, host) == mine && concerns(&other)
+    };
+    class.kept_by_others(host).filter(|(of, _)| counts(of)).map(|(_, kept)| kept).sum()
+}
+
+/// The room that the limits of a queue and of a user leave, where the slots that other jobs than
+/// `own` keep count. No job backfills under these.
+pub(super) fn beside_reservations(
+    view: &View,
+    queue: &Queue,
+    limits: &ConsumerLimits,
+    own: Option<JobRef>,
+) -> Room {
+    let others = || view.state.slot_reservations().iter().filter(|of| Some(of.at) != own);
+    let slots = |id| Some(view.site.rules.get(id)).filter(|r| r.what == LimitedQuantity::Slots);
+    let mut room = Room::ANY;
+    for counter in &queue.limits {
+        let Some(rule) = slots(counter.rule) else { continue };
+        let counts = |of: &&SlotReservation| {
+            view.site.queue(of.queue).is_some_and(|queue| queue.limits.contains(counter))
+        };
+        let kept: u64 = others().filter(counts).map(SlotReservation::kept).sum();
+        let used = view.limits.used(*counter) + kept;
+        let allowed = view.allowed(rule, counter.member.host);
+        room = room.and(left(counter.rule, rule, allowed.saturating_sub(used)));
+    }
+    for (at, of_user) in limits.user.iter().enumerate() {
+        let Some(rule) = slots(of_user.0) else { continue };
+        let counts = |of: &&SlotReservation| {
+            view.limits_of(Consumer::new(of.queue, of.user)).user.contains(of_user)
+        };
+        let kept: u64 = others().filter(counts).map(SlotReservation::kept).sum();
+        let used = view.limits.used_by(limits, at) + kept;
+        room = room.and(left(of_user.0, rule, rule.amount.on(|| 1).saturating_sub(used)));
+    }
+    room
 }
 
 /// The room that a rule leaves of slots or jobs.

@@ -7,6 +7,7 @@
 mod accept_interval;
 mod advance_reservation;
 mod compute_units;
+mod deadline;
 #[cfg(test)]
 mod example;
 mod exclusive;
@@ -22,6 +23,7 @@ mod protection;
 mod registry;
 mod requirement;
 mod reservation;
+mod slot_reservation;
 mod windows;
 
 use crate::batch::cluster::hosts::HostStatus;

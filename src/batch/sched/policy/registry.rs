@@ -5,14 +5,17 @@ use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
 use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
 use crate::batch::sched::policy::{
-    accept_interval, advance_reservation, compute_units, exclusive, fairshare,
+    accept_interval, advance_reservation, compute_units, deadline, exclusive, fairshare,
 };
 use crate::batch::sched::policy::{host_partition, host_status, limits};
-use crate::batch::sched::policy::{load_thresholds, preemption, requirement, reservation};
+use crate::batch::sched::policy::{
+    load_thresholds, preemption, requirement, reservation, slot_reservation,
+};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::rc::Rc;
 
@@ -24,6 +27,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(load_thresholds::LoadThresholds),
         Box::new(requirement::Requirement),
         Box::new(compute_units::ComputeUnits),
+        Box::new(deadline::Deadline),
         Box::new(accept_interval::AcceptInterval),
         Box::new(limits::Limits),
         Box::new(fairshare::Fairshare),
@@ -32,6 +36,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(advance_reservation::AdvanceReservation),
         Box::new(reservation::Reservation),
         Box::new(preemption::PreemptionPolicy),
+        Box::new(slot_reservation::SlotReserve),
     ]
 }
 
@@ -78,6 +83,20 @@ impl Policies {
     /// The room that each policy leaves a class on a host.
     pub fn each_on_host(&self, class: &HostMatch, host: &HostNow) -> impl Iterator<Item = Room> {
         self.0.iter().map(|policy| policy.host(class, host))
+    }
+
+    /// The room of a class of a user, `of_user`, where reservations of other jobs than `own` count
+    /// against the limits of queue and user.
+    pub fn beside_reservations(
+        &self,
+        (view, queue, limits): (&View, &Queue, &ConsumerLimits),
+        of_user: Room,
+        own: Option<JobRef>,
+    ) -> Room {
+        match view.state.slot_reservations().is_empty() {
+            true => of_user,
+            false => of_user.and(limits::beside_reservations(view, queue, limits, own)),
+        }
     }
 
     /// Slots for a job of a class on a host now; the reason where there are none.

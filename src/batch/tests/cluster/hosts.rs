@@ -313,6 +313,14 @@ impl Cluster {
         }
     }
 
+    /// A host reports another CPU factor.
+    pub fn cpu_factor(&mut self, host: &str, factor: f64) {
+        let at = self.hosts.iter_mut().find(|h| h.name == host);
+        let at = at.unwrap_or_else(|| panic!("no host {host}"));
+        at.load.facts.get_or_insert_default().cpu_factor = factor;
+        self.report_loads();
+    }
+
     /// Reports the load values of all hosts, in one message of LIM.
     pub fn loads(&mut self, values: &str) {
         let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();

@@ -187,8 +187,18 @@ fn job_start() -> impl Strategy<Value = Event> {
             let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
             let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
             let account = Arc::clone(&boot);
-            let start =
-                JobStart { at, attempt, hosts, host_factor, eff_res_req, boot, forced, account };
+            let slice = u64::from(attempt % 3) * 60;
+            let start = JobStart {
+                at,
+                attempt,
+                hosts,
+                host_factor,
+                eff_res_req,
+                boot,
+                slice,
+                forced,
+                account,
+            };
             Event::JobStart(Box::new(start))
         },
     )
@@ -377,6 +387,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_force(),
         job_migrate(),
         job_resize(),
+        job_reserve(),
         job_checkpoint(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
@@ -384,6 +395,15 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_message(),
         job_attachment(),
     ]
+}
+
+fn job_reserve() -> impl Strategy<Value = Event> {
+    let hosts = vec((kept(), any::<[u32; 2]>()), 0..4);
+    (at(), any::<[i64; 4]>(), hosts).prop_map(|(at, [since, until, start, end], hosts)| {
+        let host = |(name, [planned, kept]): (String, [u32; 2])| (name.into(), planned, kept);
+        let hosts = hosts.into_iter().map(host).collect();
+        Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts }))
+    })
 }
 
 fn job_message() -> impl Strategy<Value = Event> {

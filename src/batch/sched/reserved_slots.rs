@@ -1,0 +1,32 @@
+//! The slots that pending jobs keep, as hosts have them now: a job that backfills may run on some.
+
+use crate::batch::sched::view::View;
+use crate::batch::state::names::HostId;
+use crate::batch::state::slot_reservations::SlotReservation;
+
+impl View<'_> {
+    /// Slots of a host that no job runs on.
+    pub(crate) fn free_slots(&self, host: HostId) -> u64 {
+        match self.hosts.contains(host) {
+            true => {
+                self.host_max(host).map_or(u64::MAX, |max| max.saturating_sub(self.host_used(host)))
+            }
+            false => 0,
+        }
+    }
+
+    /// The slots that reservations hold on a host.
+    pub(crate) fn reserved_slots(&self, host: HostId) -> u64 {
+        match self.state.slot_reservations().is_empty() {
+            true => 0,
+            false => self.state.slot_reservations().kept_on(host).min(self.free_slots(host)),
+        }
+    }
+
+    /// The slots that some reservations hold on all hosts.
+    pub(crate) fn reserved_by(&self, of: impl Fn(&SlotReservation) -> bool) -> u64 {
+        let all = self.state.slot_reservations();
+        let held = |of| all.held(of, |host| self.free_slots(host)).map(|on| on.1).sum::<u64>();
+        all.iter().filter(|r| of(r)).map(held).sum()
+    }
+}

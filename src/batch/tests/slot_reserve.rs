@@ -1,0 +1,327 @@
+//! SLOT_RESERVE and BACKFILL: parallel jobs keep slots until they have enough, and short jobs use
+//! these meanwhile.
+
+use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::{Col, JobRef};
+use crate::model::event::Event;
+use crate::model::reason::PendReason;
+
+/// Twenty minutes, or five.
+const RESERVES: &str = "SLOT_RESERVE = MAX_RESERVE_TIME[20]";
+const NOT_LONG: &str = "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[5]";
+
+/// Queues in dispatch order: `wide` reserves slots, `fill` backfills, `normal` does neither.
+fn site(hosts: usize, slots: u32) -> ClusterBuilder {
+    cluster()
+        .hosts(hosts, slots)
+        .queue("wide", &format!("PRIORITY = 50; EXCLUSIVE = Y; {RESERVES}"))
+        .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+        .queue("normal", "PRIORITY = 30")
+}
+
+/// The slots that a job holds while it waits, and the seconds until it starts at the latest.
+fn reserved(c: &mut Cluster, at: JobRef) -> (Vec<String>, Option<i64>) {
+    let shown = c.column(at, Col::Reservation);
+    let Some(all) = shown.as_array() else { return (Vec::new(), None) };
+    let hosts: Vec<(String, usize)> = serde_json::from_value(all[2].clone()).unwrap();
+    let start = all[1].as_i64().filter(|start| *start > 0).map(|start| start - c.secs());
+    (hosts.into_iter().flat_map(|(host, n)| vec![host; n]).collect(), start)
+}
+
+fn changes_logged(c: &Cluster) -> usize {
+    c.logged(|event| matches!(event, Event::JobReserve(_)))
+}
+
+#[test]
+fn parallel_job_keeps_free_slots_and_starts_when_it_has_enough() {
+    let mut c = site(1, 4).up();
+    let long = c.submit("ann", "-W 10");
+    let longer = c.submit("ann", "-W 20");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(c.started(), [long, longer]);
+    assert_eq!(reserved(&mut c, wide), (vec!["h1".into(), "h1".into()], Some(1200)));
+    let other = c.submit("ann", "");
+    assert_eq!(c.reasons(other), [(PendReason::HostFull, vec!["h1".to_owned()])]);
+    c.end(long, 0);
+    assert_eq!(reserved(&mut c, wide).0, ["h1"; 3]);
+    assert_eq!(c.state(other), "PEND");
+    c.end(longer, 0);
+    assert_eq!(c.running_on(wide), ["h1"; 4]);
+    assert_eq!(reserved(&mut c, wide), (vec![], None));
+    c.end(wide, 0);
+    assert_eq!(c.state(other), "RUN");
+}
+
+#[test]
+fn job_of_a_queue_without_slot_reserve_keeps_nothing() {
+    let mut c = site(1, 4).up();
+    c.submit("ann", "-W 10");
+    let wide = c.submit("bob", "-n 4");
+    assert_eq!(reserved(&mut c, wide), (vec![], None));
+    let small = c.submit("ann", "");
+    assert_eq!(c.state(small), "RUN");
+    assert_eq!(changes_logged(&c), 0);
+}
+
+#[test]
+fn sequential_job_reserves_no_slot() {
+    let mut c = site(1, 1).up();
+    c.submit("ann", "-W 10");
+    let waits = c.submit("bob", "-q wide");
+    assert_eq!(reserved(&mut c, waits), (vec![], None));
+}
+
+#[test]
+fn reservation_is_given_up_after_its_time_and_begins_again() {
+    let mut c = cluster().hosts(1, 4).queue("wide", NOT_LONG).queue("normal", "PRIORITY = 30").up();
+    c.submit("ann", "");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(reserved(&mut c, wide).0, ["h1"; 3]);
+    let other = c.submit("cid", "");
+    c.advance(299);
+    assert_eq!(c.state(other), "PEND");
+    c.advance(1);
+    // the other jobs have had their turn
+    assert_eq!((c.state(other), reserved(&mut c, wide).0), ("RUN".to_owned(), vec![]));
+    let late = c.submit("cid", "");
+    assert_eq!(c.state(late), "RUN");
+    c.advance(2);
+    assert_eq!(reserved(&mut c, wide).0, ["h1"]);
+}
+
+#[test]
+fn short_job_backfills_reserved_slots_and_delays_nobody() {
+    let mut c = site(1, 4).up();
+    let long = c.submit("ann", "-W 10 -n 2");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(reserved(&mut c, wide), (vec!["h1".into(); 2], Some(600)));
+    let [fits, beyond] = [c.submit("cid", "-q fill -W 10"), c.submit("cid", "-q fill -W 11")];
+    let unlimited = c.submit("cid", "-q fill");
+    let elsewhere = c.submit("cid", "-W 5");
+    assert_eq!(c.started(), [long, fits]);
+    for waits in [beyond, unlimited, elsewhere] {
+        assert!(c.waits_for(waits, PendReason::HostFull), "{waits}");
+    }
+    // of the slots that it keeps it holds one now
+    assert_eq!(reserved(&mut c, wide), (vec!["h1".into()], Some(600)));
+    assert_eq!((c.host("h1").rsv, c.host("h1").run, c.host("h1").njobs), (1, 3, 4));
+    c.end(fits, 0);
+    assert_eq!(reserved(&mut c, wide).0, ["h1"; 2]);
+    c.advance(600);
+    c.end(long, 0);
+    assert_eq!(c.state(wide), "RUN");
+}
+
+#[test]
+fn parallel_job_backfills_on_the_slots_of_another() {
+    let mut c = site(2, 2).up();
+    c.submit("ann", "-W 30 -m h1");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(reserved(&mut c, wide).0.len(), 3);
+    let two = c.submit("cid", "-q fill -n 3 -W 20");
+    assert_eq!(c.running_on(two).len(), 3);
+}
+
+#[test]
+fn nothing_backfills_where_no_start_is_known() {
+    let mut c = site(1, 4).up();
+    c.submit("ann", "");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(reserved(&mut c, wide), (vec!["h1".into(); 3], None));
+    let short = c.submit("cid", "-q fill -W 1");
+    assert_eq!(c.state(short), "PEND");
+}
+
+#[test]
+fn run_limit_of_a_backfill_job_is_that_on_its_host() {
+    let mut c = site(2, 2).up();
+    c.cpu_factor("h2", 2.0);
+    c.submit("ann", "-W 10 -m h1");
+    let wide = c.submit("bob", "-q wide -n 4");
+    assert_eq!(reserved(&mut c, wide).1, Some(600));
+    // 15 minutes of h1 are 7.5 of h2
+    let job = c.submit("cid", "-q fill -W 15");
+    assert_eq!(c.running_on(job), ["h2"]);
+}
+
+#[test]
+fn interruptible_job_runs_until_the_slots_are_needed() {
+    let lines = "PRIORITY = 20; BACKFILL = Y; RUNLIMIT = 120; INTERRUPTIBLE_BACKFILL = 300";
+    let mut c = site(1, 4).queue("tide", lines).up();
+    c.submit("ann", "-W 10");
+    c.submit("bob", "-q wide -n 4");
+    let job = c.submit("cid", "-q tide");
+    assert_eq!(c.state(job), "RUN");
+    let orders = c.start_orders();
+    assert_eq!(orders.last().unwrap().limits.run, Some(600));
+    c.advance(301);
+    // less than five minutes are left
+    let late = c.submit("cid", "-q tide");
+    assert_eq!(c.state(late), "PEND");
+    c.restart();
+    assert_eq!(c.state(job), "RUN");
+}
+
+#[test]
+fn interruptible_job_on_slots_that_nobody_reserves_has_its_whole_run_limit() {
+    let lines = "PRIORITY = 20; BACKFILL = Y; RUNLIMIT = 120; INTERRUPTIBLE_BACKFILL = 300";
+    let mut c = site(2, 4).queue("tide", lines).up();
+    c.submit("ann", "-W 10 -m h1");
+    c.submit("bob", "-q wide -n 4 -m h1");
+    c.submit("cid", "-q tide -m h2");
+    let orders = c.start_orders();
+    assert_eq!(orders.last().unwrap().limits.run, Some(7200));
+}
+
+#[test]
+fn reservation_is_the_same_after_a_restart() {
+    let mut c = cluster().hosts(1, 4).queue("wide", NOT_LONG).queue("normal", "PRIORITY = 30").up();
+    c.submit("ann", "-W 10");
+    let wide = c.submit("bob", "-q wide -n 4");
+    let before = c.column(wide, Col::Reservation);
+    c.advance(100);
+    c.restart();
+    c.advance(1);
+    assert_eq!(c.column(wide, Col::Reservation), before);
+    let other = c.submit("cid", "");
+    assert_eq!(c.state(other), "PEND");
+    // five minutes after it began, not after the restart
+    c.advance(199);
+    assert_eq!(c.state(other), "RUN");
+}
+
+#[test]
+fn killed_stopped_and_switched_jobs_give_their_slots_back() {
+    for what in ["kill", "stop", "switch"] {
+        let mut c = site(1, 4).up();
+        c.submit("ann", "-W 10");
+        let wide = c.submit("bob", "-q wide -n 4");
+        let other = c.submit("cid", "");
+        assert_eq!(c.state(other), "PEND", "{what}");
+        match what {
+            "kill" => c.kill("bob", wide),
+            "stop" => c.stop("bob", wide),
+            _ => c.switch("bob", wide, "normal"),
+        }
+        assert_eq!(c.state(other), "RUN", "{what}");
+        assert_eq!(c.host("h1").rsv, 0, "{what}");
+    }
+}
+
+#[test]
+fn inactive_queue_gives_reserved_slots_back() {
+    let mut c = site(1, 4).up();
+    c.submit("ann", "-W 10");
+    c.submit("bob", "-q wide -n 4");
+    let other = c.submit("cid", "");
+    c.badmin("qinact wide");
+    assert_eq!(c.state(other), "RUN");
+}
+
+#[test]
+fn job_of_one_host_reserves_on_the_host_where_it_starts_first() {
+    let mut c = site(2, 4).up();
+    c.submit("ann", "-W 30 -n 2 -m h1");
+    c.submit("ann", "-W 10 -n 3 -m h2");
+    let wide = c.submit("bob", "-q wide -n 4 -R 'span[hosts=1]'");
+    assert_eq!(reserved(&mut c, wide), (vec!["h2".into()], Some(600)));
+    // h1 is not reserved
+    let other = c.submit("cid", "-n 2");
+    assert_eq!(c.running_on(other), ["h1", "h1"]);
+}
+
+#[test]
+fn job_of_one_host_reserves_where_most_is_free_while_no_start_is_known() {
+    let mut c = site(3, 4).up();
+    c.submit("ann", "-n 2 -m h1");
+    c.submit("ann", "-m h2");
+    c.submit("ann", "-n 3 -m h3");
+    let wide = c.submit("bob", "-q wide -n 4 -R 'span[hosts=1]'");
+    assert_eq!(reserved(&mut c, wide), (vec!["h2".into(); 3], None));
+    let too_wide = c.submit("cid", "-q wide -n 5 -R 'span[hosts=1]'");
+    assert_eq!(reserved(&mut c, too_wide), (vec![], None));
+}
+
+#[test]
+fn exclusive_parallel_job_keeps_whole_hosts_until_they_are_empty() {
+    let mut c = site(2, 2).up();
+    let first = c.submit("ann", "-W 10 -m h1");
+    let wide = c.submit("bob", "-q wide -x -n 2 -R 'span[ptile=1]'");
+    assert_eq!(reserved(&mut c, wide), (vec!["h2".into(), "h2".into(), "h1".into()], Some(600)));
+    let other = c.submit("cid", "");
+    assert_eq!(c.state(other), "PEND");
+    c.end(first, 0);
+    assert_eq!(c.running_on(wide).len(), 2);
+    assert_eq!(c.state(other), "PEND");
+}
+
+#[test]
+fn second_reservation_starts_behind_the_first() {
+    let mut c = site(1, 4).up();
+    c.submit("ann", "-W 10 -n 2");
+    let first = c.submit("bob", "-q wide -n 4 -W 20");
+    let second = c.submit("cid", "-q wide -n 3 -W 5");
+    assert_eq!(reserved(&mut c, first), (vec!["h1".into(); 2], Some(600)));
+    // it keeps nothing yet
+    assert_eq!(reserved(&mut c, second), (vec![], Some(1800)));
+    assert_eq!(c.state(second), "PEND");
+}
+
+#[test]
+fn reserved_slots_count_in_the_limits_of_queue_and_user() {
+    let limits = "PRIORITY = 50; UJOB_LIMIT = 4; SLOT_RESERVE = MAX_RESERVE_TIME[5]";
+    let mut c = site(1, 5).queue("some", limits).up();
+    c.submit("ann", "-W 10 -n 2");
+    let wide = c.submit("bob", "-q some -n 4");
+    assert_eq!(reserved(&mut c, wide).0, ["h1"; 3]);
+    let one = c.submit("bob", "-q some -n 2");
+    assert_eq!(c.reason(one), PendReason::QueueUserJobLimit);
+    assert_eq!((c.queue("some").rsv, c.host("h1").rsv), (3, 3));
+    assert_eq!(c.host("h1").status, "closed_Full");
+}
+
+#[test]
+fn queue_loses_its_reservations_when_slot_reserve_is_taken_out() {
+    let mut c = site(1, 4).up();
+    c.submit("ann", "-W 10");
+    let wide = c.submit("bob", "-q wide -n 4");
+    let other = c.submit("cid", "");
+    assert_eq!(c.state(other), "PEND");
+    let queues =
+        cluster().hosts(1, 4).queue("wide", "PRIORITY = 50").queue("fill", "PRIORITY = 40");
+    c.reconfigure(queues.queue("normal", "PRIORITY = 30"));
+    assert_eq!(reserved(&mut c, wide), (vec![], None));
+    assert_eq!(c.state(other), "RUN");
+}
+
+#[test]
+fn ncpus_of_a_requirement_are_slots_with_parallel_sched_by_slot() {
+    for (by_slot, started) in [("N", false), ("Y", true)] {
+        let site = cluster().host("h1", 2).lsb_hosts("Begin Host\nHOST_NAME MXJ\nh1 8\nEnd Host\n");
+        let mut c = site.param(&format!("PARALLEL_SCHED_BY_SLOT = {by_slot}")).up();
+        let job = c.submit("ann", "-R 'select[ncpus>=8]'");
+        assert_eq!(c.state(job) == "RUN", started, "{by_slot}");
+    }
+}
+
+#[test]
+fn listing_of_windows_tells_slots_and_how_long_they_are_free() {
+    use crate::proto::Msg;
+    use crate::proto::client::{ClientMsg, SlotWindow};
+    let mut c = site(2, 4).up();
+    c.submit("ann", "-W 10 -m h1");
+    c.submit("bob", "-q wide -n 4 -m h1");
+    let windows =
+        |c: &mut Cluster| match c.ask("ann", ClientMsg::Slots { res_req: String::new() }).pop() {
+            Some(Msg::Client(ClientMsg::SlotRows { rows })) => rows,
+            other => panic!("{other:?}"),
+        };
+    let row = |secs, hosts: &[(&str, u64)]| {
+        let hosts = hosts.iter().map(|(host, n)| (host.to_string(), *n)).collect();
+        SlotWindow { secs, hosts }
+    };
+    let all = [row(None, &[("h2", 4)]), row(Some(600), &[("h1", 3), ("h2", 4)])];
+    assert_eq!(windows(&mut c), all);
+    let bad = c.ask("ann", ClientMsg::Slots { res_req: "select[".into() });
+    assert!(matches!(bad[..], [Msg::Refused(_)]), "{bad:?}");
+}

@@ -1,0 +1,185 @@
+//! Properties of reservations in random clusters: no slot is held and given at once, and no job
+//! that backfills delays one that reserves.
+
+use super::cluster::{Cluster, cluster};
+use super::{Col, JobRef};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const HOSTS: usize = 3;
+const SLOTS: u32 = 4;
+const CASES: u32 = 96;
+const MOST_STEPS: usize = 24;
+
+#[derive(Clone, Debug)]
+enum Happening {
+    /// Slots, minutes of its run limit, shape.
+    Wide(u32, u64, usize),
+    Fill(u32, u64),
+    Plain(u32, u64),
+    /// One of the running jobs ends early.
+    End(usize),
+    Wait(u64),
+    Restart,
+}
+
+const SHAPES: [&str; 3] = ["", "-R 'span[hosts=1]'", "-R 'span[ptile=2]'"];
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let job = || (1..=SLOTS, 1..20u64);
+    prop_oneof![
+        3 => (2..=8u32, 1..20u64, 0..SHAPES.len()).prop_map(|(n, w, s)| Happening::Wide(n, w, s)),
+        4 => job().prop_map(|(n, w)| Happening::Fill(n, w)),
+        2 => job().prop_map(|(n, w)| Happening::Plain(n, w)),
+        1 => any::<usize>().prop_map(Happening::End),
+        4 => (1..400u64).prop_map(Happening::Wait),
+        1 => Just(Happening::Restart),
+    ]
+}
+
+/// A job as bjobs shows it.
+struct Listed {
+    at: JobRef,
+    state: String,
+    start: i64,
+    promised: Option<i64>,
+    held: Vec<(String, u64)>,
+}
+
+fn listed(c: &mut Cluster) -> Vec<Listed> {
+    let columns = [Col::Job, Col::Stat, Col::StartTime, Col::Reservation];
+    let rows = c.listing(&columns);
+    rows.iter()
+        .map(|row| {
+            let kept = row[3].as_array();
+            Listed {
+                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
+                state: row[1].as_str().unwrap_or_default().to_owned(),
+                start: row[2].as_i64().unwrap_or(0),
+                promised: kept.and_then(|kept| kept[1].as_i64()).filter(|start| *start > 0),
+                held: kept.map_or(vec![], |kept| serde_json::from_value(kept[2].clone()).unwrap()),
+            }
+        })
+        .collect()
+}
+
+/// Each job ends by its run limit at the latest: what is due ends, second by second.
+fn advance(c: &mut Cluster, secs: u64, ends: &mut BTreeMap<JobRef, i64>, limits: &Limits) {
+    let until = c.secs() + secs as i64;
+    loop {
+        note_started(c, ends, limits);
+        let next = ends.iter().map(|(at, end)| (*end, *at)).min();
+        match next.filter(|next| next.0 <= until) {
+            Some((end, at)) => {
+                c.advance((end - c.secs()).max(0) as u64);
+                ends.remove(&at);
+                c.end(at, 0);
+            }
+            None => break,
+        }
+    }
+    c.advance((until - c.secs()).max(0) as u64);
+    note_started(c, ends, limits);
+}
+
+type Limits = BTreeMap<JobRef, i64>;
+
+fn note_started(c: &mut Cluster, ends: &mut BTreeMap<JobRef, i64>, limits: &Limits) {
+    for job in listed(c).iter().filter(|job| job.state == "RUN") {
+        ends.entry(job.at).or_insert(job.start + limits[&job.at]);
+    }
+}
+
+/// The slots that are held on each host fit beside what runs there, and are what the jobs hold.
+fn no_slot_is_held_and_given(c: &mut Cluster, jobs: &[Listed]) {
+    let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+    for (host, slots) in jobs.iter().flat_map(|job| &job.held) {
+        *held.entry(host).or_default() += slots;
+    }
+    for host in c.hosts() {
+        let of_jobs = held.get(host.name.as_str()).copied().unwrap_or(0);
+        assert_eq!(host.rsv, of_jobs, "{}", host.name);
+        assert!(
+            host.run + host.rsv <= u64::from(SLOTS),
+            "{}: {} {}",
+            host.name,
+            host.run,
+            host.rsv
+        );
+    }
+    let in_queue: u64 = ["wide", "fill", "normal"].iter().map(|name| c.queue(name).rsv).sum();
+    assert_eq!(in_queue, held.values().sum::<u64>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_backfill_delays_no_reservation_and_gives_no_slot_twice(
+        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+    ) {
+        let mut c = cluster()
+            .hosts(HOSTS, SLOTS)
+            .queue("wide", "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[1000]")
+            .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+            .queue("normal", "PRIORITY = 30")
+            .up();
+        let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
+        // the first job of its queue: no other of that priority takes its slots
+        let mut promised: Option<(JobRef, i64)> = None;
+        for what in &all {
+            let submitted = match what {
+                Happening::Wide(n, w, shape) => {
+                    Some((format!("-q wide -n {n} -W {w} {}", SHAPES[*shape]), *w))
+                }
+                Happening::Fill(n, w) => Some((format!("-q fill -n {n} -W {w}"), *w)),
+                Happening::Plain(n, w) => Some((format!("-n {n} -W {w}"), *w)),
+                _ => None,
+            };
+            if let Some((options, minutes)) = submitted {
+                let at = c.submit("ann", &options);
+                limits.insert(at, minutes as i64 * 60);
+            }
+            match what {
+                Happening::End(any) => {
+                    let running: Vec<JobRef> = ends.keys().copied().collect();
+                    if let Some(at) = running.get(any % running.len().max(1)) {
+                        ends.remove(at);
+                        c.end(*at, 0);
+                    }
+                }
+                Happening::Wait(secs) => advance(&mut c, *secs, &mut ends, &limits),
+                Happening::Restart => {
+                    c.restart();
+                    c.advance(1);
+                }
+                _ => {}
+            }
+            note_started(&mut c, &mut ends, &limits);
+            let jobs = listed(&mut c);
+            no_slot_is_held_and_given(&mut c, &jobs);
+            if let Some((at, latest)) = promised {
+                let job = jobs.iter().find(|job| job.at == at).unwrap();
+                if job.start > 0 {
+                    prop_assert!(job.start <= latest, "{at} at {} behind {latest}", job.start);
+                    promised = None;
+                } else {
+                    prop_assert!(c.secs() <= latest, "{at} waits beyond {latest}");
+                    let now = job.promised.unwrap_or(latest);
+                    prop_assert!(now <= latest, "{at} is put off from {latest} to {now}");
+                    promised = Some((at, now));
+                }
+            }
+            if promised.is_none() {
+                // a job that is ahead of it in its queue may take slots that become free
+                let first = jobs.iter().find(|job| job.state == "PEND");
+                promised = first.and_then(|job| Some((job.at, job.promised?)));
+            }
+        }
+        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+    }
+}

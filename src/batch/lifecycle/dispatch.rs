@@ -24,7 +24,7 @@ impl Mbatchd {
             self.refresh_at(at);
             self.sched.need_pass();
         }
-        self.reservations_due(context);
+        self.slot_reservations_due(context);
         if self.sched.begin_pass(context.now) {
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {

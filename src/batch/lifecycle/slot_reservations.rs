@@ -18,7 +18,7 @@ impl Mbatchd {
     }
 
     /// Ends reservations whose time is over, or whose job does not wait for slots any more.
-    pub(crate) fn reservations_due(&mut self, context: &mut StepContext) {
+    pub(crate) fn slot_reservations_due(&mut self, context: &mut StepContext) {
         self.note_released_slots();
         if self.site.keeps_timeline && self.timeline.facts() != self.links.facts_changes() {
             self.rebuild_timeline();

@@ -66,7 +66,6 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
         // a termination deadline in so many seconds
-        "-t" => spec.term_time = now + i64::from(number()),
         "-g" => spec.further.job_group = value.into(),
         "-E" => spec.pre_exec = value.into(),
         "-app" => spec.further.application = value.into(),

@@ -296,17 +296,22 @@ impl Site {
             p.queue_positions[queue.id.index()] = Some(position);
         }
         p.queues = queues;
-        let lookup = Lookup {
-            queue: &|name| p.find_queue(name).map(|queue| queue.id),
-            hosts: &|name| p.expand_servers(name),
-            resource: &|name| p.names.id(name),
-        };
-        let queues = p.queues.iter().map(|q| (q.id, &q.conf));
-        let rules = Rules::compile(queues, &p.conf.batch, &host_rows, &lookup);
+        let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
         p.stops = p.any_stop();
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
         p
+    }
+
+    /// The limits, once queues and hosts are known.
+    fn compiled_rules(&self, hosts: &HostRows) -> Rules {
+        let lookup = Lookup {
+            queue: &|name| self.find_queue(name).map(|queue| queue.id),
+            hosts: &|name| self.expand_servers(name),
+            resource: &|name| self.names.id(name),
+        };
+        let queues = self.queues.iter().map(|q| (q.id, &q.conf));
+        Rules::compile(queues, &self.conf.batch, hosts, &lookup)
     }
 
     fn use_rules(&mut self, rules: Rules) {

@@ -53,6 +53,7 @@ mod syscalls;
 mod terminal;
 mod threshold;
 mod transfers;
+mod usage;
 mod users;
 mod waited;
 mod waits;

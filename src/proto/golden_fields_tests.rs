@@ -5,7 +5,7 @@ use super::client::*;
 use super::launch::Ready;
 use super::sbd::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
-use crate::model::job::{Limits, Usage};
+use crate::model::job::Usage;
 use crate::model::job_control::{ControlAction, JobControls};
 use crate::model::resize::*;
 use serde::Serialize;
@@ -47,7 +47,7 @@ fn orders_to_hosts_are_these_texts() {
     is(&Act::Checkpoint(CheckpointOrder::default()), r#"{"Checkpoint":{}}"#);
     let order = CheckpointOrder { kill, force, period: Some(5) };
     is(&Act::Checkpoint(order), r#"{"Checkpoint":{"kill":true,"force":true,"period":5}}"#);
-    let limits = Act::Limits(Box::new(Limits::default()));
+    let limits = Act::Limits(Box::default());
     assert!(serde_json::to_string(&limits).unwrap().starts_with(r#"{"Limits":{"#));
     let (slots, all) = ([("h2".into(), 2)].into(), [("h1".into(), 1), ("h2".into(), 2)].into());
     let order = ResizeOrder {

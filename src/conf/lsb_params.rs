@@ -111,8 +111,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.rusage_update_percent, "RUSAGE_UPDATE_PERCENT", 1..=100);
     v.set(&mut p.job_accept_interval, "JOB_ACCEPT_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
-    p.clean_period_done = p.clean_period;
-    v.set(&mut p.clean_period_done, "CLEAN_PERIOD_DONE", 0..=MAX_SECONDS);
+    let _: Option<u64> = v.number("CLEAN_PERIOD_DONE", 0..=MAX_SECONDS);
     p.event_update_interval = v.number("EVENT_UPDATE_INTERVAL", 1..=MAX_SECONDS);
     v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
@@ -144,7 +143,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     p.max_concurrent_query = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
-    v.flag(&mut p.use_susp_slots, "USE_SUSP_SLOTS");
+    v.flag(&mut true, "USE_SUSP_SLOTS");
     v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
     v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
@@ -187,14 +186,15 @@ fn scheduling_interval(p: &mut BatchParams, v: &mut Values<'_>) {
     };
     let words: Vec<&str> = value.text.split_whitespace().collect();
     let read = match words.as_slice() {
-        [min] => least(min).map(|min| (min, p.sched_interval_max)),
-        [min, "ms"] => min.parse().ok().map(|min| (min, p.sched_interval_max)),
-        [min, max] => least(min).zip(max.parse().ok()),
-        [min, "ms", max] => min.parse().ok().zip(max.parse().ok()),
+        [min] => least(min),
+        [min, "ms"] => min.parse().ok(),
+        // the longest cycle is read alone: a pass begins when something has changed
+        [min, max] => least(min).filter(|_| max.parse::<u64>().is_ok()),
+        [min, "ms", max] => min.parse().ok().filter(|_| max.parse::<u64>().is_ok()),
         _ => None,
     };
     match read {
-        Some((min, max)) => (p.sched_interval_min_ms, p.sched_interval_max) = (min, max),
+        Some(min) => p.sched_interval_min_ms = min,
         None => v.bad(name, value, "min[ms] [max] is wanted"),
     }
 }

@@ -176,7 +176,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 39 + 15 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 41 + 15 + 12 + 12;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -222,20 +222,23 @@ fn logging() -> super::logging::Logging {
     super::logging::Logging { level: Some(1), timing: Some(5), file: Some("f".into()) }
 }
 
+fn submit_sample() -> Submit {
+    Submit {
+        request: "r1".into(),
+        spec: spec(),
+        env: ByteStr(b"A=1\0B=2\0".to_vec()),
+        env_hash: "00ff".into(),
+        script: "#!/bin/sh\n".into(),
+        chain: 3,
+    }
+}
+
 fn client_samples() -> Vec<ClientMsg> {
     let s = String::from;
     let select = JobSelect {
         ids: vec![IdSel { job: 7, elems: vec![(1, 9, 2)] }],
         user: s("all"),
         ..JobSelect::default()
-    };
-    let submit = Submit {
-        request: s("r1"),
-        spec: spec(),
-        env: ByteStr(b"A=1\0B=2\0".to_vec()),
-        env_hash: s("00ff"),
-        script: s("#!/bin/sh\n").into(),
-        chain: 3,
     };
     let verb = Verb::Signal { number: 10, name: s("USR1") };
     let which = Which { pend: true, ..Which::default() };
@@ -253,7 +256,7 @@ fn client_samples() -> Vec<ClientMsg> {
         Modify { id, spec: spec(), fields, script: s("true\n").into(), env: Some(s("A=1").into()) };
     let id = JobRef { job: 7, idx: 2 };
     vec![
-        ClientMsg::Submit(Box::new(submit)),
+        ClientMsg::Submit(Box::new(submit_sample())),
         ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true, env_kept: true },
         ClientMsg::Control(Box::new(Control::of(verb, select))),
         ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }], more: false },

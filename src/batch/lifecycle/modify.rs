@@ -8,8 +8,9 @@
 //! indices stays; elements that are named become a part of their own (`state::element_groups`).
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT};
+use crate::batch::lifecycle::requirement_checks::bad_requirement;
 use crate::batch::lifecycle::submit::{
-    bad_requirement, check_host_lines, check_interactive, check_texts, check_times,
+    check_host_lines, check_interactive, check_texts, check_times,
 };
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;

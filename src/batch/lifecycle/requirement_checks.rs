@@ -2,12 +2,11 @@
 //! RESRSV_LIMIT, compute units, tasks of compound requirements.
 
 use crate::batch::Mbatchd;
-use crate::batch::lifecycle::submit::bad_requirement;
 use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
 use crate::batch::step::Checked;
 use crate::conf::types::ExclusiveUnitType;
-use crate::lang::resreq::{Cu, ResReq, RusageRange};
+use crate::lang::resreq::{Cu, ResReq, ResReqError, RusageRange};
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -140,4 +139,9 @@ fn check_tasks(req: &ResReq, spec: &JobSpec) -> Checked<()> {
             Err(Refusal::about(err::BAD_RESREQ, text))
         }
     }
+}
+
+/// A resource requirement that cannot be read: which name or sign, and where.
+pub(crate) fn bad_requirement(text: &str, e: &ResReqError) -> Refusal {
+    Refusal::about(err::BAD_RESREQ, e.place(text))
 }

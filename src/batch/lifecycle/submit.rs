@@ -12,7 +12,6 @@ use crate::batch::usage::named_jobs::{Finder, too_many};
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Interactive;
 use crate::lang::jobname::{JobName, JobNameError};
-use crate::lang::resreq::ResReqError;
 use crate::model::ByteStr;
 use crate::model::event::{Event, JobNew};
 use crate::model::further::{self, CHKPNT, WarnAction};
@@ -525,11 +524,6 @@ pub(crate) fn check_interactive(spec: &JobSpec, name: &JobName) -> Checked<()> {
         return Err(Refusal::new(err::INTERACTIVE_RERUN));
     }
     Ok(())
-}
-
-/// A resource requirement that cannot be read: which name or sign, and where.
-pub(crate) fn bad_requirement(text: &str, e: &ResReqError) -> Refusal {
-    Refusal::about(err::BAD_RESREQ, e.place(text))
 }
 
 /// Names without control characters, texts and blobs within their limits.

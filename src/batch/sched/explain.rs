@@ -133,7 +133,7 @@ fn gathered(look: &HostMatch, mut joint: JointRoom, mut free: Vec<(HostId, u32)>
         (preferred, Rank::of(&look.view, *host, order))
     });
     let (mut left, mut cut, mut counted) = (Vec::new(), Vec::new(), 0);
-    let least = if look.one_host() { u64::from(look.min()) } else { 1 };
+    let least = if look.one_host() { u64::from(look.min_slots()) } else { 1 };
     for (host, slots) in free {
         let want = look.would_take(host, slots.into(), counted);
         let slots = joint.gather(look, host, (slots.into(), counted));
@@ -162,7 +162,7 @@ fn joint_limits(
 /// Hosts for a job, or why each host does not do.
 fn placement(policies: &Policies, look: &HostMatch) -> Result<Vec<(HostId, u32)>, Reasons> {
     let joint = JointRoom::new(look);
-    if let Some((_, why)) = joint.full(look.min()) {
+    if let Some((_, why)) = joint.full(look.min_slots()) {
         return Err(vec![(why, Vec::new())]);
     }
     let mut all: BTreeMap<PendReason, Vec<HostId>> = BTreeMap::new();

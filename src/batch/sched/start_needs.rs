@@ -122,7 +122,7 @@ impl Sched {
 
     /// The ways by one form of the requirement, with their weights.
     fn ways_of(&self, look: &HostMatch) -> Vec<(u32, Way)> {
-        let (one, min) = (look.any_slot() || look.one_host(), u64::from(look.min()));
+        let (one, min) = (look.any_slot() || look.one_host(), u64::from(look.min_slots()));
         let all = look.view.hosts.ids().map(|host| (host, self.needs_on(look, host, min)));
         let mut hosts: Vec<(u32, HostId, Vec<Need>)> =
             all.map(|(host, needs)| (weight(&needs), host, needs)).collect();
@@ -143,7 +143,7 @@ impl Sched {
         look: &HostMatch,
         hosts: Vec<(u32, HostId, Vec<Need>)>,
     ) -> Option<(u32, Way)> {
-        let (mut slots, min) = (0, u64::from(look.min()));
+        let (mut slots, min) = (0, u64::from(look.min_slots()));
         let (mut all, mut way) = (0, Way::new());
         for (weight, host, needs) in hosts {
             let most = look.view.host_max(host).unwrap_or(u64::MAX);

@@ -20,12 +20,13 @@ use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::place::{Alternative, HostMatch};
-use crate::batch::sched::policy::{BlockedJob, Policies, rests_until};
+use crate::batch::sched::policy::{BlockedJob, Policies, Room, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{Consumer, RuleId};
 use crate::batch::state::names::{HostId, HostSet, QueueId};
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::HostOrder;
 use crate::model::JobRef;
 use std::cmp::Reverse;
@@ -222,35 +223,50 @@ impl Sched {
                 continue;
             }
             let only = (!unseen).then_some(changed);
-            let decision = match self.hold(view, queue, head, here, only, fuel) {
-                Outcome::Found(decision) => {
-                    here.started = Some((head, user));
-                    return Some(decision);
-                }
-                Outcome::Limited(of_queue, decision) => {
-                    // its slots may come by the end of any job of the user, or of the queue
-                    self.classes.get_mut(class).unseen = true;
-                    self.order.limited((queue.id, user), head);
-                    if let Some(need) = of_queue {
-                        self.order.short_of_queue(queue.id, user, need);
-                    }
-                    decision
-                }
-                Outcome::None(decision) => {
-                    if let Some(of_user) = here.users.get_mut(&user) {
-                        of_user.left -= 1;
-                    }
-                    self.classes.get_mut(class).unseen = false;
-                    self.order.seen((queue.id, user), head);
-                    decision
-                }
-            };
+            let outcome = self.hold(view, queue, head, here, only, fuel);
+            if let Outcome::Found(decision) = outcome {
+                here.started = Some((head, user));
+                return Some(decision);
+            }
+            let decision = self.note_held((queue.id, user), here, head, outcome);
             self.walk_on_from(view, queue.id, here, head, user, false);
             if decision.is_some() {
                 return decision;
             }
         }
         None
+    }
+
+    /// Notes that a class was held against hosts; the decision that it led to, where that is no
+    /// start.
+    fn note_held(
+        &mut self,
+        of: (QueueId, Bidder),
+        here: &mut QueueWalk,
+        head: ClassHead,
+        outcome: Outcome,
+    ) -> Option<Decision> {
+        let class = self.classes.get_mut(head.1);
+        match outcome {
+            Outcome::Found(decision) => Some(decision),
+            Outcome::Limited(of_queue, decision) => {
+                // its slots may come by the end of any job of the user, or of the queue
+                class.unseen = true;
+                self.order.limited(of, head);
+                if let Some(need) = of_queue {
+                    self.order.short_of_queue(of.0, of.1, need);
+                }
+                decision
+            }
+            Outcome::None(decision) => {
+                class.unseen = false;
+                if let Some(of_user) = here.users.get_mut(&of.1) {
+                    of_user.left -= 1;
+                }
+                self.order.seen(of, head);
+                decision
+            }
+        }
     }
 
     /// Has the class changed its place since the walk came to it? It is looked at there then.
@@ -344,6 +360,40 @@ impl Sched {
         }
     }
 
+    /// The slots that limits leave a class of a user in a queue, beside what others reserve.
+    fn room_of_class(
+        &mut self,
+        (view, queue, limits): (&View, &Queue, &ConsumerLimits),
+        kind: &ClassKey,
+        (place, class): ClassHead,
+    ) -> Room {
+        let policies = self.policies.clone();
+        let of_user = policies.user(view, queue, limits);
+        let own = match view.state.slot_reservations().is_empty() {
+            true => None,
+            false => self.first_of(view, kind, place, class),
+        };
+        policies.beside_reservations((view, queue, limits), of_user, own)
+    }
+
+    /// Asks the policies what is done for a class that has found no host.
+    fn act_on_blocked(
+        &mut self,
+        look: &HostMatch,
+        at: JobRef,
+        few: &TooFew,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        let policies = self.policies.clone();
+        let after = |host, vacated| policies.host_after(look, host, vacated);
+        let job = BlockedJob::new((&after, look, at), &few.free, only);
+        let decision = policies.blocked(&job);
+        fuel.spend(job.looks());
+        self.again.extend(job.again().map(|again| (again, look.queue.id)));
+        decision
+    }
+
     /// Holds a class against hosts: all open ones, or only some.
     fn hold(
         &mut self,
@@ -356,13 +406,8 @@ impl Sched {
     ) -> Outcome {
         let limits = self.classes.limits(view, class);
         let policies = self.policies.clone();
-        let of_user = policies.user(view, queue, &limits);
         let kind = self.classes.get(class).kind.clone();
-        let own = match view.state.slot_reservations().is_empty() {
-            true => None,
-            false => self.first_of(view, &kind, place, class),
-        };
-        let room = policies.beside_reservations((view, queue, &limits), of_user, own);
+        let room = self.room_of_class((view, queue, &limits), &kind, (place, class));
         let need = u64::from(kind.min);
         let limited = room.slots < need;
         if let Some(rule) = room.rule.filter(|_| limited) {
@@ -416,11 +461,7 @@ impl Sched {
                     if !acts || compound || decision.is_some() || !few.short.is_empty() {
                         continue;
                     }
-                    let after = |host, vacated| policies.host_after(&look, host, vacated);
-                    let job = BlockedJob::new((&after, &look, at), &few.free, only);
-                    decision = policies.blocked(&job);
-                    fuel.spend(job.looks());
-                    self.again.extend(job.again().map(|again| (again, queue.id)));
+                    decision = self.act_on_blocked(&look, at, &few, only, fuel);
                 }
             }
         }
@@ -480,7 +521,7 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Result<Hosts, TooFew> {
         let joint = JointRoom::new(look);
-        if let Some((rule, _)) = joint.full(look.min()) {
+        if let Some((rule, _)) = joint.full(look.min_slots()) {
             return Err(TooFew { free: Vec::new(), short: vec![rule] });
         }
         let order = look.simple.and_then(|s| s.order.as_ref());
@@ -561,7 +602,7 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         look: &'a HostMatch<'b>,
         joint: JointRoom<'b>,
     ) -> FirstFit<'a, 'b> {
-        let least = if look.one_host() { u64::from(look.min()) } else { 1 };
+        let least = if look.one_host() { u64::from(look.min_slots()) } else { 1 };
         let needs_all = !look.any_slot() && look.needs_all_hosts();
         let (rests, free) = (Vec::new(), Vec::new());
         FirstFit { policies, look, least, needs_all, rests, free, slots: 0, joint }

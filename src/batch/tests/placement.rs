@@ -122,7 +122,7 @@ fn allowed(asked: &Asked, hosts: &[RandomHost], slots: &[u32]) -> bool {
             used.iter().all(|h| slots[*h] <= n)
                 && used.iter().filter(|h| slots[**h] < n).count() <= 1
         }
-        Form::Block(n) => used.iter().filter(|h| slots[**h] % n != 0).count() <= 1,
+        Form::Block(n) => used.iter().filter(|h| !slots[**h].is_multiple_of(n)).count() <= 1,
         Form::Stripe(most) => used.iter().all(|h| slots[*h] <= most.unwrap_or(u32::MAX)),
     };
     let racks: BTreeSet<u32> = used.iter().map(|n| hosts[*n].rack).collect();

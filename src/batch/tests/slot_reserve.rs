@@ -275,7 +275,7 @@ fn reserved_slots_count_in_the_limits_of_queue_and_user() {
     let wide = c.submit("bob", "-q some -n 4");
     assert_eq!(reserved(&mut c, wide).0, ["h1"; 3]);
     let one = c.submit("bob", "-q some -n 2");
-    assert_eq!(c.reason(one), PendReason::QueueUserJobLimit);
+    assert_eq!(c.reason(one), PendReason::QueueUserParallelJob);
     assert_eq!((c.queue("some").rsv, c.host("h1").rsv), (3, 3));
     assert_eq!(c.host("h1").status, "closed_Full");
 }

@@ -49,14 +49,10 @@ pub struct BatchParams {
     pub job_accept_interval: u64,
     /// JOB_SCHEDULING_INTERVAL: shortest scheduling cycle, milliseconds.
     pub sched_interval_min_ms: u64,
-    /// JOB_SCHEDULING_INTERVAL: longest scheduling cycle, seconds.
-    pub sched_interval_max: u64,
     /// PREEXEC_EXCLUDE_HOST_EXIT_VALUES.
     pub preexec_exclude: Option<ExitCodes>,
     /// CLEAN_PERIOD, seconds.
     pub clean_period: u64,
-    /// CLEAN_PERIOD_DONE, seconds; defaults to CLEAN_PERIOD.
-    pub clean_period_done: u64,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
@@ -109,8 +105,6 @@ pub struct BatchParams {
     pub run_time_decay: bool,
     /// ENABLE_HIST_RUN_TIME: the run time of finished jobs counts.
     pub enable_hist_run_time: bool,
-    /// USE_SUSP_SLOTS.
-    pub use_susp_slots: bool,
     /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
     pub abs_runlimit: bool,
     /// PARALLEL_SCHED_BY_SLOT: ncpus of a requirement are the slots of a host.
@@ -176,10 +170,8 @@ impl Default for BatchParams {
             rusage_update_percent: 10,
             job_accept_interval: 1,
             sched_interval_min_ms: 1_000,
-            sched_interval_max: 45,
             preexec_exclude: None,
             clean_period: 3_600,
-            clean_period_done: 3_600,
             max_job_num: 1_000,
             event_update_interval: None,
             min_switch_period: 0,
@@ -206,7 +198,6 @@ impl Default for BatchParams {
             hist_hours: 5.0,
             run_time_decay: false,
             enable_hist_run_time: false,
-            use_susp_slots: true,
             abs_runlimit: false,
             parallel_sched_by_slot: false,
             disable_uacct_map: false,

@@ -171,7 +171,7 @@ impl<'a> HostMatch<'a> {
     }
 
     /// The fewest slots that a job may get.
-    pub fn min(&self) -> u32 {
+    pub fn min_slots(&self) -> u32 {
         self.tasks.min
     }
 

@@ -144,7 +144,7 @@ impl<'a> HostMatch<'a> {
                 let free = self.view.host_max(host.0).map_or(host.1, |max| max as u32);
                 host.1 < self.tile(span, host.0, free)
             }
-            (None, Some(block)) => host.1 % block.max(1) != 0,
+            (None, Some(block)) => !host.1.is_multiple_of(block.max(1)),
             (None, None) => false,
         };
         placed.iter().filter(short).count() <= 1

@@ -140,7 +140,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
     p.evaluate_job_dependency = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
     evaluate_timeout(p, v);
-    p.max_concurrent_query = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
+    let _: Option<u32> = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut true, "USE_SUSP_SLOTS");

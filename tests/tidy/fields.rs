@@ -101,7 +101,19 @@ const RECORDS: &[(&str, &[&str])] = &[
     ),
     ("soft_state", &["LostControl", "Placed", "Report", "Request", "Row"]),
     ("lifecycle", &["Recovered"]),
-    ("sched", &["Allocation", "Alternative", "NotReady", "Preemption", "View", "WantedSlots"]),
+    (
+        "sched",
+        &[
+            "Allocation",
+            "Alternative",
+            "NotReady",
+            "Preemption",
+            "Requirement",
+            "Tasks",
+            "View",
+            "WantedSlots",
+        ],
+    ),
 ];
 
 /// The name of the struct that a line begins.

@@ -93,7 +93,7 @@ fn check_preference(cu: &Cu) -> Option<String> {
     (bestfit && cu.balance).then(|| "pref=bestfit and balance of cu[] exclude each other".into())
 }
 
-/// What job and application profile reserve is within RESRSV_LIMIT.
+/// Checks that the reservations of job and application profile are within RESRSV_LIMIT.
 fn check_reserved(asked: &ResReq, queue: &Queue) -> Checked<()> {
     let simples = asked.simples();
     let mut reserved = simples.iter().filter_map(|simple| simple.rusage.as_ref());

@@ -39,6 +39,11 @@ fn row(name: &str, value: String) -> (String, String) {
     (name.to_string(), value)
 }
 
+/// A number that nothing but this listing reads.
+fn as_written(p: &BatchParams, name: &str) -> Option<u64> {
+    p.raw.get(name)?.text.trim().parse().ok()
+}
+
 /// The texts that are set.
 fn texts(p: &BatchParams) -> Rows {
     let all = [
@@ -80,7 +85,7 @@ fn maxima(p: &BatchParams) -> Rows {
         ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
         ("MAX_PEND_JOBS", p.max_pend_jobs),
         ("MAX_PEND_SLOTS", p.max_pend_slots),
-        ("MAX_CONCURRENT_QUERY", p.max_concurrent_query.map(u64::from)),
+        ("MAX_CONCURRENT_QUERY", as_written(p, "MAX_CONCURRENT_QUERY")),
     ];
     all.into_iter().filter_map(|(name, value)| Some(row(name, value?.to_string()))).collect()
 }

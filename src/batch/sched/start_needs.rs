@@ -152,8 +152,10 @@ impl Sched {
                 break;
             }
             let free = self.policies.host(look, host).unwrap_or(0);
-            let offered =
-                look.capacity(host, most.min(missing.max(free)).min(u64::from(u32::MAX)) as u32);
+            let offered = look.capacity_of_host(
+                host,
+                most.min(missing.max(free)).min(u64::from(u32::MAX)) as u32,
+            );
             if offered == 0 {
                 continue;
             }

@@ -360,6 +360,26 @@ impl Sched {
         }
     }
 
+    /// Is a class kept back whatever hosts are free: by its advance reservation or its job group?
+    fn is_kept_back(&mut self, view: &View, kind: &ClassKey, class: u32) -> bool {
+        if view.reservations.closed(&kind.reservation).is_some() {
+            return true;
+        }
+        let full = view.group_counts.is_full(view.state, &kind.group);
+        if full {
+            self.full_groups.insert(class);
+        }
+        full
+    }
+
+    /// Counts a class that is held against hosts, for tests.
+    fn count_look(&mut self) {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
+    }
+
     /// The slots that limits leave a class of a user in a queue, beside what others reserve.
     fn room_of_class(
         &mut self,
@@ -418,17 +438,10 @@ impl Sched {
         if limited && !acts {
             return Outcome::Limited(of_queue().then_some(need), None);
         }
-        if view.reservations.closed(&kind.reservation).is_some() {
+        if self.is_kept_back(view, &kind, class) {
             return Outcome::None(None);
         }
-        if view.group_counts.is_full(view.state, &kind.group) {
-            self.full_groups.insert(class);
-            return Outcome::None(None);
-        }
-        #[cfg(test)]
-        {
-            self.looks += 1;
-        }
+        self.count_look();
         let Some(at) = self.first_of(view, &kind, place, class) else {
             return Outcome::None(None);
         };

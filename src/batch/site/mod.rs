@@ -129,14 +129,14 @@ fn any_stop(bounds: &Bounds, external: &External) -> bool {
         || external.iter().any(|bound| bound.stop.is_some())
 }
 
-/// What the amount of a rusage term is counted by.
+/// The unit by which the amount of a rusage term is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReservationMethod {
     /// For each task.
     PerTask,
     /// For each host of the job, even where these share the resource.
     PerHost,
-    /// Where it is held: on each host of the job, of a resource that hosts share once for these.
+    /// The hosts where it is held: on each host of the job, of a resource that hosts share once for these.
     PerInstance,
     /// Once for the job, on its first host.
     PerJob,
@@ -150,7 +150,7 @@ pub struct ConfiguredHost {
     pub window: Windows,
     pub bounds: Bounds,
     pub external: External,
-    /// It has a resource that keeps jobs away which do not ask for it (`!` in lsf.cluster).
+    /// The host has a resource that keeps jobs away which do not ask for it (`!` in lsf.cluster).
     pub exclusive_resource: bool,
     /// MIG, minutes.
     pub mig: Option<u64>,
@@ -230,12 +230,9 @@ fn compile_preemption(queues: &mut [Queue]) -> bool {
 }
 
 impl Site {
-    /// The policy of a configuration; its users, queues and hosts get ids.
-    pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
-        let mut resources = Names::new(&conf.base);
-        resources.set_default_order(&conf.batch.params.default_resreq_order);
-        let resources = Rc::new(resources);
-        let mut p = Site {
+    /// A site before its hosts and queues are compiled.
+    fn without_hosts(conf: ClusterConf, resources: Rc<Names>) -> Site {
+        Site {
             cluster: conf.base.name.as_str().into(),
             retry_limits: RetryLimits::compile([None; 2], &conf.batch.params),
             applications: Applications::compile(&conf.batch.applications, &resources),
@@ -253,7 +250,15 @@ impl Site {
             stops: false,
             preempts: false,
             keeps_timeline: false,
-        };
+        }
+    }
+
+    /// The policy of a configuration; its users, queues and hosts get ids.
+    pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
+        let mut resources = Names::new(&conf.base);
+        resources.set_default_order(&conf.batch.params.default_resreq_order);
+        let resources = Rc::new(resources);
+        let mut p = Site::without_hosts(conf, resources);
         let mut host_rows = HostRows::default();
         let defs = p.conf.base.cluster.hosts.clone();
         for def in defs.into_iter().filter(|d| d.server) {
@@ -574,7 +579,7 @@ impl Site {
         n * self.params().mbd_sleep_time
     }
 
-    /// What the amount of a rusage term is counted by: by the word behind it, else by
+    /// The unit by which the amount of a rusage term is counted: by the word behind it, else by
     /// RESOURCE_RESERVE_PER_TASK.
     pub fn reservation_method(&self, term: &RusageTerm) -> ReservationMethod {
         match term.per {

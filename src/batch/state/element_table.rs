@@ -1,4 +1,4 @@
-//! Values by the elements that they belong to. Those of jobs that are no arrays, which are nearly
+//! Values by the elements that they belong to. The values of jobs that are no arrays, which are nearly
 //! all, stand in a table by the ID of the job: a map would be made anew at twice its size while a
 //! pass starts hundreds of thousands of jobs.
 
@@ -10,7 +10,7 @@ use crate::model::idtable::IdTable;
 #[derive(Debug)]
 pub struct ElementTable<T> {
     jobs: IdTable<Box<T>>,
-    /// Those of elements of arrays.
+    /// The values of elements of arrays.
     elements: IdMap<JobRef, Box<T>>,
 }
 

@@ -388,8 +388,9 @@ impl State {
         let _ = write!(out, " {resumed_at} {preempted:?}");
         let _ = write!(
             out,
-            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?} {account:?} {slice}"
+            " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
         );
+        let _ = write!(out, " {account:?} {slice}");
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default)]
 pub struct ExclusiveUnits {
     jobs: BTreeMap<JobRef, BTreeSet<HostId>>,
-    /// By how many jobs each host is kept.
+    /// The number of jobs by which each host is kept.
     held: IdMap<HostId, u32>,
 }
 
@@ -49,7 +49,7 @@ impl ExclusiveUnits {
         freed
     }
 
-    /// Those of all started elements, with a new configuration or a new state.
+    /// The units of all started elements, with a new configuration or a new state.
     pub(crate) fn of_all(state: &State, site: &Site) -> ExclusiveUnits {
         let mut all = ExclusiveUnits::default();
         for at in state.counts().started() {

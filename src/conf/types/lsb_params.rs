@@ -145,8 +145,6 @@ pub struct BatchParams {
     pub evaluate_timeout_ms: Option<u64>,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
     pub orphan_grace: Option<u64>,
-    /// MAX_CONCURRENT_QUERY; None is unlimited.
-    pub max_concurrent_query: Option<u32>,
     /// Every parameter as written.
     pub raw: RawParams,
 }
@@ -218,7 +216,6 @@ impl Default for BatchParams {
             evaluate_job_dependency: None,
             evaluate_timeout_ms: None,
             orphan_grace: None,
-            max_concurrent_query: None,
             raw: RawParams::new(),
         }
     }

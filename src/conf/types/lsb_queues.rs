@@ -284,7 +284,7 @@ impl Default for QueueConf {
 /// The compute units that a job of a queue may have for itself (cu[excl]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ExclusiveUnitType {
-    /// None.
+    /// The queue has no such type.
     #[default]
     No,
     /// EXCLUSIVE=CU[]: those of the default type, and of finer ones.

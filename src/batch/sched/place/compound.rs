@@ -9,7 +9,7 @@ use crate::batch::site::ReservationMethod;
 use crate::batch::state::names::{HostId, Id, ResourceId};
 use std::cell::OnceCell;
 
-/// What the parts of a job that were placed take.
+/// The slots and resources of the parts of a job that were placed.
 #[derive(Debug, Default)]
 pub(in crate::batch::sched) struct Draft {
     slots: Vec<(HostId, u32)>,
@@ -77,7 +77,7 @@ impl<'a> HostMatch<'a> {
         self.draft.map_or(0, |draft| draft.slots(host))
     }
 
-    /// What parts placed before reserve where a host has a resource.
+    /// The amounts that parts placed before reserve where a host has a resource.
     pub(in crate::batch::sched) fn drafted(&self, host: HostId, resource: ResourceId) -> f64 {
         let Some(draft) = self.draft else { return 0.0 };
         let place = self.view.reserve.instance(host, resource).unwrap_or(host.index());

@@ -21,7 +21,7 @@ pub(super) fn filled(free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<
     (tasks.max - left >= tasks.min).then_some(out)
 }
 
-/// As many whole blocks on each host as it has slots for, each host once; the last block may have
+/// Takes as many whole blocks on each host as it has slots for, each host once; the last block may have
 /// fewer tasks where the job has no more. The most tasks are tried first, then the least.
 pub(super) fn in_blocks(
     free: Free,

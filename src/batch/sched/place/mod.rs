@@ -81,7 +81,7 @@ pub(crate) struct HostMatch<'a> {
     tasks: Tasks,
     /// These tasks are the first of the job.
     first: bool,
-    /// What the parts of the job that were placed before take.
+    /// The slots and resources of the parts of the job that were placed before.
     draft: Option<&'a Draft>,
     /// Slots that queue and user have left, which are enough.
     pub(super) room: u64,

@@ -117,7 +117,7 @@ impl Alternative {
         Alternative { text, delay: variant.delay, span_of_queue, parts }
     }
 
-    /// Until when a job may not be started by this one, microseconds of the monotonic clock;
+    /// The instant before which this one starts no job, microseconds of the monotonic clock;
     /// `None`: it may.
     pub(crate) fn starts_later(&self, view: &View, job: u32) -> Option<u64> {
         if self.delay == 0 {

@@ -1,4 +1,4 @@
-//! cu[]: compute units in the place of hosts. Which units a job takes, in which order, and how its
+//! cu[]: compute units in the place of hosts. Here is which units a job takes, in which order, and how its
 //! tasks are shared among them.
 
 use crate::batch::sched::place::HostMatch;
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The units of a started job.
 pub(in crate::batch::sched) struct OwnUnits<'a> {
-    /// `None`: the job asks for no units.
+    /// The units asked for; `None`: the job asks for no units.
     kind: Option<&'a UnitKind>,
     units: BTreeSet<usize>,
 }
@@ -29,7 +29,7 @@ impl OwnUnits<'_> {
 /// A unit that a job may use.
 #[derive(Debug)]
 struct UsableUnit {
-    /// Its hosts with slots, best first.
+    /// The hosts of the unit with slots, best first.
     free: Placed,
     /// The tasks that there is room for.
     slots: u64,
@@ -62,7 +62,7 @@ impl<'a> HostMatch<'a> {
     }
 
     /// Tasks that a host with so many slots can have by span[].
-    pub(in crate::batch::sched) fn capacity(&self, host: HostId, slots: u32) -> u64 {
+    pub(in crate::batch::sched) fn capacity_of_host(&self, host: HostId, slots: u32) -> u64 {
         let span = self.simple.and_then(|simple| simple.span.as_ref());
         match span.and_then(|span| span.stripe) {
             Some(limit) => u64::from(slots.min(limit.unwrap_or(u32::MAX))),
@@ -77,7 +77,7 @@ impl<'a> HostMatch<'a> {
             let Some(unit) = kind.unit_of(host) else { continue };
             let unit = all.entry(unit).or_insert(UsableUnit { free: Placed::new(), slots: 0 });
             unit.free.push((host, slots));
-            unit.slots += self.capacity(host, slots);
+            unit.slots += self.capacity_of_host(host, slots);
         }
         let least = u64::from(cu.usablepercu.unwrap_or(1));
         let mut all: Vec<UsableUnit> = all.into_values().filter(|u| u.slots >= least).collect();

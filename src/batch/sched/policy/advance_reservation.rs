@@ -48,7 +48,7 @@ impl Policy for AdvanceReservation {
     }
 }
 
-/// So many slots, and the reason where they are too few.
+/// The room of this many slots, with the reason where they are too few.
 fn room(slots: u64, reason: PendReason) -> Room {
     Room { slots, reason, rule: None }
 }

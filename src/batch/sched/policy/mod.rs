@@ -62,7 +62,7 @@ impl Room {
         Room { slots: 0, reason, rule: None }
     }
 
-    /// What is left where so many slots are taken.
+    /// The room that is left where so many slots are taken.
     pub(super) fn less(self, taken: u64) -> Room {
         Room { slots: self.slots.saturating_sub(taken), ..self }
     }

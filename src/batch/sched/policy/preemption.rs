@@ -216,7 +216,8 @@ impl<'a, 'b> Plan<'a, 'b> {
             return host.map(|host| vec![(*host, 1)]);
         }
         let least = u64::from(class.kind.min);
-        let counted = || self.free.iter().map(|(host, slots)| class.capacity(*host, *slots));
+        let counted =
+            || self.free.iter().map(|(host, slots)| class.capacity_of_host(*host, *slots));
         let enough = match class.one_host() {
             true => counted().any(|slots| slots >= least),
             false => counted().sum::<u64>() >= least,

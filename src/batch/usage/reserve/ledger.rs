@@ -192,7 +192,7 @@ struct ResourceReservations {
     /// The sum of the reservations that do not depend on the time; `holders`: their number.
     steady: Sum,
     holders: u32,
-    /// By element and position of the term in its requirement.
+    /// The amounts by element and position of the term in its requirement.
     varying: BTreeMap<(JobRef, usize), Varying>,
     /// The sum of all at a second, where some depend on the time.
     known: Cell<Option<(i64, Sum)>>,

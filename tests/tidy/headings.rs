@@ -61,7 +61,9 @@ const LISTINGS: &[Listing] = &[
             "MEMORY USAGE",
             "CPU USAGE",
             "PENDING TIME DETAILS",
-        , "CU", "RESOURCE_RESERVE"],
+            "CU",
+            "RESOURCE_RESERVE",
+        ],
     },
     Listing {
         page: "bacct.1",

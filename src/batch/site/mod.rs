@@ -136,7 +136,8 @@ pub enum ReservationMethod {
     PerTask,
     /// For each host of the job, even where these share the resource.
     PerHost,
-    /// The hosts where it is held: on each host of the job, of a resource that hosts share once for these.
+    /// The hosts where it is held: on each host of the job, of a resource that hosts share once for
+    /// these.
     PerInstance,
     /// Once for the job, on its first host.
     PerJob,

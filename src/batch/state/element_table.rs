@@ -1,6 +1,6 @@
-//! Values by the elements that they belong to. The values of jobs that are no arrays, which are nearly
-//! all, stand in a table by the ID of the job: a map would be made anew at twice its size while a
-//! pass starts hundreds of thousands of jobs.
+//! Values by the elements that they belong to. The values of jobs that are no arrays, which are
+//! nearly all, stand in a table by the ID of the job: a map would be made anew at twice its size
+//! while a pass starts hundreds of thousands of jobs.
 
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;

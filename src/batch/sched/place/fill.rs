@@ -21,8 +21,8 @@ pub(super) fn filled(free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<
     (tasks.max - left >= tasks.min).then_some(out)
 }
 
-/// Takes as many whole blocks on each host as it has slots for, each host once; the last block may have
-/// fewer tasks where the job has no more. The most tasks are tried first, then the least.
+/// Takes as many whole blocks on each host as it has slots for, each host once; the last block may
+/// have fewer tasks where the job has no more. The most tasks are tried first, then the least.
 pub(super) fn in_blocks(
     free: Free,
     tasks: Tasks,

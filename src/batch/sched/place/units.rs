@@ -1,5 +1,5 @@
-//! cu[]: compute units in the place of hosts. Here is which units a job takes, in which order, and how its
-//! tasks are shared among them.
+//! cu[]: compute units in the place of hosts. Here is which units a job takes, in which order, and
+//! how its tasks are shared among them.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::place::shared::SharedRoom;

@@ -48,6 +48,8 @@ pub struct Check {
     pub forced: HashSet<JobKey>,
     /// Slots of each attempt on its first host.
     slots: HashMap<JobKey, u32>,
+    /// Attempts that a job of a higher queue has preempted: their slots are free for that queue.
+    preempted: HashSet<JobKey>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
     /// The log was damaged: of a job that had ended, records may be lost.
@@ -210,6 +212,14 @@ impl Check {
         self.slots.insert(key, slots);
     }
 
+    /// mbatchd has recorded that an attempt is preempted, or that it is in another state.
+    pub fn recorded(&mut self, key: JobKey, preempted: bool) {
+        match preempted {
+            true => self.preempted.insert(key),
+            false => self.preempted.remove(&key),
+        };
+    }
+
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {
         let list = self.starts.entry(key.job_ref()).or_default();
         list.push(key);
@@ -231,6 +241,7 @@ impl Check {
             self.hurt.contains(&k.job)
                 || self.hurt_ended.contains(&k.job)
                 || self.forced.contains(k)
+                || self.preempted.contains(k)
         };
         let known = on.iter().filter(|k| !hurt(k));
         let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();

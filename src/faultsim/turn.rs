@@ -3,8 +3,10 @@
 use super::event::SimEvent;
 use super::limits;
 use super::world::{DaemonMachine, World};
-use crate::model::JobRef;
-use crate::model::event::{Finish, Record};
+use crate::model::event::{Event, Finish, Record};
+use crate::model::job_state::{JobState, LoggedStatus};
+use crate::model::reason::susp;
+use crate::model::{JobKey, JobRef};
 use crate::proto::Daemon;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{Effect, Input};
@@ -16,6 +18,18 @@ fn records(out: &[Effect]) -> impl Iterator<Item = &Record> {
         Effect::Append(record) => Some(&**record),
         _ => None,
     })
+}
+
+/// The attempt that a record is about, and whether it is preempted from now on; none: the record
+/// says neither.
+fn suspended_or_running(record: &Record) -> Option<(JobKey, bool)> {
+    let Event::JobStatus(status) = &record.event else { return None };
+    let key = JobKey { job: status.at.job, idx: status.at.idx, attempt: status.attempt };
+    match status.status {
+        LoggedStatus::State(JobState::Ssusp) => Some((key, status.reason == susp::PREEMPTED)),
+        LoggedStatus::State(JobState::Run | JobState::Ususp) => Some((key, false)),
+        _ => None,
+    }
 }
 
 impl World {
@@ -41,6 +55,9 @@ impl World {
             if let DaemonMachine::Mbd(mbd) = &*mach {
                 for (key, slots) in limits::on_first_hosts(mbd.state(), Some(records(&out))) {
                     self.check.given(key, slots);
+                }
+                for status in records(&out).filter_map(suspended_or_running) {
+                    self.check.recorded(status.0, status.1);
                 }
             }
             // one unit in a turn, so that others and failures come between two of them

@@ -91,7 +91,6 @@ fn submissions_beyond_the_documented_bounds_are_refused() {
     refused(&["-q", "low", "-F", "11M", "true"], "FILELIMIT: Cannot exceed queue's hard limit(s)");
     refused(&["-q", "low", "-x", "true"], "low: Queue does not accept EXCLUSIVE jobs");
     refused(&["-J", "a[1-5]", "true"], "Job array index too large");
-    refused(&["-sp", "8", "true"], "Bad user priority");
 
     let out = rig.path("limits.out");
     let script = "nice; ulimit -c; ulimit -s; ulimit -d";

@@ -22,6 +22,9 @@ impl Mbatchd {
         let (seq, order) = self.next_act();
         let suspends = act == Act::Suspend;
         let why = self.state.running(key).filter(|_| suspends).map_or(0, Run::suspending_reason);
+        if suspends || act == Act::Resume {
+            self.state.order_sent(key, !suspends);
+        }
         self.order(context, i, SbdMsg::Act { key, seq, order, act, why });
     }
 

@@ -9,8 +9,8 @@
 //! `lifecycle::unreached_hosts` says what becomes of jobs whose host says nothing.
 
 use crate::batch::lifecycle::report_standing::Standing;
-use crate::batch::state::Phase as RunPhase;
 use crate::batch::state::names::HostId;
+use crate::batch::state::{Phase as RunPhase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::event::{Event, JobStatus};
@@ -148,9 +148,12 @@ impl Mbatchd {
     ) {
         let windowed = phase == RunPhase::Ssusp(susp::WINDOW) && asked.unwrap_or(0) == 0;
         let needed = phase.suspended_by_need() && asked.is_none();
+        // an order to suspend it was repeated, and came to the host behind the one to resume it
+        let resumed = |run: &Run| run.soft.last_order_resumes && run.phase == RunPhase::Running;
+        let overtaken = asked.is_none() && self.state.running(key).is_some_and(resumed);
         if needed || (windowed && self.run_shut(key.job_ref())) {
             // The job is suspended as it should be.
-        } else if windowed || asked == Some(0) {
+        } else if windowed || asked == Some(0) || overtaken {
             self.act(context, key, i, Act::Resume);
         } else if !matches!(phase, RunPhase::Ususp(_)) {
             let why = asked.unwrap_or(susp::USER);

@@ -178,9 +178,7 @@ fn placement(policies: &Policies, look: &HostMatch) -> Result<Vec<(HostId, u32)>
     if !joint.is_empty() {
         (free, cut) = gathered(look, joint, free);
     }
-    if let Some(hosts) = look.allocate(&free)
-        && JointRoom::new(look).fits(&hosts).is_ok()
-    {
+    if let Some(Ok(hosts)) = JointRoom::allocate(look, &free) {
         return Ok(hosts);
     }
     for (why, host) in &cut {

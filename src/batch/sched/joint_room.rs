@@ -10,6 +10,9 @@ use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::{Demand, Draw};
 use crate::model::reason::PendReason;
 
+/// The hosts of a job, with its slots there.
+type Hosts = Vec<(HostId, u32)>;
+
 /// One rule, and what it leaves while hosts are gathered.
 #[derive(Debug)]
 struct JointRule<'a> {
@@ -134,6 +137,33 @@ impl<'a> JointRoom<'a> {
             self.give(host, slots.into());
         }
         Ok(())
+    }
+
+    /// Hosts for a job among those with free slots, and the rules that leave too little for those
+    /// that were found: the job is looked for again on the hosts that the rules allow of them, in
+    /// their order, which suffice where it may have fewer slots. Asked of rules from which nothing
+    /// was given yet; `None`: without regard to the rules the slots are too few.
+    pub fn allocate(
+        look: &HostMatch,
+        free: &[(HostId, u32)],
+    ) -> Option<Result<Hosts, Vec<RuleId>>> {
+        let hosts = look.allocate(free)?;
+        let mut room = JointRoom::new(look);
+        let mut allowed = Vec::with_capacity(hosts.len());
+        for &(host, slots) in &hosts {
+            let left = room.slots(host, slots.into());
+            if left > 0 {
+                room.give(host, left);
+                allowed.push(host);
+            }
+        }
+        if room.short.is_empty() {
+            return Some(Ok(hosts));
+        }
+        let rest: Hosts = free.iter().filter(|on| allowed.contains(&on.0)).copied().collect();
+        let fewer = look.allocate(&rest).filter(|_| rest.len() < free.len());
+        let fits = |hosts: &Hosts| JointRoom::new(look).fits(hosts).is_ok();
+        Some(fewer.filter(fits).ok_or(room.short))
     }
 
     /// Rules that left less than the job could have had.

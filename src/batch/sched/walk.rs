@@ -627,12 +627,13 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         if self.look.any_slot() && self.free.len() == 1 {
             return Ok(self.free);
         }
-        match self.look.allocate(&self.free) {
-            Some(hosts) if self.joint.is_empty() => Ok(hosts),
-            Some(hosts) => match JointRoom::new(self.look).fits(&hosts) {
-                Ok(()) => Ok(hosts),
-                Err(short) => Err(TooFew { free: self.free, short }),
-            },
+        if self.joint.is_empty() {
+            let free = self.free;
+            return self.look.allocate(&free).ok_or(TooFew { free, short: Vec::new() });
+        }
+        match JointRoom::allocate(self.look, &self.free) {
+            Some(Ok(hosts)) => Ok(hosts),
+            Some(Err(short)) => Err(TooFew { free: self.free, short }),
             None => Err(TooFew { free: self.free, short: self.joint.short() }),
         }
     }

@@ -135,6 +135,8 @@ pub struct Soft {
     /// A suspend (with its suspending reason) or a resume (0) ordered and not yet confirmed; the
     /// log knows of it.
     pub asked: Option<u32>,
+    /// The last order of this mbatchd to suspend or resume it was to resume it.
+    pub last_order_resumes: bool,
 }
 
 /// The last words of the host about an attempt, which take no memory before there are some.

@@ -44,6 +44,13 @@ impl State {
         self.ordered(key, None);
     }
 
+    /// An order to suspend an attempt leaves for its host, or one to resume it.
+    pub(crate) fn order_sent(&mut self, key: JobKey, resumes: bool) {
+        if let Some(run) = self.running_mut(key) {
+            run.soft.last_order_resumes = resumes;
+        }
+    }
+
     fn ordered(&mut self, key: JobKey, asked: Option<u32>) {
         if let Some(run) = self.running_mut(key) {
             run.soft.asked = asked;

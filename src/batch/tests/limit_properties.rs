@@ -311,3 +311,19 @@ proptest! {
         prop_assert_eq!(c.complaints(), Vec::<String>::new());
     }
 }
+
+/// A job on fewer hosts than it could have used starts where a limit on memory leaves it these.
+#[test]
+fn a_job_that_may_have_fewer_tasks_starts_on_the_hosts_that_a_memory_limit_leaves() {
+    let limit = "Begin Limit\nUSERS = u0\nMEM = 100\nEnd Limit\n";
+    let site = cluster().hosts(2, 4).file("lsb.resources", limit);
+    let mut c = site.queue("q0", "PRIORITY = 30").up();
+    let three = c.submit("u1", "-q q0 -P p0 -n 3 -R span[hosts=1]");
+    let one = c.submit("u1", "-q q0 -P p0 -n 2 -R span[hosts=1]");
+    let job = c.submit("u0", "-q q0 -P p0 -n 1,3 -R 'span[ptile=2] rusage[mem=100]'");
+    let jobs = listed(&mut c);
+    let of = |at: JobRef| &jobs.iter().find(|job| job.at == at).unwrap().hosts;
+    assert_eq!((of(three), of(one)), (&vec![(1, 3)], &vec![(2, 2)]));
+    // a whole tile on the second host; the free slot of the first would need the memory again
+    assert_eq!(of(job), &vec![(2, 2)]);
+}

@@ -478,3 +478,16 @@ fn switch_to_a_queue_that_nobody_preempts_ends_the_preemption_when_there_is_room
     c.end(high, 0);
     assert_eq!(c.state(low), "RUN");
 }
+
+#[test]
+fn repeated_suspension_that_reaches_the_host_after_the_resumption_is_taken_back() {
+    let mut c = site(1).up();
+    let low = c.submit("ann", "-q low");
+    let high = c.submit("bob", "-q high");
+    c.end(high, 0);
+    assert_eq!(c.state(low), "RUN");
+    c.orders();
+    c.suspends(low);
+    assert_eq!(c.orders(), [(low, Act::Resume)]);
+    assert_eq!(c.state(low), "RUN");
+}

@@ -105,7 +105,8 @@ impl Mbatchd {
             }
             let (left, max) = (self.reservations.left(id, host), view.host_max(host));
             let left = left.unwrap_or(0);
-            let here = max.map_or(left, |max| left.min(max.saturating_sub(view.host_used(host))));
+            let used = view.host_used(host).saturating_sub(self.preemptions.vacated_slots(host));
+            let here = max.map_or(left, |max| left.min(max.saturating_sub(used)));
             free += here;
             if here < left {
                 taken.push((host, left - here));

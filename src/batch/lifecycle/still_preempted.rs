@@ -24,12 +24,14 @@ impl Mbatchd {
     /// A job that somebody else resumes is preempted still, or again: it goes on when its slots are
     /// free.
     pub(crate) fn stay_preempted(&mut self, context: &mut StepContext, key: JobKey) {
-        self.state.no_order_open(key);
-        let phase = self.state.running(key).map(|run| run.phase);
-        if phase != Some(Phase::Ssusp(susp::PREEMPTED)) {
+        // the record also takes an order back that the log knows of
+        let run = self.state.running(key);
+        let open = run.is_some_and(|run| run.soft.asked.is_some());
+        if open || run.map(|run| run.phase) != Some(Phase::Ssusp(susp::PREEMPTED)) {
             let at = key.job_ref();
             self.phase_event(context, at, key.attempt, JobState::Ssusp, susp::PREEMPTED);
         }
+        self.state.no_order_open(key);
         self.preemptions.refresh(&self.state, &self.site, key.job_ref());
     }
 }

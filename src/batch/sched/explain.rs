@@ -45,7 +45,7 @@ impl Sched {
         }
         let ready = self.classes.with_ready_job().take(most);
         let mut free = ready.filter(|(class, _)| self.explain(view, *class).is_empty());
-        free.next().map(|(_, job)| job)
+        free.next().map(|(_, job)| job).or_else(|| self.overlooked_preempted(view))
     }
 
     /// Looks at hosts so far that reasons were found by, for those who bound their turn.

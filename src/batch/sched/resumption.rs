@@ -1,9 +1,9 @@
 //! The preempted jobs that go on: a pass looks at those of a queue before its pending ones, behind
 //! the jobs of all higher queues.
 //!
-//! A preempted job goes on when each of its hosts has room for it beside what runs there and what
-//! pending jobs of higher queues claim there. Of several on a host the one that was started first
-//! comes first.
+//! A preempted job goes on when each of its hosts has room for it beside what runs there, what
+//! active advance reservations keep, and what pending jobs of higher queues claim or reserve there.
+//! Of several on a host the one that was started first comes first.
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
@@ -51,6 +51,9 @@ impl Sched {
             return false;
         };
         let exclusive = job.spec_at(at.idx).options & opt::EXCLUSIVE != 0;
+        let queue = view.site.queue(job.queue_at(at.idx));
+        let priority = queue.map_or(0, |queue| queue.conf.priority);
+        let reservation = view.reservations.of_element(at);
         run.hosts.iter().all(|(host, slots)| {
             if !view.hosts.contains(*host) {
                 return true;
@@ -62,13 +65,44 @@ impl Sched {
             let live = |claimant: JobRef| self.wants_its_claim(view, claimant);
             let claimed = view.preemptions.claimed_slots(*host, live);
             let runs = view.host_used(*host).saturating_sub(suspended);
+            let kept = view.reservations.kept_now(*host, reservation);
+            let kept = kept.saturating_add(self.reserved_above(view, *host, priority));
             let up = !matches!(view.host_status(*host), HostStatus::Unavail | HostStatus::Unreach);
             let alone = match exclusive {
                 true => runs == 0,
                 false => !view.held_alone(*host),
             };
-            up && alone && runs + claimed + own <= most
+            up && alone && kept.saturating_add(runs + claimed + own) <= most
         })
+    }
+
+    /// The slots of a host that pending parallel jobs of queues above a priority reserve, without
+    /// those that have jobs preempted there.
+    fn reserved_above(&self, view: &View, host: HostId, priority: u32) -> u64 {
+        let all = view.state.slot_reservations();
+        if all.is_empty() {
+            return 0;
+        }
+        let above = all.on_host(host).filter(|(of, _)| {
+            let queue = view.site.queue(of.queue);
+            queue.is_some_and(|queue| queue.conf.priority > priority)
+                && view.preemptions.claim_by(of.at).is_none()
+        });
+        above.map(|(_, here)| u64::from(here.kept)).sum()
+    }
+
+    /// A preempted job that may go on although no pass is due; for tests and the simulator.
+    pub(super) fn overlooked_preempted(&self, view: &View) -> Option<u32> {
+        let queues = view.site.queues.iter().filter(|queue| {
+            let position = view.site.queue_position(queue.id);
+            view.preemptions.any_of(queue.id)
+                && position.is_some_and(|position| !view.windows.run_windows_closed(position))
+        });
+        let mut first = queues.flat_map(|queue| {
+            let hosts = view.preemptions.hosts_with_suspended();
+            hosts.filter_map(move |host| self.first_to_resume(view, queue, host))
+        });
+        first.next().map(|at| at.job)
     }
 
     /// Could a pending job start now if it had a host?

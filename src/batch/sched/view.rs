@@ -217,13 +217,22 @@ impl<'a> View<'a> {
 
     /// The status of a host and its slots in use as a queue counts them: without those that
     /// preemption has vacated for it, nor further ones, but with those that are kept for jobs of
-    /// higher queues.
-    pub(super) fn host_for(&self, queue: &Queue, i: HostId, vacated: u64) -> (HostStatus, u64) {
+    /// higher queues. A job of an advance reservation counts none that are vacated: no preempted
+    /// job goes on in its slots.
+    pub(super) fn host_for(
+        &self,
+        (queue, reserved): (&Queue, bool),
+        i: HostId,
+        vacated: u64,
+    ) -> (HostStatus, u64) {
         let used = self.host_used(i);
         if !self.site.preempts {
             return (self.host_status_at(i, used), used);
         }
-        let for_queue = self.preemptions.vacated_for(i, queue);
+        let for_queue = match reserved {
+            true => self.preemptions.vacated_slots(i),
+            false => self.preemptions.vacated_for(i, queue),
+        };
         let kept = self.preemptions.kept_from(i, queue, self.site);
         let used = used.saturating_sub(for_queue.saturating_add(vacated)).saturating_add(kept);
         (self.host_status_at(i, used), used)

@@ -661,7 +661,7 @@ fn run_phase(r: &mut Run, t: i64, state: JobState, s: &JobStatus) {
         _ => {}
     }
     r.phase = phase;
-    if state != JobState::Ssusp {
+    if state != JobState::Ssusp || phase == PREEMPTED {
         r.soft.asked = None;
     }
     match (was, state == JobState::Run) {

@@ -491,3 +491,18 @@ fn repeated_suspension_that_reaches_the_host_after_the_resumption_is_taken_back(
     assert_eq!(c.orders(), [(low, Act::Resume)]);
     assert_eq!(c.state(low), "RUN");
 }
+
+#[test]
+fn preempted_job_that_was_stopped_and_resumed_by_its_user_stays_preempted_over_a_restart() {
+    let mut c = site(1).up();
+    let low = c.submit("ann", "-q low");
+    let high = c.submit("bob", "-q high");
+    c.stop("ann", low);
+    assert_eq!(c.state(low), "USUSP");
+    c.resume("ann", low);
+    assert_eq!(states(&mut c, [low, high]), ["SSUSP", "RUN"]);
+    c.restart();
+    assert_eq!(states(&mut c, [low, high]), ["SSUSP", "RUN"]);
+    c.end(high, 0);
+    assert_eq!(c.state(low), "RUN");
+}

@@ -348,6 +348,11 @@ impl Preemptions {
         }
     }
 
+    /// The hosts with preempted elements.
+    pub fn hosts_with_suspended(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.suspended.keys().copied()
+    }
+
     /// Are elements of a queue preempted?
     pub fn any_of(&self, queue: QueueId) -> bool {
         self.suspended_of.contains_key(&queue)

@@ -1,6 +1,7 @@
 //! The jobs that are not preempted: exclusive ones and those of backfill queues unless
-//! PREEMPT_JOBTYPE has them, those that were preempted often or for long enough, and those that
-//! NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and NO_PREEMPT_INTERVAL protect.
+//! PREEMPT_JOBTYPE has them, those of an active advance reservation, those that were preempted
+//! often or for long enough, and those that NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and
+//! NO_PREEMPT_INTERVAL protect.
 
 use crate::batch::sched::view::View;
 use crate::batch::state::{ElemState, Job, Run};
@@ -52,7 +53,9 @@ pub(super) fn protection(view: &View, at: JobRef) -> Protection {
     if long || ends_soon {
         return Protection::ForGood;
     }
+    let reserved = view.reservations.periods(view.reservations.of_element(at))[0];
     let until = run.start_time.max(run.resumed_at).saturating_add_unsigned(limits.interval_secs);
+    let until = until.max(reserved.map_or(0, |period| period.end));
     match until > now {
         true => Protection::Until(until),
         false => Protection::None,

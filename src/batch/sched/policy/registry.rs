@@ -116,7 +116,8 @@ impl Policies {
             return Err(bar.1);
         }
         let view = &class.view;
-        let (status, used) = view.host_for(class.queue, host, vacated);
+        let reserved = !class.kind.reservation.is_empty();
+        let (status, used) = view.host_for((class.queue, reserved), host, vacated);
         let snapshot = view.snapshot_of(host, status, used);
         let now = HostNow { id: host, status, used, snapshot };
         let mut room = Room::ANY;

@@ -23,6 +23,12 @@ impl View<'_> {
         }
     }
 
+    /// The slots that a reservation holds on a host.
+    pub(crate) fn held_slots(&self, of: &SlotReservation, host: HostId) -> u64 {
+        let mut held = self.state.slot_reservations().held(of, |host| self.free_slots(host));
+        held.find(|here| here.0 == host).map_or(0, |here| here.1)
+    }
+
     /// The slots that some reservations hold on all hosts.
     pub(crate) fn reserved_by(&self, of: impl Fn(&SlotReservation) -> bool) -> u64 {
         let all = self.state.slot_reservations();

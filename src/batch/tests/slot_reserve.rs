@@ -325,3 +325,26 @@ fn listing_of_windows_tells_slots_and_how_long_they_are_free() {
     let bad = c.ask("ann", ClientMsg::Slots { res_req: "select[".into() });
     assert!(matches!(bad[..], [Msg::Refused(_)]), "{bad:?}");
 }
+
+#[test]
+fn job_that_backfills_slots_of_a_later_reservation_does_not_put_off_the_first_one() {
+    let reserves = "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[1000]";
+    let mut c = cluster()
+        .hosts(3, 4)
+        .queue("wide", reserves)
+        .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+        .queue("normal", "PRIORITY = 30")
+        .up();
+    let ends = c.submit("ann", "-q wide -n 2 -W 8");
+    c.submit("ann", "-q fill -n 4 -W 10");
+    let first = c.submit("ann", "-q wide -n 6 -W 2 -R 'span[ptile=2]'");
+    assert_eq!(reserved(&mut c, first).1, Some(480));
+    c.advance(217);
+    c.submit("ann", "-q wide -n 3 -W 1 -R 'span[ptile=2]'");
+    c.advance(183);
+    let short = c.submit("ann", "-q fill -W 2");
+    assert_eq!((c.state(short), reserved(&mut c, first).1), ("RUN".into(), Some(80)));
+    c.advance(80);
+    c.end(ends, 0);
+    assert_eq!(c.state(first), "RUN");
+}

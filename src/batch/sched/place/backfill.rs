@@ -17,16 +17,18 @@ impl HostMatch<'_> {
         self.kept_beyond(host, move || Some(self.run?.on(self.view.hosts[host].cpu_factor())))
     }
 
-    /// The slots that other jobs keep on a host and need before so many seconds have passed.
+    /// The slots that other jobs hold on a host and need before so many seconds have passed. Those
+    /// in which another job backfills are in use: they are not held as well.
     fn kept_beyond(
         &self,
         host: HostId,
         secs: impl Fn() -> Option<i64>,
     ) -> impl Iterator<Item = (&SlotReservation, u64)> {
-        let here = self.view.state.slot_reservations().on_host(host);
+        let view = &self.view;
+        let here = view.state.slot_reservations().on_host(host);
         let others = here.filter(|(of, _)| Some(of.at) != self.own);
         let blocks = move |of: &SlotReservation| !self.backfills(of, &secs);
-        others.filter(move |(of, _)| blocks(of)).map(|(of, on)| (of, u64::from(on.kept)))
+        others.filter(move |(of, _)| blocks(of)).map(move |(of, _)| (of, view.held_slots(of, host)))
     }
 
     /// Would a job that runs so long end before the job of a reservation starts, or be ended?

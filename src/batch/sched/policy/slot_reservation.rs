@@ -171,7 +171,8 @@ impl<'a, 'b> Planner<'a, 'b> {
         let mine = place(self.class.queue.id, since, self.at);
         match place(of.queue, of.since, of.at) < mine {
             true => on.planned.into(),
-            false => on.kept.into(),
+            // jobs that backfill may run on some of those that it keeps
+            false => i64::try_from(self.class.view.held_slots(of, on.host)).unwrap_or(i64::MAX),
         }
     }
 

@@ -175,20 +175,29 @@ fn groups_of_the_operating_system_count() {
 }
 
 #[test]
-fn day_and_night_fit_the_site_and_a_personal_cluster() {
-    let day = include_str!("../../conf-examples/policies/day");
-    let night = include_str!("../../conf-examples/policies/night");
+fn policies_of_day_night_and_weekend_fit_the_site_and_a_personal_cluster() {
+    macro_rules! policy {
+        ($name:literal) => {
+            [
+                include_str!(concat!("../../conf-examples/policies/", $name, "/lsb.queues")),
+                include_str!(concat!("../../conf-examples/policies/", $name, "/lsb.resources")),
+            ]
+        };
+    }
+    let policies =
+        [(policy!("day"), "short"), (policy!("night"), "idle"), (policy!("weekend"), "normal")];
     let mut personal = MapFiles::default();
     for (path, text, _) in generate(&SitePlan::personal("/p", "u", 3)) {
         personal.put(&format!("/p/{path}"), text);
     }
     let places = [
-        (site(), ENVDIR, format!("{BATCH}/lsb.queues")),
-        (personal, "/p/conf", "/p/conf/lsbatch/personal/configdir/lsb.queues".to_owned()),
+        (site(), ENVDIR, BATCH.to_owned()),
+        (personal, "/p/conf", "/p/conf/lsbatch/personal/configdir".to_owned()),
     ];
-    for (mut files, envdir, path) in places {
-        for (policy, first) in [(day, "short"), (night, "idle")] {
-            files.put(&path, policy);
+    for (mut files, envdir, configdir) in places {
+        for ([queues, resources], first) in policies {
+            files.put(&format!("{configdir}/lsb.queues"), queues);
+            files.put(&format!("{configdir}/lsb.resources"), resources);
             let (conf, diags) = load(&files, envdir);
             assert_eq!(told(&diags), Vec::<String>::new());
             let queues = conf.expect("the policy loads").batch.queues;

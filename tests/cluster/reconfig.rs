@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn policy(name: &str) -> String {
-    let p = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies").join(name);
-    std::fs::read_to_string(p).unwrap()
+fn policies() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies")
 }
 
 #[test]
@@ -146,21 +145,17 @@ fn real_job_is_suspended_when_its_run_window_closes() {
 }
 
 /// A crontab's command that puts a policy in place, without LSF_ENVDIR.
-fn crontab_command(rig: &Rig, name: &str) -> String {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/policies").join(name);
-    let queues = rig.configdir().join("lsb.queues");
-    format!(
-        "cp {} {}.new && mv {1}.new {1} && {} reconfig",
-        src.display(),
-        queues.display(),
-        rig.path("bin/badmin").display()
-    )
+fn crontab_command(rig: &Rig, policies: &Path, name: &str) -> String {
+    let bin = rig.path("bin/badmin");
+    let bin = bin.parent().unwrap().display();
+    let (swap, configdir) = (policies.join("swap"), rig.configdir());
+    format!("PATH={bin}:$PATH {} {name} {}", swap.display(), configdir.display())
 }
 
 /// Runs a script as cron does: a bare environment, no terminal.
-fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
+fn as_cron(rig: &Rig, policies: &Path, name: &str) -> std::process::Output {
     Command::new("/bin/sh")
-        .args(["-c", &crontab_command(rig, name)])
+        .args(["-c", &crontab_command(rig, policies, name)])
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
         .env("SHELL", "/bin/sh")
@@ -173,7 +168,7 @@ fn as_cron(rig: &Rig, name: &str) -> std::process::Output {
 
 /// The cluster has the queues of a policy.
 fn in_force(rig: &Rig, name: &str) {
-    let text = policy(name);
+    let text = std::fs::read_to_string(policies().join(name).join("lsb.queues")).unwrap();
     let wanted: Vec<String> = (text.lines())
         .filter_map(|l| l.trim().strip_prefix("QUEUE_NAME"))
         .map(|l| l.trim_start_matches([' ', '=']).split('#').next().unwrap().trim().to_string())
@@ -181,21 +176,51 @@ fn in_force(rig: &Rig, name: &str) {
     let shown = rig.ok("bqueues", &[]);
     let names: Vec<&str> =
         shown.lines().skip(1).filter_map(|l| l.split_whitespace().next()).collect();
-    // Both policies have the same queues: their order tells them apart.
+    // All policies have the same queues: their order tells them apart.
     assert!(wanted.len() > 1, "{text}");
     assert_eq!(names, wanted, "{name}: {shown}");
 }
 
 #[test]
-fn crontab_line_swaps_the_policies_of_day_and_night() {
+fn crontab_line_swaps_the_policies_of_night_weekend_and_day() {
     assert!(binary().exists());
     let rig = Rig::up("crontab", 3);
-    for name in ["night", "day"] {
-        let out = as_cron(&rig, name);
+    for (name, limit) in
+        [("night", "short_by_night"), ("weekend", "idle_at_the_weekend"), ("day", "normal_by_day")]
+    {
+        let out = as_cron(&rig, &policies(), name);
         let err = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(0), "{name}: {err}");
         in_force(&rig, name);
+        let limits = rig.ok("blimits", &["-c"]);
+        assert!(limits.contains(limit), "{name}: {limits}");
     }
+}
+
+#[test]
+fn policy_with_a_mistake_leaves_the_files_of_the_one_before() {
+    let rig = Rig::up("mistaken", 1);
+    let own = rig.path("policies");
+    for dir in ["day", "broken"] {
+        std::fs::create_dir_all(own.join(dir)).unwrap();
+        for file in ["lsb.queues", "lsb.resources"] {
+            std::fs::copy(policies().join("day").join(file), own.join(dir).join(file)).unwrap();
+        }
+    }
+    std::fs::copy(policies().join("swap"), own.join("swap")).unwrap();
+    let broken = own.join("broken/lsb.resources");
+    std::fs::write(&broken, "Begin Limit\nSLOTTS = 4\nEnd Limit\n").unwrap();
+    assert_eq!(as_cron(&rig, &own, "day").status.code(), Some(0));
+    let files = || {
+        ["lsb.queues", "lsb.resources"]
+            .map(|file| std::fs::read_to_string(rig.configdir().join(file)).unwrap())
+    };
+    let before = (files(), rig.ok("blimits", &["-c"]));
+    let out = as_cron(&rig, &own, "broken");
+    assert_eq!(out.status.code(), Some(255));
+    let said = [out.stdout, out.stderr].concat();
+    assert!(String::from_utf8_lossy(&said).contains("lsb.resources:2:"));
+    assert_eq!((files(), rig.ok("blimits", &["-c"])), before);
 }
 
 /// Longest a crontab line waits for its minute.
@@ -247,13 +272,13 @@ fn cron_swaps_the_policy() {
         return skipped(&format!("{NAME}: only root has a line in /etc/cron.d"));
     }
     let rig = Rig::up("cron", 3);
-    assert_eq!(as_cron(&rig, "day").status.code(), Some(0));
+    assert_eq!(as_cron(&rig, &policies(), "day").status.code(), Some(0));
     in_force(&rig, "day");
     let (said, code, env) = (rig.path("cron.said"), rig.path("cron.code"), rig.path("cron.env"));
     // Once is enough, should the test see the minute after it.
     let line = format!(
         "* * * * * root [ -e {code} ] || {{ env >{env}; {{ {}; }} >{said} 2>&1; echo $? >{code}; }}\n",
-        crontab_command(&rig, "night"),
+        crontab_command(&rig, &policies(), "night"),
         code = code.display(),
         env = env.display(),
         said = said.display()

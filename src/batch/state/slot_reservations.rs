@@ -124,6 +124,12 @@ impl SlotReservations {
     }
 
     pub(super) fn remove(&mut self, at: JobRef) -> Option<SlotReservation> {
+        let gone = self.take(at)?;
+        self.released.extend(gone.hosts.iter().map(|on| (on.host, gone.user)));
+        Some(gone)
+    }
+
+    fn take(&mut self, at: JobRef) -> Option<SlotReservation> {
         let gone = self.all.remove(&at)?;
         for on in &gone.hosts {
             if let Some(here) = self.by_host.get_mut(&on.host) {
@@ -132,20 +138,17 @@ impl SlotReservations {
                     self.by_host.remove(&on.host);
                 }
             }
-            self.released.push((on.host, gone.user));
         }
         Some(gone)
     }
 
     pub(super) fn put(&mut self, new: SlotReservation) {
-        let before = self.remove(new.at);
+        let before = self.take(new.at);
+        // what is kept as before is not given back
+        let changed = before.iter().flat_map(|of| &of.hosts).filter(|on| !new.hosts.contains(on));
+        self.released.extend(changed.map(|on| (on.host, new.user)));
         for on in &new.hosts {
             self.by_host.entry(on.host).or_default().push(new.at);
-            // what is kept as before is not given back
-            let kept = |of: &SlotReservation| of.hosts.iter().any(|own| own == on);
-            if before.as_ref().is_some_and(kept) {
-                self.released.retain(|of| *of != (on.host, new.user));
-            }
         }
         self.all.insert(new.at, new);
     }

@@ -348,3 +348,26 @@ fn job_that_backfills_slots_of_a_later_reservation_does_not_put_off_the_first_on
     c.end(ends, 0);
     assert_eq!(c.state(first), "RUN");
 }
+
+#[test]
+fn slots_that_a_started_job_leaves_go_to_others_while_a_reservation_behind_it_stays() {
+    let reserves = "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[1000]";
+    let mut c = cluster()
+        .hosts(3, 4)
+        .queue("wide", reserves)
+        .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+        .queue("normal", "PRIORITY = 30")
+        .up();
+    c.submit("ann", "-q fill -n 1 -W 1");
+    let ends = c.submit("ann", "-n 3 -W 1");
+    c.submit("ann", "-q fill -n 4 -W 1");
+    let first = c.submit("ann", "-q wide -n 3 -W 1 -R 'span[ptile=2]'");
+    let second = c.submit("ann", "-q wide -n 4 -W 1 -R 'span[ptile=2]'");
+    let small = c.submit("ann", "-n 1 -W 1");
+    assert_eq!(c.state(small), "PEND");
+    // the first one takes two slots of h1 and one of the two that it kept on h3
+    c.end(ends, 0);
+    assert_eq!(c.running_on(first), ["h1", "h1", "h3"]);
+    assert_eq!(reserved(&mut c, second).0, ["h1", "h3", "h3"]);
+    assert_eq!(c.running_on(small), ["h3"]);
+}

@@ -26,9 +26,12 @@ impl HostMatch<'_> {
     ) -> impl Iterator<Item = (&SlotReservation, u64)> {
         let view = &self.view;
         let here = view.state.slot_reservations().on_host(host);
+        let own = self.own.and_then(|own| view.state.slot_reservations().get(own));
         let others = here.filter(|(of, _)| Some(of.at) != self.own);
         let blocks = move |of: &SlotReservation| !self.backfills(of, &secs);
-        others.filter(move |(of, _)| blocks(of)).map(move |(of, _)| (of, view.held_slots(of, host)))
+        others
+            .filter(move |(of, _)| blocks(of))
+            .map(move |(of, _)| (of, view.held_against((of, host), own)))
     }
 
     /// Would a job that runs so long end before the job of a reservation starts, or be ended?

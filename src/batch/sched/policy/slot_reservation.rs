@@ -163,17 +163,18 @@ impl<'a, 'b> Planner<'a, 'b> {
     /// The slots of a host that another reservation takes: all that is planned for it where it
     /// comes first.
     fn share(&self, of: &SlotReservation, on: ReservedHost) -> i64 {
-        let place = |queue, since, at| {
-            let site = self.class.view.site;
-            (site.queue_position(queue).unwrap_or(usize::MAX), since, at)
+        let view = &self.class.view;
+        let mine = match self.own {
+            Some(own) => view.place_of(own),
+            None => {
+                let position = view.site.queue_position(self.class.queue.id);
+                (position.unwrap_or(usize::MAX), i64::MAX, self.at)
+            }
         };
-        let since = self.own.map_or(i64::MAX, |own| own.since);
-        let mine = place(self.class.queue.id, since, self.at);
-        match place(of.queue, of.since, of.at) < mine {
-            true => on.planned.into(),
-            // jobs that backfill may run on some of those that it keeps
-            false => i64::try_from(self.class.view.held_slots(of, on.host)).unwrap_or(i64::MAX),
+        if view.place_of(of) < mine {
+            return on.planned.into();
         }
+        i64::try_from(view.held_against((of, on.host), self.own)).unwrap_or(i64::MAX)
     }
 
     /// The slots that the job gains, earliest first.

@@ -2,19 +2,31 @@
 //! -gpu, lsload -gpu and -gpuload). See lshosts(1) and lsload(1).
 
 use super::load::{size_fixed, status_word};
+use crate::model::topology::{Cpu, Topology, Unit};
 use crate::proto::lim::HostLoad;
 use std::fmt::Write;
 
 /// Most processors that a tree shows one by one.
 const MAX_CPUS: u32 = 4096;
 
-/// The tree of a host: its memory, its sockets, their cores with the numbers of their threads,
-/// counted as the system counts them: the first threads of all cores come first.
+/// The tree of a host: its memory, its NUMA nodes, their sockets, and the cores of these with the
+/// numbers of their threads, as its kernel has them. A LIM of an older release tells only how many
+/// there are: they are counted as kernels usually do, the first threads of all cores first.
 pub fn tree(h: &HostLoad) -> String {
     let Some(f) = h.facts.as_ref().filter(|f| f.max_mem > 0) else {
         return format!("Host[-] {}\n", h.host);
     };
     let mem = size_fixed(f.max_mem);
+    if let Some(known) = Topology::parse(&f.topology).filter(|known| !known.is_empty()) {
+        let mut text = format!("Host[{mem}] {}\n", h.host);
+        for node in known.nodes() {
+            let _ = writeln!(text, "    NUMA[{}: {}]", node.number, size_fixed(node.memory));
+            cores_of(&mut text, &known, node.number, &|_| "        Socket".into(), &|core| {
+                format!("core({})", core.1)
+            });
+        }
+        return text;
+    }
     let mut text = format!("Host[{mem}] {}\n    NUMA[0: {mem}]\n", h.host);
     let (sockets, cores, threads) = (f.nprocs.max(1), f.ncores.max(1), f.nthreads.max(1));
     if sockets.saturating_mul(cores).saturating_mul(threads) > MAX_CPUS {
@@ -30,6 +42,28 @@ pub fn tree(h: &HostLoad) -> String {
         }
     }
     text
+}
+
+/// The sockets and cores of a NUMA node: a line for each socket by its number, and for each core by
+/// its number and its CPUs.
+fn cores_of(
+    text: &mut String,
+    known: &Topology,
+    node: u32,
+    socket: &dyn Fn(u32) -> String,
+    core: &dyn Fn((u32, &str)) -> String,
+) {
+    let mut last = None;
+    for index in 0..known.count(Unit::Core) {
+        let of = |position: &u32| known.cpus()[*position as usize];
+        let cpus: Vec<Cpu> = known.members(Unit::Core, index).iter().map(of).collect();
+        let Some(first) = cpus.first().filter(|cpu| cpu.node == node) else { continue };
+        if last.replace(first.socket) != Some(first.socket) {
+            let _ = writeln!(text, "{}", socket(first.socket));
+        }
+        let numbers: Vec<String> = cpus.iter().map(|cpu| cpu.number.to_string()).collect();
+        let _ = writeln!(text, "            {}", core((first.core, &numbers.join(" "))));
+    }
 }
 
 /// Columns of lshosts -gpu after the host's name.
@@ -127,6 +161,18 @@ mod tests {
             f.ncores = u32::MAX;
         }
         assert!(tree(&huge).lines().count() == 3);
+    }
+
+    #[test]
+    fn topology_that_the_kernel_tells_is_shown_as_it_is() {
+        let mut known = host();
+        if let Some(f) = &mut known.facts {
+            f.topology = "N0=32000 S0 0,2 N1=33741 S1 1 3".into();
+        }
+        let want = "Host[64.2G] hosta\n    NUMA[0: 31.2G]\n        Socket\n            \
+                    core(0 2)\n    NUMA[1: 33.0G]\n        Socket\n            \
+                    core(1)\n            core(3)\n";
+        assert_eq!(tree(&known), want);
     }
 
     #[test]

@@ -11,9 +11,11 @@ use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION};
 use super::section::{SectionRow, Values, known_params, list, table};
 use super::types::{
-    BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam, Shared,
+    AffinityCpus, BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam,
+    Shared,
 };
 use super::user_shares::user_shares;
+use crate::model::topology::CpuSet;
 
 /// Sections of lsb.hosts.
 const SECTIONS: &[&str] = &["Host", "HostGroup", "HostPartition", "ComputeUnit"];
@@ -78,8 +80,10 @@ fn hosts(section: &Section, shared: &Shared, batch: &mut BatchHosts, diags: &mut
 
 fn host(row: &SectionRow, name: &str, diags: &mut Diags) -> HostPolicy {
     let mxj = mxj(row.get("MXJ"), diags);
+    let affinity = affinity(row.get("AFFINITY"), diags);
     let mut v = Values::new(&row.cells, diags);
     let mut policy = HostPolicy {
+        affinity,
         name: name.strip_suffix('/').unwrap_or(name).to_owned(),
         mxj,
         jl_u: v.number("JL/U", 0..=u32::MAX),
@@ -112,6 +116,27 @@ fn mxj(cell: Option<&RawParam>, diags: &mut Diags) -> Mxj {
             Mxj::Slots(0)
         }
     }
+}
+
+/// AFFINITY: `Y`, `N` or `CPU_LIST="0,2-5"`.
+fn affinity(cell: Option<&RawParam>, diags: &mut Diags) -> AffinityCpus {
+    let Some(cell) = cell else { return AffinityCpus::None };
+    let text = cell.text.trim();
+    match text {
+        "Y" | "y" => return AffinityCpus::All,
+        "N" | "n" | "" => return AffinityCpus::None,
+        _ => {}
+    }
+    let list =
+        text.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("CPU_LIST"));
+    let why = match list.map(|(_, list)| CpuSet::parse(list.trim().trim_matches('"'))) {
+        Some(Ok(cpus)) => return AffinityCpus::List(cpus),
+        Some(Err(part)) => format!("<{}> is no CPU or range of CPUs", shown(part)),
+        None => "Y, N or CPU_LIST=\"0,2-5\" is wanted".to_owned(),
+    };
+    let text = format!("bad value <{}> of AFFINITY: {why}", shown(&cell.text));
+    diags.error(&cell.pos, text);
+    AffinityCpus::None
 }
 
 fn groups(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {

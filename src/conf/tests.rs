@@ -6,6 +6,7 @@ use super::types::*;
 use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
 use proptest::prelude::*;
 
+mod affinity;
 mod limits;
 mod mistakes;
 mod preemption;

@@ -20,6 +20,7 @@ pub mod signals;
 pub mod sort;
 pub mod specfield;
 pub mod time;
+pub mod topology;
 
 pub use bytes::{ByteStr, cut};
 pub use ids::{JobKey, JobRef};

@@ -38,6 +38,13 @@ fn fields<T: Serialize + DeserializeOwned + Debug + Default>(value: &T, text: &s
 }
 
 #[test]
+fn processor_units_of_a_host_are_a_text() {
+    let facts =
+        crate::proto::lim::HostFacts { topology: "N0=64 S0 0,1".into(), ..Default::default() };
+    fields(&facts, r#"{"topology":"N0=64 S0 0,1"}"#);
+}
+
+#[test]
 fn orders_to_hosts_are_these_texts() {
     let (kill, force) = (true, true);
     is(&Act::Terminate { exit_info: 14 }, r#"{"Terminate":{"exit_info":14}}"#);

@@ -38,6 +38,10 @@ pub struct HostFacts {
     pub run_window: String,
     /// Busy thresholds by built-in index; empty: none at all.
     pub thresholds: Vec<Option<f64>>,
+    /// NUMA nodes, sockets, cores and threads as text ([`crate::model::topology::Topology`]), at
+    /// most [`crate::model::topology::MAX_TEXT`] bytes; empty: not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub topology: String,
 }
 
 /// One instance of a shared resource.

@@ -4,6 +4,7 @@
 //! substitute; measuring never fails. Readers of text are apart from the files they read.
 
 use crate::proto::lim::{HostFacts, LoadSample};
+use crate::sys::topology;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -94,6 +95,8 @@ impl Probe {
         let arch = std::env::consts::ARCH;
         let mut cpu = processors(&text("/proc/cpuinfo"), arch);
         cpu.host_type = type_of(arch);
+        let memory = value(&text("/proc/meminfo"), "MemTotal").unwrap_or(0) / 1024;
+        cpu.topology = topology::of_host(memory);
         Probe {
             cpu,
             boot_id: text("/proc/sys/kernel/random/boot_id").trim().to_owned(),

@@ -17,6 +17,7 @@ pub mod site;
 pub mod sudoers;
 pub mod task_processes;
 pub mod term;
+pub mod topology;
 pub mod users;
 mod zone;
 

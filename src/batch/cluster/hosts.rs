@@ -6,6 +6,7 @@ use crate::batch::state::names::{HostId, HostMap};
 use crate::model::event::NamedHosts;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
+use crate::model::topology::Topology;
 use crate::model::{JobKey, Now};
 use crate::proto::lim::{HostLoad, status};
 use crate::proto::machine::ConnId;
@@ -57,6 +58,8 @@ pub struct HostRuntime {
     pub name: String,
     pub link: Link,
     pub load: Option<HostLoad>,
+    /// The processor units of the host as LIM told them; empty: not known.
+    pub topology: Arc<Topology>,
     /// Boot id of the last inventory; empty before the first.
     pub boot_id: Arc<str>,
     /// When it was last given a job.
@@ -227,6 +230,7 @@ impl HostRuntime {
             name: name.to_string(),
             link: Link::Down { at: 0, pause: REDIAL_FIRST },
             load: None,
+            topology: Arc::default(),
             boot_id: Arc::default(),
             last_dispatch: None,
             last_start: None,

@@ -11,10 +11,12 @@ use crate::batch::state::names::{HostId, HostMap};
 use crate::model::event::NamedHosts;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
+use crate::model::topology::Topology;
 use crate::model::{JobKey, Now};
 use crate::proto::lim::{HostLoad, status};
 use crate::proto::machine::ConnId;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 /// The work that a due link needs.
 pub(crate) enum LinkWork {
@@ -202,6 +204,12 @@ impl Links {
         }
         let h = &mut self.hosts[host];
         let facts = h.load.take().and_then(|l| l.facts);
+        if let Some(new) = &load.facts {
+            let known = facts.as_ref().map_or("", |facts| &facts.topology);
+            if new.topology != known {
+                h.topology = Arc::new(Topology::parse(&new.topology).unwrap_or_default());
+            }
+        }
         load.facts = load.facts.or(facts);
         h.load = Some(load);
     }

@@ -21,7 +21,7 @@ use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Look
 use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
-    BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
+    AffinityCpus, BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
@@ -155,6 +155,8 @@ pub struct ConfiguredHost {
     pub exclusive_resource: bool,
     /// MIG, minutes.
     pub mig: Option<u64>,
+    /// AFFINITY.
+    pub affinity: AffinityCpus,
     /// Columns of lsb.hosts that nothing acts on, as written.
     pub not_acted_on: Vec<(String, String)>,
 }
@@ -282,6 +284,7 @@ impl Site {
                 }),
                 exclusive_resource: def.resources.iter().any(|r| r.exclusive && !r.absent),
                 mig: policy.as_ref().and_then(|h| h.mig),
+                affinity: policy.as_ref().map_or(AffinityCpus::None, |h| h.affinity.clone()),
                 not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
             };

@@ -123,7 +123,7 @@ pub static BATCH_HOST: NameTable = table!(
     "lsb.hosts",
     "Host",
     &[
-        off("AFFINITY", "affinity scheduling: Y/N/CPU_LIST=...; N"),
+        on("AFFINITY", "affinity scheduling: Y/N/CPU_LIST=...; N"),
         off("CHKPNT", "checkpoint copying: C"),
         on("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
         off("EXIT_RATE", "job exits a minute that are an exception"),

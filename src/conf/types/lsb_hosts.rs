@@ -1,6 +1,7 @@
 //! lsb.hosts: the policy of hosts, their groups and units. See lsb.hosts(5).
 
 use super::{Pos, ShareAssignment};
+use crate::model::topology::CpuSet;
 
 /// lsb.hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -53,6 +54,18 @@ pub enum Mxj {
     Slots(u32),
 }
 
+/// AFFINITY of a host: the CPUs for jobs that ask for processor units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AffinityCpus {
+    /// `N`: no such job runs on the host.
+    #[default]
+    None,
+    /// `Y`: all CPUs.
+    All,
+    /// `CPU_LIST="..."`: these.
+    List(CpuSet),
+}
+
 /// A row of lsb.hosts' Host section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostPolicy {
@@ -70,6 +83,8 @@ pub struct HostPolicy {
     pub mig: Option<u64>,
     /// EXIT_RATE.
     pub exit_rate: Option<u32>,
+    /// AFFINITY.
+    pub affinity: AffinityCpus,
     /// Columns that nothing acts on, as written.
     pub not_acted_on: Vec<(String, String)>,
     /// The place of the row in the file.

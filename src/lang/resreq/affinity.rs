@@ -1,37 +1,24 @@
 //! The affinity section: processor and memory binding.
 //!
-//! `unit[*n] | unit(n[,same=level][,exclusive=(level[,injob|intask|alljobs])])[*m]
+//! `unit[*n] | unit(n[,same=level][,exclusive=(level[,scope[|scope...]])])[*m]
 //! [:cpubind=level][:membind=localonly|localprefer][:distribute=any|balance|pack|pack(unit[=n])]`
+//! with the scopes intask, injob and alljobs. See bsub(1).
 
 use super::expr_parse::take_name;
 use super::syntax::{Parsed, ResReqError};
 use crate::lang::scan::Scan;
+pub use crate::model::topology::Unit;
 use std::fmt;
 
-/// A processor unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// NUMA node
-    Numa,
-    /// Socket
-    Socket,
-    /// Core
-    Core,
-    /// Thread
-    Thread,
-}
-
-impl Unit {
-    const NAMES: [(&'static str, Unit); 4] = [
-        ("numa", Unit::Numa),
-        ("socket", Unit::Socket),
-        ("core", Unit::Core),
-        ("thread", Unit::Thread),
-    ];
-
-    fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, u)| *u == self).map_or("", |(n, _)| n)
-    }
+/// From whom an exclusive unit is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes {
+    /// Other allocations of the same task.
+    pub in_task: bool,
+    /// Other tasks of the same job.
+    pub in_job: bool,
+    /// Other jobs.
+    pub all_jobs: bool,
 }
 
 /// exclusive=(level[,scope])
@@ -39,8 +26,15 @@ impl Unit {
 pub struct Exclusive {
     /// The unit kept to oneself.
     pub level: Unit,
-    /// injob, intask or alljobs.
-    pub scope: Option<&'static str>,
+    /// The scopes as given; `None`: intask and injob.
+    pub scopes: Option<Scopes>,
+}
+
+impl Exclusive {
+    /// The scopes that act.
+    pub fn acting(&self) -> Scopes {
+        self.scopes.unwrap_or(Scopes { in_task: true, in_job: true, all_jobs: false })
+    }
 }
 
 /// distribute=
@@ -129,19 +123,48 @@ impl Parser<'_> {
 
     fn unit(&mut self) -> Parsed<Unit> {
         self.scan.blanks();
+        let at = self.scan.pos();
         let word = take_name(&mut self.scan);
-        match Unit::NAMES.iter().find(|(name, _)| *name == word) {
-            Some((_, unit)) => Ok(*unit),
-            None => self.fail("expected numa, socket, core or thread"),
+        match Unit::of_name(word) {
+            Some(unit) => Ok(unit),
+            None => ResReqError::at(at, "expected numa, socket, core or thread"),
+        }
+    }
+
+    /// A unit that contains others of the kind asked for: larger, or where `equal` as large.
+    fn level(&mut self, of: Unit, equal: bool, option: &str) -> Parsed<Unit> {
+        self.scan.blanks();
+        let at = self.scan.pos();
+        let level = self.unit()?;
+        if level < of || (equal && level == of) {
+            return Ok(level);
+        }
+        let least = if equal { "no smaller than" } else { "larger than" };
+        let text = format!("the level of {option} must be {least} {}", of.name());
+        ResReqError::at(at, text)
+    }
+
+    fn scopes(&mut self) -> Parsed<Scopes> {
+        let mut scopes = Scopes::default();
+        loop {
+            match self.one_of(&["injob", "intask", "alljobs"])? {
+                "injob" => scopes.in_job = true,
+                "intask" => scopes.in_task = true,
+                _ => scopes.all_jobs = true,
+            }
+            if !self.scan.eat_after_blanks("|") {
+                return Ok(scopes);
+            }
         }
     }
 
     fn one_of(&mut self, words: &[&'static str]) -> Parsed<&'static str> {
         self.scan.blanks();
+        let at = self.scan.pos();
         let word = take_name(&mut self.scan);
         match words.iter().find(|w| **w == word) {
             Some(word) => Ok(word),
-            None => self.fail("unknown word in affinity"),
+            None => ResReqError::at(at, format!("expected {} in affinity", words.join(" or "))),
         }
     }
 
@@ -151,19 +174,19 @@ impl Parser<'_> {
             let word = self.one_of(&["same", "exclusive"])?;
             self.need("=")?;
             if word == "same" {
-                a.same = Some(self.unit()?);
+                a.same = Some(self.level(a.unit, false, "same")?);
                 continue;
             }
             let open = self.scan.eat_after_blanks("(");
-            let level = self.unit()?;
-            let scope = match open && self.scan.eat_after_blanks(",") {
-                true => Some(self.one_of(&["injob", "intask", "alljobs"])?),
+            let level = self.level(a.unit, true, "exclusive")?;
+            let scopes = match open && self.scan.eat_after_blanks(",") {
+                true => Some(self.scopes()?),
                 false => None,
             };
             if open {
                 self.need(")")?;
             }
-            a.exclusive = Some(Exclusive { level, scope });
+            a.exclusive = Some(Exclusive { level, scopes });
         }
         self.need(")")
     }
@@ -203,10 +226,14 @@ impl fmt::Display for Affinity {
         if let Some(level) = self.same {
             write!(f, ",same={}", level.name())?;
         }
-        if let Some(Exclusive { level, scope }) = self.exclusive {
+        if let Some(Exclusive { level, scopes }) = self.exclusive {
             write!(f, ",exclusive=({}", level.name())?;
-            if let Some(scope) = scope {
-                write!(f, ",{scope}")?;
+            let mut sign = ',';
+            let scopes = scopes.unwrap_or_default();
+            let all = [scopes.in_task, scopes.in_job, scopes.all_jobs];
+            for (_, word) in all.into_iter().zip(["intask", "injob", "alljobs"]).filter(|s| s.0) {
+                write!(f, "{sign}{word}")?;
+                sign = '|';
             }
             f.write_str(")")?;
         }

@@ -22,7 +22,7 @@ mod requirement;
 mod rusage;
 mod syntax;
 
-pub use affinity::{Affinity, Distribute, Exclusive, Unit};
+pub use affinity::{Affinity, Distribute, Exclusive, Scopes, Unit};
 pub use expr::{BinOp, Expr, SelectContext};
 pub use order::{HostOrder, OrderKey};
 pub use place::{Cu, Span, SpanHosts, Tile};

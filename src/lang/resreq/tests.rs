@@ -185,7 +185,12 @@ const BAD: &[&str] = &[
     "cu[pref=x]",
     "cu[]",
     "affinity[]",
-    "affinity[cpu]",
+    "affinity[node]",
+    "affinity[core(1,same=core)]",
+    "affinity[socket(1,exclusive=(core))]",
+    "affinity[core(1,exclusive=(socket,injob|all))]",
+    "affinity[core(1):membind=local]",
+    "affinity[core(1):cpubind=cores]",
     "affinity[core(0)]",
     "affinity[core(1]",
     "select[mem>1] select[mem>2]",
@@ -209,6 +214,20 @@ fn malformed_requirement_is_refused_with_its_place() {
     let e = error("select[mem>1] rusage[foo=1]");
     assert_eq!(e.reason, "foo: unknown resource");
     assert_eq!(e.offset, 25);
+    for (text, offset, reason) in [
+        ("affinity[cores(1)]", 9, "expected numa, socket, core or thread"),
+        ("affinity[core(2,same=thread)]", 21, "the level of same must be larger than core"),
+        (
+            "affinity[core(1,exclusive=(thread))]",
+            27,
+            "the level of exclusive must be no smaller than core",
+        ),
+        ("mem>1 affinity[core:membind=near]", 28, "expected localonly or localprefer in affinity"),
+        ("affinity[core:bind=core]", 14, "expected cpubind or membind or distribute in affinity"),
+    ] {
+        let e = error(text);
+        assert_eq!((e.offset, e.reason.as_str()), (offset, reason), "{text}");
+    }
     assert!(ResReq::parse(&"(".repeat(3000), &Syntax::new(&Names)).is_err());
     assert!(ResReq::parse(&"mem+".repeat(2000), &Syntax::new(&Names)).is_err());
     assert!(ResReq::parse(&format!("1{}", "+1".repeat(400)), &Syntax::new(&Names)).is_ok());
@@ -320,6 +339,13 @@ fn placement_sections_are_read_with_their_values() {
     }
     assert_eq!(parse("span[ptile=!,HP:8,SGI:4]").to_string(), "span[ptile='!,HP:8,SGI:4']");
     assert_eq!(parse("affinity[core*2]").to_string(), "affinity[core(1)*2]");
+    assert_eq!(
+        parse("affinity[cpu( 2, same = mcm )]").to_string(),
+        "affinity[thread(2,same=numa)]"
+    );
+    let scopes = "affinity[core(1,exclusive=(socket,alljobs | intask))]";
+    let shown = "affinity[core(1,exclusive=(socket,intask|alljobs))]";
+    assert_eq!(parse(scopes).to_string(), shown);
     assert!(simple("span[hosts=1]").span.unwrap().one_host());
 }
 

@@ -17,7 +17,7 @@ impl HostMatch<'_> {
         self.kept_beyond(host, move || Some(self.run?.on(self.view.hosts[host].cpu_factor())))
     }
 
-    /// The slots that other jobs hold on a host and need before so many seconds have passed. Those
+    /// The slots that other jobs hold on a host and need before so many seconds have passed. Slots
     /// in which another job backfills are in use: they are not held as well.
     fn kept_beyond(
         &self,

@@ -50,6 +50,11 @@ impl Sched {
         let Some(ElemState::Run(run)) = job.elem(at.idx).map(|elem| &elem.state) else {
             return false;
         };
+        // its slots are for that job, also where free slots are kept for other suspended ones
+        let claimant = view.preemptions.claimant(at);
+        if claimant.is_some_and(|claimant| self.wants_its_claim(view, claimant)) {
+            return false;
+        }
         let exclusive = job.spec_at(at.idx).options & opt::EXCLUSIVE != 0;
         let queue = view.site.queue(job.queue_at(at.idx));
         let priority = queue.map_or(0, |queue| queue.conf.priority);

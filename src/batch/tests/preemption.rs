@@ -506,3 +506,25 @@ fn preempted_job_that_was_stopped_and_resumed_by_its_user_stays_preempted_over_a
     c.end(high, 0);
     assert_eq!(c.state(low), "RUN");
 }
+
+#[test]
+fn preempted_job_does_not_go_on_before_the_job_that_had_it_preempted_has_started() {
+    let mut c = cluster()
+        .host("h1", 3)
+        .host("h2", 1)
+        .queue("low", "PRIORITY = 10")
+        .queue("mid", "PRIORITY = 20; PREEMPTION = PREEMPTIVE[low]")
+        .queue("wide", "PRIORITY = 30; PREEMPTION = PREEMPTABLE[top]")
+        .queue("top", "PRIORITY = 40; PREEMPTION = PREEMPTIVE[low]")
+        .up();
+    let wide = c.submit("ann", "-q wide -n 3 -R span[ptile=2]");
+    let low = c.submit("ann", "-q low");
+    // the wide job waits for its slot on h2, and nobody else has the two that it left on h1
+    let top = ["-m h2", "-n 2 -m h1"].map(|on| c.submit("bob", &format!("-q top {on}")));
+    let mid = c.submit("cid", "-q mid");
+    assert_eq!(states(&mut c, [wide, low, top[1], mid]), ["SSUSP", "RUN", "RUN", "PEND"]);
+    c.orders();
+    c.end(top[1], 0);
+    assert_eq!(c.state(mid), "RUN");
+    assert!(suspended(&mut c).len() <= 1);
+}

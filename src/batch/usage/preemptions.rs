@@ -433,6 +433,11 @@ impl Preemptions {
         self.claims.get(&at)
     }
 
+    /// The pending job for whose claim an element was preempted.
+    pub fn claimant(&self, victim: JobRef) -> Option<JobRef> {
+        self.claim_of.get(&victim).copied()
+    }
+
     /// The elements of a claim whose slots are still about to be vacated.
     pub fn open_victims(&self, claim: &Claim) -> impl Iterator<Item = JobRef> {
         claim.victims.iter().copied().filter(|victim| self.vacating.contains(victim))

@@ -144,8 +144,11 @@ impl SlotReservations {
 
     pub(super) fn put(&mut self, new: SlotReservation) {
         let before = self.take(new.at);
-        // what is kept as before is not given back
-        let changed = before.iter().flat_map(|of| &of.hosts).filter(|on| !new.hosts.contains(on));
+        // what is kept as before is not given back, unless it may be backfilled for longer
+        let longer = |of: &SlotReservation| new.start > of.start;
+        let stays =
+            |on: &ReservedHost| new.hosts.contains(on) && !before.as_ref().is_some_and(longer);
+        let changed = before.iter().flat_map(|of| &of.hosts).filter(|on| !stays(on));
         self.released.extend(changed.map(|on| (on.host, new.user)));
         for on in &new.hosts {
             self.by_host.entry(on.host).or_default().push(new.at);

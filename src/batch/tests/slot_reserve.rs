@@ -371,3 +371,24 @@ fn slots_that_a_started_job_leaves_go_to_others_while_a_reservation_behind_it_st
     assert_eq!(reserved(&mut c, second).0, ["h1", "h3", "h3"]);
     assert_eq!(c.running_on(small), ["h3"]);
 }
+
+#[test]
+fn slots_of_a_job_that_is_put_off_are_backfilled_for_longer() {
+    let reserves = "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[1000]";
+    let mut c = cluster()
+        .hosts(3, 4)
+        .queue("wide", reserves)
+        .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+        .queue("normal", "PRIORITY = 30")
+        .up();
+    let ends = c.submit("ann", "-q wide -n 2 -W 8");
+    c.submit("ann", "-q fill -n 4 -W 10");
+    c.submit("ann", "-q wide -n 7 -W 1 -R 'span[ptile=2]'");
+    let second = c.submit("ann", "-q wide -n 3 -W 1 -R 'span[ptile=2]'");
+    c.advance(400);
+    let short = c.submit("ann", "-q fill -W 2");
+    assert_eq!((reserved(&mut c, second).1, c.state(short)), (Some(80), "PEND".into()));
+    // the first wide job keeps these two slots as well
+    c.end(ends, 0);
+    assert_eq!((reserved(&mut c, second).1, c.running_on(short)), (Some(200), vec!["h3".into()]));
+}

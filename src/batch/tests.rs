@@ -54,6 +54,7 @@ mod host_partitions;
 mod interactive;
 mod job_columns;
 mod job_groups;
+mod large_site;
 mod last_actions;
 mod life;
 mod limit_listing;

@@ -335,7 +335,6 @@ impl BsubOpts {
     /// The options given that are accepted without being acted on.
     pub fn ignored(&self) -> Vec<&'static str> {
         [
-            ("-sla", self.sla.is_some()),
             ("-Lp", self.license_project.is_some()),
             ("-gpu", self.gpu.is_some()),
             ("-nnodes", self.nnodes.is_some()),

@@ -31,6 +31,7 @@ use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
 use crate::batch::usage::group_watch::JobFacts;
+use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
@@ -89,6 +90,7 @@ pub struct Mbatchd {
     pub(super) group_counts: JobGroupCounts,
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
+    pub(super) guarantees: Guarantees,
     /// The application profiles that the reconfiguration under way changes or removes.
     pub(super) changed_profiles: BTreeSet<String>,
     pub(super) reservations: AdvanceReservations,
@@ -123,6 +125,7 @@ macro_rules! view_of {
             unreached: &$mbatchd.unreached,
             preemptions: &$mbatchd.preemptions,
             reservations: &$mbatchd.reservations,
+            guarantees: &$mbatchd.guarantees,
         }
     };
 }
@@ -213,6 +216,7 @@ impl Mbatchd {
         }
         self.note_group_of(at.job);
         self.application_counts.follow(&self.state, at.job);
+        self.follow_guarantees(change);
         self.note_shares();
         self.reservations.follow(&self.state, change);
         self.perfmon.follow(change);
@@ -232,6 +236,26 @@ impl Mbatchd {
     fn follow_preemptions(&mut self, at: JobRef) {
         for host in self.preemptions.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
+        }
+    }
+
+    /// The sums of guaranteed pools follow a change.
+    fn follow_guarantees(&mut self, change: &Change) {
+        if !self.site.pools.is_empty() {
+            self.guarantees.follow(&self.state, &self.site, change);
+            self.refresh_guarantees();
+        }
+    }
+
+    /// Has pools follow the hosts that have changed, and wakes the jobs for which there is more.
+    pub(crate) fn refresh_guarantees(&mut self) {
+        let site = self.site.clone();
+        for host in self.guarantees.take_stale(&site) {
+            let facts = self.view().pool_facts(host);
+            self.guarantees.set_host(&site, host, facts);
+        }
+        for wait in self.guarantees.take_grown(&site) {
+            self.sched.pool_grew(wait);
         }
     }
 

@@ -134,6 +134,12 @@ impl Mbatchd {
         self.reservations.audit(&self.state)
     }
 
+    /// Is what guaranteed pools have what their hosts and jobs are? For tests and the simulator: it
+    /// looks at every started element.
+    pub fn guarantees_audit(&self) -> Result<(), String> {
+        self.guarantees.audit(&self.state, &self.site)
+    }
+
     /// Says whether root may submit.
     pub fn with_root_jobs(mut self, may: bool) -> Self {
         self.root_jobs = may;

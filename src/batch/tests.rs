@@ -49,6 +49,7 @@ mod fairshare_groups;
 mod fairshare_history;
 mod force;
 mod group_conditions;
+mod guarantee_properties;
 mod host_inventory;
 mod host_partitions;
 mod interactive;

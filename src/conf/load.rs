@@ -6,6 +6,7 @@
 //! there is no old configuration to keep. See lsf.conf(5).
 
 use super::check;
+use super::check_guarantees;
 use super::check_shares;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::files::{Files, Moment};
@@ -15,8 +16,8 @@ use super::lsf_conf;
 use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
 use super::{
-    lsb_applications, lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_users, lsf_cluster,
-    lsf_shared, unix,
+    lsb_applications, lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_serviceclasses,
+    lsb_users, lsf_cluster, lsf_shared, unix,
 };
 
 /// Files, read at a given moment: the moment selects the branches of `#if`.
@@ -122,6 +123,7 @@ fn read_all(
     check::cross(&conf, diags);
     check_shares::check(&conf, diags);
     limit_names::known(&conf, diags);
+    check_guarantees::check(&conf, diags);
     Some(conf)
 }
 
@@ -176,13 +178,12 @@ fn read_hosts(files: &dyn Files, confdir: &str, hosts: &mut HostTable, diags: &m
 }
 
 /// Whole files of LSF's that change nothing yet.
-const UNTOUCHED: [&str; 8] = [
+const UNTOUCHED: [&str; 7] = [
     "lsb.calendars",
     "lsb.globalpolicies",
     "lsb.modules",
     "lsb.nqsmaps",
     "lsb.reasons",
-    "lsb.serviceclasses",
     "lsb.threshold",
     "policy_config.json",
 ];
@@ -256,13 +257,18 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     let queues = lsb_queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
     let unit_mb = base.lsf.requirement_unit_mb();
     let limits = |files: &dyn Files, path: &str, diags: &mut Diags| {
-        lsb_resources::parse(files, path, unit_mb, diags)
+        lsb_resources::parse(files, path, (&base.shared, unit_mb), diags)
     };
     let resources = optional(files, &path("lsb.resources"), diags, limits);
     // without the file there are no profiles, which is nothing to tell
-    let path = path("lsb.applications");
-    let applications = match files.exists(&path) {
-        true => lsb_applications::parse(files, &path, &base.shared, unit, diags),
+    let of_applications = path("lsb.applications");
+    let applications = match files.exists(&of_applications) {
+        true => lsb_applications::parse(files, &of_applications, &base.shared, unit, diags),
+        false => None,
+    };
+    let of_classes = path("lsb.serviceclasses");
+    let service_classes = match files.exists(&of_classes) {
+        true => lsb_serviceclasses::parse(files, &of_classes, diags),
         false => None,
     };
     untouched(files, &dir, &UNTOUCHED, diags);
@@ -273,6 +279,7 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
         applications: applications.unwrap_or_default(),
         users: users.unwrap_or_default(),
         resources: resources.unwrap_or_default(),
+        service_classes: service_classes.unwrap_or_default(),
     })
 }
 

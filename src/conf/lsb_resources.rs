@@ -6,6 +6,7 @@
 
 use super::diag::{Diags, Severity};
 use super::files::Files;
+use super::guaranteed_pools;
 use super::lexer::{self, Section, shown};
 use super::lsb_queues::{host_terms, user_terms};
 use super::lsf_shared::{nothing, twice, unknown_section};
@@ -13,7 +14,7 @@ use super::names::tables::{LIMIT, OTHER_SECTIONS, RESERVATION_USAGE, RESOURCE_RE
 use super::section::{SectionRow, Values, known_params, table};
 use super::types::{
     BatchResources, LimitAmount, LimitConf, LimitMembers, LimitNumber, Limited, RawParam,
-    ReservationPolicy, ReservationUsage, UserTerm,
+    ReservationPolicy, ReservationUsage, Shared, UserTerm,
 };
 use super::units::yes_no;
 
@@ -27,12 +28,12 @@ const MAX_AMOUNT: f64 = 1e12;
 pub fn parse(
     files: &dyn Files,
     path: &str,
-    unit_mb: f64,
+    (shared, unit_mb): (&Shared, f64),
     diags: &mut Diags,
 ) -> Option<BatchResources> {
     let mut resources = BatchResources::default();
     let mut known: Vec<&str> = OTHER_SECTIONS.iter().map(|(_, name)| *name).collect();
-    known.extend(["Limit", "ReservationUsage", "ResourceReservation"]);
+    known.extend(["GuaranteedResourcePool", "Limit", "ReservationUsage", "ResourceReservation"]);
     for section in lexer::read(files, path, diags)? {
         if section.is("Limit") {
             limits(&section, unit_mb, &mut resources.limits, diags);
@@ -40,6 +41,8 @@ pub fn parse(
             reservation_usage(&section, &mut resources, diags);
         } else if section.is("ResourceReservation") {
             reservation(&section, &mut resources, diags);
+        } else if section.is("GuaranteedResourcePool") {
+            guaranteed_pools::pool(&section, &mut resources.pools, shared, diags);
         } else if known.iter().any(|name| section.is(name)) {
             // Empty sections are what an installation writes: nothing to tell.
             if section.lines.len() > 1 {

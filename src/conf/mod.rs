@@ -5,7 +5,9 @@
 //! cluster takes a new value only when there is no error.
 
 pub mod address_range;
+mod brackets;
 pub mod check;
+mod check_guarantees;
 mod check_requirements;
 mod check_shares;
 pub mod diag;
@@ -15,6 +17,7 @@ pub mod expressions;
 pub mod external_groups;
 pub mod files;
 pub mod generate;
+mod guaranteed_pools;
 pub mod hosts;
 pub mod install_config;
 pub mod lexer;
@@ -26,6 +29,7 @@ pub mod lsb_hosts;
 pub mod lsb_params;
 pub mod lsb_queues;
 pub mod lsb_resources;
+mod lsb_serviceclasses;
 pub mod lsb_users;
 pub mod lsf_cluster;
 pub mod lsf_conf;

@@ -3,13 +3,14 @@
 use super::generate::{SitePlan, generate};
 use super::testing::MapFiles;
 use super::types::*;
-use super::{Diag, Files, Severity, has_errors, load, load_base, load_lenient};
+use super::{Diag, Files, Severity, check_batch, has_errors, load, load_base, load_lenient};
 use proptest::prelude::*;
 
 mod affinity;
 mod limits;
 mod mistakes;
 mod preemption;
+mod service_classes;
 mod shares;
 mod units_and_ranges;
 

@@ -9,11 +9,13 @@
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
 mod fairshare;
+mod guaranteed_pool;
 mod lsb_applications;
 mod lsb_hosts;
 mod lsb_params;
 mod lsb_queues;
 mod lsb_resources;
+mod lsb_serviceclasses;
 mod lsb_users;
 mod lsf_cluster;
 mod lsf_conf;
@@ -27,11 +29,13 @@ use super::diag::Pos;
 use super::hosts::HostTable;
 
 pub use fairshare::*;
+pub use guaranteed_pool::*;
 pub use lsb_applications::*;
 pub use lsb_hosts::*;
 pub use lsb_params::*;
 pub use lsb_queues::*;
 pub use lsb_resources::*;
+pub use lsb_serviceclasses::*;
 pub use lsb_users::*;
 pub use lsf_cluster::*;
 pub use lsf_conf::*;
@@ -86,4 +90,6 @@ pub struct BatchConf {
     pub users: BatchUsers,
     /// lsb.resources.
     pub resources: BatchResources,
+    /// lsb.serviceclasses, in the order of the file.
+    pub service_classes: Vec<ServiceClassConf>,
 }

@@ -147,7 +147,7 @@ fn options_of_foreign_tools_are_never_refused() {
         let (id, said) = held(&all);
         assert!(said.out.starts_with(&format!("Job <{id}> is submitted to ")), "{said:?}");
         // acted on, or a notice on standard error that names it
-        let honoured = matches!(words[0], "-P" | "-app" | "-G");
+        let honoured = matches!(words[0], "-P" | "-app" | "-G" | "-sla");
         assert!(honoured || said.err.contains(words[0]), "{words:?}: {}", said.err);
         let kept = match words[0] {
             "-P" => Some("proj_name"),

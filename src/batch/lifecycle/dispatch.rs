@@ -25,6 +25,7 @@ impl Mbatchd {
             self.sched.need_pass();
         }
         self.slot_reservations_due(context);
+        self.look_at_pool_hosts();
         if self.sched.begin_pass(context.now) {
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
@@ -33,6 +34,21 @@ impl Mbatchd {
             }
             self.sched.end_turn();
         }
+    }
+
+    /// Has guaranteed pools follow the hosts that a pass will look at anew.
+    fn look_at_pool_hosts(&mut self) {
+        if self.site.pools.is_empty() {
+            return;
+        }
+        match self.sched.changed_hosts() {
+            Some(hosts) => {
+                let of_pool = hosts.filter(|host| !self.site.pools.of_host(*host).is_empty());
+                of_pool.for_each(|host| self.guarantees.note_host(host));
+            }
+            None => self.guarantees.note_all_hosts(),
+        }
+        self.refresh_guarantees();
     }
 
     fn next_decision(&mut self, fuel: &mut Fuel) -> Option<Decision> {

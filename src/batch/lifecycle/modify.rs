@@ -434,6 +434,9 @@ impl Mbatchd {
             self.check_depend(&mut spec, owner, &name)?;
         }
         self.default_project(&mut spec);
+        if asked(SpecField::Sla) && !spec.further.service_class.is_empty() {
+            self.check_service_class(&mut spec, owner, &queue.conf.name)?;
+        }
         spec.further.trim();
         Ok(spec)
     }

@@ -8,6 +8,7 @@ use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::works::UNIT_LOOKS;
 use crate::batch::state::AddedHosts;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
+use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::external_groups::ExternalGroup;
@@ -89,6 +90,7 @@ impl Mbatchd {
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
+        self.guarantees = Guarantees::of_all(&self.state, &self.site);
         self.rebuild_timeline();
         self.works.refill(Some(0));
         self.sched.changed();

@@ -27,6 +27,7 @@ use crate::batch::usage::application_counts::ApplicationCounts;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
+use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
@@ -94,6 +95,7 @@ impl Mbatchd {
             group_counts: JobGroupCounts::default(),
             idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
+            guarantees: Guarantees::default(),
             changed_profiles: Default::default(),
             reservations: AdvanceReservations::default(),
             status: Status::default(),
@@ -155,6 +157,7 @@ impl Mbatchd {
         self.limits.recount(&self.state, &self.site);
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);
+        self.guarantees = Guarantees::of_all(&self.state, &self.site);
         self.reservations = AdvanceReservations::of_all(&self.state);
         self.rebuild_timeline();
         let started: Vec<JobRef> = self.state.counts().started().collect();

@@ -102,6 +102,7 @@ impl Mbatchd {
         self.check_priority(&spec, who, &queue.conf.name)?;
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
+        self.check_service_class(&mut spec, who, &queue.conf.name)?;
         self.check_group(&mut spec, &who.user)?;
         spec.further.trim();
         let job =

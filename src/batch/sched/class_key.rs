@@ -1,8 +1,10 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::site::rules::Consumer;
+use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::{Queue, Site};
 use crate::batch::state::names::{HostId, QueueId, UserId};
+use crate::batch::usage::guarantees::PoolJob;
 use crate::model::further::HostLines;
 use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
@@ -34,6 +36,10 @@ pub(crate) struct ClassKey {
     pub(super) reservation: Box<str>,
     /// The run limit in seconds, while there are advance reservations that it may run into.
     pub(super) run_limit: Option<u64>,
+    /// The service class, where the configuration has it.
+    pub(super) service_class: Option<ServiceClassId>,
+    /// How long they may run, seconds, where pools lend to short jobs alone.
+    pub(super) loan_seconds: Option<u64>,
     /// -hostfile: exactly these slots on these hosts; empty none.
     pub(super) fixed: HostLines,
     /// How long they may run, where the scheduler looks at that ([`Queue::is_timed`]) and they have
@@ -70,6 +76,11 @@ impl TimeKey {
 }
 
 impl ClassKey {
+    /// The jobs of the class as guaranteed pools look at them.
+    pub(super) fn pool_job(&self) -> PoolJob {
+        PoolJob { class: self.service_class, queue: self.queue, seconds: self.loan_seconds }
+    }
+
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();

@@ -273,6 +273,8 @@ impl Classes {
             share_group: if by_group { spec.user_group.as_str().into() } else { "".into() },
             reservation: spec.further.reservation.clone(),
             run_limit: spec.limits.run.filter(|_| self.timed),
+            service_class: site.service_classes.id(&spec.further.service_class),
+            loan_seconds: spec.limits.run.filter(|_| site.pools.are_timed()),
             fixed: spec.further.host_lines.clone(),
             time: TimeKey::of(site, site.queue(queue), spec),
             barred: barred.to_vec(),

@@ -8,7 +8,6 @@ use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Alternative, Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
 use crate::batch::sched::view::View;
-use crate::batch::site::rules::RuleId;
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
@@ -137,7 +136,8 @@ fn gathered(look: &HostMatch, mut joint: JointRoom, mut free: Vec<(HostId, u32)>
     for (host, slots) in free {
         let want = look.would_take(host, slots.into(), counted);
         let slots = joint.gather(look, host, (slots.into(), counted));
-        if slots >= least {
+        // too few whatever the limits leave: that is the reason then
+        if slots >= least || slots >= want && slots > 0 {
             left.push((host, slots as u32));
             counted += look.counting(host, slots as u32);
         }
@@ -155,8 +155,8 @@ fn joint_limits(
         Ok(()) => return Ok(hosts),
         Err(short) => short,
     };
-    let reason = |rule: &RuleId| (look.view.site.rules.get(*rule).reason, Vec::new());
-    Err(short.iter().map(reason).collect())
+    let reasons = short.reasons(look.view.site);
+    Err(reasons.into_iter().map(|reason| (reason, Vec::new())).collect())
 }
 
 /// Hosts for a job, or why each host does not do.

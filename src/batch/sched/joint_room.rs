@@ -2,11 +2,16 @@
 //! host leaves less for it on the next. A limit on memory that is not about hosts is one of these,
 //! too: the job draws from it on each of its hosts.
 //!
-//! A class without such a limit costs nothing here.
+//! Guaranteed pools are the same for what they leave a job together (lsb.resources(5)).
+//!
+//! A class without such a limit or pool costs nothing here.
 
 use crate::batch::sched::place::HostMatch;
+use crate::batch::site::Site;
+use crate::batch::site::guarantees::PoolId;
 use crate::batch::site::rules::{Counter, LimitedQuantity, Members, Rule, RuleId};
 use crate::batch::state::names::HostId;
+use crate::batch::usage::guarantees::{Guarantees, PoolJob, PoolRoom};
 use crate::batch::usage::limits_ledger::{Demand, Draw};
 use crate::model::reason::PendReason;
 
@@ -22,12 +27,52 @@ struct JointRule<'a> {
     draw: Draw<'a>,
 }
 
+/// A guaranteed pool, and what it leaves while hosts are gathered.
+#[derive(Debug)]
+struct JointPool<'a> {
+    id: PoolId,
+    job: PoolJob,
+    of: (&'a Site, &'a Guarantees),
+    left: u64,
+}
+
+impl JointPool<'_> {
+    fn on_host(&self, host: HostId) -> Option<PoolRoom> {
+        let (site, guarantees) = self.of;
+        guarantees.on_host(site, (self.id, host), self.job)
+    }
+}
+
+/// The rules and pools that left a job less than it could have had.
+#[derive(Debug, Default)]
+pub(super) struct Short {
+    pub(super) rules: Vec<RuleId>,
+    /// A guaranteed pool did.
+    pub(super) pool: bool,
+}
+
+impl Short {
+    pub fn of(rule: RuleId) -> Short {
+        Short { rules: vec![rule], pool: false }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && !self.pool
+    }
+
+    /// The reasons of these.
+    pub fn reasons(&self, site: &Site) -> Vec<PendReason> {
+        let rules = self.rules.iter().map(|rule| site.rules.get(*rule).reason);
+        rules.chain(self.pool.then_some(PendReason::Guaranteed)).collect()
+    }
+}
+
 /// The amounts that the rules leave for one job of a class.
 #[derive(Debug)]
 pub(super) struct JointRoom<'a> {
     rules: Vec<JointRule<'a>>,
-    /// Rules that left less than the job could have had.
-    short: Vec<RuleId>,
+    pools: Vec<JointPool<'a>>,
+    short: Short,
 }
 
 impl<'a> JointRoom<'a> {
@@ -57,12 +102,12 @@ impl<'a> JointRoom<'a> {
                 draw: Draw::new(demand, ledger.instances(rule.what)),
             });
         }
-        JointRoom { rules, short: Vec::new() }
+        JointRoom { rules, pools: pools(look), short: Short::default() }
     }
 
-    /// No rule is about this class.
+    /// No rule is about this class, and no pool leaves it less than it could have.
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.rules.is_empty() && self.pools.is_empty()
     }
 
     /// A rule that leaves too little wherever the job may run, with its reason.
@@ -83,9 +128,15 @@ impl<'a> JointRoom<'a> {
                 None => 0,
                 Some(rest) => rest.checked_div(of.draw.per_slot()).unwrap_or(u64::MAX),
             };
-            if slots < want && !self.short.contains(&of.id) {
-                self.short.push(of.id);
+            if slots < want && !self.short.rules.contains(&of.id) {
+                self.short.rules.push(of.id);
             }
+            most = most.min(slots);
+        }
+        for of in &self.pools {
+            let Some(here) = of.on_host(host) else { continue };
+            let slots = here.slots(of.left);
+            self.short.pool |= slots < want;
             most = most.min(slots);
         }
         most
@@ -94,7 +145,7 @@ impl<'a> JointRoom<'a> {
     /// The slots of a host that the rules leave a job for which so many count already; they are
     /// given to it where it would take them.
     pub fn gather(&mut self, look: &HostMatch, host: HostId, (slots, counted): (u64, u64)) -> u64 {
-        if self.rules.is_empty() {
+        if self.is_empty() {
             return slots;
         }
         let want = look.would_take(host, slots, counted);
@@ -117,6 +168,11 @@ impl<'a> JointRoom<'a> {
                 of.draw.began();
             }
         }
+        for of in &mut self.pools {
+            if let Some(here) = of.on_host(host) {
+                of.left = of.left.saturating_sub(here.takes(slots));
+            }
+        }
     }
 
     /// A started job has these hosts already: it draws nothing for the job, nor for a host again.
@@ -129,7 +185,7 @@ impl<'a> JointRoom<'a> {
     }
 
     /// May a job have all these slots? Asked of rules from which nothing was given yet.
-    pub fn fits(mut self, hosts: &[(HostId, u32)]) -> Result<(), Vec<RuleId>> {
+    pub fn fits(mut self, hosts: &[(HostId, u32)]) -> Result<(), Short> {
         for &(host, slots) in hosts {
             if self.slots(host, slots.into()) < u64::from(slots) {
                 return Err(self.short);
@@ -143,10 +199,7 @@ impl<'a> JointRoom<'a> {
     /// that were found: the job is looked for again on the hosts that the rules allow of them, in
     /// their order, which suffice where it may have fewer slots. Asked of rules from which nothing
     /// was given yet; `None`: without regard to the rules the slots are too few.
-    pub fn allocate(
-        look: &HostMatch,
-        free: &[(HostId, u32)],
-    ) -> Option<Result<Hosts, Vec<RuleId>>> {
+    pub fn allocate(look: &HostMatch, free: &[(HostId, u32)]) -> Option<Result<Hosts, Short>> {
         let hosts = look.allocate(free)?;
         let mut room = JointRoom::new(look);
         let mut allowed = Vec::with_capacity(hosts.len());
@@ -166,14 +219,32 @@ impl<'a> JointRoom<'a> {
         Some(fewer.filter(fits).ok_or(room.short))
     }
 
-    /// Rules that left less than the job could have had.
-    pub fn short(self) -> Vec<RuleId> {
+    /// The rules and pools that left less than the job could have had.
+    pub fn short(self) -> Short {
         self.short
     }
 
     /// The reason of the first of these.
     pub fn why(&self) -> Option<PendReason> {
-        let first = self.short.first()?;
+        let Some(first) = self.short.rules.first() else {
+            return self.short.pool.then_some(PendReason::Guaranteed);
+        };
         self.rules.iter().find(|of| of.id == *first).map(|of| of.rule.reason)
     }
+}
+
+/// The pools that leave a job less than it could have.
+fn pools<'a>(look: &HostMatch<'a>) -> Vec<JointPool<'a>> {
+    let site = look.view.site;
+    if site.pools.is_empty() || !look.kind.reservation.is_empty() {
+        return Vec::new();
+    }
+    let job = look.kind.pool_job();
+    let pool = |(id, _)| JointPool {
+        id,
+        job,
+        of: (site, look.view.guarantees),
+        left: look.view.guarantees.left(site, id, job),
+    };
+    site.pools.iter().map(pool).filter(|pool| pool.left < look.max().into()).collect()
 }

@@ -2,6 +2,7 @@
 //! at again when it falls. Other limits need no such list: they are asked about in each pass (those
 //! of a queue as a whole), when a host has changed, or when a job of the user has ended.
 
+use crate::batch::sched::joint_room::Short;
 use crate::batch::site::Site;
 use crate::batch::site::rules::{Consumer, Counter, RuleId};
 use crate::batch::state::names::{HostId, QueueId, UserId};
@@ -44,8 +45,8 @@ impl LimitWaits {
     }
 
     /// A class waits until each of these rules leaves its jobs more.
-    pub fn classes(&mut self, site: &Site, rules: &[RuleId], consumer: &Consumer, class: u32) {
-        rules.iter().for_each(|rule| self.class(site, *rule, consumer, class));
+    pub fn classes(&mut self, site: &Site, short: &Short, consumer: &Consumer, class: u32) {
+        short.rules.iter().for_each(|rule| self.class(site, *rule, consumer, class));
     }
 
     /// All classes of a user in a queue wait.

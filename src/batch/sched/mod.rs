@@ -15,6 +15,8 @@
 //! | reserving | whether a job that keeps slots still waits for more |
 //! | reserved_slots | slots that pending jobs keep, as hosts have them now |
 //! | place | a class as it is held against hosts; which slots a job gets |
+//! | pool_hosts | hosts as guaranteed pools see them |
+//! | pool_waits | classes that a guaranteed pool leaves too little |
 //! | joint_room | amounts that several hosts have together, by limits |
 //! | limit_waits | users and classes that a limit leaves too little |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
@@ -52,6 +54,8 @@ mod open_hosts;
 mod order;
 mod place;
 pub(crate) mod policy;
+mod pool_hosts;
+mod pool_waits;
 mod readiness;
 mod ready_entries;
 mod reserved_slots;
@@ -76,6 +80,7 @@ pub(crate) use start_needs::Need;
 
 use crate::batch::state::names::{HostId, QueueId};
 use crate::batch::usage::fairshare::account::AccountId;
+use crate::batch::usage::guarantees::PoolWait;
 use crate::model::Now;
 use crate::model::idtable::IdTable;
 use classes::Classes;
@@ -123,6 +128,8 @@ pub struct Sched {
     full_groups: BTreeSet<u32>,
     /// Users and classes that a limit left too little.
     limit_waits: LimitWaits,
+    /// Classes that a guaranteed pool left too little.
+    pool_waits: BTreeMap<PoolWait, BTreeSet<u32>>,
     /// The conditions under which jobs are kept from slots.
     policies: Policies,
     /// Share accounts whose priorities have changed since a pass asked for them.

@@ -106,6 +106,11 @@ impl OpenHosts {
         self.changed.insert(host);
     }
 
+    /// The hosts that have changed since the last walk began; `None`: all have.
+    pub fn changed_so_far(&self) -> Option<impl Iterator<Item = HostId> + '_> {
+        (!self.all_changed).then(|| self.changed.iter())
+    }
+
     pub fn change_all(&mut self) {
         self.all_changed = true;
     }

@@ -13,6 +13,7 @@ use crate::batch::usage::advance_reservations::AdvanceReservations;
 use crate::batch::usage::dependencies::Deps;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::fairshare::Fairshare;
+use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
 use crate::batch::usage::preemptions::Preemptions;
@@ -52,6 +53,7 @@ pub struct View<'a> {
     pub unreached: &'a Unreached,
     pub preemptions: &'a Preemptions,
     pub reservations: &'a AdvanceReservations,
+    pub guarantees: &'a Guarantees,
 }
 
 impl<'a> View<'a> {

@@ -16,7 +16,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
-use crate::batch::sched::joint_room::JointRoom;
+use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::place::{Alternative, HostMatch};
@@ -24,7 +24,7 @@ use crate::batch::sched::policy::{BlockedJob, Policies, Room, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
-use crate::batch::site::rules::{Consumer, RuleId};
+use crate::batch::site::rules::Consumer;
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::HostOrder;
@@ -53,8 +53,8 @@ type Hosts = Vec<(HostId, u32)>;
 struct TooFew {
     /// Hosts that have some.
     free: Hosts,
-    /// Limits that left several hosts less than the job could have had.
-    short: Vec<RuleId>,
+    /// The limits and pools that left several hosts less than the job could have had.
+    short: Short,
 }
 
 impl Sched {
@@ -448,8 +448,7 @@ impl Sched {
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
         let of = ((view, queue, room.slots), (&*kind, &*limits));
-        let mut decision = None;
-        let mut later = None;
+        let (mut decision, mut later) = (None, None);
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
             let alternative = req.as_deref();
             if let Some(until) = alternative.and_then(|req| req.starts_later(view, at.job)) {
@@ -478,6 +477,7 @@ impl Sched {
                 }
             }
         }
+        self.wait_for_pools(view, &kind, class);
         self.delayed.extend(later.map(|until| (until, class)));
         match limited {
             true => Outcome::Limited(of_queue().then_some(need), decision),
@@ -535,7 +535,7 @@ impl Sched {
     ) -> Result<Hosts, TooFew> {
         let joint = JointRoom::new(look);
         if let Some((rule, _)) = joint.full(look.min_slots()) {
-            return Err(TooFew { free: Vec::new(), short: vec![rule] });
+            return Err(TooFew { free: Vec::new(), short: Short::of(rule) });
         }
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
@@ -629,7 +629,7 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         }
         if self.joint.is_empty() {
             let free = self.free;
-            return self.look.allocate(&free).ok_or(TooFew { free, short: Vec::new() });
+            return self.look.allocate(&free).ok_or(TooFew { free, short: Short::default() });
         }
         match JointRoom::allocate(self.look, &self.free) {
             Some(Ok(hosts)) => Ok(hosts),

@@ -3,25 +3,30 @@
 //! changed in between.
 
 pub mod applications;
+pub mod guarantees;
 pub mod limits;
 pub mod permissions;
 pub mod preemption;
 pub mod requirements;
 pub mod retry_limits;
 pub mod rules;
+pub mod service_classes;
 pub mod settings;
 pub mod shares;
 pub mod units;
 
 use crate::batch::site::applications::Applications;
+use crate::batch::site::guarantees::Pools;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Lookup, Rules};
+use crate::batch::site::service_classes::ServiceClasses;
 use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
-    AffinityCpus, BatchParams, HostPolicy, Mxj, QueueConf, Thresholds, UserPolicy, UserTerm,
+    AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds,
+    UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
@@ -170,6 +175,10 @@ pub struct Site {
     pub queues: Vec<Queue>,
     /// The application profiles.
     pub applications: Applications,
+    /// The service classes.
+    pub service_classes: ServiceClasses,
+    /// The guaranteed pools that act.
+    pub pools: Pools,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
@@ -239,6 +248,8 @@ impl Site {
             cluster: conf.base.name.as_str().into(),
             retry_limits: RetryLimits::compile([None; 2], &conf.batch.params),
             applications: Applications::compile(&conf.batch.applications, &resources),
+            service_classes: ServiceClasses::compile(&conf.batch.service_classes),
+            pools: Pools::default(),
             conf,
             queues: Vec::new(),
             queue_ids: HashMap::new(),
@@ -307,6 +318,7 @@ impl Site {
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
+        p.pools = p.compiled_pools();
         p.stops = p.any_stop();
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
         p
@@ -321,6 +333,19 @@ impl Site {
         };
         let queues = self.queues.iter().map(|q| (q.id, &q.conf));
         Rules::compile(queues, &self.conf.batch, hosts, &lookup)
+    }
+
+    /// The guaranteed pools, once queues and hosts are known.
+    fn compiled_pools(&self) -> Pools {
+        let servers: Vec<(&str, HostId)> =
+            self.hosts.iter().map(|(id, host)| (host.def.name.as_str(), id)).collect();
+        let hosts = |pool: &GuaranteedPoolConf| {
+            let of = servers.iter().filter(|host| self.conf.hosts_hold(&pool.hosts, host.0));
+            of.map(|host| host.1).collect()
+        };
+        let queue = |name: &str| self.find_queue(name).map(|queue| queue.id);
+        let conf = self.conf.batch.resources.pools.iter();
+        Pools::compile(conf, &self.service_classes, &self.names, hosts, queue)
     }
 
     fn use_rules(&mut self, rules: Rules) {

@@ -40,6 +40,7 @@ impl Audits {
         assert_eq!(machine.preemptions_audit(), Ok(()));
         assert_eq!(machine.job_groups_audit(), Ok(()));
         assert_eq!(machine.applications_audit(), Ok(()));
+        assert_eq!(machine.guarantees_audit(), Ok(()));
         assert_eq!(machine.fairshare_audit(), Ok(()));
         assert_eq!(machine.reservations_audit(), Ok(()));
         assert_eq!(machine.slot_reservations_audit(), Ok(()));

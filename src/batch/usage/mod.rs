@@ -8,6 +8,7 @@ pub mod dependencies;
 pub mod exclusive_units;
 pub mod fairshare;
 pub mod group_watch;
+pub mod guarantees;
 pub mod job_group_counts;
 pub mod job_group_watch;
 pub mod limits_ledger;

@@ -9,6 +9,7 @@ mod load_indices;
 pub mod lsb_applications;
 pub mod lsb_params;
 pub mod lsb_queues;
+pub mod lsb_serviceclasses;
 pub mod lsf_conf;
 mod name_table;
 mod nearest;
@@ -23,5 +24,6 @@ pub fn all() -> Vec<&'static NameTable> {
     let mut list = vec![&lsf_conf::LSF_CONF];
     list.extend(tables::ALL);
     list.extend([&lsb_params::PARAMETERS, &lsb_queues::QUEUE, &lsb_applications::APPLICATION]);
+    list.push(&lsb_serviceclasses::SERVICE_CLASS);
     list
 }

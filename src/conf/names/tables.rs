@@ -265,6 +265,23 @@ pub static RESOURCE_RESERVATION: NameTable = table!(
     ],
 );
 
+/// Section GuaranteedResourcePool of lsb.resources.
+pub static GUARANTEED_POOL: NameTable = table!(
+    "lsb.resources",
+    "GuaranteedResourcePool",
+    &[
+        off("ADMINISTRATORS", "who may change the pool by bconf"),
+        on("DESCRIPTION", "text shown by bresources -g -l"),
+        on("DISTRIBUTION", "[class, amount or percentage] ..."),
+        on("HOSTS", "hosts and host groups of the pool, ~ before one excludes it; all"),
+        on("LOAN_POLICIES", "QUEUES[names] RETAIN[n or n%] DURATION[minutes] CLOSE_ON_DEMAND"),
+        on("NAME", "name of the pool"),
+        on("RES_SELECT", "select[] that hosts of the pool match"),
+        on("SLOTS_PER_HOST", "most slots of a host that are of the pool"),
+        on("TYPE", "slots or hosts"),
+    ],
+);
+
 /// Variables of lsf.sudoers.
 pub static SUDOERS: NameTable = table!(
     "lsf.sudoers",
@@ -327,7 +344,6 @@ pub static INSTALL: NameTable = table!(
 
 /// Sections of the lsb.* files that are read past, each with its file.
 pub const OTHER_SECTIONS: &[(&str, &str)] = &[
-    ("lsb.resources", "GuaranteedResourcePool"),
     ("lsb.resources", "HostExport"),
     ("lsb.resources", "PowerPolicy"),
     ("lsb.resources", "ResourceMap"),
@@ -335,7 +351,7 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 21] = [
+pub const ALL: [&NameTable; 22] = [
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,
@@ -355,6 +371,7 @@ pub const ALL: [&NameTable; 21] = [
     &LIMIT,
     &RESERVATION_USAGE,
     &RESOURCE_RESERVATION,
+    &GUARANTEED_POOL,
     &SUDOERS,
     &INSTALL,
 ];

@@ -3,13 +3,14 @@
 use super::super::Diags;
 use super::super::lsb_resources;
 use super::super::testing::MapFiles;
-use super::super::types::{BatchResources, LimitNumber, Limited};
+use super::super::types::{BatchResources, LimitNumber, Limited, Shared};
 use super::*;
 
 fn read(text: &str, unit_mb: f64) -> (BatchResources, Vec<String>) {
     let mut diags = Diags::new();
     let files = MapFiles::one("/lsb.resources", text);
-    let found = lsb_resources::parse(&files, "/lsb.resources", unit_mb, &mut diags).unwrap();
+    let of = (&Shared::default(), unit_mb);
+    let found = lsb_resources::parse(&files, "/lsb.resources", of, &mut diags).unwrap();
     (found, diags.list().iter().map(|d| d.to_string()).collect())
 }
 

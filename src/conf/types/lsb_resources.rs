@@ -1,6 +1,6 @@
-//! lsb.resources: its limits. See lsb.resources(5).
+//! lsb.resources: its limits and policies. See lsb.resources(5).
 
-use super::{HostTerm, Pos, RawParams, UserTerm};
+use super::{GuaranteedPoolConf, HostTerm, Pos, RawParams, UserTerm};
 
 /// lsb.resources.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,6 +11,8 @@ pub struct BatchResources {
     pub reservation_usage: Vec<ReservationUsage>,
     /// The sections ResourceReservation.
     pub reservations: Vec<ReservationPolicy>,
+    /// The sections GuaranteedResourcePool, in the order of the file.
+    pub pools: Vec<GuaranteedPoolConf>,
 }
 
 /// A section ResourceReservation: who may make advance reservations, where and when.

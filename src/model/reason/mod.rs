@@ -204,6 +204,8 @@ pub mod err {
     pub const RSV_POLICY_HOST: i32 = 211;
     pub const RSV_POLICY_WINDOW: i32 = 212;
     pub const RSV_NO_HOST: i32 = 217;
+    pub const SLA_NULL: i32 = 220;
+    pub const SLA_MEMBER: i32 = 222;
     pub const NO_APP: i32 = 252;
     pub const PROC_APP: i32 = 253;
     pub const PROC_APP_QUEUE: i32 = 254;
@@ -231,6 +233,14 @@ pub mod err {
     pub const RELEASE_NOTHING: i32 = 365;
     pub const RESIZE_FORCED: i32 = 366;
     pub const RESIZE_PENDING: i32 = 374;
+    pub const NO_POOL: i32 = 419;
+    pub const SLA_USER: i32 = 420;
+    pub const SLA_QUEUE: i32 = 421;
+    pub const SLA_APP: i32 = 422;
+    pub const SLA_PROJECT: i32 = 423;
+    pub const SLA_GROUP: i32 = 424;
+    pub const SLA_STARTED: i32 = 428;
+    pub const SLA_LICENSE: i32 = 435;
     /// The numbers of these two are ours.
     pub const JGRP_EXIST: i32 = 9006;
     pub const JGRP_HASJOB: i32 = 9007;
@@ -333,6 +343,8 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (211, "No advance reservation policy permits this on the hosts"),
     (212, "No advance reservation policy permits this in the time window"),
     (217, "No host can be reserved"),
+    (220, "Service class does not exist"),
+    (222, "User cannot use the service class"),
     (252, "Application profile does not exist"),
     (253, "Number of tasks is not within the task limits of the application profile"),
     (254, "Task limits of the application profile are not within those of the queue"),
@@ -360,6 +372,14 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (365, "No slot to release"),
     (366, "Cannot resize a job that was started by brun"),
     (374, "Job has a pending resize request"),
+    (419, "Guaranteed resource pool does not exist"),
+    (420, "User is not allowed by the access control of the service class"),
+    (421, "Queue is not allowed by the access control of the service class"),
+    (422, "Application profile is not allowed by the access control of the service class"),
+    (423, "Project is not allowed by the access control of the service class"),
+    (424, "Fairshare group is not allowed by the access control of the service class"),
+    (428, "Cannot change the service class of a started job with a guarantee"),
+    (435, "License project is not allowed by the access control of the service class"),
     (9001, "The event log cannot be written; no job is accepted until it can"),
     (9002, "The batch daemon is busy; try again later"),
     (9003, "The environment must be sent again"),

@@ -170,6 +170,8 @@ pending_reasons! {
     Excluded = 9005, "The job or its pre-exec command exited with a value that excludes the host";
     /// Ours: RUNWINDOW of lsf.cluster has closed the host.
     HostLockedWindow = 9010, "Host is locked by its run windows";
+    /// Ours: what is left of a guaranteed pool is kept for its service classes.
+    Guaranteed = 9022, "Resources of the host are kept for service classes by a guarantee";
     /// Ours: without same[] there would be hosts for the job.
     Same = 9021, "Not enough hosts that are alike as the job's same[] requirement asks";
 }

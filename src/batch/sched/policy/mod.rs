@@ -12,6 +12,7 @@ mod deadline;
 mod example;
 mod exclusive;
 mod fairshare;
+mod guarantee;
 mod host_partition;
 mod host_status;
 mod limits;

@@ -7,7 +7,7 @@ use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
 use crate::batch::sched::policy::{
     accept_interval, advance_reservation, compute_units, deadline, exclusive, fairshare,
 };
-use crate::batch::sched::policy::{host_partition, host_status, limits};
+use crate::batch::sched::policy::{guarantee, host_partition, host_status, limits};
 use crate::batch::sched::policy::{
     load_thresholds, preemption, requirement, reservation, slot_reservation,
 };
@@ -34,6 +34,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(host_partition::HostPartition),
         Box::new(exclusive::Exclusive),
         Box::new(advance_reservation::AdvanceReservation),
+        Box::new(guarantee::Guarantee),
         Box::new(reservation::Reservation),
         Box::new(preemption::PreemptionPolicy),
         Box::new(slot_reservation::SlotReserve),

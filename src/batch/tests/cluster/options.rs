@@ -69,6 +69,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-g" => spec.further.job_group = value.into(),
         "-E" => spec.pre_exec = value.into(),
         "-app" => spec.further.application = value.into(),
+        "-sla" => spec.further.service_class = value.into(),
         "-Q" => spec.further.put_text("Q", value),
         "-mig" => spec.further.put_text("mig", value),
         // the proposals of ~/.lsfhosts, which bsub reads

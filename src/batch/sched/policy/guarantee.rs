@@ -1,0 +1,28 @@
+//! Guaranteed pools (lsb.resources(5), GuaranteedResourcePool): the slots and hosts that service
+//! classes are guaranteed are kept from other jobs, but for those that may borrow. The room of a
+//! pool on several hosts together is the matter of `sched::joint_room`.
+//!
+//! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::model::reason::PendReason;
+
+#[derive(Debug)]
+pub(super) struct Guarantee;
+
+impl Policy for Guarantee {
+    fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+        let (view, job) = (&class.view, class.kind.pool_job());
+        let pools = view.site.pools.of_host(host.id);
+        if pools.is_empty() || !class.kind.reservation.is_empty() {
+            return Room::ANY;
+        }
+        pools.iter().fold(Room::ANY, |room, id| {
+            let of = (*id, host.id);
+            let Some(here) = view.guarantees.on_host(view.site, of, job) else { return room };
+            let slots = here.slots(view.guarantees.left(view.site, *id, job));
+            room.and(Room { slots, reason: PendReason::Guaranteed, rule: None })
+        })
+    }
+}

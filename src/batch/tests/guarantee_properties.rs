@@ -1,0 +1,215 @@
+//! Properties of random guaranteed pools: others never take what is guaranteed but by loan, every
+//! job that waits has a reason, and a job that could start does.
+
+use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::{Col, JobRef};
+use crate::model::reason::PendReason;
+use proptest::prelude::*;
+
+const CLASSES: usize = 2;
+const SLOTS: u32 = 3;
+const MOST_HOSTS: usize = 4;
+const MOST_STEPS: usize = 40;
+const CASES: u32 = 300;
+/// The second queue borrows.
+const QUEUES: [&str; 2] = ["plain", "borrows"];
+const LOANS: [&str; 4] = ["", "RETAIN[2]", "CLOSE_ON_DEMAND", "DURATION[10] RETAIN[50%]"];
+const SPANS: [&str; 3] = ["", "-R 'span[hosts=1]'", "-R 'span[ptile=1]'"];
+
+/// A pool: of hosts or of slots, how many hosts from the first one on, the guarantees of the
+/// classes, and its loans.
+#[derive(Clone, Debug)]
+struct RandomPool {
+    of_hosts: bool,
+    hosts: usize,
+    guarantees: [u32; CLASSES],
+    loans: usize,
+}
+
+impl RandomPool {
+    fn section(&self) -> String {
+        let kind = if self.of_hosts { "hosts" } else { "slots" };
+        let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}")).collect();
+        let [a, b] = self.guarantees;
+        format!(
+            "Begin GuaranteedResourcePool\nNAME = pool\nTYPE = {kind}\nHOSTS = {}\n\
+             DISTRIBUTION = [c0,{a}] [c1,{b}]\nLOAN_POLICIES = QUEUES[borrows] {}\n\
+             End GuaranteedResourcePool\n",
+            hosts.join(" "),
+            LOANS[self.loans],
+        )
+    }
+
+    /// The slots or hosts that there are.
+    fn total(&self) -> u32 {
+        let hosts = self.hosts as u32;
+        if self.of_hosts { hosts } else { hosts * SLOTS }
+    }
+
+    /// The free slots or hosts, and those guaranteed to classes that do not use them; what jobs
+    /// borrow counts as free.
+    fn free_and_unused(&self, jobs: &[Listed]) -> (u32, u32) {
+        let counts = |job: &&Listed| job.state == "RUN" && job.queue == QUEUES[0];
+        let running = || jobs.iter().filter(counts);
+        let on = |job: &Listed, host: usize| -> u32 {
+            job.hosts.iter().filter(|of| of.0 == host).map(|of| of.1).sum()
+        };
+        let mut used = [0; CLASSES];
+        let mut free = self.total();
+        for host in 1..=self.hosts {
+            let here: Vec<(Option<usize>, u32)> =
+                running().map(|job| (job.class, on(job, host))).filter(|of| of.1 > 0).collect();
+            let of_class = |class| {
+                let of = here.iter().filter(move |of| of.0 == Some(class));
+                of.map(|of| of.1).sum::<u32>()
+            };
+            let all: u32 = here.iter().map(|of| of.1).sum();
+            match self.of_hosts {
+                false => free -= all,
+                true => free -= u32::from(all > 0),
+            }
+            for (class, used) in used.iter_mut().enumerate() {
+                let slots = of_class(class);
+                match self.of_hosts {
+                    false => *used += slots,
+                    true => *used += u32::from(slots > 0 && slots == all),
+                }
+            }
+        }
+        let unused = self.guarantees.iter().zip(used).map(|(n, used)| n.saturating_sub(used)).sum();
+        (free, unused)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    /// Class (the last is none), queue, slots, form, whether it is short.
+    Submit(usize, usize, u32, usize, bool),
+    End(usize),
+    Kill(usize),
+    Restart,
+    Reconfigure,
+    Wait(u64),
+}
+
+fn pool() -> impl Strategy<Value = RandomPool> {
+    let parts = (any::<bool>(), 1..=MOST_HOSTS, 0..=100u32, 0..=100u32, 0..LOANS.len());
+    parts.prop_map(|(of_hosts, hosts, a, b, loans)| {
+        let pool = RandomPool { of_hosts, hosts, guarantees: [0; CLASSES], loans };
+        // together no more than there is
+        let a = pool.total() * a / 100;
+        let b = (pool.total() - a) * b / 100;
+        RandomPool { guarantees: [a, b], ..pool }
+    })
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let submit = (0..=CLASSES, 0..QUEUES.len(), 1..=4u32, 0..SPANS.len(), any::<bool>());
+    prop_oneof![
+        8 => submit.prop_map(|(a, b, c, d, e)| Happening::Submit(a, b, c, d, e)),
+        5 => any::<usize>().prop_map(Happening::End),
+        1 => any::<usize>().prop_map(Happening::Kill),
+        1 => Just(Happening::Restart),
+        1 => Just(Happening::Reconfigure),
+        1 => (1..20u64).prop_map(Happening::Wait),
+    ]
+}
+
+/// A job as bjobs shows it.
+#[derive(Debug)]
+struct Listed {
+    at: JobRef,
+    state: String,
+    queue: String,
+    class: Option<usize>,
+    hosts: Vec<(usize, u32)>,
+    reasons: Vec<u64>,
+}
+
+fn listed(c: &mut Cluster) -> Vec<Listed> {
+    let columns = [Col::Job, Col::Stat, Col::Queue, Col::Project, Col::ExecHosts, Col::PendReasons];
+    let number = |name: &str| name[1..].parse::<usize>().unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let rows = c.listing(&columns);
+    rows.iter()
+        .map(|row| {
+            let hosts: Vec<(String, u32)> = serde_json::from_value(row[4].clone()).unwrap();
+            let reasons = row[5].as_array().into_iter().flatten();
+            Listed {
+                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
+                state: text(&row[1]),
+                queue: text(&row[2]),
+                // the project has the number of the class, too
+                class: Some(number(&text(&row[3]))).filter(|class| *class < CLASSES),
+                hosts: hosts.iter().map(|(name, slots)| (number(name), *slots)).collect(),
+                reasons: reasons.filter_map(|reason| reason[0].as_u64()).collect(),
+            }
+        })
+        .collect()
+}
+
+fn site(hosts: usize, pool: &RandomPool) -> ClusterBuilder {
+    let class =
+        |n| format!("Begin ServiceClass\nNAME = c{n}\nGOALS = [GUARANTEE]\nEnd ServiceClass\n");
+    let classes: String = (0..CLASSES).map(class).collect();
+    let site = cluster().hosts(hosts, SLOTS).file("lsb.resources", &pool.section());
+    let site = site.file("lsb.serviceclasses", &classes);
+    QUEUES.iter().fold(site, |site, name| site.queue(name, "PRIORITY = 30"))
+}
+
+fn happens(c: &mut Cluster, site: &ClusterBuilder, what: &Happening) {
+    let in_state = |c: &mut Cluster, states: &[&str], any: usize| -> Option<JobRef> {
+        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
+        let jobs: Vec<JobRef> = jobs.map(|job| job.at).collect();
+        jobs.get(any % jobs.len().max(1)).copied()
+    };
+    match *what {
+        Happening::Submit(class, queue, slots, span, short) => {
+            let sla = if class < CLASSES { format!("-sla c{class}") } else { String::new() };
+            let limit = if short { "-W 10" } else { "" };
+            let (queue, span) = (QUEUES[queue], SPANS[span]);
+            let slots = if short { format!("1,{slots}") } else { slots.to_string() };
+            c.submit("ann", &format!("-q {queue} -P p{class} -n {slots} {span} {limit} {sla}"));
+        }
+        Happening::End(any) => {
+            in_state(c, &["RUN"], any).into_iter().for_each(|job| c.end(job, 0));
+        }
+        Happening::Kill(any) => {
+            in_state(c, &["RUN", "PEND"], any).into_iter().for_each(|job| c.kill("ann", job));
+        }
+        Happening::Restart => c.restart(),
+        Happening::Reconfigure => c.reconfigure(site.clone()),
+        Happening::Wait(secs) => c.advance(secs),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn guarantee_is_never_taken_by_others_than_by_loan(
+        hosts in 1..=MOST_HOSTS,
+        pool in pool(),
+        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+    ) {
+        prop_assume!(pool.hosts <= hosts);
+        let site = site(hosts, &pool);
+        let mut c = site.clone().up();
+        for what in &all {
+            happens(&mut c, &site, what);
+            let jobs = listed(&mut c);
+            let (free, unused) = pool.free_and_unused(&jobs);
+            prop_assert!(unused <= free, "{unused} of {free}: {} {jobs:?}", pool.section());
+            let new = u64::from(PendReason::New.number());
+            for job in jobs.iter().filter(|job| job.state == "PEND") {
+                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
+                prop_assert!(told, "{:?} has no reason", job);
+            }
+        }
+        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+    }
+}

@@ -49,6 +49,12 @@ pub fn host(out: &mut String, h: &HostInfo) {
         push_clean(out, &h.admin_comment);
         out.push_str("\"\n");
     }
+    if let Some(units) = &h.affinity {
+        let cpus = if units.cpus.is_empty() { "all" } else { &units.cpus };
+        out.push_str(" CONFIGURED AFFINITY CPU LIST: ");
+        push_clean(out, cpus);
+        out.push('\n');
+    }
     out.push('\n');
 }
 

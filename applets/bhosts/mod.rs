@@ -283,9 +283,13 @@ impl Call {
             HostListingForm::Topology { long } => rows.iter().for_each(|h| {
                 if *long {
                     long::host(&mut out, h);
+                    let word = if h.affinity.is_some() { "Enabled" } else { "Disabled" };
+                    out.push_str(&format!(" AFFINITY: {word}\n"));
                 }
                 let unknown = HostLoad { host: h.name.clone(), ..HostLoad::default() };
-                out.push_str(&topology::tree(h.load.as_ref().unwrap_or(&unknown)));
+                let load = h.load.as_ref().unwrap_or(&unknown);
+                let tree = topology::tree_in_use(load, h.affinity.as_deref(), *long);
+                out.push_str(&tree);
             }),
             HostListingForm::Gpus => table::gpus(&mut out, rows, self.head),
             HostListingForm::Connector => table::connector(&mut out, rows, self.head),

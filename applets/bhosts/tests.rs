@@ -125,7 +125,32 @@ fn bhosts_aff_shows_the_topology_of_hosts() {
     let want = include_str!("../../tests/cmd/expected/bhosts-aff.txt");
     assert_eq!(shown(&["-aff"]), want);
     let long = shown(&["-l", "-aff"]);
-    assert!(long.starts_with("HOST  hosta\nSTATUS ") && long.ends_with("\nHost[-] hostb\n"));
+    let end = "\n AFFINITY: Disabled\n Host[-]\n\n";
+    assert!(long.starts_with("HOST  hosta\nSTATUS ") && long.ends_with(end), "{long}");
+}
+
+#[test]
+fn bhosts_aff_marks_the_cpus_and_the_memory_that_jobs_have() {
+    use lsf::proto::client::HostUnits;
+    use lsf::proto::lim::HostFacts;
+    let topology = "N0=8000 S0 0,4 1,5 N1=8000 S1 2,6 3,7".to_owned();
+    let facts = HostFacts { max_mem: 16_000, topology, ..HostFacts::default() };
+    let load = HostLoad { host: "hosta".into(), facts: Some(facts), ..HostLoad::default() };
+    let units = HostUnits { cpus: String::new(), taken: "0,3-4".into(), memory: vec![(1, 100)] };
+    let affinity = Some(Box::new(units));
+    let rows = [HostInfo { load: Some(load), affinity, ..host("hosta", "ok") }];
+    let shown = |words: &[&str]| {
+        let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+        super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err)).show(&rows)
+    };
+    let want = include_str!("../../tests/cmd/expected/bhosts-aff-units.txt");
+    assert_eq!(shown(&["-aff"]), want);
+    let below = format!(
+        " CONFIGURED AFFINITY CPU LIST: all\n\n AFFINITY: Enabled\n Host[15.6G]\n{}\n",
+        want.lines().skip(1).map(|line| format!(" {line}\n")).collect::<String>()
+    );
+    let long = shown(&["-l", "-aff"]);
+    assert!(long.ends_with(&below), "{long}");
 }
 
 #[test]

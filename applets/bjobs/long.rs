@@ -6,7 +6,7 @@
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use super::start_needs;
+use super::{affinity, start_needs};
 use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
@@ -101,6 +101,7 @@ pub const COLS: &[Col] = &[
     Col::ExternalThresholds,
     Col::Messages,
     Col::Reservation,
+    Col::ProcessorUnits,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -150,6 +151,9 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     }
     external_messages(out, r, s);
     details(out, r, wrap);
+    if s.affinity && !is_pending(r) && !is_finished(r) {
+        affinity::push(out, r);
+    }
     if is_pending(r) {
         start_needs::push(out, r);
     }

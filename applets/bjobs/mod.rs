@@ -1,5 +1,6 @@
 //! bjobs: what became of jobs (bjobs(1)).
 
+mod affinity;
 mod fields;
 mod figures;
 mod listing;

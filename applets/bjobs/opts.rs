@@ -152,8 +152,8 @@ pub struct Opts {
     /// accepted; there is one cluster
     #[argh(switch, hidden_help)]
     cname: bool,
-    /// accepted; no job has processor affinity
-    #[argh(switch, hidden_help)]
+    /// with -l or -UF: the processor units of started jobs
+    #[argh(switch)]
     aff: bool,
     /// accepted; no job has GPUs
     #[argh(switch, hidden_help)]
@@ -381,6 +381,7 @@ pub fn plan(
         hpc: site.hpc,
         unwrapped: o.unformatted,
         host_file: o.hostfile,
+        affinity: o.aff,
         hms: o.hms || site.hms,
         unit: site.unit,
         level: o.level(site),

@@ -174,6 +174,7 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
             forced: Default::default(),
             boot: Arc::default(),
             account: Arc::default(),
+            affinity: Arc::default(),
         };
         records.push(Record { time: fin.start_time, event: Event::JobStart(Box::new(start)) });
     }

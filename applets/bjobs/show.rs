@@ -23,6 +23,8 @@ pub struct Show {
     pub unwrapped: bool,
     /// -hostfile: with the hosts and slots that were asked for in a file.
     pub host_file: bool,
+    /// -aff: with the processor units of started jobs.
+    pub affinity: bool,
     /// -hms: times of fields that are no dates as hh:mm:ss.
     pub hms: bool,
     /// LSB_UNIT_FOR_JOBS_DISPLAY: the unit of sizes in -o that have none.

@@ -17,6 +17,7 @@ pub const T: i64 = 1_795_167_013;
 pub fn show() -> Show {
     Show {
         host_file: false,
+        affinity: false,
         clock: Clock::utc(),
         wide: false,
         id_width: 7,
@@ -609,6 +610,16 @@ fn unsupported_options_are_refused() {
     assert_eq!(said, (String::new(), "bjobs: option -bucket is not supported yet\n".into(), 255));
     assert_eq!(call(&["abc"], &[], &[]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-h"], &[], &[]).2, 0);
+}
+
+#[test]
+fn processor_units_of_a_running_job_are_listed_one_by_one() {
+    let units = "core,socket,socket,localonly hosta:/0/0/0:0-3:0-1:0=17 hosta:/0/1/0+/0/1/1:4-7::0=17 \
+                 | thread,-,-,- hostb:/1/1/0/9:9::1=0";
+    let job = json!({"Stat": "RUN", "ProcessorUnits": units});
+    let got = long_of(&Show { affinity: true, ..show() }, job.clone());
+    assert!(got.ends_with(include_str!("../../tests/cmd/expected/bjobs-aff.txt")), "{got}");
+    assert!(!long_of(&show(), job).contains("AFFINITY"));
 }
 
 #[test]

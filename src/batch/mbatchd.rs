@@ -35,6 +35,7 @@ use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
+use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -83,6 +84,7 @@ pub struct Mbatchd {
     pub(super) migration_checks: MigrationChecks,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,
+    pub(super) processor_units: ProcessorUnits,
     pub(super) timeline: Timeline,
     pub(super) limits: LimitsLedger,
     pub(super) preemptions: Preemptions,
@@ -116,6 +118,7 @@ macro_rules! view_of {
             facts_changes: $mbatchd.links.facts_changes(),
             reserve: &$mbatchd.reserve,
             exclusive_units: &$mbatchd.exclusive_units,
+            processor_units: &$mbatchd.processor_units,
             timeline: &$mbatchd.timeline,
             limits: &$mbatchd.limits,
             fairshare: &$mbatchd.fairshare,
@@ -203,6 +206,9 @@ impl Mbatchd {
         self.follow_timeline(at);
         self.reserve.refresh(&self.state, &self.site, at);
         for host in self.exclusive_units.refresh(&self.state, &self.site, at) {
+            self.sched.host_changed(host);
+        }
+        for host in self.processor_units.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
         }
         self.limits.follow(&self.state, &self.site, change);

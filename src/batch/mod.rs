@@ -39,6 +39,7 @@ pub use mbatchd::Mbatchd;
 pub(crate) use step::StepContext;
 
 use crate::batch::site::permissions::Caller;
+use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::conf::UnixGroup;
 use crate::model::Now;
 use crate::proto::Daemon;
@@ -88,6 +89,16 @@ impl Mbatchd {
     /// it looks at every started element.
     pub fn preemptions_audit(&self) -> Result<(), String> {
         self.preemptions.audit(&self.state, &self.site)
+    }
+
+    /// Are the processor units in use what the started elements have? For tests and the simulator:
+    /// it looks at every started element.
+    pub fn processor_units_audit(&self) -> Result<(), String> {
+        let counted = ProcessorUnits::of_all(&self.state, &self.site);
+        match counted == self.processor_units {
+            true => Ok(()),
+            false => Err(format!("processor units: {:?} is not {counted:?}", self.processor_units)),
+        }
     }
 
     /// Are the counters of job groups what their jobs are? For tests and the simulator: it looks at

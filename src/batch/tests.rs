@@ -27,6 +27,7 @@ use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
 mod accounts;
 mod advance_reservations;
+mod affinity;
 mod applications;
 mod array_signal;
 mod audits;

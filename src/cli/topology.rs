@@ -2,7 +2,8 @@
 //! -gpu, lsload -gpu and -gpuload). See lshosts(1) and lsload(1).
 
 use super::load::{size_fixed, status_word};
-use crate::model::topology::{Cpu, Topology, Unit};
+use crate::model::topology::{Cpu, CpuSet, Topology, Unit};
+use crate::proto::client::HostUnits;
 use crate::proto::lim::HostLoad;
 use std::fmt::Write;
 
@@ -42,6 +43,48 @@ pub fn tree(h: &HostLoad) -> String {
         }
     }
     text
+}
+
+/// The tree of a host for bhosts -aff: each NUMA node with the memory that jobs asked for there,
+/// and a `*` before each CPU that a job has. `below`: indented under a listing that names the host.
+pub fn tree_in_use(h: &HostLoad, units: Option<&HostUnits>, below: bool) -> String {
+    let facts = h.facts.as_ref().filter(|f| f.max_mem > 0);
+    let known = facts.and_then(|f| Topology::parse(&f.topology)).filter(|known| !known.is_empty());
+    let mut text = match (facts, known) {
+        (Some(f), Some(known)) => {
+            let mut text = format!("Host[{}] {}\n", size_fixed(f.max_mem), h.host);
+            let taken =
+                units.and_then(|units| CpuSet::parse(&units.taken).ok()).unwrap_or_default();
+            for node in known.nodes() {
+                let memory = units.map_or(&[][..], |units| &units.memory);
+                let asked = memory.iter().find(|of| of.0 == node.number).map_or(0, |of| of.1);
+                let (asked, all) = (size_fixed(asked), size_fixed(node.memory));
+                let _ = writeln!(text, "    NUMA[{}: {asked} / {all}]", node.number);
+                cores_in_use(&mut text, &known, node.number, &taken);
+            }
+            text
+        }
+        _ => tree(h),
+    };
+    if below {
+        let name = format!(" {}\n", h.host);
+        text = text.replacen(&name, "\n", 1).lines().map(|line| format!(" {line}\n")).collect();
+        text.push('\n');
+    }
+    text
+}
+
+fn cores_in_use(text: &mut String, known: &Topology, node: u32, taken: &CpuSet) {
+    let socket = |number: u32| format!("        Socket{number}");
+    let star = |cpu: &str| match cpu.parse().is_ok_and(|cpu| taken.contains(cpu)) {
+        true => format!("*{cpu}"),
+        false => cpu.to_owned(),
+    };
+    let core = |(number, cpus): (u32, &str)| {
+        let cpus: Vec<String> = cpus.split(' ').map(star).collect();
+        format!("core{number}({})", cpus.join(" "))
+    };
+    cores_of(text, known, node, &socket, &core);
 }
 
 /// The sockets and cores of a NUMA node: a line for each socket by its number, and for each core by

@@ -9,8 +9,9 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
-use super::types::{BatchParams, ComputeUnitTypes, GroupClean, RawParam, RawParams};
+use super::types::{BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, RawParam, RawParams};
 use crate::lang::exitcodes::ExitCodes;
+use crate::lang::resreq::Distribute;
 
 /// Largest period that is taken, seconds: 68 years.
 const MAX_SECONDS: u64 = 0x7fff_ffff;
@@ -151,6 +152,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     unit_types(&mut p.compute_unit_types, v);
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
+    v.word_of(&mut Distribute::Any, "JOB_DISTRIBUTE_ON_HOST", &DISTRIBUTES);
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
     v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");

@@ -309,7 +309,7 @@ fn names_that_nothing_acts_on_are_counted_on_one_line() {
     files.edit(
         &path,
         "NICE           = 20",
-        "NICE = 20\nNQS_QUEUES = a@b\nRES_REQ = affinity[core(1)]",
+        "NICE = 20\nNQS_QUEUES = a@b\nRES_REQ = span[gtile=2]",
     );
     let (_, after) = load(&files, ENVDIR);
     assert_eq!(count(&after).unwrap(), "2 parameters are known and not acted on.");

@@ -15,6 +15,9 @@ pub const EXT: &str = ".hostfile";
 /// The suffix of the name of the rank file.
 pub const RANK_EXT: &str = ".rankfile";
 
+/// The suffix of the name of the file of LSB_AFFINITY_HOSTFILE.
+pub const AFFINITY_EXT: &str = ".affinityhostfile";
+
 /// `h1 2 h2 4`, as LSB_MCPU_HOSTS has it.
 pub fn slots(text: &[u8]) -> Vec<(String, u32)> {
     let text = String::from_utf8_lossy(text);
@@ -51,7 +54,11 @@ pub fn make(path: &Path, hosts: &[(String, u32)]) -> Result<(), String> {
             text.push('\n');
         }
     }
-    // whoever finds it finds all of it
+    write(path, &text)
+}
+
+/// Makes a file of this text; whoever finds it finds all of it.
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
     let mut own = path.as_os_str().to_owned();
     own.push(format!(".{}", std::process::id()));
     let own = PathBuf::from(own);

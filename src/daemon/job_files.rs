@@ -111,7 +111,8 @@ pub(super) fn beside(job_file: &ByteStr, ext: &str) -> ByteStr {
 
 /// A job file and what goes with it.
 pub(super) fn remove_all(job_file: &ByteStr) -> io::Result<()> {
-    let others = [hostfile::EXT, hostfile::RANK_EXT].map(|ext| remove(&beside(job_file, ext)));
+    let all = [hostfile::EXT, hostfile::RANK_EXT, hostfile::AFFINITY_EXT];
+    let others = all.map(|ext| remove(&beside(job_file, ext)));
     others.into_iter().fold(remove(job_file), |all, one| all.and(one))
 }
 

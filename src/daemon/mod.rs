@@ -3,6 +3,7 @@
 mod account;
 pub mod attach;
 pub mod authd;
+mod bind;
 pub mod boot;
 pub mod boot_error;
 mod change_user;

@@ -49,9 +49,12 @@ pub fn prepare(
     let argv = program(job, &store, ready)?;
     let mut env = environment(job, user, &cwd, Some(&store));
     if let Some(path) = host_file(&env, job.own_host_file, &store, ready) {
-        for name in ["LSB_DJOB_HOSTFILE", "LSB_DJOB_RANKFILE", "LSB_AFFINITY_HOSTFILE"] {
+        for name in ["LSB_DJOB_HOSTFILE", "LSB_DJOB_RANKFILE"] {
             env.push((name.into(), path.clone().into_os_string()));
         }
+    }
+    if let Some(path) = affinity_file(job, &store, ready) {
+        env.push(("LSB_AFFINITY_HOSTFILE".into(), path.into_os_string()));
     }
     if let Some(path) = rank_file(job, &store, ready) {
         // of two of a name the later one counts
@@ -208,6 +211,22 @@ fn host_file(
         }
     };
     match made {
+        Ok(()) => Some(path),
+        Err(why) => {
+            note(ready, why);
+            None
+        }
+    }
+}
+
+/// Makes the file of the processors of each task, where they have some of their own; removed with
+/// the job file.
+fn affinity_file(job: &JobPlan, store: &JobFiles, ready: &mut Ready) -> Option<PathBuf> {
+    let text = job.binding.as_ref().map(|binding| &binding.host_file);
+    let text = text.filter(|text| !text.is_empty())?;
+    ready.script = store.file("").ok()?.as_os_str().as_bytes().to_vec().into();
+    let path = path_of(&beside(&ready.script, hostfile::AFFINITY_EXT).0).to_path_buf();
+    match hostfile::write(&path, text) {
         Ok(()) => Some(path),
         Err(why) => {
             note(ready, why);

@@ -19,7 +19,7 @@ use super::handover::EEXEC_SOCKET;
 use super::prepost_helper::{Helper, OtherUser, own_part};
 use super::step::{Failed, SetupResult, at, note};
 use super::task::ReadyTask;
-use super::{account, hooks, output, prepare};
+use super::{account, bind, hooks, output, prepare};
 use crate::net::sock::{recv_fds, with_unix_path};
 use crate::proto::launch::{HookOf, JobPlan, Plan, Ready, Setup, SetupStage, TaskPlan};
 use crate::sys::users::{User, UserDatabase};
@@ -199,6 +199,9 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
 /// All steps between the identity of the user and exec.
 fn set_up(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<ReadyTask> {
     limits(job, ready)?;
+    if let Some(binding) = &job.binding {
+        bind::bind(binding, ready);
+    }
     let eexec = eexec(true)?;
     let other = OtherUser::of_launcher();
     let helper = other.as_ref().and_then(|other| other.before(job));

@@ -1,6 +1,7 @@
 //! Launcher, starter and sbatchd.
 
 pub mod attempt;
+mod binding;
 pub mod blobs;
 pub mod checkpoint;
 pub mod host_commands;

@@ -1,7 +1,7 @@
 //! Makes a starter's plan from a start order: the job's environment, its file names, its text.
 
-use crate::exec::checkpoint;
 use crate::exec::job_starter::quoted;
+use crate::exec::{binding, checkpoint};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
@@ -18,7 +18,7 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or job.
 /// The variables that [`job_env`] sets are dropped too.
-const DROPPED: [&[u8]; 27] = [
+const DROPPED: [&[u8]; 28] = [
     EEXEC_DATA.as_bytes(),
     b"HOME",
     b"PWD",
@@ -40,6 +40,7 @@ const DROPPED: [&[u8]; 27] = [
     b"LSB_AFFINITY_HOSTFILE",
     b"LSB_BIND_CPU_LIST",
     b"LSB_BIND_MEM_LIST",
+    b"LSB_BIND_MEM_POLICY",
     b"LSB_OUTPUTFILE",
     b"LSB_ERRORFILE",
     b"LSB_INTERACTIVE",
@@ -213,7 +214,8 @@ fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     }
     vars.extend(optional_env(o));
     let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
-    vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).collect()
+    let bound = binding::variables(o, &site.host);
+    vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).chain(bound).collect()
 }
 
 /// The variables that say what few jobs have.
@@ -375,6 +377,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         attach: None,
         account: account(o),
         interactive: interactive(site, o),
+        binding: binding::binding(o, &site.host),
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: TaskPlan::Job(Box::new(job)) }
 }

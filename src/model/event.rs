@@ -100,6 +100,9 @@ pub struct JobStart {
     pub forced: Forced,
     /// Our tail: the share account that it is charged to, where the user has several; else empty.
     pub account: Arc<str>,
+    /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
+    /// none.
+    pub affinity: Arc<str>,
 }
 
 /// LSF_RESERVE (ours): the slots that a pending job keeps until it has enough to start.

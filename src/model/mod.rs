@@ -1,6 +1,7 @@
 //! The nouns: plain data that every floor above shares. No logic beyond conversions, no I/O.
 
 pub mod action;
+pub mod affinity;
 pub mod bytes;
 pub mod checkpoint;
 pub mod event;

@@ -298,6 +298,11 @@ impl CpuSet {
         self.words.iter().zip(&other.words).any(|(own, other)| own & other != 0)
     }
 
+    /// The bits of the numbers, 64 in each word, the lowest first.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Is no number in the set?
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)

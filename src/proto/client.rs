@@ -543,6 +543,8 @@ pub enum Col {
     /// name]...]]...]...]: so many slots (empty name), so much of a resource, or, of a negative
     /// number, the pending reason that no longer holds and the resource that it is about
     StartNeeds,
+    /// the processor units of a started job ([`crate::model::affinity::JobUnits`]); empty none
+    ProcessorUnits,
     /// [when it began, when the job starts or 0, [[host, slots]...]]: the slots reserved, or null
     Reservation,
 }
@@ -580,6 +582,21 @@ pub struct HostInfo {
     /// Columns of lsb.hosts that nothing acts on, as written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_acted_on: Vec<(String, String)>,
+    /// AFFINITY of lsb.hosts; `None`: N.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Box<HostUnits>>,
+}
+
+/// The processor units of a host for jobs that ask for some.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostUnits {
+    /// Numbers of the CPUs that jobs may be given, as `0,2-5`; empty: all.
+    pub cpus: String,
+    /// The CPUs that jobs have, likewise.
+    pub taken: String,
+    /// NUMA nodes with the memory that jobs asked for there, MB.
+    pub memory: Vec<(u32, u64)>,
 }
 
 /// bwait, bsub -K.

@@ -10,6 +10,7 @@
 //! else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before any other
 //! input. Start ticks are never 0.
 
+use super::binding::Binding;
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
 pub use super::task_group::TaskGroup;
@@ -408,6 +409,9 @@ pub struct JobPlan {
     /// Limits of all processes together, by the control group of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<GroupMemory>,
+    /// The processors and the memory that the job is bound to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Box<Binding>>,
 }
 
 /// The account of ~/.lsfhosts under which a job runs, and the user and host that it must accept.

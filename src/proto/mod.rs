@@ -4,6 +4,7 @@
 //! and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 mod application_rows;
+pub mod binding;
 pub mod caps;
 pub mod client;
 mod daemon;

@@ -218,10 +218,18 @@ pub struct StartJob {
     /// The slots of the job may change: its host file is its own.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub resizable: bool,
+    /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
+    /// none.
+    #[serde(skip_serializing_if = "is_no_text")]
+    pub affinity: Arc<str>,
 }
 
 fn is_no_reason(n: &u32) -> bool {
     *n == 0
+}
+
+fn is_no_text(text: &str) -> bool {
+    text.is_empty()
 }
 
 fn is_no_exit(exit: &u8) -> bool {

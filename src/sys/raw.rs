@@ -294,6 +294,32 @@ pub fn begin_signals(blocked: &[i32]) -> io::Result<()> {
     if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
 }
 
+/// How a process takes memory of NUMA nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryMode {
+    /// One of the nodes goes first.
+    PreferOne,
+    /// No other node serves.
+    Only,
+    /// The nodes go before all others.
+    PreferAny,
+}
+
+/// Has this process, and what it becomes, take memory of these NUMA nodes: bits, the lowest first.
+pub fn set_memory_policy(mode: MemoryMode, nodes: &[u64]) -> io::Result<()> {
+    // MPOL_PREFERRED, MPOL_BIND, MPOL_PREFERRED_MANY
+    let mode: libc::c_int = match mode {
+        MemoryMode::PreferOne => 1,
+        MemoryMode::Only => 2,
+        MemoryMode::PreferAny => 5,
+    };
+    // the kernel reads one bit fewer than it is told
+    let bits = nodes.len() * u64::BITS as usize + 1;
+    // SAFETY: the kernel reads as many bits as the slice has, which lives for the call's duration.
+    let done = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes.as_ptr(), bits) };
+    check(done as libc::c_int)
+}
+
 /// Has the orphans among the descendants of this process become its children, not those of init.
 /// Kept over exec; a child does not inherit it.
 pub fn adopt_orphans() -> io::Result<()> {

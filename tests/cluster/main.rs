@@ -2,6 +2,7 @@
 //! reconfiguration. Every test has a cluster of its own (`rig`).
 
 mod accounts;
+mod affinity;
 mod apart;
 mod applications;
 mod base;

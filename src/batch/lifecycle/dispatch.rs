@@ -1,6 +1,6 @@
 //! Carries out what the scheduler decides: a start is logged, and its host is told.
 
-use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel};
+use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel, units_of_job};
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::{Mbatchd, StepContext};
@@ -62,7 +62,13 @@ impl Mbatchd {
             Decision::Start(Allocation { at, hosts, req, account }) => {
                 let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
                 let account = account.and_then(|account| self.account_of_several(at, account));
-                let how = (Forced::No, account.unwrap_or_default());
+                let units = req
+                    .map_or(Some(Arc::default()), |req| units_of_job(&self.view(), &req, &hosts));
+                if units.is_none() {
+                    let text = format!("no processor units are left for job <{}>", at.job);
+                    context.say(log::Level::Error, text);
+                }
+                let how = (Forced::No, account.unwrap_or_default(), units.unwrap_or_default());
                 self.start_on(context, at, hosts, requirement, how);
             }
             Decision::Grow(given) => self.grow(context, given),
@@ -82,14 +88,14 @@ impl Mbatchd {
     }
 
     /// Starts an element on these hosts, with the effective requirement; charged to a share account
-    /// where the user has several.
+    /// where the user has several, and with these processor units.
     pub(crate) fn start_on(
         &mut self,
         context: &mut StepContext,
         at: JobRef,
         hosts: JobHosts,
         eff_res_req: Arc<str>,
-        (forced, account): (Forced, Arc<str>),
+        (forced, account, affinity): (Forced, Arc<str>, Arc<str>),
     ) {
         let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
         let first = hosts[0].0;
@@ -108,6 +114,7 @@ impl Mbatchd {
             slice: if forced == Forced::No { self.slice_of(at, &hosts) } else { 0 },
             forced,
             account,
+            affinity,
         };
         self.emit(context, Event::JobStart(Box::new(event)));
         for &(host, _) in &hosts {

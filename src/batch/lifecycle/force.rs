@@ -62,7 +62,13 @@ impl Mbatchd {
         };
         self.emit(context, Event::JobForce(Box::new(record)));
         let how = if force.never_suspended { Forced::NeverSuspended } else { Forced::Yes };
-        self.start_on(context, at, hosts.into(), requirement, (how, Default::default()));
+        self.start_on(
+            context,
+            at,
+            hosts.into(),
+            requirement,
+            (how, Default::default(), Default::default()),
+        );
         0
     }
 

@@ -9,6 +9,7 @@ use crate::batch::soft_state::works::UNIT_LOOKS;
 use crate::batch::state::AddedHosts;
 use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::guarantees::Guarantees;
+use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::external_groups::ExternalGroup;
@@ -89,6 +90,7 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
+        self.processor_units = ProcessorUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
         self.guarantees = Guarantees::of_all(&self.state, &self.site);
         self.rebuild_timeline();

@@ -31,6 +31,7 @@ use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
+use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -88,6 +89,7 @@ impl Mbatchd {
             migration_checks: MigrationChecks::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),
+            processor_units: ProcessorUnits::default(),
             timeline: Timeline::default(),
             limits: LimitsLedger::default(),
             fairshare: Fairshare::default(),
@@ -154,6 +156,7 @@ impl Mbatchd {
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
+        self.processor_units = ProcessorUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);

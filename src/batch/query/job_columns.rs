@@ -210,6 +210,7 @@ impl Shown<'_> {
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
             Col::PendReasons => self.pend_reasons(out),
             Col::StartNeeds => self.start_needs(out),
+            Col::ProcessorUnits => json(out, run.map_or("", |r| &r.affinity)),
             Col::SuspReason => int(out, i64::from(self.susp_reason())),
             Col::Pid => int(out, run.map_or(0, |r| i64::from(r.pid))),
             Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),

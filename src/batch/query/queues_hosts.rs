@@ -5,10 +5,11 @@ use crate::batch::site::External;
 use crate::batch::state::names::HostId;
 use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::AffinityCpus;
 use crate::lang::resreq::SelectContext;
 use crate::model::reason::err;
 use crate::proto::Refusal;
-use crate::proto::client::{ClientMsg, HostInfo, QueueInfo};
+use crate::proto::client::{ClientMsg, HostInfo, HostUnits, QueueInfo};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
 
@@ -160,6 +161,20 @@ impl Mbatchd {
             admin_comment: control.map_or(String::new(), |c| c.comment.clone()),
             migration: site.mig,
             not_acted_on: site.not_acted_on.clone(),
+            affinity: self.units_shown(i),
         }
+    }
+
+    /// AFFINITY of a host, with what its jobs have; `None`: it offers no units.
+    fn units_shown(&self, i: HostId) -> Option<Box<HostUnits>> {
+        let cpus = match &self.site.hosts[i].affinity {
+            AffinityCpus::None => return None,
+            AffinityCpus::All => String::new(),
+            AffinityCpus::List(list) => list.to_string(),
+        };
+        let used = self.processor_units.on(i);
+        let taken = used.map_or(String::new(), |used| used.cpus().to_string());
+        let memory = used.map_or(Vec::new(), |used| used.memory().collect());
+        Some(Box::new(HostUnits { cpus, taken, memory }))
     }
 }

@@ -69,6 +69,7 @@ impl Mbatchd {
             pre_timeout: settings.pre_timeout(),
             env_vars: settings.env_vars(),
             resizable: settings.resizable() != Resizable::No,
+            affinity: run.affinity.clone(),
             last_requeue: self.requeued_enough(key.job_ref(), settings),
         }))
     }

@@ -127,6 +127,10 @@ impl Sched {
         if req.as_deref().is_some_and(|req| req.is_compound()) {
             return Ok(None);
         }
+        // processor units are those of the start
+        if !run.affinity.is_empty() {
+            return Ok(None);
+        }
         let look =
             HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, req.as_deref());
         let hosts = self.further_hosts(&look, run, only, fuel);

@@ -17,6 +17,7 @@ use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::job_group_counts::JobGroupCounts;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
 use crate::batch::usage::preemptions::Preemptions;
+use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
@@ -43,6 +44,7 @@ pub struct View<'a> {
     pub facts_changes: u64,
     pub reserve: &'a Reserve,
     pub exclusive_units: &'a ExclusiveUnits,
+    pub processor_units: &'a ProcessorUnits,
     /// When started elements give their slots back.
     pub timeline: &'a Timeline,
     pub limits: &'a LimitsLedger,

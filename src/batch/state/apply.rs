@@ -251,6 +251,7 @@ impl State {
                 phase: Phase::Starting,
                 forced: s.forced,
                 account: s.account.clone(),
+                affinity: s.affinity.clone(),
                 unknown: false,
                 pid: 0,
                 pgid: 0,

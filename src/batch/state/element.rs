@@ -79,6 +79,9 @@ pub struct Run {
     pub forced: Forced,
     /// The share account that it is charged to, where its user has several; else empty.
     pub account: Arc<str>,
+    /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
+    /// none.
+    pub affinity: Arc<str>,
     /// UNKWN: its first host cannot be reached; `phase` is what was known last.
     pub unknown: bool,
     pub pid: u32,

@@ -353,6 +353,7 @@ impl State {
             phase,
             forced,
             account,
+            affinity,
             unknown,
             pid,
             pgid,
@@ -390,7 +391,7 @@ impl State {
             out,
             " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
         );
-        let _ = write!(out, " {account:?} {slice}");
+        let _ = write!(out, " {account:?} {affinity} {slice}");
     }
 }
 

@@ -38,6 +38,7 @@ impl Audits {
         assert_eq!(machine.reserve_audit(), Ok(()), "the reservations are not current");
         assert_eq!(machine.limits_audit(), Ok(()));
         assert_eq!(machine.preemptions_audit(), Ok(()));
+        assert_eq!(machine.processor_units_audit(), Ok(()));
         assert_eq!(machine.job_groups_audit(), Ok(()));
         assert_eq!(machine.applications_audit(), Ok(()));
         assert_eq!(machine.guarantees_audit(), Ok(()));

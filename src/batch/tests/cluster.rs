@@ -24,6 +24,7 @@ pub use builder::{ClusterBuilder, cluster};
 
 use super::audits::Audits;
 use super::*;
+use crate::model::affinity::{JobUnits, TaskUnits};
 use crate::model::event::Finish;
 use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
@@ -503,6 +504,14 @@ impl Cluster {
         let hosts = self.column(at, Col::ExecHosts);
         let hosts: Vec<(String, usize)> = serde_json::from_value(hosts).unwrap();
         hosts.into_iter().flat_map(|(host, slots)| vec![host; slots]).collect()
+    }
+
+    /// The host and the CPUs of each task, as its hosts were told at the start: `h1:0,4 h2:1`.
+    pub fn bound_to(&mut self, at: JobRef) -> String {
+        let text = self.column(at, Col::ProcessorUnits);
+        let units = JobUnits::parse(text.as_str().unwrap_or_default()).unwrap_or_default();
+        let task = |task: &TaskUnits| format!("{}:{}", task.host, task.bound.each());
+        units.tasks().map(|(_, of)| task(of)).collect::<Vec<_>>().join(" ")
     }
 
     /// Why it waits: the reasons, with the hosts they hold for (none: all).

@@ -14,6 +14,7 @@ pub mod job_group_watch;
 pub mod limits_ledger;
 pub mod named_jobs;
 pub mod preemptions;
+pub mod processor_units;
 pub mod reserve;
 pub mod timeline;
 pub mod windows;

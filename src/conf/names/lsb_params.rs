@@ -70,7 +70,7 @@ const NAMES: &[Name] = &[
     off("JOB_CWD_TTL", "cleanup of created CWD: h; never"),
     on("JOB_DEP_LAST_SUB", "1: a name in -w means the latest job of that name; 0"),
     off("JOB_DISPATCH_PACK_SIZE", "decisions published per pack: int; 300"),
-    off("JOB_DISTRIBUTE_ON_HOST", "pack balance any...; undefined"),
+    on("JOB_DISTRIBUTE_ON_HOST", "pack balance any...; undefined"),
     off("JOB_EXIT_RATE_DURATION", "min; 5"),
     on("JOB_GROUP_CLEAN", "delete empty job groups: Y: those of bsub -g, all, N; N"),
     on("JOB_INCLUDE_POSTPROC", "Y: a job ends with its post-execution commands; N"),

@@ -3,6 +3,11 @@
 
 use super::{PreemptionParams, RawParams};
 use crate::lang::exitcodes::ExitCodes;
+use crate::lang::resreq::Distribute;
+
+/// JOB_DISTRIBUTE_ON_HOST: the words.
+pub const DISTRIBUTES: [(&str, Distribute); 3] =
+    [("any", Distribute::Any), ("balance", Distribute::Balance), ("pack", Distribute::Pack(None))];
 
 /// JOB_GROUP_CLEAN: the job groups that leave when they are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +17,15 @@ pub enum GroupClean {
     /// Groups that submissions have made, without a limit.
     Implicit,
     All,
+}
+
+impl BatchParams {
+    /// JOB_DISTRIBUTE_ON_HOST: how processor units are chosen for jobs that do not say.
+    pub fn job_distribute(&self) -> Distribute {
+        let word = self.raw.get("JOB_DISTRIBUTE_ON_HOST").map_or("any", |value| &value.text);
+        let known = DISTRIBUTES.iter().find(|(known, _)| known.eq_ignore_ascii_case(word));
+        known.map_or(Distribute::Any, |(_, distribute)| *distribute)
+    }
 }
 
 /// lsb.params, with the documented defaults.

@@ -127,9 +127,6 @@ impl ResReq {
         if simples.iter().any(|s| s.span.as_ref().is_some_and(|span| span.gtile.is_some())) {
             found.push("gtile of section span[]");
         }
-        if simples.iter().any(|simple| simple.affinity.is_some()) {
-            found.push("section affinity[]");
-        }
         found
     }
 }

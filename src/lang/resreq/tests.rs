@@ -308,11 +308,9 @@ fn sizes_printed_in_another_unit_mean_the_same_when_read_again() {
 fn sections_that_do_not_act_are_named_once() {
     let named = |text: &str| parse(text).not_acted_on().join(", ");
     assert_eq!(named("select[mem>1] order[mem] rusage[mem=5] span[hosts=1]"), "");
-    assert_eq!(named("same[type] cu[type=rack] affinity[core(1)]"), "section affinity[]");
-    assert_eq!(
-        named("2*{span[gtile=2] affinity[core]}+3*{affinity[core]}"),
-        "gtile of section span[], section affinity[]"
-    );
+    assert_eq!(named("same[type] cu[type=rack] affinity[core(1)]"), "");
+    let twice = named("2*{span[gtile=2] affinity[core]}+3*{span[gtile=1]}");
+    assert_eq!(twice, "gtile of section span[]");
     assert_eq!(named("{mem>1} || {mem>2}"), "");
 }
 

@@ -13,6 +13,7 @@ use super::{
     checkpoint, force, job_group, message, migrate, modify, new, reservation, reserve, resize,
 };
 use crate::model::JobRef;
+use crate::model::affinity::JobUnits;
 use crate::model::event::{
     Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
 };
@@ -152,10 +153,22 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
         (eff_res_req, slice) = (text, seconds);
         *f = ahead;
     }
+    // src and dst cluster, networks, and the units as we write them
+    let mut ahead = f.clone();
+    let mut units = || -> Result<String, RecordError> {
+        ahead.skip(5)?;
+        ahead.text()
+    };
+    let affinity = match openlava {
+        true => String::new(),
+        false => units().unwrap_or_default(),
+    };
+    let affinity = JobUnits::parse(&affinity).map(|_| affinity.into()).unwrap_or_default();
     let at = JobRef { job, idx };
     let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
     let eff_res_req = eff_res_req.into();
-    let mut s = JobStart { at, hosts, host_factor, eff_res_req, slice, ..JobStart::default() };
+    let mut s =
+        JobStart { at, hosts, host_factor, eff_res_req, slice, affinity, ..JobStart::default() };
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),

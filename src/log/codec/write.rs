@@ -134,7 +134,9 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     out.extend_from_slice(b" 0");
     put_str(out, s.eff_res_req.as_bytes());
     // src and dst cluster, networks, affinity, nextStatusNo, combinedCpuFrequency
-    out.extend_from_slice(b" \"\" -1 \"\" -1 0 \"\" 0 0");
+    out.extend_from_slice(b" \"\" -1 \"\" -1 0");
+    put_str(out, s.affinity.as_bytes());
+    out.extend_from_slice(b" 0 0");
     put_slots(out, &s.hosts);
     let mut tail = Tail::begin(out);
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);

@@ -174,6 +174,11 @@ pending_reasons! {
     Guaranteed = 9022, "Resources of the host are kept for service classes by a guarantee";
     /// Ours: without same[] there would be hosts for the job.
     Same = 9021, "Not enough hosts that are alike as the job's same[] requirement asks";
+    /// The number is ours.
+    ProcessorUnits = 9031, "Affinity resource requirement cannot be met \
+        because there are not enough processor units to satisfy the job affinity request";
+    /// Ours: AFFINITY of lsb.hosts is not Y, or LIM does not know the units.
+    NoAffinity = 9032, "The host offers no processor units to jobs with an affinity requirement";
 }
 
 const UNKNOWN: &str = "Unknown pending reason";

@@ -3,6 +3,7 @@
 //! none, all is tried again with that part first.
 
 use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::affinity::{Drafted, drafted_units};
 use crate::batch::sched::place::requirement::{Alternative, Part};
 use crate::batch::sched::place::spread::{Placed, Tasks};
 use crate::batch::site::ReservationMethod;
@@ -10,11 +11,13 @@ use crate::batch::state::names::{HostId, Id, ResourceId};
 use std::cell::OnceCell;
 
 /// The slots and resources of the parts of a job that were placed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::batch::sched) struct Draft {
     slots: Vec<(HostId, u32)>,
     /// Amounts by where they are held: the position of a host, or an instance of a resource.
     reserved: Vec<(usize, ResourceId, f64)>,
+    /// The CPUs that their tasks take.
+    pub(super) units: Drafted,
 }
 
 impl Draft {
@@ -43,6 +46,7 @@ impl Draft {
                 self.reserved.push((place, resource, times * term.amount()));
             }
         }
+        self.units = drafted_units(&look.view, look.simple, hosts, &self.units);
         self.slots.extend(hosts);
     }
 }
@@ -139,7 +143,7 @@ impl<'a> HostMatch<'a> {
                 Err(_) if tasks.min == 0 => Placed::new(),
                 Err(error) => return Err((number, error)),
             };
-            let mut next = Draft { slots: draft.slots.clone(), reserved: draft.reserved.clone() };
+            let mut next = draft.clone();
             next.add(&look, &hosts);
             draft = next;
             placed[number] = hosts;

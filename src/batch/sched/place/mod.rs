@@ -9,9 +9,11 @@
 //! | spread | tasks over hosts: which of the forms below, and within which hosts |
 //! | fill, one_host, tile, stripe | the forms of span[] |
 //! | same, units | hosts that are alike; hosts in compute units |
+//! | affinity, unit_search | processor units of hosts, and which of them tasks get |
 //! | shared | what is left of resources that hosts share |
 //! | compound | the parts of a compound requirement |
 
+mod affinity;
 mod asked;
 mod backfill;
 mod compound;
@@ -24,8 +26,10 @@ mod shared;
 mod spread;
 mod stripe;
 mod tile;
+mod unit_search;
 mod units;
 
+pub(crate) use affinity::units_of_job;
 pub(crate) use asked::{RequestedHosts, split_host_word};
 pub(crate) use requirement::{Alternative, Requirement, Requirements};
 
@@ -130,6 +134,15 @@ impl<'a> HostMatch<'a> {
         let selects = fixed.selects((host, snapshot), &context, self.view.facts_changes);
         debug_assert_eq!(selects, self.simple.is_none_or(|s| s.selects(snapshot, &context)));
         selects
+    }
+
+    /// The tasks that a host has processor units for; the reason where there is none. `None`: the
+    /// class asks for no units.
+    pub fn units_on(&self, host: HostId) -> Option<Result<u64, PendReason>> {
+        let simple = self.simple.filter(|simple| simple.affinity.is_some())?;
+        let none = affinity::Drafted::new();
+        let drafted = self.draft.map_or(&none, |draft| &draft.units);
+        affinity::room_for_tasks(&self.view, simple, (host, drafted), self.max().max(1))
     }
 
     /// The most slots that a job may get.

@@ -6,6 +6,7 @@
 
 mod accept_interval;
 mod advance_reservation;
+mod affinity;
 mod compute_units;
 mod deadline;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
 use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
 use crate::batch::sched::policy::{
-    accept_interval, advance_reservation, compute_units, deadline, exclusive, fairshare,
+    accept_interval, advance_reservation, affinity, compute_units, deadline, exclusive, fairshare,
 };
 use crate::batch::sched::policy::{guarantee, host_partition, host_status, limits};
 use crate::batch::sched::policy::{
@@ -34,6 +34,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(host_partition::HostPartition),
         Box::new(exclusive::Exclusive),
         Box::new(advance_reservation::AdvanceReservation),
+        Box::new(affinity::Affinity),
         Box::new(guarantee::Guarantee),
         Box::new(reservation::Reservation),
         Box::new(preemption::PreemptionPolicy),

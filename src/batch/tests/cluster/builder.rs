@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::conf::load;
 use crate::conf::testing::MapFiles;
 use crate::conf::types::ClusterConf;
+use crate::model::topology::Topology;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -16,6 +17,8 @@ const BATCH: &str = "/conf/lsbatch/c1/configdir";
 pub struct ClusterBuilder {
     /// Name, slots, RESOURCES.
     hosts: Vec<(String, u32, String)>,
+    /// The processor units of hosts, by name.
+    topologies: BTreeMap<String, String>,
     queues: Vec<(String, String)>,
     params: Vec<(String, String)>,
     lsf_conf: Vec<String>,
@@ -53,6 +56,18 @@ impl ClusterBuilder {
         let row = self.hosts.iter_mut().find(|row| row.0 == host);
         row.unwrap_or_else(|| panic!("no host {host}")).2 = words.to_owned();
         self
+    }
+
+    /// The processor units of a host, as the text that LIM tells. Such a host has AFFINITY=Y.
+    pub fn topology(mut self, host: &str, text: &str) -> ClusterBuilder {
+        assert!(Topology::parse(text).is_some_and(|units| !units.is_empty()), "{text}");
+        self.topologies.insert(host.to_owned(), text.to_owned());
+        self
+    }
+
+    /// The processor units that LIM tells of a host; empty: none.
+    pub fn topology_of(&self, host: &str) -> &str {
+        self.topologies.get(host).map_or("", String::as_str)
     }
 
     /// A queue: its lines, parted by newlines or semicolons.
@@ -178,8 +193,15 @@ impl ClusterBuilder {
     }
 
     fn lsb_hosts_text(&self) -> String {
-        let rows = self.hosts.iter().map(|(name, slots, _)| format!("{name} {slots}\n"));
-        let own = || format!("Begin Host\nHOST_NAME MXJ\n{}End Host\n", rows.collect::<String>());
+        let affinity = |name: &String| if self.topologies.contains_key(name) { "Y" } else { "N" };
+        let row = |name: &String, slots: &u32| match self.topologies.is_empty() {
+            true => format!("{name} {slots}\n"),
+            false => format!("{name} {slots} {}\n", affinity(name)),
+        };
+        let head = if self.topologies.is_empty() { "" } else { "AFFINITY" };
+        let rows = self.hosts.iter().map(|(name, slots, _)| row(name, slots));
+        let rows = rows.collect::<String>();
+        let own = || format!("Begin Host\nHOST_NAME MXJ {head}\n{rows}End Host\n");
         self.lsb_hosts.clone().unwrap_or_else(own)
     }
 

@@ -30,7 +30,7 @@ pub struct TestHost {
 }
 
 impl TestHost {
-    fn new(name: &str, slots: u32, conf: &ClusterConf) -> TestHost {
+    fn new(name: &str, slots: u32, (site, conf): (&ClusterBuilder, &ClusterConf)) -> TestHost {
         let facts = HostFacts {
             host_type: "LINUX".to_owned(),
             model: "DEFAULT".to_owned(),
@@ -41,6 +41,7 @@ impl TestHost {
             max_tmp: MEMORY as u64,
             server: true,
             shared: shared(name, conf),
+            topology: site.topology_of(name).to_owned(),
             ..own_resources(name, conf)
         };
         let mut load = HostLoad { host: name.to_owned(), facts: Some(facts), ..<_>::default() };
@@ -50,7 +51,7 @@ impl TestHost {
     }
 
     pub fn all(site: &ClusterBuilder, conf: &ClusterConf) -> Vec<TestHost> {
-        site.each_host().map(|(name, slots)| TestHost::new(name, slots, conf)).collect()
+        site.each_host().map(|(name, slots)| TestHost::new(name, slots, (site, conf))).collect()
     }
 
     /// Hosts that stay keep their connections and tasks.
@@ -63,7 +64,7 @@ impl TestHost {
             old.into_iter().map(|host| (host.name.clone(), host)).collect();
         let all = site.each_host();
         all.map(|(name, slots)| {
-            old.remove(name).unwrap_or_else(|| TestHost::new(name, slots, conf))
+            old.remove(name).unwrap_or_else(|| TestHost::new(name, slots, (site, conf)))
         })
         .collect()
     }

@@ -116,6 +116,10 @@ impl Scenario {
                     None => site,
                 }
             }
+            "topology" => {
+                let (host, units) = rest.split_once(' ').ok_or("topology HOST UNITS")?;
+                site.topology(host, units.trim())
+            }
             "resource" => site.resource(rest),
             "map" => site.resource_map(rest),
             _ => {

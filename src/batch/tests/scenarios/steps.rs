@@ -192,6 +192,14 @@ impl<'a> Steps<'a> {
                 self.cluster.uses(job, memory.ok_or("uses mem=MB")?);
             }
             (name, "runs") => return self.runs(name, rest.strip_prefix("on ").unwrap_or(rest)),
+            (name, "is") if rest.starts_with("bound to ") => {
+                let job = self.job(name)?;
+                let found = self.cluster.bound_to(job);
+                return match Some(found.as_str()) == rest.strip_prefix("bound to ") {
+                    true => Ok(()),
+                    false => Err(format!("{name} is bound to {found}")),
+                };
+            }
             (name, "is") => return self.is(name, rest),
             (name, "pends:") => return self.pends(name, rest),
             (name, "never") if rest.starts_with("pends:") => return self.never_pends(name, rest),

@@ -188,6 +188,9 @@ fn job_start() -> impl Strategy<Value = Event> {
             let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
             let account = Arc::clone(&boot);
             let slice = u64::from(attempt % 3) * 60;
+            let units =
+                ["", "core,-,socket,localonly h1:/0/0/0:0-1::0=5 | thread,numa,-,- h:/0:3:1:0=0"];
+            let units = units[attempt as usize % 2];
             let start = JobStart {
                 at,
                 attempt,
@@ -198,6 +201,7 @@ fn job_start() -> impl Strategy<Value = Event> {
                 slice,
                 forced,
                 account,
+                affinity: units.into(),
             };
             Event::JobStart(Box::new(start))
         },

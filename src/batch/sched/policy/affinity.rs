@@ -1,0 +1,23 @@
+//! affinity[]: a host takes as many tasks as it has processor units for, where AFFINITY of
+//! lsb.hosts offers them. Units are given back at the end of a job, not while it is suspended.
+
+use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::model::reason::PendReason;
+
+#[derive(Debug)]
+pub(super) struct Affinity;
+
+impl Policy for Affinity {
+    fn counts_draft(&self) -> bool {
+        true
+    }
+
+    fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+        match class.units_on(host.id) {
+            None => Room::ANY,
+            Some(Ok(slots)) => Room { slots, reason: PendReason::ProcessorUnits, rule: None },
+            Some(Err(reason)) => Room::none(reason),
+        }
+    }
+}

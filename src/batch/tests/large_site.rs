@@ -1,5 +1,5 @@
-//! A site of 60 queues, 200 users in 30 groups, a dozen limits and four share trees: it starts, runs
-//! ten thousand jobs, and its policies of day and night are swapped again and again meanwhile.
+//! A site of 60 queues, 200 users in 30 groups, a dozen limits and four share trees: it starts,
+//! runs ten thousand jobs, and its policies of day and night are swapped again and again meanwhile.
 
 use super::cluster::{Cluster, ClusterBuilder, cluster};
 use super::{Act, JobRef};

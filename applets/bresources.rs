@@ -1,13 +1,13 @@
 //! bresources: what lsb.resources contains (bresources(1)).
 
-use super::blimits;
+use super::{blimits, bresources_pools};
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::clean;
 use lsf::conf::names::tables::RESERVATION_USAGE;
 use lsf::errln;
-use lsf::proto::limit_rows::LimitQuery;
+use lsf::proto::limit_rows::{LimitQuery, PoolInfo};
 use std::fmt::Write;
 
 /// Shows what lsb.resources contains: limits, and with -s how resources are reserved.
@@ -16,17 +16,17 @@ struct Opts {
     /// how resources are reserved: the sections ReservationUsage
     #[argh(switch, short = 's')]
     usage: bool,
-    /// not acted on: guaranteed resource pools
-    #[argh(switch, short = 'g', hidden_help)]
+    /// guaranteed resource pools
+    #[argh(switch, short = 'g')]
     guaranteed: bool,
-    /// not acted on: with -g, in the long format
-    #[argh(switch, short = 'l', hidden_help)]
+    /// with -g, in the long format
+    #[argh(switch, short = 'l')]
     long: bool,
-    /// not acted on: with -g, the hosts of pools
-    #[argh(switch, short = 'm', hidden_help)]
+    /// with -g and -l, the hosts that are in the pools now
+    #[argh(switch, short = 'm')]
     hosts: bool,
-    /// not acted on: with -g, a queue
-    #[argh(option, short = 'q', arg_name = "queue_name", hidden_help)]
+    /// with -g and -l, the pools that lend to this queue
+    #[argh(option, short = 'q', arg_name = "queue_name")]
     queue: Option<String>,
     /// not acted on: packages
     #[argh(switch, short = 'p', hidden_help)]
@@ -34,8 +34,8 @@ struct Opts {
     /// accepted for compatibility; nothing is cut
     #[argh(switch, short = 'w', hidden_help)]
     _wide: bool,
-    /// with -s, these resources
-    #[argh(positional, greedy, arg_name = "resource_name")]
+    /// with -s, these resources; with -g, these pools
+    #[argh(positional, greedy, arg_name = "name")]
     _names: Vec<String>,
 }
 
@@ -48,10 +48,12 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
     let o = parsed.options;
     let names: Vec<String> =
         parsed.operands.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-    let pools = [("-g", o.guaranteed), ("-p", o.packages)];
-    if let Some((word, _)) = pools.iter().find(|(_, given)| *given) {
-        errln!(ctx, "bresources: option {word} is accepted but not acted on yet");
+    if o.packages {
+        errln!(ctx, "bresources: option -p is accepted but not acted on yet");
         return Ok(FAIL);
+    }
+    if o.guaranteed {
+        return show_pools(ctx, &o, &names);
     }
     let of_pools = [("-l", o.long), ("-m", o.hosts), ("-q", o.queue.is_some())];
     if let Some((word, _)) = of_pools.iter().find(|(_, given)| *given) {
@@ -83,6 +85,39 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
         return Ok(0);
     }
     let text = reservation_usage(&rows);
+    let _ = ctx.out.write_all(text.as_bytes());
+    Ok(0)
+}
+
+/// The pools of these names, or all.
+fn show_pools(ctx: &mut Ctx, o: &Opts, names: &[String]) -> Result<i32, Exit> {
+    if (o.hosts || o.queue.is_some()) && !o.long {
+        return Err(front::usage_error::<Opts>(ctx.name, "-m and -q go with -g and -l"));
+    }
+    let listing = blimits::ask(ctx, LimitQuery::default())?;
+    let all = &listing.pools;
+    if let Some(bad) = names.iter().find(|name| !all.iter().any(|pool| pool.name == **name)) {
+        errln!(ctx, "{}: Guaranteed resource pool does not exist", clean(bad));
+        return Ok(FAIL);
+    }
+    let lends = |pool: &&PoolInfo| {
+        let to = |queue: &String| pool.borrowers.iter().any(|q| q == queue || q == "all");
+        o.queue.as_ref().is_none_or(to)
+    };
+    let chosen = all.iter().filter(|pool| names.is_empty() || names.contains(&pool.name));
+    let chosen: Vec<&PoolInfo> = chosen.filter(lends).collect();
+    if chosen.is_empty() {
+        errln!(ctx, "No guaranteed resource pool found.");
+        return Ok(FAIL);
+    }
+    let text = match o.long {
+        false => bresources_pools::table(&chosen),
+        true => {
+            let texts: Vec<String> =
+                chosen.iter().map(|pool| bresources_pools::long(pool, o.hosts)).collect();
+            texts.join("\n")
+        }
+    };
     let _ = ctx.out.write_all(text.as_bytes());
     Ok(0)
 }

@@ -31,6 +31,7 @@ mod bread;
 mod brequeue;
 mod bresize;
 mod bresources;
+mod bresources_pools;
 mod brestart;
 mod bresume;
 mod brsvadd;
@@ -39,6 +40,7 @@ mod brsvmod;
 mod brsvs;
 mod brsvsub;
 mod brun;
+mod bsla;
 mod bslots;
 mod bstatus;
 mod bstop;
@@ -183,6 +185,7 @@ const APPLETS: &[Applet] = &[
     applet("brsvs", Batch, brsvs::run, "show advance reservations"),
     applet("brsvsub", Batch, brsvsub::run, "make an advance reservation at the first time for it"),
     applet("brun", Batch, brun::run, "start a job at once on hosts of choice"),
+    applet("bsla", Batch, bsla::run, "show service classes"),
     applet("bslots", Batch, bslots::run, "show slots that jobs could backfill"),
     applet("bstatus", Batch, bstatus::run, "show or set the external status of a job"),
     applet("bstop", Batch, bstop::run, "suspend jobs"),

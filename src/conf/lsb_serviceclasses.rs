@@ -193,5 +193,7 @@ fn goal(of: &RawParam, v: &mut Values<'_>) -> Option<GoalConf> {
         v.diags.error(&at, format!("{text}: {want}"));
         return None;
     }
-    Some(GoalConf { kind, window: inner.to_owned(), pos: piece(of, word).pos })
+    let pos = piece(of, word).pos;
+    v.diags.not_acted_on(&pos, format!("goal {}", word.to_ascii_uppercase()));
+    Some(GoalConf { kind, window: inner.to_owned(), pos })
 }

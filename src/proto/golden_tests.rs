@@ -111,6 +111,8 @@ fn limit_rows() -> LimitListing {
         limits: vec![LimitInfo { name: "few".into(), params }],
         rows: vec![LimitUsage { name: "few".into(), amounts, ..LimitUsage::default() }],
         reservation_usage: vec![("lic".into(), "PER_JOB".into(), "Y".into())],
+        pools: vec![PoolInfo { members: vec![PoolMember::default()], ..PoolInfo::default() }],
+        service_classes: vec![ServiceClassInfo::default()],
     }
 }
 

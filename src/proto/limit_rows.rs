@@ -26,6 +26,68 @@ pub struct LimitListing {
     pub rows: Vec<LimitUsage>,
     /// The rows of ReservationUsage: RESOURCE, METHOD, RESERVE.
     pub reservation_usage: Vec<(String, String, String)>,
+    /// The guaranteed pools that act.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolInfo>,
+    /// The service classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub service_classes: Vec<ServiceClassInfo>,
+}
+
+/// A guaranteed pool as it is written, and as of now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolInfo {
+    pub name: String,
+    /// `slots` or `hosts`.
+    pub kind: String,
+    pub description: String,
+    /// DISTRIBUTION and LOAN_POLICIES.
+    pub distribution: String,
+    pub loans: String,
+    /// The queues whose jobs may borrow; `all`: every queue.
+    pub borrowers: Vec<String>,
+    /// HOSTS; empty: all.
+    pub hosts_text: String,
+    /// The hosts that are in the pool now.
+    pub hosts: Vec<String>,
+    /// The slots or hosts of the pool, and those that are free.
+    pub total: u64,
+    pub free: u64,
+    pub members: Vec<PoolMember>,
+    /// Slots or hosts that jobs of no member use.
+    pub others: u64,
+}
+
+/// A service class in a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolMember {
+    pub class: String,
+    /// The slots or hosts that it is guaranteed, and those that its jobs use.
+    pub guaranteed: u64,
+    pub used: u64,
+}
+
+/// A service class as it is written, and its jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServiceClassInfo {
+    pub name: String,
+    pub description: String,
+    pub priority: u32,
+    /// USER_GROUP; empty: all.
+    pub users: String,
+    /// ACCESS_CONTROL; empty: any job.
+    pub access: String,
+    pub auto_attach: bool,
+    pub guarantee: bool,
+    /// The goals with a number of jobs, as words, each with its window.
+    pub goals: Vec<(String, String)>,
+    /// Jobs: all, pending, running, suspended by the system, by users, finished.
+    pub jobs: [u64; 6],
+    /// Slots likewise, without the finished ones.
+    pub slots: [u64; 5],
 }
 
 /// A limit of lsb.resources as it is written.

@@ -81,6 +81,7 @@ const LISTINGS: &[Listing] = &[
         sources: &["applets/lshosts.rs", "src/cli/hostfields.rs", "src/cli/load.rs"],
         others: &["HOSTS", "LSF_LSHOSTS_FORMAT"],
     },
+    Listing { page: "bsla.1", sources: &["applets/bsla.rs"], others: &[] },
     Listing { page: "bslots.1", sources: &["applets/bslots.rs"], others: &["UNLIMITED"] },
     Listing { page: "busers.1", sources: &["applets/busers.rs"], others: &["USERS"] },
     Listing { page: "bugroup.1", sources: &["applets/bugroup.rs"], others: CU_AND_HOSTS },

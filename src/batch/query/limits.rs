@@ -76,6 +76,8 @@ impl Mbatchd {
             .iter()
             .map(|row| (row.resource.clone(), row.method.clone(), row.reserve.clone()))
             .collect();
+        listing.pools = self.pool_rows();
+        listing.service_classes = self.service_class_rows();
         context.reply(conn, ClientMsg::LimitRows(Box::new(listing)));
     }
 

@@ -2,7 +2,8 @@
 
 pub mod applications;
 pub mod dependencies;
-pub mod job_columns;
+pub mod guarantees;
+mod job_columns;
 pub mod job_exceptions;
 pub mod job_groups;
 pub mod jobs;

@@ -14,9 +14,11 @@ use argh::{
 use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
+use lsf::cli::long_format::clean;
 use lsf::cli::site::LocalSite;
 use lsf::cli::{job_ids, site};
 use lsf::model::ByteStr;
+use lsf::model::aps::ApsSetting;
 use lsf::model::job::{JobSpec, opt2};
 use lsf::model::reason::{err, err_text};
 use lsf::model::specfield::SpecField;
@@ -96,6 +98,7 @@ static FLAGS: LazyLock<Vec<FlagInfo<'static>>> = LazyLock::new(|| {
     });
     let own = [
         command("---z", "\"command\"", "the job runs this"),
+        command("--aps", "\"system=number\" | \"admin=number\"", "its absolute priority"),
         command("---zs", "\"file [argument ...]\"", "the job gets a copy of this command file"),
     ];
     others.chain(own).collect()
@@ -110,6 +113,8 @@ struct ModifyRequest {
     command: Option<OsString>,
     /// -Zs.
     script: Option<OsString>,
+    /// -aps.
+    aps: Option<String>,
     /// `-Jn` and the like.
     reset: Vec<SpecField>,
     /// Resets of what nothing acts on.
@@ -140,7 +145,15 @@ fn split(args: &[OsString]) -> Result<ModifyRequest, Exit> {
         let text = word.to_string_lossy();
         let name = text.strip_prefix('-').unwrap_or("");
         let base = name.strip_suffix('n').unwrap_or("");
-        if name == "Z" || name == "Zs" {
+        if name == "aps" {
+            let Some(value) = words.next() else {
+                return Err(front::usage_error::<BmodOpts>(
+                    "bmod",
+                    "option requires a value -- aps",
+                ));
+            };
+            asked.aps = Some(value.to_string_lossy().into_owned());
+        } else if name == "Z" || name == "Zs" {
             let Some(command) = words.next() else {
                 let why = format!("option requires a value -- {name}");
                 return Err(front::usage_error::<BmodOpts>("bmod", &why));
@@ -151,7 +164,7 @@ fn split(args: &[OsString]) -> Result<ModifyRequest, Exit> {
             asked.reset.push(field);
         } else if IGNORED.contains(&base) {
             asked.ignored.push(text.into_owned());
-        } else if name == "aps" || front::knows::<BmodOpts>(base) {
+        } else if front::knows::<BmodOpts>(base) {
             return Err(Exit::fail(format_args!("bmod: option {text} is not supported yet")));
         } else {
             asked.rest.push(word.clone());
@@ -284,6 +297,10 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
         script = spooled(ctx, &command, &mut spec).map_err(not_modified)?;
         fields.push(SpecField::Script);
     }
+    if let Some(text) = &asked.aps {
+        spec.further.aps = Some(absolute_priority(text)?);
+        fields.push(SpecField::AbsolutePriority);
+    }
     for field in asked.reset {
         if !fields.contains(&field) {
             field.copy(&mut spec, &JobSpec::default());
@@ -312,6 +329,19 @@ fn plan(ctx: &mut Ctx) -> Result<i32, Exit> {
     let code = answer.as_ref().err().map_or(0, |e| e.code().unwrap_or(FAIL));
     esub::told(&site, "bmod", esubs, (code == 0).then_some((number, queue.as_str())), code);
     outcome(ctx, &job, answer)
+}
+
+/// The value of -aps.
+fn absolute_priority(text: &str) -> Result<ApsSetting, Exit> {
+    ApsSetting::parse(text).map_err(|fault| {
+        use lsf::model::aps::ApsFault;
+        let code = match fault {
+            ApsFault::Form => err::BAD_APS_VAL,
+            ApsFault::Zero => err::APS_ZERO,
+            ApsFault::Range => err::APS_RANGE,
+        };
+        Exit::fail(format_args!("-aps {}: {}. Job not modified.", clean(text), err_text(code)))
+    })
 }
 
 /// The submission with the options' values, files read and spooled.
@@ -408,7 +438,7 @@ mod tests {
         assert_eq!(takes("---z"), "\"command\"");
         assert_eq!(takes("---zs"), "\"file [argument ...]\"");
         // -Z comes, and what makes a job interactive or names a file of options goes
-        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 1 - 13);
+        assert_eq!(info.flags.len(), BsubOpts::get_args_info().flags.len() + 2 - 13);
         assert!(!info.flags.iter().any(|f| f.short == Some('I') || f.long == "---is"));
     }
 
@@ -431,7 +461,7 @@ mod tests {
             let asked = split(&os(&[word, "29"])).unwrap_or_else(|e| panic!("{word}: {}", e.err));
             assert_eq!((asked.reset.len(), asked.rest), (1, os(&["29"])), "{word}");
         }
-        for word in ["-Hn", "-Kn", "-packn", "-aps"] {
+        for word in ["-Hn", "-Kn", "-packn"] {
             let e = split(&os(&[word, "29"])).err().unwrap_or_else(|| panic!("{word}"));
             assert_eq!(e.err, format!("bmod: option {word} is not supported yet\n"));
         }

@@ -233,6 +233,13 @@ fn modified(t: &mut String, m: &JobModify) -> Option<()> {
         t.push(' ');
         let lossy = |b: &ByteStr| b.lossy().into_owned();
         let value = match field {
+            SpecField::AbsolutePriority => {
+                let _ = match s.further.aps {
+                    Some(setting) => write!(t, "changed to : {setting}"),
+                    None => write!(t, "deleted"),
+                };
+                continue;
+            }
             SpecField::Name => s.name.clone(),
             SpecField::Description => s.description.clone(),
             SpecField::Command => lossy(&s.command),

@@ -144,9 +144,23 @@ fn rows_are_looked_at_before_they_are_shown() {
 #[test]
 fn options_without_a_subject_say_that_no_job_was_found() {
     let jobs = [json!({}), json!({"Job": 102, "Stat": "PSUSP", "Name": "a_long_sim.sh"})];
+    let aps = |job: u32, total: f64, system: bool, submitted: i64| {
+        let factors = [0.0, -2.5, -2.5, 0.0, 0.0, 100.0, 100.0, 0.0, 0.0, 0.0, 0.0];
+        let admin = if system { 0.0 } else { 11.5 };
+        let cell = json!([total, system, admin, factors]);
+        json!({"Job": job, "AbsolutePriority": cell, "SubmitTime": submitted})
+    };
+    let ranked = [
+        jobs[0].clone(),
+        aps(103, 99.0, false, T + 60),
+        aps(104, 109.0, false, T),
+        aps(105, 10.0, true, T),
+        aps(106, 60.5, true, T),
+        aps(107, 99.0, false, T),
+    ];
     check(&[
-        (&["-aps"], &[], &jobs, expected!("aps")),
-        (&["-prio"], &[], &jobs, expected!("aps")),
+        (&["-aps"], &[], &ranked, expected!("aps")),
+        (&["-prio"], &[], &ranked[2..4], expected!("prio")),
         (&["-l", "-hostfile"], &[], &jobs[..1], &call(&["-l"], &[], &jobs[..1]).0),
     ]);
     for (words, why) in [

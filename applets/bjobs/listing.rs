@@ -7,7 +7,7 @@ use super::fields::{self, BjobsFields};
 use super::long;
 use super::reasons::PendSum;
 use super::show::{Show, is_finished};
-use super::table::{Sum, TableKind};
+use super::table::{AbsolutePlace, Sum, TableKind};
 use lsf::cli::columns::{Format, Json};
 use lsf::cli::ctx::FAIL;
 use lsf::cli::job_ids::place_words;
@@ -15,6 +15,7 @@ use lsf::cli::job_rows::{Cols, JobRow, each_row};
 use lsf::cli::long_format::{RULE, clean};
 use lsf::model::JobRef;
 use lsf::proto::client::{Col, IdSel, JobQuery, JobSelect, Which};
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
@@ -113,6 +114,8 @@ pub struct Listing {
     keep: RowFilter,
     /// Rows to print after the others.
     later: String,
+    /// Rows of -aps and -prio, to be put in their order.
+    ranked: Vec<(AbsolutePlace, String)>,
     /// Print the heading (not -noheader).
     head: bool,
     cols: Cols,
@@ -160,6 +163,7 @@ impl Listing {
             show,
             keep,
             later: String::new(),
+            ranked: Vec::new(),
             head,
             cols,
             select,
@@ -220,6 +224,7 @@ impl Listing {
             show,
             keep,
             later,
+            ranked,
             head,
             cols,
             select,
@@ -245,6 +250,11 @@ impl Listing {
             if *watch {
                 members.insert(job_ref(&r));
             }
+            if matches!(form, Form::Table(TableKind::Aps | TableKind::Priorities)) {
+                let mut line = String::new();
+                row(&mut line, form, show, &r, *shown);
+                return ranked.push((AbsolutePlace::of(&r), line));
+            }
             let out = if keep.parted && !fields::eligible(&r) { &mut *later } else { &mut *text };
             row(out, form, show, &r, *shown);
         })?;
@@ -255,6 +265,8 @@ impl Listing {
     pub fn end(&mut self) -> String {
         let missing: Vec<String> = self.missing().collect();
         let mut last = std::mem::take(&mut self.later);
+        self.ranked.sort_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal));
+        self.ranked.drain(..).for_each(|ranked| last.push_str(&ranked.1));
         last.push_str(&self.closing(missing));
         last
     }

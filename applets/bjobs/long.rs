@@ -279,6 +279,14 @@ fn head(t: &mut String, r: &JobRow) {
         let _ = write!(t, ", Job Priority <{}>", r.int(Col::Priority));
     }
     push(t, ", Command ", &r.text(Col::Command));
+    if let Some(text) = r.cell(Col::Extra).key(further::APS) {
+        let text = text.text();
+        match text.split_once('=') {
+            Some(("system", number)) => push(t, ", System Absolute Priority ", number),
+            Some((_, number)) => push(t, ", Admin factor value ", number),
+            None => {}
+        }
+    }
     push_given(t, ", Share group charged ", &r.text(Col::Charged));
     push_given(t, ", Job Description ", &r.text(Col::Description));
     if let Some(text) = r.cell(Col::Extra).key(further::ESUB) {

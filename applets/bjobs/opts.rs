@@ -164,7 +164,7 @@ pub struct Opts {
     /// pending jobs with their absolute priority; `-` in queues without APS_PRIORITY
     #[argh(switch)]
     aps: bool,
-    /// the same as -aps
+    /// as -aps, with the weighted factors
     #[argh(switch)]
     prio: bool,
     /// pending jobs with an allocation plan, of which there are none
@@ -267,7 +267,8 @@ impl Opts {
             _ if self.time_left => Form::Table(TableKind::TimeLeft),
             _ if self.finish => Form::Table(TableKind::Finish),
             _ if self.complete => Form::Table(TableKind::Complete),
-            _ if self.aps || self.prio => Form::Table(TableKind::Aps),
+            _ if self.prio => Form::Table(TableKind::Priorities),
+            _ if self.aps => Form::Table(TableKind::Aps),
             _ if self.reasons() => Form::Table(TableKind::Reasons),
             _ if self.wide => Form::Table(TableKind::Plain),
             _ => match &site.format {

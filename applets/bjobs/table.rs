@@ -3,8 +3,9 @@
 use super::fields::{self, LEFT_COLS};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
-use lsf::cli::job_rows::JobRow;
+use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::push_clean;
+use lsf::conf::types::ApsFactor;
 use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
 use std::fmt::Write;
@@ -24,8 +25,10 @@ pub enum TableKind {
     Finish,
     /// -WP.
     Complete,
-    /// -aps, -prio.
+    /// -aps.
     Aps,
+    /// -prio: with the factors.
+    Priorities,
     /// -A.
     Arrays,
 }
@@ -42,7 +45,10 @@ impl TableKind {
                 cols.push(Col::ExecHosts);
                 cols.extend(LEFT_COLS);
             }
-            TableKind::Plain | TableKind::Usage | TableKind::Aps => cols.push(Col::ExecHosts),
+            TableKind::Plain | TableKind::Usage => cols.push(Col::ExecHosts),
+            TableKind::Aps | TableKind::Priorities => {
+                cols.extend([Col::ExecHosts, Col::AbsolutePriority]);
+            }
             TableKind::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
         }
         cols.extend([Col::Stat, Col::Queue, Col::FromHost, Col::Name, Col::SubmitTime]);
@@ -79,9 +85,15 @@ impl TableKind {
                     TableKind::TimeLeft => "  TIME_LEFT",
                     TableKind::Finish => "  FINISH_TIME",
                     TableKind::Complete => "  %COMPLETE",
-                    TableKind::Aps => "  APS",
+                    TableKind::Aps | TableKind::Priorities => "  APS",
                     _ => "",
                 });
+                if self == TableKind::Priorities {
+                    out.push_str(" ADMIN");
+                    for factor in ApsFactor::ALL {
+                        let _ = write!(out, " {}", factor.word());
+                    }
+                }
             }
         }
         out.push('\n');
@@ -98,8 +110,8 @@ impl TableKind {
             TableKind::TimeLeft => timed(out, r, s, fields::time_left),
             TableKind::Finish => timed(out, r, s, fields::finish_time),
             TableKind::Complete => timed(out, r, s, fields::complete),
-            // no queue has APS_PRIORITY
-            TableKind::Aps => timed(out, r, s, |_, _, _| {}),
+            TableKind::Aps => timed(out, r, s, absolute),
+            TableKind::Priorities => timed(out, r, s, factors),
             TableKind::Arrays => array(out, r, s),
         }
     }
@@ -173,6 +185,45 @@ fn timed(out: &mut String, r: &JobRow, s: &Show, value: fn(&mut String, &JobRow,
     let from = out.len();
     value(out, r, s);
     out.push_str(if out.len() == from { "-\n" } else { "\n" });
+}
+
+/// `109.00`; `(10)`: it was set as a whole.
+fn absolute(out: &mut String, r: &JobRow, _: &Show) {
+    let cells = r.list(Col::AbsolutePriority);
+    let Some(total) = cells.first().and_then(Cell::num) else { return };
+    let _ = match cells.get(1) {
+        Some(Cell::Bool(true)) => write!(out, "({total})"),
+        _ => write!(out, "{total:.2}"),
+    };
+}
+
+/// The priority, the number of `admin` and the weighted factors.
+fn factors(out: &mut String, r: &JobRow, s: &Show) {
+    absolute(out, r, s);
+    let cells = r.list(Col::AbsolutePriority);
+    let Some(admin) = cells.get(2).and_then(Cell::num) else { return };
+    let _ = write!(out, " {admin:.2}");
+    for cell in cells.get(3).map_or(&[][..], Cell::list) {
+        let _ = write!(out, " {:.2}", cell.num().unwrap_or(0.0));
+    }
+}
+
+/// The order of -aps and -prio: priorities that were set as a whole, then calculated ones, each the
+/// largest first, then jobs without one; equal ones as they were submitted.
+#[derive(Debug, PartialEq, PartialOrd)]
+pub struct AbsolutePlace(u8, f64, i64, i64, i64);
+
+impl AbsolutePlace {
+    pub fn of(r: &JobRow) -> AbsolutePlace {
+        let cells = r.list(Col::AbsolutePriority);
+        let (kind, total) = match (cells.first().and_then(Cell::num), cells.get(1)) {
+            (None, _) => (2, 0.0),
+            (Some(total), Some(Cell::Bool(true))) => (0, total),
+            (Some(total), _) => (1, total),
+        };
+        let [time, job, idx] = [Col::SubmitTime, Col::Job, Col::Idx].map(|col| r.int(col));
+        AbsolutePlace(kind, -total, time, job, idx)
+    }
 }
 
 fn with_reasons(out: &mut String, r: &JobRow, s: &Show) {

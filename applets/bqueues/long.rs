@@ -4,7 +4,9 @@ use super::table::{per_processor, status};
 use lsf::cli::columns::count;
 use lsf::cli::long_format::{LimitBlock, external_thresholds, push_clean, thresholds};
 use lsf::cli::share_table;
+use lsf::conf::aps;
 use lsf::conf::names::lsb_queues::QUEUE;
+use lsf::conf::types::ApsFactor;
 use lsf::conf::units::{SizeUnit, minutes, size_kb, user_shares};
 use lsf::proto::client::QueueInfo;
 use std::fmt::Write;
@@ -191,8 +193,34 @@ fn policies(out: &mut String, q: &QueueInfo) {
         }
         out.push('\n');
     }
+    absolute_priority(out, param(q, "APS_PRIORITY"));
     shares(out, param(q, "FAIRSHARE"));
+    parameter(out, q, "QUEUE_GROUP", "QUEUE_GROUP:  ");
     parameter(out, q, "PREEMPTION", "PREEMPTION = ");
+}
+
+/// The table of APS_PRIORITY: one line for each factor with its parameters.
+fn absolute_priority(out: &mut String, text: &str) {
+    let Some(aps) = aps::parse(text) else { return };
+    out.push_str("\nAPS_PRIORITY:\n");
+    let _ = writeln!(
+        out,
+        "{:<20}{:>16}{:>18}{:>16}",
+        "", "WEIGHT FACTORS", "LIMIT FACTORS", "GRACE PERIOD"
+    );
+    for factor in ApsFactor::ALL {
+        let term = aps.term(factor);
+        let number = |n: Option<f64>| n.map_or("-".to_owned(), |n| format!("{n:.2}"));
+        let weight = aps.weight(factor);
+        let weight = number((weight != 0.0).then_some(weight));
+        let grace = term.grace.map_or("-".to_owned(), |secs| match secs {
+            secs if secs % 3600 == 0 => format!("{}h", secs / 3600),
+            secs if secs % 60 == 0 => format!("{}m", secs / 60),
+            secs => format!("{secs}s"),
+        });
+        let limit = number(term.limit);
+        let _ = writeln!(out, "{:<20}{weight:>16}{limit:>18}{grace:>16}", factor.label());
+    }
 }
 
 /// `USER_SHARES:  [default, 1] ` of `USER_SHARES[[default,1] ...]`.

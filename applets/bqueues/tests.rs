@@ -203,7 +203,10 @@ fn bqueues_l_shows_further_parameters() {
     let params = [
         ("FAIRSHARE", "USER_SHARES[[user1, 10] [grp@,3] [default,1]]"),
         ("PREEMPTION", "PREEMPTIVE[low] PREEMPTABLE[high]"),
-        ("APS_PRIORITY", "WEIGHT[[JPRIORITY, 1]]"),
+        (
+            "APS_PRIORITY",
+            "WEIGHT[[JPRIORITY, 1]] LIMIT[[JPRIORITY, 50]] GRACE_PERIOD[[JPRIORITY, 10m]]",
+        ),
         ("SLOT_RESERVE", "MAX_RESERVE_TIME[5]"),
         ("CHKPNT", "/share/chk 30"),
         ("JOB_CONTROLS", "SUSPEND[kill -STOP -$LSB_JOBPGIDS] RESUME[SIGCONT] TERMINATE[a[1]]"),
@@ -215,7 +218,21 @@ fn bqueues_l_shows_further_parameters() {
     let mut out = String::new();
     long::queue(&mut out, &q, SizeUnit::KB, false);
     let want = "\
-SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY (not acted on)
+SCHEDULING POLICIES:  FAIRSHARE  PREEMPTIVE  PREEMPTABLE  APS_PRIORITY
+
+APS_PRIORITY:
+                      WEIGHT FACTORS     LIMIT FACTORS    GRACE PERIOD
+FAIRSHARE                          -                 -               -
+RESOURCE                           -                 -               -
+PROCESSORS                         -                 -               -
+MEMORY                             -                 -               -
+SWAP                               -                 -               -
+WORK                            1.00                 -               -
+JOB PRIORITY                    1.00             50.00             10m
+QUEUE PRIORITY                     -                 -               -
+APP PRIORITY                       -                 -               -
+USER PRIORITY                      -                 -               -
+UG PRIORITY                        -                 -               -
 USER_SHARES:  [user1, 10] [grp@, 3] [default, 1]\x20
 PREEMPTION = PREEMPTIVE[low] PREEMPTABLE[high]
 

@@ -6,6 +6,7 @@
 //! there is no old configuration to keep. See lsf.conf(5).
 
 use super::check;
+use super::check_aps;
 use super::check_guarantees;
 use super::check_shares;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
@@ -122,6 +123,7 @@ fn read_all(
     conf.changes = diags.next_change();
     check::cross(&conf, diags);
     check_shares::check(&conf, diags);
+    check_aps::check(&conf, diags);
     limit_names::known(&conf, diags);
     check_guarantees::check(&conf, diags);
     Some(conf)

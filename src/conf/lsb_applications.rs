@@ -7,7 +7,7 @@ use super::diag::Diags;
 use super::expressions::ResourceNames;
 use super::files::Files;
 use super::lexer::{self, Section};
-use super::lsb_queues::{RESIZABLE_WORDS, estimate};
+use super::lsb_queues::{MAX_PRIORITY, RESIZABLE_WORDS, estimate};
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::preemption;
@@ -160,6 +160,7 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.rerunnable = yes(v, "RERUNNABLE");
     a.abs_runlimit = yes(v, "ABS_RUNLIMIT");
     a.mig = v.number("MIG", 0..=MAX_TIME);
+    v.set(&mut a.priority, "PRIORITY", 0..=MAX_PRIORITY);
     a.nice = v.number("NICE", -20..=20);
     v.pre_exec_retries();
     let _: Option<u32> = v.number("MAX_JOB_REQUEUE", 1..=i32::MAX as u32);

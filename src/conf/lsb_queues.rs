@@ -2,6 +2,7 @@
 //!
 //! See lsb.queues(5).
 
+use super::aps;
 use super::diag::Diags;
 use super::expressions::ResourceNames;
 use super::files::Files;
@@ -24,7 +25,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
 
 /// Largest PRIORITY.
-const MAX_PRIORITY: u32 = 2_147_483_647;
+pub(super) const MAX_PRIORITY: u32 = 2_147_483_647;
 /// Largest period that is taken, seconds or minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
 
@@ -183,6 +184,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
     q.fairshare = user_shares::fairshare(v);
     q.fairshare_queues = v.list("FAIRSHARE_QUEUES");
+    q.aps = aps::of_queue(v).map(Box::new);
+    q.queue_group = v.list("QUEUE_GROUP");
     v.word_of(&mut (), "DISPATCH_ORDER", &[("QUEUE", ())]);
     q.factors = factors(v);
     q.preemption = preemption::of_queue(v);

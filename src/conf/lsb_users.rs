@@ -6,7 +6,7 @@ use super::diag::Diags;
 use super::external_groups::EXTERNAL;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
-use super::lsb_queues::user_terms;
+use super::lsb_queues::{MAX_PRIORITY, user_terms};
 use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
 use super::section::{Values, list, table};
@@ -50,6 +50,7 @@ fn groups(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
             admins: v.list("GROUP_ADMIN"),
             shares: v.text("USER_SHARES").unwrap_or_default(),
             share_list: user_shares(&mut v),
+            priority: v.number("PRIORITY", 0..=MAX_PRIORITY).unwrap_or(0),
             pos: row.pos.clone(),
         };
         if users.groups.iter().any(|g| g.name == group.name) {
@@ -80,6 +81,7 @@ fn policies(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {
             jl_p: v.number("JL/P", 0.0..=MAX_JLP),
             max_pend_jobs: v.number("MAX_PEND_JOBS", 0..=u64::MAX),
             max_pend_slots: v.number("MAX_PEND_SLOTS", 0..=u64::MAX),
+            priority: v.number("PRIORITY", 0..=MAX_PRIORITY),
             pos: row.pos.clone(),
         });
     }

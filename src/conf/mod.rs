@@ -5,8 +5,10 @@
 //! cluster takes a new value only when there is no error.
 
 pub mod address_range;
+pub mod aps;
 mod brackets;
 pub mod check;
+mod check_aps;
 mod check_guarantees;
 mod check_requirements;
 mod check_shares;

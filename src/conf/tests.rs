@@ -7,6 +7,7 @@ use super::{Diag, Files, Severity, check_batch, has_errors, load, load_base, loa
 use proptest::prelude::*;
 
 mod affinity;
+mod aps;
 mod limits;
 mod mistakes;
 mod preemption;

@@ -8,6 +8,7 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
+mod aps;
 mod fairshare;
 mod guaranteed_pool;
 mod lsb_applications;
@@ -28,6 +29,7 @@ mod unix_groups;
 use super::diag::Pos;
 use super::hosts::HostTable;
 
+pub use aps::*;
 pub use fairshare::*;
 pub use guaranteed_pool::*;
 pub use lsb_applications::*;

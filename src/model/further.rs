@@ -3,6 +3,7 @@
 //! Lsb.events, the wire and listings have them as pairs of a key and a text (the table at
 //! `options!`); elsewhere they are fields.
 
+use super::aps::ApsSetting;
 use super::checkpoint::Checkpoint;
 use super::limits::{LimitKind, LimitSet};
 use super::signals;
@@ -39,6 +40,8 @@ pub const RESIZE_COMMAND: &str = "rnc";
 /// The key of the further slots that a started job waits for: `least,most`. No option: mbatchd adds
 /// it to a listing.
 pub const WANTED_SLOTS: &str = "wanted";
+/// The key of bmod -aps.
+pub const APS: &str = "aps";
 /// The key of -a.
 pub const ESUB: &str = "a";
 
@@ -188,6 +191,8 @@ options! {
     "subcwd" submission_directory: Box<str>;
     /// -a.
     "a" esub: Box<str>;
+    /// bmod -aps.
+    "aps" aps: Option<ApsSetting>;
     /// mbatchd's own: the dependency condition with the IDs that its names stand for.
     "dep" resolved_condition: Box<str>;
     /// mbatchd's own.
@@ -335,6 +340,15 @@ impl OptionText for Mark {
     }
     fn read(_: &str) -> Option<Self> {
         Some(Mark(true))
+    }
+}
+
+impl OptionText for Option<ApsSetting> {
+    fn text(&self) -> Option<Cow<'_, str>> {
+        self.map(|setting| Cow::Owned(setting.to_string()))
+    }
+    fn read(text: &str) -> Option<Self> {
+        ApsSetting::parse(text).ok().map(Some)
     }
 }
 
@@ -551,7 +565,7 @@ mod tests {
     use super::*;
 
     /// The pairs of every option as earlier versions wrote them.
-    const WRITTEN: [(&str, &str); 26] = [
+    const WRITTEN: [(&str, &str); 27] = [
         ("g", "/a/b"),
         ("app", "sim"),
         ("sla", "gold"),
@@ -576,6 +590,7 @@ mod tests {
         ("ul", "cpu core"),
         ("subcwd", "/h"),
         ("a", "x y"),
+        ("aps", "admin=-2.5"),
         ("dep", "done(7)"),
         ("filled", "rss run slots rerun chkpnt"),
     ];

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod affinity;
+pub mod aps;
 pub mod bytes;
 pub mod checkpoint;
 pub mod event;

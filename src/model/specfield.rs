@@ -106,6 +106,7 @@ spec_fields! {
     UserLimits "ul" "User Limits" [];
     ResizeCommand "rnc" "Resize Notification Command" [further.resize_command];
     Autoresize "ar" "Autoresizable" [further.autoresize];
+    AbsolutePriority "aps" "Absolute Priority Scheduling factor string" [further.aps];
     // what no job has: reset at any time
     External "ext" "External Scheduler Options" [];
     Network "network" "Network Requirement" [];
@@ -113,7 +114,6 @@ spec_fields! {
     Data "data" "Data Requirement" [];
     Clusters "clusters" "Clusters" [];
     Gpu "gpu" "GPU Requirement" [];
-    AbsolutePriority "aps" "Absolute Priority" [];
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The life of a job: requests that change it, reports of hosts, time windows, load, requeue and
 //! cleaning. Each file decides, and changes the state by events alone.
 
-pub mod advance_reservations;
+mod absolute_priority;
+mod absolute_priority_checks;
+mod advance_reservations;
 mod array_control;
 pub mod checkpoint;
 pub mod clean;

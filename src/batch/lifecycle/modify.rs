@@ -231,6 +231,7 @@ impl Mbatchd {
         if m.fields.contains(&SpecField::Priority) {
             self.check_priority(&m.spec, who, self.state.names().queue(job.queue))?;
         }
+        self.check_absolute_priority(who, job, m)?;
         self.as_submitted(job, m);
         self.room_to_modify(job, m, meant.len())?;
         let mut all = Vec::new();

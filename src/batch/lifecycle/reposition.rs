@@ -9,6 +9,8 @@
 //!
 //! Places found are kept in order, so that none is looked for among all of them at the end.
 //!
+//! A job in a queue with APS_PRIORITY is not moved: its place is that of its absolute priority.
+//!
 //! Invariant: one request looks at a time (`Works::begin_scan`). Places that were found are kept
 //! for the further jobs of that request: memory and time are those of one look.
 
@@ -127,6 +129,9 @@ impl Mbatchd {
         self.room_for_parts(job, sel, meant.len())?;
         let part = meant[0].part;
         let queue = job.queue_of(part);
+        if self.site.queue(queue).is_some_and(|queue| queue.aps.is_some()) {
+            return Err(err::APS_QUEUE_JOB);
+        }
         let roles = self.site.roles(who, "", self.state.names().queue(queue));
         let all = roles.admin || roles.root || roles.queue_admin;
         if !all && self.site.params().job_position_control_by_admin {

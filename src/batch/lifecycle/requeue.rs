@@ -65,7 +65,7 @@ impl Mbatchd {
         }
         let until = self.requeued_until(context, started, before + 1);
         let (uncounted, exit, request) = (false, Some(code), String::new());
-        self.place_requeued(context, at);
+        self.place_requeued(context, at, uncounted);
         self.send_back(
             context,
             Event::JobRequeue { at, held, uncounted, passed, until, exit, request },
@@ -143,7 +143,7 @@ impl Mbatchd {
         (held, uncounted): (Option<PendReason>, bool),
         request: String,
     ) {
-        self.place_requeued(context, at);
+        self.place_requeued(context, at, uncounted);
         let passed = self.passed(at);
         let (until, exit) = (0, None);
         let event = Event::JobRequeue { at, held, uncounted, passed, until, exit, request };
@@ -156,17 +156,30 @@ impl Mbatchd {
         self.state.tries().of(at).map_or(Vec::new(), |t| t.passed.iter().map(name).collect())
     }
 
-    /// Gives an element that goes back to its queue its place there.
-    pub(crate) fn place_requeued(&mut self, context: &mut StepContext, at: JobRef) {
+    fn migrates(&self, at: JobRef) -> bool {
+        let state = self.state.elem(at).map(|e| &e.state);
+        matches!(state, Some(ElemState::Run(run)) if run.migrates)
+    }
+
+    /// Gives an element that goes back to its queue its place there; `uncounted`: for the sake of
+    /// its host.
+    fn place_requeued(&mut self, context: &mut StepContext, at: JobRef, uncounted: bool) {
         let Some(job) = self.state.job(at.job) else { return };
-        let migrates = matches!(
-            self.state.elem(at).map(|e| &e.state), Some(ElemState::Run(run)) if run.migrates
-        );
+        let migrates = self.migrates(at);
         let lsf = &self.site.conf.base.lsf;
         let (keeps, behind) = (lsf.yes("LSB_MIG2PEND"), lsf.yes("LSB_REQUEUE_TO_BOTTOM"));
         let now = self.state.spot_of(job, job.part_no(at.idx));
         let place = match migrates && !keeps {
             true => first_place(at.job),
+            // by absolute priority it stands where it did, or as if it were submitted now
+            false
+                if self.counts_anew(at)
+                    && (migrates || uncounted)
+                    && now != first_place(at.job) =>
+            {
+                return;
+            }
+            false if self.counts_anew(at) => QueuePosition::submitted(context.now.secs(), at.job),
             false if behind => QueuePosition::submitted(context.now.secs(), at.job),
             // a place of an earlier migration is not kept
             false if now == first_place(at.job) => {
@@ -185,8 +198,12 @@ impl Mbatchd {
     }
 
     pub(crate) fn send_back(&mut self, context: &mut StepContext, event: Event) {
-        let Event::JobRequeue { at, .. } = event else { return };
+        let Event::JobRequeue { at, uncounted, .. } = event else { return };
+        let anew = !uncounted && self.counts_anew(at) && !self.migrates(at);
         self.emit(context, event);
+        if anew {
+            self.forget_absolute_priority(context, at);
+        }
         let depends = self.state.job(at.job).is_some_and(|job| job.depend.is_some());
         if depends && !self.deps.watched(at.job) {
             self.watch_depend(at.job);

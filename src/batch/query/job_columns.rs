@@ -8,6 +8,7 @@ use crate::batch::state::messages::Message;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
 use crate::model::JobRef;
+use crate::model::aps::ApsSetting;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further;
 use crate::model::job::except;
@@ -251,6 +252,7 @@ impl Shown<'_> {
             Col::Held => json(out, &self.held.is_some()),
             Col::Charged => json(out, &self.charged()),
             Col::Reservation => self.reservation(out),
+            Col::AbsolutePriority => self.absolute_priority(out),
             _ => self.col_usage(out, col),
         }
     }
@@ -275,6 +277,23 @@ impl Shown<'_> {
             Col::CpuPeakSecs => json(out, &u.map(|u| u.cpu_peak_secs)),
             _ => out.extend_from_slice(b"null"),
         }
+    }
+
+    /// The absolute priority of a pending element.
+    fn absolute_priority(&self, out: &mut Vec<u8>) {
+        let pends = matches!(self.stat(), JobState::Pend | JobState::Psusp);
+        let view = self.mbd.view();
+        let value = || self.mbd.sched.absolute_priority(&view, self.job, self.part);
+        let setting = self.spec().further.aps;
+        let shown = pends.then(value).flatten().map(|value| {
+            let (system, admin) = match setting {
+                Some(ApsSetting::System(_)) => (true, 0.0),
+                Some(ApsSetting::Admin(number)) => (false, number.get()),
+                None => (false, 0.0),
+            };
+            (value.total, system, admin, value.of_factor)
+        });
+        json(out, &shown);
     }
 
     /// The slots that it holds while it waits for more.

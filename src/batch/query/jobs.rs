@@ -174,19 +174,20 @@ impl Mbatchd {
         (!cursor.over(job, &sel)).then_some((sel, cursor))
     }
 
-    fn list_order(&self, job: &Job, view: &ElementView, f: &mut Finding, idx: u32) -> RowOrder {
+    fn list_order(&self, job: &Job, element: &ElementView, f: &mut Finding, idx: u32) -> RowOrder {
         let unmoved = |order| QueuePosition { base: order, between: 0 };
-        let part = match view {
+        let part = match element {
             ElementView::Untouched(_) => 0,
             ElementView::Own(e) => e.part,
         };
         let queue = job.queue_of(part);
-        let position = || self.site.queue_position(queue).map_or(i64::MAX, |i| i as i64);
+        let position = || self.site.dispatch_place(queue).map_or(i64::MAX, |i| i as i64);
         let rank = f.rank(queue, position);
-        let (priority, spot) =
-            (self.view().dispatch_priority(job, job.spec_of(part)), self.state.spot_of(job, part));
+        let (view, spot) = (self.view(), self.state.spot_of(job, part));
+        let absolute = self.sched.absolute_rank(&view, job, part);
+        let priority = absolute.unwrap_or_else(|| view.dispatch_priority(job, job.spec_of(part)));
         let pending = (1, rank, u32::MAX - priority, spot, idx);
-        match view {
+        match element {
             ElementView::Untouched(_) => pending,
             ElementView::Own(e) => match &e.state {
                 ElemState::Pend(_) => pending,

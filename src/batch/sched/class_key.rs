@@ -1,10 +1,12 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
+use crate::batch::site::aps::ApsFormula;
 use crate::batch::site::rules::Consumer;
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::{Queue, Site};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::guarantees::PoolJob;
+use crate::model::aps::ApsSetting;
 use crate::model::further::HostLines;
 use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
@@ -47,8 +49,42 @@ pub(crate) struct ClassKey {
     ///
     /// [`Queue::is_timed`]: crate::batch::site::Queue::is_timed
     pub(super) time: Option<Box<TimeKey>>,
+    /// The parts of their absolute priority, where the queue has APS_PRIORITY.
+    pub(super) aps: Option<Box<ApsKey>>,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
     pub(super) barred: Vec<(HostId, PendReason)>,
+}
+
+/// Parts of the absolute priority of jobs, beside queue, user, application and requirement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ApsKey {
+    /// bsub -sp.
+    pub(super) priority: u32,
+    /// bmod -aps.
+    pub(super) setting: Option<ApsSetting>,
+    /// The priority of the user group of bsub -G, where it counts.
+    pub(super) user_group: u32,
+    /// The account of bsub -G, where the dynamic priority counts.
+    pub(super) share_group: Box<str>,
+    /// When they were submitted, where the order of submission does not hold among them.
+    pub(super) bucket: Option<i64>,
+}
+
+impl ApsKey {
+    /// The key of a submission whose pending time began then.
+    pub fn of(site: &Site, formula: &ApsFormula, spec: &JobSpec, since: i64) -> Box<ApsKey> {
+        let weighed = formula.weighs_groups();
+        Box::new(ApsKey {
+            priority: spec.priority,
+            setting: spec.further.aps,
+            user_group: if weighed { site.group_priority(&spec.user_group) } else { 0 },
+            share_group: match formula.tree {
+                Some(_) => spec.user_group.as_str().into(),
+                None => "".into(),
+            },
+            bucket: formula.bucket(since),
+        })
+    }
 }
 
 /// How long jobs may run.

@@ -1,11 +1,13 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
-use crate::batch::sched::class_key::{ClassKey, TimeKey};
+use crate::batch::sched::aps_rank::{ApsClass, ApsClock};
+use crate::batch::sched::class_key::{ApsKey, ClassKey, TimeKey};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
 use crate::batch::sched::order::DispatchOrder;
 use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::site::Site;
+use crate::batch::site::aps::ApsFormula;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, opt};
@@ -41,12 +43,20 @@ pub(super) struct Class {
     pub(super) unseen: bool,
     /// A limit makes the pending time of its jobs ineligible.
     pub(super) ineligible: bool,
+    /// The class as its rank is made of, where the queue has APS_PRIORITY.
+    pub(super) aps: Option<Box<ApsClass>>,
 }
 
 impl Class {
     /// Bytes of a class while it is kept compiled: a short word may stand for very many hosts.
     fn compiled_bytes(&self, compiled: &Compiled) -> usize {
         self.kind.bytes() + BYTES_PER_HOST * compiled.asked.hosts()
+    }
+
+    /// The first ready job of the class, at the place of the class.
+    fn head(&self) -> Option<(DispatchKey, u32)> {
+        let (place, job) = self.ready.first().copied()?;
+        Some((self.aps.as_ref().map_or(place, |aps| aps.head(place)), job))
     }
 }
 
@@ -68,6 +78,8 @@ pub(super) struct Classes {
     reserved: BTreeSet<u32>,
     /// Jobs with other run limits are of other classes.
     timed: bool,
+    /// The instants of absolute priorities.
+    ranks: ApsClock,
     /// The class found last, and of what: very many jobs share a submission.
     recent: Option<(QueueId, UserId, Arc<JobSpec>, u32)>,
 }
@@ -159,6 +171,7 @@ impl Classes {
             ready,
             unseen: true,
             ineligible: false,
+            aps: None,
         };
         let c = self.free.pop().unwrap_or(self.all.len() as u32);
         match self.all.get_mut(c as usize) {
@@ -179,6 +192,9 @@ impl Classes {
         let gone = self.by_key.values().copied().filter(|c| self.get(*c).pending == 0);
         for c in gone.collect::<Vec<u32>>() {
             self.drop_compiled(c);
+            if let Some(aps) = self.get_mut(c).aps.take() {
+                self.ranks.forget(c, &aps);
+            }
             let kind = std::mem::take(&mut self.get_mut(c).kind);
             self.by_key.remove(&kind);
             self.free.push(c);
@@ -204,7 +220,44 @@ impl Classes {
 
     /// The first ready job of a class.
     pub fn head(&self, class: u32) -> Option<(DispatchKey, u32)> {
-        self.get(class).ready.first().copied()
+        self.get(class).head()
+    }
+
+    /// Gives a class its ranks.
+    pub fn set_aps(&mut self, class: u32, aps: ApsClass) {
+        self.ranks.watch(class, &aps);
+        self.get_mut(class).aps = Some(Box::new(aps));
+    }
+
+    pub fn ranks(&self) -> &ApsClock {
+        &self.ranks
+    }
+
+    pub fn ranks_mut(&mut self) -> &mut ApsClock {
+        &mut self.ranks
+    }
+
+    /// Takes the dynamic priority of the user of a class.
+    pub fn take_share(&mut self, view: &View, class: u32) {
+        if let Some(aps) = &mut self.get_mut(class).aps {
+            aps.take_share(view);
+        }
+    }
+
+    /// Works out the rank of a class anew; whether it stands further in front than before.
+    pub fn rank_again(&mut self, order: &mut DispatchOrder, class: u32) -> bool {
+        let c = &mut self.all[class as usize];
+        let before = c.head();
+        let first = c.ready.first().map(|first| first.0);
+        if let Some(aps) = &mut c.aps {
+            self.ranks.set_rank(class, aps, first);
+        }
+        let Some(((before, _), (after, _))) = before.zip(c.head()) else { return false };
+        if before != after {
+            let of = (c.kind.queue, c.bidder);
+            order.replace(of, (before, class), (after, class), c.unseen);
+        }
+        after < before
     }
 
     /// A job becomes ready, or is no more.
@@ -216,12 +269,16 @@ impl Classes {
     ) {
         let c = &mut self.all[class as usize];
         let of = (c.kind.queue, c.bidder);
-        let before = c.ready.first().map(|first| first.0);
+        let before = c.head().map(|first| first.0);
         match ready {
             true => c.ready.insert((place, job)),
             false => c.ready.remove(&(place, job)),
         };
-        let after = c.ready.first().map(|first| first.0);
+        let first = c.ready.first().map(|first| first.0);
+        if let Some(aps) = &mut c.aps {
+            self.ranks.set_rank(class, aps, first);
+        }
+        let after = c.head().map(|first| first.0);
         if before == after {
             return;
         }
@@ -250,9 +307,13 @@ impl Classes {
         spec: &Arc<JobSpec>,
         barred: &[(HostId, PendReason)],
         by_group: bool,
+        since: i64,
     ) -> u32 {
+        let formula = site.queue(queue).and_then(|queue| queue.aps.as_deref());
+        let alike = formula.is_none_or(ApsFormula::favours_age);
         if let Some((of, who, like, c)) = &self.recent
             && barred.is_empty()
+            && alike
             && (*of, *who) == (queue, user)
             && Arc::ptr_eq(like, spec)
         {
@@ -277,6 +338,7 @@ impl Classes {
             loan_seconds: spec.limits.run.filter(|_| site.pools.are_timed()),
             fixed: spec.further.host_lines.clone(),
             time: TimeKey::of(site, site.queue(queue), spec),
+            aps: formula.map(|formula| ApsKey::of(site, formula, spec, since)),
             barred: barred.to_vec(),
         };
         let c = match self.by_key.get(&kind) {

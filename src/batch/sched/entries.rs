@@ -1,6 +1,7 @@
 //! The entry of each pending job and of each part of an array: its class and its place there.
 
 use crate::batch::sched::Sched;
+use crate::batch::sched::aps_rank::pending_since;
 use crate::batch::sched::dispatch_key::{ClassEntry, DispatchKey};
 use crate::batch::sched::view::View;
 use crate::batch::site::requirements::Req;
@@ -36,7 +37,11 @@ impl Sched {
         barred: &[(HostId, PendReason)],
     ) -> u32 {
         let of = (job.queue_of(part), job.user);
-        self.classes.find(view.site, of, job.spec_of(part), barred, !view.fairshare.is_empty())
+        let since = pending_since(view.state.spot_of(job, part).base).unwrap_or(0);
+        let by_group = !view.fairshare.is_empty();
+        let class = self.classes.find(view.site, of, job.spec_of(part), barred, by_group, since);
+        self.begin_ranks(view, (job, part), class);
+        class
     }
 
     /// A job changed in what its class or its place is made of.

@@ -28,7 +28,7 @@ impl Sched {
         queue: &Queue,
         every: bool,
     ) -> Option<FairWalk> {
-        let tree = queue.tree?;
+        let tree = queue.tree.filter(|_| queue.aps.is_none())?;
         self.rerank(view, None);
         let now = view.now.secs();
         if every {
@@ -43,13 +43,14 @@ impl Sched {
     }
 
     /// Gives accounts whose use has changed their new place.
-    fn rerank(&mut self, view: &View, here: Option<&mut QueueWalk>) {
+    pub(super) fn rerank(&mut self, view: &View, here: Option<&mut QueueWalk>) {
         if self.accounts.is_empty() {
             return;
         }
         let mut some = here.and_then(|here| here.fair.as_mut()?.some.as_mut());
         for account in std::mem::take(&mut self.accounts) {
             self.order.rerank(view.fairshare, account);
+            self.rank_account(view, account);
             if let Some(some) = &mut some {
                 some.rerank(view.fairshare, account);
             }

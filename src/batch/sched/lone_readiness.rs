@@ -78,7 +78,7 @@ impl Sched {
         let Some(job) = view.state.job(at.job) else { return };
         let part = job.part_no(at.idx);
         let ready = self.readiness(view, job, ReadinessQuery::Element(at.idx)).is_ok();
-        let priority = Reverse(view.dispatch_priority(job, job.spec_of(part)));
+        let priority = Reverse(view.place_priority(job, part));
         let QueuePosition { base, between } = view.state.spot_of(job, part);
         let entry = (!waits && !left).then(|| {
             let place = DispatchKey { priority, base, between, next: at.idx, part };

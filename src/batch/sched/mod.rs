@@ -6,6 +6,8 @@
 //! | ready_entries, lone_readiness, lone | which jobs and elements are ready |
 //! | start_times | when a job with a start time becomes ready |
 //! | classes | jobs that ask for the same thing, as one |
+//! | aps_rank, aps_classes | the order of classes by absolute priority |
+//! | absolute_priority | absolute priorities as commands list them |
 //! | order | ready classes in dispatch order; which of them wait for a look |
 //! | open_hosts | hosts that may take a job, best first |
 //! | policy | whether a queue, a user, a host has slots for a class: one file for each policy |
@@ -22,6 +24,7 @@
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
+//! | first_fit | hosts for a job, best first, until there are enough |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //! | start_needs | the smallest changes after which a job could start |
@@ -31,6 +34,9 @@
 //! something changed, or when a timer says so. The work in one turn is bounded by [`PASS_FUEL`];
 //! the rest follows in the next turn.
 
+mod absolute_priority;
+mod aps_classes;
+mod aps_rank;
 mod class_key;
 mod classes;
 mod decision;
@@ -40,6 +46,7 @@ mod explain;
 mod explained;
 mod fair_order;
 mod fair_walk;
+mod first_fit;
 mod fixed_match;
 mod forecast;
 mod growing;
@@ -161,7 +168,9 @@ impl Sched {
     pub(crate) fn anew(&mut self) -> Sched {
         let (policies, begins) = (self.policies.clone(), std::mem::take(&mut self.begins));
         let (changes, now, begin_timer) = (self.changes, self.now, self.begin_timer);
-        Sched { changes, now, policies, begins, begin_timer, ..Sched::default() }
+        let mut anew = Sched { changes, policies, begins, begin_timer, ..Sched::default() };
+        anew.set_now(now);
+        anew
     }
 
     /// The instant of this step.
@@ -171,6 +180,7 @@ impl Sched {
 
     pub(crate) fn set_now(&mut self, now: Now) {
         self.now = now;
+        self.classes.ranks_mut().set_now(now.secs());
     }
 
     /// Changes so far that may make room, or take it.

@@ -72,7 +72,7 @@ impl Sched {
         let entry = match known {
             Some(e) => e,
             None => {
-                let priority = Reverse(view.dispatch_priority(job, job.spec_of(part)));
+                let priority = Reverse(view.place_priority(job, part));
                 let QueuePosition { base, between } = view.state.spot_of(job, part);
                 let place = DispatchKey { priority, base, between, next, part };
                 let class = self.class_of(view, (job, part), &[]);

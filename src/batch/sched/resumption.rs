@@ -18,7 +18,7 @@ use crate::model::job::opt;
 impl Sched {
     /// The next preempted job of a queue that goes on, on the hosts that have changed.
     pub(super) fn next_to_resume(&self, view: &View, queue: &Queue, walk: &Walk) -> Option<JobRef> {
-        let begins = walk.here.is_none() && !walk.growing;
+        let begins = walk.here.is_empty() && walk.growing.is_none();
         if !begins || walk.touched.is_empty() || !view.preemptions.any_of(queue.id) {
             return None;
         }

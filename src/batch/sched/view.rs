@@ -391,6 +391,16 @@ impl<'a> View<'a> {
         middle.saturating_add(raised).clamp(0, i64::from(u32::MAX)) as u32
     }
 
+    /// The priority by which the jobs of one class are ordered: none where the class as a whole has
+    /// one (APS_PRIORITY).
+    pub fn place_priority(&self, job: &Job, part: u32) -> u32 {
+        let of_class = |queue: &Queue| queue.aps.is_some();
+        match self.site.queue(job.queue_of(part)).is_some_and(of_class) {
+            true => 0,
+            false => self.dispatch_priority(job, job.spec_of(part)),
+        }
+    }
+
     /// The requirement that acts for a job: its own over those of its application profile and its
     /// queue, with defaults.
     pub fn combined_req(

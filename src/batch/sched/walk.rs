@@ -16,11 +16,12 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
+use crate::batch::sched::first_fit::{FirstFit, Hosts, TooFew};
 use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::order::{CLASSES_PER_TURN, LOOKS_PER_USER};
 use crate::batch::sched::place::{Alternative, HostMatch};
-use crate::batch::sched::policy::{BlockedJob, Policies, Room, rests_until};
+use crate::batch::sched::policy::{BlockedJob, Room};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
@@ -45,18 +46,6 @@ enum Outcome {
     Found(Decision),
 }
 
-/// Slots on hosts.
-type Hosts = Vec<(HostId, u32)>;
-
-/// Too few slots for a job.
-#[derive(Default)]
-struct TooFew {
-    /// Hosts that have some.
-    free: Hosts,
-    /// The limits and pools that left several hosts less than the job could have had.
-    short: Short,
-}
-
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
     /// turn. A decision has to be carried out before the next one is asked for.
@@ -69,6 +58,7 @@ impl Sched {
                     false => HostSet::default(),
                 };
                 let changed = self.hosts.take_changes(view);
+                self.renew_ranks(view);
                 Box::new(Walk { changed, touched, ..Walk::default() })
             }
         };
@@ -81,31 +71,45 @@ impl Sched {
 
     fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
         while !fuel.is_empty() {
-            let queue = view.site.queues.get(walk.queue)?;
-            if let Some(at) = self.next_to_resume(view, queue, walk) {
+            let positions = view.site.dispatch_groups.get(walk.group)?;
+            let queue = |position: &usize| view.site.queues.get(*position);
+            let mut queues = positions.iter().filter_map(queue);
+            if let Some(at) = queues.clone().find_map(|q| self.next_to_resume(view, q, walk)) {
                 return Some(Decision::Resume { at });
             }
-            if !self.may_find(view, queue) {
-                self.leave_queue(walk, fuel);
+            if !queues.clone().any(|queue| self.may_find(view, queue)) {
+                self.leave_group(walk, fuel);
                 continue;
             }
-            if walk.growing {
+            if let Some(member) = walk.growing {
+                let Some(queue) = queues.nth(member) else {
+                    (walk.growing, walk.group) = (None, walk.group + 1);
+                    continue;
+                };
                 match self.grow_next(view, queue, walk, fuel) {
                     Some(decision) => return Some(decision),
                     None if fuel.is_empty() => return None,
-                    None => (walk.growing, walk.queue) = (false, walk.queue + 1),
+                    None => walk.growing = Some(member + 1),
                 }
                 continue;
             }
-            let Some(here) = &mut walk.here else {
-                walk.here = self.enter(view, queue, (&walk.changed, &walk.touched), fuel);
-                walk.growing = walk.here.is_none();
+            let (changed, touched) = (&walk.changed, &walk.touched);
+            if walk.here.is_empty() {
+                for (position, queue) in positions.iter().zip(queues) {
+                    let here = self.enter(view, queue, (changed, touched), fuel);
+                    let here = here.map(|here| QueueWalk { position: *position, ..here });
+                    walk.here.extend(here);
+                }
+                walk.growing = walk.here.is_empty().then_some(0);
                 continue;
-            };
-            match self.walk_queue(view, queue, here, (&walk.changed, &walk.touched), fuel) {
+            }
+            match self.walk_group(view, &mut walk.here, (changed, touched), fuel) {
                 Some(decision) => return Some(decision),
                 None if fuel.is_empty() => return None,
-                None => (walk.here, walk.growing) = (None, true),
+                None => {
+                    walk.here.clear();
+                    walk.growing = Some(0);
+                }
             }
         }
         None
@@ -117,10 +121,11 @@ impl Sched {
         !self.hosts.none_open() || self.policies.act_on_blocked(view, queue)
     }
 
-    /// Goes on to the next queue.
-    fn leave_queue(&self, walk: &mut Walk, fuel: &mut Fuel) {
-        (walk.here, walk.growing, walk.grower) = (None, false, None);
-        walk.queue += 1;
+    /// Goes on to the next group of queues.
+    fn leave_group(&self, walk: &mut Walk, fuel: &mut Fuel) {
+        walk.here.clear();
+        (walk.growing, walk.grower) = (None, None);
+        walk.group += 1;
         fuel.spend(1);
     }
 
@@ -181,60 +186,120 @@ impl Sched {
         }
     }
 
-    fn walk_queue(
+    /// Walks through the queues of a group, each next class being the first one of all.
+    fn walk_group(
+        &mut self,
+        view: &View,
+        all: &mut [QueueWalk],
+        (changed, touched): (&HostSet, &HostSet),
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        for here in all.iter_mut() {
+            let queue = view.site.queues.get(here.position)?;
+            if let Some((head, user)) = here.started.take() {
+                self.walk_on_from(view, queue.id, here, head, user, true);
+            }
+        }
+        while !fuel.is_empty() {
+            let mut first: Option<(Option<ClassHead>, usize)> = None;
+            for (member, here) in all.iter_mut().enumerate() {
+                let queue = view.site.queues.get(here.position)?;
+                if !self.may_find(view, queue) {
+                    continue;
+                }
+                self.gather_heads(view, queue, here, (changed, touched), fuel);
+                let head = here.heads.peek().map(|Reverse(next)| next.0);
+                // the share tree of a queue by itself is asked when the turn comes to it
+                let known = head.is_some() || here.fair.is_some();
+                if known && first.is_none_or(|best| head < best.0) {
+                    first = Some((head, member));
+                }
+            }
+            let here = all.get_mut(first?.1)?;
+            let queue = view.site.queues.get(here.position)?;
+            match self.next_of_queue(view, queue, here, (changed, touched), fuel) {
+                Some(decision) => return Some(decision),
+                None if here.over => return None,
+                None => {}
+            }
+        }
+        None
+    }
+
+    /// The changed hosts that matter to a queue: those that are full, too, where something is done
+    /// for blocked classes.
+    fn changed_for<'a>(
+        &self,
+        view: &View,
+        queue: &Queue,
+        (changed, touched): (&'a HostSet, &'a HostSet),
+    ) -> &'a HostSet {
+        let acts = self.policies.act_on_blocked(view, queue);
+        if acts && !touched.is_empty() { touched } else { changed }
+    }
+
+    /// Brings the heads of a queue up to date: the first of them is next.
+    fn gather_heads(
         &mut self,
         view: &View,
         queue: &Queue,
         here: &mut QueueWalk,
-        (changed, touched): (&HostSet, &HostSet),
+        hosts: (&HostSet, &HostSet),
+        fuel: &mut Fuel,
+    ) {
+        if queue.aps.is_some() {
+            self.rerank(view, None);
+        }
+        if here.every && !here.fresh && self.changed_for(view, queue, hosts).is_empty() {
+            self.narrow(view, queue.id, here);
+        }
+        self.pull_users(view, queue, here, fuel);
+    }
+
+    /// Holds the next class of a queue against hosts.
+    fn next_of_queue(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        here: &mut QueueWalk,
+        hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
-        if let Some((head, user)) = here.started.take() {
-            self.walk_on_from(view, queue.id, here, head, user, true);
+        let changed = self.changed_for(view, queue, hosts);
+        let Some((head, user)) = self.pop_head(view, queue.id, here) else {
+            here.over = true;
+            return None;
+        };
+        fuel.spend(1);
+        if here.fair.is_some() && !here.users.contains_key(&user) {
+            // comes back with the class that this walk begins with
+            self.enter_user(view, queue, here, user);
+            return None;
         }
-        let acts = self.policies.act_on_blocked(view, queue);
-        // hosts that are full matter to those for whose blocked classes something is done
-        let changed = if acts && !touched.is_empty() { touched } else { changed };
-        while !fuel.is_empty() && self.may_find(view, queue) {
-            if here.every && !here.fresh && changed.is_empty() {
-                self.narrow(view, queue.id, here);
-            }
-            self.pull_users(view, queue, here, fuel);
-            let (head, user) = self.pop_head(view, queue.id, here)?;
-            fuel.spend(1);
-            if here.fair.is_some() && !here.users.contains_key(&user) {
-                // comes back with the class that this walk begins with
-                self.enter_user(view, queue, here, user);
-                continue;
-            }
-            #[cfg(test)]
-            {
-                self.visits += 1;
-            }
-            if self.class_moved((queue.id, user), head) {
-                self.walk_on_from(view, queue.id, here, head, user, false);
-                continue;
-            }
-            let Some(fresh) = self.turn_of(view, queue.id, here, head, user) else { continue };
-            let class = head.1;
-            let unseen = fresh || self.classes.get(class).unseen;
-            if !unseen && changed.is_empty() {
-                self.walk_on_from(view, queue.id, here, head, user, false);
-                continue;
-            }
-            let only = (!unseen).then_some(changed);
-            let outcome = self.hold(view, queue, head, here, only, fuel);
-            if let Outcome::Found(decision) = outcome {
-                here.started = Some((head, user));
-                return Some(decision);
-            }
-            let decision = self.note_held((queue.id, user), here, head, outcome);
+        #[cfg(test)]
+        {
+            self.visits += 1;
+        }
+        if self.class_moved((queue.id, user), head) {
             self.walk_on_from(view, queue.id, here, head, user, false);
-            if decision.is_some() {
-                return decision;
-            }
+            return None;
         }
-        None
+        let fresh = self.turn_of(view, queue.id, here, head, user)?;
+        let class = head.1;
+        let unseen = fresh || self.classes.get(class).unseen;
+        if !unseen && changed.is_empty() {
+            self.walk_on_from(view, queue.id, here, head, user, false);
+            return None;
+        }
+        let only = (!unseen).then_some(changed);
+        let outcome = self.hold(view, queue, head, here, only, fuel);
+        if let Outcome::Found(decision) = outcome {
+            here.started = Some((head, user));
+            return Some(decision);
+        }
+        let decision = self.note_held((queue.id, user), here, head, outcome);
+        self.walk_on_from(view, queue.id, here, head, user, false);
+        decision
     }
 
     /// Notes that a class was held against hosts; the decision that it led to, where that is no
@@ -590,76 +655,5 @@ impl Sched {
             self.hosts.rest(host, until);
         }
         first_fit.allocate()
-    }
-}
-
-/// Gathers hosts with slots, best first, until a job has enough.
-struct FirstFit<'a, 'b> {
-    policies: &'a Policies,
-    look: &'a HostMatch<'b>,
-    /// Slots below which a host is of no use.
-    least: u64,
-    /// Slots that are found are never enough: other hosts may do better.
-    needs_all: bool,
-    /// Hosts that were just given a job, until when they take none of this queue.
-    rests: Vec<(HostId, u64)>,
-    free: Vec<(HostId, u32)>,
-    /// Slots of them that count, of the host with most or of all.
-    slots: u64,
-    joint: JointRoom<'b>,
-}
-
-impl<'a, 'b> FirstFit<'a, 'b> {
-    fn new(
-        policies: &'a Policies,
-        look: &'a HostMatch<'b>,
-        joint: JointRoom<'b>,
-    ) -> FirstFit<'a, 'b> {
-        let least = if look.one_host() { u64::from(look.min_slots()) } else { 1 };
-        let needs_all = !look.any_slot() && look.needs_all_hosts();
-        let (rests, free) = (Vec::new(), Vec::new());
-        FirstFit { policies, look, least, needs_all, rests, free, slots: 0, joint }
-    }
-
-    /// The slots of one job.
-    fn allocate(self) -> Result<Hosts, TooFew> {
-        // of one slot there is nothing to be spread
-        if self.look.any_slot() && self.free.len() == 1 {
-            return Ok(self.free);
-        }
-        if self.joint.is_empty() {
-            let free = self.free;
-            return self.look.allocate(&free).ok_or(TooFew { free, short: Short::default() });
-        }
-        match JointRoom::allocate(self.look, &self.free) {
-            Some(Ok(hosts)) => Ok(hosts),
-            Some(Err(short)) => Err(TooFew { free: self.free, short }),
-            None => Err(TooFew { free: self.free, short: self.joint.short() }),
-        }
-    }
-
-    /// Looks at one host; true: no other is needed.
-    fn add(&mut self, host: HostId) -> bool {
-        let look = self.look;
-        let Ok(slots) = self.policies.host(look, host) else {
-            self.rests.extend(rests_until(look, host).map(|until| (host, until)));
-            return false;
-        };
-        if slots < self.least || (look.any_slot() && !look.begins(host)) {
-            return false;
-        }
-        let slots = slots.min(look.most_counted());
-        let slots = self.joint.gather(look, host, (slots, self.slots));
-        if slots < self.least {
-            return false;
-        }
-        let slots = slots as u32;
-        self.free.push((host, slots));
-        if look.any_slot() {
-            return true;
-        }
-        let count = look.counting(host, slots);
-        self.slots = if look.one_host() { count } else { self.slots + count };
-        !self.needs_all && self.slots >= u64::from(look.max())
     }
 }

@@ -14,15 +14,18 @@ use std::collections::BinaryHeap;
 /// A walk under way.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The position of the next queue in dispatch order.
-    pub(super) queue: usize,
+    /// The position of the next group of queues that are dispatched together
+    /// (`Site::dispatch_groups`).
+    pub(super) group: usize,
     /// Hosts that have changed since the walk before.
     pub(super) changed: HostSet,
     /// Hosts that have changed, open or not; empty where no queue preempts jobs of another.
     pub(super) touched: HostSet,
-    pub(super) here: Option<QueueWalk>,
-    /// The pending jobs of the queue are done: its started ones that want further slots are next.
-    pub(super) growing: bool,
+    /// The queues of the group with something to be done.
+    pub(super) here: Vec<QueueWalk>,
+    /// The pending jobs of the group are done: the started ones that want further slots are next,
+    /// those of this one of its queues first.
+    pub(super) growing: Option<usize>,
     /// The last of these that the walk came to.
     pub(super) grower: Option<JobRef>,
 }
@@ -30,6 +33,8 @@ pub(super) struct Walk {
 /// A walk through one queue.
 #[derive(Debug, Default)]
 pub(super) struct QueueWalk {
+    /// The position of the queue.
+    pub(super) position: usize,
     /// The walk comes to all classes, not to unseen ones alone.
     pub(super) every: bool,
     /// All classes count as unseen.
@@ -45,6 +50,8 @@ pub(super) struct QueueWalk {
     pub(super) pulled: Option<(ClassHead, Bidder)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
+    /// The share tree has no further user.
+    pub(super) over: bool,
     /// A job of this class was given hosts last.
     pub(super) started: Option<(ClassHead, Bidder)>,
 }

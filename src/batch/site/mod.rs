@@ -3,6 +3,8 @@
 //! changed in between.
 
 pub mod applications;
+pub mod aps;
+mod aps_inputs;
 pub mod guarantees;
 pub mod limits;
 pub mod permissions;
@@ -16,6 +18,7 @@ pub mod shares;
 pub mod units;
 
 use crate::batch::site::applications::Applications;
+use crate::batch::site::aps::ApsFormula;
 use crate::batch::site::guarantees::Pools;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
@@ -87,6 +90,9 @@ pub struct Queue {
     /// The share tree by which its jobs are dispatched: that of FAIRSHARE, or of the host partition
     /// that has all its hosts.
     pub tree: Option<TreeId>,
+    /// APS_PRIORITY, its own or of the queue whose QUEUE_GROUP names it: its jobs are dispatched by
+    /// it.
+    pub aps: Option<Rc<ApsFormula>>,
     /// Hosts with preference; `None`: every host.
     pub hosts: Option<BTreeMap<HostId, u32>>,
     pub req: Option<Rc<Req>>,
@@ -179,6 +185,9 @@ pub struct Site {
     pub service_classes: ServiceClasses,
     /// The guaranteed pools that act.
     pub pools: Pools,
+    /// Positions in `queues` in the order in which a pass comes to them: those whose jobs are
+    /// dispatched in one order (QUEUE_GROUP) together, at the place of the first.
+    pub dispatch_groups: Vec<Vec<usize>>,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
@@ -252,6 +261,7 @@ impl Site {
             pools: Pools::default(),
             conf,
             queues: Vec::new(),
+            dispatch_groups: Vec::new(),
             queue_ids: HashMap::new(),
             queue_positions: Vec::new(),
             hosts: HostMap::default(),
@@ -315,6 +325,9 @@ impl Site {
         for (position, queue) in queues.iter().enumerate() {
             p.queue_positions[queue.id.index()] = Some(position);
         }
+        let leader = |queue: &'_ Queue| queue.aps.clone().map(|aps| aps.queue.clone());
+        let leaders: Vec<Option<String>> = queues.iter().map(leader).collect();
+        p.dispatch_groups = aps::dispatch_groups(leaders.iter().map(Option::as_deref));
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
@@ -397,6 +410,7 @@ impl Site {
             ranges,
             requeue_codes: q.requeue_exit_values.as_deref().and_then(ExitCodes::parse),
             tree: self.shares.of_queue(&q.name).or_else(|| self.partition_of_queue(q)),
+            aps: ApsFormula::of(&self.conf, &self.shares, &q.name).map(Rc::new),
             conf: q.clone(),
             limits: Vec::new(),
         }

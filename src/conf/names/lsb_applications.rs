@@ -68,7 +68,7 @@ const NAMES: &[Name] = &[
     on("POST_EXEC", "command after the job"),
     on("PREEMPT_DELAY", "override: see lsb.params"),
     on("PRE_EXEC", "command before the job"),
-    off("PRIORITY", "factor of absolute priority"),
+    on("PRIORITY", "APP of absolute priority; 0"),
     on("PROCESSLIMIT", "processes of a job; as the queue"),
     on("PROCLIMIT", "tasks per job: [minimum [default]] maximum; as the queue"),
     off("REMOTE_MAX_PREEXEC_RETRY", "override: see lsb.params"),

@@ -10,7 +10,7 @@ pub static QUEUE: NameTable = table!("lsb.queues", "Queue", NAMES);
 
 const NAMES: &[Name] = &[
     on("ADMINISTRATORS", "who may control the queue and its jobs; none"),
-    off("APS_PRIORITY", "absolute priority: WEIGHT[...] LIMIT[...] GRACE_PERIOD[...]"),
+    on("APS_PRIORITY", "absolute priority: WEIGHT[...] LIMIT[...] GRACE_PERIOD[...]"),
     on("BACKFILL", "jobs may use slots that others reserve: Y/N; N"),
     on("CHKPNT", "checkpoint directory and period: dir [min]"),
     off("CHUNK_JOB_SIZE", "int; 1"),
@@ -88,7 +88,7 @@ const NAMES: &[Name] = &[
     on("PROCESSLIMIT", "processes of a job: [default] maximum; unlimited"),
     on("PROCLIMIT", "tasks per job: [minimum [default]] maximum; unlimited"),
     on("QJOB_LIMIT", "slots of the queue; unlimited"),
-    off("QUEUE_GROUP", "group of queues"),
+    on("QUEUE_GROUP", "queues ordered by its APS_PRIORITY, too: list; none"),
     on("QUEUE_NAME", "name of the queue, at most 59 characters; required"),
     off("RCVJOBS_FROM", "c .../allclusters; none"),
     off("RC_ACCOUNT", "account of cloud hosts"),

@@ -178,7 +178,7 @@ pub static USER_GROUP: NameTable = table!(
         off("GROUP_ADMIN", "administrators of the group"),
         on("GROUP_MEMBER", "(users, groups, all); ! asks egroup"),
         on("GROUP_NAME", "name of the group"),
-        off("PRIORITY", "factor of absolute priority"),
+        on("PRIORITY", "UG of absolute priority; 0"),
         on("USER_SHARES", "([user, shares] ...)"),
     ],
 );
@@ -192,7 +192,7 @@ pub static USER: NameTable = table!(
         on("MAX_JOBS", "slots; unlimited"),
         on("MAX_PEND_JOBS", "pending jobs; unlimited"),
         on("MAX_PEND_SLOTS", "slots of pending jobs; unlimited"),
-        off("PRIORITY", "factor of absolute priority"),
+        on("PRIORITY", "USER of absolute priority; 0"),
         on("USER_NAME", "user, group, group@ (each member) or default"),
     ],
 );

@@ -53,6 +53,8 @@ pub struct ApplicationConf {
     pub rerunnable: Option<bool>,
     /// CHKPNT_DIR, CHKPNT_INITPERIOD, CHKPNT_PERIOD and CHKPNT_METHOD.
     pub chkpnt: Option<Box<Checkpoint>>,
+    /// PRIORITY, for the factor APP of APS_PRIORITY.
+    pub priority: u32,
     /// MIG, minutes.
     pub mig: Option<u64>,
     /// NICE.

@@ -1,6 +1,8 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
-use super::{Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment, Thresholds, UserTerm};
+use super::{
+    ApsConf, Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment, Thresholds, UserTerm,
+};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{WarnAction, WarnTime};
 use crate::model::job_control::JobControls;
@@ -177,6 +179,10 @@ pub struct QueueConf {
     pub fairshare: Option<Vec<ShareAssignment>>,
     /// FAIRSHARE_QUEUES: further queues that share by its FAIRSHARE.
     pub fairshare_queues: Vec<String>,
+    /// APS_PRIORITY.
+    pub aps: Option<Box<ApsConf>>,
+    /// QUEUE_GROUP: further queues whose jobs are ordered by its APS_PRIORITY.
+    pub queue_group: Vec<String>,
     /// The factors of its dynamic priorities.
     pub factors: QueueFactors,
     /// PREEMPTION.
@@ -260,6 +266,8 @@ impl Default for QueueConf {
             default_host_spec: None,
             fairshare: None,
             fairshare_queues: Vec::new(),
+            aps: None,
+            queue_group: Vec::new(),
             factors: QueueFactors::default(),
             preemption: QueuePreemption::default(),
             backfill: false,

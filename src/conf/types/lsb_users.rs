@@ -26,6 +26,8 @@ pub struct UserGroup {
     pub shares: String,
     /// USER_SHARES: the share assignments.
     pub share_list: Vec<ShareAssignment>,
+    /// PRIORITY, for the factor UG of APS_PRIORITY.
+    pub priority: u32,
     /// The place of the row in the file.
     pub pos: Pos,
 }
@@ -45,6 +47,8 @@ pub struct UserPolicy {
     pub max_pend_jobs: Option<u64>,
     /// MAX_PEND_SLOTS.
     pub max_pend_slots: Option<u64>,
+    /// PRIORITY, for the factor USER of APS_PRIORITY.
+    pub priority: Option<u32>,
     /// The place of the row in the file.
     pub pos: Pos,
 }

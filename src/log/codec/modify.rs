@@ -13,6 +13,7 @@ use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, put_int, put_str};
 use crate::lang::jobname::IndexList;
 use crate::model::event::{ElementRange, Event, JobModify};
+use crate::model::further;
 use crate::model::job::{JobSpec, SpoolRef};
 use crate::model::specfield::SpecField;
 
@@ -95,8 +96,7 @@ fn put_options(out: &mut Vec<u8>, s: &JobSpec) {
     // delOptions3
     out.extend_from_slice(b" 0");
     put_str(out, s.further.application.as_bytes());
-    // apsString
-    out.extend_from_slice(b" \"\"");
+    put_str(out, s.further.text(further::APS).as_deref().unwrap_or_default().as_bytes());
     put_str(out, s.post_exec.as_bytes());
     // runtimeEstimation, requeueEValues, initChkpntPeriod, migThreshold notifyCmd
     out.extend_from_slice(b" -1");
@@ -269,8 +269,7 @@ fn get_further(f: &mut Fields<'_>, s: &mut JobSpec) -> Result<(), RecordError> {
     // sla licenseProject options3 delOptions3
     f.skip(4)?;
     let application = f.text()?;
-    // apsString
-    f.skip(1)?;
+    let aps = f.text()?;
     s.post_exec = get_bytes(f)?;
     // runtimeEstimation
     f.skip(1)?;
@@ -283,6 +282,7 @@ fn get_further(f: &mut Fields<'_>, s: &mut JobSpec) -> Result<(), RecordError> {
         ("g", job_group),
         ("app", application),
         ("Q", requeue),
+        (further::APS, aps),
     ];
     for (key, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
         s.further.put_text(key, text);

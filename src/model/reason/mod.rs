@@ -210,6 +210,12 @@ pub mod err {
     pub const PROC_APP: i32 = 253;
     pub const PROC_APP_QUEUE: i32 = 254;
     pub const APP_OVER_LIMIT: i32 = 256;
+    pub const APS_QUEUE_JOB: i32 = 266;
+    pub const BAD_APS_JOB: i32 = 267;
+    pub const BAD_APS_VAL: i32 = 268;
+    pub const MOD_MIX_APS: i32 = 271;
+    pub const APS_RANGE: i32 = 272;
+    pub const APS_ZERO: i32 = 273;
     pub const RSV_NOT_RECURRING: i32 = 312;
     pub const RSV_HOST_NOT_FREE: i32 = 314;
     pub const RSV_TIME: i32 = 315;
@@ -349,6 +355,12 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (253, "Number of tasks is not within the task limits of the application profile"),
     (254, "Task limits of the application profile are not within those of the queue"),
     (256, "Application profile exceeds the queue's hard limit(s)"),
+    (266, "Job in an absolute priority scheduling (APS) queue cannot be moved"),
+    (267, "Job is not in an absolute priority scheduling (APS) queue"),
+    (268, "Illegal APS value: system=number or admin=number is wanted"),
+    (271, "Option -aps cannot be combined with other options"),
+    (272, "APS value is out of range"),
+    (273, "APS value cannot be zero"),
     (312, "Only a recurring advance reservation can be disabled"),
     (314, "Host has no free slot in the time of the reservation"),
     (315, "Reserved slots are not free in the new time of the reservation"),

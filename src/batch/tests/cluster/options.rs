@@ -66,6 +66,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
         // a termination deadline in so many seconds
+        "-aps" => spec.further.put_text("aps", value),
         "-g" => spec.further.job_group = value.into(),
         "-E" => spec.pre_exec = value.into(),
         "-app" => spec.further.application = value.into(),

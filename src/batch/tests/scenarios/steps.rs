@@ -4,7 +4,7 @@ use super::parse::{Scenario, Step};
 use crate::batch::tests::cluster::{ADMINISTRATOR, Cluster, element};
 use crate::model::JobRef;
 use crate::model::specfield::SpecField;
-use crate::proto::client::Verb;
+use crate::proto::client::{Col, Verb};
 use std::collections::BTreeMap;
 
 /// The result of a step: nothing, or how the cluster differs from the scenario.
@@ -79,6 +79,15 @@ impl<'a> Steps<'a> {
     fn request(&mut self, user: &str, request: &str) -> Outcome {
         let (verb, rest) = request.split_once(' ').unwrap_or((request, ""));
         let rest = rest.trim();
+        if verb != "bsub"
+            && let Some((request, why)) = request.split_once(" is refused: ")
+        {
+            return match self.request(user, request) {
+                Err(told) if told == why.trim() => Ok(()),
+                Err(told) => Err(format!("refused: {told}")),
+                Ok(()) => Err("the request was accepted".to_owned()),
+            };
+        }
         match verb {
             "bsub" => self.bsub(user, rest),
             "bmod" => self.bmod(user, rest),
@@ -122,15 +131,25 @@ impl<'a> Steps<'a> {
     /// `bmod OPTIONS NAME`.
     fn bmod(&mut self, user: &str, text: &str) -> Outcome {
         let (options, name) = text.rsplit_once(' ').ok_or("bmod OPTIONS NAME")?;
+        let words: Vec<&str> = options.split_whitespace().collect();
+        let reset = |field: SpecField| {
+            words.iter().any(|word| word.strip_prefix('-') == Some(&format!("{}n", field.word())))
+        };
         let given = |field: &&SpecField| {
-            options.split_whitespace().any(|word| word.strip_prefix('-') == Some(field.word()))
+            let word = |word: &&str| word.strip_prefix('-') == Some(field.word());
+            words.iter().any(word) || reset(**field)
         };
         let fields: Vec<SpecField> = SpecField::ALL.iter().filter(given).copied().collect();
+        let value = |word: &&&str| {
+            let name = word.strip_prefix('-').and_then(|name| name.strip_suffix('n'));
+            !SpecField::ALL.iter().any(|f| Some(f.word()) == name && reset(*f))
+        };
+        let options = words.iter().filter(value).copied().collect::<Vec<_>>().join(" ");
         let job = self.job(name)?;
-        match self.cluster.try_modify(user, job, &fields, options) {
+        match self.cluster.try_modify(user, job, &fields, &options) {
             Ok(0) => Ok(()),
-            Ok(code) => Err(format!("bmod: {}", crate::model::reason::err_text(code))),
-            Err(refusal) => Err(format!("bmod: {}", refusal.words())),
+            Ok(code) => Err(crate::model::reason::err_text(code).to_owned()),
+            Err(refusal) => Err(refusal.words()),
         }
     }
 
@@ -201,6 +220,7 @@ impl<'a> Steps<'a> {
                 };
             }
             (name, "is") => return self.is(name, rest),
+            (name, "has") => return self.has(name, rest),
             (name, "pends:") => return self.pends(name, rest),
             (name, "never") if rest.starts_with("pends:") => return self.never_pends(name, rest),
             (name, _) => {
@@ -243,6 +263,22 @@ impl<'a> Steps<'a> {
             false => {
                 Err(format!("{name} is {found}, not {state}: {}", self.reasons(job).join("; ")))
             }
+        }
+    }
+
+    /// `NAME has APS 109.00`: its absolute priority, as bjobs -aps shows it.
+    fn has(&mut self, name: &str, text: &str) -> Outcome {
+        let wanted = text.strip_prefix("APS ").ok_or("has APS NUMBER")?;
+        let job = self.job(name)?;
+        let cell = self.cluster.column(job, Col::AbsolutePriority);
+        let found = match (cell[0].as_f64(), cell[1].as_bool()) {
+            (None, _) => "-".to_owned(),
+            (Some(total), Some(true)) => format!("({total})"),
+            (Some(total), _) => format!("{total:.2}"),
+        };
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("{name} has APS {found}, not {wanted}")),
         }
     }
 

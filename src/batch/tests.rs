@@ -25,6 +25,7 @@ use crate::proto::machine::Endpoint;
 use crate::proto::machine::{ConnId, Effect, Input, Machine, Peer};
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 
+mod absolute_priority;
 mod accounts;
 mod advance_reservations;
 mod affinity;

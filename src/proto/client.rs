@@ -547,9 +547,7 @@ pub enum Col {
     ProcessorUnits,
     /// [when it began, when the job starts or 0, [[host, slots]...]]: the slots reserved, or null
     Reservation,
-    /// [priority, set as a whole by bmod -aps, number of `admin` or 0, [number...]]: the absolute
-    /// priority of a pending job, and the weighted factors of APS_PRIORITY in the order of
-    /// `ApsFactor::ALL`; null in a queue without it
+    /// null, or [absolute priority, set as a whole, number of `admin`, [`ApsFactor::ALL`...]]
     AbsolutePriority,
 }
 

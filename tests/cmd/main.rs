@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod acting;
+mod aps;
 mod bacct;
 mod badmin;
 mod beside;

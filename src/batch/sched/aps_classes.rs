@@ -37,9 +37,8 @@ impl Sched {
             let amounts = req.map(|req| view.site.amounts_asked(&req, inputs.tasks));
             (inputs.memory, inputs.swap) = amounts.unwrap_or_default();
         }
-        let leaves = |tree| view.fairshare.leaves(tree, job.user, &spec.user_group);
-        let account = formula.tree.and_then(leaves).and_then(|leaves| leaves.first().copied());
-        let mut of = ApsClass::new(formula, inputs, account);
+        let mut of = ApsClass::new(formula, inputs);
+        of.find_account(view, job.user, &spec.user_group);
         of.take_share(view);
         Some(of)
     }
@@ -59,6 +58,7 @@ impl Sched {
         if self.classes.ranks().is_empty() {
             return;
         }
+        self.classes.find_accounts(view);
         for class in self.classes.ranks_mut().take_fair() {
             self.classes.take_share(view, class);
             self.classes.rank_again(&mut self.order, class);

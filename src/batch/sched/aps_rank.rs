@@ -10,6 +10,7 @@
 use crate::batch::sched::dispatch_key::DispatchKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::aps::{ApsFormula, ApsInputs, ApsValue, FIRST_RANK};
+use crate::batch::state::names::UserId;
 use crate::batch::usage::fairshare::account::AccountId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -40,10 +41,15 @@ pub(super) struct ApsClock {
     /// The second of the dynamic priorities that were taken last.
     fair_at: i64,
     due: BTreeSet<(i64, u32)>,
+    /// The accounts are to be found again.
+    unknown: bool,
     /// The classes whose ranks depend on an account.
     by_account: BTreeMap<AccountId, BTreeSet<u32>>,
     /// All classes with a rank.
     all: BTreeSet<u32>,
+    /// How often a rank was worked out.
+    #[cfg(test)]
+    ranked: usize,
 }
 
 /// When the pending time of a job at this place began, seconds since the epoch; `None`: it migrates
@@ -54,8 +60,8 @@ pub(super) fn pending_since(place: u64) -> Option<i64> {
 }
 
 impl ApsClass {
-    pub fn new(formula: Rc<ApsFormula>, inputs: ApsInputs, account: Option<AccountId>) -> ApsClass {
-        ApsClass { formula, inputs, account, rank: 0, due: None }
+    pub fn new(formula: Rc<ApsFormula>, inputs: ApsInputs) -> ApsClass {
+        ApsClass { formula, inputs, account: None, rank: 0, due: None }
     }
 
     /// The place of the class while this is its first ready job.
@@ -82,6 +88,13 @@ impl ApsClass {
     }
 }
 
+#[cfg(test)]
+impl ApsClock {
+    pub fn take_ranked(&mut self) -> usize {
+        std::mem::take(&mut self.ranked)
+    }
+}
+
 impl ApsClock {
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -94,6 +107,20 @@ impl ApsClock {
     /// The classes whose ranks depend on an account.
     pub fn of_account(&self, account: AccountId) -> BTreeSet<u32> {
         self.by_account.get(&account).cloned().unwrap_or_default()
+    }
+
+    /// Share accounts may be others than before.
+    pub fn forget_accounts(&mut self) {
+        self.by_account.clear();
+        (self.unknown, self.fair_at) = (true, 0);
+    }
+
+    /// The classes whose accounts are not known any more.
+    pub fn take_unknown(&mut self) -> BTreeSet<u32> {
+        match std::mem::take(&mut self.unknown) {
+            true => self.all.clone(),
+            false => BTreeSet::new(),
+        }
     }
 
     /// A class has ranks from now on.
@@ -119,6 +146,10 @@ impl ApsClock {
 
     /// Works out the rank of a class whose first ready job stands here; `None`: it has none.
     pub fn set_rank(&mut self, class: u32, of: &mut ApsClass, first: Option<DispatchKey>) {
+        #[cfg(test)]
+        {
+            self.ranked += usize::from(first.is_some());
+        }
         let due = match first.map(ApsClass::since) {
             None => None,
             Some(None) => {
@@ -161,6 +192,17 @@ impl ApsClock {
 }
 
 impl ApsClass {
+    /// Share accounts may be others than before.
+    pub fn forget_account(&mut self) {
+        self.account = None;
+    }
+
+    /// Finds the share account of a user, and of a group of bsub -G.
+    pub fn find_account(&mut self, view: &View, user: UserId, group: &str) {
+        let leaves = |tree| view.fairshare.leaves(tree, user, group);
+        self.account = self.formula.tree.and_then(leaves).and_then(|all| all.first().copied());
+    }
+
     /// Takes the dynamic priority of the user as it is now.
     pub fn take_share(&mut self, view: &View) {
         let priority = |account| view.fairshare.priority(account, view.now.secs());

@@ -129,7 +129,11 @@ impl Classes {
 
     /// The groups of users may be others than before.
     pub fn forget_users(&mut self) {
-        self.all.iter_mut().for_each(|class| class.limits = None);
+        for class in &mut self.all {
+            class.limits = None;
+            class.aps.iter_mut().for_each(|aps| aps.forget_account());
+        }
+        self.ranks.forget_accounts();
     }
 
     fn drop_compiled(&mut self, class: u32) {
@@ -227,6 +231,16 @@ impl Classes {
     pub fn set_aps(&mut self, class: u32, aps: ApsClass) {
         self.ranks.watch(class, &aps);
         self.get_mut(class).aps = Some(Box::new(aps));
+    }
+
+    /// Finds the share accounts of the classes with ranks, where they are not known any more.
+    pub fn find_accounts(&mut self, view: &View) {
+        for class in self.ranks.take_unknown() {
+            let c = &mut self.all[class as usize];
+            let (Some(key), Some(aps)) = (&c.kind.aps, &mut c.aps) else { continue };
+            aps.find_account(view, c.kind.user, &key.share_group);
+            self.ranks.watch(class, aps);
+        }
     }
 
     pub fn ranks(&self) -> &ApsClock {

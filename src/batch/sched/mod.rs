@@ -369,6 +369,10 @@ impl Sched {
     pub fn lone_looks(&self) -> usize {
         self.lone.looks
     }
+    /// How often a rank was worked out since this was asked last.
+    pub fn take_ranks(&mut self) -> usize {
+        self.classes.ranks_mut().take_ranked()
+    }
     /// Start times ahead.
     pub fn begins_left(&self) -> usize {
         self.begins.len()

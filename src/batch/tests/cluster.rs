@@ -380,6 +380,12 @@ impl Cluster {
         self.machine.sched.take_host_looks()
     }
 
+    /// How often an absolute priority was worked out for the order of dispatch since this was asked
+    /// last.
+    pub fn take_ranks(&mut self) -> usize {
+        self.machine.sched.take_ranks()
+    }
+
     /// How many sums of reservations were changed or worked out since this was asked last, and the
     /// hosts on which something was given back.
     pub fn reservations_changed(&mut self) -> (usize, Vec<String>) {

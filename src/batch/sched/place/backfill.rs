@@ -1,6 +1,6 @@
 //! Slots that other pending jobs keep, and whether a job would give them back in time (BACKFILL).
 
-use super::HostMatch;
+use crate::batch::sched::place::host_match::HostMatch;
 use crate::batch::state::names::HostId;
 use crate::batch::state::slot_reservations::SlotReservation;
 use crate::model::JobRef;

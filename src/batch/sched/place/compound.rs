@@ -2,30 +2,14 @@
 //! the order written; what one takes is not there for the next ([`Draft`]). Where a part finds
 //! none, all is tried again with that part first.
 
-use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::place::affinity::{Drafted, drafted_units};
+use crate::batch::sched::place::affinity::drafted_units;
+use crate::batch::sched::place::host_match::{Draft, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::requirement::{Alternative, Part};
-use crate::batch::sched::place::spread::{Placed, Tasks};
 use crate::batch::site::ReservationMethod;
-use crate::batch::state::names::{HostId, Id, ResourceId};
+use crate::batch::state::names::{HostId, Id};
 use std::cell::OnceCell;
 
-/// The slots and resources of the parts of a job that were placed.
-#[derive(Clone, Debug, Default)]
-pub(in crate::batch::sched) struct Draft {
-    slots: Vec<(HostId, u32)>,
-    /// Amounts by where they are held: the position of a host, or an instance of a resource.
-    reserved: Vec<(usize, ResourceId, f64)>,
-    /// The CPUs that their tasks take.
-    pub(super) units: Drafted,
-}
-
 impl Draft {
-    /// Slots that are taken on a host.
-    fn slots(&self, host: HostId) -> u64 {
-        self.slots.iter().filter(|own| own.0 == host).map(|own| u64::from(own.1)).sum()
-    }
-
     /// A part of the job takes these slots.
     fn add(&mut self, look: &HostMatch, hosts: &[(HostId, u32)]) {
         let (site, reserve) = (look.view.site, look.view.reserve);
@@ -74,19 +58,6 @@ impl<'a> HostMatch<'a> {
             run: self.run,
             own: self.own,
         }
-    }
-
-    /// Slots that parts placed before have taken on a host.
-    pub(in crate::batch::sched) fn drafted_slots(&self, host: HostId) -> u64 {
-        self.draft.map_or(0, |draft| draft.slots(host))
-    }
-
-    /// The amounts that parts placed before reserve where a host has a resource.
-    pub(in crate::batch::sched) fn drafted(&self, host: HostId, resource: ResourceId) -> f64 {
-        let Some(draft) = self.draft else { return 0.0 };
-        let place = self.view.reserve.instance(host, resource).unwrap_or(host.index());
-        let here = draft.reserved.iter().filter(|held| (held.0, held.1) == (place, resource));
-        here.map(|held| held.2).sum()
     }
 
     /// Hosts for all parts of a compound requirement, in the order written; `find` looks for

@@ -1,7 +1,7 @@
 //! Without span[]: hosts are filled one after the other. Also span[block=]: whole blocks of tasks.
 
+use crate::batch::sched::place::host_match::{Free, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::spread::{Free, Placed, Tasks};
 
 /// Hosts filled one after the other.
 pub(super) fn filled(free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<Placed> {

@@ -1,6 +1,6 @@
 //! -hostfile: these slots on these hosts.
 
-use crate::batch::sched::place::spread::{Free, Placed};
+use crate::batch::sched::place::host_match::{Free, Placed};
 use crate::batch::state::names::HostId;
 use std::collections::BTreeMap;
 

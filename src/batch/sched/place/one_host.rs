@@ -1,7 +1,7 @@
 //! span[hosts=1]: all tasks on one host.
 
+use crate::batch::sched::place::host_match::{Free, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::spread::{Free, Placed, Tasks};
 
 /// The first host with slots for the most tasks, else the one with most of at least the least.
 pub(super) fn one_host(free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<Placed> {

@@ -1,8 +1,7 @@
 //! same[]: all hosts of a job have the same values of some resources.
 
 use crate::batch::sched::host_snapshot::HostSnapshot;
-use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::place::spread::{Free, Placed};
+use crate::batch::sched::place::host_match::{Free, HostMatch, Placed};
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::{HostView, ResKind, ResNames};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! them while its slots are given out. One host alone has room for a job; several together may
 //! not have.
 
-use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::host_match::HostMatch;
 use crate::batch::site::ReservationMethod;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::model::reason::PendReason;

@@ -1,61 +1,12 @@
-//! How the tasks of a job are spread over hosts that have slots: by span[], within hosts that are
-//! alike by same[].
+//! How the tasks of a job are spread over hosts that have slots, by span[].
 
+use crate::batch::sched::place::host_match::{Free, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::{HostMatch, fill, one_host, same, stripe, tile};
+use crate::batch::sched::place::{fill, one_host, stripe, tile};
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::Span;
-use crate::model::reason::PendReason;
-
-/// Hosts with their free slots, best host first.
-pub(super) type Free<'a> = &'a [(HostId, u32)];
-/// Hosts with the slots that a job gets, in the order of its tasks.
-pub(super) type Placed = Vec<(HostId, u32)>;
-
-/// The number of tasks: the most where there are slots for them, and no fewer than the least.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tasks {
-    pub min: u32,
-    pub max: u32,
-}
 
 impl HostMatch<'_> {
-    /// Hosts for tasks as same[], cu[] and span[] ask for them, or why there are none.
-    pub(super) fn placed(
-        &self,
-        free: Free,
-        tasks: Tasks,
-        room: &SharedRoom,
-    ) -> Result<Placed, PendReason> {
-        let same = self.simple.map_or(&[][..], |simple| &simple.same);
-        if same.is_empty() || tasks.max == 1 {
-            return self.in_units(free, tasks, room);
-        }
-        let mut best: Option<(u32, Placed)> = None;
-        let mut refused = None;
-        for group in same::groups(self, same, free) {
-            if !group.iter().any(|host| self.begins(host.0)) {
-                continue;
-            }
-            let placed = match self.in_units(&group, tasks, room) {
-                Ok(placed) => placed,
-                Err(reason) => {
-                    refused.get_or_insert(reason);
-                    continue;
-                }
-            };
-            let slots = placed.iter().map(|host| host.1).sum();
-            if slots == tasks.max {
-                return Ok(placed);
-            }
-            if best.as_ref().is_none_or(|best| slots > best.0) {
-                best = Some((slots, placed));
-            }
-        }
-        let refused = || refused.unwrap_or(PendReason::NotEnoughSlots);
-        best.map(|best| best.1).ok_or_else(refused)
-    }
-
     /// Hosts for tasks as span[] asks for them.
     pub(super) fn spread(&self, free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<Placed> {
         let span = self.simple.and_then(|simple| simple.span.as_ref());

@@ -1,7 +1,7 @@
 //! span[stripe]: tasks are dealt round the hosts, one at a time.
 
+use crate::batch::sched::place::host_match::{Free, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::spread::{Free, Placed, Tasks};
 
 /// Tasks dealt round the hosts, no more than `limit` to each.
 pub(super) fn striped(

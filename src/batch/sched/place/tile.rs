@@ -1,8 +1,7 @@
 //! span[ptile=]: so many tasks on each host, fewer only on the last.
 
-use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::host_match::{Free, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::spread::{Free, Placed, Tasks};
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::{Span, Tile};
 

@@ -1,9 +1,8 @@
 //! cu[]: compute units in the place of hosts. Here is which units a job takes, in which order, and
 //! how its tasks are shared among them.
 
-use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::place::host_match::{Free, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::shared::SharedRoom;
-use crate::batch::sched::place::spread::{Free, Placed, Tasks};
 use crate::batch::site::units::UnitKind;
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::Cu;

@@ -1,0 +1,225 @@
+//! A class of jobs as it is held against hosts: what its jobs ask for, and which hosts they name.
+//! How their tasks are spread over hosts lies in the files above this one.
+
+use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::fixed_match::FixedMatch;
+use crate::batch::sched::host_snapshot::HostSnapshot;
+use crate::batch::sched::place::affinity::Drafted;
+use crate::batch::sched::place::asked::RequestedHosts;
+use crate::batch::sched::place::requirement::Alternative;
+use crate::batch::sched::run_limit::RunLimit;
+use crate::batch::sched::view::View;
+use crate::batch::site::Queue;
+use crate::batch::state::names::{HostId, Id, ResourceId};
+use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::lang::resreq::{SelectContext, Simple, Span};
+use crate::lim::facts::DEFAULT_NAME;
+use crate::model::JobRef;
+use crate::model::reason::PendReason;
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// Hosts with their free slots, best host first.
+pub(super) type Free<'a> = &'a [(HostId, u32)];
+/// Hosts with the slots that a job gets, in the order of its tasks.
+pub(super) type Placed = Vec<(HostId, u32)>;
+
+/// The number of tasks: the most where there are slots for them, and no fewer than the least.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tasks {
+    pub min: u32,
+    pub max: u32,
+}
+
+/// The slots and resources of the parts of a job that were placed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    pub(super) slots: Vec<(HostId, u32)>,
+    /// Amounts by where they are held: the position of a host, or an instance of a resource.
+    pub(super) reserved: Vec<(usize, ResourceId, f64)>,
+    /// The CPUs that their tasks take.
+    pub(super) units: Drafted,
+}
+
+impl Draft {
+    /// Slots that are taken on a host.
+    fn slots(&self, host: HostId) -> u64 {
+        self.slots.iter().filter(|own| own.0 == host).map(|own| u64::from(own.1)).sum()
+    }
+}
+
+/// One look for hosts for a job of a class.
+pub(crate) struct HostMatch<'a> {
+    pub(in crate::batch::sched) view: View<'a>,
+    pub(in crate::batch::sched) queue: &'a Queue,
+    pub(in crate::batch::sched) kind: &'a ClassKey,
+    /// The limits of its jobs.
+    pub(in crate::batch::sched) limits: &'a ConsumerLimits,
+    pub(in crate::batch::sched) asked: &'a RequestedHosts,
+    /// The requirement with one alternative of its rusage.
+    pub(in crate::batch::sched) simple: Option<&'a Simple>,
+    pub(super) fixed: Option<&'a FixedMatch>,
+    /// span[] is the queue's.
+    pub(super) span_of_queue: bool,
+    /// The tasks of a job, or of one part of it.
+    pub(super) tasks: Tasks,
+    /// These tasks are the first of the job.
+    pub(super) first: bool,
+    /// The slots and resources of the parts of the job that were placed before.
+    pub(super) draft: Option<&'a Draft>,
+    /// Slots that queue and user have left, which are enough.
+    pub(in crate::batch::sched) room: u64,
+    /// How long a job of the class may run; `None`: any time, or nothing depends on it.
+    pub(in crate::batch::sched) run: Option<RunLimit>,
+    /// The job whose own reservation does not stand in its way.
+    pub(in crate::batch::sched) own: Option<JobRef>,
+    /// Type and model of the submission host, once they were asked for.
+    pub(super) local: OnceCell<(&'a str, &'a str)>,
+}
+
+impl<'a> HostMatch<'a> {
+    pub fn new(
+        (view, queue, room): (&View<'a>, &'a Queue, u64),
+        (kind, limits): (&'a ClassKey, &'a ConsumerLimits),
+        asked: &'a RequestedHosts,
+        alternative: Option<&'a Alternative>,
+    ) -> HostMatch<'a> {
+        let (local, tasks) = (OnceCell::new(), Tasks { min: kind.min, max: kind.max });
+        let part = alternative.and_then(|alternative| alternative.parts.first());
+        let (simple, fixed) = (part.map(|p| &p.simple), part.and_then(|p| p.fixed.as_ref()));
+        let span_of_queue = alternative.is_some_and(|alternative| alternative.span_of_queue);
+        HostMatch {
+            view: *view,
+            queue,
+            kind,
+            limits,
+            asked,
+            simple,
+            fixed,
+            span_of_queue,
+            tasks,
+            first: true,
+            draft: None,
+            room,
+            run: view.run_limit(queue, kind),
+            own: None,
+            local,
+        }
+    }
+
+    /// Does a host match select[]?
+    pub fn selects(&self, host: HostId, snapshot: &HostSnapshot) -> bool {
+        let Some(fixed) = self.fixed else { return true };
+        let context = self.select_context();
+        let selects = fixed.selects((host, snapshot), &context, self.view.facts_changes);
+        debug_assert_eq!(selects, self.simple.is_none_or(|s| s.selects(snapshot, &context)));
+        selects
+    }
+
+    /// The most slots that a job may get.
+    pub fn max(&self) -> u32 {
+        u64::from(self.tasks.max).min(self.room) as u32
+    }
+
+    /// Do the hosts of a job have to suit each other, or units of hosts to suit the job?
+    pub fn is_placed_by_groups(&self) -> bool {
+        let alike = |simple: &Simple| !simple.same.is_empty() && self.tasks.max > 1;
+        self.simple.is_some_and(|simple| alike(simple) || simple.cu.is_some())
+    }
+
+    /// Slots of a host beyond which it makes no difference how many there are: compute units are
+    /// ordered by all that they have.
+    pub fn most_counted(&self) -> u64 {
+        match self.simple.is_some_and(|simple| simple.cu.is_some()) {
+            true => u64::from(u32::MAX),
+            false => u64::from(self.max()),
+        }
+    }
+
+    /// The fewest slots that a job may get.
+    pub fn min_slots(&self) -> u32 {
+        self.tasks.min
+    }
+
+    /// Does one free slot do, on whatever host takes the job?
+    pub fn any_slot(&self) -> bool {
+        self.max() == 1
+            && self.asked.fixed.is_empty()
+            && self.simple.is_none_or(|simple| simple.cu.is_none())
+    }
+
+    /// Does a job need all its slots on one host, whichever that is?
+    pub fn one_host(&self) -> bool {
+        let span = self.simple.and_then(|s| s.span.as_ref());
+        span.is_some_and(Span::one_host)
+            && self.asked.fixed.is_empty()
+            && self.asked.first.is_empty()
+            && self.simple.is_none_or(|simple| simple.cu.is_none())
+    }
+
+    /// The preference of a host: the larger goes first. None: queue or job do not name the host.
+    pub fn preference(&self, host: HostId) -> Result<u32, PendReason> {
+        let of_queue = match &self.queue.hosts {
+            None => Some(0),
+            Some(set) => set.get(&host).copied(),
+        };
+        let of_job = match &self.asked.preferred {
+            None => Some(0),
+            Some(set) => set.get(&host).copied(),
+        };
+        match (of_queue, of_job) {
+            (None, _) => Err(PendReason::NotQueueHost),
+            (_, None) => Err(PendReason::NotAskedHost),
+            (Some(queue), Some(job)) => Ok(queue + job),
+        }
+    }
+
+    /// The hosts that are preferred to others; None: all hosts are alike.
+    pub fn named_hosts(&self) -> Option<Vec<HostId>> {
+        let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
+        let queue = self.queue.hosts.as_ref();
+        match &self.asked.preferred {
+            Some(set) => Some(set.keys().copied().collect()),
+            None => queue.filter(differs).map(|set| set.keys().copied().collect()),
+        }
+    }
+
+    /// Must a job begin on one of some hosts, and is this one?
+    pub fn begins(&self, host: HostId) -> bool {
+        !self.first || self.asked.first.is_empty() || self.asked.first.contains(&host)
+    }
+
+    /// The submission host, for `type` and `model` that are to be like its own.
+    pub fn select_context(&self) -> SelectContext<'a> {
+        let (local_type, local_model) = *self.local.get_or_init(|| self.local());
+        SelectContext { local_type, local_model }
+    }
+
+    /// Type and model of the submission host; nothing where they were to be found out and LIM
+    /// has not heard of the host (it was down when the master changed).
+    fn local(&self) -> (&'a str, &'a str) {
+        let Some(host) = self.asked.submitted_on else { return ("", "") };
+        let (def, rt) = (&self.view.site.hosts[host].def, &self.view.hosts[host]);
+        let facts = rt.load.as_ref().and_then(|l| l.facts.as_ref());
+        let heard = facts.is_some_and(|f| f.max_mem > 0);
+        let sure = |of: Option<&'a str>| {
+            of.filter(|text| heard || *text != DEFAULT_NAME).unwrap_or_default()
+        };
+        let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
+        let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
+        (sure(host_type), sure(model))
+    }
+
+    /// Slots that parts placed before have taken on a host.
+    pub(in crate::batch::sched) fn drafted_slots(&self, host: HostId) -> u64 {
+        self.draft.map_or(0, |draft| draft.slots(host))
+    }
+
+    /// The amounts that parts placed before reserve where a host has a resource.
+    pub(in crate::batch::sched) fn drafted(&self, host: HostId, resource: ResourceId) -> f64 {
+        let Some(draft) = self.draft else { return 0.0 };
+        let place = self.view.reserve.instance(host, resource).unwrap_or(host.index());
+        let here = draft.reserved.iter().filter(|held| (held.0, held.1) == (place, resource));
+        here.map(|held| held.2).sum()
+    }
+}

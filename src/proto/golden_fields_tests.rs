@@ -1,6 +1,7 @@
 //! Pins the JSON of what messages carry only at times: orders, verbs, and fields that are left out
 //! where they are empty. The texts are written by hand: a peer of another version reads them.
 
+use super::binding::Binding;
 use super::client::*;
 use super::launch::Ready;
 use super::sbd::*;
@@ -42,6 +43,17 @@ fn processor_units_of_a_host_are_a_text() {
     let facts =
         crate::proto::lim::HostFacts { topology: "N0=64 S0 0,1".into(), ..Default::default() };
     fields(&facts, r#"{"topology":"N0=64 S0 0,1"}"#);
+    let units = HostUnits { cpus: "0-3".into(), taken: "1".into(), memory: vec![(0, 64)] };
+    is(&units, r#"{"cpus":"0-3","taken":"1","memory":[[0,64]]}"#);
+}
+
+#[test]
+fn binding_of_a_task_names_processors_and_nodes() {
+    let cpus = Binding { cpus: "0,2-5".into(), ..Binding::default() };
+    is(&cpus, r#"{"cpus":"0,2-5"}"#);
+    let (nodes, host_file) = ("1".into(), "/tmp/units".into());
+    let all = Binding { nodes, prefer: true, host_file, ..cpus };
+    is(&all, r#"{"cpus":"0,2-5","nodes":"1","prefer":true,"host_file":"/tmp/units"}"#);
 }
 
 #[test]
@@ -131,9 +143,11 @@ fn fields_of_a_start_order_that_older_hosts_lack_are_these_texts() {
         env_vars: vec![("A".into(), "1".into())],
         last_requeue: true,
         resizable: true,
+        affinity: "h1 0,1".into(),
         ..StartJob::default()
     };
     let text = r#"{
+        "affinity": "h1 0,1",
         "ranks": [["h2", 1], ["h1", 1]],
         "pre_exec": "a", "post_exec": "b", "host_pre_exec": "c", "host_post_exec": "d",
         "starter": "e", "account": "f", "restart": "7",

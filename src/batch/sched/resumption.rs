@@ -43,6 +43,14 @@ impl Sched {
         fit.filter_map(|(at, _)| started(at)).min().map(|first| first.1)
     }
 
+    /// A pending job that could not start now whatever hosts it had, and still has a claim. Where
+    /// very many jobs have claims, such a claim ends when something changes on its hosts.
+    pub(super) fn claimant_without_use(&self, view: &View) -> Option<JobRef> {
+        const MOST_CLAIMS: usize = 64;
+        let mut claimants = view.preemptions.claimants().take(MOST_CLAIMS);
+        claimants.find(|claimant| !self.wants_its_claim(view, *claimant))
+    }
+
     /// May a job of a queue that others preempt run on its hosts, beside what runs there and what
     /// jobs of higher queues claim?
     pub(crate) fn has_room_again(&self, view: &View, at: JobRef) -> bool {

@@ -53,6 +53,9 @@ impl Sched {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None => {
+                if let Some(at) = self.claimant_without_use(view) {
+                    return Some(Decision::Release { at });
+                }
                 let touched = match view.site.preempts || !view.preemptions.is_idle() {
                     true => self.hosts.changed(view),
                     false => HostSet::default(),

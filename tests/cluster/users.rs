@@ -191,7 +191,8 @@ fn a_user_with_another_uid_here_is_refused() {
     std::fs::write(site.etc_of("host2").join("passwd"), &other).unwrap();
     site.start();
     let job = site.bsub("ann", "-m host2 -o out 'id -u'");
-    let why = || site.ok("ann", &format!("bjobs -p {job}"));
+    // while the order to start it is on its way it is not pending
+    let why = || site.run("ann", &format!("bjobs -p {job}")).out;
     wait_for("the refusal", || why().contains("There is no such user account"));
     let log = std::fs::read_to_string(site.path("log/mbatchd.log.host1")).unwrap();
     assert!(log.contains("user ann has uid 70099 here, not 70002"), "{log}");

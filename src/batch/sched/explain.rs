@@ -91,11 +91,7 @@ impl Sched {
             if req.as_deref().is_some_and(later) {
                 continue;
             }
-            let looks = self.explained.looks.get()
-                + kind.looks()
-                + compiled.asked.hosts()
-                + view.hosts.len();
-            self.explained.looks.set(looks);
+            self.explained.add(kind.looks() + compiled.asked.hosts() + view.hosts.len());
             let look = HostMatch::new(
                 (view, queue, room.slots),
                 (kind, &limits),
@@ -104,11 +100,14 @@ impl Sched {
             )
             .of(own);
             let compound = req.as_deref().filter(|req| req.is_compound());
+            let place = |look: &HostMatch| {
+                let found = placement(&self.policies, look);
+                self.explained.add(look.take_unit_looks());
+                found
+            };
             let refused = match compound {
-                None => placement(&self.policies, &look),
-                Some(all) => look
-                    .compound(all, |part| placement(&self.policies, part))
-                    .and_then(|hosts| joint_limits(&look, hosts)),
+                None => place(&look),
+                Some(all) => look.compound(all, place).and_then(|hosts| joint_limits(&look, hosts)),
             };
             match refused.err() {
                 None => return Reasons::new(),

@@ -16,6 +16,13 @@ pub(super) struct Explained {
     pub(super) looks: Cell<usize>,
 }
 
+impl Explained {
+    /// Counts looks at hosts.
+    pub(super) fn add(&self, looks: usize) {
+        self.looks.set(self.looks.get().saturating_add(looks));
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     /// `Sched::changes` and the instant that they were found at.

@@ -654,6 +654,7 @@ impl Sched {
                 here.reached.insert(of, (order, rank.clone()));
             }
         }
+        fuel.spend(look.take_unit_looks());
         for (host, until) in std::mem::take(&mut first_fit.rests) {
             self.hosts.rest(host, until);
         }

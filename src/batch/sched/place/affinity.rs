@@ -11,6 +11,7 @@ use crate::lang::resreq::{Affinity, Simple};
 use crate::model::affinity::{JobUnits, MemoryPolicy, PartUnits, TaskUnits};
 use crate::model::reason::PendReason;
 use crate::model::topology::{CpuSet, Topology, Unit};
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The resource of which membind=localonly needs enough on the NUMA nodes of a task.
@@ -50,12 +51,9 @@ fn free_units<'a>(view: &View<'a>, host: HostId, drafted: &Drafted) -> Option<Fr
         AffinityCpus::List(list) => Some(positions(&|cpu| list.contains(cpu))),
     };
     let used = view.processor_units.on(host);
-    let own = drafted.iter().filter(|own| own.0 == host);
-    let own: Vec<&CpuSet> = own.map(|own| &own.1).collect();
-    let taken = positions(&|cpu| {
-        used.is_some_and(|used| used.cpus().contains(cpu))
-            || own.iter().any(|own| own.contains(cpu))
-    });
+    let mut others = used.map_or(CpuSet::default(), |used| used.cpus().clone());
+    drafted.iter().filter(|own| own.0 == host).for_each(|own| others.add(&own.1));
+    let taken = positions(&|cpu| others.contains(cpu));
     let left = |node: u32| {
         let memory = topology.nodes().iter().find(|n| n.number == node).map_or(0, |n| n.memory);
         memory.saturating_sub(used.map_or(0, |used| used.memory_on(node)))
@@ -64,7 +62,7 @@ fn free_units<'a>(view: &View<'a>, host: HostId, drafted: &Drafted) -> Option<Fr
     let nodes = 0..topology.count(Unit::Numa);
     let number = |index| topology.cpus()[topology.members(Unit::Numa, index)[0] as usize].node;
     let memory = nodes.map(|index| left(number(index))).collect();
-    Some(FreeUnits { topology, eligible, taken, memory })
+    Some(FreeUnits { topology, eligible, taken, memory, steps: Cell::new(0) })
 }
 
 /// Units for so many tasks of a requirement, or fewer where there is room for no more.
@@ -91,18 +89,21 @@ fn place(
 }
 
 /// The tasks that a host has processor units for, no more than `most`; the reason where there is
-/// none. `None`: no units are asked for.
+/// none. `None`: no units are asked for. The looks at CPUs are added to `steps`.
 pub(super) fn room_for_tasks(
     view: &View,
     simple: &Simple,
     (host, drafted): (HostId, &Drafted),
     most: u32,
+    steps: &Cell<usize>,
 ) -> Option<Result<u64, PendReason>> {
     let affinity = simple.affinity.as_ref()?;
     let Some(free) = free_units(view, host, drafted) else {
         return Some(Err(PendReason::NoAffinity));
     };
-    Some(match place(view, &free, (simple, affinity), most).len() {
+    let placed = place(view, &free, (simple, affinity), most);
+    steps.set(steps.get() + free.topology.cpus().len() + free.steps.get() as usize);
+    Some(match placed.len() {
         0 => Err(PendReason::ProcessorUnits),
         tasks => Ok(tasks as u64),
     })

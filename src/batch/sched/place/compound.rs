@@ -7,7 +7,7 @@ use crate::batch::sched::place::host_match::{Draft, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::requirement::{Alternative, Part};
 use crate::batch::site::ReservationMethod;
 use crate::batch::state::names::{HostId, Id};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 impl Draft {
     /// A part of the job takes these slots.
@@ -47,6 +47,7 @@ impl<'a> HostMatch<'a> {
             tasks,
             first,
             draft: Some(draft),
+            unit_steps: Cell::new(0),
             local: OnceCell::new(),
             view: self.view,
             queue: self.queue,

@@ -16,7 +16,7 @@ use crate::lang::resreq::{SelectContext, Simple, Span};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 
 /// Hosts with their free slots, best host first.
@@ -73,6 +73,8 @@ pub(crate) struct HostMatch<'a> {
     pub(in crate::batch::sched) run: Option<RunLimit>,
     /// The job whose own reservation does not stand in its way.
     pub(in crate::batch::sched) own: Option<JobRef>,
+    /// Looks at the CPUs of hosts that were not taken for work yet.
+    pub(super) unit_steps: Cell<usize>,
     /// Type and model of the submission host, once they were asked for.
     pub(super) local: OnceCell<(&'a str, &'a str)>,
 }
@@ -103,6 +105,7 @@ impl<'a> HostMatch<'a> {
             room,
             run: view.run_limit(queue, kind),
             own: None,
+            unit_steps: Cell::new(0),
             local,
         }
     }

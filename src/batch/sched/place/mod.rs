@@ -68,7 +68,15 @@ impl HostMatch<'_> {
         let simple = self.simple.filter(|simple| simple.affinity.is_some())?;
         let none = affinity::Drafted::new();
         let drafted = self.draft.map_or(&none, |draft| &draft.units);
-        affinity::room_for_tasks(&self.view, simple, (host, drafted), self.max().max(1))
+        let most = self.max().max(1);
+        affinity::room_for_tasks(&self.view, simple, (host, drafted), most, &self.unit_steps)
+    }
+
+    /// The work on processor units since this was asked last, in looks at hosts.
+    pub fn take_unit_looks(&self) -> usize {
+        /// Looks at CPUs that take as long as one at a host.
+        const STEPS_OF_LOOK: usize = 128;
+        self.unit_steps.take() / STEPS_OF_LOOK
     }
 
     /// The slots of a host that a job would take for which so many count already, of those there.

@@ -5,10 +5,19 @@
 //! have got. `same` names the containers from which a group of units comes; without it a group
 //! comes from one container where it can: of what is exclusive, or with pack and balance of a
 //! socket. pack takes the containers with the fewest free units first, balance those with the most.
+//!
+//! The work of a search has a bound ([`MOST_STEPS`]): a host may have thousands of CPUs, or say so,
+//! and the tasks, the containers and the CPUs multiply. A search that reaches it finds no further
+//! tasks on the host.
 
 use crate::lang::resreq::{Affinity, Distribute, Scopes};
 use crate::model::topology::{CpuSet, Topology, Unit};
+use std::cell::Cell;
 use std::cmp::Reverse;
+
+/// Most looks at CPUs for one host in one search, about 5 ms. Tasks on a host of 256 CPUs that are
+/// packed into single threads need 150,000.
+pub(crate) const MOST_STEPS: u32 = 1 << 20;
 
 /// The units of a host as a job finds them; CPUs are named by their positions in the topology.
 #[derive(Clone, Debug)]
@@ -20,6 +29,8 @@ pub(crate) struct FreeUnits<'a> {
     pub(super) taken: CpuSet,
     /// The memory of each NUMA node that no job has, MB, in the order of the nodes.
     pub(super) memory: Vec<u64>,
+    /// Looks at CPUs so far.
+    pub(super) steps: Cell<u32>,
 }
 
 /// The units that the tasks of a job ask for.
@@ -69,6 +80,13 @@ impl FreeUnits<'_> {
         self.packed_into(asked, tasks, Unit::Socket, None)
     }
 
+    /// Counts looks at CPUs; false: the search has made too many.
+    fn look(&self, cpus: usize) -> bool {
+        let steps = self.steps.get().saturating_add(u32::try_from(cpus).unwrap_or(u32::MAX));
+        self.steps.set(steps);
+        steps <= MOST_STEPS
+    }
+
     /// On as few units of a kind as have room, and no more than `most`.
     fn packed_into(
         &self,
@@ -81,12 +99,20 @@ impl FreeUnits<'_> {
         let room = |index: &u32| Filling::new(self, asked, Some(&members(index))).fill(tasks).len();
         let mut containers: Vec<u32> = (0..self.topology.count(unit)).collect();
         containers.sort_by_cached_key(|index| (Reverse(room(index)), self.free_cpus(unit, *index)));
-        let mut within = CpuSet::default();
+        containers.truncate(most.map_or(usize::MAX, |most| most as usize));
+        // with fewer free CPUs there is no room for all tasks
+        let groups = u64::from(asked.affinity.times.unwrap_or(1));
+        let least = groups.saturating_mul(asked.affinity.count.into()).saturating_mul(tasks.into());
+        let (mut within, mut cpus) = (CpuSet::default(), 0);
         let mut best = Vec::new();
-        for index in containers.iter().take(most.map_or(usize::MAX, |most| most as usize)) {
+        for (n, index) in containers.iter().enumerate() {
             within.add(&members(index));
+            cpus += self.free_cpus(unit, *index) as u64;
+            if cpus < least && n + 1 < containers.len() {
+                continue;
+            }
             best = Filling::new(self, asked, Some(&within)).fill(tasks);
-            if best.len() as u32 == tasks {
+            if best.len() as u32 == tasks || !self.look(0) {
                 break;
             }
         }
@@ -101,8 +127,20 @@ impl FreeUnits<'_> {
     fn free_cpus(&self, unit: Unit, index: u32) -> usize {
         let free =
             |position: &&u32| self.is_eligible(**position) && !self.taken.contains(**position);
-        self.topology.members(unit, index).iter().filter(free).count()
+        let members = self.topology.members(unit, index);
+        self.look(members.len());
+        members.iter().filter(free).count()
     }
+}
+
+/// May a group have a unit?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Usable {
+    Now,
+    /// Another task or group may.
+    Later,
+    /// Nobody may any more.
+    Never,
 }
 
 /// Tasks being given their units.
@@ -110,6 +148,10 @@ struct Filling<'a> {
     free: &'a FreeUnits<'a>,
     asked: &'a UnitRequest<'a>,
     scopes: Scopes,
+    /// The only units that are looked at, ascending, where tasks lie within some CPUs; these.
+    within: Option<(Vec<u32>, &'a CpuSet)>,
+    /// How many of the first units nobody may have any more.
+    passed: usize,
     /// CPUs that are not to be had any more.
     closed: CpuSet,
     memory: Vec<u64>,
@@ -123,20 +165,26 @@ impl<'a> Filling<'a> {
     fn new(
         free: &'a FreeUnits<'a>,
         asked: &'a UnitRequest<'a>,
-        within: Option<&CpuSet>,
+        within: Option<&'a CpuSet>,
     ) -> Filling<'a> {
-        let mut closed = free.taken.clone();
-        if let Some(within) = within {
-            let all = 0..free.topology.cpus().len() as u32;
-            all.filter(|position| !within.contains(*position)).for_each(|p| closed.insert(p));
-        }
+        let kind = asked.affinity.unit;
+        let units = |cpus: &CpuSet| {
+            let mut units: Vec<u32> =
+                cpus.iter().map(|position| free.topology.unit_of(kind, position)).collect();
+            free.look(units.len());
+            units.sort_unstable();
+            units.dedup();
+            units
+        };
         let exclusive = asked.affinity.exclusive;
         let owners = exclusive.map_or(0, |exclusive| free.topology.count(exclusive.level));
         Filling {
             free,
             asked,
             scopes: exclusive.map(|exclusive| exclusive.acting()).unwrap_or_default(),
-            closed,
+            within: within.map(|within| (units(within), within)),
+            passed: 0,
+            closed: free.taken.clone(),
             memory: free.memory.clone(),
             owners: vec![None; owners as usize],
         }
@@ -157,7 +205,7 @@ impl<'a> Filling<'a> {
     }
 
     /// The next group of units of a task.
-    fn group(&self, task: u32, group: u32) -> Option<Vec<u32>> {
+    fn group(&mut self, task: u32, group: u32) -> Option<Vec<u32>> {
         let affinity = self.asked.affinity;
         let wanted = affinity.count as usize;
         let distribute = affinity.distribute.unwrap_or(self.asked.default);
@@ -169,11 +217,11 @@ impl<'a> Filling<'a> {
             }
             _ => None,
         };
-        let mut usable = self.usable((task, group));
         let Some(container) = prefers else {
-            usable.truncate(wanted);
-            return (usable.len() == wanted).then_some(usable);
+            let units = self.usable((task, group), wanted);
+            return (units.len() == wanted).then_some(units);
         };
+        let usable = self.usable((task, group), usize::MAX);
         let mut by_container: Vec<Vec<u32>> =
             vec![Vec::new(); self.free.topology.count(container) as usize];
         for unit in &usable {
@@ -206,42 +254,67 @@ impl<'a> Filling<'a> {
         all.all(|position| topology.unit_of(kind, *position) == first).then_some(first)
     }
 
-    /// The units that a group may have, in the order of the topology.
-    fn usable(&self, of: (u32, u32)) -> Vec<u32> {
-        let kind = self.asked.affinity.unit;
-        (0..self.free.topology.count(kind)).filter(|unit| self.is_usable(*unit, of)).collect()
+    /// The units that a group may have, in the order of the topology, the first so many.
+    fn usable(&mut self, of: (u32, u32), most: usize) -> Vec<u32> {
+        let count = match &self.within {
+            Some((units, _)) => units.len(),
+            None => self.free.topology.count(self.asked.affinity.unit) as usize,
+        };
+        let mut found = Vec::new();
+        for at in self.passed..count {
+            let unit = self.within.as_ref().map_or(at as u32, |within| within.0[at]);
+            match self.use_of(unit, of) {
+                Usable::Now => found.push(unit),
+                Usable::Never if at == self.passed => self.passed += 1,
+                Usable::Later | Usable::Never => {}
+            }
+            if found.len() >= most {
+                break;
+            }
+        }
+        found
     }
 
-    fn is_usable(&self, unit: u32, (task, group): (u32, u32)) -> bool {
+    fn use_of(&self, unit: u32, (task, group): (u32, u32)) -> Usable {
         let topology = self.free.topology;
-        let mut any = false;
-        for position in topology.members(self.asked.affinity.unit, unit) {
-            if self.closed.contains(*position) {
-                return false;
+        let members = topology.members(self.asked.affinity.unit, unit);
+        if !self.free.look(members.len()) {
+            return Usable::Never;
+        }
+        let (mut any, mut mine) = (false, true);
+        for position in members {
+            let outside = self.within.as_ref().is_some_and(|within| !within.1.contains(*position));
+            if outside || self.closed.contains(*position) {
+                return Usable::Never;
             }
             any |= self.free.is_eligible(*position);
             let node = topology.unit_of(Unit::Numa, *position) as usize;
             let left = self.memory.get(node).copied().unwrap_or(u64::MAX);
             if self.asked.memory > left {
-                return false;
+                return Usable::Never;
             }
             let Some(exclusive) = self.asked.affinity.exclusive else { continue };
             let index = topology.unit_of(exclusive.level, *position);
-            let mine = match self.owners[index as usize] {
+            mine &= match self.owners[index as usize] {
                 None => true,
                 Some((owner, _)) if owner != task => !self.scopes.in_job,
                 Some((_, owner)) => owner == group || !self.scopes.in_task,
             };
-            if !mine || (self.scopes.all_jobs && self.has_others(exclusive.level, index)) {
-                return false;
+            if self.scopes.all_jobs && self.has_others(exclusive.level, index) {
+                return Usable::Never;
             }
         }
-        any
+        match (any, mine) {
+            (false, _) => Usable::Never,
+            (true, false) => Usable::Later,
+            (true, true) => Usable::Now,
+        }
     }
 
     /// Do other jobs have CPUs of a unit?
     fn has_others(&self, kind: Unit, index: u32) -> bool {
         let members = self.free.topology.members(kind, index);
+        self.free.look(members.len());
         members.iter().any(|position| self.free.taken.contains(*position))
     }
 
@@ -257,10 +330,9 @@ impl<'a> Filling<'a> {
                 let index = topology.unit_of(exclusive.level, *position);
                 self.owners[index as usize] = Some(of);
                 if self.scopes.all_jobs {
-                    topology
-                        .members(exclusive.level, index)
-                        .iter()
-                        .for_each(|p| place.taken.insert(*p));
+                    let members = topology.members(exclusive.level, index);
+                    self.free.look(members.len());
+                    members.iter().for_each(|p| place.taken.insert(*p));
                 }
             }
         }
@@ -309,6 +381,7 @@ mod tests {
             eligible: None,
             taken: taken.iter().map(position).collect(),
             memory: topology.nodes().iter().map(|node| node.memory).collect(),
+            steps: Cell::new(0),
         };
         let affinity = affinity(asked.0);
         let request =
@@ -373,6 +446,42 @@ mod tests {
         assert_eq!(tasks(&[], balance, 3), ["/0/0/0", "/1/1/0", "/0/0/1"]);
         assert_eq!(tasks(&[], "core(1):distribute=pack(socket=1)", 3).len(), 2);
         assert_eq!(tasks(&[], "core(1):distribute=pack(socket)", 3).len(), 3);
+    }
+
+    /// The looks at CPUs for tasks on a host of so many cores of two threads in eight sockets.
+    fn steps(cores: u32, asked: &str, tasks: u32) -> (u32, usize) {
+        let of_socket = cores / 8;
+        let socket = |n: u32| {
+            let of = n * of_socket..(n + 1) * of_socket;
+            let cores: String = of.map(|core| format!(" {},{}", 2 * core, 2 * core + 1)).collect();
+            format!("N{n}=64000 S{n}{cores} ")
+        };
+        let text: String = (0..8).map(socket).collect();
+        let topology = Topology::parse(&text).unwrap();
+        let memory = topology.nodes().iter().map(|node| node.memory).collect();
+        let (taken, steps) = (CpuSet::default(), Cell::new(0));
+        let free = FreeUnits { topology: &topology, eligible: None, taken, memory, steps };
+        let affinity = affinity(asked);
+        let request = UnitRequest { affinity: &affinity, default: Distribute::Any, memory: 1 };
+        let placed = free.place(&request, tasks).len();
+        (free.steps.get(), placed)
+    }
+
+    #[test]
+    fn work_of_a_search_has_a_bound() {
+        // what is usual costs a few looks at each CPU
+        assert_eq!(steps(128, "core(1)", 128), (510, 128));
+        let (usual, placed) = steps(128, "thread(1):distribute=pack(thread)", 256);
+        assert!(placed == 256 && usual < 200_000, "{usual} for {placed}");
+        for asked in [
+            "thread(1):distribute=pack(thread)",
+            "thread(1,exclusive=(socket,alljobs)):distribute=pack(core)",
+            "core(1,same=socket):distribute=balance",
+            "thread(1)*4000000000:distribute=pack",
+        ] {
+            let (most, placed) = steps(2048, asked, 4096);
+            assert!(most <= 2 * MOST_STEPS, "{asked}: {most} for {placed}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::batch::state::names::HostId;
 use crate::model::reason::PendReason;
 use crate::model::time::US;
@@ -10,6 +10,10 @@ use crate::model::time::US;
 pub(super) struct AcceptInterval;
 
 impl Policy for AcceptInterval {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         rests_until(class, host.id).map_or(Room::ANY, |_| Room::none(PendReason::JustStarted))
     }

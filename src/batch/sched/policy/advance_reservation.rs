@@ -6,13 +6,17 @@
 //! asked.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct AdvanceReservation;
 
 impl Policy for AdvanceReservation {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let view = &class.view;
         let (all, own) = (view.reservations, &*class.kind.reservation);

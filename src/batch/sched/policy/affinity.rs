@@ -2,13 +2,17 @@
 //! lsb.hosts offers them. Units are given back at the end of a job, not while it is suspended.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Affinity;
 
 impl Policy for Affinity {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn counts_draft(&self) -> bool {
         true
     }

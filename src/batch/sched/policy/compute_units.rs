@@ -2,13 +2,17 @@
 //! the units that a started job has for itself (cu[excl]).
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct ComputeUnits;
 
 impl Policy for ComputeUnits {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         if class.view.exclusive_units.holds(host.id) {
             return Room::none(PendReason::UnitExclusive);

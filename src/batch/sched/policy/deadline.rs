@@ -5,13 +5,17 @@
 //! again, which is a change of the windows.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Deadline;
 
 impl Policy for Deadline {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let Some(run) = class.run else { return Room::ANY };
         if class.queue.conf.ignore_deadline {

@@ -1,13 +1,17 @@
 //! Keeps the jobs of queue `night` off hosts whose name begins with `x`.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct NoXHosts;
 
 impl Policy for NoXHosts {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let name = &host.snapshot.def.name;
         match class.queue.conf.name == "night" && name.starts_with('x') {

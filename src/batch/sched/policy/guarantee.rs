@@ -5,13 +5,17 @@
 //! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Guarantee;
 
 impl Policy for Guarantee {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let (view, job) = (&class.view, class.kind.pool_job());
         let pools = view.site.pools.of_host(host.id);

@@ -3,13 +3,17 @@
 //! `sched::fair_order`.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct HostPartition;
 
 impl Policy for HostPartition {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let Some(tree) = class.view.site.partition_of(host.id) else { return Room::ANY };
         match class.view.fairshare.has_share(tree, class.limits.consumer.user) {

@@ -2,13 +2,17 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct HostStatusPolicy;
 
 impl Policy for HostStatusPolicy {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         Room::none(match host.status {
             HostStatus::Ok => return Room::ANY,

@@ -6,7 +6,7 @@
 //! are needed (BACKFILL).
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Rule, RuleId};
@@ -19,6 +19,10 @@ use crate::model::JobRef;
 pub(super) struct Limits;
 
 impl Policy for Limits {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Queue, Question::User, Question::Host]
+    }
+
     fn queue(&self, view: &View, queue: &Queue) -> Room {
         queue.limits.iter().fold(Room::ANY, |room, counter| {
             let (rule, host) = (view.site.rules.get(counter.rule), counter.member.host);

@@ -2,12 +2,16 @@
 //! of lsb.hosts and lsf.cluster make a host busy for all jobs, see `host_status`.
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 
 #[derive(Debug)]
 pub(super) struct LoadThresholds;
 
 impl Policy for LoadThresholds {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let queue = class.queue;
         let reason = class.view.load_reason(host.id, &queue.bounds, &queue.external);

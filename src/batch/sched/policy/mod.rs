@@ -84,9 +84,22 @@ pub(crate) struct HostNow<'a> {
     pub(super) snapshot: HostSnapshot<'a>,
 }
 
+/// What a policy is asked: each stands for the method of [`Policy`] of the same name, `Blocked` for
+/// `acts_on_blocked` and `blocked`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Question {
+    Queue,
+    User,
+    Host,
+    Blocked,
+}
+
 /// A condition under which jobs are kept from slots. A method that a policy does not write leaves
 /// any number of slots.
 pub(crate) trait Policy: Debug {
+    /// The questions that the policy answers: it is not asked any other.
+    fn answers(&self) -> &'static [Question];
+
     /// Slots that a queue may still give away.
     fn queue(&self, _view: &View, _queue: &Queue) -> Room {
         Room::ANY

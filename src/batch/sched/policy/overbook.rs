@@ -2,7 +2,7 @@
 //! whatever runs there.
 
 use crate::batch::sched::decision::{Allocation, Decision};
-use crate::batch::sched::policy::{BlockedJob, Policy};
+use crate::batch::sched::policy::{BlockedJob, Policy, Question};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, Id};
@@ -11,6 +11,10 @@ use crate::batch::state::names::{HostId, Id};
 struct Overbook;
 
 impl Policy for Overbook {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Blocked]
+    }
+
     fn acts_on_blocked(&self, _view: &View, queue: &Queue) -> bool {
         queue.conf.name == "urgent"
     }

@@ -12,7 +12,7 @@
 
 use crate::batch::sched::decision::{Decision, Preemption};
 use crate::batch::sched::policy::protection::{Protection, protection};
-use crate::batch::sched::policy::{BlockedJob, Policy, rests_until};
+use crate::batch::sched::policy::{BlockedJob, Policy, Question, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::ElemState;
@@ -30,6 +30,10 @@ const MOST_TRIED: usize = 1024;
 pub(super) struct PreemptionPolicy;
 
 impl Policy for PreemptionPolicy {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Blocked]
+    }
+
     fn acts_on_blocked(&self, _view: &View, queue: &Queue) -> bool {
         !queue.preempts.is_empty()
     }

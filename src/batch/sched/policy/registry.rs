@@ -3,7 +3,7 @@
 use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
-use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Room};
+use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Question, Room};
 use crate::batch::sched::policy::{
     accept_interval, advance_reservation, affinity, compute_units, deadline, exclusive, fairshare,
 };
@@ -44,11 +44,21 @@ fn registry() -> Vec<Box<dyn Policy>> {
 
 /// The policies that are in force.
 #[derive(Clone, Debug)]
-pub(crate) struct Policies(Rc<Vec<Box<dyn Policy>>>);
+pub(crate) struct Policies(Rc<Asked>);
+
+/// Policies by the questions that they answer: a pass asks for every queue and every host.
+#[derive(Debug)]
+struct Asked {
+    all: Vec<Rc<dyn Policy>>,
+    queue: Vec<Rc<dyn Policy>>,
+    user: Vec<Rc<dyn Policy>>,
+    host: Vec<Rc<dyn Policy>>,
+    blocked: Vec<Rc<dyn Policy>>,
+}
 
 impl Default for Policies {
     fn default() -> Policies {
-        Policies(Rc::new(registry()))
+        Policies::of(registry())
     }
 }
 
@@ -58,18 +68,28 @@ impl Policies {
     pub fn with(policy: Box<dyn Policy>) -> Policies {
         let mut all = registry();
         all.push(policy);
-        Policies(Rc::new(all))
+        Policies::of(all)
+    }
+
+    fn of(all: Vec<Box<dyn Policy>>) -> Policies {
+        let all: Vec<Rc<dyn Policy>> = all.into_iter().map(Rc::from).collect();
+        let asked = |question: Question| {
+            all.iter().filter(|policy| policy.answers().contains(&question)).cloned().collect()
+        };
+        let (queue, user) = (asked(Question::Queue), asked(Question::User));
+        let (host, blocked) = (asked(Question::Host), asked(Question::Blocked));
+        Policies(Rc::new(Asked { all, queue, user, host, blocked }))
     }
 
     /// Slots that a queue may still give away.
     pub fn queue(&self, view: &View, queue: &Queue) -> Room {
-        self.0.iter().fold(Room::ANY, |room, policy| room.and(policy.queue(view, queue)))
+        self.0.queue.iter().fold(Room::ANY, |room, policy| room.and(policy.queue(view, queue)))
     }
 
     /// Slots that the jobs of a user may still get from a queue, which has some itself.
     pub fn user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> Room {
         let of_queue = self.queue(view, queue);
-        self.0.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
+        self.0.user.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
     }
 
     /// The room that each policy leaves the jobs of a user in a queue.
@@ -79,12 +99,15 @@ impl Policies {
         queue: &Queue,
         limits: &ConsumerLimits,
     ) -> impl Iterator<Item = Room> {
-        self.0.iter().map(|policy| policy.queue(view, queue).and(policy.user(view, queue, limits)))
+        self.0
+            .all
+            .iter()
+            .map(|policy| policy.queue(view, queue).and(policy.user(view, queue, limits)))
     }
 
     /// The room that each policy leaves a class on a host.
     pub fn each_on_host(&self, class: &HostMatch, host: &HostNow) -> impl Iterator<Item = Room> {
-        self.0.iter().map(|policy| policy.host(class, host))
+        self.0.host.iter().map(|policy| policy.host(class, host))
     }
 
     /// The room of a class of a user, `of_user`, where reservations of other jobs than `own` count
@@ -124,7 +147,7 @@ impl Policies {
         let now = HostNow { id: host, status, used, snapshot };
         let mut room = Room::ANY;
         let drafted = class.drafted_slots(host);
-        for policy in self.0.iter() {
+        for policy in &self.0.host {
             let own = policy.host(class, &now);
             room = room.and(if policy.counts_draft() { own } else { own.less(drafted) });
             if room.slots == 0 {
@@ -136,11 +159,11 @@ impl Policies {
 
     /// Does a policy do something for classes of this queue that find no host?
     pub fn act_on_blocked(&self, view: &View, queue: &Queue) -> bool {
-        self.0.iter().any(|policy| policy.acts_on_blocked(view, queue))
+        self.0.blocked.iter().any(|policy| policy.acts_on_blocked(view, queue))
     }
 
     /// Has the first policy that does something do it for a class that found no host.
     pub fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
-        self.0.iter().find_map(|policy| policy.blocked(job))
+        self.0.blocked.iter().find_map(|policy| policy.blocked(job))
     }
 }

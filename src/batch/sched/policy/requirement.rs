@@ -2,13 +2,17 @@
 //! (`!` in lsf.cluster).
 
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct Requirement;
 
 impl Policy for Requirement {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let snapshot = &host.snapshot;
         if !class.selects(host.id, snapshot) {

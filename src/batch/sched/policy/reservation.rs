@@ -2,7 +2,7 @@
 
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{HostNow, Policy, Room};
+use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::batch::state::names::ResourceId;
 use crate::lang::resreq::RusageTerm;
 use crate::model::reason::PendReason;
@@ -11,6 +11,10 @@ use crate::model::reason::PendReason;
 pub(super) struct Reservation;
 
 impl Policy for Reservation {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Host]
+    }
+
     fn counts_draft(&self) -> bool {
         true
     }

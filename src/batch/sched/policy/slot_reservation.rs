@@ -13,7 +13,7 @@ use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::decision::Decision;
 use crate::batch::sched::forecast::{FreeSlots, Need, first_place};
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{BlockedJob, Policy};
+use crate::batch::sched::policy::{BlockedJob, Policy, Question};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet};
@@ -31,6 +31,10 @@ const MOST_ENDS: usize = 16_384;
 pub(super) struct SlotReserve;
 
 impl Policy for SlotReserve {
+    fn answers(&self) -> &'static [Question] {
+        &[Question::Blocked]
+    }
+
     fn acts_on_blocked(&self, _view: &View, queue: &Queue) -> bool {
         queue.conf.reserve.is_some()
     }

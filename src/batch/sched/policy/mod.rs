@@ -84,7 +84,7 @@ pub(crate) struct HostNow<'a> {
     pub(super) snapshot: HostSnapshot<'a>,
 }
 
-/// What a policy is asked: each stands for the method of [`Policy`] of the same name, `Blocked` for
+/// A question to a policy: it stands for the method of [`Policy`] of the same name, `Blocked` for
 /// `acts_on_blocked` and `blocked`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {

@@ -11,7 +11,7 @@ use crate::batch::site::Site;
 use crate::batch::site::guarantees::PoolId;
 use crate::batch::site::rules::{Counter, LimitedQuantity, Members, Rule, RuleId};
 use crate::batch::state::names::HostId;
-use crate::batch::usage::guarantees::{Guarantees, PoolJob, PoolRoom};
+use crate::batch::usage::guarantees::{Guarantees, PoolJob, PoolLeft, PoolRoom};
 use crate::batch::usage::limits_ledger::{Demand, Draw};
 use crate::model::reason::PendReason;
 
@@ -33,7 +33,7 @@ struct JointPool<'a> {
     id: PoolId,
     job: PoolJob,
     of: (&'a Site, &'a Guarantees),
-    left: u64,
+    left: PoolLeft,
 }
 
 impl JointPool<'_> {
@@ -135,7 +135,7 @@ impl<'a> JointRoom<'a> {
         }
         for of in &self.pools {
             let Some(here) = of.on_host(host) else { continue };
-            let slots = here.slots(of.left);
+            let slots = of.left.slots(here);
             self.short.pool |= slots < want;
             most = most.min(slots);
         }
@@ -170,7 +170,7 @@ impl<'a> JointRoom<'a> {
         }
         for of in &mut self.pools {
             if let Some(here) = of.on_host(host) {
-                of.left = of.left.saturating_sub(here.takes(slots));
+                of.left.take(here, slots);
             }
         }
     }
@@ -246,5 +246,5 @@ fn pools<'a>(look: &HostMatch<'a>) -> Vec<JointPool<'a>> {
         of: (site, look.view.guarantees),
         left: look.view.guarantees.left(site, id, job),
     };
-    site.pools.iter().map(pool).filter(|pool| pool.left < look.max().into()).collect()
+    site.pools.iter().map(pool).filter(|pool| !pool.left.suffices(look.max().into())).collect()
 }

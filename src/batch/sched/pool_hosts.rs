@@ -26,16 +26,14 @@ impl View<'_> {
             return HostFacts::default();
         }
         let max = view.reservable(host);
-        let used = match status {
-            HostStatus::ClosedExcl => max,
-            _ => view.host_used(host).min(max),
-        };
+        let used = view.host_used(host).min(max);
+        let exclusive = status == HostStatus::ClosedExcl;
         let chosen = |id: &&PoolId| {
             let select = self.site.pools.get(**id).select.as_ref();
             select.is_none_or(|select| self.chooses(host, select))
         };
         let pools = self.site.pools.of_host(host).iter().filter(chosen).copied().collect();
-        HostFacts { pools, max, used }
+        HostFacts { pools, max, used, exclusive }
     }
 
     /// Does a host match RES_SELECT?

@@ -19,7 +19,9 @@ impl Sched {
             return;
         }
         for (id, pool) in view.site.pools.iter() {
-            if view.guarantees.left(view.site, id, kind.pool_job()) < kind.max.into() {
+            let left = view.guarantees.left(view.site, id, kind.pool_job());
+            // the hosts of a class may be shut to it whatever is left
+            if pool.of_hosts() || !left.suffices(kind.max.into()) {
                 let member = kind.service_class.filter(|of| pool.member(Some(*of)).is_some());
                 self.pool_waits.entry((id, member)).or_default().insert(class);
             }

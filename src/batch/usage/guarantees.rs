@@ -5,10 +5,14 @@
 //! besides what is free beyond the guarantees of the others; any other job gets the latter alone,
 //! and what the pool lends (LOAN_POLICIES).
 //!
+//! A host of a pool of hosts that only borrowers use is lent: it comes back to the classes. Who
+//! else joins the borrowers takes it from the pool like an idle one. Invariant: the hosts that are
+//! idle or lent are as many as the unused guarantees, but for what members borrow themselves.
+//!
 //! Invariant: the sums of a pool are those of its hosts. With no pool nothing here costs anything.
 
 use crate::batch::site::Site;
-use crate::batch::site::guarantees::{Pool, PoolId, amount_of};
+use crate::batch::site::guarantees::{Loans, Pool, PoolId, amount_of};
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::state::change::{Change, ChangeKind};
 use crate::batch::state::names::{HostId, QueueId};
@@ -26,12 +30,18 @@ pub struct HostFacts {
     pub max: u64,
     /// The slots in use.
     pub used: u64,
+    /// It takes no other job, whatever slots are free: a job has it for itself.
+    pub exclusive: bool,
 }
 
 impl HostFacts {
+    fn free(&self) -> u64 {
+        if self.exclusive { 0 } else { self.max.saturating_sub(self.used) }
+    }
+
     /// The free slots that are of a pool.
     fn free_of(&self, pool: &Pool) -> u64 {
-        let free = self.max.saturating_sub(self.used);
+        let free = self.free();
         pool.conf.slots_per_host.map_or(free, |most| free.min(most.into()))
     }
 
@@ -40,11 +50,35 @@ impl HostFacts {
     }
 }
 
-/// A started element of a service class.
+/// A kind of started elements, as pools see them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Holder {
+    class: Option<ServiceClassId>,
+    /// The pools that lend to these.
+    borrows: Vec<PoolId>,
+}
+
+/// A started element that is of a service class or borrows, on hosts of pools.
 #[derive(Debug, PartialEq, Eq)]
 struct Holding {
-    class: ServiceClassId,
+    holder: Holder,
     hosts: Vec<(HostId, u64)>,
+}
+
+/// Whose a host of a pool of hosts is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tenure {
+    Idle,
+    /// Only borrowers use it, of several classes or of none.
+    Lent,
+    /// A member's: only jobs of it use the host beside borrowers; or `lent`, jobs of it alone,
+    /// all of which may borrow.
+    Of {
+        member: usize,
+        lent: bool,
+    },
+    /// Jobs of others use it.
+    Shared,
 }
 
 /// The sums of a pool, of slots or of hosts.
@@ -52,6 +86,8 @@ struct Holding {
 pub struct PoolNow {
     pub total: u64,
     pub free: u64,
+    /// Hosts that only borrowers use; of a pool of hosts.
+    pub lent: u64,
     /// The slots or hosts that each member holds.
     pub used: Vec<u64>,
     /// The guarantees of the members.
@@ -66,9 +102,23 @@ impl PoolNow {
         self.guaranteed[member].saturating_sub(self.used[member])
     }
 
-    /// The amount that is free beyond all guarantees.
-    pub fn surplus(&self) -> u64 {
-        self.free.saturating_sub(self.unused)
+    /// What the guarantees leave a job of a member, or of none, without a loan.
+    fn left(&self, member: Option<usize>) -> PoolLeft {
+        let own = member.map_or(0, |at| self.unused_of(at));
+        let others = self.unused - own;
+        let beyond = |amount: u64| own.max(amount.saturating_sub(others));
+        PoolLeft { free: beyond(self.free), all: beyond(self.free.saturating_add(self.lent)) }
+    }
+
+    /// Have borrowers, those of the members too, what the guarantees would need?
+    fn is_short(&self) -> bool {
+        self.free.saturating_add(self.lent) < self.unused
+    }
+
+    /// May a job of a member go to any host that is its own? Those beyond its guarantee may be
+    /// borrowed.
+    fn opens_own(&self, member: usize) -> bool {
+        self.used[member] <= self.guaranteed[member] || !self.is_short()
     }
 
     fn settle(&mut self, pool: &Pool) {
@@ -92,41 +142,72 @@ pub struct PoolJob {
     pub seconds: Option<u64>,
 }
 
-/// The slots of a host of a pool.
+/// What a pool leaves a job: slots, or hosts of whatever number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolRoom {
-    /// Slots that take nothing of the pool.
-    pub beside: u64,
-    /// Slots of the host that the pool may give, as long as it has some.
-    pub slots: u64,
-    /// A host counts as one, whatever number of slots.
-    pub whole: bool,
+pub struct PoolLeft {
+    /// Slots, or idle hosts.
+    pub free: u64,
+    /// Hosts that are idle or lent; more than this the job is not given together.
+    pub all: u64,
 }
 
-impl PoolRoom {
-    /// The slots for a job that the pool leaves so many.
-    pub fn slots(&self, left: u64) -> u64 {
-        match self.whole {
-            false => self.beside.saturating_add(self.slots.min(left)),
-            true if left > 0 => self.beside.max(self.slots),
-            true => self.beside,
+/// The slots of a host of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolRoom {
+    Slots {
+        /// Slots that take nothing of the pool.
+        beside: u64,
+        /// Slots of the host that the pool may give, as long as it has some.
+        slots: u64,
+    },
+    /// A host that counts as one, whatever number of slots.
+    Idle,
+    /// A host that borrowers use: it counts as one, and is not idle.
+    Lent,
+    /// A host that takes nothing of the pool.
+    Open,
+    /// A host that is not for this job.
+    Shut,
+}
+
+impl PoolLeft {
+    /// The slots of a host for this job.
+    pub fn slots(self, of: PoolRoom) -> u64 {
+        let whole = |hosts: u64| if hosts > 0 { u64::MAX } else { 0 };
+        match of {
+            PoolRoom::Slots { beside, slots } => beside.saturating_add(slots.min(self.free)),
+            PoolRoom::Idle => whole(self.free.min(self.all)),
+            PoolRoom::Lent => whole(self.all),
+            PoolRoom::Open => u64::MAX,
+            PoolRoom::Shut => 0,
         }
     }
 
-    /// The amount that so many slots of the host take of the pool.
-    pub fn takes(&self, slots: u64) -> u64 {
-        match self.whole {
-            false => slots.saturating_sub(self.beside),
-            true => u64::from(slots > 0 && self.beside == 0),
+    /// The job gets so many slots of a host.
+    pub fn take(&mut self, of: PoolRoom, slots: u64) {
+        let (free, all) = match of {
+            PoolRoom::Slots { beside, .. } => (slots.saturating_sub(beside), 0),
+            PoolRoom::Idle => (1, 1),
+            PoolRoom::Lent => (0, 1),
+            PoolRoom::Open | PoolRoom::Shut => (0, 0),
+        };
+        if slots > 0 {
+            self.free = self.free.saturating_sub(free);
+            self.all = self.all.saturating_sub(all);
         }
+    }
+
+    /// Is it enough for a job of so many slots, whatever hosts it is given?
+    pub fn suffices(self, slots: u64) -> bool {
+        self.free >= slots && self.all >= slots
     }
 }
 
 #[derive(Debug, Default)]
 pub struct Guarantees {
     hosts: IdMap<HostId, HostFacts>,
-    /// Slots of each class on each host.
-    classes: IdMap<HostId, BTreeMap<ServiceClassId, u64>>,
+    /// Slots of each kind of elements on each host.
+    holders: IdMap<HostId, BTreeMap<Holder, u64>>,
     elements: BTreeMap<JobRef, Holding>,
     pools: Vec<PoolNow>,
     /// Pending jobs of each class, not held, by its name.
@@ -241,48 +322,48 @@ impl Guarantees {
     fn count(&mut self, site: &Site, id: PoolId, host: HostId, add: bool) {
         let Some(facts) = self.hosts.get(&host).filter(|h| h.pools.contains(&id)) else { return };
         let pool = site.pools.get(id);
-        let here = self.classes.get(&host);
+        let here = self.holders.get(&host);
         let now = &mut self.pools[id.position()];
         let step = |n: &mut u64, by: u64| {
             *n = if add { n.saturating_add(by) } else { n.saturating_sub(by) };
         };
         if pool.of_hosts() {
             step(&mut now.total, 1);
-            step(&mut now.free, u64::from(facts.used == 0));
-            if let Some(owner) = owner(pool, facts, here) {
-                step(&mut now.used[owner], 1);
+            match tenure((id, pool), facts, here) {
+                Tenure::Idle => step(&mut now.free, 1),
+                Tenure::Lent => step(&mut now.lent, 1),
+                Tenure::Of { member, .. } => step(&mut now.used[member], 1),
+                Tenure::Shared => {}
             }
             return;
         }
         step(&mut now.total, facts.total_of(pool));
         step(&mut now.free, facts.free_of(pool));
         for (at, (class, _)) in pool.members.iter().enumerate() {
-            let slots = here.and_then(|here| here.get(class)).copied().unwrap_or(0);
+            let own = |of: &(&Holder, &u64)| of.0.class == Some(*class);
+            let slots: u64 = here.into_iter().flatten().filter(own).map(|of| of.1).sum();
             step(&mut now.used[at], slots.min(facts.total_of(pool)));
         }
     }
 
     fn note_growth(&mut self, id: PoolId, pool: &Pool, before: &PoolNow) {
         let now = &self.pools[id.position()];
-        let lent = pool.loans.is_some() && now.free > before.free;
-        // a host that is in use is open to all, but where it is its class's own
-        let returned = now.free >= now.unused && before.free < before.unused;
-        let opened = now.used != before.used || now.free < before.free || returned;
-        let opened = pool.of_hosts() && opened;
         let served = |at| now.unused_of(at) == 0 && before.unused_of(at) > 0;
-        let closes = pool.loans.as_ref().is_some_and(|loans| loans.close_on_demand);
-        let lent = lent || closes && (0..pool.members.len()).any(served);
-        let surplus = now.surplus() > before.surplus() || lent || opened;
-        let mut grown = Vec::new();
-        for (at, (class, _)) in pool.members.iter().enumerate() {
-            if surplus || now.unused_of(at) > before.unused_of(at) || now.unused < before.unused {
-                grown.push((id, Some(*class)));
-            }
-        }
-        if surplus {
-            grown.push((id, None));
-        }
-        self.grown.extend(grown);
+        let lent = pool.loans.as_ref().is_some_and(|loans| {
+            let opens = loans.close_on_demand && (0..pool.members.len()).any(served);
+            opens || now.free > before.free || now.unused < before.unused
+        });
+        // a host is kept for the class that has it where that is guaranteed something
+        let other = now.total != before.total || lent;
+        let grew = |member: Option<usize>| {
+            let (left, had) = (now.left(member), before.left(member));
+            let opens = |at| now.opens_own(at) && !before.opens_own(at);
+            left.free > had.free || left.all > had.all || member.is_some_and(opens)
+        };
+        let members = (0..pool.members.len()).map(Some).chain([None]);
+        let grown = members.filter(|member| other || grew(*member));
+        let class = |member: Option<usize>| member.map(|at| pool.members[at].0);
+        self.grown.extend(grown.map(|member| (id, class(member))));
     }
 
     /// Follows a change of a job; the hosts whose slots it has taken or given back are stale then.
@@ -330,11 +411,11 @@ impl Guarantees {
         for &(host, slots) in &of.hosts {
             let touched = site.pools.of_host(host);
             self.change(site, host, touched, |all| {
-                let here = all.classes.entry(host).or_default();
-                let held = here.entry(of.class).or_default();
+                let here = all.holders.entry(host).or_default();
+                let held = here.entry(of.holder.clone()).or_default();
                 *held = if add { *held + slots } else { held.saturating_sub(slots) };
                 if *held == 0 {
-                    here.remove(&of.class);
+                    here.remove(&of.holder);
                 }
             });
         }
@@ -386,23 +467,25 @@ impl Guarantees {
         members.any(|(at, (class, _))| waits(class) && now.unused_of(at) > 0)
     }
 
-    /// The slots, or hosts that are idle, that a pool leaves a job.
-    pub fn left(&self, site: &Site, id: PoolId, job: PoolJob) -> u64 {
+    /// What a pool leaves a job.
+    pub fn left(&self, site: &Site, id: PoolId, job: PoolJob) -> PoolLeft {
         let (pool, now) = (site.pools.get(id), self.now(id));
-        let own = pool.member(job.class).map_or(0, |at| now.unused_of(at));
-        let left = own.max(now.free.saturating_sub(now.unused - own));
-        left.max(self.lent(pool, now, job).unwrap_or(0))
+        let left = now.left(pool.member(job.class));
+        match self.lent(pool, now, job) {
+            Some(lent) => PoolLeft { free: left.free.max(lent), all: u64::MAX },
+            None if pool.of_hosts() => left,
+            None => PoolLeft { all: u64::MAX, ..left },
+        }
     }
 
     /// The amount that a pool lends a job; `None`: nothing is lent to it, whatever is free.
     fn lent(&self, pool: &Pool, now: &PoolNow, job: PoolJob) -> Option<u64> {
         let loans = pool.loans.as_ref()?;
-        if loans.queue(job.queue)? {
+        let marked = lends(loans, job)?;
+        if marked {
             return Some(now.free);
         }
-        let is_short = |most: u64| job.seconds.is_some_and(|seconds| seconds <= most);
-        let closed = loans.close_on_demand && self.has_demand(pool, now);
-        if closed || !loans.duration.is_none_or(is_short) {
+        if loans.close_on_demand && self.has_demand(pool, now) {
             return None;
         }
         let retain = loans.retain.map_or(0, |part| amount_of(part, now.total));
@@ -420,28 +503,29 @@ impl Guarantees {
         let pool = site.pools.get(id);
         if !pool.of_hosts() {
             let slots = facts.free_of(pool);
-            let beside = facts.max.saturating_sub(facts.used).saturating_sub(slots);
-            return Some(PoolRoom { beside, slots, whole: false });
+            let beside = facts.free().saturating_sub(slots);
+            return Some(PoolRoom::Slots { beside, slots });
         }
-        let room = |beside, slots| Some(PoolRoom { beside, slots, whole: true });
-        if facts.used == 0 {
-            return room(0, u64::MAX);
-        }
-        let now = self.now(id);
-        let (owner, own) = (owner(pool, facts, self.classes.get(&host)), pool.member(job.class));
-        let kept = owner.is_some_and(|owner| now.guaranteed[owner] > 0);
-        // who joins those that have borrowed a host keeps it from its class, too
-        let borrowed = now.free < now.unused;
-        let joins = || !borrowed || self.lent(pool, now, job).is_some();
-        let own_host = own.filter(|own| owner == Some(*own));
-        let guaranteed = own.is_some_and(|own| match own_host {
-            Some(_) => now.used[own] <= now.guaranteed[own],
-            None => now.unused_of(own) > 0,
-        });
-        match (own_host.is_some() || !kept) && (guaranteed || joins()) {
-            true => room(u64::MAX, 0),
-            false => room(0, 0),
-        }
+        let (now, own) = (self.now(id), pool.member(job.class));
+        Some(match tenure((id, pool), facts, self.holders.get(&host)) {
+            Tenure::Idle => PoolRoom::Idle,
+            Tenure::Lent => PoolRoom::Lent,
+            Tenure::Shared => PoolRoom::Open,
+            Tenure::Of { member, .. } if own == Some(member) => {
+                match now.opens_own(member) || self.lent(pool, now, job).is_some() {
+                    true => PoolRoom::Open,
+                    false => PoolRoom::Shut,
+                }
+            }
+            Tenure::Of { member, .. } if now.guaranteed[member] > 0 => PoolRoom::Shut,
+            Tenure::Of { lent, .. } => {
+                if lent {
+                    PoolRoom::Lent
+                } else {
+                    PoolRoom::Open
+                }
+            }
+        })
     }
 
     /// Is what is counted what the hosts and the started elements are? For tests and the
@@ -464,24 +548,64 @@ impl Guarantees {
     }
 }
 
-/// The member whose jobs alone are on a host.
-fn owner(
-    pool: &Pool,
-    facts: &HostFacts,
-    here: Option<&BTreeMap<ServiceClassId, u64>>,
-) -> Option<usize> {
-    let here = here.filter(|here| here.len() == 1)?;
-    let (class, slots) = here.iter().next()?;
-    pool.member(Some(*class)).filter(|_| *slots >= facts.used && facts.used > 0)
+/// Does a pool lend to a job, by its queue and its length? True: whatever the other conditions.
+fn lends(loans: &Loans, job: PoolJob) -> Option<bool> {
+    let marked = loans.queue(job.queue)?;
+    let is_short = |most: u64| job.seconds.is_some_and(|seconds| seconds <= most);
+    (marked || loans.duration.is_none_or(is_short)).then_some(marked)
 }
 
-/// The slots that a started element holds, where it is of a class and on a host of a pool.
+/// Whose a host of a pool of hosts is.
+fn tenure(
+    (id, pool): (PoolId, &Pool),
+    facts: &HostFacts,
+    here: Option<&BTreeMap<Holder, u64>>,
+) -> Tenure {
+    if facts.used == 0 {
+        return Tenure::Idle;
+    }
+    let borrowers = || {
+        let all = here.into_iter().flatten();
+        all.filter(|of| of.0.borrows.contains(&id))
+    };
+    let borrowed: u64 = borrowers().map(|of| of.1).sum();
+    let firm = facts.used.saturating_sub(borrowed);
+    if firm == 0 {
+        let first = borrowers().next().map(|of| of.0.class);
+        let alone = first.filter(|class| borrowers().all(|of| of.0.class == *class));
+        let member = alone.and_then(|class| pool.member(class));
+        return member.map_or(Tenure::Lent, |member| Tenure::Of { member, lent: true });
+    }
+    let all = here.into_iter().flatten();
+    let mut firms = all.filter(|of| !of.0.borrows.contains(&id));
+    // jobs of a class that borrow from another pool are a kind of their own
+    let Some(class) = firms.next().map(|of| of.0.class) else { return Tenure::Shared };
+    let slots = |class| {
+        let all = here.into_iter().flatten();
+        let own = all.filter(|of| of.0.class == class && !of.0.borrows.contains(&id));
+        own.map(|of| of.1).sum::<u64>()
+    };
+    let member = pool.member(class).filter(|_| slots(class) >= firm);
+    member.map_or(Tenure::Shared, |member| Tenure::Of { member, lent: false })
+}
+
+/// The slots that a started element holds, where it is of a class or borrows, and on a host of a
+/// pool.
 fn holding_of(state: &State, site: &Site, at: JobRef) -> Option<Holding> {
-    let class = &state.job(at.job)?.spec_at(at.idx).further.service_class;
-    let class = site.service_classes.id(class)?;
-    let ElemState::Run(run) = &state.elem(at)?.state else { return None };
+    let job = state.job(at.job)?;
+    let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
     let of_pool = |of: &&(HostId, u32)| !site.pools.of_host(of.0).is_empty();
     let hosts: Vec<(HostId, u64)> =
         run.hosts.iter().filter(of_pool).map(|of| (of.0, of.1.into())).collect();
-    (!hosts.is_empty()).then_some(Holding { class, hosts })
+    if hosts.is_empty() {
+        return None;
+    }
+    let part = job.part_no(at.idx);
+    let spec = job.spec_of(part);
+    let class = site.service_classes.id(&spec.further.service_class);
+    let of = PoolJob { class, queue: job.queue_of(part), seconds: spec.limits.run };
+    let lends = |of_pool: &Pool| of_pool.loans.as_ref().is_some_and(|l| lends(l, of).is_some());
+    let pools = site.pools.iter().filter(|(_, pool)| pool.of_hosts() && lends(pool));
+    let holder = Holder { class, borrows: pools.map(|(id, _)| id).collect() };
+    (class.is_some() || !holder.borrows.is_empty()).then_some(Holding { holder, hosts })
 }

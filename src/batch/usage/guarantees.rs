@@ -217,6 +217,8 @@ pub struct Guarantees {
     all_stale: bool,
     /// The pools that have changed, as they were when growth was asked for last.
     before: BTreeMap<PoolId, PoolNow>,
+    /// The pools of hosts one of whose hosts is another's than when growth was asked for last.
+    opened: BTreeSet<PoolId>,
     /// The jobs to which a pool lends again.
     grown: BTreeSet<PoolWait>,
     pending_of: IdMap<u32, Vec<(ServiceClassId, u64)>>,
@@ -281,6 +283,7 @@ impl Guarantees {
         for (id, before) in std::mem::take(&mut self.before) {
             self.note_growth(id, site.pools.get(id), &before);
         }
+        self.opened.clear();
         std::mem::take(&mut self.grown)
     }
 
@@ -312,10 +315,25 @@ impl Guarantees {
             let now = &self.pools[id.position()];
             self.before.entry(*id).or_insert_with(|| now.clone());
         }
+        let tenures = |all: &Guarantees| -> Vec<Option<Tenure>> {
+            pools.iter().map(|id| all.tenure(site, *id, host)).collect()
+        };
+        let before = tenures(self);
         pools.iter().for_each(|id| self.count(site, *id, host, false));
         change(self);
+        // a start is no change of its host, and may open it to others
+        let now = tenures(self);
+        let moved = pools.iter().zip(before.iter().zip(&now)).filter(|(_, (was, is))| was != is);
+        self.opened.extend(moved.map(|(id, _)| *id));
         pools.iter().for_each(|id| self.count(site, *id, host, true));
         pools.iter().for_each(|id| self.pools[id.position()].settle(site.pools.get(*id)));
+    }
+
+    /// Whose a host is; `None`: it is not of the pool, or that is one of slots.
+    fn tenure(&self, site: &Site, id: PoolId, host: HostId) -> Option<Tenure> {
+        let pool = site.pools.get(id);
+        let facts = self.hosts.get(&host).filter(|h| pool.of_hosts() && h.pools.contains(&id))?;
+        Some(tenure((id, pool), facts, self.holders.get(&host)))
     }
 
     /// Adds a host to the sums of a pool, or takes it out.
@@ -354,7 +372,7 @@ impl Guarantees {
             opens || now.free > before.free || now.unused < before.unused
         });
         // a host is kept for the class that has it where that is guaranteed something
-        let other = now.total != before.total || lent;
+        let other = now.total != before.total || lent || self.opened.contains(&id);
         let grew = |member: Option<usize>| {
             let (left, had) = (now.left(member), before.left(member));
             let opens = |at| now.opens_own(at) && !before.opens_own(at);

@@ -99,7 +99,6 @@ const RECORDS: &[(&str, &[&str])] = &[
             "HostFacts",
             "PoolJob",
             "PoolNow",
-            "PoolRoom",
             "Requirement",
             "ShareNow",
             "Term",

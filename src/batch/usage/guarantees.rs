@@ -5,9 +5,10 @@
 //! besides what is free beyond the guarantees of the others; any other job gets the latter alone,
 //! and what the pool lends (LOAN_POLICIES).
 //!
-//! A host of a pool of hosts that only borrowers use is lent: it comes back to the classes. Who
-//! else joins the borrowers takes it from the pool like an idle one. Invariant: the hosts that are
-//! idle or lent are as many as the unused guarantees, but for what members borrow themselves.
+//! A host of a pool of hosts that only borrowers use is lent: it comes back to the classes. A job
+//! that joins the borrowers takes the host from the pool like an idle one, if it does not borrow
+//! itself. Invariant: the hosts that are idle or lent are as many as the unused guarantees, but
+//! for what members borrow themselves.
 //!
 //! Invariant: the sums of a pool are those of its hosts. With no pool nothing here costs anything.
 
@@ -30,7 +31,7 @@ pub struct HostFacts {
     pub max: u64,
     /// The slots in use.
     pub used: u64,
-    /// It takes no other job, whatever slots are free: a job has it for itself.
+    /// A job has the host for itself: no other is started there, whatever slots are free.
     pub exclusive: bool,
 }
 
@@ -65,7 +66,7 @@ struct Holding {
     hosts: Vec<(HostId, u64)>,
 }
 
-/// Whose a host of a pool of hosts is.
+/// The kind of jobs that use a host of a pool of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tenure {
     Idle,
@@ -102,7 +103,7 @@ impl PoolNow {
         self.guaranteed[member].saturating_sub(self.used[member])
     }
 
-    /// What the guarantees leave a job of a member, or of none, without a loan.
+    /// The amounts that the guarantees leave a job of a member, or of none, without a loan.
     fn left(&self, member: Option<usize>) -> PoolLeft {
         let own = member.map_or(0, |at| self.unused_of(at));
         let others = self.unused - own;
@@ -115,7 +116,7 @@ impl PoolNow {
         self.free.saturating_add(self.lent) < self.unused
     }
 
-    /// May a job of a member go to any host that is its own? Those beyond its guarantee may be
+    /// May a job of a member go to any host that is its own? Hosts beyond its guarantee may be
     /// borrowed.
     fn opens_own(&self, member: usize) -> bool {
         self.used[member] <= self.guaranteed[member] || !self.is_short()
@@ -142,13 +143,13 @@ pub struct PoolJob {
     pub seconds: Option<u64>,
 }
 
-/// What a pool leaves a job: slots, or hosts of whatever number of slots.
+/// The amounts that a pool leaves a job: slots, or hosts of whatever number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLeft {
     /// Slots, or idle hosts.
-    pub free: u64,
+    free: u64,
     /// Hosts that are idle or lent; more than this the job is not given together.
-    pub all: u64,
+    all: u64,
 }
 
 /// The slots of a host of a pool.
@@ -329,7 +330,7 @@ impl Guarantees {
         pools.iter().for_each(|id| self.pools[id.position()].settle(site.pools.get(*id)));
     }
 
-    /// Whose a host is; `None`: it is not of the pool, or that is one of slots.
+    /// The tenure of a host; `None`: it is not of the pool, or that is one of slots.
     fn tenure(&self, site: &Site, id: PoolId, host: HostId) -> Option<Tenure> {
         let pool = site.pools.get(id);
         let facts = self.hosts.get(&host).filter(|h| pool.of_hosts() && h.pools.contains(&id))?;
@@ -485,7 +486,7 @@ impl Guarantees {
         members.any(|(at, (class, _))| waits(class) && now.unused_of(at) > 0)
     }
 
-    /// What a pool leaves a job.
+    /// The amounts that a pool leaves a job.
     pub fn left(&self, site: &Site, id: PoolId, job: PoolJob) -> PoolLeft {
         let (pool, now) = (site.pools.get(id), self.now(id));
         let left = now.left(pool.member(job.class));
@@ -573,7 +574,7 @@ fn lends(loans: &Loans, job: PoolJob) -> Option<bool> {
     (marked || loans.duration.is_none_or(is_short)).then_some(marked)
 }
 
-/// Whose a host of a pool of hosts is.
+/// The kind of jobs that use a host of a pool of hosts.
 fn tenure(
     (id, pool): (PoolId, &Pool),
     facts: &HostFacts,

@@ -74,6 +74,9 @@ impl Sched {
 
     fn walk_on(&mut self, view: &View, walk: &mut Walk, fuel: &mut Fuel) -> Option<Decision> {
         while !fuel.is_empty() {
+            if self.is_in_vain(view, walk) {
+                return None;
+            }
             let positions = view.site.dispatch_groups.get(walk.group)?;
             let queue = |position: &usize| view.site.queues.get(*position);
             let mut queues = positions.iter().filter_map(queue);
@@ -122,6 +125,16 @@ impl Sched {
     /// is lost on classes not yet looked at.
     fn may_find(&self, view: &View, queue: &Queue) -> bool {
         !self.hosts.none_open() || self.policies.act_on_blocked(view, queue)
+    }
+
+    /// Is there nothing to be found for any queue? A cluster that is full, and whose queues do
+    /// nothing about it, costs no walk through its queues.
+    fn is_in_vain(&self, view: &View, walk: &mut Walk) -> bool {
+        if !self.hosts.none_open() || !walk.touched.is_empty() {
+            return false;
+        }
+        let acts = |queue: &Queue| self.policies.act_on_blocked(view, queue);
+        !*walk.acts.get_or_insert_with(|| view.site.queues.iter().any(acts))
     }
 
     /// Goes on to the next group of queues.

@@ -21,6 +21,8 @@ pub(super) struct Walk {
     pub(super) changed: HostSet,
     /// Hosts that have changed, open or not; empty where no queue preempts jobs of another.
     pub(super) touched: HostSet,
+    /// Does any queue do something for blocked classes? None: it was not asked yet.
+    pub(super) acts: Option<bool>,
     /// The queues of the group with something to be done.
     pub(super) here: Vec<QueueWalk>,
     /// The pending jobs of the group are done: the started ones that want further slots are next,

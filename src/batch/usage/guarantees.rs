@@ -537,13 +537,8 @@ impl Guarantees {
                 }
             }
             Tenure::Of { member, .. } if now.guaranteed[member] > 0 => PoolRoom::Shut,
-            Tenure::Of { lent, .. } => {
-                if lent {
-                    PoolRoom::Lent
-                } else {
-                    PoolRoom::Open
-                }
-            }
+            Tenure::Of { lent: true, .. } => PoolRoom::Lent,
+            Tenure::Of { lent: false, .. } => PoolRoom::Open,
         })
     }
 

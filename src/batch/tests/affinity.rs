@@ -2,10 +2,11 @@
 //! the jobs and what happens to them. No processor unit is given twice; every task has the units
 //! that its job asks for.
 
+use super::JobRef;
+use super::cluster::random::{self, Happening, cases};
 use super::cluster::{Cluster, ClusterBuilder, cluster};
-use super::{Col, JobRef};
 use crate::lang::resreq::{Affinity, ResReq, Syntax};
-use crate::model::affinity::{JobUnits, TaskUnits};
+use crate::model::affinity::TaskUnits;
 use crate::model::topology::{CpuSet, Topology, Unit};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,25 +43,21 @@ const REQUIREMENTS: [&str; 14] = [
 ];
 
 #[derive(Clone, Debug)]
-enum Happening {
+enum Step {
     Submit { slots: u32, requirement: usize, compound: bool },
-    End(usize),
-    Stop(usize),
-    Resume(usize),
-    Requeue(usize),
-    Restart,
+    Happens(Happening),
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (1..5u32, 0..REQUIREMENTS.len(), any::<bool>()).prop_map(
-            |(slots, requirement, compound)| Happening::Submit { slots, requirement, compound }
+            |(slots, requirement, compound)| Step::Submit { slots, requirement, compound }
         ),
-        4 => any::<usize>().prop_map(Happening::End),
-        1 => any::<usize>().prop_map(Happening::Stop),
-        1 => any::<usize>().prop_map(Happening::Resume),
-        1 => any::<usize>().prop_map(Happening::Requeue),
-        1 => Just(Happening::Restart),
+        4 => random::any(Happening::End).prop_map(Step::Happens),
+        1 => random::any(Happening::Stop).prop_map(Step::Happens),
+        1 => random::any(Happening::Resume).prop_map(Step::Happens),
+        1 => random::any(Happening::Requeue).prop_map(Step::Happens),
+        1 => Just(Step::Happens(Happening::Restart)),
     ]
 }
 
@@ -87,45 +84,15 @@ fn affinity(text: &str) -> Affinity {
     req.first().and_then(|simple| simple.affinity).unwrap()
 }
 
-/// Each job with its state and its units.
-fn listed(c: &mut Cluster) -> Vec<(JobRef, String, JobUnits)> {
-    let rows = c.listing(&[Col::Job, Col::Stat, Col::ProcessorUnits]);
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let row = |row: &Vec<serde_json::Value>| {
-        let at = JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 };
-        (at, text(&row[1]), JobUnits::parse(&text(&row[2])).unwrap())
-    };
-    rows.iter().map(row).collect()
-}
-
-fn happens(c: &mut Cluster, jobs: &mut BTreeMap<JobRef, Affinity>, what: &Happening) {
-    let in_state = |c: &mut Cluster, states: &[&str], any: usize| -> Option<JobRef> {
-        let all = listed(c).into_iter().filter(|job| states.contains(&job.1.as_str()));
-        let all: Vec<JobRef> = all.map(|job| job.0).collect();
-        all.get(any % all.len().max(1)).copied()
-    };
+fn happens(c: &mut Cluster, jobs: &mut BTreeMap<JobRef, Affinity>, what: &Step) {
     match *what {
-        Happening::Submit { slots, requirement: number, compound } => {
+        Step::Submit { slots, requirement: number, compound } => {
             let compound = compound && slots > 1;
             let text = requirement(number, compound);
             let job = c.submit("ann", &format!("-n {slots} -R '{text}'"));
             jobs.insert(job, affinity(REQUIREMENTS[number]));
         }
-        Happening::End(any) => {
-            in_state(c, &["RUN"], any).into_iter().for_each(|job| c.end(job, 0));
-        }
-        Happening::Stop(any) => {
-            let job = in_state(c, &["RUN"], any);
-            job.into_iter().for_each(|job| drop(c.control("ann", super::Verb::Stop, job)));
-        }
-        Happening::Resume(any) => {
-            let job = in_state(c, &["USUSP"], any);
-            job.into_iter().for_each(|job| drop(c.control("ann", super::Verb::Resume, job)));
-        }
-        Happening::Requeue(any) => {
-            in_state(c, &["RUN"], any).into_iter().for_each(|job| c.requeue("ann", job));
-        }
-        Happening::Restart => c.restart(),
+        Step::Happens(what) => c.happens(what),
     }
 }
 
@@ -158,10 +125,8 @@ fn task_is_as_asked(topology: &Topology, asked: &Affinity, task: &TaskUnits) {
 
 fn check(c: &mut Cluster, hosts: &[usize], jobs: &BTreeMap<JobRef, Affinity>) {
     let mut taken: BTreeMap<String, CpuSet> = BTreeMap::new();
-    for (at, state, units) in listed(c) {
-        if state == "PEND" || state == "DONE" || state == "EXIT" {
-            continue;
-        }
+    for job in c.listed().into_iter().filter(|job| job.is(&["RUN", "SSUSP", "USUSP"])) {
+        let (at, units) = (job.at, job.units);
         let asked = jobs[&at];
         let mut own: BTreeMap<String, CpuSet> = BTreeMap::new();
         let mut sockets: BTreeSet<(String, String)> = BTreeSet::new();
@@ -215,16 +180,12 @@ fn nothing_is_passed_over(c: &mut Cluster, hosts: &[usize], taken: &BTreeMap<Str
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: CASES,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn random_jobs_never_have_one_processor_unit_twice(
         hosts in prop::collection::vec(0..TOPOLOGIES.len(), 1..4),
-        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+        all in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
         let mut c = site(&hosts).up();
         let mut jobs = BTreeMap::new();

@@ -17,6 +17,7 @@ mod builder;
 mod hosts;
 mod limits;
 mod options;
+pub mod random;
 mod reservations;
 mod shares;
 

@@ -1,9 +1,8 @@
 //! Properties of random guaranteed pools: others never take what is guaranteed but by loan, every
 //! job that waits has a reason, and a job that could start does.
 
+use super::cluster::random::{self, Happening, Listed, all_are_told_why_they_wait, cases, number};
 use super::cluster::{Cluster, ClusterBuilder, cluster};
-use super::{Col, JobRef};
-use crate::model::reason::PendReason;
 use proptest::prelude::*;
 
 const CLASSES: usize = 2;
@@ -51,14 +50,14 @@ impl RandomPool {
     fn free_and_unused(&self, jobs: &[Listed]) -> (u32, u32) {
         let counts = |job: &&Listed| job.state == "RUN" && job.queue == QUEUES[0];
         let running = || jobs.iter().filter(counts);
-        let on = |job: &Listed, host: usize| -> u32 {
-            job.hosts.iter().filter(|of| of.0 == host).map(|of| of.1).sum()
-        };
+        let on = |job: &Listed, host: usize| job.slots(Some(&format!("h{host}"))) as u32;
+        // the project has the number of the class, too
+        let class = |job: &Listed| Some(number(&job.project)).filter(|class| *class < CLASSES);
         let mut used = [0; CLASSES];
         let mut free = self.total();
         for host in 1..=self.hosts {
             let here: Vec<(Option<usize>, u32)> =
-                running().map(|job| (job.class, on(job, host))).filter(|of| of.1 > 0).collect();
+                running().map(|job| (class(job), on(job, host))).filter(|of| of.1 > 0).collect();
             let of_class = |class| {
                 let of = here.iter().filter(move |of| of.0 == Some(class));
                 of.map(|of| of.1).sum::<u32>()
@@ -82,14 +81,10 @@ impl RandomPool {
 }
 
 #[derive(Clone, Debug)]
-enum Happening {
+enum Step {
     /// Class (the last is none), queue, slots, form, whether it is short.
     Submit(usize, usize, u32, usize, bool),
-    End(usize),
-    Kill(usize),
-    Restart,
-    Reconfigure,
-    Wait(u64),
+    Happens(Happening),
 }
 
 fn pool() -> impl Strategy<Value = RandomPool> {
@@ -103,49 +98,16 @@ fn pool() -> impl Strategy<Value = RandomPool> {
     })
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     let submit = (0..=CLASSES, 0..QUEUES.len(), 1..=4u32, 0..SPANS.len(), any::<bool>());
     prop_oneof![
-        8 => submit.prop_map(|(a, b, c, d, e)| Happening::Submit(a, b, c, d, e)),
-        5 => any::<usize>().prop_map(Happening::End),
-        1 => any::<usize>().prop_map(Happening::Kill),
-        1 => Just(Happening::Restart),
-        1 => Just(Happening::Reconfigure),
-        1 => (1..20u64).prop_map(Happening::Wait),
+        8 => submit.prop_map(|(a, b, c, d, e)| Step::Submit(a, b, c, d, e)),
+        5 => random::any(Happening::End).prop_map(Step::Happens),
+        1 => random::any(Happening::Kill).prop_map(Step::Happens),
+        1 => Just(Step::Happens(Happening::Restart)),
+        1 => Just(Step::Happens(Happening::Reconfigure)),
+        1 => random::wait(20).prop_map(Step::Happens),
     ]
-}
-
-/// A job as bjobs shows it.
-#[derive(Debug)]
-struct Listed {
-    at: JobRef,
-    state: String,
-    queue: String,
-    class: Option<usize>,
-    hosts: Vec<(usize, u32)>,
-    reasons: Vec<u64>,
-}
-
-fn listed(c: &mut Cluster) -> Vec<Listed> {
-    let columns = [Col::Job, Col::Stat, Col::Queue, Col::Project, Col::ExecHosts, Col::PendReasons];
-    let number = |name: &str| name[1..].parse::<usize>().unwrap();
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let rows = c.listing(&columns);
-    rows.iter()
-        .map(|row| {
-            let hosts: Vec<(String, u32)> = serde_json::from_value(row[4].clone()).unwrap();
-            let reasons = row[5].as_array().into_iter().flatten();
-            Listed {
-                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
-                state: text(&row[1]),
-                queue: text(&row[2]),
-                // the project has the number of the class, too
-                class: Some(number(&text(&row[3]))).filter(|class| *class < CLASSES),
-                hosts: hosts.iter().map(|(name, slots)| (number(name), *slots)).collect(),
-                reasons: reasons.filter_map(|reason| reason[0].as_u64()).collect(),
-            }
-        })
-        .collect()
 }
 
 fn site(hosts: usize, pool: &RandomPool) -> ClusterBuilder {
@@ -157,58 +119,36 @@ fn site(hosts: usize, pool: &RandomPool) -> ClusterBuilder {
     QUEUES.iter().fold(site, |site, name| site.queue(name, "PRIORITY = 30"))
 }
 
-fn happens(c: &mut Cluster, site: &ClusterBuilder, what: &Happening) {
-    let in_state = |c: &mut Cluster, states: &[&str], any: usize| -> Option<JobRef> {
-        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
-        let jobs: Vec<JobRef> = jobs.map(|job| job.at).collect();
-        jobs.get(any % jobs.len().max(1)).copied()
-    };
+fn happens(c: &mut Cluster, what: &Step) {
     match *what {
-        Happening::Submit(class, queue, slots, span, short) => {
+        Step::Submit(class, queue, slots, span, short) => {
             let sla = if class < CLASSES { format!("-sla c{class}") } else { String::new() };
             let limit = if short { "-W 10" } else { "" };
             let (queue, span) = (QUEUES[queue], SPANS[span]);
             let slots = if short { format!("1,{slots}") } else { slots.to_string() };
             c.submit("ann", &format!("-q {queue} -P p{class} -n {slots} {span} {limit} {sla}"));
         }
-        Happening::End(any) => {
-            in_state(c, &["RUN"], any).into_iter().for_each(|job| c.end(job, 0));
-        }
-        Happening::Kill(any) => {
-            in_state(c, &["RUN", "PEND"], any).into_iter().for_each(|job| c.kill("ann", job));
-        }
-        Happening::Restart => c.restart(),
-        Happening::Reconfigure => c.reconfigure(site.clone()),
-        Happening::Wait(secs) => c.advance(secs),
+        Step::Happens(what) => c.happens(what),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: CASES,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn guarantee_is_never_taken_by_others_than_by_loan(
         hosts in 1..=MOST_HOSTS,
         pool in pool(),
-        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+        all in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
         prop_assume!(pool.hosts <= hosts);
-        let site = site(hosts, &pool);
-        let mut c = site.clone().up();
+        let mut c = site(hosts, &pool).up();
         for what in &all {
-            happens(&mut c, &site, what);
-            let jobs = listed(&mut c);
+            happens(&mut c, what);
+            let jobs = c.listed();
             let (free, unused) = pool.free_and_unused(&jobs);
             prop_assert!(unused <= free, "{unused} of {free}: {} {jobs:?}", pool.section());
-            let new = u64::from(PendReason::New.number());
-            for job in jobs.iter().filter(|job| job.state == "PEND") {
-                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
-                prop_assert!(told, "{:?} has no reason", job);
-            }
+            all_are_told_why_they_wait(&jobs);
         }
         prop_assert_eq!(c.complaints(), Vec::<String>::new());
     }

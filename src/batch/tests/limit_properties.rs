@@ -1,9 +1,9 @@
 //! Properties of random limits of lsb.resources: none is exceeded at any instant, every job that
 //! waits has a reason, and a job that could start does.
 
-use super::cluster::{Cluster, ClusterBuilder, cluster};
-use super::{Col, JobRef};
-use crate::model::reason::PendReason;
+use super::JobRef;
+use super::cluster::random::{self, Happening, Listed, all_are_told_why_they_wait, cases, number};
+use super::cluster::{ADMINISTRATOR, Cluster, ClusterBuilder, cluster};
 use crate::model::specfield::SpecField;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,23 +94,23 @@ impl RandomLimit {
         let mut held: BTreeMap<[usize; 4], u32> = BTreeMap::new();
         let [users, queues, projects, hosts] = &self.dimensions;
         for job in jobs.iter().filter(|job| job.state == "RUN") {
-            let of = [job.user, job.queue, job.project];
+            let of = [number(&job.user), number(&job.queue), number(&job.project)];
             let among = [users, queues, projects].into_iter().zip(of).all(|(d, n)| d.contains(n));
             let own = |dimension: &Dimension, n: usize| if dimension.is_each() { n } else { 99 };
             let mut counted = false;
-            for (host, slots) in job.hosts.iter().filter(|host| among && hosts.contains(host.0)) {
+            for (host, slots) in &job.hosts {
+                let host = number(host);
+                if !among || !hosts.contains(host) {
+                    continue;
+                }
                 let amount = match self.what {
                     What::Slots => *slots,
                     What::Jobs => u32::from(!counted || hosts.is_each()),
                     What::Memory => memory.get(&job.at.job).copied().unwrap_or(0),
                 };
                 counted = true;
-                let key = [
-                    own(users, job.user),
-                    own(queues, job.queue),
-                    own(projects, job.project),
-                    own(hosts, *host),
-                ];
+                let key =
+                    [own(users, of[0]), own(queues, of[1]), own(projects, of[2]), own(hosts, host)];
                 *held.entry(key).or_default() += amount;
             }
         }
@@ -119,7 +119,7 @@ impl RandomLimit {
 }
 
 #[derive(Clone, Debug)]
-enum Happening {
+enum Step {
     Submit {
         user: usize,
         queue: usize,
@@ -128,14 +128,9 @@ enum Happening {
         span: usize,
         memory: u32,
     },
-    End(usize),
-    Kill(usize),
     /// A pending job is given another project.
     Project(usize, usize),
-    Close(usize),
-    Open(usize),
-    Restart,
-    Wait(u64),
+    Happens(Happening),
 }
 
 const SPANS: [&str; 3] = ["", "span[hosts=1]", "span[ptile=2]"];
@@ -167,9 +162,9 @@ fn config() -> impl Strategy<Value = (usize, Vec<RandomLimit>)> {
     (1..=MOST_HOSTS).prop_flat_map(|hosts| (Just(hosts), limits(hosts)))
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     let submit = (0..USERS, 0..QUEUES, 0..PROJECTS, 1..5u32, 0..SPANS.len(), 0..4u32);
-    let submit = submit.prop_map(|(user, queue, project, slots, span, memory)| Happening::Submit {
+    let submit = submit.prop_map(|(user, queue, project, slots, span, memory)| Step::Submit {
         user,
         queue,
         project,
@@ -179,56 +174,14 @@ fn happening() -> impl Strategy<Value = Happening> {
     });
     prop_oneof![
         8 => submit,
-        4 => any::<usize>().prop_map(Happening::End),
-        1 => any::<usize>().prop_map(Happening::Kill),
-        1 => (any::<usize>(), 0..PROJECTS).prop_map(|(job, to)| Happening::Project(job, to)),
-        1 => any::<usize>().prop_map(Happening::Close),
-        1 => any::<usize>().prop_map(Happening::Open),
-        1 => Just(Happening::Restart),
-        1 => (1..20u64).prop_map(Happening::Wait),
+        4 => random::any(Happening::End).prop_map(Step::Happens),
+        1 => random::any(Happening::Kill).prop_map(Step::Happens),
+        1 => (any::<usize>(), 0..PROJECTS).prop_map(|(job, to)| Step::Project(job, to)),
+        1 => random::any(Happening::Close).prop_map(Step::Happens),
+        1 => random::any(Happening::Open).prop_map(Step::Happens),
+        1 => Just(Step::Happens(Happening::Restart)),
+        1 => random::wait(20).prop_map(Step::Happens),
     ]
-}
-
-/// A job as bjobs shows it, its names by their numbers.
-#[derive(Debug)]
-struct Listed {
-    at: JobRef,
-    state: String,
-    user: usize,
-    queue: usize,
-    project: usize,
-    hosts: Vec<(usize, u32)>,
-    reasons: Vec<u64>,
-}
-
-fn listed(c: &mut Cluster) -> Vec<Listed> {
-    let columns = [
-        Col::Job,
-        Col::Stat,
-        Col::User,
-        Col::Queue,
-        Col::Project,
-        Col::ExecHosts,
-        Col::PendReasons,
-    ];
-    let number = |name: &str| name[1..].parse::<usize>().unwrap();
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let rows = c.listing(&columns);
-    rows.iter()
-        .map(|row| {
-            let hosts: Vec<(String, u32)> = serde_json::from_value(row[5].clone()).unwrap();
-            let reasons = row[6].as_array().into_iter().flatten();
-            Listed {
-                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
-                state: text(&row[1]),
-                user: number(&text(&row[2])),
-                queue: number(&text(&row[3])),
-                project: number(&text(&row[4])),
-                hosts: hosts.iter().map(|(name, slots)| (number(name), *slots)).collect(),
-                reasons: reasons.filter_map(|reason| reason[0].as_u64()).collect(),
-            }
-        })
-        .collect()
 }
 
 fn site(hosts: usize, limits: &[RandomLimit]) -> ClusterBuilder {
@@ -237,15 +190,9 @@ fn site(hosts: usize, limits: &[RandomLimit]) -> ClusterBuilder {
     (0..QUEUES).fold(site, |site, i| site.queue(&format!("q{i}"), "PRIORITY = 30"))
 }
 
-fn happens(c: &mut Cluster, hosts: usize, memory_of: &mut BTreeMap<u32, u32>, what: &Happening) {
-    let in_state = |c: &mut Cluster, states: &[&str], any: usize| -> Option<(JobRef, usize)> {
-        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
-        let jobs: Vec<(JobRef, usize)> = jobs.map(|job| (job.at, job.user)).collect();
-        jobs.get(any % jobs.len().max(1)).copied()
-    };
-    let host = |any: usize| format!("h{}", any % hosts + 1);
+fn happens(c: &mut Cluster, memory_of: &mut BTreeMap<u32, u32>, what: &Step) {
     match *what {
-        Happening::Submit { user, queue, project, slots, span, memory } => {
+        Step::Submit { user, queue, project, slots, span, memory } => {
             let mut requirement = SPANS[span].to_owned();
             if memory > 0 {
                 requirement += &format!(" rusage[mem={memory}]");
@@ -258,55 +205,36 @@ fn happens(c: &mut Cluster, hosts: usize, memory_of: &mut BTreeMap<u32, u32>, wh
             let job = c.submit(&format!("u{user}"), &options);
             memory_of.insert(job.job, memory);
         }
-        Happening::End(any) => {
-            let job = in_state(c, &["RUN"], any);
-            job.into_iter().for_each(|(job, _)| c.end(job, 0));
-        }
-        Happening::Kill(any) => {
-            let job = in_state(c, &["RUN", "PEND"], any);
-            job.into_iter().for_each(|(job, _)| c.kill("admin", job));
-        }
-        Happening::Project(any, to) => {
-            if let Some((job, user)) = in_state(c, &["PEND"], any) {
+        Step::Project(any, to) => {
+            if let Some(job) = c.any_job(&["PEND"], any) {
                 let (fields, options) = ([SpecField::Project], format!("-P p{to}"));
-                c.try_modify(&format!("u{user}"), job, &fields, &options).unwrap();
+                c.try_modify(ADMINISTRATOR, job, &fields, &options).unwrap();
             }
         }
-        Happening::Close(any) => c.badmin(&format!("hclose {}", host(any))),
-        Happening::Open(any) => c.badmin(&format!("hopen {}", host(any))),
-        Happening::Restart => c.restart(),
-        Happening::Wait(secs) => c.advance(secs),
+        Step::Happens(what) => c.happens(what),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: CASES,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn random_limits_are_never_exceeded_and_jobs_that_wait_have_reasons(
         (hosts, limits) in config(),
-        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+        all in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
         let mut c = site(hosts, &limits).up();
         let mut memory = BTreeMap::new();
         for what in &all {
-            happens(&mut c, hosts, &mut memory, what);
-            let jobs = listed(&mut c);
+            happens(&mut c, &mut memory, what);
+            let jobs = c.listed();
             for limit in &limits {
                 let unit = if limit.what == What::Memory { 100 } else { 1 };
                 let most = unit * limit.amount;
                 let held = limit.most(&jobs, &memory);
                 prop_assert!(held <= most, "{} holds {held}: {jobs:?}", limit.section());
             }
-            let new = u64::from(PendReason::New.number());
-            for job in jobs.iter().filter(|job| job.state == "PEND") {
-                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
-                prop_assert!(told, "{:?} has no reason", job);
-            }
+            all_are_told_why_they_wait(&jobs);
         }
         prop_assert_eq!(c.complaints(), Vec::<String>::new());
     }
@@ -321,9 +249,12 @@ fn a_job_that_may_have_fewer_tasks_starts_on_the_hosts_that_a_memory_limit_leave
     let three = c.submit("u1", "-q q0 -P p0 -n 3 -R span[hosts=1]");
     let one = c.submit("u1", "-q q0 -P p0 -n 2 -R span[hosts=1]");
     let job = c.submit("u0", "-q q0 -P p0 -n 1,3 -R 'span[ptile=2] rusage[mem=100]'");
-    let jobs = listed(&mut c);
-    let of = |at: JobRef| &jobs.iter().find(|job| job.at == at).unwrap().hosts;
-    assert_eq!((of(three), of(one)), (&vec![(1, 3)], &vec![(2, 2)]));
+    let jobs = c.listed();
+    let of = |at: JobRef| {
+        let job = jobs.iter().find(|job| job.at == at).unwrap();
+        job.hosts.iter().map(|(host, slots)| format!("{host}:{slots}")).collect::<String>()
+    };
+    assert_eq!((of(three), of(one)), ("h1:3".into(), "h2:2".into()));
     // a whole tile on the second host; the free slot of the first would need the memory again
-    assert_eq!(of(job), &vec![(2, 2)]);
+    assert_eq!(of(job), "h2:2");
 }

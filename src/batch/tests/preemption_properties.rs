@@ -2,7 +2,8 @@
 //! preempted whose slots are not in use, none waits that could preempt another, no step goes in a
 //! circle, and every job that was started ends.
 
-use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::cluster::random::{self, Happening, cases};
+use super::cluster::{ADMINISTRATOR, Cluster, ClusterBuilder, cluster};
 use super::{Act, JobRef};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,28 +18,23 @@ const CASES: u32 = 60;
 const MOST_STEPS: usize = 40;
 
 #[derive(Clone, Debug)]
-enum Happening {
+enum Step {
     Submit { queue: usize, slots: u32, one_host: bool },
-    End(usize),
-    Kill(usize),
-    Stop(usize),
-    Resume(usize),
-    Restart,
-    Wait(u64),
+    Happens(Happening),
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     let submit = (0..QUEUES.len(), prop_oneof![3 => Just(1u32), 1 => 2..4u32], any::<bool>());
     prop_oneof![
         10 => submit.prop_map(|(queue, slots, one_host)| {
-            Happening::Submit { queue, slots, one_host }
+            Step::Submit { queue, slots, one_host }
         }),
-        5 => any::<usize>().prop_map(Happening::End),
-        2 => any::<usize>().prop_map(Happening::Kill),
-        1 => any::<usize>().prop_map(Happening::Stop),
-        2 => any::<usize>().prop_map(Happening::Resume),
-        1 => Just(Happening::Restart),
-        1 => (1..100u64).prop_map(Happening::Wait),
+        5 => random::any(Happening::End).prop_map(Step::Happens),
+        2 => random::any(Happening::Kill).prop_map(Step::Happens),
+        1 => random::any(Happening::Stop).prop_map(Step::Happens),
+        2 => random::any(Happening::Resume).prop_map(Step::Happens),
+        1 => Just(Step::Happens(Happening::Restart)),
+        1 => random::wait(100).prop_map(Step::Happens),
     ]
 }
 
@@ -70,45 +66,19 @@ struct Tested {
 
 impl Tested {
     fn in_state(&mut self, state: &str) -> Vec<Submitted> {
-        let jobs = self.jobs.clone();
-        jobs.into_iter().filter(|job| self.c.state(job.at) == state).collect()
+        let these = self.c.in_states(&[state]);
+        self.jobs.iter().filter(|job| these.contains(&job.at)).copied().collect()
     }
 
-    fn any(&mut self, states: &[&str], n: usize) -> Option<JobRef> {
-        let all: Vec<Submitted> = states.iter().flat_map(|state| self.in_state(state)).collect();
-        (!all.is_empty()).then(|| all[n % all.len()].at)
-    }
-
-    fn happens(&mut self, what: &Happening) {
+    fn happens(&mut self, what: &Step) {
         match *what {
-            Happening::Submit { queue, slots, one_host } => {
+            Step::Submit { queue, slots, one_host } => {
                 let span = if one_host { "-R 'span[hosts=1]'" } else { "" };
                 let options = format!("-q {} -n {slots} {span}", QUEUES[queue]);
                 let at = self.c.submit("ann", &options);
                 self.jobs.push(Submitted { at, queue, slots });
             }
-            Happening::End(n) => {
-                if let Some(at) = self.any(&["RUN"], n) {
-                    self.c.end(at, 0);
-                }
-            }
-            Happening::Kill(n) => {
-                if let Some(at) = self.any(&["PEND", "RUN", "SSUSP", "USUSP"], n) {
-                    self.c.kill("ann", at);
-                }
-            }
-            Happening::Stop(n) => {
-                if let Some(at) = self.any(&["RUN", "SSUSP"], n) {
-                    self.c.stop("ann", at);
-                }
-            }
-            Happening::Resume(n) => {
-                if let Some(at) = self.any(&["USUSP", "SSUSP"], n) {
-                    self.c.resume("ann", at);
-                }
-            }
-            Happening::Restart => self.c.restart(),
-            Happening::Wait(secs) => self.c.advance(secs),
+            Step::Happens(what) => self.c.happens(what),
         }
     }
 
@@ -175,7 +145,7 @@ impl Tested {
     /// All running jobs end, again and again: all jobs have ended then.
     fn ends(&mut self) {
         for stopped in self.in_state("USUSP") {
-            self.c.resume("ann", stopped.at);
+            self.c.resume(ADMINISTRATOR, stopped.at);
         }
         for _ in 0..=self.jobs.len() {
             for job in self.in_state("RUN") {
@@ -193,12 +163,12 @@ impl Tested {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn preemption_in_random_clusters_is_of_use_and_ends(
         slots in prop::collection::vec(1..4u32, 1..=MOST_HOSTS),
-        all in prop::collection::vec(happening(), 1..MOST_STEPS),
+        all in prop::collection::vec(step(), 1..MOST_STEPS),
     ) {
         let mut tested = Tested { c: site(&slots).up(), jobs: Vec::new(), slots };
         for what in &all {

@@ -2,9 +2,9 @@
 //! exclusive jobs alone on their hosts, a reason for every job that waits. Clusters, users and what
 //! they do are random.
 
+use super::JobRef;
+use super::cluster::random::{self, Happening, Listed, all_are_told_why_they_wait, cases, number};
 use super::cluster::{Cluster, ClusterBuilder, cluster};
-use super::{Col, JobRef};
-use crate::model::reason::PendReason;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -37,22 +37,9 @@ struct RandomConfig {
 }
 
 #[derive(Clone, Debug)]
-enum Happening {
-    Submit {
-        user: usize,
-        queue: usize,
-        slots: u32,
-        exclusive: bool,
-        requirement: usize,
-    },
-    /// One of the running jobs ends.
-    End(usize),
-    Kill(usize),
-    /// A host is closed, or opened again.
-    Close(usize),
-    Open(usize),
-    Memory(usize, u32),
-    Wait(u64),
+enum Step {
+    Submit { user: usize, queue: usize, slots: u32, exclusive: bool, requirement: usize },
+    Happens(Happening),
 }
 
 const REQUIREMENTS: [&str; 5] = [
@@ -78,19 +65,23 @@ fn rules() -> impl Strategy<Value = RandomConfig> {
         .prop_map(|(hosts, queues, users)| RandomConfig { hosts, queues, users })
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = Step> {
     let submit = (0..USERS, 0..QUEUES, 1..5u32, prop::bool::weighted(0.2), 0..REQUIREMENTS.len());
-    let submit = submit.prop_map(|(user, queue, slots, exclusive, requirement)| {
-        Happening::Submit { user, queue, slots, exclusive, requirement }
+    let submit = submit.prop_map(|(user, queue, slots, exclusive, requirement)| Step::Submit {
+        user,
+        queue,
+        slots,
+        exclusive,
+        requirement,
     });
     prop_oneof![
         8 => submit,
-        4 => any::<usize>().prop_map(Happening::End),
-        1 => any::<usize>().prop_map(Happening::Kill),
-        1 => any::<usize>().prop_map(Happening::Close),
-        1 => any::<usize>().prop_map(Happening::Open),
-        1 => (any::<usize>(), 0..1000u32).prop_map(|(host, mem)| Happening::Memory(host, mem)),
-        1 => (1..20u64).prop_map(Happening::Wait),
+        4 => random::any(Happening::End).prop_map(Step::Happens),
+        1 => random::any(Happening::Kill).prop_map(Step::Happens),
+        1 => random::any(Happening::Close).prop_map(Step::Happens),
+        1 => random::any(Happening::Open).prop_map(Step::Happens),
+        1 => random::memory(1000).prop_map(Step::Happens),
+        1 => random::wait(20).prop_map(Step::Happens),
     ]
 }
 
@@ -144,7 +135,6 @@ impl RandomConfig {
                 *users.entry(user).or_default() += slots;
             }
         }
-        let number = |name: &str| name[1..].parse::<usize>().unwrap();
         for (host, slots) in hosts {
             assert!(slots <= self.hosts[number(host) - 1].0, "MXJ of {host}: {slots}");
         }
@@ -202,91 +192,36 @@ fn every_host_has_a_reason(c: &mut Cluster, rules: &RandomConfig, at: JobRef) {
     }
 }
 
-/// A job as bjobs shows it.
-#[derive(Debug)]
-struct Listed {
-    at: JobRef,
-    state: String,
-    user: String,
-    queue: String,
-    hosts: Vec<(String, u32)>,
-    reasons: Vec<u64>,
-}
-
-fn listed(c: &mut Cluster) -> Vec<Listed> {
-    let columns = [Col::Job, Col::Stat, Col::User, Col::Queue, Col::ExecHosts, Col::PendReasons];
-    let rows = c.listing(&columns);
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let codes = |value: &serde_json::Value| {
-        value.as_array().into_iter().flatten().filter_map(|reason| reason[0].as_u64()).collect()
-    };
-    rows.iter()
-        .map(|row| Listed {
-            at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
-            state: text(&row[1]),
-            user: text(&row[2]),
-            queue: text(&row[3]),
-            hosts: serde_json::from_value(row[4].clone()).unwrap(),
-            reasons: codes(&row[5]),
-        })
-        .collect()
-}
-
-/// One of so many, chosen by any number.
-fn one<T: Copy>(all: &[T], any: usize) -> Option<T> {
-    all.get(any % all.len().max(1)).copied()
-}
-
-fn happens(c: &mut Cluster, hosts: usize, exclusive: &mut Vec<JobRef>, what: &Happening) {
-    let in_state = |c: &mut Cluster, states: &[&str]| -> Vec<JobRef> {
-        let jobs = listed(c).into_iter().filter(|job| states.contains(&job.state.as_str()));
-        jobs.map(|job| job.at).collect()
-    };
-    let host = |any: usize| format!("h{}", any % hosts + 1);
+fn happens(c: &mut Cluster, exclusive: &mut Vec<JobRef>, what: &Step) {
     match *what {
-        Happening::Submit { user, queue, slots, exclusive: alone, requirement } => {
+        Step::Submit { user, queue, slots, exclusive: alone, requirement } => {
             let (flag, requirement) = (if alone { "-x" } else { "" }, REQUIREMENTS[requirement]);
             let options = format!("-q q{queue} -n 1,{slots} {flag} {requirement}");
             // it is refused where it asks for more slots than the queue ever gives
             let job = c.try_submit(&format!("u{user}"), &options).ok();
             exclusive.extend(job.filter(|_| alone));
         }
-        Happening::End(any) => {
-            let running = in_state(c, &["RUN"]);
-            one(&running, any).into_iter().for_each(|job| c.end(job, 0));
-        }
-        Happening::Kill(any) => {
-            let all = in_state(c, &["RUN", "PEND"]);
-            one(&all, any).into_iter().for_each(|job| c.kill("admin", job));
-        }
-        Happening::Close(any) => c.badmin(&format!("hclose {}", host(any))),
-        Happening::Open(any) => c.badmin(&format!("hopen {}", host(any))),
-        Happening::Memory(any, mem) => c.load(&host(any), &format!("mem={mem}")),
-        Happening::Wait(secs) => c.advance(secs),
+        Step::Happens(what) => c.happens(what),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: CASES,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn random_cluster_exceeds_no_limit_and_tells_why_jobs_wait(
         rules in rules(),
-        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+        all in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
         let mut c = rules.site().up();
         let mut exclusive = Vec::new();
         let between = if rules.hosts.len() > MOST_HOSTS { STEPS_BETWEEN_LOOKS } else { 1 };
         for (n, what) in all.iter().enumerate() {
-            happens(&mut c, rules.hosts.len(), &mut exclusive, what);
+            happens(&mut c, &mut exclusive, what);
             if (n + 1) % between != 0 && n + 1 != all.len() {
                 continue;
             }
-            let jobs = listed(&mut c);
+            let jobs = c.listed();
             rules.check(&jobs);
             recount(&mut c, &rules, &jobs);
             let hosts = |job: &Listed| job.hosts.iter().map(|h| h.0.clone()).collect::<Vec<_>>();
@@ -298,10 +233,8 @@ proptest! {
                 });
                 prop_assert_eq!(shared.count(), 0, "{:?} is not alone", alone);
             }
+            all_are_told_why_they_wait(&jobs);
             for job in jobs.iter().filter(|job| job.state == "PEND") {
-                let new = u64::from(PendReason::New.number());
-                let told = !job.reasons.is_empty() && !job.reasons.contains(&new);
-                prop_assert!(told, "{:?} has no reason", job);
                 every_host_has_a_reason(&mut c, &rules, job.at);
             }
         }

@@ -1,8 +1,9 @@
 //! Properties of reservations in random clusters: no slot is held and given at once, and no job
 //! that backfills delays one that reserves.
 
+use super::JobRef;
+use super::cluster::random::{Listed, cases};
 use super::cluster::{Cluster, cluster};
-use super::{Col, JobRef};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -37,32 +38,6 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// A job as bjobs shows it.
-struct Listed {
-    at: JobRef,
-    state: String,
-    start: i64,
-    promised: Option<i64>,
-    held: Vec<(String, u64)>,
-}
-
-fn listed(c: &mut Cluster) -> Vec<Listed> {
-    let columns = [Col::Job, Col::Stat, Col::StartTime, Col::Reservation];
-    let rows = c.listing(&columns);
-    rows.iter()
-        .map(|row| {
-            let kept = row[3].as_array();
-            Listed {
-                at: JobRef { job: row[0].as_u64().unwrap() as u32, idx: 0 },
-                state: row[1].as_str().unwrap_or_default().to_owned(),
-                start: row[2].as_i64().unwrap_or(0),
-                promised: kept.and_then(|kept| kept[1].as_i64()).filter(|start| *start > 0),
-                held: kept.map_or(vec![], |kept| serde_json::from_value(kept[2].clone()).unwrap()),
-            }
-        })
-        .collect()
-}
-
 /// Each job ends by its run limit at the latest: what is due ends, second by second.
 fn advance(c: &mut Cluster, secs: u64, ends: &mut BTreeMap<JobRef, i64>, limits: &Limits) {
     let until = c.secs() + secs as i64;
@@ -85,7 +60,7 @@ fn advance(c: &mut Cluster, secs: u64, ends: &mut BTreeMap<JobRef, i64>, limits:
 type Limits = BTreeMap<JobRef, i64>;
 
 fn note_started(c: &mut Cluster, ends: &mut BTreeMap<JobRef, i64>, limits: &Limits) {
-    for job in listed(c).iter().filter(|job| job.state == "RUN") {
+    for job in c.listed().iter().filter(|job| job.state == "RUN") {
         ends.entry(job.at).or_insert(job.start + limits[&job.at]);
     }
 }
@@ -112,11 +87,7 @@ fn no_slot_is_held_and_given(c: &mut Cluster, jobs: &[Listed]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: CASES,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(cases(CASES))]
 
     #[test]
     fn random_backfill_delays_no_reservation_and_gives_no_slot_twice(
@@ -160,7 +131,7 @@ proptest! {
                 _ => {}
             }
             note_started(&mut c, &mut ends, &limits);
-            let jobs = listed(&mut c);
+            let jobs = c.listed();
             no_slot_is_held_and_given(&mut c, &jobs);
             if let Some((at, latest)) = promised {
                 let job = jobs.iter().find(|job| job.at == at).unwrap();

@@ -2,11 +2,12 @@
 
 use super::blimits;
 use argh::{ArgsInfo, FromArgs};
+use lsf::cli::clock::Clock;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::long_format::clean;
 use lsf::errln;
-use lsf::proto::limit_rows::{LimitQuery, PoolInfo, ServiceClassInfo};
+use lsf::proto::limit_rows::{GoalInfo, LimitQuery, PoolInfo, ServiceClassInfo};
 use std::fmt::Write;
 
 /// Shows service classes.
@@ -39,14 +40,15 @@ fn show(ctx: &mut Ctx) -> Result<i32, Exit> {
         return Ok(FAIL);
     }
     let chosen = all.iter().filter(|class| names.is_empty() || names.contains(&class.name));
+    let (slots, clock) = (parsed.options.slots, Clock::system());
     let texts: Vec<String> =
-        chosen.map(|class| told(class, &listing.pools, parsed.options.slots)).collect();
+        chosen.map(|class| told(class, &listing.pools, slots, &clock)).collect();
     let _ = ctx.out.write_all(texts.join("\n").as_bytes());
     Ok(0)
 }
 
 /// A class with its pools and its jobs, or their slots.
-fn told(class: &ServiceClassInfo, pools: &[PoolInfo], slots: bool) -> String {
+fn told(class: &ServiceClassInfo, pools: &[PoolInfo], slots: bool, clock: &Clock) -> String {
     let mut out =
         format!("SERVICE CLASS NAME:  {}\n -- {}\n", clean(&class.name), clean(&class.description));
     if !class.guarantee {
@@ -58,10 +60,7 @@ fn told(class: &ServiceClassInfo, pools: &[PoolInfo], slots: bool) -> String {
         let _ = writeln!(out, "ACCESS CONTROL:  {}", clean(access));
     }
     let _ = writeln!(out, "AUTO ATTACH:  {}", if class.auto_attach { "Y" } else { "N" });
-    for (goal, window) in &class.goals {
-        let window = if window.is_empty() { "Always Open".into() } else { format!("({window})") };
-        let _ = writeln!(out, "\nGOAL:  {goal} (not acted on)\nACTIVE WINDOW:  {window}");
-    }
+    class.goals.iter().for_each(|goal| out.push_str(&goal_now(goal, class.jobs[5], clock)));
     if class.guarantee {
         out.push_str("\nGOAL:  GUARANTEE\n");
         out.push_str(&guarantees(class, pools));
@@ -72,6 +71,32 @@ fn told(class: &ServiceClassInfo, pools: &[PoolInfo], slots: bool) -> String {
     let _ = writeln!(out, "{}", if slots { "" } else { " FINISH" });
     let row: Vec<String> = numbers.iter().map(|n| format!("{n:<7}")).collect();
     let _ = writeln!(out, "{}", row.join(" ").trim_end());
+    out
+}
+
+/// A goal as of now; `finished`: the jobs of the class that have ended and are not forgotten.
+fn goal_now(goal: &GoalInfo, finished: u64, clock: &Clock) -> String {
+    let window = match goal.window.is_empty() {
+        true => "Always Open".to_owned(),
+        false => format!("({})", clean(&goal.window)),
+    };
+    let status = match (goal.active, goal.on_time) {
+        (false, _) => "Inactive",
+        (true, true) => "Active:On time",
+        (true, false) => "Active:Delayed",
+    };
+    let finished = if goal.active { finished } else { 0 };
+    let mut out = format!("\nGOAL:  {}\nACTIVE WINDOW:  {window}\n", clean(&goal.words));
+    let _ = writeln!(out, "STATUS:  {status}");
+    let _ = writeln!(out, "SLA THROUGHPUT:  {finished}.00 JOBS/CLEAN_PERIOD");
+    if let Some(finish) = goal.finish {
+        out.push_str("ESTIMATED FINISH TIME:  (");
+        clock.minute(&mut out, finish);
+        out.push_str(")\n");
+    }
+    if let Some(optimum) = goal.optimum {
+        let _ = writeln!(out, "OPTIMUM NUMBER OF RUNNING JOBS:  {optimum}");
+    }
     out
 }
 
@@ -125,13 +150,56 @@ dayPool                 slots           4         4
 NJOBS   PEND    RUN     SSUSP   USUSP   FINISH
 5       2       3       0       0       1
 ";
-        assert_eq!(told(&class, std::slice::from_ref(&pool), false), want);
-        let slots = told(&class, &[pool], true);
+        assert_eq!(told(&class, std::slice::from_ref(&pool), false, &Clock::utc()), want);
+        let slots = told(&class, &[pool], true, &Clock::utc());
         assert!(
             slots.ends_with(
                 "NSLOTS  PEND    RUN     SSUSP   USUSP  \n9       4       5       0       0\n"
             ),
             "{slots}"
         );
+    }
+
+    #[test]
+    fn class_with_goals_is_told_with_the_state_of_each() {
+        let goal = |words: &str, window: &str| GoalInfo {
+            words: words.into(),
+            window: window.into(),
+            ..GoalInfo::default()
+        };
+        let deadline = GoalInfo {
+            active: true,
+            finish: Some(1_795_167_013),
+            optimum: Some(2),
+            ..goal("DEADLINE", "18:00-8:00")
+        };
+        let class = ServiceClassInfo {
+            name: "Qualicum".into(),
+            priority: 23,
+            goals: vec![goal("VELOCITY 8", "8:00-18:00"), deadline],
+            jobs: [280, 270, 2, 0, 0, 8],
+            ..ServiceClassInfo::default()
+        };
+        let want = "SERVICE CLASS NAME:  Qualicum
+ -- \nPRIORITY:  23
+USER GROUP:  all
+AUTO ATTACH:  N
+
+GOAL:  VELOCITY 8
+ACTIVE WINDOW:  (8:00-18:00)
+STATUS:  Inactive
+SLA THROUGHPUT:  0.00 JOBS/CLEAN_PERIOD
+
+GOAL:  DEADLINE
+ACTIVE WINDOW:  (18:00-8:00)
+STATUS:  Active:Delayed
+SLA THROUGHPUT:  8.00 JOBS/CLEAN_PERIOD
+ESTIMATED FINISH TIME:  (Fri Nov 20 09:30)
+OPTIMUM NUMBER OF RUNNING JOBS:  2
+
+NJOBS   PEND    RUN     SSUSP   USUSP   FINISH
+280     270     2       0       0       8
+";
+        assert_eq!(told(&class, &[], false, &Clock::utc()), want);
     }
 }

@@ -37,6 +37,7 @@ use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
+use crate::batch::usage::service_goals::ServiceGoals;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::Diag;
@@ -93,6 +94,7 @@ pub struct Mbatchd {
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
     pub(super) guarantees: Guarantees,
+    pub(super) goals: ServiceGoals,
     /// The application profiles that the reconfiguration under way changes or removes.
     pub(super) changed_profiles: BTreeSet<String>,
     pub(super) reservations: AdvanceReservations,
@@ -123,6 +125,7 @@ macro_rules! view_of {
             limits: &$mbatchd.limits,
             fairshare: &$mbatchd.fairshare,
             group_counts: &$mbatchd.group_counts,
+            goals: &$mbatchd.goals,
             windows: &$mbatchd.windows,
             depends: &$mbatchd.deps,
             unreached: &$mbatchd.unreached,
@@ -222,6 +225,9 @@ impl Mbatchd {
         }
         self.note_group_of(at.job);
         self.application_counts.follow(&self.state, at.job);
+        if self.goals.follow(&self.state, &self.site, at) {
+            self.sched.goal_room();
+        }
         self.follow_guarantees(change);
         self.note_shares();
         self.reservations.follow(&self.state, change);

@@ -127,6 +127,12 @@ impl Mbatchd {
         }
     }
 
+    /// Are the counters of service classes what their jobs are? For tests and the simulator: it
+    /// looks at every job.
+    pub fn service_classes_audit(&self) -> Result<(), String> {
+        self.goals.jobs().audit(&self.state, &self.site)
+    }
+
     /// Are the counters of application profiles what their jobs are? For tests and the simulator:
     /// it looks at every job.
     pub fn applications_audit(&self) -> Result<(), String> {
@@ -314,6 +320,7 @@ impl Mbatchd {
         self.orphans_due(context);
         self.windows_due(context);
         self.reservations_due(context);
+        self.service_goals_due(context);
         self.suspend_by_load(context);
         self.migrate_suspended(context);
         self.perfmon.end_due_period(context.now);
@@ -372,6 +379,7 @@ impl Machine for Mbatchd {
                 self.sched.deadline(),
                 windows,
                 self.reservations.deadline(),
+                self.goals.deadline(),
                 self.load_checks.deadline(),
                 self.migration_checks.deadline(),
                 deps,

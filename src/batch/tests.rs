@@ -86,6 +86,7 @@ mod reserved;
 mod resize;
 mod retry;
 mod scenarios;
+mod service_goals;
 mod showstatus;
 mod slot_reserve;
 mod slot_reserve_properties;

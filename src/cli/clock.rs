@@ -70,6 +70,14 @@ impl Clock {
         let _ = write!(out, "{month} {d:>2} {h:02}:{m:02}:{s:02} {y}");
     }
 
+    /// `Fri Nov 20 09:12`.
+    pub fn minute(&self, out: &mut String, secs: i64) {
+        let t = self.civil(secs);
+        let day = DAYS[t.weekday().to_monday_zero_offset() as usize];
+        let month = MONTHS[t.month() as usize - 1];
+        let _ = write!(out, "{day} {month} {:>2} {:02}:{:02}", t.day(), t.hour(), t.minute());
+    }
+
     /// `Fri Nov 20 09:12:33`.
     pub fn long(&self, out: &mut String, secs: i64) {
         let t = self.civil(secs);

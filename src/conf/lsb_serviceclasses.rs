@@ -194,6 +194,5 @@ fn goal(of: &RawParam, v: &mut Values<'_>) -> Option<GoalConf> {
         return None;
     }
     let pos = piece(of, word).pos;
-    v.diags.not_acted_on(&pos, format!("goal {}", word.to_ascii_uppercase()));
     Some(GoalConf { kind, window: inner.to_owned(), pos })
 }

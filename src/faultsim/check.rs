@@ -185,6 +185,9 @@ impl Check {
         if let Err(why) = mbd.applications_audit() {
             self.fail(why);
         }
+        if let Err(why) = mbd.service_classes_audit() {
+            self.fail(why);
+        }
         if let Err(why) = mbd.fairshare_audit() {
             self.fail(why);
         }

@@ -69,6 +69,25 @@ pub struct PoolMember {
     pub used: u64,
 }
 
+/// A goal of a service class that is a number of jobs, as it is written and as of now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GoalInfo {
+    /// Such as `VELOCITY 5`.
+    pub words: String,
+    /// timeWindow; empty: always.
+    pub window: String,
+    /// The window is open.
+    pub active: bool,
+    /// The goal is met.
+    pub on_time: bool,
+    /// When all jobs are expected to be done, seconds since the epoch: an active goal with a
+    /// deadline.
+    pub finish: Option<i64>,
+    /// Jobs that should run: an active goal that works this number out.
+    pub optimum: Option<u64>,
+}
+
 /// A service class as it is written, and its jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -82,8 +101,8 @@ pub struct ServiceClassInfo {
     pub access: String,
     pub auto_attach: bool,
     pub guarantee: bool,
-    /// The goals with a number of jobs, as words, each with its window.
-    pub goals: Vec<(String, String)>,
+    /// The goals with a number of jobs.
+    pub goals: Vec<GoalInfo>,
     /// Jobs: all, pending, running, suspended by the system, by users, finished.
     pub jobs: [u64; 6],
     /// Slots likewise, without the finished ones.

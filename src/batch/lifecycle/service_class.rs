@@ -1,9 +1,11 @@
-//! The service class of a submission: the one named, or the first that attaches the job.
+//! The service class of a submission: the one named, or the first that attaches the job; and the
+//! looks at the goals of all classes.
 
-use crate::batch::Mbatchd;
 use crate::batch::site::permissions::Caller;
+use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::{ServiceClassConf, UserTerm};
 use crate::model::job::JobSpec;
+use crate::model::job_group::lineage;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 
@@ -33,6 +35,9 @@ impl Mbatchd {
             return Ok(());
         }
         if spec.further.service_class.is_empty() {
+            spec.further.service_class = self.class_of_group(&spec.further.job_group).into();
+        }
+        if spec.further.service_class.is_empty() {
             if let Some(class) = self.attached_class(user, (queue, spec)) {
                 spec.further.service_class = class.into();
             }
@@ -54,6 +59,19 @@ impl Mbatchd {
             };
             Refusal::about(code, &*name)
         })
+    }
+}
+
+impl Mbatchd {
+    /// Looks at the goals of service classes where that is due.
+    pub(crate) fn service_goals_due(&mut self, context: &StepContext) {
+        let found = self.goals.look(context.now, &self.site, self.windows.zone());
+        if found.more {
+            self.sched.goal_room();
+        }
+        if found.turned {
+            self.sched.changed();
+        }
     }
 }
 
@@ -86,6 +104,17 @@ impl Mbatchd {
             () if !names(&access.fairshare_groups, group) => Err(Barred::FairshareGroup),
             () => Ok(()),
         }
+    }
+
+    /// The service class with goals that are numbers of jobs of a job group, or of the next one
+    /// above it that has one; empty: none has.
+    fn class_of_group(&self, path: &str) -> &str {
+        let (groups, classes) = (self.state.job_groups(), &self.site.service_classes);
+        let name = lineage(path).find_map(|path| {
+            let name = groups.get(path)?.sla.as_str();
+            classes.id(name).filter(|id| !classes.goals(*id).is_empty()).map(|_| name)
+        });
+        name.unwrap_or_default()
     }
 
     /// The first class with AUTO_ATTACH=Y that a job may be in.

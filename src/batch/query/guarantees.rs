@@ -2,8 +2,10 @@
 
 use crate::batch::Mbatchd;
 use crate::batch::site::guarantees::{Pool, PoolId};
-use crate::conf::types::{GoalKind, ServiceClassConf};
-use crate::proto::limit_rows::{PoolInfo, PoolMember, ServiceClassInfo};
+use crate::batch::site::service_classes::ServiceClassId;
+use crate::batch::usage::service_goals::GoalNow;
+use crate::conf::types::{GoalConf, GoalKind, ServiceClassConf};
+use crate::proto::limit_rows::{GoalInfo, PoolInfo, PoolMember, ServiceClassInfo};
 
 impl Mbatchd {
     /// Every pool, in the order of the file.
@@ -37,50 +39,43 @@ impl Mbatchd {
         }
     }
 
-    /// Every service class, in the order of the file; looks at every job where there are classes.
+    /// Every service class, in the order of the file.
     pub(crate) fn service_class_rows(&self) -> Vec<ServiceClassInfo> {
-        let classes = self.site.service_classes.iter();
-        let mut rows: Vec<ServiceClassInfo> = classes.map(|(_, class)| row(class)).collect();
-        if rows.is_empty() {
-            return rows;
+        self.site.service_classes.iter().map(|(id, class)| self.class_row(id, class)).collect()
+    }
+
+    fn class_row(&self, id: ServiceClassId, class: &ServiceClassConf) -> ServiceClassInfo {
+        let tally = self.goals.jobs().tally(id);
+        let slots = tally.slots;
+        let goals = class.goals.iter().zip(self.goals.goals(id));
+        ServiceClassInfo {
+            name: class.name.clone(),
+            description: class.description.clone(),
+            priority: class.priority,
+            users: class.raw.get("USER_GROUP").map_or(String::new(), |value| value.text.clone()),
+            access: class.access.text.clone(),
+            auto_attach: class.auto_attach,
+            guarantee: class.guarantee,
+            goals: goals.map(|(conf, now)| goal_row(conf, now)).collect(),
+            jobs: tally.jobs,
+            slots: [slots.all(), slots.pend, slots.run, slots.ssusp, slots.ususp],
         }
-        for job in self.state.each_job() {
-            for part in 0..=job.parts().len() as u32 {
-                let name = &*job.spec_of(part).further.service_class;
-                let Some(row) = rows.iter_mut().find(|row| *row.name == *name) else { continue };
-                let slots = job.slots_of(part);
-                let own = [slots.all(), slots.pend, slots.run, slots.ssusp, slots.ususp];
-                row.slots.iter_mut().zip(own).for_each(|(sum, n)| *sum += n);
-                // elements of one array that were put into classes of their own count with it
-                if part > 0 {
-                    continue;
-                }
-                let t = &job.tally;
-                let pend = t.pend + t.psusp;
-                let (all, done) = (t.total - t.cleaned, t.done + t.exit);
-                let own = [all, pend, t.run, t.ssusp, t.ususp, done];
-                row.jobs.iter_mut().zip(own).for_each(|(sum, n)| *sum += u64::from(n));
-            }
-        }
-        rows
     }
 }
 
-fn row(class: &ServiceClassConf) -> ServiceClassInfo {
-    let goal = |kind| match kind {
+fn goal_row(conf: &GoalConf, now: &GoalNow) -> GoalInfo {
+    let words = match conf.kind {
         GoalKind::Deadline => "DEADLINE".to_owned(),
         GoalKind::Velocity(n) => format!("VELOCITY {n}"),
         GoalKind::Throughput(n) => format!("THROUGHPUT {n}"),
     };
-    ServiceClassInfo {
-        name: class.name.clone(),
-        description: class.description.clone(),
-        priority: class.priority,
-        users: class.raw.get("USER_GROUP").map_or(String::new(), |value| value.text.clone()),
-        access: class.access.text.clone(),
-        auto_attach: class.auto_attach,
-        guarantee: class.guarantee,
-        goals: class.goals.iter().map(|of| (goal(of.kind), of.window.clone())).collect(),
-        ..ServiceClassInfo::default()
+    let velocity = matches!(conf.kind, GoalKind::Velocity(_));
+    GoalInfo {
+        words,
+        window: conf.window.clone(),
+        active: now.active,
+        on_time: now.on_time,
+        finish: now.finish,
+        optimum: (now.active && !velocity).then_some(now.optimum),
     }
 }

@@ -8,6 +8,7 @@ use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::site::aps::ApsFormula;
+use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, opt};
@@ -76,6 +77,8 @@ pub(super) struct Classes {
     crowded: usize,
     /// Classes of jobs of advance reservations that have a ready job.
     reserved: BTreeSet<u32>,
+    /// Classes of jobs of service classes that have a ready job.
+    of_services: BTreeSet<(ServiceClassId, u32)>,
     /// Jobs with other run limits are of other classes.
     timed: bool,
     /// The instants of absolute priorities.
@@ -222,6 +225,11 @@ impl Classes {
         kinds.filter(|kind| &*kind.reservation == reservation).map(|kind| kind.min).min()
     }
 
+    /// The classes with a ready job whose jobs are of this service class.
+    pub fn ready_of(&self, service: ServiceClassId) -> impl Iterator<Item = u32> + '_ {
+        self.of_services.range((service, 0)..=(service, u32::MAX)).map(|of| of.1)
+    }
+
     /// The first ready job of a class.
     pub fn head(&self, class: u32) -> Option<(DispatchKey, u32)> {
         self.get(class).head()
@@ -300,6 +308,12 @@ impl Classes {
             match after {
                 Some(_) => self.reserved.insert(class),
                 None => self.reserved.remove(&class),
+            };
+        }
+        if let Some(service) = c.kind.service_class {
+            match after {
+                Some(_) => self.of_services.insert((service, class)),
+                None => self.of_services.remove(&(service, class)),
             };
         }
         // while it had no ready job, it was not held against the hosts that changed

@@ -76,6 +76,9 @@ impl Sched {
         if view.group_counts.is_full(view.state, &kind.group) {
             return vec![(PendReason::GroupLimit, Vec::new())];
         }
+        if view.goals.is_full(kind.service_class) {
+            return vec![(PendReason::GoalReached, Vec::new())];
+        }
         let compiled = match self.classes.kept(number) {
             Some(compiled) => compiled.clone(),
             None => {

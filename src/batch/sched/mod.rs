@@ -49,6 +49,7 @@ mod fair_walk;
 mod first_fit;
 mod fixed_match;
 mod forecast;
+mod goal_walk;
 mod growing;
 mod growth;
 pub mod host_snapshot;
@@ -133,6 +134,8 @@ pub struct Sched {
     delayed: BTreeSet<(u64, u32)>,
     /// Classes whose job group had no room when they were looked at.
     full_groups: BTreeSet<u32>,
+    /// Classes of whose service class as many jobs ran as its goals wanted.
+    full_goals: BTreeSet<u32>,
     /// Users and classes that a limit left too little.
     limit_waits: LimitWaits,
     /// Classes that a guaranteed pool left too little.

@@ -134,5 +134,6 @@ impl Sched {
         let limits = view.limits_of(view.site.rules.consumer((queue.id, job.user), spec));
         self.policies.user(view, queue, &limits).slots >= u64::from(spec.min_slots.max(1))
             && !view.group_counts.is_full(view.state, &spec.further.job_group)
+            && !view.goals.is_full(view.site.service_classes.id(&spec.further.service_class))
     }
 }

@@ -19,6 +19,7 @@ use crate::batch::usage::limits_ledger::{ConsumerLimits, LimitsLedger};
 use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
+use crate::batch::usage::service_goals::ServiceGoals;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
@@ -50,6 +51,7 @@ pub struct View<'a> {
     pub limits: &'a LimitsLedger,
     pub fairshare: &'a Fairshare,
     pub group_counts: &'a JobGroupCounts,
+    pub goals: &'a ServiceGoals,
     pub windows: &'a ClosedByWindows,
     pub depends: &'a Deps,
     pub unreached: &'a Unreached,

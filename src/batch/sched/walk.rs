@@ -77,6 +77,12 @@ impl Sched {
             if self.is_in_vain(view, walk) {
                 return None;
             }
+            if let Some(decision) = self.next_for_goals(view, walk, fuel) {
+                return Some(decision);
+            }
+            if fuel.is_empty() {
+                return None;
+            }
             let positions = view.site.dispatch_groups.get(walk.group)?;
             let queue = |position: &usize| view.site.queues.get(*position);
             let mut queues = positions.iter().filter_map(queue);
@@ -123,7 +129,7 @@ impl Sched {
 
     /// May something be found for the jobs of a queue? A host that opens later has changed: nothing
     /// is lost on classes not yet looked at.
-    fn may_find(&self, view: &View, queue: &Queue) -> bool {
+    pub(super) fn may_find(&self, view: &View, queue: &Queue) -> bool {
         !self.hosts.none_open() || self.policies.act_on_blocked(view, queue)
     }
 
@@ -244,7 +250,7 @@ impl Sched {
 
     /// The changed hosts that matter to a queue: those that are full, too, where something is done
     /// for blocked classes.
-    fn changed_for<'a>(
+    pub(super) fn changed_for<'a>(
         &self,
         view: &View,
         queue: &Queue,
@@ -316,6 +322,20 @@ impl Sched {
         let decision = self.note_held((queue.id, user), here, head, outcome);
         self.walk_on_from(view, queue.id, here, head, user, false);
         decision
+    }
+
+    /// Holds a class against hosts apart from the order of its queue, and notes what it found.
+    pub(super) fn hold_next(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        (head, bidder): (ClassHead, Bidder),
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        let outcome = self.hold(view, queue, head, here, only, fuel);
+        self.note_held((queue.id, bidder), here, head, outcome)
     }
 
     /// Notes that a class was held against hosts; the decision that it led to, where that is no
@@ -441,16 +461,23 @@ impl Sched {
         }
     }
 
-    /// Is a class kept back whatever hosts are free: by its advance reservation or its job group?
+    /// Is a class kept back whatever hosts are free: by its advance reservation, its job group or its
+    /// service class?
     fn is_kept_back(&mut self, view: &View, kind: &ClassKey, class: u32) -> bool {
         if view.reservations.closed(&kind.reservation).is_some() {
             return true;
         }
-        let full = view.group_counts.is_full(view.state, &kind.group);
+        let (full, reached) = (
+            view.group_counts.is_full(view.state, &kind.group),
+            view.goals.is_full(kind.service_class),
+        );
         if full {
             self.full_groups.insert(class);
         }
-        full
+        if reached {
+            self.full_goals.insert(class);
+        }
+        full || reached
     }
 
     /// Counts a class that is held against hosts, for tests.

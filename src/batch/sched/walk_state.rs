@@ -3,13 +3,14 @@
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::fair_order::FairOrder;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
+use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::shares::TreeId;
 use crate::batch::state::names::{HostId, HostSet};
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A walk under way.
 #[derive(Debug, Default)]
@@ -23,6 +24,11 @@ pub(super) struct Walk {
     pub(super) touched: HostSet,
     /// Does any queue do something for blocked classes? None: it was not asked yet.
     pub(super) acts: Option<bool>,
+    /// The classes of jobs that goals want to be started, with their service classes; none: they
+    /// were not gathered yet.
+    pub(super) for_goals: Option<VecDeque<(ServiceClassId, u32)>>,
+    /// How far these have come in the orders of hosts.
+    pub(super) goal_looks: QueueWalk,
     /// The queues of the group with something to be done.
     pub(super) here: Vec<QueueWalk>,
     /// The pending jobs of the group are done: the started ones that want further slots are next,

@@ -35,6 +35,13 @@ pub fn unfill(spec: &mut JobSpec) {
     }
 }
 
+/// The seconds that a job is expected to run: those of -We or RUNTIME, at most the run limit.
+pub fn expected_run_time(spec: &JobSpec) -> Option<u64> {
+    let estimate = crate::conf::units::time_limit(&spec.further.estimate);
+    let estimate = estimate.map(|limit| limit.seconds).filter(|secs| *secs > 0);
+    estimate.into_iter().chain(spec.limits.run).min()
+}
+
 /// The limits that a submission asked for, of all that a queue may give.
 pub struct LimitsAsked {
     limits: Limits,

@@ -41,6 +41,7 @@ impl Audits {
         assert_eq!(machine.processor_units_audit(), Ok(()));
         assert_eq!(machine.job_groups_audit(), Ok(()));
         assert_eq!(machine.applications_audit(), Ok(()));
+        assert_eq!(machine.service_classes_audit(), Ok(()));
         assert_eq!(machine.guarantees_audit(), Ok(()));
         assert_eq!(machine.fairshare_audit(), Ok(()));
         assert_eq!(machine.reservations_audit(), Ok(()));

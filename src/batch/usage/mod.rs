@@ -16,5 +16,7 @@ pub mod named_jobs;
 pub mod preemptions;
 pub mod processor_units;
 pub mod reserve;
+pub mod service_class_jobs;
+pub mod service_goals;
 pub mod timeline;
 pub mod windows;

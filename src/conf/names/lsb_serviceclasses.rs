@@ -20,6 +20,6 @@ const NAMES: &[Name] = &[
     on("GOALS", "[GUARANTEE], or [DEADLINE | VELOCITY n | THROUGHPUT n timeWindow(w)] ..."),
     off("MAX_HOST_IDLE_TIME", "seconds before an EGO host is given back"),
     on("NAME", "name of the class"),
-    off("PRIORITY", "classes of larger numbers go first; 1"),
+    on("PRIORITY", "classes of larger numbers go first; 1"),
     on("USER_GROUP", "users and groups that may use the class; all"),
 ];

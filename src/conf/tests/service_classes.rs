@@ -40,9 +40,7 @@ fn service_class_is_read_with_all_its_values() {
          GOALS = [DEADLINE timeWindow (16:30-8:30)] [VELOCITY 10 timeWindow (8:30-16:30)] \
          [THROUGHPUT 6 timeWindow ()]",
     );
-    // the priority and three goals
-    let notices = told.iter().filter(|one| one.contains("is known and not acted on")).count();
-    assert_eq!((told.len(), notices), (4, 4), "{told:?}");
+    assert_eq!(told, Vec::<String>::new());
     let night = &found[0];
     assert_eq!((night.name.as_str(), night.priority, night.users.len()), ("night", 20, 2));
     let goals: Vec<(GoalKind, &str)> =

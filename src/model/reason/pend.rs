@@ -174,6 +174,8 @@ pending_reasons! {
     Guaranteed = 9022, "Resources of the host are kept for service classes by a guarantee";
     /// Ours: without same[] there would be hosts for the job.
     Same = 9021, "Not enough hosts that are alike as the job's same[] requirement asks";
+    /// Ours: no more of its service class are started by VELOCITY, THROUGHPUT or DEADLINE.
+    GoalReached = 9041, "As many jobs of the service class run as its goals want";
     /// The number is ours.
     ProcessorUnits = 9031, "Affinity resource requirement cannot be met \
         because there are not enough processor units to satisfy the job affinity request";

@@ -1,13 +1,15 @@
 //! The jobs that are not preempted: exclusive ones and those of backfill queues unless
-//! PREEMPT_JOBTYPE has them, those of an active advance reservation, those that were preempted
+//! PREEMPT_JOBTYPE has them, those of an active advance reservation, those of a service class with an
+//! active goal that is a number of jobs, those that were preempted
 //! often or for long enough, and those that NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and
 //! NO_PREEMPT_INTERVAL protect.
 
 use crate::batch::sched::view::View;
+use crate::batch::site::limits::expected_run_time;
 use crate::batch::state::{ElemState, Job, Run};
 use crate::conf::preemption::RunShare;
 use crate::model::JobRef;
-use crate::model::job::{JobSpec, opt};
+use crate::model::job::opt;
 
 /// Is a running job protected from preemption?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(super) fn protection(view: &View, at: JobRef) -> Protection {
     if times >= limits.most || limits.total_secs.is_some_and(|most| secs >= most as i64) {
         return Protection::ForGood;
     }
-    let (ran, whole) = (elem.ran(now), run_time(spec));
+    let (ran, whole) = (elem.ran(now), expected_run_time(spec).map(|secs| secs as i64));
     let long = match limits.ran {
         RunShare::Never => false,
         RunShare::Seconds(most) => ran >= most as i64,
@@ -68,18 +70,14 @@ fn is_busy(run: &Run) -> bool {
     run.unknown || run.migrates || grows || run.soft.asked.is_some()
 }
 
-/// Exclusive jobs and jobs of backfill queues.
+/// Exclusive jobs, jobs of backfill queues and jobs of service classes with an active goal.
 fn is_of_kept_kind(view: &View, job: &Job, idx: u32) -> bool {
     let kinds = &view.site.params().preemption;
     let exclusive = job.spec_at(idx).options & opt::EXCLUSIVE != 0;
     let queue = view.site.queue(job.queue_at(idx));
     let backfill = queue.is_some_and(|queue| queue.conf.backfill);
-    (exclusive && !kinds.exclusive) || (backfill && !kinds.backfill)
-}
-
-/// The run time that is to be expected, seconds: -We or the run limit.
-fn run_time(spec: &JobSpec) -> Option<i64> {
-    let estimate = crate::conf::units::time_limit(&spec.further.estimate);
-    let estimate = estimate.map(|limit| limit.seconds).filter(|secs| *secs > 0);
-    estimate.or(spec.limits.run).map(|secs| secs as i64)
+    let service = view.site.service_classes.id(&job.spec_at(idx).further.service_class);
+    (exclusive && !kinds.exclusive)
+        || (backfill && !kinds.backfill)
+        || service.is_some_and(|service| view.goals.is_active(service))
 }

@@ -1,12 +1,15 @@
-//! The limits of a test's cluster.
+//! The limits of a test's cluster, and its service classes.
 
-use super::Cluster;
+use super::{ADMINISTRATOR, Cluster};
 use crate::batch::site;
 use crate::batch::site::rules::Rules;
 use crate::batch::state::State;
 use crate::batch::state::names::HostId;
 use crate::batch::usage::limits_ledger::LimitsLedger;
 use crate::conf::UnixGroup;
+use crate::proto::Msg;
+use crate::proto::client::ClientMsg;
+use crate::proto::limit_rows::ServiceClassInfo;
 use crate::proto::machine::Input;
 use std::rc::Rc;
 
@@ -32,6 +35,20 @@ impl Cluster {
         let (name, members) = (group.to_owned(), vec![member.to_owned()]);
         let found = vec![UnixGroup { name, gid: 70, members }];
         self.tell(Input::Groups { asked: vec![group.to_owned()], found });
+    }
+
+    /// bsla.
+    pub fn service_classes(&mut self) -> Vec<ServiceClassInfo> {
+        match self.ask(ADMINISTRATOR, ClientMsg::Limits(Box::default())).pop() {
+            Some(Msg::Client(ClientMsg::LimitRows(listing))) => listing.service_classes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The service class of a job.
+    pub fn service_class_of(&self, job: u32) -> String {
+        let job = self.machine.state.job(job);
+        job.map_or(String::new(), |job| job.spec.further.service_class.to_string())
     }
 
     /// Classes of pending jobs that there is room for.

@@ -192,6 +192,11 @@ impl<'a> Steps<'a> {
 
     /// Acts of hosts and jobs, and expectations: `SUBJECT VERB ...`.
     fn other(&mut self, text: &str) -> Outcome {
+        if let Some((class, goals)) =
+            text.strip_prefix("bsla ").and_then(|rest| rest.split_once(" shows "))
+        {
+            return self.goals(class, goals);
+        }
         let (subject, rest) = text.split_once(' ').unwrap_or((text, ""));
         let (verb, rest) = rest.split_once(' ').unwrap_or((rest, ""));
         let rest = rest.trim();
@@ -229,6 +234,27 @@ impl<'a> Steps<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `bsla NAME shows VELOCITY 2 Active:On time; DEADLINE Active:Delayed 3`: the goals, and the
+    /// number of jobs that should run.
+    fn goals(&mut self, class: &str, wanted: &str) -> Outcome {
+        let rows = self.cluster.service_classes();
+        let row = rows.iter().find(|row| row.name == class).ok_or("no such service class")?;
+        let shown = |goal: &crate::proto::limit_rows::GoalInfo| {
+            let status = match (goal.active, goal.on_time) {
+                (false, _) => "Inactive",
+                (true, true) => "Active:On time",
+                (true, false) => "Active:Delayed",
+            };
+            let optimum = goal.optimum.map_or(String::new(), |n| format!(" {n}"));
+            format!("{} {status}{optimum}", goal.words)
+        };
+        let found = row.goals.iter().map(shown).collect::<Vec<_>>().join("; ");
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("bsla shows {found}, not {wanted}")),
+        }
     }
 
     /// `NAME runs on h1*2 h2`; without hosts: anywhere.

@@ -73,7 +73,7 @@ pub struct PoolMember {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GoalInfo {
-    /// Such as `VELOCITY 5`.
+    /// `VELOCITY 5` and the like.
     pub words: String,
     /// timeWindow; empty: always.
     pub window: String,

@@ -1,6 +1,6 @@
 //! Jobs of service classes of which fewer run than their goals want: they go before those of all
 //! queues, one service class after the other by PRIORITY (lsb.serviceclasses(5)). Limits hold for
-//! them as for all jobs. What finds no host here waits for another host like any job.
+//! them as for all jobs. A class that finds no host here waits for another one like any class.
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};
@@ -15,8 +15,8 @@ use std::collections::VecDeque;
 const LOOKS_PER_SERVICE_CLASS: usize = 1024;
 
 impl Sched {
-    /// As many jobs of a service class as its goals wanted may run no longer, or these want more:
-    /// the classes that were kept back are looked at again.
+    /// Fewer jobs of a service class run than did, or its goals want more: the classes that were
+    /// kept back are looked at again.
     pub(crate) fn goal_room(&mut self) {
         let classes = std::mem::take(&mut self.full_goals);
         self.look_again(classes);

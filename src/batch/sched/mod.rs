@@ -52,6 +52,7 @@ mod forecast;
 mod goal_walk;
 mod growing;
 mod growth;
+mod hold;
 pub mod host_snapshot;
 mod joint_room;
 mod limit_changes;

@@ -31,7 +31,7 @@ pub struct ServiceClasses {
     ids: HashMap<String, ServiceClassId>,
     /// The goals of each, in the order of the file.
     goals: Vec<Vec<Goal>>,
-    /// Those with such goals: larger PRIORITY first, then in the order of the file.
+    /// The classes with such goals: larger PRIORITY first, then in the order of the file.
     with_goals: Vec<ServiceClassId>,
 }
 

@@ -121,7 +121,7 @@ proptest! {
     /// A class of which fewer jobs run than its goal wants has no ready job while a slot is free,
     /// and one that has as many as it wants is given no more.
     #[test]
-    fn as_many_jobs_of_a_class_run_as_its_goals_want(
+    fn service_class_has_as_many_jobs_run_as_its_goals_want(
         slots in 1..=6u32,
         all in prop::collection::vec(happening(), 1..=MOST_STEPS),
     ) {

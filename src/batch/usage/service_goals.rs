@@ -21,7 +21,7 @@ const HOUR_SECS: u64 = 3600;
 /// A goal as of now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoalNow {
-    /// Its window is open.
+    /// The window is open.
     pub active: bool,
     /// Is it met? It is, where it is not active.
     pub on_time: bool,

@@ -1,8 +1,7 @@
 //! The jobs that are not preempted: exclusive ones and those of backfill queues unless
-//! PREEMPT_JOBTYPE has them, those of an active advance reservation, those of a service class with an
-//! active goal that is a number of jobs, those that were preempted
-//! often or for long enough, and those that NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and
-//! NO_PREEMPT_INTERVAL protect.
+//! PREEMPT_JOBTYPE has them, those of an active advance reservation, those of a service class with
+//! an active goal that is a number of jobs, those that were preempted often or for long enough, and
+//! those that NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and NO_PREEMPT_INTERVAL protect.
 
 use crate::batch::sched::view::View;
 use crate::batch::site::limits::expected_run_time;

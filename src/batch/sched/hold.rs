@@ -1,0 +1,340 @@
+//! Holding a class against hosts: the walk through the queues does so in dispatch order, and the
+//! one for goals of service classes before it. Nothing here knows which class is next.
+
+use crate::batch::sched::Sched;
+use crate::batch::sched::class_key::ClassKey;
+use crate::batch::sched::decision::{Allocation, Decision, Fuel};
+use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
+use crate::batch::sched::first_fit::{FirstFit, Hosts, TooFew};
+use crate::batch::sched::joint_room::{JointRoom, Short};
+use crate::batch::sched::open_hosts::Rank;
+use crate::batch::sched::place::{Alternative, HostMatch};
+use crate::batch::sched::policy::{BlockedJob, Room};
+use crate::batch::sched::view::View;
+use crate::batch::sched::walk_state::QueueWalk;
+use crate::batch::site::Queue;
+use crate::batch::state::names::{HostId, HostSet, QueueId};
+use crate::batch::usage::limits_ledger::ConsumerLimits;
+use crate::lang::resreq::HostOrder;
+use crate::model::JobRef;
+use std::cmp::Reverse;
+
+/// Most changed hosts that are ordered by themselves for each class; more are picked from the order
+/// of all open hosts.
+const FEW_HOSTS: usize = 16;
+
+/// The outcome of holding a class against hosts.
+pub(super) enum Outcome {
+    /// No host takes it; what a policy does for it.
+    None(Option<Decision>),
+    /// Queue or user have fewer slots left than it needs: so many, where it is the queue; and what
+    /// a policy does for it.
+    Limited(Option<u64>, Option<Decision>),
+    Found(Decision),
+}
+
+impl Sched {
+    /// May something be found for the jobs of a queue? A host that opens later has changed: nothing
+    /// is lost on classes not yet looked at.
+    pub(super) fn may_find(&self, view: &View, queue: &Queue) -> bool {
+        !self.hosts.none_open() || self.policies.act_on_blocked(view, queue)
+    }
+
+    /// The changed hosts that matter to a queue: those that are full, too, where something is done
+    /// for blocked classes.
+    pub(super) fn changed_for<'a>(
+        &self,
+        view: &View,
+        queue: &Queue,
+        (changed, touched): (&'a HostSet, &'a HostSet),
+    ) -> &'a HostSet {
+        let acts = self.policies.act_on_blocked(view, queue);
+        if acts && !touched.is_empty() { touched } else { changed }
+    }
+
+    /// Holds a class against hosts apart from the order of its queue, and notes what it found.
+    pub(super) fn hold_next(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        (head, bidder): (ClassHead, Bidder),
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        let outcome = self.hold(view, queue, head, here, only, fuel);
+        self.note_held((queue.id, bidder), here, head, outcome)
+    }
+
+    /// Notes that a class was held against hosts; the decision that it led to, where that is no
+    /// start.
+    pub(super) fn note_held(
+        &mut self,
+        of: (QueueId, Bidder),
+        here: &mut QueueWalk,
+        head: ClassHead,
+        outcome: Outcome,
+    ) -> Option<Decision> {
+        let class = self.classes.get_mut(head.1);
+        match outcome {
+            Outcome::Found(decision) => Some(decision),
+            Outcome::Limited(of_queue, decision) => {
+                // its slots may come by the end of any job of the user, or of the queue
+                class.unseen = true;
+                self.order.limited(of, head);
+                if let Some(need) = of_queue {
+                    self.order.short_of_queue(of.0, of.1, need);
+                }
+                decision
+            }
+            Outcome::None(decision) => {
+                class.unseen = false;
+                if let Some(of_user) = here.users.get_mut(&of.1) {
+                    of_user.left -= 1;
+                }
+                self.order.seen(of, head);
+                decision
+            }
+        }
+    }
+
+    /// Is a class kept back whatever hosts are free: by its advance reservation, its job group or
+    /// its service class?
+    fn is_kept_back(&mut self, view: &View, kind: &ClassKey, class: u32) -> bool {
+        if view.reservations.closed(&kind.reservation).is_some() {
+            return true;
+        }
+        let (full, reached) = (
+            view.group_counts.is_full(view.state, &kind.group),
+            view.goals.is_full(kind.service_class),
+        );
+        if full {
+            self.full_groups.insert(class);
+        }
+        if reached {
+            self.full_goals.insert(class);
+        }
+        full || reached
+    }
+
+    /// Counts a class that is held against hosts, for tests.
+    fn count_look(&mut self) {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
+    }
+
+    /// The slots that limits leave a class of a user in a queue, beside what others reserve.
+    fn room_of_class(
+        &mut self,
+        (view, queue, limits): (&View, &Queue, &ConsumerLimits),
+        kind: &ClassKey,
+        (place, class): ClassHead,
+    ) -> Room {
+        let policies = self.policies.clone();
+        let of_user = policies.user(view, queue, limits);
+        let own = match view.state.slot_reservations().is_empty() {
+            true => None,
+            false => self.first_of(view, kind, place, class),
+        };
+        policies.beside_reservations((view, queue, limits), of_user, own)
+    }
+
+    /// Asks the policies what is done for a class that has found no host.
+    fn act_on_blocked(
+        &mut self,
+        look: &HostMatch,
+        at: JobRef,
+        few: &TooFew,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Option<Decision> {
+        let policies = self.policies.clone();
+        let after = |host, vacated| policies.host_after(look, host, vacated);
+        let job = BlockedJob::new((&after, look, at), &few.free, only);
+        let decision = policies.blocked(&job);
+        fuel.spend(job.looks());
+        self.again.extend(job.again().map(|again| (again, look.queue.id)));
+        decision
+    }
+
+    /// Holds a class against hosts: all open ones, or only some.
+    pub(super) fn hold(
+        &mut self,
+        view: &View,
+        queue: &Queue,
+        (place, class): ClassHead,
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Outcome {
+        let limits = self.classes.limits(view, class);
+        let policies = self.policies.clone();
+        let kind = self.classes.get(class).kind.clone();
+        let room = self.room_of_class((view, queue, &limits), &kind, (place, class));
+        let need = u64::from(kind.min);
+        let limited = room.slots < need;
+        if let Some(rule) = room.rule.filter(|_| limited) {
+            self.limit_waits.class(view.site, rule, &limits.consumer, class);
+        }
+        let acts = policies.act_on_blocked(view, queue);
+        let of_queue = || policies.queue(view, queue).slots < need;
+        if limited && !acts {
+            return Outcome::Limited(of_queue().then_some(need), None);
+        }
+        if self.is_kept_back(view, &kind, class) {
+            return Outcome::None(None);
+        }
+        self.count_look();
+        let Some(at) = self.first_of(view, &kind, place, class) else {
+            return Outcome::None(None);
+        };
+        let (compiled, looks) = self.classes.compiled(view, class);
+        fuel.spend(looks + kind.looks());
+        let of = ((view, queue, room.slots), (&*kind, &*limits));
+        let (mut decision, mut later) = (None, None);
+        for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
+            let alternative = req.as_deref();
+            if let Some(until) = alternative.and_then(|req| req.starts_later(view, at.job)) {
+                later = Some(later.map_or(until, |first: u64| first.min(until)));
+                continue;
+            }
+            let compound = alternative.is_some_and(Alternative::is_compound);
+            let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative).of(Some(at));
+            let found = match limited {
+                true => Err(TooFew::default()),
+                false => self.find_hosts(&look, alternative, (class, n), here, only, fuel),
+            };
+            match found {
+                Ok(hosts) => {
+                    let (hosts, req, account) = (hosts.into(), req.clone(), here.account);
+                    let start = Allocation { at, hosts, req, account };
+                    return Outcome::Found(Decision::Start(start));
+                }
+                Err(few) => {
+                    self.limit_waits.classes(view.site, &few.short, &limits.consumer, class);
+                    // room on hosts does not help where a limit of several hosts is reached
+                    if !acts || compound || decision.is_some() || !few.short.is_empty() {
+                        continue;
+                    }
+                    decision = self.act_on_blocked(&look, at, &few, only, fuel);
+                }
+            }
+        }
+        self.wait_for_pools(view, &kind, class);
+        self.delayed.extend(later.map(|until| (until, class)));
+        match limited {
+            true => Outcome::Limited(of_queue().then_some(need), decision),
+            false => Outcome::None(decision),
+        }
+    }
+
+    /// The job or element of a class that would start next.
+    fn first_of(
+        &mut self,
+        view: &View,
+        kind: &ClassKey,
+        place: DispatchKey,
+        class: u32,
+    ) -> Option<JobRef> {
+        let (_, id) = self.classes.head(class)?;
+        match kind.barred.is_empty() {
+            true => self.next_element(view, id, place.part),
+            false => Some(JobRef { job: id, idx: place.next }),
+        }
+    }
+
+    /// Hosts for one job of a class, by one alternative of its requirement; `Err`: those that have
+    /// slots for it are too few.
+    fn find_hosts(
+        &mut self,
+        look: &HostMatch,
+        alternative: Option<&Alternative>,
+        of: (u32, usize),
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Result<Hosts, TooFew> {
+        let Some(all) = alternative.filter(|alternative| alternative.is_compound()) else {
+            return self.find_part(look, Some(of), here, only, fuel);
+        };
+        let mut find = |part: &HostMatch| self.find_part(part, None, here, None, fuel);
+        let hosts = look.compound(all, &mut find)?;
+        // so far each part fits by itself
+        match JointRoom::new(look).fits(&hosts) {
+            Ok(()) => Ok(hosts),
+            Err(short) => Err(TooFew { free: Vec::new(), short }),
+        }
+    }
+
+    /// Hosts for a job, or for the tasks of one part. `of`: the hosts that are found to be of no
+    /// use are passed over the next time in this walk.
+    fn find_part(
+        &mut self,
+        look: &HostMatch,
+        of: Option<(u32, usize)>,
+        here: &mut QueueWalk,
+        only: Option<&HostSet>,
+        fuel: &mut Fuel,
+    ) -> Result<Hosts, TooFew> {
+        let joint = JointRoom::new(look);
+        if let Some((rule, _)) = joint.full(look.min_slots()) {
+            return Err(TooFew { free: Vec::new(), short: Short::of(rule) });
+        }
+        let order = look.simple.and_then(|s| s.order.as_ref());
+        // a job on several hosts may need any of them
+        let only = only.filter(|_| look.any_slot() || look.one_host());
+        let mut some = match (look.named_hosts(), only) {
+            (Some(named), _) => Some(named),
+            (None, Some(only)) if only.len() <= FEW_HOSTS => Some(only.iter().collect()),
+            _ => None,
+        };
+        let policies = self.policies.clone();
+        let mut first_fit = FirstFit::new(&policies, look, joint);
+        if let Some(hosts) = &mut some {
+            fuel.spend(hosts.len());
+            hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
+            let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or(0));
+            hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
+            for host in hosts.iter() {
+                fuel.spend(1);
+                #[cfg(test)]
+                {
+                    self.host_looks += 1;
+                }
+                if first_fit.add(*host) {
+                    break;
+                }
+            }
+        } else {
+            // hosts move in an order that follows the placements
+            let of = of.filter(|_| !order.is_some_and(HostOrder::fresh));
+            let order = self.hosts.order(&look.view, order);
+            let reached = of.and_then(|of| here.reached.get(&of)).filter(|r| r.0 == order);
+            let mut useless: Option<&Rank> = None;
+            for rank in self.hosts.after(order, reached.map(|r| &r.1)) {
+                fuel.spend(1);
+                #[cfg(test)]
+                {
+                    self.host_looks += 1;
+                }
+                let asked = only.is_none_or(|only| only.contains(rank.host()));
+                if asked && first_fit.add(rank.host()) {
+                    break;
+                }
+                if first_fit.free.is_empty() {
+                    useless = Some(rank);
+                }
+            }
+            if let (Some(rank), Some(of)) = (useless, of) {
+                here.reached.insert(of, (order, rank.clone()));
+            }
+        }
+        fuel.spend(look.take_unit_looks());
+        for (host, until) in std::mem::take(&mut first_fit.rests) {
+            self.hosts.rest(host, until);
+        }
+        first_fit.allocate()
+    }
+}

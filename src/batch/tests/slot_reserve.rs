@@ -1,7 +1,7 @@
 //! SLOT_RESERVE and BACKFILL: parallel jobs keep slots until they have enough, and short jobs use
 //! these meanwhile.
 
-use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::cluster::{ADMINISTRATOR, Cluster, ClusterBuilder, cluster, element};
 use super::{Col, JobRef};
 use crate::model::event::Event;
 use crate::model::reason::PendReason;
@@ -391,4 +391,67 @@ fn slots_of_a_job_that_is_put_off_are_backfilled_for_longer() {
     // the first wide job keeps these two slots as well
     c.end(ends, 0);
     assert_eq!((reserved(&mut c, second).1, c.running_on(short)), (Some(200), vec!["h3".into()]));
+}
+
+/// Jobs of the queue `low` are preempted by those of `top`, which backfill; jobs of `wide` reserve.
+fn preempted(wide: u32) -> (Cluster, [JobRef; 2]) {
+    let mut c = cluster()
+        .hosts(1, 4)
+        .queue("low", "PRIORITY = 20")
+        .queue("wide", &format!("PRIORITY = {wide}; SLOT_RESERVE = MAX_RESERVE_TIME[1000]"))
+        .queue("top", "PRIORITY = 40; PREEMPTION = PREEMPTIVE[low]; BACKFILL = Y")
+        .up();
+    // it keeps the free slot, and would start when the other one ends
+    let jobs = [c.submit("ann", "-q low -n 3 -W 12"), c.submit("ann", "-q wide -n 2 -W 1")];
+    (c, jobs)
+}
+
+#[test]
+fn job_of_a_backfill_queue_starts_in_slots_of_a_preempted_job_beside_reserved_ones() {
+    let (mut c, [low, wide]) = preempted(30);
+    let job = c.submit("bob", "-q top -n 3 -W 1");
+    assert_eq!([low, wide, job].map(|at| c.state(at)), ["SSUSP", "PEND", "RUN"]);
+    c.end(job, 0);
+    assert_eq!(c.state(low), "RUN");
+}
+
+#[test]
+fn job_that_would_backfill_beside_a_job_that_it_preempts_does_not_preempt_it() {
+    let (mut c, [low, wide]) = preempted(50);
+    // once the job is suspended its end is not known any more, and nobody backfills
+    let job = c.submit("bob", "-q top -n 4 -W 1");
+    assert_eq!([low, wide, job].map(|at| c.state(at)), ["RUN", "PEND", "PEND"]);
+    let short = c.submit("bob", "-q top -W 1");
+    assert_eq!(c.state(short), "RUN");
+}
+
+#[test]
+fn two_jobs_that_wait_for_each_others_slots_are_not_put_off_without_end() {
+    let limit = "Begin Limit\nPER_QUEUE = all\nPER_PROJECT = all\nMEM = 100\nEnd Limit\n";
+    let mut c = cluster()
+        .hosts(3, 4)
+        .queue("low", "PRIORITY = 20")
+        .queue("top", "PRIORITY = 40; PREEMPTION = PREEMPTIVE[low]")
+        .queue("wide", "PRIORITY = 30; SLOT_RESERVE = MAX_RESERVE_TIME[1000]; BACKFILL = Y")
+        .file("lsb.resources", limit)
+        .up();
+    // on two hosts it would have more memory than the limit leaves it
+    let wide = "-q wide -n 3 -P chip -R 'span[ptile=2] rusage[mem=100]'";
+    let first = c.submit("ann", &format!("{wide} -W 2"));
+    let one = c.submit("ann", "-q low -W 1 -P chip -R 'rusage[mem=100]'");
+    let array = c.submit("ann", "-q low -n 2,4 -W 16 -P chip -R 'rusage[mem=100]' -J 'a[1-2]'");
+    c.end(one, 0);
+    c.end(element(array, 1), 0);
+    let second = c.submit("ann", &format!("{wide} -W 3"));
+    let five = c.submit("ann", "-q low -n 5 -W 1 -P chip");
+    c.brsvadd("-n 3 -m h3 -u ann -b 22:14 -e 22:24");
+    c.kill(ADMINISTRATOR, five);
+    c.end(element(array, 2), 0);
+    let two = c.submit("ann", "-q low -n 2 -W 1 -P other");
+    let three = c.submit("ann", "-q low -n 1,3 -W 2 -P chip");
+    c.brsvadd("-n 2 -m h1 -u ann -b 22:14 -e 22:24");
+    c.stop(ADMINISTRATOR, two);
+    // slots become free: each of the two plans anew, behind the other one
+    c.requeue(ADMINISTRATOR, three);
+    assert_eq!([first, second].map(|at| c.state(at)), ["PEND", "PEND"]);
 }

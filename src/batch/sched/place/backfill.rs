@@ -12,9 +12,14 @@ impl HostMatch<'_> {
     }
 
     /// The slots that other pending jobs keep on a host, of which this one may have none: it would
-    /// not give them back in time.
-    pub fn kept_by_others(&self, host: HostId) -> impl Iterator<Item = (&SlotReservation, u64)> {
-        self.kept_beyond(host, move || Some(self.run?.on(self.view.hosts[host].cpu_factor())))
+    /// not give them back in time, or may not backfill.
+    pub fn kept_by_others(
+        &self,
+        host: HostId,
+        backfills: bool,
+    ) -> impl Iterator<Item = (&SlotReservation, u64)> {
+        let secs = move || Some(self.run?.on(self.view.hosts[host].cpu_factor()));
+        self.kept_beyond(host, backfills, secs)
     }
 
     /// The slots that other jobs hold on a host and need before so many seconds have passed. Slots
@@ -22,13 +27,14 @@ impl HostMatch<'_> {
     fn kept_beyond(
         &self,
         host: HostId,
+        backfills: bool,
         secs: impl Fn() -> Option<i64>,
     ) -> impl Iterator<Item = (&SlotReservation, u64)> {
         let view = &self.view;
         let here = view.state.slot_reservations().on_host(host);
         let own = self.own.and_then(|own| view.state.slot_reservations().get(own));
         let others = here.filter(|(of, _)| Some(of.at) != self.own);
-        let blocks = move |of: &SlotReservation| !self.backfills(of, &secs);
+        let blocks = move |of: &SlotReservation| !(backfills && self.backfills(of, &secs));
         others
             .filter(move |(of, _)| blocks(of))
             .map(move |(of, _)| (of, view.held_against((of, host), own)))
@@ -54,9 +60,19 @@ impl HostMatch<'_> {
             return true;
         }
         let secs = run.on(view.hosts[first.0].cpu_factor());
+        let reserved = !self.kind.reservation.is_empty();
+        let sum = |kept: &mut dyn Iterator<Item = (&SlotReservation, u64)>| -> u64 {
+            kept.map(|(_, kept)| kept).sum()
+        };
         hosts.iter().all(|&(host, slots)| {
-            let kept: u64 = self.kept_beyond(host, || Some(secs)).map(|(_, kept)| kept).sum();
-            kept == 0 || view.free_slots(host) >= kept.saturating_add(slots.into())
+            let kept = sum(&mut self.kept_beyond(host, true, || Some(secs)));
+            // what is kept from a job that runs there as long as this host says was looked at
+            if kept <= sum(&mut self.kept_by_others(host, true)) {
+                return true;
+            }
+            let (_, used) = view.host_for((self.queue, reserved), host, 0);
+            let free = view.host_max(host).map_or(u64::MAX, |max| max.saturating_sub(used));
+            free >= kept.saturating_add(slots.into())
         })
     }
 }

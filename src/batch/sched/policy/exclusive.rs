@@ -22,7 +22,7 @@ impl Policy for Exclusive {
             true => host.used,
             false => class.view.host_used(host.id),
         };
-        let kept = || class.kept_by_others(host.id).any(|(_, kept)| kept > 0);
+        let kept = || class.kept_by_others(host.id, host.backfills).any(|(_, kept)| kept > 0);
         match used > 0 || kept() {
             true => Room::none(PendReason::Exclusive),
             false => Room::ANY,

@@ -10,7 +10,6 @@ use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Rule, RuleId};
-use crate::batch::state::names::HostId;
 use crate::batch::state::slot_reservations::SlotReservation;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, Demand, Draw};
 use crate::model::JobRef;
@@ -50,7 +49,7 @@ impl Policy for Limits {
                 true => host.used,
                 false => view.limits.used_on(*of_host, member),
             };
-            let kept = kept_under(rule, class, host.id, |_| true);
+            let kept = kept_under(rule, class, host, |_| true);
             let left_here = rule.amount.on(processors).saturating_sub(used + kept);
             room = room.and(left(of_host.rule, rule, left_here));
         }
@@ -59,7 +58,7 @@ impl Policy for Limits {
             if rule.counts_on(host.id) {
                 let member = rule.member(&own.consumer, host.id);
                 let used = view.limits.used(Counter { rule: id, member });
-                let kept = kept_under(rule, class, host.id, |other| other.each_host.contains(&id));
+                let kept = kept_under(rule, class, host, |other| other.each_host.contains(&id));
                 let left_here = view.allowed(rule, host.id).saturating_sub(used + kept);
                 room = room.and(match rule.what {
                     LimitedQuantity::Resource(_) => {
@@ -78,19 +77,20 @@ impl Policy for Limits {
 fn kept_under(
     rule: &Rule,
     class: &HostMatch,
-    host: HostId,
+    host: &HostNow,
     concerns: impl Fn(&ConsumerLimits) -> bool,
 ) -> u64 {
     let view = &class.view;
     if view.state.slot_reservations().is_empty() || rule.what != LimitedQuantity::Slots {
         return 0;
     }
-    let mine = rule.member(&class.limits.consumer, host);
+    let mine = rule.member(&class.limits.consumer, host.id);
     let counts = |of: &SlotReservation| {
         let other = view.limits_of(Consumer::new(of.queue, of.user));
-        rule.member(&other.consumer, host) == mine && concerns(&other)
+        rule.member(&other.consumer, host.id) == mine && concerns(&other)
     };
-    class.kept_by_others(host).filter(|(of, _)| counts(of)).map(|(_, kept)| kept).sum()
+    let kept = class.kept_by_others(host.id, host.backfills);
+    kept.filter(|(of, _)| counts(of)).map(|(_, kept)| kept).sum()
 }
 
 /// The room that the limits of a queue and of a user leave, where the slots that other jobs than

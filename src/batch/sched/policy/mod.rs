@@ -82,6 +82,8 @@ pub(crate) struct HostNow<'a> {
     /// Slots in use, those of attempts that were given up with it too.
     pub(super) used: u64,
     pub(super) snapshot: HostSnapshot<'a>,
+    /// A job may backfill: the promises that it relies on do not depend on its own start.
+    pub(super) backfills: bool,
 }
 
 /// A question to a policy: it stands for the method of [`Policy`] of the same name, `Blocked` for

@@ -111,10 +111,15 @@ impl<'a, 'b> Plan<'a, 'b> {
             job,
             victims: Vec::new(),
             released: IdMap::default(),
-            free: job.free.iter().copied().collect(),
+            free: BTreeMap::new(),
             usable: IdMap::default(),
         };
         let view = &job.class.view;
+        match job.class.queue.conf.backfill && !view.state.slot_reservations().is_empty() {
+            false => plan.free.extend(job.free.iter().copied()),
+            // the slots in which it would backfill are not free for it once it preempts others
+            true => job.free.iter().for_each(|on| plan.free_on(on.0, 0)),
+        }
         let preempts = &job.class.queue.preempts;
         let unclaimed = view.preemptions.unclaimed().filter(|(_, of)| preempts.contains(of));
         for (at, _) in unclaimed {
@@ -197,18 +202,23 @@ impl<'a, 'b> Plan<'a, 'b> {
 
     /// Slots of a job are vacated, or are not after all.
     fn release(&mut self, at: JobRef, vacated: bool) {
-        let (class, index) = (self.job.class, self.job.class.view.preemptions);
-        for &(host, n) in index.hosts_of(at) {
+        for &(host, n) in self.job.class.view.preemptions.hosts_of(at) {
             let released = self.released.entry(host).or_default();
             *released = match vacated {
                 true => *released + u64::from(n),
                 false => released.saturating_sub(u64::from(n)),
             };
-            let room = (self.job.host_after)(host, *released);
-            match room.map(|slots| slots.min(u64::from(class.max())) as u32) {
-                Ok(slots) if slots > 0 => drop(self.free.insert(host, slots)),
-                _ => drop(self.free.remove(&host)),
-            }
+            let released = *released;
+            self.free_on(host, released);
+        }
+    }
+
+    /// Notes the slots of a host once so many are vacated.
+    fn free_on(&mut self, host: HostId, released: u64) {
+        let room = (self.job.host_after)(host, released);
+        match room.map(|slots| slots.min(u64::from(self.job.class.max())) as u32) {
+            Ok(slots) if slots > 0 => drop(self.free.insert(host, slots)),
+            _ => drop(self.free.remove(&host)),
         }
     }
 

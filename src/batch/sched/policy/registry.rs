@@ -126,15 +126,27 @@ impl Policies {
 
     /// Slots for a job of a class on a host now; the reason where there are none.
     pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, PendReason> {
-        self.host_after(class, host, 0)
+        self.room_on(class, host, 0, true)
     }
 
-    /// Slots for a job of a class on a host once so many more are not in use any more.
+    /// Slots for a job of a class on a host once it has preempted others, so that so many more are
+    /// not in use any more. It gets none in which it would backfill: when a job is suspended, it
+    /// is not known any more when it ends, nor when the job starts that waits for its slots.
     pub fn host_after(
         &self,
         class: &HostMatch,
         host: HostId,
         vacated: u64,
+    ) -> Result<u64, PendReason> {
+        self.room_on(class, host, vacated, false)
+    }
+
+    fn room_on(
+        &self,
+        class: &HostMatch,
+        host: HostId,
+        vacated: u64,
+        backfills: bool,
     ) -> Result<u64, PendReason> {
         class.preference(host)?;
         if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
@@ -144,7 +156,7 @@ impl Policies {
         let reserved = !class.kind.reservation.is_empty();
         let (status, used) = view.host_for((class.queue, reserved), host, vacated);
         let snapshot = view.snapshot_of(host, status, used);
-        let now = HostNow { id: host, status, used, snapshot };
+        let now = HostNow { id: host, status, used, snapshot, backfills };
         let mut room = Room::ANY;
         let drafted = class.drafted_slots(host);
         for policy in &self.0.host {

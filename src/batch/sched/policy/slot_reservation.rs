@@ -189,7 +189,7 @@ impl<'a, 'b> Planner<'a, 'b> {
         let view = self.class.view;
         let others = view.state.slot_reservations().iter().filter(|of| of.at != self.at);
         let ends = others
-            .filter(|of| of.end > 0)
+            .filter(|of| of.end > 0 && !self.comes_later(of))
             .flat_map(|of| of.hosts.iter().map(|on| (of.end, on.host, self.share(of, *on))));
         let mut of_others: Vec<(i64, HostId, i64)> = ends.collect();
         of_others.sort_unstable();
@@ -232,6 +232,13 @@ impl<'a, 'b> Planner<'a, 'b> {
                 }
             }
         })
+    }
+
+    /// Is the start of another reservation planned for when the job of this one has ended? It may
+    /// be so because it waits for it: of two that waited for each other's end, both would be put
+    /// off without end.
+    fn comes_later(&self, of: &SlotReservation) -> bool {
+        self.own.is_some_and(|own| own.end > 0 && of.start >= own.end)
     }
 
     /// The slots of a host on which the last other job ends.

@@ -62,6 +62,7 @@ mod last_actions;
 mod life;
 mod limit_listing;
 mod limit_properties;
+mod listing_properties;
 mod log_switch;
 mod lost_controls;
 mod messages;

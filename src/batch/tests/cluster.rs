@@ -19,6 +19,7 @@ mod limits;
 mod options;
 pub mod random;
 mod reservations;
+mod rows;
 mod shares;
 
 pub use builder::{ClusterBuilder, cluster};

@@ -2,9 +2,8 @@
 //! FAIRSHARE_QUEUES).
 
 use super::cluster::{Cluster, ClusterBuilder, cluster};
-use super::*;
 use crate::model::reason::{PendReason, err};
-use crate::proto::client::{ClientMsg, PartitionInfo, ShareRow};
+use crate::proto::client::ShareRow;
 
 /// h1 and h2 of two slots each; what is in a partition.
 fn site(hosts: &str, shares: &str) -> ClusterBuilder {
@@ -16,17 +15,8 @@ fn site(hosts: &str, shares: &str) -> ClusterBuilder {
     cluster().hosts(2, 2).lsb_hosts(&file)
 }
 
-fn partitions(c: &mut Cluster, names: &[&str]) -> Result<Vec<PartitionInfo>, i32> {
-    let names = names.iter().map(|name| name.to_string()).collect();
-    match c.ask("ann", ClientMsg::Partitions { names }).pop() {
-        Some(Msg::Client(ClientMsg::PartitionRows { rows })) => Ok(rows),
-        Some(Msg::Refused(refusal)) => Err(refusal.code),
-        other => panic!("{other:?}"),
-    }
-}
-
 fn account(c: &mut Cluster, name: &str) -> ShareRow {
-    let all = partitions(c, &["p1"]).unwrap();
+    let all = c.partitions(&["p1"]).unwrap();
     let row = all[0].shares[0].rows.iter().find(|row| row.name == name);
     row.unwrap_or_else(|| panic!("{all:?}")).clone()
 }
@@ -67,12 +57,12 @@ fn a_user_without_a_share_gets_no_slot_of_a_partition() {
 #[test]
 fn bhpart_names_each_partition_once_and_refuses_others() {
     let mut c = site("h1 h2", "[default, 1]").up();
-    let rows = partitions(&mut c, &["p1", "p1"]).unwrap();
+    let rows = c.partitions(&["p1", "p1"]).unwrap();
     assert_eq!((rows.len(), rows[0].name.as_str()), (1, "p1"));
     assert_eq!(rows[0].hosts, ["h1", "h2"]);
     assert_eq!(rows[0].shares[0].path, "p1/");
-    assert_eq!(partitions(&mut c, &["p2"]), Err(err::BAD_HPART));
-    assert_eq!(partitions(&mut cluster().hosts(1, 1).up(), &[]), Ok(Vec::new()));
+    assert_eq!(c.partitions(&["p2"]), Err(err::BAD_HPART));
+    assert_eq!(cluster().hosts(1, 1).up().partitions(&[]), Ok(Vec::new()));
 }
 
 #[test]

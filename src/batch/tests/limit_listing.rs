@@ -7,19 +7,12 @@ use crate::model::reason::{LimitOf, LimitOn, PendReason, err};
 use crate::model::specfield::SpecField;
 use crate::proto::Msg;
 use crate::proto::client::ClientMsg;
-use crate::proto::limit_rows::{LimitListing, LimitQuery, LimitUsage};
+use crate::proto::limit_rows::{LimitQuery, LimitUsage};
 
 fn with(limits: &[&str]) -> ClusterBuilder {
     let section = |lines: &&str| format!("Begin Limit\n{}\nEnd Limit\n", lines.replace("; ", "\n"));
     let text: String = limits.iter().map(section).collect();
     cluster().hosts(2, 8).file("lsb.resources", &text)
-}
-
-fn listing(c: &mut Cluster, query: LimitQuery) -> LimitListing {
-    match c.ask("ann", ClientMsg::Limits(Box::new(query))).pop() {
-        Some(Msg::Client(ClientMsg::LimitRows(listing))) => *listing,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// The rows in a few words: the members, and `SLOTS 1/3`.
@@ -32,7 +25,7 @@ fn rows(c: &mut Cluster, query: LimitQuery) -> Vec<String> {
         let amounts: Vec<String> = amounts.collect();
         format!("{}: {}: {}", row.name, members.join(" "), amounts.join(" "))
     };
-    listing(c, query).rows.iter().map(row).collect()
+    c.limit_listing(query).rows.iter().map(row).collect()
 }
 
 fn all() -> LimitQuery {
@@ -68,7 +61,7 @@ fn use_of_a_limit_is_listed_for_each_who_has_it() {
     let of_queue = LimitQuery { queues: vec!["normal".into()], ..all() };
     assert_eq!(rows(&mut c, of_queue), [idle]);
     let named = LimitQuery { names: vec!["idle".into()], ..all() };
-    let of_name = listing(&mut c, named);
+    let of_name = c.limit_listing(named);
     assert_eq!(of_name.limits.len(), 1);
     let params: Vec<(&str, &str)> =
         of_name.limits[0].params.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();

@@ -2,7 +2,9 @@
 //! waits has a reason, and a job that could start does.
 
 use super::JobRef;
-use super::cluster::random::{self, Happening, Listed, all_are_told_why_they_wait, cases, number};
+use super::cluster::random::{
+    self, Happening, Listed, STARTED, all_are_told_why_they_wait, cases, number,
+};
 use super::cluster::{ADMINISTRATOR, Cluster, ClusterBuilder, cluster};
 use crate::model::specfield::SpecField;
 use proptest::prelude::*;
@@ -35,7 +37,7 @@ enum What {
 }
 
 #[derive(Clone, Debug)]
-struct RandomLimit {
+pub(super) struct RandomLimit {
     /// Members of users, queues, projects and hosts.
     dimensions: [Dimension; 4],
     what: What,
@@ -78,7 +80,7 @@ impl Dimension {
 }
 
 impl RandomLimit {
-    fn section(&self) -> String {
+    pub(super) fn section(&self) -> String {
         let lines: String =
             self.dimensions.iter().zip(KINDS).map(|(of, kind)| of.line(kind)).collect();
         let (name, factor) = match self.what {
@@ -89,11 +91,15 @@ impl RandomLimit {
         format!("Begin Limit\n{lines}{name} = {}\nEnd Limit\n", factor * self.amount)
     }
 
-    /// The most that anyone has for itself of this limit.
-    fn most(&self, jobs: &[Listed], memory: &BTreeMap<u32, u32>) -> u32 {
+    /// The amounts that started jobs hold of this limit: what each has for itself.
+    pub(super) fn held(
+        &self,
+        jobs: &[Listed],
+        memory: &BTreeMap<u32, u32>,
+    ) -> BTreeMap<[usize; 4], u32> {
         let mut held: BTreeMap<[usize; 4], u32> = BTreeMap::new();
         let [users, queues, projects, hosts] = &self.dimensions;
-        for job in jobs.iter().filter(|job| job.state == "RUN") {
+        for job in jobs.iter().filter(|job| job.is(&STARTED)) {
             let of = [number(&job.user), number(&job.queue), number(&job.project)];
             let among = [users, queues, projects].into_iter().zip(of).all(|(d, n)| d.contains(n));
             let own = |dimension: &Dimension, n: usize| if dimension.is_each() { n } else { 99 };
@@ -114,7 +120,7 @@ impl RandomLimit {
                 *held.entry(key).or_default() += amount;
             }
         }
-        held.values().copied().max().unwrap_or(0)
+        held
     }
 }
 
@@ -146,7 +152,7 @@ fn dimension(members: usize, first: usize) -> impl Strategy<Value = Dimension> {
     ]
 }
 
-fn limits(hosts: usize) -> impl Strategy<Value = Vec<RandomLimit>> {
+pub(super) fn limits(hosts: usize) -> impl Strategy<Value = Vec<RandomLimit>> {
     let dimensions =
         (dimension(USERS, 0), dimension(QUEUES, 0), dimension(PROJECTS, 0), dimension(hosts, 1));
     let what = prop_oneof![Just(What::Slots), Just(What::Jobs), Just(What::Memory)];
@@ -231,7 +237,7 @@ proptest! {
             for limit in &limits {
                 let unit = if limit.what == What::Memory { 100 } else { 1 };
                 let most = unit * limit.amount;
-                let held = limit.most(&jobs, &memory);
+                let held = limit.held(&jobs, &memory).into_values().max().unwrap_or(0);
                 prop_assert!(held <= most, "{} holds {held}: {jobs:?}", limit.section());
             }
             all_are_told_why_they_wait(&jobs);

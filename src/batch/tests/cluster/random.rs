@@ -27,9 +27,16 @@ pub struct Listed {
     /// Hosts with the slots that SLOT_RESERVE holds there.
     pub held: Vec<(String, u64)>,
     pub units: JobUnits,
+    /// The slots that it asks for at least.
+    pub min_slots: u64,
+    /// The number of the reason why the system has suspended it; 0 none.
+    pub suspended_for: u64,
+    pub run_secs: u64,
+    /// The path of the share account that it is charged to; empty none.
+    pub charged: String,
 }
 
-const COLUMNS: [Col; 11] = [
+const COLUMNS: [Col; 15] = [
     Col::Job,
     Col::Idx,
     Col::Stat,
@@ -41,9 +48,14 @@ const COLUMNS: [Col; 11] = [
     Col::PendReasons,
     Col::Reservation,
     Col::ProcessorUnits,
+    Col::MinSlots,
+    Col::SuspReason,
+    Col::RunTime,
+    Col::Charged,
 ];
 
-/// The states of a job that has not ended.
+/// The states of a started job, and those of a job that has not ended.
+pub const STARTED: [&str; 3] = ["RUN", "SSUSP", "USUSP"];
 pub const UNENDED: [&str; 5] = ["PEND", "PSUSP", "RUN", "SSUSP", "USUSP"];
 
 impl Listed {
@@ -64,6 +76,10 @@ impl Listed {
             promised: kept.and_then(|kept| kept[1].as_i64()).filter(|start| *start > 0),
             held: held.unwrap_or_default(),
             units: JobUnits::parse(&text(10)).unwrap(),
+            min_slots: row[11].as_u64().unwrap_or(0),
+            suspended_for: row[12].as_u64().unwrap_or(0),
+            run_secs: row[13].as_u64().unwrap_or(0),
+            charged: text(14),
         }
     }
 

@@ -49,6 +49,7 @@ mod exceptions;
 mod fairshare;
 mod fairshare_groups;
 mod fairshare_history;
+mod fairshare_week;
 mod force;
 mod group_conditions;
 mod guarantee_properties;

@@ -13,12 +13,22 @@ const FOR_A_STEP: usize = 64;
 #[derive(Default)]
 pub(super) struct Audits {
     owed: usize,
+    /// The fewest steps from one audit to the next.
+    pause: usize,
 }
 
 impl Audits {
+    /// From now on there are so many steps at least from one audit to the next.
+    pub(super) fn pause(&mut self, steps: usize) {
+        self.pause = steps;
+    }
+
     /// A step may have changed what is derived.
     pub(super) fn after_step(&mut self, machine: &Mbatchd) {
         self.owed += 1;
+        if self.owed < self.pause {
+            return;
+        }
         let elements: usize = machine.state.counts().hosts().map(|(_, on)| on.jobs.len()).sum();
         if self.owed * FOR_A_STEP >= elements + machine.state.job_count() {
             self.run(machine);

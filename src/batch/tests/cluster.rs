@@ -111,6 +111,12 @@ impl Cluster {
         cluster
     }
 
+    /// Audits seldom count anew: for a test of very many steps.
+    pub fn audit_seldom(&mut self) {
+        const PAUSE: usize = 1000;
+        self.audits.pause(PAUSE);
+    }
+
     /// A cluster with one more policy, behind those of the product.
     pub(crate) fn with_policy(
         mut self,

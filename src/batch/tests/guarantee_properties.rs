@@ -9,7 +9,7 @@ const CLASSES: usize = 2;
 const SLOTS: u32 = 3;
 const MOST_HOSTS: usize = 4;
 const MOST_STEPS: usize = 40;
-const CASES: u32 = 300;
+const CASES: u32 = 150;
 /// The second queue borrows.
 const QUEUES: [&str; 2] = ["plain", "borrows"];
 const LOANS: [&str; 4] = ["", "RETAIN[2]", "CLOSE_ON_DEMAND", "DURATION[10] RETAIN[50%]"];

@@ -17,7 +17,7 @@ const MOST_HOSTS: usize = 5;
 const SLOTS: u32 = 4;
 const MOST_LIMITS: usize = 5;
 const MOST_STEPS: usize = 40;
-const CASES: u32 = 400;
+const CASES: u32 = 200;
 
 /// The members of a dimension of a limit, by their numbers.
 #[derive(Clone, Debug)]

@@ -19,7 +19,7 @@ const LARGE_ONE_IN: u32 = 25;
 /// Processors of each host.
 const CPUS: u32 = 4;
 /// Clusters, and the most that happens in one.
-const CASES: u32 = 500;
+const CASES: u32 = 250;
 const MOST_STEPS: usize = 40;
 /// The most that happens before everything is looked at again, in a cluster of more than
 /// [`MOST_HOSTS`] hosts.

@@ -10,8 +10,8 @@ use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Longest step or unit, microseconds.
-pub(super) const LONGEST: u64 = 20_000;
+/// Longest step or unit, microseconds: twice what an idle machine takes.
+pub(super) const LONGEST: u64 = 40_000;
 /// Elements of a test.
 const MANY: u32 = 500_000;
 /// Jobs of a test.

@@ -40,7 +40,7 @@ const SENTENCES: &[(&str, &str, &str)] = &[
     ("The default project assigned to jobs.", "DEFAULT_PROJECT", ""),
     ("The interval to terminate a job.", "JOB_TERMINATE_INTERVAL", " "),
     ("The maximum number of jobs in a job array.", "MAX_JOB_ARRAY_SIZE", ""),
-    ("User level account mapping for remote jobs is disabled.", "", ""),
+    ("User level account mapping for remote jobs is", ACCOUNT_MAP_OFF, ""),
     ("Maximal job priority defined for all users: ", "MAX_USER_PRIORITY", ""),
     ("The Maximum JobId defined in the system:", "MAX_JOBID", ""),
     ("Job submission retry interval:", "SUB_TRY_INTERVAL", " seconds"),
@@ -50,6 +50,9 @@ const SENTENCES: &[(&str, &str, &str)] = &[
     ("Job slots weighting factor for fairshare scheduling policy:", "RUN_JOB_FACTOR", ""),
     ("The number of hours of resource consumption history::", "HIST_HOURS", ""),
 ];
+
+/// The parameter that disables ~/.lsfhosts; told in a sentence alone.
+const ACCOUNT_MAP_OFF: &str = "DISABLE_UACCT_MAP";
 
 /// Shows the parameters of lsb.params.
 #[derive(FromArgs, ArgsInfo)]
@@ -128,8 +131,9 @@ fn short(out: &mut String, values: &Values) {
 
 fn long(out: &mut String, values: &Values) {
     for (sentence, name, unit) in SENTENCES {
-        if name.is_empty() {
-            let _ = writeln!(out, "\n{sentence}");
+        if *name == ACCOUNT_MAP_OFF {
+            let off = value(values, name).is_some_and(|v| v.eq_ignore_ascii_case("y"));
+            let _ = writeln!(out, "\n{sentence} {}.", if off { "disabled" } else { "permitted" });
             continue;
         }
         let Some(value) = value(values, name) else { continue };
@@ -236,6 +240,7 @@ mod tests {
             ("DEFAULT_PROJECT", "default"),
             ("JOB_TERMINATE_INTERVAL", "10"),
             ("MAX_JOB_ARRAY_SIZE", "1000"),
+            ("DISABLE_UACCT_MAP", "Y"),
             ("MAX_USER_PRIORITY", "100"),
             ("MAX_JOBID", "999999"),
             ("SUB_TRY_INTERVAL", "60"),
@@ -270,7 +275,7 @@ The interval for checking jobs by slave batch daemon:
 The interval for a host to accept two batch jobs:
     JOB_ACCEPT_INTERVAL = 1 (* MBD_SLEEP_TIME)
 
-User level account mapping for remote jobs is disabled.
+User level account mapping for remote jobs is permitted.
 
 Maximal job priority defined for all users:\x20
     MAX_USER_PRIORITY = 100

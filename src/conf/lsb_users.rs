@@ -25,13 +25,20 @@ pub fn parse(files: &dyn Files, path: &str, diags: &mut Diags) -> Option<BatchUs
         match section.name.to_ascii_lowercase().as_str() {
             "usergroup" => groups(&section, &mut users, diags),
             "user" => policies(&section, &mut users, diags),
-            "usermap" => {
-                table(&section, &USER_MAP, &nothing, diags);
-            }
+            "usermap" => user_map(&section, diags),
             _ => unknown_section(&section, SECTIONS, diags),
         }
     }
     Some(users)
+}
+
+/// Accounts of other clusters alone: those on hosts of the cluster are mapped by lsfhosts(5).
+fn user_map(section: &Section, diags: &mut Diags) {
+    if let Some(row) = table(section, &USER_MAP, &nothing, diags).first() {
+        let text = "UserMap maps accounts of other clusters only (MultiCluster); for hosts of this \
+                    cluster, users map accounts in ~/.lsfhosts";
+        diags.notice(&row.pos, text);
+    }
 }
 
 fn groups(section: &Section, users: &mut BatchUsers, diags: &mut Diags) {

@@ -22,6 +22,10 @@ impl Mbatchd {
         values.extend(maxima(p));
         values.extend(fairshare_factors(p));
         values.extend(switches(p));
+        // in a personal cluster all jobs run under the account of its owner
+        if p.disable_uacct_map || self.site.personal() {
+            values.push(row("DISABLE_UACCT_MAP", "Y".to_string()));
+        }
         // The other parameters of the file, as written.
         for (name, value) in &p.raw {
             if values.iter().all(|(n, _)| n != name) {

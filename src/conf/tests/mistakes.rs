@@ -444,6 +444,20 @@ fn mistakes_in_lsb_queues() {
 }
 
 #[test]
+fn account_map_of_other_clusters_is_told_to_change_no_account_here() {
+    let map = |rows: &str| {
+        let text = format!("Begin UserMap\nLOCAL REMOTE DIRECTION\n{rows}End UserMap\n\n");
+        said("lsb.users", "Begin UserGroup", &format!("{text}Begin UserGroup"))
+    };
+    let told = map("ann u@c2 export\nbob v@c2 import\n");
+    let scope = "UserMap maps accounts of other clusters only (MultiCluster); for hosts of this \
+                 cluster, users map accounts in ~/.lsfhosts";
+    assert_eq!(told.iter().filter(|line| line.ends_with(scope)).count(), 1, "{told:?}");
+    assert!(told.iter().all(|line| line.starts_with("notice lsb.users")), "{told:?}");
+    assert!(map("").is_empty());
+}
+
+#[test]
 fn actions_of_job_controls_are_checked() {
     let q = |to: &str| said("lsb.queues", "NICE           = 20", to);
     assert!(q("JOB_CONTROLS = SUSPEND[SIGTSTP] \\\n  TERMINATE[a[1]; b]").is_empty());

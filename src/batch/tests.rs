@@ -87,6 +87,7 @@ mod reserve;
 mod reserved;
 mod resize;
 mod retry;
+mod run_limit_ratio;
 mod scenarios;
 mod service_goals;
 mod showstatus;

@@ -23,6 +23,8 @@ pub const LARGEST_JOBID: u64 = 2_147_483_646;
 pub const LEAST_JOBID: u64 = 999_999;
 /// Largest MAX_USER_SPACE, MB.
 const MAX_SPACE_MB: u64 = 1 << 30;
+/// Largest JOB_RUNLIMIT_RATIO.
+const MAX_RATIO: u32 = 1_000_000;
 /// The exit value by which a pre-execution command ends its job.
 const PRE_ABORT: u8 = 99;
 /// Largest factor of fairshare.
@@ -135,6 +137,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.max_job_msg_num, "MAX_JOB_MSG_NUM", 0..=u32::MAX);
     p.max_job_atta_kb = v.number("MAX_JOB_ATTA_SIZE", 0..=MAX_SECONDS);
     p.max_user_priority = v.number("MAX_USER_PRIORITY", 1..=u32::MAX);
+    v.set(&mut p.run_limits.ratio, "JOB_RUNLIMIT_RATIO", 0..=MAX_RATIO);
     p.max_user_jobs = v.number("MAX_USER_JOBS", 1..=LARGEST_JOBID);
     v.set(&mut p.max_user_space_mb, "MAX_USER_SPACE", 1..=MAX_SPACE_MB);
     p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
@@ -145,7 +148,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut true, "USE_SUSP_SLOTS");
-    v.flag(&mut p.abs_runlimit, "ABS_RUNLIMIT");
+    v.flag(&mut p.run_limits.absolute, "ABS_RUNLIMIT");
     v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins

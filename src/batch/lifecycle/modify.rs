@@ -12,6 +12,7 @@ use crate::batch::lifecycle::requirement_checks::bad_requirement;
 use crate::batch::lifecycle::submit::{
     check_host_lines, check_interactive, check_texts, check_times,
 };
+use crate::batch::site::limits::keep_to_estimate;
 use crate::batch::site::permissions::Caller;
 use crate::batch::site::requirements::Req;
 use crate::batch::soft_state::modify_work::{MODIFIED_AT_ONCE, Modified, ModifyWork};
@@ -424,6 +425,10 @@ impl Mbatchd {
         };
         let queue =
             self.site.find_queue(&queue).ok_or_else(|| Refusal::about(err::BAD_QUEUE, queue))?;
+        let new_limit = asked(SpecField::RunLimit);
+        if new_limit || asked(SpecField::Estimate) {
+            keep_to_estimate(&mut spec, queue, &self.site, !new_limit)?;
+        }
         self.fit(&mut spec, queue)?;
         if asked(SpecField::Begin) || asked(SpecField::Term) {
             check_times(&spec, context.now.secs())?;

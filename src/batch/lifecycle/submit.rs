@@ -3,6 +3,7 @@
 use crate::batch::sched::split_host_word;
 use crate::batch::site::Queue;
 use crate::batch::site::applications::Application;
+use crate::batch::site::limits::keep_to_estimate;
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
@@ -91,6 +92,7 @@ impl Mbatchd {
         self.choose_application(&mut spec)?;
         let queue = self.choose_queue(&mut spec, who)?;
         let queue = site.find_queue(&queue).ok_or_else(|| Refusal::new(err::BAD_QUEUE))?;
+        keep_to_estimate(&mut spec, queue, &site, false)?;
         self.fit(&mut spec, queue)?;
         check_times(&spec, context.now.secs())?;
         self.check_reserved(&spec.further.reservation, who)?;

@@ -108,7 +108,7 @@ fn switches(p: &BatchParams) -> Rows {
     let forced = p.force_kill_by_admins.then_some(("PRIVILEGED_USER_FORCE_BKILL", true));
     let all = [
         ("RESOURCE_RESERVE_PER_TASK", p.resource_reserve_per_task),
-        ("ABS_RUNLIMIT", p.abs_runlimit),
+        ("ABS_RUNLIMIT", p.run_limits.absolute),
         ("ENABLE_USER_RESUME", p.enable_user_resume),
     ];
     let more = [

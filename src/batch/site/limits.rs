@@ -135,6 +135,9 @@ pub fn check(
     }
     let none = ApplicationConf::default();
     let a = application.map_or(&none, |application| &application.conf);
+    if spec.limits.run.is_none() {
+        spec.limits.run = most_by_estimate(spec, queue, site);
+    }
     let l = &mut spec.limits;
     let hard = |v: Option<u64>| Limit { default: None, maximum: v };
     time(&mut l.run, [&a.run_limit, &q.run_limit], "RUNLIMIT", &own, site)?;
@@ -147,6 +150,51 @@ pub fn check(
     pair(&mut l.fsize, [&a.file_limit, &hard(q.file_limit)], "FILELIMIT")?;
     pair(&mut l.stack, [&a.stack_limit, &hard(q.stack_limit)], "STACKLIMIT")?;
     pair(&mut l.core, [&a.core_limit, &hard(q.core_limit)], "CORELIMIT")
+}
+
+/// JOB_RUNLIMIT_RATIO: the longest run limit, seconds, of a job whose submission has an estimate
+/// (-We); the estimate of a profile or queue does not count. `None`: any. The caller has taken
+/// back what the profile and the queue gave.
+fn most_by_estimate(spec: &JobSpec, queue: &Queue, site: &Site) -> Option<u64> {
+    /// The most seconds that a record of the log holds.
+    const MOST: u64 = i32::MAX as u64;
+    let ratio = u64::from(site.params().run_limits.ratio);
+    if ratio == 0 {
+        return None;
+    }
+    let estimate = crate::conf::units::time_limit(&spec.further.estimate)?;
+    let by_default = queue.conf.default_host_spec.as_deref();
+    let by_default = by_default.or(site.params().default_host_spec.as_deref());
+    let counted_on = |named: &str| match named {
+        "" | "DEFAULT" => factor(site, by_default.unwrap_or(&spec.from_host)),
+        named => factor(site, named),
+    };
+    let (from, to) =
+        (counted_on(estimate.spec.as_deref().unwrap_or_default()), counted_on(&spec.limit_spec));
+    let seconds = estimate.seconds.saturating_mul(ratio);
+    let scaled = if from == to { seconds } else { (seconds as f64 * from / to).round() as u64 };
+    Some(scaled.clamp(1, MOST))
+}
+
+/// Holds the run limit that a submission asks for against its estimate. `lower`: a limit of before
+/// that a new estimate does not allow becomes the longest one that it does.
+pub fn keep_to_estimate(
+    spec: &mut JobSpec,
+    queue: &Queue,
+    site: &Site,
+    lower: bool,
+) -> Result<(), Refusal> {
+    let most = most_by_estimate(spec, queue, site);
+    match spec.limits.run.zip(most) {
+        Some((run, most)) if run > most && lower => spec.limits.run = Some(most),
+        Some((run, most)) if run > most => {
+            let ratio = site.params().run_limits.ratio;
+            let text = format!("RUNLIMIT: Cannot exceed {ratio} times the estimated run time");
+            return Err(Refusal::text(err::OVER_LIMIT, text));
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Decides about one limit of a job: `own`, else the default of the application profile, else that

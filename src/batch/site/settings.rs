@@ -178,7 +178,7 @@ impl<'a> Settings<'a> {
     /// ABS_RUNLIMIT.
     pub fn absolute_run_limit(&self) -> bool {
         let own = self.application.and_then(|a| a.conf.abs_runlimit);
-        own.unwrap_or(self.site.params().abs_runlimit)
+        own.unwrap_or(self.site.params().run_limits.absolute)
     }
 
     /// RESIZABLE_JOBS; -ar stands above it.

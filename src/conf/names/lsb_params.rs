@@ -78,7 +78,7 @@ const NAMES: &[Name] = &[
     on("JOB_POSTPROC_TIMEOUT", "minutes that post-execution commands may take; no limit"),
     on("JOB_PREPROC_TIMEOUT", "min; infinite"),
     on("JOB_PRIORITY_OVER_TIME", "automatic escalation: inc/min; undefined"),
-    off("JOB_RUNLIMIT_RATIO", "limit vs estimate: int; 0"),
+    on("JOB_RUNLIMIT_RATIO", "most run limit as a multiple of the estimate of -We; 0: unlimited"),
     on("JOB_SCHEDULING_INTERVAL", "least wait of a requeued job, max unused: min[ms] [max]; 1 45"),
     on("JOB_SPOOL_DIR", "spool & job output buffers (%U): dir; undefined"),
     off("JOB_SWITCH2_EVENT", "job switch2 event: Y/N; N"),

@@ -119,8 +119,8 @@ pub struct BatchParams {
     pub run_time_decay: bool,
     /// ENABLE_HIST_RUN_TIME: the run time of finished jobs counts.
     pub enable_hist_run_time: bool,
-    /// ABS_RUNLIMIT: run limits are wall-clock, not normalised.
-    pub abs_runlimit: bool,
+    /// ABS_RUNLIMIT and JOB_RUNLIMIT_RATIO.
+    pub run_limits: RunLimitParams,
     /// PARALLEL_SCHED_BY_SLOT: ncpus of a requirement are the slots of a host.
     pub parallel_sched_by_slot: bool,
     /// DISABLE_UACCT_MAP.
@@ -210,7 +210,7 @@ impl Default for BatchParams {
             hist_hours: 5.0,
             run_time_decay: false,
             enable_hist_run_time: false,
-            abs_runlimit: false,
+            run_limits: RunLimitParams::default(),
             parallel_sched_by_slot: false,
             disable_uacct_map: false,
             compute_unit_types: ComputeUnitTypes::default(),
@@ -233,6 +233,15 @@ impl Default for BatchParams {
             raw: RawParams::new(),
         }
     }
+}
+
+/// How run limits count, and how long they may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunLimitParams {
+    /// ABS_RUNLIMIT: a run limit is the same on all hosts.
+    pub absolute: bool,
+    /// JOB_RUNLIMIT_RATIO: the most run limit for each second of -We; 0: no such limit.
+    pub ratio: u32,
 }
 
 /// COMPUTE_UNIT_TYPES: the types of compute units, finest first.

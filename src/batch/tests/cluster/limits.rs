@@ -51,6 +51,11 @@ impl Cluster {
         job.map_or(String::new(), |job| job.spec.further.service_class.to_string())
     }
 
+    /// The run limit that the submission of a job has, seconds.
+    pub fn run_limit_of(&self, job: u32) -> Option<u64> {
+        self.machine.state.job(job)?.spec.limits.run
+    }
+
     /// Classes of pending jobs that there is room for.
     pub fn classes(&self) -> usize {
         self.machine.sched.places()

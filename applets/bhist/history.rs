@@ -12,7 +12,9 @@ use lsf::lang::interval::Interval;
 use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
-use lsf::model::event::{ArraySignal, Event, JobModify, JobNew, JobStart, JobStatus, Record};
+use lsf::model::event::{
+    ArraySignal, Event, JobChunk, JobModify, JobNew, JobStart, JobStatus, Record,
+};
 use lsf::model::further;
 use lsf::model::job::{Usage, opt2};
 use lsf::model::job_state::JobState;
@@ -370,6 +372,9 @@ impl History {
         if let Event::ArraySignal(s) = &rec.event {
             return self.array_signal(rec.time, s);
         }
+        if let Event::JobChunk(chunk) = &rec.event {
+            return self.chunk(rec.time, chunk);
+        }
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
         match &rec.event {
@@ -423,6 +428,16 @@ impl History {
     }
 
     /// Each element has the story that records of its own would tell.
+    /// Jobs wait for the slots of another one.
+    fn chunk(&mut self, time: i64, chunk: &JobChunk) {
+        let Some((runner, members)) = chunk.members.split_first() else { return };
+        for at in members {
+            let Some(job) = self.jobs.get_mut(&at.job) else { continue };
+            let line = self.long.then(|| format!("Waiting in a chunk for job <{runner}>;"));
+            job.elem(at.idx).into_iter().for_each(|e| e.note(time, line.clone()));
+        }
+    }
+
     fn array_signal(&mut self, time: i64, s: &ArraySignal) {
         let Some(list) = self.jobs.get(&s.signal.at.job).and_then(|job| job.array.clone()) else {
             return;

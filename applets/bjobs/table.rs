@@ -310,9 +310,9 @@ impl Sum {
             Some(JobState::Ssusp) => self.ssusp += slots,
             Some(JobState::Ususp) => self.ususp += slots,
             Some(JobState::Unkwn | JobState::Zombi) => self.unknown += slots,
-            Some(JobState::Pend) => self.pend += slots,
+            Some(JobState::Pend | JobState::Wait) => self.pend += slots,
             Some(JobState::Psusp) => self.psusp += slots,
-            Some(JobState::Done | JobState::Exit | JobState::Wait) | None => {}
+            Some(JobState::Done | JobState::Exit) | None => {}
         }
     }
 

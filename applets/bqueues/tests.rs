@@ -246,7 +246,7 @@ JOB_CONTROLS:
     RESUME:     [SIGCONT]
     TERMINATE:  [a[1]]
 SEND_JOBS_TO:  q1@c2 (not acted on)
-CHUNK_JOB_SIZE:  4 (not acted on)
+CHUNK_JOB_SIZE:  4
 ";
     assert!(out.contains(want), "{out}");
 }

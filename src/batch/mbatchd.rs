@@ -188,6 +188,7 @@ impl Mbatchd {
                 return;
             }
         }
+        self.note_chunks();
         self.retention.wrote();
         context.out.push(Effect::Append(Box::new(rec)));
     }

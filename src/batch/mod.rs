@@ -315,6 +315,7 @@ impl Mbatchd {
 
     /// The work that time has brought, and at the end of a turn the pass of the scheduler.
     fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
+        self.chunks_due(context);
         self.housekeep(context);
         self.unreached_due(context);
         self.orphans_due(context);

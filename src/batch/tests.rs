@@ -34,6 +34,7 @@ mod array_signal;
 mod audits;
 mod change;
 mod checkpoint;
+mod chunks;
 mod classes;
 pub(crate) mod cluster;
 mod compute_units;

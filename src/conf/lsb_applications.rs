@@ -7,7 +7,7 @@ use super::diag::Diags;
 use super::expressions::ResourceNames;
 use super::files::Files;
 use super::lexer::{self, Section};
-use super::lsb_queues::{MAX_PRIORITY, RESIZABLE_WORDS, estimate};
+use super::lsb_queues::{MAX_PRIORITY, MOST_CHUNKED, RESIZABLE_WORDS, estimate};
 use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::preemption;
@@ -159,6 +159,7 @@ fn yes(v: &mut Values<'_>, name: &str) -> Option<bool> {
 fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.rerunnable = yes(v, "RERUNNABLE");
     a.abs_runlimit = yes(v, "ABS_RUNLIMIT");
+    a.chunk_job_size = v.number("CHUNK_JOB_SIZE", 1..=MOST_CHUNKED);
     a.mig = v.number("MIG", 0..=MAX_TIME);
     v.set(&mut a.priority, "PRIORITY", 0..=MAX_PRIORITY);
     a.nice = v.number("NICE", -20..=20);

@@ -149,6 +149,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut true, "USE_SUSP_SLOTS");
     v.flag(&mut p.run_limits.absolute, "ABS_RUNLIMIT");
+    p.chunk_job_duration = v.period("CHUNK_JOB_DURATION");
     v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins

@@ -263,6 +263,7 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     q.chkpnt = checkpoint(v);
     job_controls(q, v);
     q.estimate = estimate(v, "ESTIMATED_RUNTIME");
+    v.set(&mut q.chunk_job_size, "CHUNK_JOB_SIZE", 1..=MOST_CHUNKED);
     q.terminate_when = v.text("TERMINATE_WHEN");
     if let Some(value) = v.raw.get("JOB_WARNING_ACTION") {
         q.warn_action = warning::action(&value.text);
@@ -277,6 +278,9 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
         }
     }
 }
+
+/// Most jobs of a chunk.
+pub(super) const MOST_CHUNKED: u32 = 1000;
 
 /// ESTIMATED_RUNTIME: `[hour:]minute[/host]`.
 pub(super) fn estimate(v: &mut Values<'_>, name: &str) -> Option<String> {

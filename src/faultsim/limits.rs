@@ -49,6 +49,8 @@ const LIMITED: f64 = 0.4;
 /// Share of the clusters in which a limit leaves a queue or a user one slot of a host.
 const ONE_A_HOST: f64 = 0.3;
 
+/// Share of the queues that put jobs into chunks.
+const CHUNKED: f64 = 0.2;
 /// Share of the clusters in which jobs of the highest queue preempt those of the lowest.
 const PREEMPTIVE: f64 = 0.4;
 
@@ -115,6 +117,7 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
             hjob_limit: narrow(rng),
             pjob_limit: narrow(rng).map(slots_per_cpu),
             preemption: preemption(name, preempts),
+            chunk_job_size: if rng.chance(CHUNKED) { 2 + rng.below(3) as u32 } else { 1 },
             ..QueueConf::default()
         });
     }

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 43] = [
+const KINDS: [&str; 44] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -85,6 +85,7 @@ const KINDS: [&str; 43] = [
     "LSF_RESERVATION_END",
     "LSF_RESERVATION_NEXT",
     "LSF_RESERVE",
+    "JOB_CHUNK",
 ];
 
 /// The kind of an event.

@@ -10,6 +10,7 @@
 
 mod brief;
 mod checkpoint;
+mod chunk;
 mod finish;
 mod force;
 mod job_group;

@@ -121,6 +121,15 @@ pub struct JobReserve {
     pub hosts: Vec<(Arc<str>, u32, u32)>,
 }
 
+/// JOB_CHUNK: elements that wait for the slots of the first one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobChunk {
+    /// The running element and those that wait for it, in their order; alone: none waits any more.
+    pub members: Vec<JobRef>,
+    /// The execution hosts of the first.
+    pub hosts: Vec<Arc<str>>,
+}
+
 /// Whether brun forced a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forced {
@@ -502,6 +511,7 @@ pub enum Event {
     JobCheckpoint(Box<JobCheckpoint>),
     JobResize(Box<JobResize>),
     JobReserve(Box<JobReserve>),
+    JobChunk(Box<JobChunk>),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

@@ -69,7 +69,9 @@ impl Mbatchd {
                     context.say(log::Level::Error, text);
                 }
                 let how = (Forced::No, account.unwrap_or_default(), units.unwrap_or_default());
+                let mates = self.mates_of(at);
                 self.start_on(context, at, hosts, requirement, how);
+                self.form_chunk(context, at, mates);
             }
             Decision::Grow(given) => self.grow(context, given),
             Decision::Preempt(preemption) => self.preempt(context, preemption),

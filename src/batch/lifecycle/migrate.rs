@@ -24,6 +24,10 @@ impl Mbatchd {
         (who, request, by_admin, force): (&Caller, &str, bool, bool),
         at: JobRef,
     ) -> i32 {
+        if self.state.chunks().waits(at) {
+            self.leave_chunk(context, at);
+            return 0;
+        }
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else {
             return err::NOT_STARTED;
         };

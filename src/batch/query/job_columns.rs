@@ -98,8 +98,12 @@ impl Shown<'_> {
         self.elem.map_or(untouched, Elem::stat)
     }
 
-    /// The state, and ZOMBI where an element is to be killed on a host that cannot be asked.
+    /// The state; ZOMBI where an element is to be killed on a host that cannot be asked, and WAIT of
+    /// one that waits in a chunk.
     fn shown_state(&self) -> JobState {
+        if self.mbd.state.chunks().waits(self.at) {
+            return JobState::Wait;
+        }
         let killed = self.run().is_some_and(|r| r.unknown && r.killed.is_some());
         match self.stat() {
             JobState::Unkwn if killed => JobState::Zombi,
@@ -195,7 +199,10 @@ impl Shown<'_> {
             Col::Stat => json(out, self.shown_state().name()),
             Col::ExecHosts => {
                 let names = self.mbd.state.names();
+                let runner = self.mbd.state.chunks().runner(self.at);
+                let runner = runner.and_then(|at| self.mbd.state.elem(at)?.run());
                 let hosts: Vec<(&str, u32)> = run
+                    .or(runner)
                     .map_or(&[][..], |r| &r.hosts)
                     .iter()
                     .map(|h| (&**names.host(h.0), h.1))
@@ -429,7 +436,7 @@ impl Shown<'_> {
 
     /// Why it waits, most telling first; `[]` for what does not wait.
     fn pend_reasons(&self, out: &mut Vec<u8>) {
-        if !self.stat().is_pending() {
+        if !self.stat().is_pending() || self.shown_state() == JobState::Wait {
             out.extend_from_slice(b"[]");
             return;
         }

@@ -11,6 +11,7 @@ use crate::batch::state::{ElemState, ElementView, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::QueuePosition;
+use crate::model::job_state::JobState;
 use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, IdSel, JobQuery};
@@ -159,7 +160,9 @@ impl Mbatchd {
             && let Some(idx) = cursor.next(job, &sel, looks)
         {
             *looks = looks.saturating_sub(1 + f.looks_for_name());
-            let Some(view) = job.view(idx).filter(|v| wanted(which, v.stat(), by_id)) else {
+            let waits = self.state.chunks().waits(JobRef { job: job.id, idx });
+            let shown = |v: &ElementView| if waits { JobState::Wait } else { v.stat() };
+            let Some(view) = job.view(idx).filter(|v| wanted(which, shown(v), by_id)) else {
                 continue;
             };
             if !f.names(idx) || some.as_ref().is_some_and(|p| !p.contains(&job.part_no(idx))) {

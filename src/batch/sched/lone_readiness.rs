@@ -16,7 +16,8 @@ impl Sched {
     /// Looks again at an element; idx 0 of an array: at all of it.
     pub(super) fn refresh_lones(&mut self, view: &View, at: JobRef) {
         let left = view.unreached.barred_of(at.job).next().is_some();
-        if view.state.tries().is_empty() && self.lone.all.is_empty() && !left {
+        let chunked = view.state.chunks().of_job(at.job).next().is_some();
+        if view.state.tries().is_empty() && self.lone.all.is_empty() && !left && !chunked {
             return;
         }
         let Some(job) = view.state.job(at.job) else { return };
@@ -38,6 +39,7 @@ impl Sched {
         let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
         all.extend(view.state.tries().of_job(at.job).map(|(at, _)| at));
         all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
+        all.extend(view.state.chunks().of_job(at.job));
         all.into_iter().for_each(|at| self.refresh_lone(view, at));
     }
 
@@ -69,8 +71,9 @@ impl Sched {
         let secs = now.map(|now| now.secs());
         let waits = secs.map_or(tries.wait.1 > 0, |secs| tries.waits(secs));
         let left = view.unreached.bars(at);
+        let chunked = view.state.chunks().waits(at);
         let barred = barred(tries, secs);
-        if !waits && !left && barred.is_empty() {
+        if !waits && !left && !chunked && barred.is_empty() {
             return;
         }
         let next = bars(tries, secs).map(|bar| bar.until).chain(waits.then_some(tries.wait.1));
@@ -80,7 +83,7 @@ impl Sched {
         let ready = self.readiness(view, job, ReadinessQuery::Element(at.idx)).is_ok();
         let priority = Reverse(view.place_priority(job, part));
         let QueuePosition { base, between } = view.state.spot_of(job, part);
-        let entry = (!waits && !left).then(|| {
+        let entry = (!waits && !left && !chunked).then(|| {
             let place = DispatchKey { priority, base, between, next: at.idx, part };
             let class = self.class_of(view, (job, part), &barred);
             self.classes.get_mut(class).pending += 1;

@@ -38,6 +38,7 @@ mod absolute_priority;
 mod aps_classes;
 mod aps_rank;
 mod class_key;
+mod class_mates;
 mod classes;
 mod decision;
 mod dispatch_key;

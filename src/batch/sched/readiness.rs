@@ -81,9 +81,12 @@ impl Sched {
     }
 
     /// The reason for which an element that went back to the queue waits: for the end of an attempt
-    /// that it has left behind, or for the instant of its next start.
+    /// that it has left behind, for its turn in a chunk, or for the instant of its next start.
     fn pause(&self, view: &View, job: &Job, idx: u32) -> Option<PendReason> {
         let at = JobRef { job: job.id, idx };
+        if view.state.chunks().waits(at) {
+            return Some(PendReason::Chunk);
+        }
         if view.unreached.bars(at) {
             return Some(PendReason::Zombie);
         }

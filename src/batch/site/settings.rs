@@ -175,6 +175,13 @@ impl<'a> Settings<'a> {
         own.or(self.queue.and_then(|q| q.conf.chkpnt.as_ref())).cloned()
     }
 
+    /// CHUNK_JOB_SIZE; 1: none of its jobs is in a chunk.
+    pub fn chunk_size(&self) -> usize {
+        let own = self.application.and_then(|a| a.conf.chunk_job_size);
+        let size = own.or(self.queue.map(|q| q.conf.chunk_job_size)).unwrap_or(1);
+        usize::try_from(size).unwrap_or(1)
+    }
+
     /// ABS_RUNLIMIT.
     pub fn absolute_run_limit(&self) -> bool {
         let own = self.application.and_then(|a| a.conf.abs_runlimit);

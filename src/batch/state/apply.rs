@@ -27,6 +27,7 @@ impl State {
         let applied = self.apply_event(rec);
         if let Applied::Job(change) = &applied {
             self.drop_reservations_of_started(change.at.job);
+            self.follow_chunks(change);
         }
         applied
     }
@@ -66,6 +67,7 @@ impl State {
             Event::JobClean { at } => self.clean(*at),
             Event::Eligible { at, on } => self.eligible(t, *at, *on),
             Event::JobReserve(r) => self.reserved_slots(r),
+            Event::JobChunk(chunk) => self.chunk(chunk),
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             control => self.apply_control(t, control),
@@ -129,6 +131,7 @@ impl State {
             Event::MbdStart { .. } => {
                 self.started_at = t;
                 self.tries.mbatchd_started(t);
+                self.end_open_chunks();
                 Applied::Nothing
             }
             // those of jobs are applied above

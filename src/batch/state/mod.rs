@@ -8,6 +8,7 @@ pub mod apply;
 pub mod array;
 mod array_signal;
 pub mod change;
+pub mod chunks;
 pub mod counts;
 pub mod element;
 pub mod element_groups;
@@ -41,6 +42,7 @@ pub mod tries;
 pub mod untouched;
 
 pub use crate::batch::state::array::{Array, ElementGroup, ElementSpec};
+use crate::batch::state::chunks::Chunks;
 use crate::batch::state::counts::Counts;
 pub use crate::batch::state::element::{
     Bar, CheckpointState, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase,
@@ -135,6 +137,8 @@ pub struct State {
     alone: BTreeSet<JobRef>,
     /// The slots that pending jobs keep.
     slot_reservations: SlotReservations,
+    /// Elements that wait for the slots of others.
+    chunks: Chunks,
     /// How long jobs and elements could not be dispatched whatever room there was, while that is
     /// tracked.
     waited: Ineligible,

@@ -113,6 +113,7 @@ impl State {
             reservations,
             alone: _,
             slot_reservations: _,
+            chunks,
             waited: _,
             ended: _,
             kinds: _,
@@ -129,6 +130,9 @@ impl State {
         out.put("group hosts", group_hosts);
         for (path, group) in job_groups.each() {
             out.put(format!("job group {path}"), group);
+        }
+        for (runner, waiting) in chunks.each().filter(|chunk| !but.contains(&chunk.0.job)) {
+            out.put(format!("the chunk of {runner}"), waiting);
         }
         for r in reservations.each() {
             out.put(format!("reservation {}", r.id), r);

@@ -590,6 +590,22 @@ impl Cluster {
         self.log.iter().filter(|record| kind(&record.event)).count()
     }
 
+    /// The jobs of mbatchd, for reading.
+    pub fn state_of_jobs(&self) -> &crate::batch::state::State {
+        &self.machine.state
+    }
+
+    /// mbatchd as it would be after a restart, before its first step.
+    pub fn read_log(&self) -> Mbatchd {
+        Mbatchd::new(self.site.read(), "h1", self.found())
+    }
+
+    /// The records of a kind in the log.
+    pub fn records(&self, kind: impl Fn(&Event) -> bool) -> Vec<Event> {
+        let all = self.log.iter().map(|record| &record.event);
+        all.filter(|event| kind(event)).cloned().collect()
+    }
+
     /// The orders about running jobs since this was asked last, in order.
     pub fn orders(&mut self) -> Vec<(JobRef, Act)> {
         std::mem::take(&mut self.orders)

@@ -268,6 +268,11 @@ impl Preemptions {
         }
     }
 
+    /// Has a pending job a claim?
+    pub fn has_claim(&self, at: JobRef) -> bool {
+        self.claims.contains_key(&at)
+    }
+
     /// A pending job is to get slots on these hosts: gives those of an earlier claim of it.
     pub(crate) fn claim(&mut self, at: JobRef, claim: Claim) -> Vec<HostId> {
         let before = self.drop_claim(at);

@@ -16,7 +16,7 @@ const NAMES: &[Name] = &[
     on("CHKPNT_INITPERIOD", "minutes to the first checkpoint"),
     on("CHKPNT_METHOD", "name of echkpnt.NAME and erestart.NAME"),
     on("CHKPNT_PERIOD", "minutes between two checkpoints"),
-    off("CHUNK_JOB_SIZE", "int; 1"),
+    on("CHUNK_JOB_SIZE", "jobs that are started one after the other on the same slots; 1"),
     off("CONTAINER", "container jobs: docker[...]/singularity[...]...; none"),
     on("CORELIMIT", "core file of a process; as the queue"),
     on("CPULIMIT", "CPU time of a job: [h:]m[/host]; as the queue"),

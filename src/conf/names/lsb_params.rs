@@ -17,7 +17,7 @@ const NAMES: &[Name] = &[
     off("ALLOW_EVENT_TYPE", "list"),
     off("BJOBS_RES_REQ_DISPLAY", "none/brief/full; brief"),
     off("BSWITCH_MODIFY_RUSAGE", "bswitch modify rusage: Y/N; N"),
-    off("CHUNK_JOB_DURATION", "min; undefined"),
+    on("CHUNK_JOB_DURATION", "longest jobs of a chunk, [hours:]minutes; 30 minutes or unlimited"),
     on("CLEAN_PERIOD", "seconds a finished job stays in memory; 3600"),
     off("CLEAN_PERIOD_DONE", "as CLEAN_PERIOD, for DONE jobs; CLEAN_PERIOD"),
     on("COMMITTED_RUN_TIME_FACTOR", "fairshare: float; 0.0"),

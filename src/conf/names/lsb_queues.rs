@@ -13,7 +13,7 @@ const NAMES: &[Name] = &[
     on("APS_PRIORITY", "absolute priority: WEIGHT[...] LIMIT[...] GRACE_PERIOD[...]"),
     on("BACKFILL", "jobs may use slots that others reserve: Y/N; N"),
     on("CHKPNT", "checkpoint directory and period: dir [min]"),
-    off("CHUNK_JOB_SIZE", "int; 1"),
+    on("CHUNK_JOB_SIZE", "jobs that are started one after the other on the same slots; 1"),
     on("COMMITTED_RUN_TIME_FACTOR", "override: lsb.params"),
     off("CONTAINER", "container jobs: docker[...]/singularity[...]...; none"),
     on("CORELIMIT", "core file of a process; unlimited"),

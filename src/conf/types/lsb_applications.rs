@@ -63,6 +63,8 @@ pub struct ApplicationConf {
     pub job_controls: JobControls,
     /// ABS_RUNLIMIT.
     pub abs_runlimit: Option<bool>,
+    /// CHUNK_JOB_SIZE.
+    pub chunk_job_size: Option<u32>,
     /// RESIZABLE_JOBS.
     pub resizable: Option<Resizable>,
     /// RESIZE_NOTIFY_CMD.

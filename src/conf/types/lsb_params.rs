@@ -121,6 +121,8 @@ pub struct BatchParams {
     pub enable_hist_run_time: bool,
     /// ABS_RUNLIMIT and JOB_RUNLIMIT_RATIO.
     pub run_limits: RunLimitParams,
+    /// CHUNK_JOB_DURATION, seconds.
+    pub chunk_job_duration: Option<u64>,
     /// PARALLEL_SCHED_BY_SLOT: ncpus of a requirement are the slots of a host.
     pub parallel_sched_by_slot: bool,
     /// DISABLE_UACCT_MAP.
@@ -211,6 +213,7 @@ impl Default for BatchParams {
             run_time_decay: false,
             enable_hist_run_time: false,
             run_limits: RunLimitParams::default(),
+            chunk_job_duration: None,
             parallel_sched_by_slot: false,
             disable_uacct_map: false,
             compute_unit_types: ComputeUnitTypes::default(),

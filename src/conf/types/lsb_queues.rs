@@ -201,6 +201,8 @@ pub struct QueueConf {
     pub job_controls: JobControls,
     /// TERMINATE_WHEN, as written.
     pub terminate_when: Option<String>,
+    /// CHUNK_JOB_SIZE; 1: no chunks.
+    pub chunk_job_size: u32,
     /// ESTIMATED_RUNTIME, of jobs without -We.
     pub estimate: Option<String>,
     /// JOB_WARNING_ACTION, of jobs without -wa.
@@ -277,6 +279,7 @@ impl Default for QueueConf {
             mig: None,
             job_controls: JobControls::default(),
             terminate_when: None,
+            chunk_job_size: 1,
             estimate: None,
             warn_action: None,
             warn_time: None,

@@ -10,7 +10,8 @@ use super::signal;
 use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_usage, set_more_usage, set_peak};
 use super::{
-    checkpoint, force, job_group, message, migrate, modify, new, reservation, reserve, resize,
+    checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
+    resize,
 };
 use crate::model::JobRef;
 use crate::model::affinity::JobUnits;
@@ -48,6 +49,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
         b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },
+        b"JOB_CHUNK" => chunk::get_chunk(&mut f)?,
         b"JOB_FORCE" => force::get_force(&mut f)?,
         b"MIG" => migrate::get_migrate(&mut f)?,
         b"CHKPNT" | b"JOB_SIGACT" => {

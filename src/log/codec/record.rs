@@ -31,6 +31,7 @@ pub fn job_of(event: &Event) -> JobRef {
         Event::JobCheckpoint(c) => c.at,
         Event::JobResize(r) => r.at,
         Event::JobReserve(r) => r.at,
+        Event::JobChunk(chunk) => chunk.members.first().copied().unwrap_or_default(),
         Event::JobMessage(m) => m.at,
         Event::JobAttachment(a) => a.at,
         Event::JobStartAccept { at, .. }
@@ -96,6 +97,7 @@ pub fn name_of(event: &Event) -> &str {
         },
         Event::JobResize(r) => name_of_resize(&r.step),
         Event::JobReserve(_) => "LSF_RESERVE",
+        Event::JobChunk(_) => "JOB_CHUNK",
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",

@@ -492,6 +492,15 @@ fn a_reservation_has_the_documented_order_of_fields() {
 }
 
 #[test]
+fn a_chunk_has_the_documented_order_of_fields() {
+    let members = vec![JobRef { job: 11, idx: 0 }, JobRef { job: 12, idx: 3 }];
+    let chunk = JobChunk { members, hosts: vec!["hosta".into()] };
+    let text = line(Event::JobChunk(Box::new(chunk)));
+    let fields = "2 11 12884901900 1 \"hosta\"";
+    assert_eq!(text, format!("\"JOB_CHUNK\" \"10.1\" 1700000000 {fields}\n"));
+}
+
+#[test]
 fn a_time_slice_of_a_start_is_its_duration_of_backfill() {
     let hosts: NamedHosts = [("hosta".into(), 1)].into();
     let start = JobStart { at: JobRef { job: 5, idx: 0 }, hosts, slice: 90, ..<_>::default() };

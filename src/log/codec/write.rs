@@ -6,7 +6,8 @@ use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{more_usage, peak, put_usage};
 use super::{
-    checkpoint, force, job_group, message, migrate, modify, new, reservation, reserve, resize,
+    checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
+    resize,
 };
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
@@ -275,6 +276,7 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_str(out, message.as_bytes());
         }
         Event::JobReserve(r) => reserve::put_reserve(out, r),
+        Event::JobChunk(chunk) => chunk::put_chunk(out, chunk),
         Event::Eligible { at, on } => {
             put_ref(out, *at);
             put_int(out, u32::from(*on));

@@ -63,6 +63,7 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
         "-P" => spec.project = value.to_owned(),
         "-Lp" => spec.further.put_text("Lp", value),
         "-W" => spec.limits.run = Some(u64::from(number()) * 60),
+        "-c" => spec.limits.cpu = Some(u64::from(number()) * 60),
         "-sp" => spec.priority = number(),
         "-b" => spec.begin_time = now + i64::from(number()),
         // a termination deadline in so many seconds

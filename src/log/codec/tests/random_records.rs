@@ -392,6 +392,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_migrate(),
         job_resize(),
         job_reserve(),
+        job_chunk(),
         job_checkpoint(),
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
@@ -399,6 +400,13 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_message(),
         job_attachment(),
     ]
+}
+
+fn job_chunk() -> impl Strategy<Value = Event> {
+    (vec(at(), 0..4), vec(kept(), 0..3)).prop_map(|(members, hosts)| {
+        let hosts = hosts.into_iter().map(Into::into).collect();
+        Event::JobChunk(Box::new(JobChunk { members, hosts }))
+    })
 }
 
 fn job_reserve() -> impl Strategy<Value = Event> {

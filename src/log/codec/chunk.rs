@@ -1,0 +1,37 @@
+//! JOB_CHUNK: the members of a chunk job (lsb.events(5)).
+
+use super::record_error::RecordError;
+use super::text::{Fields, put_str, put_u64};
+use crate::model::JobRef;
+use crate::model::event::{Event, JobChunk};
+
+/// Most members and hosts of a record that room is made for before they are read.
+const ROOM: usize = 1024;
+
+/// membSize membJobId... numExHosts execHosts...; an element's number is its index times 2^32 plus
+/// the number of its job.
+pub(super) fn put_chunk(out: &mut Vec<u8>, chunk: &JobChunk) {
+    put_u64(out, chunk.members.len() as u64);
+    for at in &chunk.members {
+        put_u64(out, u64::from(at.idx) << 32 | u64::from(at.job));
+    }
+    put_u64(out, chunk.hosts.len() as u64);
+    for host in &chunk.hosts {
+        put_str(out, host.as_bytes());
+    }
+}
+
+pub(super) fn get_chunk(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let count: usize = f.num()?;
+    let mut members = Vec::with_capacity(count.min(ROOM));
+    for _ in 0..count {
+        let id: u64 = f.num()?;
+        members.push(JobRef { job: id as u32, idx: (id >> 32) as u32 });
+    }
+    let count: usize = f.num()?;
+    let mut hosts = Vec::with_capacity(count.min(ROOM));
+    for _ in 0..count {
+        hosts.push(f.text()?.into());
+    }
+    Ok(Event::JobChunk(Box::new(JobChunk { members, hosts })))
+}

@@ -92,18 +92,17 @@ impl Mbatchd {
     }
 
     /// The slots of a job that has ended, for the next one of its chunk, with the requirement and
-    /// the share account of the start; none: the host is not there any more, or the queue starts no
-    /// jobs now.
-    fn slots_after(&self, ended: JobRef, next: JobRef) -> Option<(JobHosts, Arc<str>, Arc<str>)> {
+    /// the share account of the start; none: the next one may not have them now.
+    fn slots_after(
+        &mut self,
+        ended: JobRef,
+        next: JobRef,
+    ) -> Option<(JobHosts, Arc<str>, Arc<str>)> {
         let run: &Run = self.state.elem(ended)?.run()?;
-        let queue = self.state.job(next.job)?.queue_at(next.idx);
-        let there = run.hosts.iter().all(|(host, _)| {
-            let of = self.links.hosts().get(*host);
-            of.is_some_and(|of| of.up().is_some()) && self.site.hosts.get(*host).is_some()
-        });
-        let open = self.view().queue_closed(queue).is_none();
-        (there && open)
-            .then(|| (run.hosts.clone(), run.own_requirement.clone(), run.account.clone()))
+        let (hosts, account) = (run.hosts.clone(), run.account.clone());
+        let (sched, view) = self.sched_and_view();
+        let requirement = sched.may_follow(&view, next, &hosts)?;
+        Some((hosts, requirement, account))
     }
 
     /// A job waits in its chunk no longer: it is pending like any other.

@@ -100,7 +100,7 @@ impl Sched {
 
     /// Is a class kept back whatever hosts are free: by its advance reservation, its job group or
     /// its service class?
-    fn is_kept_back(&mut self, view: &View, kind: &ClassKey, class: u32) -> bool {
+    pub(super) fn is_kept_back(&mut self, view: &View, kind: &ClassKey, class: u32) -> bool {
         if view.reservations.closed(&kind.reservation).is_some() {
             return true;
         }

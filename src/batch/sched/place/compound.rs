@@ -58,6 +58,7 @@ impl<'a> HostMatch<'a> {
             room: self.room,
             run: self.run,
             own: self.own,
+            follows: self.follows,
         }
     }
 

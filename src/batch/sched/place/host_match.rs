@@ -73,6 +73,8 @@ pub(crate) struct HostMatch<'a> {
     pub(in crate::batch::sched) run: Option<RunLimit>,
     /// The job whose own reservation does not stand in its way.
     pub(in crate::batch::sched) own: Option<JobRef>,
+    /// The job has the slots of one that has just ended: there is no pause between the two.
+    pub(in crate::batch::sched) follows: bool,
     /// Looks at the CPUs of hosts that were not taken for work yet.
     pub(super) unit_steps: Cell<usize>,
     /// Type and model of the submission host, once they were asked for.
@@ -105,9 +107,15 @@ impl<'a> HostMatch<'a> {
             room,
             run: view.run_limit(queue, kind),
             own: None,
+            follows: false,
             unit_steps: Cell::new(0),
             local,
         }
+    }
+
+    /// The same look for a job that has the slots of one that has just ended.
+    pub fn following(self) -> HostMatch<'a> {
+        HostMatch { follows: true, ..self }
     }
 
     /// Does a host match select[]?

@@ -1,4 +1,5 @@
-//! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while.
+//! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while, but for the next
+//! one of a chunk.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
@@ -15,7 +16,9 @@ impl Policy for AcceptInterval {
     }
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        rests_until(class, host.id).map_or(Room::ANY, |_| Room::none(PendReason::JustStarted))
+        rests_until(class, host.id)
+            .filter(|_| !class.follows)
+            .map_or(Room::ANY, |_| Room::none(PendReason::JustStarted))
     }
 }
 

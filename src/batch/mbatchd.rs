@@ -252,6 +252,13 @@ impl Mbatchd {
         }
     }
 
+    /// Elements that have begun or ceased to wait in a chunk are looked at again.
+    fn note_chunks(&mut self) {
+        for at in self.state.take_turned_members() {
+            self.refresh_at(at);
+        }
+    }
+
     /// The sums of guaranteed pools follow a change.
     fn follow_guarantees(&mut self, change: &Change) {
         if !self.site.pools.is_empty() {

@@ -122,9 +122,9 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     p.egroup_interval = v.hours("EGROUP_UPDATE_INTERVAL");
     v.set(&mut p.pg_susp_it, "PG_SUSP_IT", 0..=MAX_SECONDS);
     let minutes = v.number("JOB_POSTPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
-    p.job_postproc_timeout = minutes.map(|m: u64| m * 60);
+    p.command_timeouts.post = minutes.map(|m: u64| m * 60);
     let minutes = v.number("JOB_PREPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
-    p.job_preproc_timeout = minutes.map(|m: u64| m * 60);
+    p.command_timeouts.pre = minutes.map(|m: u64| m * 60);
     p.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
 }
 

@@ -537,7 +537,7 @@ fn the_time_of_what_runs_after_jobs_is_in_minutes() {
         let wrong = super::check_batch(&files, ENVDIR);
         let wrong = wrong.iter().filter(|d| d.severity == Severity::Error);
         let wrong: Vec<String> = wrong.map(|d| placed(&files, d)).collect();
-        let found = load(&files, ENVDIR).0.map(|conf| conf.batch.params.job_postproc_timeout);
+        let found = load(&files, ENVDIR).0.map(|conf| conf.batch.params.command_timeouts.post);
         (found, wrong)
     };
     assert_eq!(read(""), (Some(None), vec![]));

@@ -74,11 +74,11 @@ impl Mbatchd {
 
     /// Starts the next job of each chunk whose running one has ended.
     pub(crate) fn chunks_due(&mut self, context: &mut StepContext) {
-        while let Some(ended) = self.state.chunks().next_ended() {
+        while let Some(ended) = self.state.job_chunks().next_ended() {
             if !self.started || self.dispatch_stopped().is_some() {
                 return;
             }
-            let waiting = self.state.chunks().waiting(ended).to_vec();
+            let waiting = self.state.job_chunks().waiting(ended).to_vec();
             let Some((&next, rest)) = waiting.split_first() else { return };
             let Some((hosts, requirement, account)) = self.slots_after(ended, next) else {
                 let none = JobChunk { members: vec![ended], hosts: Vec::new() };
@@ -107,17 +107,10 @@ impl Mbatchd {
 
     /// A job waits in its chunk no longer: it is pending like any other.
     pub(crate) fn leave_chunk(&mut self, context: &mut StepContext, at: JobRef) {
-        let Some(runner) = self.state.chunks().runner(at) else { return };
-        let others = self.state.chunks().waiting(runner).iter().copied().filter(|of| *of != at);
+        let Some(runner) = self.state.job_chunks().runner(at) else { return };
+        let others = self.state.job_chunks().waiting(runner).iter().copied().filter(|of| *of != at);
         let members = std::iter::once(runner).chain(others).collect();
         let hosts = Vec::new();
         self.emit(context, Event::JobChunk(Box::new(JobChunk { members, hosts })));
-    }
-
-    /// Elements that have begun or ceased to wait in a chunk are looked at again.
-    pub(crate) fn note_chunks(&mut self) {
-        for at in self.state.take_turned_members() {
-            self.refresh_at(at);
-        }
     }
 }

@@ -24,7 +24,7 @@ impl Mbatchd {
         (who, request, by_admin, force): (&Caller, &str, bool, bool),
         at: JobRef,
     ) -> i32 {
-        if self.state.chunks().waits(at) {
+        if self.state.job_chunks().waits(at) {
             self.leave_chunk(context, at);
             return 0;
         }

@@ -98,10 +98,10 @@ impl Shown<'_> {
         self.elem.map_or(untouched, Elem::stat)
     }
 
-    /// The state; ZOMBI where an element is to be killed on a host that cannot be asked, and WAIT of
-    /// one that waits in a chunk.
+    /// The state; ZOMBI where an element is to be killed on a host that cannot be asked, and WAIT
+    /// of one that waits in a chunk.
     fn shown_state(&self) -> JobState {
-        if self.mbd.state.chunks().waits(self.at) {
+        if self.mbd.state.job_chunks().waits(self.at) {
             return JobState::Wait;
         }
         let killed = self.run().is_some_and(|r| r.unknown && r.killed.is_some());
@@ -197,18 +197,7 @@ impl Shown<'_> {
         let run = self.run();
         match col {
             Col::Stat => json(out, self.shown_state().name()),
-            Col::ExecHosts => {
-                let names = self.mbd.state.names();
-                let runner = self.mbd.state.chunks().runner(self.at);
-                let runner = runner.and_then(|at| self.mbd.state.elem(at)?.run());
-                let hosts: Vec<(&str, u32)> = run
-                    .or(runner)
-                    .map_or(&[][..], |r| &r.hosts)
-                    .iter()
-                    .map(|h| (&**names.host(h.0), h.1))
-                    .collect();
-                json(out, &hosts);
-            }
+            Col::ExecHosts => self.execution_hosts(out),
             Col::StartTime => int(out, run.map_or(0, |r| r.start_time)),
             Col::EndTime => int(out, self.end().map_or(0, |e| e.end_time)),
             Col::ExitCode => {
@@ -435,6 +424,15 @@ impl Shown<'_> {
     }
 
     /// Why it waits, most telling first; `[]` for what does not wait.
+    /// The execution hosts; of an element that waits in a chunk, those of the one that runs.
+    fn execution_hosts(&self, out: &mut Vec<u8>) {
+        let names = self.mbd.state.names();
+        let runner = self.mbd.state.job_chunks().runner(self.at);
+        let run = self.run().or(runner.and_then(|at| self.mbd.state.elem(at)?.run()));
+        let hosts = run.map_or(&[][..], |run| &run.hosts).iter();
+        json(out, &hosts.map(|h| (&**names.host(h.0), h.1)).collect::<Vec<(&str, u32)>>());
+    }
+
     fn pend_reasons(&self, out: &mut Vec<u8>) {
         if !self.stat().is_pending() || self.shown_state() == JobState::Wait {
             out.extend_from_slice(b"[]");

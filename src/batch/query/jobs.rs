@@ -160,7 +160,7 @@ impl Mbatchd {
             && let Some(idx) = cursor.next(job, &sel, looks)
         {
             *looks = looks.saturating_sub(1 + f.looks_for_name());
-            let waits = self.state.chunks().waits(JobRef { job: job.id, idx });
+            let waits = self.state.job_chunks().waits(JobRef { job: job.id, idx });
             let shown = |v: &ElementView| if waits { JobState::Wait } else { v.stat() };
             let Some(view) = job.view(idx).filter(|v| wanted(which, shown(v), by_id)) else {
                 continue;

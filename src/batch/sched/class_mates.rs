@@ -90,7 +90,7 @@ impl Sched {
             let alternative = req.as_deref();
             let of = ((view, queue, room), (&*kind, &*limits));
             let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative).of(Some(at));
-            let look = look.following();
+            let look = look.after_another();
             let fits = |&(host, slots): &(_, u32)| {
                 policies.host(&look, host).is_ok_and(|room| room >= u64::from(slots))
             };

@@ -1,9 +1,9 @@
 //! Elements that are scheduled by themselves: an element whose start has failed waits for its next
 //! try, an element that its exit value sent back waits for the next interval, an element that has
-//! left an attempt behind waits for the end of that attempt, a member of a chunk waits for its turn,
-//! and some elements are kept from certain hosts. Such an element has no part in its job's entry or its job's class: it has an
-//! entry and a class of its own, whose key names the hosts that it is kept from. So no other
-//! element is held back by its reason, or told of it.
+//! left an attempt behind waits for the end of that attempt, a member of a chunk waits for its
+//! turn, and some elements are kept from certain hosts. Such an element has no part in its job's
+//! entry or its job's class: it has an entry and a class of its own, whose key names the hosts that
+//! it is kept from. So no other element is held back by its reason, or told of it.
 //!
 //! Soft state: derived from `state::Tries`, `cluster::unreached::Unreached` and the time.
 

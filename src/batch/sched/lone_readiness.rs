@@ -16,7 +16,7 @@ impl Sched {
     /// Looks again at an element; idx 0 of an array: at all of it.
     pub(super) fn refresh_lones(&mut self, view: &View, at: JobRef) {
         let left = view.unreached.barred_of(at.job).next().is_some();
-        let chunked = view.state.chunks().of_job(at.job).next().is_some();
+        let chunked = view.state.job_chunks().of_job(at.job).next().is_some();
         if view.state.tries().is_empty() && self.lone.all.is_empty() && !left && !chunked {
             return;
         }
@@ -39,7 +39,7 @@ impl Sched {
         let mut all: BTreeSet<JobRef> = self.lone.of_job(at.job).collect();
         all.extend(view.state.tries().of_job(at.job).map(|(at, _)| at));
         all.extend(view.unreached.barred_of(at.job).map(|idx| JobRef { idx, ..at }));
-        all.extend(view.state.chunks().of_job(at.job));
+        all.extend(view.state.job_chunks().of_job(at.job));
         all.into_iter().for_each(|at| self.refresh_lone(view, at));
     }
 
@@ -71,7 +71,7 @@ impl Sched {
         let secs = now.map(|now| now.secs());
         let waits = secs.map_or(tries.wait.1 > 0, |secs| tries.waits(secs));
         let left = view.unreached.bars(at);
-        let chunked = view.state.chunks().waits(at);
+        let chunked = view.state.job_chunks().waits(at);
         let barred = barred(tries, secs);
         if !waits && !left && !chunked && barred.is_empty() {
             return;

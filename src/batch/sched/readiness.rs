@@ -84,7 +84,7 @@ impl Sched {
     /// that it has left behind, for its turn in a chunk, or for the instant of its next start.
     fn pause(&self, view: &View, job: &Job, idx: u32) -> Option<PendReason> {
         let at = JobRef { job: job.id, idx };
-        if view.state.chunks().waits(at) {
+        if view.state.job_chunks().waits(at) {
             return Some(PendReason::Chunk);
         }
         if view.unreached.bars(at) {

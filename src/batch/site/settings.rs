@@ -219,13 +219,13 @@ impl<'a> Settings<'a> {
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
     pub fn post_timeout(&self) -> u64 {
         let own = self.application.and_then(|a| a.conf.postproc_timeout);
-        own.or(self.site.params().job_postproc_timeout).unwrap_or(0)
+        own.or(self.site.params().command_timeouts.post).unwrap_or(0)
     }
 
     /// JOB_PREPROC_TIMEOUT, seconds; 0 none.
     pub fn pre_timeout(&self) -> u64 {
         let own = self.application.and_then(|a| a.conf.preproc_timeout);
-        own.or(self.site.params().job_preproc_timeout).unwrap_or(0)
+        own.or(self.site.params().command_timeouts.pre).unwrap_or(0)
     }
 
     /// ENV_VARS.

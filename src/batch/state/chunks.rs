@@ -9,11 +9,7 @@
 //! Invariants: an element waits in one chunk at most; the members of a chunk are pending and not
 //! held; the element that they wait for is started, or has just ended (`ended`).
 
-use crate::batch::state::change::{Applied, Change, ChangeKind};
-use crate::batch::state::{ElemState, ElementView, State};
 use crate::model::JobRef;
-use crate::model::event::JobChunk;
-use crate::model::reason::term;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The chunks.
@@ -63,7 +59,8 @@ impl Chunks {
         self.ended.first().copied()
     }
 
-    fn put(&mut self, runner: JobRef, members: Vec<JobRef>) {
+    /// These elements wait for a running one from now on, and no others do.
+    pub(super) fn put(&mut self, runner: JobRef, members: Vec<JobRef>) {
         for at in self.waiting.remove(&runner).into_iter().flatten() {
             self.runner_of.remove(&at);
             self.turned.push(at);
@@ -80,7 +77,7 @@ impl Chunks {
     }
 
     /// An element does not wait any more.
-    fn leave(&mut self, at: JobRef) {
+    pub(super) fn leave(&mut self, at: JobRef) {
         let Some(runner) = self.runner_of.remove(&at) else { return };
         self.turned.push(at);
         if let Some(waiting) = self.waiting.get_mut(&runner) {
@@ -91,107 +88,25 @@ impl Chunks {
             }
         }
     }
-}
 
-/// The further course of a chunk.
-enum Course {
-    Runs,
-    Next,
-    Over,
-}
-
-impl State {
-    /// The chunks of jobs.
-    pub fn chunks(&self) -> &Chunks {
-        &self.chunks
-    }
-
-    /// The elements that have begun or ceased to wait in a chunk since these were taken last.
-    pub(crate) fn take_turned_members(&mut self) -> Vec<JobRef> {
-        std::mem::take(&mut self.chunks.turned)
-    }
-
-    /// JOB_CHUNK: the elements behind the first wait for it from now on, and no others do.
-    pub(super) fn chunk(&mut self, chunk: &JobChunk) -> Applied {
-        let Some((&runner, members)) = chunk.members.split_first() else {
-            return Applied::Rejected("a chunk without members");
-        };
-        if !self.jobs.contains_key(&runner.job) {
-            return Applied::Rejected("no such job");
-        }
-        let runs = matches!(self.course(runner), Course::Runs);
-        if !members.is_empty() && !runs {
-            return Applied::Rejected("a chunk of a job that does not run");
-        }
-        let members: Vec<JobRef> =
-            members.iter().copied().filter(|at| self.may_wait(*at)).collect();
-        for at in &members {
-            // one that nothing has happened to would be taken for any of its array
-            self.set(*at, |_| {});
-        }
-        self.chunks.put(runner, members);
-        Applied::noted(runner)
-    }
-
-    /// Is an element pending and not held?
-    fn may_wait(&self, at: JobRef) -> bool {
-        match self.jobs.get(&at.job).and_then(|job| job.view(at.idx)) {
-            Some(ElementView::Untouched(held)) => held.is_none(),
-            Some(ElementView::Own(e)) => {
-                matches!(&e.state, ElemState::Pend(pend) if pend.held.is_none())
-            }
-            None => false,
+    /// A running element has ended: the next one is to be started.
+    pub(super) fn end(&mut self, runner: JobRef) {
+        if self.waiting.contains_key(&runner) {
+            self.ended.insert(runner);
         }
     }
 
-    /// A job has changed: its elements may wait no longer, or others for them.
-    pub(super) fn follow_chunks(&mut self, change: &Change) {
-        if self.chunks.is_empty() {
-            return;
-        }
-        let job = change.at.job;
-        let other = matches!(change.kind, ChangeKind::Modified { .. } | ChangeKind::Moved);
-        let members: Vec<JobRef> = self.chunks.of_job(job).collect();
-        for at in members {
-            if other || !self.may_wait(at) {
-                self.chunks.leave(at);
-            }
-        }
-        let runners = self.chunks.waiting.range(JobRef::all_of(job)).map(|(at, _)| *at);
-        let runners: Vec<JobRef> = runners.collect();
-        for at in runners {
-            match self.course(at) {
-                Course::Over => self.chunks.put(at, Vec::new()),
-                Course::Next => drop(self.chunks.ended.insert(at)),
-                Course::Runs if matches!(change.kind, ChangeKind::Modified { .. }) => {
-                    self.chunks.put(at, Vec::new());
-                }
-                Course::Runs => {}
-            }
-        }
+    /// The chunks whose running element has ended, taken.
+    pub(super) fn take_ended(&mut self) -> BTreeSet<JobRef> {
+        std::mem::take(&mut self.ended)
     }
 
-    /// A chunk goes on when its running element ends by itself or is killed; it is over when that
-    /// element goes back to its queue, when the host is lost, and when the job was ended for the
-    /// host's or the queue's sake (TERMINATE_WHEN).
-    fn course(&self, runner: JobRef) -> Course {
-        const SYSTEM: [u32; 4] = [term::LOAD, term::WINDOW, term::PREEMPT, term::DEADLINE];
-        match self.elem(runner).map(|e| &e.state) {
-            Some(ElemState::Run(run)) if !run.unknown => Course::Runs,
-            Some(ElemState::End(end)) if !end.unknown && !SYSTEM.contains(&end.exit_info) => {
-                match end.run.is_some() {
-                    true => Course::Next,
-                    false => Course::Over,
-                }
-            }
-            _ => Course::Over,
-        }
+    pub(super) fn take_turned(&mut self) -> Vec<JobRef> {
+        std::mem::take(&mut self.turned)
     }
 
-    /// mbatchd has started: where it ended between two members, the rest is pending again.
-    pub(super) fn end_open_chunks(&mut self) {
-        for runner in std::mem::take(&mut self.chunks.ended) {
-            self.chunks.put(runner, Vec::new());
-        }
+    /// The running elements of a job for which others wait.
+    pub(super) fn runners_of(&self, job: u32) -> Vec<JobRef> {
+        self.waiting.range(JobRef::all_of(job)).map(|(at, _)| *at).collect()
     }
 }

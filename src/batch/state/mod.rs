@@ -8,6 +8,7 @@ pub mod apply;
 pub mod array;
 mod array_signal;
 pub mod change;
+mod chunked;
 pub mod chunks;
 pub mod counts;
 pub mod element;

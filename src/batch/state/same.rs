@@ -113,7 +113,7 @@ impl State {
             reservations,
             alone: _,
             slot_reservations: _,
-            chunks,
+            chunks: _,
             waited: _,
             ended: _,
             kinds: _,
@@ -130,9 +130,6 @@ impl State {
         out.put("group hosts", group_hosts);
         for (path, group) in job_groups.each() {
             out.put(format!("job group {path}"), group);
-        }
-        for (runner, waiting) in chunks.each().filter(|chunk| !but.contains(&chunk.0.job)) {
-            out.put(format!("the chunk of {runner}"), waiting);
         }
         for r in reservations.each() {
             out.put(format!("reservation {}", r.id), r);
@@ -164,10 +161,14 @@ impl State {
     fn beside(&self, job: &Job, leaves: bool) -> String {
         let State { moved, modifications, tries, left, posts, issued, alone, waited, .. } = self;
         let reserved = self.slot_reservations.iter().filter(|of| of.at.job == job.id);
+        let chunked = self.chunks.of_job(job.id).map(|at| (at, self.chunks.runner(at)));
         let id = job.id;
         let mut beside = String::new();
         let changed = (modifications.has(id), modifications.places(id), modifications.first(id));
         let _ = write!(beside, "{:?} {changed:?} {}", moved.get(&id), self.ended.last_end(job));
+        for (at, runner) in chunked {
+            let _ = write!(beside, " {at} waits for {runner:?}");
+        }
         for (at, t) in tries.of_job(id) {
             let passed: Vec<_> = t.passed.iter().map(|host| self.names.host(*host)).collect();
             let counts = (t.requeues, t.pre_exec, t.failed, t.checkpointed);

@@ -120,7 +120,7 @@ fn takes(c: &mut Cluster, step: &Step) {
 
 /// The members that wait, with the element each waits for.
 fn chunks(state: &State) -> Vec<(JobRef, Vec<JobRef>)> {
-    state.chunks().each().map(|(at, all)| (at, all.to_vec())).collect()
+    state.job_chunks().each().map(|(at, all)| (at, all.to_vec())).collect()
 }
 
 proptest! {

@@ -133,7 +133,7 @@ fn post_execution_of_a_requeued_run_does_not_concern_the_next_run() {
 fn the_host_is_told_what_the_site_wants_of_what_runs_after_jobs() {
     let mut c = conf();
     c.batch.params.job_include_postproc = true;
-    c.batch.params.job_postproc_timeout = Some(120);
+    c.batch.params.command_timeouts.post = Some(120);
     let mut r = Rig::of(c);
     r.submit(spec("x")).unwrap();
     let told = r.sent.iter().find_map(|(_, m)| match m {

@@ -139,10 +139,8 @@ pub struct BatchParams {
     pub job_group_clean: GroupClean,
     /// JOB_INCLUDE_POSTPROC.
     pub job_include_postproc: bool,
-    /// JOB_POSTPROC_TIMEOUT, in seconds.
-    pub job_postproc_timeout: Option<u64>,
-    /// JOB_PREPROC_TIMEOUT, in seconds.
-    pub job_preproc_timeout: Option<u64>,
+    /// The time limits of commands before and after jobs.
+    pub command_timeouts: CommandTimeouts,
     /// ENABLE_USER_RESUME.
     pub enable_user_resume: bool,
     /// PRIVILEGED_USER_FORCE_BKILL.
@@ -222,8 +220,7 @@ impl Default for BatchParams {
             max_job_atta_kb: None,
             job_group_clean: GroupClean::No,
             job_include_postproc: false,
-            job_postproc_timeout: None,
-            job_preproc_timeout: None,
+            command_timeouts: CommandTimeouts::default(),
             enable_user_resume: false,
             force_kill_by_admins: false,
             track_eligible: false,
@@ -245,6 +242,15 @@ pub struct RunLimitParams {
     pub absolute: bool,
     /// JOB_RUNLIMIT_RATIO: the most run limit for each second of -We; 0: no such limit.
     pub ratio: u32,
+}
+
+/// Time limits of pre- and post-execution commands, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandTimeouts {
+    /// JOB_PREPROC_TIMEOUT.
+    pub pre: Option<u64>,
+    /// JOB_POSTPROC_TIMEOUT.
+    pub post: Option<u64>,
 }
 
 /// COMPUTE_UNIT_TYPES: the types of compute units, finest first.

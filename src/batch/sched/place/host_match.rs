@@ -113,8 +113,8 @@ impl<'a> HostMatch<'a> {
         }
     }
 
-    /// The same look for a job that has the slots of one that has just ended.
-    pub fn following(self) -> HostMatch<'a> {
+    /// This look for a job that has the slots of one that has just ended.
+    pub fn after_another(self) -> HostMatch<'a> {
         HostMatch { follows: true, ..self }
     }
 

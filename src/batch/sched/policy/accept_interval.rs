@@ -1,5 +1,5 @@
-//! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while, but for the next
-//! one of a chunk.
+//! JOB_ACCEPT_INTERVAL: a host that was just given a job takes no other for a while, but for the
+//! next one of a chunk.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};

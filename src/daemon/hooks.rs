@@ -40,9 +40,13 @@ const EXIT_KILLED: i32 = 1;
 type Env = [(OsString, OsString)];
 
 /// Runs what comes before the job. The job's own command shares the files of the job, that of
-/// the queue has none. A transfer that fails is a failure of pre-execution.
-pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
+/// the queue has none. A transfer that fails is a failure of pre-execution. `begun` is called when
+/// what the queue has is done.
+pub fn before(job: &JobPlan, task: &ReadyTask, begun: &mut dyn FnMut()) -> SetupResult<()> {
     for hook in &job.pre {
+        if hook.of == HookOf::Job {
+            begun();
+        }
         if hook.of == HookOf::Copy {
             let copied = transfer(hook, &task.env, None);
             copied.map_err(|why| Failed::new(SetupStage::PreExec, why))?;
@@ -65,6 +69,7 @@ pub fn before(job: &JobPlan, task: &ReadyTask) -> SetupResult<()> {
         let begun = hook.of == HookOf::Job;
         return Err(Failed { at, why: format!("{whose}: {how}"), exit, begun });
     }
+    begun();
     Ok(())
 }
 

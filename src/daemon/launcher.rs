@@ -16,7 +16,7 @@ use super::launcher_journal::{self, JournalFile};
 use super::launcher_successor::{Handover, STATE_FD, handed_over};
 use super::ports::KeptPorts;
 use super::task_control::{NewGroup, TaskControl};
-use super::{boot::Boot, boot_error::BootError, guard, handover};
+use super::{boot::Boot, boot_error::BootError, guard, handover, step};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
@@ -603,7 +603,8 @@ impl LauncherRuntime {
         self.rundir.join(format!("{}.sock", daemon.name()))
     }
 
-    /// Reads what a starter reports; it is whole when its end is closed. Whether it reported.
+    /// Reads what a starter reports; it is whole when its end is closed, and of several reports the
+    /// last one counts. Whether it reported.
     fn read_setup(&mut self, id: TaskId, ended: bool) -> bool {
         let Some(p) = self.setups.get_mut(&id) else { return false };
         let room = SETUP_MAX.saturating_sub(p.got.len());
@@ -616,12 +617,7 @@ impl LauncherRuntime {
         if got.is_empty() {
             return false;
         }
-        let setup = serde_json::from_slice(&got).unwrap_or_else(|_| Setup::Failed {
-            at: SetupStage::Plan,
-            why: "its starter's report makes no sense".into(),
-            exit: 0,
-            begun: None,
-        });
+        let setup = step::last_report(&got);
         self.inputs.push_back(Input::Os(OsInput::Setup { id, setup, ended }));
         true
     }

@@ -27,12 +27,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Opens and makes what the job needs.
-/// `eexec`: where it is asked for as another user.
+/// `eexec`: where it is asked for as another user. `begun` is called when PRE_EXEC of the queue has
+/// succeeded.
 pub fn prepare(
     job: &JobPlan,
     user: &User,
     ready: &mut Ready,
     eexec: Option<UnixStream>,
+    begun: &mut dyn FnMut(&Ready),
 ) -> SetupResult<ReadyTask> {
     let cwd = enter(job, user, ready)?;
     if let Some(attach) = &job.attach {
@@ -78,8 +80,8 @@ pub fn prepare(
         ready.eexec = ran.map_err(at(SetupStage::PreExec, "eexec"))?;
         Ok(())
     };
-    let set_up =
-        hooks::before(job, &task).and_then(|()| eexec(&task, ready).map_err(Failed::begun));
+    let set_up = hooks::before(job, &task, &mut || begun(ready))
+        .and_then(|()| eexec(&task, ready).map_err(Failed::begun));
     let joined = set_up.and_then(|()| match &job.interactive {
         Some(attach) => attach::join(attach, job, &mut task).map_err(Failed::begun),
         None => Ok(()),

@@ -179,12 +179,11 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
         user.home = job.home.lossy().into_owned();
     }
     let mut ready = Ready { user: user.name.clone(), home: user.home.clone(), ..Ready::default() };
-    let task = match set_up(job, &user, &mut ready) {
+    let task = match set_up(job, &user, &mut ready, &mut |ready| _ = tell(link, &cut_short(ready)))
+    {
         Ok(task) => task,
         Err(Failed { at, why, exit, begun }) => {
-            let Ready { user, home, uid, cwd, .. } = ready;
-            let ready = Ready { user, home, uid, cwd, ..Ready::default() };
-            let begun = begun.then(|| Box::new(ready));
+            let begun = begun.then(|| Box::new(account_of(&ready)));
             tell(link, &Setup::Failed { at, why, exit, begun });
             return Ok(at.exit_status());
         }
@@ -196,8 +195,27 @@ fn become_job(plan: &Plan, job: &JobPlan, link: &mut File) -> SetupResult<i32> {
     task.exec()
 }
 
+/// The account of a job that has not begun, and where it would have run.
+fn account_of(ready: &Ready) -> Ready {
+    let Ready { user, home, uid, cwd, .. } = ready.clone();
+    Ready { user, home, uid, cwd, ..Ready::default() }
+}
+
+/// The report that counts if we are killed before the next one, after PRE_EXEC of the queue:
+/// POST_EXEC follows, and the job file goes.
+fn cut_short(ready: &Ready) -> Setup {
+    let begun = Some(Box::new(Ready { script: ready.script.clone(), ..account_of(ready) }));
+    let why = "the setup of the job was cut short".into();
+    Setup::Failed { at: SetupStage::Plan, why, exit: 0, begun }
+}
+
 /// All steps between the identity of the user and exec.
-fn set_up(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<ReadyTask> {
+fn set_up(
+    job: &JobPlan,
+    user: &User,
+    ready: &mut Ready,
+    tell_begun: &mut dyn FnMut(&Ready),
+) -> SetupResult<ReadyTask> {
     limits(job, ready)?;
     if let Some(binding) = &job.binding {
         bind::bind(binding, ready);
@@ -214,7 +232,10 @@ fn set_up(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<ReadyTas
     rustix::process::umask(Mode::from_raw_mode(job.umask & 0o777));
     let own = own_part(job, other.is_some());
     let begun = own.pre.len() < job.pre.len() && job.pre.iter().any(|h| h.of == HookOf::Queue);
-    let task = prepare::prepare(&own, user, ready, eexec);
+    if begun {
+        tell_begun(ready);
+    }
+    let task = prepare::prepare(&own, user, ready, eexec, tell_begun);
     task.map_err(|failed| if begun { failed.begun() } else { failed })
 }
 

@@ -1,6 +1,6 @@
 //! A step of a starter's setup, and how it fails: at a stage, in words that name the file.
 
-use crate::proto::launch::{Ready, SetupStage};
+use crate::proto::launch::{Ready, Setup, SetupStage};
 use crate::sys::words;
 use std::io;
 
@@ -25,6 +25,17 @@ impl Failed {
     pub fn begun(self) -> Failed {
         Failed { begun: true, ..self }
     }
+}
+
+/// The last whole report of a starter; each one replaces those before it.
+pub fn last_report(reports: &[u8]) -> Setup {
+    let all = serde_json::Deserializer::from_slice(reports).into_iter::<Setup>();
+    all.map_while(Result::ok).last().unwrap_or_else(|| Setup::Failed {
+        at: SetupStage::Plan,
+        why: "its starter's report makes no sense".into(),
+        exit: 0,
+        begun: None,
+    })
 }
 
 pub type SetupResult<T> = Result<T, Failed>;

@@ -126,6 +126,42 @@ fn post_exec_of_the_queue_runs_where_the_pre_exec_of_the_job_failed() {
     assert!(!said.exists() && !rig.path("own").exists());
 }
 
+/// A job that is killed while its -E runs never ran, but PRE_EXEC of its queue has.
+#[test]
+fn post_exec_of_the_queue_runs_where_the_job_is_killed_in_its_pre_exec() {
+    let rig = Rig::up("postkill", 1);
+    let path = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let said = rig.path("said").display().to_string();
+    let queue = format!(
+        "\nBegin Queue\nQUEUE_NAME = both\nPRIORITY = 50\n\
+         PRE_EXEC = echo pre >> {said}; test -z \"$HOLD\" || sleep 1000\n\
+         POST_EXEC = echo post $LSB_JOBEXIT_STAT $LSB_JOBPEND $HOME >> {said}\nEnd Queue\n",
+    );
+    std::fs::write(&path, text + &queue).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let home = std::env::var("HOME").unwrap_or_default();
+    let hold = format!("echo job >> {said}; sleep 1000");
+    let own = rig.path("own");
+    let after = format!("touch {}", own.display());
+    for (options, status) in [(&["-r"][..], 9), (&[], 2)] {
+        let job = rig.bsub(&["-q", "both", "-E", &hold, "-Ep", &after, "-o", "/dev/null", "true"]);
+        wait_for("its command", || rig.read("said").ends_with("job\n"));
+        rig.ok("bkill", &[options, &[&job.to_string()]].concat());
+        assert_eq!(rig.end_of(job), "EXIT");
+        wait_for("POST_EXEC", || rig.read("said").lines().count() == 3);
+        assert_eq!(rig.read("said"), format!("pre\njob\npost {status} {home}\n"));
+        std::fs::remove_file(rig.path("said")).unwrap();
+        assert!(!own.exists());
+    }
+    // PRE_EXEC has not succeeded: there is nothing to undo
+    let job = rig.bsub(&["-q", "both", "-env", "all,HOLD=1", "-o", "/dev/null", "true"]);
+    wait_for("PRE_EXEC", || rig.path("said").exists());
+    rig.ok("bkill", &[&job.to_string()]);
+    assert_eq!(rig.end_of(job), "EXIT");
+    assert_eq!((rig.stat(job).as_str(), rig.read("said").as_str()), ("EXIT", "pre\n"));
+}
+
 /// -hostfile: the job gets what its file says.
 #[test]
 fn job_with_a_host_file_runs_on_its_hosts() {

@@ -124,7 +124,10 @@ impl Sbatchd {
             None => return self.need(o.env, out),
         };
         let cwd = if none { "" } else { &job.ready.cwd }.into();
-        let written = if job.begun { FinishPlan::default() } else { self.written(job) };
+        let written = match job.begun {
+            true => FinishPlan { remove: job.ready.script.clone(), ..FinishPlan::default() },
+            false => self.written(job),
+        };
         let what = FinishPlan { eexec, post, copies, env, cwd, ..written };
         as_account(&self.jobs[&key], TaskStep::Finish, what, out);
     }

@@ -10,6 +10,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::hung_checks::HungChecks;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
@@ -83,6 +84,7 @@ pub struct Mbatchd {
     pub(super) windows: ClosedByWindows,
     pub(super) load_checks: LoadChecks,
     pub(super) migration_checks: MigrationChecks,
+    pub(super) hung_checks: HungChecks,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,
     pub(super) processor_units: ProcessorUnits,

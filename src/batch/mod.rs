@@ -318,6 +318,7 @@ impl Mbatchd {
         self.chunks_due(context);
         self.housekeep(context);
         self.unreached_due(context);
+        self.remove_hung_jobs(context);
         self.orphans_due(context);
         self.windows_due(context);
         self.reservations_due(context);
@@ -383,6 +384,7 @@ impl Machine for Mbatchd {
                 self.goals.deadline(),
                 self.load_checks.deadline(),
                 self.migration_checks.deadline(),
+                self.hung_checks.deadline(),
                 deps,
                 perf,
                 unreached,

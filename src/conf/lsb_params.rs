@@ -9,7 +9,9 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
-use super::types::{BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, RawParam, RawParams};
+use super::types::{
+    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RawParam, RawParams,
+};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
 
@@ -17,6 +19,8 @@ use crate::lang::resreq::Distribute;
 const MAX_SECONDS: u64 = 0x7fff_ffff;
 /// Most of RUSAGE_UPDATE_RATE.
 const MAX_UPDATE_RATE: u64 = 1 << 20;
+/// REMOVE_HUNG_JOBS_FOR: the wait_time where none is given, minutes.
+const HUNG_WAIT: u64 = 10;
 /// Largest MAX_JOBID.
 pub const LARGEST_JOBID: u64 = 2_147_483_646;
 /// Least MAX_JOBID.
@@ -125,7 +129,42 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     p.command_timeouts.post = minutes.map(|m: u64| m * 60);
     let minutes = v.number("JOB_PREPROC_TIMEOUT", 1..=MAX_SECONDS / 60);
     p.command_timeouts.pre = minutes.map(|m: u64| m * 60);
-    p.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
+    p.removal.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
+    p.removal.hung = hung_jobs(v);
+}
+
+/// REMOVE_HUNG_JOBS_FOR: `runlimit[,wait_time=minutes]:host_unavail[,wait_time=minutes]`, one of
+/// the two, or `all[,wait_time=minutes]`.
+fn hung_jobs(v: &mut Values<'_>) -> HungJobs {
+    const NAME: &str = "REMOVE_HUNG_JOBS_FOR";
+    let mut all = HungJobs::default();
+    let Some(value) = v.raw.get(NAME) else { return all };
+    for part in value.text.split(':') {
+        let words: Vec<&str> = part.split(',').map(str::trim).collect();
+        let minutes = match words[1..] {
+            [] => Some(HUNG_WAIT),
+            [wait] => wait.strip_prefix("wait_time").and_then(|rest| {
+                let minutes = rest.trim_start().strip_prefix('=')?.trim().parse::<u64>().ok()?;
+                (1..=MAX_SECONDS / 60).contains(&minutes).then_some(minutes)
+            }),
+            _ => None,
+        };
+        let wait = minutes.map(|minutes| minutes * 60);
+        let places = match words[0] {
+            "runlimit" => vec![&mut all.runlimit],
+            "host_unavail" => vec![&mut all.host_unavail],
+            "all" => vec![&mut all.runlimit, &mut all.host_unavail],
+            _ => Vec::new(),
+        };
+        if wait.is_none() || places.is_empty() || places.iter().any(|place| place.is_some()) {
+            let want = "runlimit, host_unavail, both with : between them, or all is wanted, each \
+                        with ,wait_time=minutes";
+            v.bad(NAME, value, want);
+            return HungJobs::default();
+        }
+        places.into_iter().for_each(|place| *place = wait);
+    }
+    all
 }
 
 fn limits(p: &mut BatchParams, v: &mut Values<'_>) {

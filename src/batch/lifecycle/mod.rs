@@ -21,6 +21,7 @@ pub mod host_links;
 pub mod host_messages;
 pub mod host_orders;
 pub mod host_reports;
+mod hung_jobs;
 pub mod job_groups;
 pub mod job_status;
 pub mod load_suspend;

@@ -19,7 +19,7 @@ impl Mbatchd {
     /// Ends elements whose condition can never hold: with -ti at once, else where
     /// ORPHAN_JOB_TERM_GRACE_PERIOD is over.
     pub(crate) fn end_orphans(&mut self, context: &mut StepContext, id: u32) {
-        let graced = self.site.params().orphan_grace.is_some();
+        let graced = self.site.params().removal.orphan_grace.is_some();
         let whole = JobRef { job: id, idx: 0 };
         let known = self.deps.watched(id).then(|| self.state.job(id)).flatten();
         let Some(job) = known.filter(|j| j.depend.is_some()) else {
@@ -87,7 +87,7 @@ impl Mbatchd {
     }
 
     pub(crate) fn orphan_deadline(&self) -> Option<u64> {
-        let grace = self.site.params().orphan_grace?;
+        let grace = self.site.params().removal.orphan_grace?;
         Some(self.deps.first_orphan()?.saturating_add(grace.saturating_mul(US)))
     }
 
@@ -97,7 +97,7 @@ impl Mbatchd {
         if self.orphan_deadline().is_none_or(|at| at > now) {
             return;
         }
-        let grace = self.site.params().orphan_grace.unwrap_or_default().saturating_mul(US);
+        let grace = self.site.params().removal.orphan_grace.unwrap_or_default().saturating_mul(US);
         for at in self.deps.orphans_by(now.saturating_sub(grace), UNIT) {
             self.deps.set_orphan(at, 0, false);
             match self.state.job(at.job) {

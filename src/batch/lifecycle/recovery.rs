@@ -8,6 +8,7 @@ use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::hung_checks::HungChecks;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
@@ -88,6 +89,7 @@ impl Mbatchd {
             windows: ClosedByWindows::default(),
             load_checks: LoadChecks::default(),
             migration_checks: MigrationChecks::default(),
+            hung_checks: HungChecks::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),
             processor_units: ProcessorUnits::default(),

@@ -68,9 +68,19 @@ impl View<'_> {
     /// When a started element gives its slots back by its run limit, and which these are; `None`:
     /// it has no limit, is suspended, or cannot be asked.
     pub(crate) fn end_of(&self, at: JobRef) -> Option<(i64, &JobHosts)> {
+        let ElemState::Run(run) = &self.state.elem(at)?.state else { return None };
+        if run.unknown {
+            return None;
+        }
+        Some((self.run_limit_end(at)?, &run.hosts))
+    }
+
+    /// When a started element reaches its run limit, seconds since the epoch; `None`: it has none,
+    /// or is suspended.
+    pub(crate) fn run_limit_end(&self, at: JobRef) -> Option<i64> {
         let job = self.state.job(at.job)?;
         let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
-        if run.unknown || !matches!(run.phase, Phase::Starting | Phase::Running) {
+        if !matches!(run.phase, Phase::Starting | Phase::Running) {
             return None;
         }
         let part = job.part_no(at.idx);
@@ -82,6 +92,6 @@ impl View<'_> {
         });
         let slice = i64::try_from(run.slice).ok().filter(|slice| *slice > 0);
         let secs = limit.into_iter().chain(slice).min()?;
-        Some((run.start_time.saturating_add(run.susp_total).saturating_add(secs), &run.hosts))
+        Some(run.start_time.saturating_add(run.susp_total).saturating_add(secs))
     }
 }

@@ -428,7 +428,8 @@ impl State {
         let end_time = if s.end_time > 0 { s.end_time } else { t };
         let mut key = None;
         self.waited_until(end_time, s.at);
-        let forced = matches!(s.exit_info, term::FORCE_OWNER | term::FORCE_ADMIN);
+        let forced = [term::FORCE_OWNER, term::FORCE_ADMIN, term::REMOVE_HUNG_JOB];
+        let forced = forced.contains(&s.exit_info);
         if s.unknown_end && self.elem(s.at).is_some_and(|e| forced || e.stat() == JobState::Unkwn) {
             self.leave(s.at);
         }

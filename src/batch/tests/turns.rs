@@ -274,7 +274,7 @@ impl Rig {
 fn orphans_of_a_large_array_are_found_in_short_turns() {
     for grace in [None, Some(10)] {
         let mut c = wide();
-        c.batch.params.orphan_grace = grace;
+        c.batch.params.removal.orphan_grace = grace;
         let mut r = Rig::of(c);
         let begin_time = far(&r);
         let first = r.submit(JobSpec { begin_time, ..spec("x") }).unwrap();

@@ -2,8 +2,10 @@
 //! when a host comes back.
 
 use super::*;
+use crate::conf::types::HungJobs;
 use crate::model::job::opt;
 use crate::model::job_state::JobState;
+use crate::model::limits::Limits;
 use crate::model::reason::{PendReason, susp, term};
 use crate::proto::lim::status;
 
@@ -438,4 +440,62 @@ fn conditions_and_filters_take_an_unkwn_job_for_a_started_one() {
     let state = r.mbd.state.elem(at(id)).unwrap().stat();
     assert!(crate::batch::query::selection::wanted(which(true, false), state, false));
     assert!(!crate::batch::query::selection::wanted(which(false, true), state, false));
+}
+
+#[test]
+fn hung_jobs_of_a_host_out_of_reach_are_removed_after_the_wait_time() {
+    for wait in [None, Some(300)] {
+        let mut c = conf();
+        c.batch.params.removal.hung = HungJobs { host_unavail: wait, ..HungJobs::default() };
+        let mut r = Rig::of(c);
+        let (id, key, i) = r.lost(spec("x"));
+        r.out(299);
+        assert_eq!(r.shown(id), "UNKWN", "{wait:?}");
+        r.out(61);
+        if wait.is_none() {
+            assert_eq!((r.shown(id), r.acct.len()), ("UNKWN".into(), 0));
+            continue;
+        }
+        assert_eq!((r.shown(id), r.acct.len()), ("EXIT".into(), 1));
+        let end = (r.acct[0].exit_info, r.acct[0].unknown_end);
+        assert_eq!(end, (term::REMOVE_HUNG_JOB, true));
+        assert_eq!(r.restarted().state.left().of(at(id)).len(), 1);
+        // what still runs there is killed when the host is back
+        r.back(i, "boot", vec![task(key, AttemptPhase::Running)]);
+        assert_eq!(r.acts(), [Act::Terminate { exit_info: term::FORCE_ADMIN }]);
+        assert_eq!((r.shown(id), r.acct.len()), ("EXIT".into(), 1));
+    }
+}
+
+#[test]
+fn hung_jobs_over_their_run_limit_are_removed_after_the_wait_time_and_no_others() {
+    let (running, stopped) = (AttemptPhase::Running, AttemptPhase::Suspended);
+    for (run, phase, lost, gone) in [
+        (Some(60), &running, false, true),
+        (Some(60), &running, true, true),
+        (Some(60), &stopped, false, false),
+        (None, &running, false, false),
+    ] {
+        let mut c = conf();
+        c.batch.params.removal.hung = HungJobs { runlimit: Some(300), ..HungJobs::default() };
+        let mut r = Rig::of(c);
+        let limits = Limits { run, ..Limits::default() };
+        let id = r.submit(JobSpec { limits, ..spec("x") }).unwrap();
+        let (conn, key) = r.starts_of(id)[0];
+        r.report(conn, key, AttemptPhase::Running);
+        r.report(conn, key, phase.clone());
+        if lost {
+            r.step(Input::Closed { conn });
+        }
+        let case = format!("{run:?} {phase:?} {lost}");
+        r.out(359);
+        assert_eq!((r.shown(id) == "EXIT", r.acct.len()), (false, 0), "{case}");
+        r.out(62);
+        assert_eq!((r.shown(id) == "EXIT", r.acct.len()), (gone, gone.into()), "{case}");
+        if gone {
+            assert_eq!(r.acct[0].exit_info, term::REMOVE_HUNG_JOB, "{case}");
+            // what may still run there is not forgotten
+            assert_eq!(r.mbd.state.left().of(at(id)).len(), 1, "{case}");
+        }
+    }
 }

@@ -152,7 +152,7 @@ const NAMES: &[Name] = &[
         "reuse allocations: Y, ALLOC_REUSE_DURATION[a b], SHARE[...]; N",
     ),
     off("REMOTE_MAX_PREEXEC_RETRY", "int; 5"),
-    off("REMOVE_HUNG_JOBS_FOR", "all[,wait_time=m], runlimit, host_unavail: expr; undefined"),
+    on("REMOVE_HUNG_JOBS_FOR", "all[,wait_time=m], runlimit, host_unavail: expr; undefined"),
     on("RESOURCE_RESERVE_PER_SLOT", "obsolete name of RESOURCE_RESERVE_PER_TASK"),
     on("RESOURCE_RESERVE_PER_TASK", "Y: rusage is counted by task; N"),
     on("RUN_JOB_FACTOR", "fairshare: float; 3.0"),

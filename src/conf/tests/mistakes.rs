@@ -602,3 +602,21 @@ fn mistakes_in_reservation_and_backfill_of_a_queue() {
     let all = told(both);
     assert!(all.iter().any(|line| line.contains(ignored)), "{all:?}");
 }
+
+#[test]
+fn hung_jobs_that_are_removed_are_named_with_their_times() {
+    let read = |value: &str| {
+        let text = format!("Begin Parameters\nREMOVE_HUNG_JOBS_FOR = {value}\nEnd Parameters\n");
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsb.params", text);
+        let conf = crate::conf::lsb_params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+        let all = conf.removal.hung;
+        (all.runlimit, all.host_unavail, diags.list().len())
+    };
+    assert_eq!(read("all"), (Some(600), Some(600), 0));
+    assert_eq!(read("runlimit,wait_time=5:host_unavail"), (Some(300), Some(600), 0));
+    assert_eq!(read("host_unavail, wait_time = 1"), (None, Some(60), 0));
+    for bad in ["host", "all:runlimit", "runlimit,5", "runlimit,wait_time=0", "all,wait_time=1,x"] {
+        assert_eq!(read(bad), (None, None, 1), "{bad}");
+    }
+}

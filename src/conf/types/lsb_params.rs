@@ -19,6 +19,23 @@ pub enum GroupClean {
     All,
 }
 
+/// REMOVE_HUNG_JOBS_FOR: the jobs that hang and are removed, seconds after that; None: never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HungJobs {
+    /// After the run limit of the job.
+    pub runlimit: Option<u64>,
+    /// After the loss of its first host.
+    pub host_unavail: Option<u64>,
+}
+
+/// The jobs that end unasked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobRemoval {
+    /// Seconds after which an orphan ends; None: never.
+    pub orphan_grace: Option<u64>,
+    pub hung: HungJobs,
+}
+
 impl BatchParams {
     /// JOB_DISTRIBUTE_ON_HOST: how processor units are chosen for jobs that do not say.
     pub fn job_distribute(&self) -> Distribute {
@@ -157,8 +174,8 @@ pub struct BatchParams {
     pub evaluate_job_dependency: Option<u32>,
     /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
     pub evaluate_timeout_ms: Option<u64>,
-    /// ORPHAN_JOB_TERM_GRACE_PERIOD: seconds after which an orphan ends; None: never.
-    pub orphan_grace: Option<u64>,
+    /// ORPHAN_JOB_TERM_GRACE_PERIOD and REMOVE_HUNG_JOBS_FOR.
+    pub removal: JobRemoval,
     /// Every parameter as written.
     pub raw: RawParams,
 }
@@ -229,7 +246,7 @@ impl Default for BatchParams {
             preemption: PreemptionParams::default(),
             evaluate_job_dependency: None,
             evaluate_timeout_ms: None,
-            orphan_grace: None,
+            removal: JobRemoval::default(),
             raw: RawParams::new(),
         }
     }

@@ -77,6 +77,7 @@ pub mod term {
     pub const BUCKET_KILL: u32 = 23;
     pub const CWD_NOTEXIST: u32 = 25;
     pub const ORPHAN_SYSTEM: u32 = 27;
+    pub const REMOVE_HUNG_JOB: u32 = 26;
     pub const PRE_EXEC_FAIL: u32 = 28;
     /// Ours: the launcher that held the exit status was lost.
     pub const LOST_STATUS: u32 = 9001;

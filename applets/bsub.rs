@@ -211,7 +211,8 @@ fn send(ctx: &mut Ctx, site: &LocalSite, submit: Submit) -> Result<(u32, String,
     let mut again = Again::of(site);
     loop {
         match client::ask_at(site, &msg, ctx.err) {
-            Ok((client, Msg::Client(ClientMsg::Submitted { job, queue, .. }))) => {
+            Ok((client, Msg::Client(ClientMsg::Submitted { job, queue, class_ignored, .. }))) => {
+                answer::say_class(ctx, class_ignored);
                 return Ok((job, queue, client));
             }
             Ok(_) => return Err(ClientError::Unexpected.into()),

@@ -19,6 +19,14 @@ pub fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {
     }
 }
 
+/// Says on stderr that the service class of the job is ignored, where it is.
+pub fn say_class(ctx: &mut Ctx, ignored: bool) {
+    if ignored {
+        let name = ctx.name;
+        errln!(ctx, "{name}: the service class has no effect: no service class is configured");
+    }
+}
+
 /// The words that tell where output goes without -o and without a mail program.
 pub fn kept_words() -> String {
     let days = KEEP_SECS / (24 * 3600);

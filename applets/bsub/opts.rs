@@ -235,7 +235,7 @@ struct BsubOpts {
     /// application profile of the job
     #[argh(option, long = "app", arg_name = "profile")]
     pub app: Option<String>,
-    /// service class (accepted with a notice)
+    /// service class
     #[argh(option, long = "sla", arg_name = "class")]
     pub sla: Option<String>,
     /// priority among the user's own jobs

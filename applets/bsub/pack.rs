@@ -8,7 +8,7 @@
 //! again, and so are those behind it.
 
 use super::again::{self, Again};
-use super::answer::answer;
+use super::answer::{answer, say_class};
 use super::caller::{facts, request_id};
 use super::compose::compose;
 use super::opts::BsubOpts;
@@ -257,7 +257,14 @@ impl Pack<'_> {
         loop {
             let Some(client) = &mut self.client else { return Ok(self.connect(ctx)?) };
             match client.answer(ctx.err) {
-                Ok(Msg::Client(ClientMsg::Submitted { job, queue, env_kept, .. })) => {
+                Ok(Msg::Client(ClientMsg::Submitted {
+                    job,
+                    queue,
+                    env_kept,
+                    class_ignored,
+                    ..
+                })) => {
+                    say_class(ctx, class_ignored);
                     let sent = self.waiting.pop_front();
                     if !self.kept && env_kept {
                         self.kept = sent.as_ref().is_some_and(|s| s.carries(&self.env));

@@ -28,6 +28,9 @@ pub enum ClientMsg {
         /// The environment is kept: another submission may name it by its hash.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         env_kept: bool,
+        /// The job names a service class and none is configured: the name has no effect.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        class_ignored: bool,
     },
     Control(Box<Control>),
     Controlled {

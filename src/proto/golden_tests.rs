@@ -259,7 +259,13 @@ fn client_samples() -> Vec<ClientMsg> {
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit_sample())),
-        ClientMsg::Submitted { job: 7, queue: s("night"), default_queue: true, env_kept: true },
+        ClientMsg::Submitted {
+            job: 7,
+            queue: s("night"),
+            default_queue: true,
+            env_kept: true,
+            class_ignored: true,
+        },
         ClientMsg::Control(Box::new(Control::of(verb, select))),
         ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }], more: false },
         ClientMsg::Jobs(Box::new(query)),

@@ -19,6 +19,17 @@ fn answer_of_bsub_is_the_first_text_on_stdout() {
 }
 
 #[test]
+fn service_class_where_none_is_configured_is_said_to_have_no_effect() {
+    let words = "bsub: the service class has no effect: no service class is configured\n";
+    let said = run("bsub", &["-sla", "gold", "-o", "/dev/null", "true"]);
+    let id = job_id(&said.out).unwrap();
+    assert_eq!((said.code, said.err.as_str()), (0, words));
+    assert_eq!(said.out, format!("Job <{id}> is submitted to default queue <normal>.\n"));
+    let said = run("bsub", &["-o", "/dev/null", "true"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+}
+
+#[test]
 fn answer_of_bsub_follows_the_environment() {
     let with = |var: &str, value: &str| -> Said {
         let mut c = cmd("bsub");

@@ -348,8 +348,13 @@ impl Toy {
                 let (queue, default_queue) = (String::new(), false);
                 let event = Event::LogSwitch { last_job: self.jobs };
                 out.push(Effect::Append(Box::new(Record { time: now.secs(), event })));
-                let msg =
-                    ClientMsg::Submitted { job: self.jobs, queue, default_queue, env_kept: false };
+                let msg = ClientMsg::Submitted {
+                    job: self.jobs,
+                    queue,
+                    default_queue,
+                    env_kept: false,
+                    class_ignored: false,
+                };
                 out.push(Effect::SendDurable { conn, msg: Msg::Client(msg) });
             }
             // After a durable answer at once an ordinary one.

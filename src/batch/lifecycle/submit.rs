@@ -71,7 +71,10 @@ impl Mbatchd {
         let Some(j) = self.state.job(job) else { return };
         let queue = self.state.names().queue(j.queue).to_string();
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
-        let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept: true };
+        let class_ignored =
+            !j.spec.further.service_class.is_empty() && self.site.service_classes.is_empty();
+        let env_kept = true;
+        let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept, class_ignored };
         context.reply_durable(conn, msg);
     }
 

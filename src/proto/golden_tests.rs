@@ -235,6 +235,16 @@ fn submit_sample() -> Submit {
     }
 }
 
+fn submitted_sample() -> ClientMsg {
+    ClientMsg::Submitted {
+        job: 7,
+        queue: "night".to_owned(),
+        default_queue: true,
+        env_kept: true,
+        class_ignored: true,
+    }
+}
+
 fn client_samples() -> Vec<ClientMsg> {
     let s = String::from;
     let select = JobSelect {
@@ -259,13 +269,7 @@ fn client_samples() -> Vec<ClientMsg> {
     let id = JobRef { job: 7, idx: 2 };
     vec![
         ClientMsg::Submit(Box::new(submit_sample())),
-        ClientMsg::Submitted {
-            job: 7,
-            queue: s("night"),
-            default_queue: true,
-            env_kept: true,
-            class_ignored: true,
-        },
+        submitted_sample(),
         ClientMsg::Control(Box::new(Control::of(verb, select))),
         ClientMsg::Controlled { outcomes: vec![Outcome { id, code: 0, place: 2 }], more: false },
         ClientMsg::Jobs(Box::new(query)),

@@ -3,6 +3,7 @@
 //! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch`, `res`
 //! and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
+mod admin_ops;
 mod application_rows;
 pub mod binding;
 pub mod caps;

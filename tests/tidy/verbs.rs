@@ -51,7 +51,7 @@ fn variants(text: &str, name: &str) -> Vec<String> {
 
 /// The messages that ask for something, each with what it asks for.
 fn asked() -> BTreeSet<String> {
-    let client = read("src/proto/client.rs");
+    let client = read("src/proto/client.rs") + &read("src/proto/admin_ops.rs");
     let mut found: Vec<String> = Vec::new();
     for message in variants(&client, "ClientMsg") {
         match message.as_str() {

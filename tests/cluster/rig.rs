@@ -106,8 +106,12 @@ impl Rig {
         Said::from(self.cmd(applet).args(args).output().unwrap())
     }
 
-    /// Runs a command that must succeed; its stdout.
+    /// Runs a command that must succeed; its stdout. bhist reads the log, which may be behind what
+    /// bjobs has shown: what badmin answers comes when all before it is written.
     pub fn ok(&self, applet: &str, args: &[&str]) -> String {
+        if applet == "bhist" {
+            self.run("badmin", &["showstatus"]);
+        }
         let s = self.run(applet, args);
         assert_eq!(s.code, 0, "{applet} {args:?}: {}{}", s.out, s.err);
         s.out

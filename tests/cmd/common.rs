@@ -113,8 +113,12 @@ pub fn run(applet: &str, args: &[&str]) -> Said {
     cmd(applet).args(args).output().unwrap().into()
 }
 
-/// Runs a command that must succeed; its stdout.
+/// Runs a command that must succeed; its stdout. bhist reads the log, which may be behind what
+/// bjobs has shown: what badmin answers comes when all before it is written.
 pub fn ok(applet: &str, args: &[&str]) -> String {
+    if applet == "bhist" {
+        run("badmin", &["showstatus"]);
+    }
     let said = run(applet, args);
     assert_eq!(said.code, 0, "{applet} {args:?}: {}{}", said.out, said.err);
     said.out

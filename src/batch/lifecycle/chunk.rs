@@ -74,12 +74,12 @@ impl Mbatchd {
 
     /// Starts the next job of each chunk whose running one has ended.
     pub(crate) fn chunks_due(&mut self, context: &mut StepContext) {
-        while let Some(ended) = self.state.job_chunks().next_ended() {
-            if !self.started || self.dispatch_stopped().is_some() {
-                return;
-            }
+        if !self.started || self.dispatch_stopped().is_some() {
+            return;
+        }
+        for ended in self.state.job_chunks().ended() {
             let waiting = self.state.job_chunks().waiting(ended).to_vec();
-            let Some((&next, rest)) = waiting.split_first() else { return };
+            let Some((&next, rest)) = waiting.split_first() else { continue };
             let Some((hosts, requirement, account)) = self.slots_after(ended, next) else {
                 let none = JobChunk { members: vec![ended], hosts: Vec::new() };
                 self.emit(context, Event::JobChunk(Box::new(none)));

@@ -42,7 +42,9 @@ impl State {
             members.iter().copied().filter(|at| self.may_wait(*at)).collect();
         for at in &members {
             // one that nothing has happened to would be taken for any of its array
-            self.set(*at, |_| {});
+            if self.elem(*at).is_none() {
+                self.set(*at, |_| {});
+            }
         }
         self.chunks.put(runner, members);
         Applied::noted(runner)
@@ -64,15 +66,13 @@ impl State {
         if self.chunks.is_empty() {
             return;
         }
-        let job = change.at.job;
         let other = matches!(change.kind, ChangeKind::Modified { .. } | ChangeKind::Moved);
-        let members: Vec<JobRef> = self.chunks.of_job(job).collect();
-        for at in members {
+        for at in self.chunks.members_among(change.at) {
             if other || !self.may_wait(at) {
                 self.chunks.leave(at);
             }
         }
-        for at in self.chunks.runners_of(job) {
+        for at in self.chunks.runners_among(change.at) {
             match self.course(at) {
                 Course::Over => self.chunks.put(at, Vec::new()),
                 Course::Next => self.chunks.end(at),

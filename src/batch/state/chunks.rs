@@ -11,6 +11,7 @@
 
 use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 /// The chunks.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,11 @@ pub struct Chunks {
     ended: BTreeSet<JobRef>,
     /// Elements that have begun or ceased to wait since these were taken last.
     turned: Vec<JobRef>,
+}
+
+/// An element, or with idx 0 all of its job.
+fn meant(at: JobRef) -> RangeInclusive<JobRef> {
+    if at.idx == 0 { JobRef::all_of(at.job) } else { at..=at }
 }
 
 impl Chunks {
@@ -54,25 +60,44 @@ impl Chunks {
         self.runner_of.range(JobRef::all_of(job)).map(|(at, _)| *at)
     }
 
-    /// An element that has ended and for which others still wait.
-    pub fn next_ended(&self) -> Option<JobRef> {
-        self.ended.first().copied()
+    /// The elements that have ended and for which others still wait.
+    pub fn ended(&self) -> Vec<JobRef> {
+        self.ended.iter().copied().collect()
     }
 
-    /// These elements wait for a running one from now on, and no others do.
+    /// These elements wait for a running one from now on, and no others do. Elements that waited
+    /// for another one before have not turned: they go on waiting.
     pub(super) fn put(&mut self, runner: JobRef, members: Vec<JobRef>) {
+        let kept: BTreeSet<JobRef> = members.iter().copied().collect();
         for at in self.waiting.remove(&runner).into_iter().flatten() {
-            self.runner_of.remove(&at);
-            self.turned.push(at);
+            if !kept.contains(&at) {
+                self.runner_of.remove(&at);
+                self.turned.push(at);
+            }
         }
         self.ended.remove(&runner);
+        let mut left: BTreeSet<JobRef> = BTreeSet::new();
         for at in &members {
-            self.leave(*at);
-            self.runner_of.insert(*at, runner);
-            self.turned.push(*at);
+            match self.runner_of.insert(*at, runner) {
+                None => self.turned.push(*at),
+                Some(before) => left.extend((before != runner).then_some(before)),
+            }
+        }
+        for before in left {
+            self.retain(before, |at| !kept.contains(at));
         }
         if !members.is_empty() {
             self.waiting.insert(runner, members);
+        }
+    }
+
+    /// Only these go on waiting for a running element.
+    fn retain(&mut self, runner: JobRef, stays: impl FnMut(&JobRef) -> bool) {
+        let Some(waiting) = self.waiting.get_mut(&runner) else { return };
+        waiting.retain(stays);
+        if waiting.is_empty() {
+            self.waiting.remove(&runner);
+            self.ended.remove(&runner);
         }
     }
 
@@ -80,13 +105,7 @@ impl Chunks {
     pub(super) fn leave(&mut self, at: JobRef) {
         let Some(runner) = self.runner_of.remove(&at) else { return };
         self.turned.push(at);
-        if let Some(waiting) = self.waiting.get_mut(&runner) {
-            waiting.retain(|other| *other != at);
-            if waiting.is_empty() {
-                self.waiting.remove(&runner);
-                self.ended.remove(&runner);
-            }
-        }
+        self.retain(runner, |other| *other != at);
     }
 
     /// A running element has ended: the next one is to be started.
@@ -105,8 +124,13 @@ impl Chunks {
         std::mem::take(&mut self.turned)
     }
 
-    /// The running elements of a job for which others wait.
-    pub(super) fn runners_of(&self, job: u32) -> Vec<JobRef> {
-        self.waiting.range(JobRef::all_of(job)).map(|(at, _)| *at).collect()
+    /// The running elements for which others wait, among an element, or with idx 0 all of its job.
+    pub(super) fn runners_among(&self, at: JobRef) -> Vec<JobRef> {
+        self.waiting.range(meant(at)).map(|(at, _)| *at).collect()
+    }
+
+    /// The elements that wait, likewise.
+    pub(super) fn members_among(&self, at: JobRef) -> Vec<JobRef> {
+        self.runner_of.range(meant(at)).map(|(at, _)| *at).collect()
     }
 }

@@ -10,13 +10,12 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
-use crate::batch::soft_state::hung_checks::HungChecks;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
-use crate::batch::soft_state::migration_checks::MigrationChecks;
 use crate::batch::soft_state::perfmon::Perfmon;
+use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
@@ -83,8 +82,8 @@ pub struct Mbatchd {
     pub(super) retention: Retention,
     pub(super) windows: ClosedByWindows,
     pub(super) load_checks: LoadChecks,
-    pub(super) migration_checks: MigrationChecks,
-    pub(super) hung_checks: HungChecks,
+    pub(super) migration_checks: PeriodicLook,
+    pub(super) hung_checks: PeriodicLook,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,
     pub(super) processor_units: ProcessorUnits,

@@ -16,11 +16,14 @@ use crate::model::time::US;
 use crate::model::{JobRef, Now};
 use crate::proto::sbd::Act;
 
+/// Seconds between two looks.
+const PAUSE: u64 = 60;
+
 impl Mbatchd {
     /// Removes the jobs that hang, where the site wants that and a look is due.
     pub(crate) fn remove_hung_jobs(&mut self, context: &mut StepContext) {
         let rules = self.site.params().removal.hung;
-        if !self.hung_checks.begin(context.now, rules != HungJobs::default()) {
+        if !self.hung_checks.begin(context.now, PAUSE, rules != HungJobs::default()) {
             return;
         }
         let mut hung: Vec<JobRef> = Vec::new();

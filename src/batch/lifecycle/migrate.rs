@@ -16,6 +16,9 @@ use crate::model::reason::{err, term};
 use crate::proto::sbd::Act;
 use std::collections::BTreeSet;
 
+/// Seconds between two looks for jobs that were suspended for too long.
+const PAUSE: u64 = 5;
+
 impl Mbatchd {
     /// Has one started job or element migrated; an lsberrno where it cannot be.
     pub(crate) fn migrate_one(
@@ -65,7 +68,7 @@ impl Mbatchd {
     /// for as many minutes migrate, if they may be run again.
     pub(crate) fn migrate_suspended(&mut self, context: &mut StepContext) {
         let some = !self.state.counts().hosts_with_suspended().is_empty();
-        if !self.migration_checks.begin(context.now, some) {
+        if !self.migration_checks.begin(context.now, PAUSE, some) {
             return;
         }
         let hosts = self.state.counts().hosts_with_suspended().iter();

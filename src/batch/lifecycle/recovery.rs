@@ -8,13 +8,12 @@ use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
-use crate::batch::soft_state::hung_checks::HungChecks;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
-use crate::batch::soft_state::migration_checks::MigrationChecks;
 use crate::batch::soft_state::perfmon::Perfmon;
+use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
@@ -88,8 +87,8 @@ impl Mbatchd {
             retention: Retention::default(),
             windows: ClosedByWindows::default(),
             load_checks: LoadChecks::default(),
-            migration_checks: MigrationChecks::default(),
-            hung_checks: HungChecks::default(),
+            migration_checks: PeriodicLook::default(),
+            hung_checks: PeriodicLook::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),
             processor_units: ProcessorUnits::default(),

@@ -30,6 +30,16 @@ impl Slots {
             ususp: sum.ususp + of.ususp,
         })
     }
+    /// These slots less some of them.
+    pub fn less(&self, some: &Slots) -> Slots {
+        Slots {
+            pend_jobs: self.pend_jobs.saturating_sub(some.pend_jobs),
+            pend: self.pend.saturating_sub(some.pend),
+            run: self.run.saturating_sub(some.run),
+            ssusp: self.ssusp.saturating_sub(some.ssusp),
+            ususp: self.ususp.saturating_sub(some.ususp),
+        }
+    }
     pub fn all(&self) -> u64 {
         self.pend + self.started()
     }

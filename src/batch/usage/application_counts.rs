@@ -38,17 +38,6 @@ fn of_job(job: &Job) -> OfJob {
     all
 }
 
-/// A sum less one of its terms.
-fn less(sum: &Slots, term: &Slots) -> Slots {
-    Slots {
-        pend_jobs: sum.pend_jobs.saturating_sub(term.pend_jobs),
-        pend: sum.pend.saturating_sub(term.pend),
-        run: sum.run.saturating_sub(term.run),
-        ssusp: sum.ssusp.saturating_sub(term.ssusp),
-        ususp: sum.ususp.saturating_sub(term.ususp),
-    }
-}
-
 impl ApplicationCounts {
     /// The slots of the jobs of a profile.
     pub fn slots(&self, name: &str) -> Slots {
@@ -75,7 +64,7 @@ impl ApplicationCounts {
         };
         for (name, slots) in before.into_iter().flatten() {
             if let Some(sum) = self.profiles.get_mut(&name) {
-                *sum = less(sum, &slots);
+                *sum = sum.less(&slots);
                 if *sum == Slots::default() {
                     self.profiles.remove(&name);
                 }

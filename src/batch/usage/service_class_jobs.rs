@@ -61,12 +61,10 @@ impl ClassTally {
             *n = if add { n.saturating_add(by) } else { n.saturating_sub(by) };
         };
         self.jobs.iter_mut().zip(by.jobs).for_each(|(n, by)| step(n, by));
-        let (own, by_slots) = (&mut self.slots, &by.slots);
-        step(&mut own.pend_jobs, by_slots.pend_jobs);
-        step(&mut own.pend, by_slots.pend);
-        step(&mut own.run, by_slots.run);
-        step(&mut own.ssusp, by_slots.ssusp);
-        step(&mut own.ususp, by_slots.ususp);
+        self.slots = match add {
+            true => Slots::sum([&self.slots, &by.slots]),
+            false => self.slots.less(&by.slots),
+        };
         step(&mut self.expected, by.expected);
         step(&mut self.expected_secs, by.expected_secs);
     }

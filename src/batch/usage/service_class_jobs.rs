@@ -182,9 +182,9 @@ impl ServiceClassJobs {
         for job in state.each_job() {
             all.follow(state, site, JobRef { job: job.id, idx: 0 });
             let Some(class) = all.jobs.get(&job.id).and_then(|of| of.with_goals) else { continue };
-            let elements = if job.array().is_some() { 1..=job.tally.total } else { 0..=0 };
-            for elem in elements.filter_map(|idx| job.elem(idx)) {
-                all.note_ended(class, elem);
+            match job.array() {
+                Some(array) => array.touched().for_each(|(_, elem)| all.note_ended(class, elem)),
+                None => job.elem(0).into_iter().for_each(|elem| all.note_ended(class, elem)),
             }
         }
         all

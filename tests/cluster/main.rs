@@ -8,6 +8,7 @@ mod applications;
 mod base;
 mod beats;
 mod chkpnt;
+mod chunks;
 mod controls;
 mod crash_daemons;
 mod crash_master;

@@ -427,7 +427,6 @@ impl History {
         e.note(time, more);
     }
 
-    /// Each element has the story that records of its own would tell.
     /// Jobs wait for the slots of another one.
     fn chunk(&mut self, time: i64, chunk: &JobChunk) {
         let Some((runner, members)) = chunk.members.split_first() else { return };
@@ -438,6 +437,7 @@ impl History {
         }
     }
 
+    /// Each element has the story that records of its own would tell.
     fn array_signal(&mut self, time: i64, s: &ArraySignal) {
         let Some(list) = self.jobs.get(&s.signal.at.job).and_then(|job| job.array.clone()) else {
             return;

@@ -22,7 +22,7 @@ use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
 use crate::net::sock::{self, send_fds};
 use crate::proto::launch::{
-    OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskIdentity, TaskPlan, TaskStep,
+    Journal, OsEffect, OsInput, Plan, Setup, SetupStage, TaskId, TaskIdentity, TaskPlan, TaskStep,
 };
 use crate::proto::machine::{ConnId, INCOMING};
 use crate::proto::{Daemon, Effect, Input, Machine, Peer};
@@ -476,7 +476,13 @@ impl LauncherRuntime {
                     }
                 }
             }
-            OsEffect::Journal(line) => self.journal.append(&line),
+            OsEffect::Journal(line) => {
+                self.journal.append(&line);
+                // a launcher that is killed leaves no daemon of which its successor knows nothing
+                if matches!(*line, Journal::Daemon { .. }) {
+                    let _ = self.journal.write();
+                }
+            }
             OsEffect::Rewrite(lines) => {
                 // without room it is tried again
                 let _ = self.journal.rewrite(&lines);

@@ -155,6 +155,7 @@ fn up_takes_over_the_remains_of_a_killed_cluster() {
     assert_eq!(rig.field(&id, "stat"), "RUN");
     for (_, pid) in launchers(&rig) {
         kill(pid, 9);
+        wait_for("the launcher to be gone", || !alive(pid));
     }
     let sleeps = rig.field(&id, "pids");
     let down = lsf(&word("down", &rig.dir));
@@ -165,6 +166,40 @@ fn up_takes_over_the_remains_of_a_killed_cluster() {
     wait_for("the daemons to be gone", gone);
     let left: Vec<&str> = sleeps.split([',', ' ']).filter(|p| p.parse().is_ok_and(alive)).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// A launcher that is killed after it was asked to end its daemons leaves them running, here those
+/// of a predecessor, which are not below it: `lsf down` sees it, and has another one end them.
+#[test]
+fn launchers_killed_while_the_cluster_goes_down_leave_no_daemons() {
+    let rig = Rig::up("dies", 2);
+    rig.bsub(&["-m", "host2", "-o", "/dev/null", "echo $$ > job.pid; exec sleep 3600"]);
+    wait_for("the job to run", || rig.read("job.pid").ends_with('\n'));
+    let job: u32 = rig.read("job.pid").trim().parse().unwrap();
+    let launcher = || launchers(&rig).into_iter().find(|(host, _)| host == "host2").unwrap().1;
+    let first = launcher();
+    kill(first, 9);
+    wait_for("the launcher to be gone", || !alive(first));
+    assert_eq!(lsf(&word("up", &rig.dir)).code, 0);
+    let pid = launcher();
+    kill(pid, 19);
+    let mut down = Command::new(binary());
+    down.args(word("down", &rig.dir)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let down = down.spawn().unwrap();
+    // SIGINT waits for a process that is stopped
+    wait_for("the launcher to be asked", || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let pending = status.lines().filter_map(|l| l.split_once("Pnd:"));
+        pending.into_iter().any(|(_, set)| u64::from_str_radix(set.trim(), 16).unwrap() & 2 != 0)
+    });
+    kill(pid, 9);
+    let down = Said::from(down.wait_with_output().unwrap());
+    assert_eq!(down.code, 0, "{}", down.err);
+    assert!(down.err.contains("host2: no launcher: one is started"), "{}", down.err);
+    for daemon in ["launcher", "authd", "lim", "res", "sbatchd", "mbatchd"] {
+        assert!(rig.pids(daemon).is_empty(), "{daemon}");
+    }
+    assert!(!alive(job));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! one that was killed earlier is started again first, because it knows by its journal what it
 //! had left behind.
 
+use super::state::GONE;
 use super::{PersonalDir, RunningLaunchers, at};
 use crate::cli::links::own_binary;
 use crate::cli::site::{Around, find_from};
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How long a launcher may take to end its jobs and daemons.
 const STOP_WAIT: Duration = Duration::from_secs(30);
+/// How often a launcher is asked, or another one started, where one has ended and left daemons.
+const STOP_ROUNDS: usize = 3;
 /// How long what was killed may take to go.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 /// How long a launcher may take until it takes requests.
@@ -85,9 +88,40 @@ pub fn stop(
     state: &mut RunningLaunchers,
     hosts: &[String],
 ) -> Result<Vec<String>, String> {
-    let mut notes = Vec::new();
+    let (mut notes, mut strays) = (Vec::new(), Vec::new());
+    for _ in 0..STOP_ROUNDS {
+        stop_round(place, state, hosts, &mut notes, &mut strays)?;
+        // one that was killed meanwhile, or that ended as it began, has ended nothing
+        let found = RunningLaunchers::read(place)?;
+        for (host, _) in found.launchers.iter().filter(|(h, _)| hosts.contains(h)) {
+            state.set(host, found.alive(host).unwrap_or(GONE));
+        }
+        if !hosts.iter().any(|host| state.known(host)) {
+            break;
+        }
+    }
+    strays.retain(|p: &Proc| p.alive());
+    if !strays.is_empty() {
+        for p in &strays {
+            let _ = p.signal(Signal::KILL);
+        }
+        notes.push(format!("{} process(es) that had left their jobs were killed", strays.len()));
+        wait_gone(strays, KILL_WAIT);
+    }
+    Ok(notes)
+}
+
+/// Asks each launcher of these hosts to end, starts one where there is none, and waits for them.
+/// Adds what was below them to `strays`.
+fn stop_round(
+    place: &PersonalDir,
+    state: &mut RunningLaunchers,
+    hosts: &[String],
+    notes: &mut Vec<String>,
+    strays: &mut Vec<Proc>,
+) -> Result<(), String> {
     for host in hosts {
-        if state.launchers.iter().any(|(h, _)| h == host) && state.alive(host).is_none() {
+        if state.known(host) && state.alive(host).is_none() {
             notes.push(format!("{host}: no launcher: one is started, to end the remains"));
             start(place, state, host)?;
             wait_listening(place, state, host);
@@ -109,20 +143,13 @@ pub fn stop(
         ));
         kill_tree(*p);
     }
-    let strays: Vec<Proc> = below.into_iter().filter(|p| p.alive()).collect();
-    if !strays.is_empty() && left.is_empty() {
-        for p in &strays {
-            let _ = p.signal(Signal::KILL);
-        }
-        notes.push(format!("{} process(es) that had left their jobs were killed", strays.len()));
-        wait_gone(strays, KILL_WAIT);
-    }
+    strays.extend(below);
     for host in hosts {
         if state.alive(host).is_none() {
             state.forget(host);
         }
     }
-    Ok(notes)
+    Ok(())
 }
 
 /// Waits until the launcher takes requests: a signal before that would end it as it is, with

@@ -18,7 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// A process that is not there any more.
-const GONE: Proc = Proc { pid: 0, ticks: 0 };
+pub(super) const GONE: Proc = Proc { pid: 0, ticks: 0 };
 
 /// The launchers that run, or have left something running, by host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,11 @@ impl RunningLaunchers {
     pub fn alive(&self, host: &str) -> Option<Proc> {
         let found = self.launchers.iter().find(|(h, _)| h == host)?;
         found.1.alive().then_some(found.1)
+    }
+
+    /// Whether a host has a launcher, or what a dead one has left.
+    pub fn known(&self, host: &str) -> bool {
+        self.launchers.iter().any(|(h, _)| h == host)
     }
 
     /// Names the launcher of a host, in place of an earlier one.

@@ -64,13 +64,13 @@ fn groups(conf: &ClusterConf, diags: &mut Diags) {
             };
             diags.error(at, text);
         }
-        between(conf, queue, diags);
+        between(conf, queue, &queue.queue_group, diags);
     }
 }
 
 /// A queue with a priority between those of a group is dispatched behind the whole group.
-fn between(conf: &ClusterConf, first: &QueueConf, diags: &mut Diags) {
-    let in_group = |q: &&QueueConf| q.name == first.name || first.queue_group.contains(&q.name);
+pub(super) fn between(conf: &ClusterConf, first: &QueueConf, others: &[String], diags: &mut Diags) {
+    let in_group = |q: &&QueueConf| q.name == first.name || others.contains(&q.name);
     let queues = &conf.batch.queues;
     let priorities = queues.iter().filter(in_group).map(|q| q.priority);
     let Some((low, high)) = priorities.clone().min().zip(priorities.max()) else { return };

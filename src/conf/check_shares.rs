@@ -1,10 +1,11 @@
 //! Checks of fairshare that need several files: queues with FAIRSHARE, host partitions and the
 //! shares of user groups (lsb.queues(5), lsb.hosts(5), lsb.users(5)).
 
+use super::check_aps::between;
 use super::diag::Diags;
 use super::lexer::shown;
 use super::names::nearest;
-use super::types::{ClusterConf, QueueConf};
+use super::types::ClusterConf;
 use std::collections::BTreeSet;
 
 pub(super) fn check(conf: &ClusterConf, diags: &mut Diags) {
@@ -40,18 +41,13 @@ fn queue_sets(conf: &ClusterConf, diags: &mut Diags) {
     let queues = &conf.batch.queues;
     let of = |name: &str| queues.iter().find(|q| q.name == name);
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for queue in queues.iter().filter(|q| !q.fairshare_queues.is_empty()) {
+    for queue in queues.iter().filter(|q| !q.fairshare_queues.names.is_empty()) {
         let at = queue.raw.get("FAIRSHARE_QUEUES").map_or(&queue.pos, |value| &value.pos);
         if queue.fairshare.is_none() {
             let text = format!("queue <{}> has FAIRSHARE_QUEUES and no FAIRSHARE", queue.name);
             diags.error(at, text);
         }
-        if !by_queue(queue) {
-            let text = "FAIRSHARE_QUEUES without DISPATCH_ORDER = QUEUE: jobs of a queue with a \
-                        higher PRIORITY are dispatched first all the same";
-            diags.warning(at, text);
-        }
-        for name in queue.fairshare_queues.iter().map(String::as_str) {
+        for name in queue.fairshare_queues.names.iter().map(String::as_str) {
             let text = match of(name) {
                 None => {
                     let near = nearest(name, queues.iter().map(|q| q.name.as_str()));
@@ -59,7 +55,7 @@ fn queue_sets(conf: &ClusterConf, diags: &mut Diags) {
                     format!("FAIRSHARE_QUEUES: no queue <{}>{near}", shown(name))
                 }
                 Some(other) if other.name == queue.name => continue,
-                Some(other) if !other.fairshare_queues.is_empty() => {
+                Some(other) if !other.fairshare_queues.names.is_empty() => {
                     format!("FAIRSHARE_QUEUES: queue <{name}> has FAIRSHARE_QUEUES itself")
                 }
                 Some(_) if !seen.insert(name) => {
@@ -69,12 +65,10 @@ fn queue_sets(conf: &ClusterConf, diags: &mut Diags) {
             };
             diags.error(at, text);
         }
+        if !queue.fairshare_queues.by_queue && queue.aps.is_none() {
+            between(conf, queue, &queue.fairshare_queues.names, diags);
+        }
     }
-}
-
-/// DISPATCH_ORDER = QUEUE.
-fn by_queue(queue: &QueueConf) -> bool {
-    queue.raw.get("DISPATCH_ORDER").is_some_and(|v| v.text.trim().eq_ignore_ascii_case("QUEUE"))
 }
 
 /// A partition has a name, hosts and shares; a host is in one partition.

@@ -183,10 +183,10 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.mig = v.number("MIG", 0..=MAX_TIME);
     q.default_host_spec = v.text("DEFAULT_HOST_SPEC");
     q.fairshare = user_shares::fairshare(v);
-    q.fairshare_queues = v.list("FAIRSHARE_QUEUES");
+    q.fairshare_queues.names = v.list("FAIRSHARE_QUEUES");
     q.aps = aps::of_queue(v).map(Box::new);
     q.queue_group = v.list("QUEUE_GROUP");
-    v.word_of(&mut (), "DISPATCH_ORDER", &[("QUEUE", ())]);
+    v.word_of(&mut q.fairshare_queues.by_queue, "DISPATCH_ORDER", &[("QUEUE", true)]);
     q.factors = factors(v);
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);

@@ -476,18 +476,21 @@ impl LauncherRuntime {
                     }
                 }
             }
-            OsEffect::Journal(line) => {
-                self.journal.append(&line);
-                // a launcher that is killed leaves no daemon of which its successor knows nothing
-                if matches!(*line, Journal::Daemon { .. }) {
-                    let _ = self.journal.write();
-                }
-            }
+            OsEffect::Journal(line) => self.note_in_journal(&line),
             OsEffect::Rewrite(lines) => {
                 // without room it is tried again
                 let _ = self.journal.rewrite(&lines);
             }
             OsEffect::Sample { .. } => {}
+        }
+    }
+
+    /// Lines wait to be written together; a launcher that is killed leaves no daemon of which its
+    /// successor knows nothing.
+    fn note_in_journal(&mut self, line: &Journal) {
+        self.journal.append(line);
+        if matches!(line, Journal::Daemon { .. }) {
+            let _ = self.journal.write();
         }
     }
 

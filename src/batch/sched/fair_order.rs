@@ -73,18 +73,6 @@ impl FairOrder {
         }
     }
 
-    /// The user whose job is next, and the account through which.
-    pub fn first(&self) -> Option<(ClassHead, Bidder, AccountId)> {
-        let mut at = self.roots.first()?.2;
-        loop {
-            let node = self.nodes.get(&at)?;
-            if let Some((head, bidder)) = node.heads.first() {
-                return Some((*head, *bidder, at));
-            }
-            at = node.below.first()?.2;
-        }
-    }
-
     /// The next job of a user.
     pub fn head(&self, bidder: Bidder) -> Option<ClassHead> {
         self.seats.get(&bidder).map(|seat| seat.0)
@@ -157,6 +145,29 @@ impl FairOrder {
             }
             next = parent;
         }
+    }
+}
+
+/// The user whose job is next of all queues that share by one tree, with the number of the queue,
+/// and the account through which. `orders`: number, PRIORITY and order of each queue. The user is
+/// found as in one queue, by what all queues have below each account; of the jobs of one account
+/// those of the queue with the larger PRIORITY come first.
+pub(super) fn first_of(
+    orders: &[(usize, u32, &FairOrder)],
+) -> Option<(usize, (ClassHead, Bidder), AccountId)> {
+    let roots = orders.iter().filter_map(|(_, _, order)| order.roots.first());
+    let mut at = roots.min()?.2;
+    loop {
+        let nodes = orders.iter().filter_map(|(number, priority, order)| {
+            Some((*number, *priority, order.nodes.get(&at)?))
+        });
+        let heads = nodes.clone().filter_map(|(number, priority, node)| {
+            Some((Reverse(priority), node.heads.first()?, number))
+        });
+        if let Some((_, (head, bidder), number)) = heads.min() {
+            return Some((number, (*head, *bidder), at));
+        }
+        at = nodes.filter_map(|(_, _, node)| node.below.first()).min()?.2;
     }
 }
 

@@ -1,10 +1,10 @@
-//! The next user of a queue in a walk: by the first class, or, where the queue has FAIRSHARE, by
-//! the share tree (`fair_order`). A start lowers the priority of an account at once, so that the
-//! user after it is found by what all of them have then.
+//! The next user of a queue in a walk, where the queue has FAIRSHARE: by the share tree
+//! (`fair_order`), of all queues of the group. A start lowers the priority of an account at once,
+//! so that the user after it is found by what all of them have then.
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
-use crate::batch::sched::fair_order::FairOrder;
+use crate::batch::sched::fair_order::{self, FairOrder};
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{FairWalk, QueueWalk};
 use crate::batch::site::Queue;
@@ -29,7 +29,7 @@ impl Sched {
         every: bool,
     ) -> Option<FairWalk> {
         let tree = queue.tree.filter(|_| queue.aps.is_none())?;
-        self.rerank(view, None);
+        self.rerank(view, &mut []);
         let now = view.now.secs();
         if every {
             let classes = &self.classes;
@@ -42,16 +42,15 @@ impl Sched {
         Some(FairWalk { tree, some: (!every).then(|| FairOrder::new(now)) })
     }
 
-    /// Gives accounts whose use has changed their new place.
-    pub(super) fn rerank(&mut self, view: &View, here: Option<&mut QueueWalk>) {
+    /// Gives accounts whose use has changed their new place, in these walks too.
+    pub(super) fn rerank(&mut self, view: &View, all: &mut [QueueWalk]) {
         if self.accounts.is_empty() {
             return;
         }
-        let mut some = here.and_then(|here| here.fair.as_mut()?.some.as_mut());
         for account in std::mem::take(&mut self.accounts) {
             self.order.rerank(view.fairshare, account);
             self.rank_account(view, account);
-            if let Some(some) = &mut some {
+            for some in all.iter_mut().filter_map(|here| here.fair.as_mut()?.some.as_mut()) {
                 some.rerank(view.fairshare, account);
             }
         }
@@ -75,28 +74,36 @@ impl Sched {
         }
     }
 
-    /// Takes the user out whose turn it is; where the queue has FAIRSHARE, one to whom the walk has
-    /// not come before, too.
-    pub(super) fn pop_head(
+    /// Takes the user out whose turn it is in the queues of a group that share by one tree, also
+    /// one to whom the walk has not come before, with the position of the queue in the group.
+    pub(super) fn next_by_shares(
         &mut self,
         view: &View,
-        queue: QueueId,
-        here: &mut QueueWalk,
-    ) -> Option<(ClassHead, Bidder)> {
-        if here.fair.is_none() {
-            return here.heads.pop().map(|Reverse(next)| next);
-        }
-        self.rerank(view, Some(here));
-        let (head, bidder, account) = match &mut here.fair.as_mut()?.some {
-            None => self.order.take_fair(view.fairshare, queue)?,
-            Some(some) => {
-                let next = some.first()?;
-                some.take(view.fairshare, next.1);
-                next
+        all: &mut [QueueWalk],
+    ) -> Option<(usize, (ClassHead, Bidder))> {
+        self.rerank(view, all);
+        let mut orders = Vec::with_capacity(all.len());
+        for (member, here) in all.iter().enumerate() {
+            let queue = view.site.queues.get(here.position)?;
+            let order = match &here.fair.as_ref()?.some {
+                Some(some) => Some(some),
+                None => self.order.fair_order(queue.id),
+            };
+            if let Some(order) = order.filter(|_| self.may_find(view, queue)) {
+                orders.push((member, queue.conf.priority, order));
             }
-        };
+        }
+        let (member, next, account) = fair_order::first_of(&orders)?;
+        let here = all.get_mut(member)?;
         here.account = Some(account);
-        Some((head, bidder))
+        match &mut here.fair.as_mut()?.some {
+            Some(some) => some.take(view.fairshare, next.1),
+            None => {
+                let queue = view.site.queues.get(here.position)?;
+                self.order.take_fair(view.fairshare, queue.id, next.1);
+            }
+        }
+        Some((member, next))
     }
 
     /// Goes on, in a queue with FAIRSHARE, with those users alone that the walk has come to and all

@@ -374,17 +374,18 @@ impl DispatchOrder {
         }
     }
 
-    /// Takes the user out whose job is next in the order of the share tree.
-    pub fn take_fair(
-        &mut self,
-        shares: &Fairshare,
-        queue: QueueId,
-    ) -> Option<(ClassHead, Bidder, AccountId)> {
-        let fair = self.queues.get_mut(&queue)?.fair.as_mut()?;
-        let next = fair.order.first()?;
-        fair.order.take(shares, next.1);
-        fair.moved.insert(next.1);
-        Some(next)
+    /// The users of a queue in the order of its share tree.
+    pub fn fair_order(&self, queue: QueueId) -> Option<&FairOrder> {
+        self.queues.get(&queue)?.fair.as_ref().map(|fair| &fair.order)
+    }
+
+    /// Takes a user out whose job is next.
+    pub fn take_fair(&mut self, shares: &Fairshare, queue: QueueId, bidder: Bidder) {
+        let fair = self.queues.get_mut(&queue).and_then(|of_queue| of_queue.fair.as_mut());
+        if let Some(fair) = fair {
+            fair.order.take(shares, bidder);
+            fair.moved.insert(bidder);
+        }
     }
 
     /// Puts a user back, whose next class in this walk stands there.
@@ -405,7 +406,7 @@ impl DispatchOrder {
 
     /// The next class of a user in this walk.
     pub fn fair_head(&self, queue: QueueId, bidder: Bidder) -> Option<ClassHead> {
-        self.queues.get(&queue)?.fair.as_ref()?.order.head(bidder)
+        self.fair_order(queue)?.head(bidder)
     }
 
     /// The use of an account has changed.

@@ -186,39 +186,76 @@ impl Sched {
         &mut self,
         view: &View,
         all: &mut [QueueWalk],
-        (changed, touched): (&HostSet, &HostSet),
+        hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
         for here in all.iter_mut() {
             let queue = view.site.queues.get(here.position)?;
             if let Some((head, user)) = here.started.take() {
+                here.gathered = false;
                 self.walk_on_from(view, queue.id, here, head, user, true);
             }
         }
         while !fuel.is_empty() {
-            let mut first: Option<(Option<ClassHead>, usize)> = None;
-            for (member, here) in all.iter_mut().enumerate() {
-                let queue = view.site.queues.get(here.position)?;
-                if !self.may_find(view, queue) {
-                    continue;
-                }
-                self.gather_heads(view, queue, here, (changed, touched), fuel);
-                let head = here.heads.peek().map(|Reverse(next)| next.0);
-                // the share tree of a queue by itself is asked when the turn comes to it
-                let known = head.is_some() || here.fair.is_some();
-                if known && first.is_none_or(|best| head < best.0) {
-                    first = Some((head, member));
-                }
-            }
-            let here = all.get_mut(first?.1)?;
+            let (member, next) = match all.first()?.fair {
+                Some(_) => self.next_of_shares(view, all, hosts, fuel)?,
+                None => self.next_by_heads(view, all, hosts, fuel)?,
+            };
+            let here = all.get_mut(member)?;
+            here.gathered = false;
             let queue = view.site.queues.get(here.position)?;
-            match self.next_of_queue(view, queue, here, (changed, touched), fuel) {
-                Some(decision) => return Some(decision),
-                None if here.over => return None,
-                None => {}
+            let decision = self.next_of_queue(view, queue, here, next, hosts, fuel);
+            if decision.is_some() {
+                return decision;
             }
         }
         None
+    }
+
+    /// Takes the first class of the queues of a group out, with the position of its queue in the
+    /// group. A queue whose classes the walk has not come to since is not looked through again.
+    fn next_by_heads(
+        &mut self,
+        view: &View,
+        all: &mut [QueueWalk],
+        hosts: (&HostSet, &HostSet),
+        fuel: &mut Fuel,
+    ) -> Option<(usize, (ClassHead, Bidder))> {
+        let mut first: Option<(ClassHead, usize)> = None;
+        for (member, here) in all.iter_mut().enumerate() {
+            let queue = view.site.queues.get(here.position)?;
+            if !self.may_find(view, queue) {
+                continue;
+            }
+            let narrows = here.every && !here.fresh && hosts.0.is_empty();
+            if !here.gathered || narrows || queue.aps.is_some() {
+                self.gather_heads(view, queue, here, hosts, fuel);
+                here.gathered = !fuel.is_empty();
+            }
+            if let Some(Reverse((head, _))) = here.heads.peek()
+                && first.is_none_or(|best| *head < best.0)
+            {
+                first = Some((*head, member));
+            }
+        }
+        let (_, member) = first?;
+        all.get_mut(member)?.heads.pop().map(|Reverse(next)| (member, next))
+    }
+
+    /// Takes the user out whose turn it is by the shares of a group, with the position of the
+    /// queue.
+    fn next_of_shares(
+        &mut self,
+        view: &View,
+        all: &mut [QueueWalk],
+        hosts: (&HostSet, &HostSet),
+        fuel: &mut Fuel,
+    ) -> Option<(usize, (ClassHead, Bidder))> {
+        for here in all.iter_mut() {
+            let queue = view.site.queues.get(here.position)?;
+            self.gather_heads(view, queue, here, hosts, fuel);
+        }
+        self.next_by_shares(view, all)
     }
 
     /// Brings the heads of a queue up to date: the first of them is next.
@@ -231,7 +268,7 @@ impl Sched {
         fuel: &mut Fuel,
     ) {
         if queue.aps.is_some() {
-            self.rerank(view, None);
+            self.rerank(view, &mut []);
         }
         if here.every && !here.fresh && self.changed_for(view, queue, hosts).is_empty() {
             self.narrow(view, queue.id, here);
@@ -245,14 +282,11 @@ impl Sched {
         view: &View,
         queue: &Queue,
         here: &mut QueueWalk,
+        (head, user): (ClassHead, Bidder),
         hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
         let changed = self.changed_for(view, queue, hosts);
-        let Some((head, user)) = self.pop_head(view, queue.id, here) else {
-            here.over = true;
-            return None;
-        };
         fuel.spend(1);
         if here.fair.is_some() && !here.users.contains_key(&user) {
             // comes back with the class that this walk begins with

@@ -58,8 +58,8 @@ pub(super) struct QueueWalk {
     pub(super) pulled: Option<(ClassHead, Bidder)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
-    /// The share tree has no further user.
-    pub(super) over: bool,
+    /// The first of `heads` is the next class of the queue.
+    pub(super) gathered: bool,
     /// A job of this class was given hosts last.
     pub(super) started: Option<(ClassHead, Bidder)>,
 }

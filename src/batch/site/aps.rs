@@ -176,21 +176,6 @@ impl ApsFormula {
     }
 }
 
-/// The positions of queues, those of one formula together; `leaders`: the queue that has the
-/// formula of each queue.
-pub(super) fn dispatch_groups<'a>(
-    leaders: impl Iterator<Item = Option<&'a str>>,
-) -> Vec<Vec<usize>> {
-    let mut groups: Vec<(Option<&str>, Vec<usize>)> = Vec::new();
-    for (position, of) in leaders.enumerate() {
-        match groups.iter_mut().find(|group| of.is_some() && group.0 == of) {
-            Some(group) => group.1.push(position),
-            None => groups.push((of, vec![position])),
-        }
-    }
-    groups.into_iter().map(|group| group.1).collect()
-}
-
 fn weight(weights: &[f64; APS_FACTORS], factor: ApsFactor) -> f64 {
     weights[factor.index()]
 }

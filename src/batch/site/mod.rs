@@ -5,6 +5,7 @@
 pub mod applications;
 pub mod aps;
 mod aps_inputs;
+mod dispatch_groups;
 pub mod guarantees;
 pub mod limits;
 pub mod permissions;
@@ -19,6 +20,7 @@ pub mod units;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::aps::ApsFormula;
+use crate::batch::site::dispatch_groups::QueueOrder;
 use crate::batch::site::guarantees::Pools;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
@@ -325,9 +327,12 @@ impl Site {
         for (position, queue) in queues.iter().enumerate() {
             p.queue_positions[queue.id.index()] = Some(position);
         }
-        let leader = |queue: &'_ Queue| queue.aps.clone().map(|aps| aps.queue.clone());
-        let leaders: Vec<Option<String>> = queues.iter().map(leader).collect();
-        p.dispatch_groups = aps::dispatch_groups(leaders.iter().map(Option::as_deref));
+        let orders = queues.iter().map(|queue| QueueOrder {
+            priority: queue.conf.priority,
+            formula: queue.aps.as_ref().map(|aps| aps.queue.as_str()),
+            tree: queue.tree,
+        });
+        p.dispatch_groups = dispatch_groups::compile(orders, &p.shares);
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);

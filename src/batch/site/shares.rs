@@ -103,6 +103,8 @@ pub struct ShareTree {
     pub factors: Factors,
     /// The other queues that dispatch by it (FAIRSHARE_QUEUES).
     pub queues: Vec<String>,
+    /// Users come before the PRIORITY of these queues.
+    pub by_user: bool,
     /// HOSTS of a host partition, as written; `None`: the tree of a queue.
     pub hosts: Option<Vec<String>>,
     assignments: Vec<Assignment>,
@@ -143,14 +145,18 @@ impl ShareTrees {
         let mut all = Vec::new();
         // a queue under another one has the tree of that
         let under = |name: &String| {
-            conf.batch.queues.iter().any(|q| q.name != *name && q.fairshare_queues.contains(name))
+            conf.batch
+                .queues
+                .iter()
+                .any(|q| q.name != *name && q.fairshare_queues.names.contains(name))
         };
         for queue in conf.batch.queues.iter().filter(|queue| !under(&queue.name)) {
             if let Some(list) = &queue.fairshare {
                 all.push(ShareTree {
                     name: queue.name.clone(),
                     factors: Factors::of(conf, Some(queue)),
-                    queues: queue.fairshare_queues.clone(),
+                    queues: queue.fairshare_queues.names.clone(),
+                    by_user: !queue.fairshare_queues.by_queue,
                     hosts: None,
                     assignments: compile(conf, list, 1),
                 });
@@ -161,6 +167,7 @@ impl ShareTrees {
                 name: partition.name.clone(),
                 factors: Factors::of(conf, None),
                 queues: Vec::new(),
+                by_user: false,
                 hosts: Some(partition.hosts.clone()),
                 assignments: compile(conf, &partition.shares, 1),
             });

@@ -69,10 +69,11 @@ fn wrong_queues_that_share_are_told_with_their_place() {
             "queue <big> is under another queue already",
         ),
         (
-            format!("{FAIR}\nFAIRSHARE_QUEUES = big"),
+            format!("{FAIR}\nFAIRSHARE_QUEUES = idle"),
             String::new(),
             "",
-            "warning lsb.queues FAIRSHARE_QUEUES:20 FAIRSHARE_QUEUES without",
+            "warning lsb.queues PRIORITY:18 the priority of queue <big> lies between those of the \
+             group of queue <normal>",
         ),
         (
             format!("{FAIR}\nDISPATCH_ORDER = USER"),

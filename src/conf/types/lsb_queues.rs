@@ -86,6 +86,14 @@ pub struct Reserve {
     pub memory: bool,
 }
 
+/// Further queues that share by the FAIRSHARE of a queue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FairshareQueues {
+    pub names: Vec<String>,
+    /// DISPATCH_ORDER=QUEUE: PRIORITY comes before users in these queues.
+    pub by_queue: bool,
+}
+
 /// A Queue section.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueConf {
@@ -177,8 +185,8 @@ pub struct QueueConf {
     pub default_host_spec: Option<String>,
     /// FAIRSHARE: the share assignments.
     pub fairshare: Option<Vec<ShareAssignment>>,
-    /// FAIRSHARE_QUEUES: further queues that share by its FAIRSHARE.
-    pub fairshare_queues: Vec<String>,
+    /// FAIRSHARE_QUEUES and DISPATCH_ORDER.
+    pub fairshare_queues: FairshareQueues,
     /// APS_PRIORITY.
     pub aps: Option<Box<ApsConf>>,
     /// QUEUE_GROUP: further queues whose jobs are ordered by its APS_PRIORITY.
@@ -267,7 +275,7 @@ impl Default for QueueConf {
             new_job_sched_delay: 0,
             default_host_spec: None,
             fairshare: None,
-            fairshare_queues: Vec::new(),
+            fairshare_queues: FairshareQueues::default(),
             aps: None,
             queue_group: Vec::new(),
             factors: QueueFactors::default(),

@@ -107,10 +107,10 @@ fn users_of_a_host_partition_get_their_shares_over_a_week() {
                  Begin HostPartition\nHPART_NAME = p1\nHOSTS = all\n\
                  USER_SHARES = [ann, 5] [bob, 3] [cid, 2]\nEnd HostPartition\n";
     let site = cluster().hosts(2, 1).lsb_hosts(hosts);
-    // what is used in a queue of one host counts on both
-    let site = site.queue("other", "PRIORITY = 40; HOSTS = h1");
+    // queues of one priority are served together, by what is used in both
+    let site = site.queue("normal", "PRIORITY = 30").queue("other", "PRIORITY = 30");
     let shares = [("ann", 0.5), ("bob", 0.3), ("cid", 0.2)];
-    let sources = [("ann", ""), ("bob", ""), ("cid", ""), ("ann", "-q other"), ("bob", "-q other")];
+    let sources = [("ann", "-q other"), ("bob", ""), ("cid", ""), ("cid", "-q other")];
     shares_are_kept(site, &sources, &shares);
 }
 
@@ -119,10 +119,9 @@ fn users_of_several_queues_get_their_shares_over_a_week() {
     let fair = "FAIRSHARE = USER_SHARES[[ann, 2] [bob, 3] [cid, 5]]";
     let site = cluster()
         .hosts(2, 1)
-        .queue("high", &format!("PRIORITY = 40; HOSTS = h1; {fair}; FAIRSHARE_QUEUES = low"))
-        .queue("low", "PRIORITY = 20; HOSTS = h2");
-    // each queue has half of the slots: cid has to get less of the one where ann waits, and more
-    // of the other
+        .queue("high", &format!("PRIORITY = 40; {fair}; FAIRSHARE_QUEUES = low"))
+        .queue("low", "PRIORITY = 20");
+    // jobs always wait in the queue of the larger priority: without DISPATCH_ORDER the user decides
     let sources = [("ann", "-q low"), ("bob", "-q high"), ("cid", "-q high"), ("cid", "-q low")];
     shares_are_kept(site, &sources, &[("ann", 0.2), ("bob", 0.3), ("cid", 0.5)]);
 }

@@ -160,7 +160,8 @@ impl RandomConfig {
             let fair = match (self.sharing, n) {
                 (Sharing::Queue, 0) => format!("; FAIRSHARE = {SHARES}"),
                 (Sharing::Queues, 1) => {
-                    format!("; FAIRSHARE = {SHARES}; FAIRSHARE_QUEUES = q0; DISPATCH_ORDER = QUEUE")
+                    let order = ["", "; DISPATCH_ORDER = QUEUE"][self.hosts as usize % 2];
+                    format!("; FAIRSHARE = {SHARES}; FAIRSHARE_QUEUES = q0{order}")
                 }
                 _ => String::new(),
             };

@@ -1,10 +1,10 @@
-//! The names in the limits of lsb.resources: queues, hosts, application profiles and resources that
-//! other files define. Users and projects need no definition.
+//! The names in the limits and reservation methods of lsb.resources: queues, hosts, application
+//! profiles and resources that other files define. Users and projects need no definition.
 
 use super::check::unknown_host;
 use super::diag::{Diags, Severity};
 use super::lexer::shown;
-use super::names::nearest;
+use super::names::{LOAD_INDICES, nearest};
 use super::types::{ClusterConf, LimitConf, LimitMembers, Limited, ResourceKind, UserTerm};
 
 /// Looks up every name of every limit.
@@ -16,6 +16,15 @@ pub(super) fn known(conf: &ClusterConf, diags: &mut Diags) {
         listed(&limit.apps, "an application profile", &apps.collect::<Vec<_>>(), diags);
         hosts(conf, limit, diags);
         resources(conf, limit, diags);
+    }
+    let all = &conf.base.shared.resources;
+    for row in &conf.batch.resources.reservation_usage {
+        let name = row.resource.as_str();
+        if !LOAD_INDICES.contains(&name) && !all.iter().any(|resource| resource.name == name) {
+            let near = nearest(name, all.iter().map(|r| r.name.as_str()));
+            let text = format!("<{}> is not a resource of lsf.shared", shown(name));
+            diags.add_near(Severity::Error, &row.pos, text, near);
+        }
     }
 }
 

@@ -353,6 +353,7 @@ fn reservation_usage(section: &Section, resources: &mut BatchResources, diags: &
             resource: resource.text.clone(),
             method: text("METHOD"),
             reserve: text("RESERVE"),
+            pos: resource.pos.clone(),
         });
     }
 }

@@ -1,8 +1,9 @@
 //! The values that absolute priorities are made of: priorities of profiles, users and groups, and
 //! amounts that jobs ask for. See APS_PRIORITY in lsb.queues(5).
 
+use crate::batch::site::Site;
 use crate::batch::site::requirements::Req;
-use crate::batch::site::{ReservationMethod, Site};
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::QueueId;
 
 impl Site {

@@ -11,6 +11,7 @@ pub mod limits;
 pub mod permissions;
 pub mod preemption;
 pub mod requirements;
+pub mod reservation_methods;
 pub mod retry_limits;
 pub mod rules;
 pub mod service_classes;
@@ -24,6 +25,7 @@ use crate::batch::site::dispatch_groups::QueueOrder;
 use crate::batch::site::guarantees::Pools;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
+use crate::batch::site::reservation_methods::{ReservationMethod, ReservationMethods};
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Lookup, Rules};
 use crate::batch::site::service_classes::ServiceClasses;
@@ -35,7 +37,7 @@ use crate::conf::types::{
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
-use crate::lang::resreq::{Per, RusageRange, RusageTerm};
+use crate::lang::resreq::{RusageRange, RusageTerm};
 use crate::lang::window::Windows;
 use crate::model::reason::PendReason;
 use crate::model::sort::sort_by_key;
@@ -142,20 +144,6 @@ fn any_stop(bounds: &Bounds, external: &External) -> bool {
         || external.iter().any(|bound| bound.stop.is_some())
 }
 
-/// The unit by which the amount of a rusage term is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReservationMethod {
-    /// For each task.
-    PerTask,
-    /// For each host of the job, even where these share the resource.
-    PerHost,
-    /// The hosts where it is held: on each host of the job, of a resource that hosts share once for
-    /// these.
-    PerInstance,
-    /// Once for the job, on its first host.
-    PerJob,
-}
-
 /// A compiled batch server host.
 #[derive(Debug)]
 pub struct ConfiguredHost {
@@ -190,6 +178,7 @@ pub struct Site {
     /// Positions in `queues` in the order in which a pass comes to them: those whose jobs are
     /// dispatched in one order (QUEUE_GROUP) together, at the place of the first.
     pub dispatch_groups: Vec<Vec<usize>>,
+    reservation_methods: ReservationMethods,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
@@ -261,6 +250,7 @@ impl Site {
             applications: Applications::compile(&conf.batch.applications, &resources),
             service_classes: ServiceClasses::compile(&conf.batch.service_classes),
             pools: Pools::default(),
+            reservation_methods: ReservationMethods::compile(&conf.batch),
             conf,
             queues: Vec::new(),
             dispatch_groups: Vec::new(),
@@ -627,16 +617,9 @@ impl Site {
         n * self.params().mbd_sleep_time
     }
 
-    /// The unit by which the amount of a rusage term is counted: by the word behind it, else by
-    /// RESOURCE_RESERVE_PER_TASK.
+    /// The unit by which the amount of a rusage term is counted.
     pub fn reservation_method(&self, term: &RusageTerm) -> ReservationMethod {
-        match term.per {
-            Per::Task => ReservationMethod::PerTask,
-            Per::Host => ReservationMethod::PerHost,
-            Per::Job => ReservationMethod::PerJob,
-            Per::Unsaid if self.params().resource_reserve_per_task => ReservationMethod::PerTask,
-            Per::Unsaid => ReservationMethod::PerInstance,
-        }
+        self.reservation_methods.of(term)
     }
 
     /// Is the amount of a rusage term reserved for each task?

@@ -160,7 +160,7 @@ impl RandomConfig {
             let fair = match (self.sharing, n) {
                 (Sharing::Queue, 0) => format!("; FAIRSHARE = {SHARES}"),
                 (Sharing::Queues, 1) => {
-                    let order = ["", "; DISPATCH_ORDER = QUEUE"][self.hosts as usize % 2];
+                    let order = ["", "; DISPATCH_ORDER = QUEUE"][self.hosts % 2];
                     format!("; FAIRSHARE = {SHARES}; FAIRSHARE_QUEUES = q0{order}")
                 }
                 _ => String::new(),

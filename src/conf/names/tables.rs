@@ -247,7 +247,7 @@ pub static RESERVATION_USAGE: NameTable = table!(
     "lsb.resources",
     "ReservationUsage",
     &[
-        off("METHOD", "reserved for what: PER_JOB, PER_TASK or PER_HOST"),
+        on("METHOD", "reserved for what: PER_JOB, PER_TASK or PER_HOST"),
         off("RESERVE", "a static resource is reserved: Y/N; Y"),
         on("RESOURCE", "name of the resource"),
     ],

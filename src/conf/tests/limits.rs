@@ -184,6 +184,12 @@ fn names_that_other_files_do_not_have_are_mistakes() {
         ["error lsb.resources RESOURCE:13 <licenc> is not a resource of lsf.shared ~licence"]
     );
     assert_eq!(with("USERS = nobody_knows"), Vec::<String>::new());
+    let usage = "Begin ReservationUsage\nRESOURCE METHOD\nlicenc PER_JOB\nEnd ReservationUsage\n# \
+                 Begin";
+    assert_eq!(
+        said("lsb.resources", "# Begin", usage),
+        ["error lsb.resources licenc:1 <licenc> is not a resource of lsf.shared ~licence"]
+    );
 }
 
 #[test]
@@ -198,5 +204,5 @@ fn reservation_usage_is_read_and_its_mistakes_told() {
     let has = |text: &str| told.iter().any(|one| one.contains(text));
     assert!(has("3:5: bad value <PER_JOBS> of METHOD"), "{told:?}");
     assert!(has("3:14: bad value <maybe> of RESERVE: Y or N is wanted"), "{told:?}");
-    assert!(has("METHOD is known and not acted on"), "{told:?}");
+    assert!(has("RESERVE is known and not acted on"), "{told:?}");
 }

@@ -113,8 +113,8 @@ pub struct LimitAmount {
     pub pos: Pos,
 }
 
-/// A row of a section ReservationUsage: read, and shown by bresources -s.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A row of a section ReservationUsage. RESERVE is read and shown alone.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ReservationUsage {
     /// RESOURCE.
     pub resource: String,
@@ -122,4 +122,6 @@ pub struct ReservationUsage {
     pub method: String,
     /// RESERVE.
     pub reserve: String,
+    /// The place of RESOURCE.
+    pub pos: Pos,
 }

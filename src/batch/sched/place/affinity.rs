@@ -4,7 +4,7 @@
 use crate::batch::sched::place::requirement::Alternative;
 use crate::batch::sched::place::unit_search::{FreeUnits, TaskPlace, UnitRequest, nodes_of};
 use crate::batch::sched::view::View;
-use crate::batch::site::ReservationMethod;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::HostId;
 use crate::conf::types::AffinityCpus;
 use crate::lang::resreq::{Affinity, Simple};

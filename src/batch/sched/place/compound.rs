@@ -5,7 +5,7 @@
 use crate::batch::sched::place::affinity::drafted_units;
 use crate::batch::sched::place::host_match::{Draft, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::requirement::{Alternative, Part};
-use crate::batch::site::ReservationMethod;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::{HostId, Id};
 use std::cell::{Cell, OnceCell};
 

@@ -3,7 +3,7 @@
 //! not have.
 
 use crate::batch::sched::place::host_match::HostMatch;
-use crate::batch::site::ReservationMethod;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::model::reason::PendReason;
 use std::collections::BTreeMap;

@@ -3,11 +3,11 @@
 
 use super::{LimitsLedger, shown};
 use crate::batch::site::Site;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Members, parts};
 use crate::batch::state::names::{HostId, ResourceId, UserId};
 use crate::batch::state::{ElemState, Job, State};
 use crate::batch::usage::reserve::instances;
-use crate::lang::resreq::Per;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,16 +117,16 @@ fn asked(
         }
         let amount = parts(term.amount());
         let again = || before.iter().any(|(other, _)| *other == host || shares(*other));
-        sum += match (term.per, site.reserves_per_task(term)) {
-            (Per::Job, _) => {
+        sum += match site.reservation_method(term) {
+            ReservationMethod::PerJob => {
                 if before.is_empty() {
                     amount
                 } else {
                     0
                 }
             }
-            (_, true) => amount * u64::from(slots),
-            (_, false) => {
+            ReservationMethod::PerTask => amount * u64::from(slots),
+            _ => {
                 if again() {
                     0
                 } else {

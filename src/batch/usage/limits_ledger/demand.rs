@@ -2,10 +2,11 @@
 //! slot.
 
 use crate::batch::site::Site;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::site::rules::{LimitedQuantity, parts};
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::usage::reserve::instances;
-use crate::lang::resreq::{Per, RusageTerm, Simple};
+use crate::lang::resreq::{RusageTerm, Simple};
 use crate::model::idmap::IdMap;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,9 +30,9 @@ impl Demand {
     /// as long as the job is started.
     fn of_term(site: &Site, term: &RusageTerm) -> Demand {
         let amount = parts(term.amount());
-        match term.per {
-            Per::Job => Demand { per_job: amount, ..Demand::default() },
-            _ if site.reserves_per_task(term) => Demand { per_slot: amount, ..Demand::default() },
+        match site.reservation_method(term) {
+            ReservationMethod::PerJob => Demand { per_job: amount, ..Demand::default() },
+            ReservationMethod::PerTask => Demand { per_slot: amount, ..Demand::default() },
             _ => Demand { per_host: amount, ..Demand::default() },
         }
     }

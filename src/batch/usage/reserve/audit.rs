@@ -1,10 +1,11 @@
 //! Counts the reservations anew from the started elements, in the plainest way, and compares.
 
 use crate::batch::site::Site;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase, Run, State};
 use crate::batch::usage::reserve::ledger::Reserve;
-use crate::lang::resreq::{Per, ResReq, RusageTerm, Simple};
+use crate::lang::resreq::{ResReq, RusageTerm, Simple};
 use crate::model::JobRef;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -108,10 +109,11 @@ impl Audit<'_> {
             }
             let mut done: Vec<HostId> = Vec::new();
             for (n, &(i, slots)) in hosts.iter().enumerate() {
-                let each = self.audit_per_slot(term);
+                let method = self.site.reservation_method(term);
+                let each = method == ReservationMethod::PerTask;
                 let amount = term.amount_at(elapsed) * if each { f64::from(slots) } else { 1.0 };
-                let once = term.per == Per::Unsaid && !each && done.contains(&i);
-                if amount <= 0.0 || (term.per == Per::Job && n > 0) || once {
+                let once = method == ReservationMethod::PerInstance && done.contains(&i);
+                if amount <= 0.0 || (method == ReservationMethod::PerJob && n > 0) || once {
                     continue;
                 }
                 let used = self.reserve.unmeasured(run.key.job_ref());
@@ -157,10 +159,5 @@ impl Audit<'_> {
                 simple.map(|simple| (None, terms(simple))).into_iter().collect()
             }
         }
-    }
-
-    fn audit_per_slot(&self, term: &RusageTerm) -> bool {
-        term.per == Per::Task
-            || (term.per == Per::Unsaid && self.site.params().resource_reserve_per_task)
     }
 }

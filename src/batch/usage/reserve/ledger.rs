@@ -6,7 +6,7 @@
 //! alone, so that exactly these are taken away when it changes or ends. An element touches the rows
 //! of its hosts only. Amounts are integers: a sum depends neither on its order nor on its history.
 
-use crate::batch::site::ReservationMethod;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::element_table::ElementTable;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, Id, ResourceId};

@@ -70,6 +70,7 @@ mod lost_controls;
 mod messages;
 mod migrate;
 mod named;
+mod order_properties;
 mod perfmon;
 mod permissions;
 mod placement;

@@ -19,7 +19,7 @@ const JOB_PRIORITIES: [u32; 3] = [40, 50, 60];
 const SHARES: [u32; 3] = [1009, 2003, 3001];
 const CASES: u32 = 60;
 const MOST_STEPS: usize = 40;
-const MOST_SLOTS: u32 = 6;
+const MOST_SLOTS: u32 = 8;
 
 /// The queues as they are configured: priorities, and the slots of each queue and of each of its
 /// users; 0: no limit.
@@ -40,11 +40,23 @@ enum Sharing {
     Queues(bool),
 }
 
+#[derive(Clone, Debug)]
+struct Submission {
+    queue: usize,
+    user: usize,
+    priority: usize,
+    slots: u32,
+}
+
 /// A step; numbers of jobs count those that it may be about, round and round.
 #[derive(Clone, Debug)]
 enum Step {
-    Submit { queue: usize, user: usize, priority: usize, slots: u32 },
+    Submit(Submission),
+    /// Jobs that are submitted while the host is closed.
+    SubmitAll(Vec<Submission>),
     End(usize),
+    /// All started jobs end while the host is closed.
+    EndAll,
     Kill(usize),
     Stop(usize),
     Resume(usize),
@@ -79,17 +91,25 @@ fn queues() -> impl Strategy<Value = Queues> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let submit = (0..QUEUES.len(), 0..USERS.len(), 0..JOB_PRIORITIES.len(), 1..=2u32);
+    let submission = || {
+        let fields = (0..QUEUES.len(), 0..USERS.len(), 0..JOB_PRIORITIES.len(), 1..=2u32);
+        fields.prop_map(|(queue, user, priority, slots)| Submission {
+            queue,
+            user,
+            priority,
+            slots,
+        })
+    };
     prop_oneof![
-        12 => submit.prop_map(|(queue, user, priority, slots)| {
-            Step::Submit { queue, user, priority, slots }
-        }),
+        4 => submission().prop_map(Step::Submit),
+        4 => prop::collection::vec(submission(), 4..12).prop_map(Step::SubmitAll),
         8 => any::<usize>().prop_map(Step::End),
+        2 => Just(Step::EndAll),
         1 => any::<usize>().prop_map(Step::Kill),
         2 => any::<usize>().prop_map(Step::Stop),
         2 => any::<usize>().prop_map(Step::Resume),
         2 => (any::<usize>(), 0..QUEUES.len()).prop_map(|(job, queue)| Step::Switch(job, queue)),
-        2 => (0..QUEUES.len()).prop_map(Step::Turn),
+        1 => (0..QUEUES.len()).prop_map(Step::Turn),
         1 => queues().prop_map(Step::Reconfigure),
         1 => Just(Step::Restart),
         2 => (1..100u64).prop_map(Step::Wait),
@@ -157,15 +177,30 @@ impl Tested {
         (!these.is_empty()).then(|| these[n % these.len()])
     }
 
+    fn submit(&mut self, job: &Submission) {
+        let &Submission { queue, user, priority, slots } = job;
+        let priority = JOB_PRIORITIES[priority];
+        let options = format!("-q {} -n {slots} -sp {priority}", QUEUES[queue]);
+        // more slots than a limit ever leaves are refused
+        let Ok(at) = self.c.try_submit(USERS[user], &options) else { return };
+        self.jobs.push(Listed { at, queue, user, priority, slots, state: Is::Pending });
+    }
+
     fn happens(&mut self, step: &Step) {
         match step {
-            Step::Submit { queue, user, priority, slots } => {
-                let priority = JOB_PRIORITIES[*priority];
-                let options = format!("-q {} -n {slots} -sp {priority}", QUEUES[*queue]);
-                // more slots than a limit ever leaves are refused
-                let Ok(at) = self.c.try_submit(USERS[*user], &options) else { return };
-                let (queue, user, slots, state) = (*queue, *user, *slots, Is::Pending);
-                self.jobs.push(Listed { at, queue, user, priority, slots, state });
+            Step::Submit(job) => self.submit(job),
+            Step::SubmitAll(jobs) => {
+                self.c.badmin("hclose h1");
+                jobs.iter().for_each(|job| self.submit(job));
+                self.c.badmin("hopen h1");
+            }
+            Step::EndAll => {
+                self.c.badmin("hclose h1");
+                while let Some(job) = self.pick(0, Is::Started) {
+                    let at = self.jobs.remove(job).at;
+                    self.c.end(at, 0);
+                }
+                self.c.badmin("hopen h1");
             }
             Step::End(n) => {
                 if let Some(job) = self.pick(*n, Is::Started) {
@@ -267,7 +302,7 @@ impl Tested {
         u64::from(SHARES[job.user]) * 1_000_000 / (1 + started.count() as u64)
     }
 
-    /// Those that start now are the next of the list again and again.
+    /// The jobs that start now are the next of the list again and again.
     fn check(&mut self) {
         let mut expected = Vec::new();
         loop {

@@ -9,6 +9,9 @@ use crate::proto::client::{ClientMsg, SlotWindow};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeSet;
 
+/// Windows that a listing has; those that end later than these are left out.
+const MOST_WINDOWS: usize = 256;
+
 impl Mbatchd {
     pub(crate) fn list_slots(&mut self, context: &mut StepContext, conn: ConnId, req: &str) {
         let parsed = match req.is_empty() {
@@ -26,7 +29,11 @@ impl Mbatchd {
         let open = |host: &_| view.host_status(*host) == HostStatus::Ok && selects(*host);
         let hosts: Vec<_> = self.links.hosts().ids().filter(open).collect();
         let all = self.state.slot_reservations();
-        let starts: BTreeSet<i64> = all.iter().map(|of| of.start).filter(|t| *t > now).collect();
+        let starts = all.iter().map(|of| of.start).chain(view.reservations.begins());
+        let mut starts: BTreeSet<i64> = starts.filter(|time| *time > now).collect();
+        while starts.len() > MOST_WINDOWS {
+            starts.pop_last();
+        }
         let mut rows: Vec<SlotWindow> = Vec::new();
         for until in std::iter::once(None).chain(starts.into_iter().rev().map(Some)) {
             let secs = until.and_then(|until| u64::try_from(until - now).ok());
@@ -36,6 +43,10 @@ impl Mbatchd {
                     .on_host(host)
                     .filter(|(of, _)| of.start == 0 || until.is_none_or(|until| until > of.start));
                 let kept: u64 = kept.map(|(_, on)| u64::from(on.kept)).sum();
+                let until = until.unwrap_or(i64::MAX);
+                let kept = kept
+                    .saturating_add(view.reservations.kept_now(host, ""))
+                    .saturating_add(view.reservations.kept_until(host, until, ""));
                 let slots = view.free_slots(host).saturating_sub(kept);
                 // a host without a limit would count for all others
                 if slots > 0 && view.host_max(host).is_some() {

@@ -2,7 +2,7 @@
 //! into it; jobs of the reservation run there alone, and end with it; others are suspended for
 //! them and go on afterwards (brsvadd(1), brsvmod(1)). Tests begin at 22:13:20.
 
-use super::cluster::{ADMINISTRATOR, cluster};
+use super::cluster::{ADMINISTRATOR, Cluster, cluster};
 use super::*;
 use crate::batch::state::State;
 use crate::model::reason::{PendReason, err, susp};
@@ -342,4 +342,21 @@ fn job_is_taken_into_a_reservation_and_out_of_it_by_bmod() {
     let late = c.submit("ann", "-U ann#0 -n 2");
     assert_eq!(c.modify("ann", late, &field, ""), 0);
     assert!(c.waits_for(late, PendReason::ReservedSlots), "{:?}", c.reasons(late));
+}
+
+#[test]
+fn windows_of_bslots_end_where_advance_reservations_begin() {
+    let mut c = cluster().hosts(2, 4).up();
+    c.brsvadd("-n 3 -m h1 -u ann -b 23:13 -e 23:30");
+    let rows = |c: &mut Cluster| -> Vec<(Option<u64>, Vec<(String, u64)>)> {
+        c.slot_windows().into_iter().map(|row| (row.secs, row.hosts)).collect()
+    };
+    let on = |slots: u64| vec![("h1".to_string(), slots), ("h2".to_string(), 4)];
+    // until 23:13 all slots of h1 are free
+    let secs = 59 * 60 + 40;
+    assert_eq!(rows(&mut c), [(None, on(1)), (Some(secs), on(4))]);
+    c.submit("bob", "-m h1 -W 10");
+    assert_eq!(rows(&mut c), [(None, vec![("h2".to_string(), 4)]), (Some(secs), on(3))]);
+    c.advance(secs);
+    assert_eq!(rows(&mut c), [(None, vec![("h2".to_string(), 4)])]);
 }

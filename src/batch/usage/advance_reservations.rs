@@ -259,6 +259,12 @@ impl AdvanceReservations {
         barred.fold(0, |sum, of| if of.system { u64::MAX } else { sum.saturating_add(of.slots) })
     }
 
+    /// When reservations begin that are not active, seconds since the epoch.
+    pub fn begins(&self) -> impl Iterator<Item = i64> {
+        let coming = self.all.values().filter(|of| of.period.is_none());
+        coming.filter_map(|of| of.next.map(|period| period.begin))
+    }
+
     /// Has any reservation slots of this host?
     pub fn on_host(&self, host: HostId) -> bool {
         !self.hosts.is_empty() && self.hosts.contains_key(&host)

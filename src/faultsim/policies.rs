@@ -17,7 +17,7 @@ const BACKFILLS: f64 = 0.4;
 /// Share of the clusters all queues of which have one PRIORITY.
 const EQUALS: f64 = 0.2;
 /// The longest time for which slots are reserved, times MBD_SLEEP_TIME.
-const MOST_TURNS: u64 = 20;
+const MOST_TURNS: u64 = 3;
 
 /// Shares of the first user, and of each other one or of all others together.
 fn shares(rng: &mut Rng) -> Vec<ShareAssignment> {

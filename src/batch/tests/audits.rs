@@ -8,6 +8,8 @@ use crate::batch::Mbatchd;
 /// Jobs and elements of a cluster that is audited after each step. One of n times as many is
 /// audited after each n-th.
 const FOR_A_STEP: usize = 64;
+/// Jobs and elements of a large cluster. One of n times as many is audited n times as seldom again.
+const LARGE: usize = 1024;
 
 /// The steps since the last audit.
 #[derive(Default)]
@@ -30,7 +32,8 @@ impl Audits {
             return;
         }
         let elements: usize = machine.state.counts().hosts().map(|(_, on)| on.jobs.len()).sum();
-        if self.owed * FOR_A_STEP >= elements + machine.state.job_count() {
+        let all = elements + machine.state.job_count();
+        if self.owed * FOR_A_STEP >= all * all.div_ceil(LARGE) {
             self.run(machine);
         }
     }

@@ -15,21 +15,26 @@ use std::cmp::Reverse;
 const SETTLE_SECS: u64 = 7200;
 /// Events after which a run is taken for stuck.
 const MAX_EVENTS: u64 = 50_000_000;
-/// Events from one recount of the reservations to the next.
+/// Events from one recount of all that is counted to the next. A wrong count stays wrong, so that
+/// a recount after many more events finds it, too: one in a large cluster looks at thousands of
+/// jobs, and has as many events for each of them as one in a small cluster.
 const AUDIT_EVENTS: u64 = 100;
+/// Jobs of a cluster that is recounted after `AUDIT_EVENTS` at the least.
+const AUDIT_JOBS: u64 = 500;
 
 impl World {
     /// Runs until all is done, or something is wrong.
     pub fn run(&mut self) -> Result<Stats, Failure> {
         self.plan_fault();
         let end = (self.scale.fault_secs + SETTLE_SECS) * US;
+        let audit_events = AUDIT_EVENTS * (self.scale.jobs as u64).div_ceil(AUDIT_JOBS);
         while let Some(Reverse((at, id))) = self.queue.pop() {
             self.now_us = at;
             self.handled += 1;
             let Some(ev) = self.events.remove(&id) else { continue };
             self.handle(ev);
             self.look_for_overlooked();
-            if self.handled.is_multiple_of(AUDIT_EVENTS) {
+            if self.handled.is_multiple_of(audit_events) {
                 self.audit();
             }
             if let Some(what) = self.fatal.take().or_else(|| self.check.wrong.clone()) {
@@ -45,6 +50,7 @@ impl World {
                 return Err(self.failure(format!("not finished ({todo} to submit):{left}")));
             }
         }
+        self.audit();
         let unknown_ends = match self.mbd_proc().map(|p| &self.procs[p].mach) {
             Some(Some(DaemonMachine::Mbd(m))) => self.check.finish(m),
             _ => return Err(self.failure("mbatchd is down at the end".to_string())),

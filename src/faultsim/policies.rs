@@ -10,7 +10,7 @@ use crate::conf::Pos;
 use crate::conf::types::{BatchConf, HostPartition, Reserve, ShareAssignment};
 
 /// Makes the random numbers others than those of the rest of the cluster.
-const APART: u64 = 0x5eed_0f_90_11c1e5;
+const APART: u64 = 0x005e_ed0f_9011_c1e5;
 /// Share of the queues whose jobs reserve slots, and of those whose jobs backfill.
 const RESERVES: f64 = 0.3;
 const BACKFILLS: f64 = 0.4;

@@ -348,7 +348,8 @@ fn job_is_taken_into_a_reservation_and_out_of_it_by_bmod() {
 fn windows_of_bslots_end_where_advance_reservations_begin() {
     let mut c = cluster().hosts(2, 4).up();
     c.brsvadd("-n 3 -m h1 -u ann -b 23:13 -e 23:30");
-    let rows = |c: &mut Cluster| -> Vec<(Option<u64>, Vec<(String, u64)>)> {
+    type Window = (Option<u64>, Vec<(String, u64)>);
+    let rows = |c: &mut Cluster| -> Vec<Window> {
         c.slot_windows().into_iter().map(|row| (row.secs, row.hosts)).collect()
     };
     let on = |slots: u64| vec![("h1".to_string(), slots), ("h2".to_string(), 4)];

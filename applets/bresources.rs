@@ -129,7 +129,7 @@ fn reservation_usage(rows: &[&(String, String, String)]) -> String {
     for (resource, method, reserve) in rows {
         let (method, reserve) = (shown(method), shown(reserve));
         let _ = write!(out, "{:<19} {method:<12} {reserve}", clean(resource));
-        let _ = writeln!(out, "{}", RESERVATION_USAGE.mark("METHOD"));
+        let _ = writeln!(out, "{}", RESERVATION_USAGE.mark("RESERVE"));
     }
     out.push_str("End ReservationUsage\n");
     out

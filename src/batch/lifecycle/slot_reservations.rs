@@ -71,7 +71,11 @@ impl Mbatchd {
 
     /// Hosts of which reservations gave something back are looked at again.
     pub(crate) fn note_released_slots(&mut self) {
-        for (host, user) in self.state.take_released_slots() {
+        let released = self.state.take_released_slots();
+        if !released.is_empty() {
+            self.sched.reservations_released();
+        }
+        for (host, user) in released {
             self.sched.slots_released(user);
             self.sched.host_changed(host);
         }

@@ -125,7 +125,8 @@ impl Sched {
         }
     }
 
-    /// The slots that limits leave a class of a user in a queue, beside what others reserve.
+    /// The slots that limits leave a class of a user in a queue, beside what others reserve. A class
+    /// to which only that leaves too few is looked at again when something of it is given back.
     fn room_of_class(
         &mut self,
         (view, queue, limits): (&View, &Queue, &ConsumerLimits),
@@ -138,7 +139,12 @@ impl Sched {
             true => None,
             false => self.first_of(view, kind, place, class),
         };
-        policies.beside_reservations((view, queue, limits), of_user, own)
+        let room = policies.beside_reservations((view, queue, limits), of_user, own);
+        let need = u64::from(kind.min);
+        if room.slots < need && of_user.slots >= need {
+            self.short_by_reservations.insert(class);
+        }
+        room
     }
 
     /// Asks the policies what is done for a class that has found no host.

@@ -136,6 +136,8 @@ pub struct Sched {
     delayed: BTreeSet<(u64, u32)>,
     /// Classes whose job group had no room when they were looked at.
     full_groups: BTreeSet<u32>,
+    /// Classes that limits left enough slots, but for those that reservations keep.
+    short_by_reservations: BTreeSet<u32>,
     /// Classes of whose service class as many jobs ran as its goals wanted.
     full_goals: BTreeSet<u32>,
     /// Users and classes that a limit left too little.
@@ -215,6 +217,13 @@ impl Sched {
     /// A job group may have room: the classes that found none are looked at again.
     pub(crate) fn group_room(&mut self) {
         let classes = std::mem::take(&mut self.full_groups);
+        self.look_again(classes);
+        self.note_change();
+    }
+
+    /// Pending jobs keep fewer slots: the classes that these left too few are looked at again.
+    pub(crate) fn reservations_released(&mut self) {
+        let classes = std::mem::take(&mut self.short_by_reservations);
         self.look_again(classes);
         self.note_change();
     }

@@ -176,12 +176,15 @@ fn launchers_killed_while_the_cluster_goes_down_leave_no_daemons() {
     rig.bsub(&["-m", "host2", "-o", "/dev/null", "echo $$ > job.pid; exec sleep 3600"]);
     wait_for("the job to run", || rig.read("job.pid").ends_with('\n'));
     let job: u32 = rig.read("job.pid").trim().parse().unwrap();
-    let launcher = || launchers(&rig).into_iter().find(|(host, _)| host == "host2").unwrap().1;
-    let first = launcher();
+    let launcher = || rig.pid("launcher", "host2");
+    let first = launcher().unwrap();
     kill(first, 9);
     wait_for("the launcher to be gone", || !alive(first));
     assert_eq!(lsf(&word("up", &rig.dir)).code, 0);
-    let pid = launcher();
+    // the cluster may be ready before its launcher is
+    let socket = rig.path("run/host2/launcher.sock");
+    wait_for("the launcher", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    let pid = launcher().unwrap();
     kill(pid, 19);
     let mut down = Command::new(binary());
     down.args(word("down", &rig.dir)).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -125,8 +125,8 @@ impl Sched {
         }
     }
 
-    /// The slots that limits leave a class of a user in a queue, beside what others reserve. A class
-    /// to which only that leaves too few is looked at again when something of it is given back.
+    /// The slots that limits leave a class of a user in a queue, beside what others reserve. A
+    /// class to which only that leaves too few is looked at again when some of it is given back.
     fn room_of_class(
         &mut self,
         (view, queue, limits): (&View, &Queue, &ConsumerLimits),

@@ -22,8 +22,9 @@ pub(super) fn known(conf: &ClusterConf, diags: &mut Diags) {
         let name = row.resource.as_str();
         if !LOAD_INDICES.contains(&name) && !all.iter().any(|resource| resource.name == name) {
             let near = nearest(name, all.iter().map(|r| r.name.as_str()));
-            let text = format!("<{}> is not a resource of lsf.shared", shown(name));
-            diags.add_near(Severity::Error, &row.pos, text, near);
+            // the rest of the file is of use without the row
+            let text = format!("<{}> is not a resource of lsf.shared; ignored", shown(name));
+            diags.add_near(Severity::Warning, &row.pos, text, near);
         }
     }
 }

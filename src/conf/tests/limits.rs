@@ -188,7 +188,9 @@ fn names_that_other_files_do_not_have_are_mistakes() {
                  Begin";
     assert_eq!(
         said("lsb.resources", "# Begin", usage),
-        ["error lsb.resources licenc:1 <licenc> is not a resource of lsf.shared ~licence"]
+        [
+            "warning lsb.resources licenc:1 <licenc> is not a resource of lsf.shared; ignored ~licence"
+        ]
     );
 }
 

@@ -10,6 +10,7 @@ use crate::model::job_control::ControlVerb;
 use crate::model::limits::{LimitEnforcement, Limits};
 use crate::model::reason::term;
 use crate::model::resize::{ResizeOrder, ResizeTold};
+use crate::model::signals::IGNORED_SIGNALS;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{
     Plan, Ready, Setup, TaskEnd, TaskGroup, TaskId, TaskIdentity, TaskProcesses, TaskStep,
@@ -57,6 +58,10 @@ pub struct Kill {
 }
 
 fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+fn i32_is_zero(n: &i32) -> bool {
     *n == 0
 }
 
@@ -109,6 +114,9 @@ pub struct AttemptMark {
     /// TERM_ number; 0 none.
     pub exit_info: u32,
     pub kill: Option<Kill>,
+    /// The signal of bkill -s that came before the job itself began; 0 none.
+    #[serde(skip_serializing_if = "i32_is_zero")]
+    pub signalled: i32,
     /// Suspended since; 0: not.
     pub susp_since: i64,
     /// Seconds suspended before.
@@ -338,6 +346,13 @@ impl Attempt {
     /// The attempt is neither over nor about to be.
     pub fn live(&self) -> bool {
         matches!(self.stage, AttemptStage::Launching | AttemptStage::Running)
+    }
+
+    /// Remembers a signal of bkill -s that reaches a command before the job.
+    pub fn note_signal(&mut self, number: i32) {
+        if self.stage == AttemptStage::Launching && !IGNORED_SIGNALS.contains(&number) {
+            self.note.mark.signalled = number;
+        }
     }
 
     pub fn suspended(&self) -> bool {

@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+/// HUP, INT, QUIT, ABRT, KILL and TERM: the signals of bkill -s that end a job which waits.
+pub const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
+
+/// CHLD, CONT, URG and WINCH, which end no process that does not ask for them.
+pub const IGNORED_SIGNALS: [i32; 4] = [17, 18, 23, 28];
+
 /// Signals by name and number, in the order that `-l` lists them.
 pub const ALL: [(&str, i32); 33] = [
     ("HUP", 1),

@@ -162,6 +162,27 @@ fn post_exec_of_the_queue_runs_where_the_job_is_killed_in_its_pre_exec() {
     assert_eq!((rig.stat(job).as_str(), rig.read("said").as_str()), ("EXIT", "pre\n"));
 }
 
+/// A signal of bkill -s while the -E of a job runs is meant for the job, which is not tried again.
+#[test]
+fn job_that_is_sent_a_signal_in_its_pre_exec_ends_by_it() {
+    let rig = Rig::up("presignal", 1);
+    let said = rig.path("said").display().to_string();
+    let traps = format!("trap 'exit 1' HUP; echo pre >> {said}; while :; do sleep 0.1; done");
+    let waits = format!("echo pre >> {said}; sleep 1000");
+    for (signal, pre, status) in [("INT", &waits, 2), ("USR1", &waits, 10), ("HUP", &traps, 1)] {
+        let job = rig.bsub(&["-E", pre, "-o", "/dev/null", "true"]);
+        wait_for("its command", || rig.path("said").exists());
+        // a signal that ends nothing changes nothing
+        rig.ok("bkill", &["-s", "WINCH", &job.to_string()]);
+        rig.ok("bkill", &["-s", signal, &job.to_string()]);
+        assert_eq!(rig.end_of(job), "EXIT");
+        let long = rig.ok("bhist", &["-l", &job.to_string()]);
+        assert!(long.contains(&format!("Exited by signal {status}.")), "{long}");
+        assert_eq!(rig.read("said"), "pre\n");
+        std::fs::remove_file(rig.path("said")).unwrap();
+    }
+}
+
 /// -hostfile: the job gets what its file says.
 #[test]
 fn job_with_a_host_file_runs_on_its_hosts() {

@@ -4,7 +4,7 @@
 //! Elements that were started before, or have an account of their waiting of their own, are dealt
 //! with one by one, and so are few elements.
 
-use crate::batch::lifecycle::control::{ControlRequest, ENDING_SIGNALS};
+use crate::batch::lifecycle::control::ControlRequest;
 use crate::batch::state::{ElemState, ElementView};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -12,6 +12,7 @@ use crate::model::action::JobAction;
 use crate::model::event::{ArraySignal, Event};
 use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
+use crate::model::signals::ENDING_SIGNALS;
 use crate::proto::client::Verb;
 use crate::proto::machine::Effect;
 use std::collections::BTreeMap;

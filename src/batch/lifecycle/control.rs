@@ -8,12 +8,10 @@ use crate::model::action::{JobAction, Requeued};
 use crate::model::event::{Event, JobSignal, JobStatus};
 use crate::model::job_state::JobState;
 use crate::model::reason::{PendReason, err, susp, term};
+use crate::model::signals::ENDING_SIGNALS;
 use crate::model::{JobKey, JobRef};
 use crate::proto::client::{Control, Requeue, Verb};
 use crate::proto::sbd::Act;
-
-/// HUP, INT, QUIT, ABRT, KILL and TERM: the signals of bkill -s that end a job which waits.
-pub(super) const ENDING_SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
 
 /// A request to control a job, its sender, and whether the sender is not the owner.
 pub(crate) struct ControlRequest<'a> {

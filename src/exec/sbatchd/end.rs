@@ -20,6 +20,8 @@ impl Sbatchd {
             return;
         }
         let killed = job.note.mark.kill.is_some();
+        let signalled = job.note.mark.signalled;
+        let mut end = ended.end;
         if let Some(Setup::Failed { begun: Some(ready), .. }) = &setup {
             (job.ready, job.begun) = ((**ready).clone(), true);
         }
@@ -42,19 +44,24 @@ impl Sbatchd {
             }
             // what kills a job kills what runs before it
             Some(Setup::Failed { why, .. }) if killed => job.ready.note = why,
+            // bkill -s means the job, whatever runs of it: a command before the job that fails
+            // after the signal is not tried again, or the signal would never end the job
+            Some(Setup::Failed { why, .. }) if signalled != 0 => {
+                job.ready.note = why;
+                end = End::Status(signalled);
+            }
             Some(Setup::Failed { at, why, exit, .. }) => {
                 (job.ready.note, job.pre_exit) = (why, exit);
                 return self.failed(now, key, stage_reason(at), out);
             }
             // it died before it could report: killed, unless something else is wrong
-            None if !killed && ended.end != End::Unknown => {
+            None if !killed && signalled == 0 && end != End::Unknown => {
                 job.ready.note = "the job's starter died".into();
                 return self.failed(now, key, PendReason::ExecInit, out);
             }
             _ => {}
         }
         let exit_info = job.note.mark.exit_info;
-        let end = ended.end;
         job.outcome = Some((AttemptPhase::Ended { end, exit_info }, ended.time));
         if killed && self.linked {
             // nothing of a killed job stays behind

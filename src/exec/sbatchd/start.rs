@@ -2,6 +2,7 @@
 
 use super::agent::*;
 use super::*;
+use crate::model::signals::ENDING_SIGNALS;
 
 impl Sbatchd {
     pub(super) fn start(&mut self, now: Now, order: StartJob, out: &mut Vec<Effect>) {
@@ -134,25 +135,21 @@ impl Sbatchd {
             (AttemptStage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
             (AttemptStage::Finishing | AttemptStage::Over, _) => return,
             (AttemptStage::Blobs, Act::Terminate { exit_info }) => {
-                job.note.mark.exit_info = exit_info;
-                let end = End::Status(SIGINT);
-                job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
-                job.stage = AttemptStage::Over;
-                self.stop_hosts(key, out);
-                self.tell_state(key, out);
-                return;
+                return self.ended_before(now, key, SIGINT, exit_info, out);
             }
+            // the signals that end a pending job end one that nothing runs of
+            (AttemptStage::Blobs, Act::Signal { number }) if ENDING_SIGNALS.contains(&number) => {
+                return self.ended_before(now, key, number, 0, out);
+            }
+            (AttemptStage::Blobs, Act::Signal { .. }) => return,
             (_, Act::Limits(limits)) => {
                 job.note.order.limits = *limits;
                 if job.stage == AttemptStage::Running {
                     job.arm(now);
                 }
             }
-            (AttemptStage::Blobs | AttemptStage::Launching, Act::Suspend) => {
-                job.suspend_asked = true
-            }
-            (AttemptStage::Blobs | AttemptStage::Launching, Act::Resume) => {
-                job.suspend_asked = false
+            (AttemptStage::Blobs | AttemptStage::Launching, act @ (Act::Suspend | Act::Resume)) => {
+                job.suspend_asked = act == Act::Suspend
             }
             // mbatchd orders it again when the job runs
             (
@@ -164,7 +161,10 @@ impl Sbatchd {
             (_, Act::Terminate { exit_info }) => {
                 self.start_termination(now, key, Cause::Asked(exit_info), out);
             }
-            (_, Act::Signal { number }) => self.signal(now, key, number, out),
+            (_, Act::Signal { number }) => {
+                job.note_signal(number);
+                self.signal(now, key, number, out);
+            }
             (_, Act::Suspend) => {
                 let why = job.suspend_why;
                 self.suspend(now, key, why, out);
@@ -172,6 +172,24 @@ impl Sbatchd {
             (_, Act::Resume) => self.resume(now, key, out),
         }
         self.keep_note(key, out);
+    }
+
+    /// A job of which nothing runs yet on this host is ended by a signal.
+    fn ended_before(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        signal: i32,
+        exit_info: u32,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(job) = self.jobs.get_mut(&key) else { return };
+        job.note.mark.exit_info = exit_info;
+        let end = End::Status(signal);
+        job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
+        job.stage = AttemptStage::Over;
+        self.stop_hosts(key, out);
+        self.tell_state(key, out);
     }
 
     /// mbatchd is done with an attempt, or never wanted it.

@@ -62,6 +62,8 @@ struct Rig {
     short: bool,
     /// Work at the end of jobs is not done before it is ended by hand.
     copying: bool,
+    /// Commands before jobs run until they are ended by hand.
+    preparing: bool,
     pim_interval: u64,
     /// LSB_SIGSTOP.
     stop_signal: Option<i32>,
@@ -136,6 +138,7 @@ impl Rig {
             slow: false,
             short: false,
             copying: false,
+            preparing: false,
             pim_interval: 0,
             stop_signal: None,
             enforcement: LimitEnforcement { memory_of_job: true, ..LimitEnforcement::default() },
@@ -267,7 +270,7 @@ impl Rig {
             }
             OsEffect::Go { id } => {
                 let finish = id.step == TaskStep::Finish;
-                if finish && self.copying {
+                if finish && self.copying || !finish && self.preparing {
                     return;
                 }
                 let ready = Ready { out: "/o".into(), user: "u".into(), ..Ready::default() };
@@ -341,6 +344,15 @@ impl Rig {
         self.pass(told);
         let pid = self.pid();
         self.exits(pid, 0);
+    }
+
+    /// A command before the job fails, and the starter ends with it.
+    fn fails_before(&mut self, n: u32, setup: Setup) {
+        let id = TaskId { key: key(n), step: TaskStep::Job };
+        let told = self.feed_launcher(Input::Os(OsInput::Setup { id, setup, ended: false }));
+        self.pass(told);
+        let pid = self.pid();
+        self.exits(pid, 125 << 8);
     }
 
     fn pass(&mut self, told: Vec<Msg>) {

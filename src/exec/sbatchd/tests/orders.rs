@@ -441,3 +441,32 @@ fn an_order_whose_short_number_began_again_is_acted_on_and_a_repeated_one_is_not
     act(&mut r, 0x1_ffff, 0x1_0000_ffff, Act::Suspend);
     assert_eq!(r.states(), []);
 }
+
+/// bkill -s of a job that has not begun: nothing runs of it, or a command before it does.
+#[test]
+fn signal_before_the_job_ends_the_attempt_where_it_ends_a_command() {
+    let failed = |at| Setup::Failed { at, why: "no".into(), exit: 1, begun: None };
+    let reason = PendReason::PreExec.number();
+    for (signal, want) in [(10, ended(10, 0)), (28, AttemptPhase::Failed { reason })] {
+        let mut r = Rig::new();
+        r.preparing = true;
+        r.template.ignores = vec![10, 28];
+        r.start(order(1));
+        r.act(1, 1, Act::Signal { number: signal });
+        r.crash();
+        r.boot(true);
+        r.greet(1);
+        r.fails_before(1, failed(SetupStage::PreExec));
+        assert_eq!(r.last(), want, "{signal}");
+    }
+    let waits = || {
+        let mut r = Rig::new();
+        r.start(StartJob { env: SpoolRef { spool: 1, at: 0, len: 4 }, ..order(1) });
+        r
+    };
+    let mut r = waits();
+    r.act(1, 1, Act::Signal { number: 10 });
+    assert!(r.states().is_empty());
+    r.act(1, 2, Act::Signal { number: 15 });
+    assert_eq!((r.last(), r.job_starts()), (ended(15, 0), 0));
+}

@@ -20,6 +20,7 @@ mod bjdepinfo;
 mod bjgroup;
 mod bjobs;
 mod bkill;
+mod blaunch;
 mod blimits;
 mod bmig;
 mod bmod;
@@ -165,6 +166,7 @@ const APPLETS: &[Applet] = &[
     applet("bjgroup", Batch, bjgroup::run, "show job groups with the numbers of their jobs"),
     applet("bjobs", Batch, bjobs::run, "show jobs"),
     applet("bkill", Batch, bkill::run, "end jobs, or send them a signal"),
+    applet("blaunch", Batch, blaunch::run, "run tasks on the hosts of a parallel job"),
     applet("blimits", Batch, blimits::run, "show limits of lsb.resources and their use"),
     applet("bmgroup", Batch, bugroup::hosts, "show the host groups"),
     applet("bmig", Batch, bmig::run, "end started jobs and run them again on another host"),

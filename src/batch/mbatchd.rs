@@ -10,6 +10,7 @@ use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::fanout::Fanout;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
@@ -101,6 +102,7 @@ pub struct Mbatchd {
     pub(super) reservations: AdvanceReservations,
     pub(super) status: Status,
     pub(super) unreached: Unreached,
+    pub(super) fanout: Fanout,
     pub(super) eligible: Eligible,
     pub(super) perfmon: Perfmon,
     pub(super) diagnose: Diagnose,
@@ -206,6 +208,7 @@ impl Mbatchd {
             self.deps.note_changed(at);
         }
         self.look_left_of(at);
+        self.follow_fanout(at);
         self.refresh_at(at);
         self.refresh_growth(at);
         self.follow_timeline(at);
@@ -244,6 +247,13 @@ impl Mbatchd {
             }
             _ => self.sched.note_change(),
         }
+    }
+
+    /// The other hosts of a job on several may have to hear of a change.
+    fn follow_fanout(&mut self, at: JobRef) {
+        let run = self.state.elem(at).and_then(|elem| elem.run());
+        let several = run.filter(|run| run.hosts.len() > 1).map(|run| run.key);
+        self.fanout.note_change(at, several);
     }
 
     /// Hosts where a job may be preempted from now on, or may go on, are looked at again.

@@ -316,6 +316,7 @@ impl Mbatchd {
     /// The work that time has brought, and at the end of a turn the pass of the scheduler.
     fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
         self.chunks_due(context);
+        self.fanout_due(context);
         self.housekeep(context);
         self.unreached_due(context);
         self.remove_hung_jobs(context);
@@ -388,6 +389,7 @@ impl Machine for Mbatchd {
                 deps,
                 perf,
                 unreached,
+                self.fanout.deadline(),
                 self.group_counts.has_emptied().then_some(0),
             ]
         });

@@ -51,6 +51,7 @@ mod fairshare;
 mod fairshare_groups;
 mod fairshare_history;
 mod fairshare_week;
+mod fanout;
 mod force;
 mod group_conditions;
 mod guarantee_properties;
@@ -249,7 +250,12 @@ impl Rig {
             let Endpoint::Tcp { host, daemon } = to else { continue };
             self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             if daemon == Daemon::Sbatchd {
-                let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![], more: false };
+                let msg = SbdMsg::Inventory {
+                    boot_id: "boot".into(),
+                    tasks: vec![],
+                    more: false,
+                    members: None,
+                };
                 self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             } else {
                 let facts = HostFacts { ncpus: 4, cpu_factor: 1.0, ..Default::default() };
@@ -428,7 +434,12 @@ impl Rig {
         let Endpoint::Tcp { host, daemon } = to else { panic!() };
         self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
         let task = TaskState { key, phase, pid: 7, ..Default::default() };
-        let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![task], more: false };
+        let msg = SbdMsg::Inventory {
+            boot_id: "boot".into(),
+            tasks: vec![task],
+            more: false,
+            members: None,
+        };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn
     }

@@ -6,6 +6,9 @@ const OURS: [&str; 11] = [
     "watch",
 ];
 
+/// Options of LSF that have dashes themselves.
+const WITH_DASHES: [&str; 3] = ["no-shell", "no-wait", "use-login-shell"];
+
 /// How an option is typed: `-u`, `-noheader`, `--watch`.
 pub(super) fn typed(short: Option<char>, long: &str) -> String {
     as_typed(&classic_word(short, long), long)
@@ -22,6 +25,9 @@ pub(super) fn as_typed(word: &str, long: &str) -> String {
 pub(super) fn classic_word(short: Option<char>, long: &str) -> String {
     if let Some(letter) = short {
         return letter.to_string();
+    }
+    if WITH_DASHES.contains(&long.trim_start_matches('-')) {
+        return long.trim_start_matches('-').to_string();
     }
     let mut word = String::with_capacity(long.len());
     let mut capital = false;

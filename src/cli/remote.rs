@@ -5,6 +5,7 @@
 //! the terminal has its own modes back whenever this process stops or ends.
 
 use super::client::{self, Client, ClientError};
+use super::local_output::{LocalOutput, widen};
 use super::site::LocalSite;
 use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
@@ -14,15 +15,14 @@ use crate::sys::files::unsafe_program;
 use crate::sys::raw::{self, SignalFd};
 use crate::sys::{term, words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, Signal, getpid, kill_process, setrlimit};
 use rustix::stdio;
 use rustix::termios::Termios;
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -31,8 +31,6 @@ use std::time::{Duration, Instant};
 
 /// Exit code where LSF, not the task, failed (C's `exit(-10)`).
 pub const LSF_ERROR: i32 = 246;
-/// Bytes of a pipe that much goes through.
-const PIPE: usize = 256 << 10;
 /// The exit code by which esub refuses.
 const ESUB_ABORT: i32 = 97;
 /// Seconds that res has for an answer where LSF_RES_TIMEOUT says nothing.
@@ -63,7 +61,21 @@ pub type WaitStatus = Option<i32>;
 
 /// The task that these words make here and now: environment, directory, limits and all.
 pub fn task(site: &LocalSite, argv: &[OsString], how: &How) -> Result<RunTask, String> {
+    let pty = how.pty.then(|| Pty { shell: how.shell, ..terminal() });
+    Ok(RunTask {
+        argv: started(argv).into_iter().map(|word| ByteStr(word.into_vec())).collect(),
+        pty,
+        eexec: esub(site, how.name)?.into(),
+        via: how.name.to_owned(),
+        ..surroundings(how.home)
+    })
+}
+
+/// A task without words that has the environment, directory and limits of this process. `home`: it
+/// starts in the user's home instead of this directory.
+pub fn surroundings(home: bool) -> RunTask {
     let bytes = |s: OsString| ByteStr(s.into_vec());
+    let at_home = home;
     let mut env = Vec::new();
     for (name, value) in std::env::vars_os().filter(|(n, _)| n != "LSF_LOCAL_HOST") {
         if !env.is_empty() {
@@ -77,23 +89,19 @@ pub fn task(site: &LocalSite, argv: &[OsString], how: &How) -> Result<RunTask, S
     rustix::process::umask(mask);
     let home = std::env::var_os("HOME").unwrap_or_default();
     let here = || std::env::current_dir().unwrap_or_else(|_| "/".into()).into_os_string();
-    let cwd = if how.home { home.clone() } else { here() };
+    let cwd = if at_home { home.clone() } else { here() };
     let rlimits = LIMITS.iter().map(|(number, what)| {
         let Rlimit { current, maximum } = rustix::process::getrlimit(*what);
         (*number, current, maximum)
     });
-    let pty = how.pty.then(|| Pty { shell: how.shell, ..terminal() });
-    Ok(RunTask {
-        argv: started(argv).into_iter().map(bytes).collect(),
+    RunTask {
         cwd: bytes(cwd),
         home: bytes(home),
         env: env.into(),
         umask: mask.as_raw_mode(),
         rlimits: rlimits.collect(),
-        pty,
-        eexec: esub(site, how.name)?.into(),
-        via: how.name.to_owned(),
-    })
+        ..RunTask::default()
+    }
 }
 
 /// Becomes the task, here: for one that need not travel. Returns where that cannot be.
@@ -262,95 +270,10 @@ pub fn end(ended: WaitStatus) -> i32 {
     128 + number
 }
 
-/// Makes a pipe longer, so that its two ends meet less often; it works as it is, too.
-fn widen(fd: BorrowedFd<'_>) {
-    if rustix::pipe::fcntl_getpipe_size(fd).is_ok_and(|n| n < PIPE) {
-        let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE);
-    }
-}
-
-/// One of our outputs.
-struct Out {
-    fd: OwnedFd,
-    queue: VecDeque<Vec<u8>>,
-    /// The bytes of the queue's first block that are written.
-    written: usize,
-    closed: bool,
-    /// res knows the end of the input.
-    told: bool,
-}
-
-impl Out {
-    /// A pipe or a terminal is opened anew, so that it can be written to without waiting and
-    /// without a change to others who have it.
-    fn new(fd: BorrowedFd<'_>) -> io::Result<Out> {
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
-        let polled = matches!(kind, FileType::Fifo | FileType::CharacterDevice);
-        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
-        let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let anew = rustix::fs::open(path, how, Mode::empty()).ok().filter(|_| polled);
-        let fd = match anew {
-            Some(fd) => fd,
-            None => fd.try_clone_to_owned()?,
-        };
-        widen(fd.as_fd());
-        Ok(Out { fd, queue: VecDeque::new(), written: 0, closed: false, told: false })
-    }
-
-    /// Writes these bytes behind what waits; how much was done with.
-    fn put(&mut self, mut bytes: &[u8]) -> usize {
-        let mut done = 0;
-        while self.queue.is_empty() && !self.closed && !bytes.is_empty() {
-            match rustix::io::write(&self.fd, bytes) {
-                Ok(n) => {
-                    bytes = &bytes[n..];
-                    done += n;
-                }
-                Err(rustix::io::Errno::AGAIN) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => self.closed = true,
-            }
-        }
-        if self.closed {
-            done += bytes.len();
-        } else if !bytes.is_empty() {
-            self.queue.push_back(bytes.to_vec());
-        }
-        done
-    }
-
-    /// Writes what can be written; how much left the queue.
-    fn flush(&mut self) -> usize {
-        let mut done = 0;
-        while let Some(first) = self.queue.front() {
-            match rustix::io::write(&self.fd, &first[self.written..]) {
-                Ok(n) => {
-                    self.written += n;
-                    done += n;
-                    if self.written == first.len() {
-                        self.queue.pop_front();
-                        self.written = 0;
-                    }
-                }
-                Err(rustix::io::Errno::AGAIN) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => {
-                    // what nobody wants is done with: the host is given its credit back
-                    done += self.queue.iter().map(Vec::len).sum::<usize>() - self.written;
-                    self.queue.clear();
-                    self.written = 0;
-                    self.closed = true;
-                }
-            }
-        }
-        done
-    }
-}
-
 struct Relay<'a> {
     client: Client,
     signals: SignalFd,
-    outs: [Out; 2],
+    outs: [LocalOutput; 2],
     input: bool,
     /// Input that may still be sent; output handed on and not yet told.
     room: usize,
@@ -379,7 +302,7 @@ impl<'a> Relay<'a> {
     fn new(client: Client, pty: bool, heart: Heart) -> io::Result<Relay<'a>> {
         let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
         let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
-        let outs = [Out::new(stdio::stdout())?, Out::new(stdio::stderr())?];
+        let outs = [LocalOutput::new(stdio::stdout())?, LocalOutput::new(stdio::stderr())?];
         let raw = pty && term::size(stdio::stdin()).is_some();
         let mut me = Relay {
             client,

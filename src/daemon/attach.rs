@@ -14,6 +14,7 @@ use crate::sys::term;
 use crate::sys::users::User;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -44,19 +45,30 @@ pub fn prepare(
     limit(&attach.rlimits);
     let fail = |e: io::Error| at(SetupStage::Output, "terminal or pipes")(e);
     let (stdin, stdout, stderr, theirs) = match &attach.pty {
+        _ if attach.detached => nothing().map_err(fail)?,
         Some(_) => terminal(attach).map_err(fail)?,
         None => pipes().map_err(|e| fail(e.into()))?,
     };
     let theirs: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).collect();
-    let control = hand_over(attach, &theirs).map_err(at(SetupStage::Output, "RES"))?;
+    let control = match attach.detached {
+        true => None,
+        false => Some(hand_over(attach, &theirs).map_err(at(SetupStage::Output, "RES"))?),
+    };
     let eexec = (&attach.eexec, &attach.eexec_data);
     eexecd::run_for(other, user, &env, eexec, When::Start, None)
         .map_err(at(SetupStage::PreExec, "eexec as LSF_EEXEC_USER"))?;
-    let argv = attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
+    let mut argv: Vec<OsString> =
+        attach.argv.iter().map(|w| OsString::from_vec(w.0.clone())).collect();
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
-    let control = watched.then_some(control);
-    let (or_else, arg0, gate) = (Vec::new(), None, None);
+    let control = control.filter(|_| watched);
+    let (or_else, mut arg0, gate) = (Vec::new(), None, None);
+    if attach.login_shell {
+        let shell = if user.shell.is_empty() { "/bin/sh" } else { &user.shell };
+        let name = shell.rsplit('/').next().unwrap_or(shell);
+        arg0 = Some(format!("-{name}").into());
+        argv = [shell.into(), "-c".into()].into_iter().chain(argv).collect();
+    }
     Ok(ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate })
 }
 
@@ -108,6 +120,13 @@ fn pipes() -> rustix::io::Result<Ends> {
         let _ = rustix::pipe::fcntl_setpipe_size(end, 256 << 10);
     }
     Ok((stdin, stdout, stderr, vec![a, b, c]))
+}
+
+/// For a task without input and output.
+fn nothing() -> io::Result<Ends> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    let null = OwnedFd::from(null);
+    Ok((null.try_clone()?, null.try_clone()?, null, Vec::new()))
 }
 
 fn terminal(attach: &Attach) -> io::Result<Ends> {

@@ -278,7 +278,12 @@ fn environment(
     put("PATH", DEFAULT_PATH.into(), false);
     put("PWD", cwd.as_os_str().into(), true);
     put("LS_JOBPID", std::process::id().to_string().into(), true);
-    let Some(store) = store else { return env };
+    let Some(store) = store else {
+        if env.iter().any(|(name, _)| name == "LSB_JOBRES_PID") {
+            env.push(("LSB_JOBRES_PID".into(), std::process::id().to_string().into()));
+        }
+        return env;
+    };
     let file = store.name("").into_os_string();
     put("LSB_OUTDIR", cwd.as_os_str().into(), false);
     put("LSB_JOBRES_PID", std::process::id().to_string().into(), true);

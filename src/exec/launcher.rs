@@ -577,16 +577,16 @@ impl Launcher {
 
     fn tell_task(&self, id: TaskId, out: &mut Vec<Effect>) {
         if let Some(t) = self.state.tasks.get(&id) {
-            self.tell(id.step, t.info.interactive(), told(&t.info), out);
+            let of_job = id.step == TaskStep::Task && !t.info.note.is_empty();
+            self.tell(id.step, t.info.interactive() || of_job, told(&t.info), out);
         }
     }
 
-    /// `interactive`: of a job that res has the terminal of.
-    fn tell(&self, step: TaskStep, interactive: bool, msg: LaunchMsg, out: &mut Vec<Effect>) {
-        let job = interactive && step == TaskStep::Job;
+    /// `both`: a job that res has the terminal of, or a task of res that is of a job.
+    fn tell(&self, step: TaskStep, both: bool, msg: LaunchMsg, out: &mut Vec<Effect>) {
         let hears = |daemon| match daemon {
-            Some(Daemon::Res) => step == TaskStep::Task || job,
-            Some(Daemon::Sbatchd) => step != TaskStep::Task,
+            Some(Daemon::Res) => step == TaskStep::Task || both && step == TaskStep::Job,
+            Some(Daemon::Sbatchd) => step != TaskStep::Task || both,
             _ => true,
         };
         for (&conn, _) in self.conns.iter().filter(|(_, c)| c.1 && hears(c.0)) {
@@ -639,10 +639,11 @@ fn unknown(now: Now, restarted: bool) -> TaskEnd {
     TaskEnd { time: now.secs(), end: End::Unknown, usage: Usage::default(), restarted }
 }
 
-/// A task as told to others: without its note.
+/// A task as told to others: without the note of a job, which is long.
 fn told(info: &TaskInfo) -> LaunchMsg {
     let TaskInfo { id, uid, pid, started, ended, ticks, .. } = *info;
-    let (setup, group, note) = (info.setup.clone(), info.group.clone(), String::new());
+    let (setup, group) = (info.setup.clone(), info.group.clone());
+    let note = if id.step == TaskStep::Task { info.note.clone() } else { String::new() };
     let told = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
     LaunchMsg::Task(Box::new(told))
 }

@@ -162,7 +162,7 @@ pub fn expand_dir(dir: &[u8], o: &StartJob) -> Vec<u8> {
 }
 
 /// The variables the batch system sets.
-fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
+pub(super) fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<u8>)> {
     let spec = &o.spec;
     let slots: u32 = o.hosts.iter().map(|h| h.1.max(1)).sum();
     let mut each = String::new();

@@ -21,6 +21,7 @@ pub mod resize;
 pub mod signals;
 pub mod sort;
 pub mod specfield;
+pub mod take;
 pub mod time;
 pub mod topology;
 

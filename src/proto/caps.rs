@@ -28,8 +28,10 @@
 //! | Client.Limits | names x counters | MAX_NAMES; each counter once |
 //! | Client.Admin | names x hosts or queues | MAX_NAMES; each object once |
 //! | Sbd.Inventory, State | tasks x texts | MAX_TASKS, MAX_SHOWN, MAX_NOTE; MAX_TOLD |
+//! | | memberships | MAX_INVENTORY |
 //! | | pieces x tasks | MAX_INVENTORY; what is lost is worked off in slices |
 //! | Sbd.Usage | processes x jobs | MAX_PIDS |
+//! | Sbd.Join | jobs of other hosts x submission | MEMBERS_MAX of sbatchd |
 //! | Sbd.Start | attempts x submission | ATTEMPTS_MAX, `check_spec` of mbatchd; NOTES_MAX |
 //! | Sbd.Blob | places x bytes | BLOBS_MAX |
 //! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES; each host once |
@@ -399,9 +401,14 @@ pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
 /// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
 pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
     let bad = match msg {
-        SbdMsg::Inventory { boot_id, tasks, .. } => bound("attempts", tasks.len(), MAX_TASKS)
-            .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
-            .and_then(|()| tasks.iter().try_for_each(check_task)),
+        SbdMsg::Inventory { boot_id, tasks, members, .. } => {
+            let joined = members.as_ref().map_or(0, Vec::len);
+            bound("attempts", tasks.len(), MAX_TASKS)
+                .and_then(|()| bound("memberships", joined, MAX_INVENTORY))
+                .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
+                .and_then(|()| tasks.iter().try_for_each(check_task))
+        }
+        SbdMsg::JoinRefused { why, .. } => long("the reason", why.len(), MAX_NAME),
         SbdMsg::State(task) => check_task(task),
         SbdMsg::HostCommandTold { state: HostCommandState::Failed { why, .. }, .. } => {
             long("the reason", why.len(), MAX_NAME)
@@ -583,11 +590,17 @@ mod tests {
         assert!(check_sbd(&SbdMsg::State(Box::new(task.clone()))).is_some());
         let tasks = vec![TaskState::default(), task];
         assert!(
-            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false }).is_some()
+            check_sbd(&SbdMsg::Inventory {
+                boot_id: "b".into(),
+                tasks,
+                more: false,
+                members: None
+            })
+            .is_some()
         );
         let many = |n: usize| {
             let tasks = vec![TaskState::default(); n];
-            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: true })
+            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: true, members: None })
         };
         assert!(many(MAX_TASKS).is_none() && many(MAX_TASKS + 1).is_some());
         let pids = vec![1; MAX_PIDS + 1];
@@ -625,7 +638,8 @@ mod tests {
         many.push(short);
         cut_tasks(&mut many);
         let tasks = many.clone();
-        let told = Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false });
+        let told =
+            Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false, members: None });
         let bytes = serde_json::to_vec(&told).unwrap().len();
         assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");
         assert!(many[0].note.len() > 100 && many[2000].note == "short");

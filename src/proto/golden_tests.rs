@@ -10,6 +10,7 @@ use super::job_message::*;
 use super::launch::*;
 use super::lim::*;
 use super::limit_rows::*;
+use super::member::{MemberMsg, Membership};
 use super::res::*;
 use super::reservation::*;
 use super::sbd::*;
@@ -28,6 +29,9 @@ fn name(msg: &Msg) -> &'static str {
         Msg::Sbd(m) => sbd_name(m),
         Msg::Launch(m) => launch_name(m),
         Msg::Lim(m) => lim_name(m),
+        Msg::Member(MemberMsg::Ask { .. }) => "Member.Ask",
+        Msg::Member(MemberMsg::Told(_)) => "Member.Told",
+        Msg::Member(MemberMsg::Unknown { .. }) => "Member.Unknown",
         Msg::Res(m) => res_name(m),
         Msg::Data(_) => "Data",
         Msg::Refused(_) => "Refused",
@@ -48,6 +52,7 @@ fn res_name(m: &ResMsg) -> &'static str {
         ResMsg::Join { .. } => "Res.Join",
         ResMsg::Joined => "Res.Joined",
         ResMsg::Done => "Res.Done",
+        ResMsg::Started { .. } => "Res.Started",
         ResMsg::Stopped => "Res.Stopped",
         ResMsg::Ended { .. } => "Res.Ended",
     }
@@ -123,6 +128,11 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::Blob { .. } => "Sbd.Blob",
         SbdMsg::Act { .. } => "Sbd.Act",
         SbdMsg::Forget { .. } => "Sbd.Forget",
+        SbdMsg::Join(_) => "Sbd.Join",
+        SbdMsg::Leave { .. } => "Sbd.Leave",
+        SbdMsg::Joined { .. } => "Sbd.Joined",
+        SbdMsg::JoinRefused { .. } => "Sbd.JoinRefused",
+        SbdMsg::Left { .. } => "Sbd.Left",
         SbdMsg::Params(_) => "Sbd.Params",
         SbdMsg::Logging(_) => "Sbd.Logging",
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
@@ -178,7 +188,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 41 + 15 + 12 + 12;
+const VARIANTS: usize = 3 + 19 + 41 + 20 + 12 + 13 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -351,7 +361,12 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Forget { key: KEY, mail: String::new() },
         SbdMsg::Params(params),
         SbdMsg::Logging(logging()),
-        SbdMsg::Inventory { boot_id: s("b"), tasks: vec![state.clone()], more: false },
+        SbdMsg::Inventory {
+            boot_id: s("b"),
+            tasks: vec![state.clone()],
+            more: false,
+            members: None,
+        },
         SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
         SbdMsg::HostCommand { work: HostWork::Before, order: Box::new(start) },
@@ -367,6 +382,11 @@ fn sbd_samples() -> Vec<SbdMsg> {
             work: HostWork::Before,
             state: HostCommandState::Failed { exit: 3, why: s("no") },
         },
+        SbdMsg::Join(Box::new(StartJob { key: KEY, ..StartJob::default() })),
+        SbdMsg::Leave { key: KEY },
+        SbdMsg::Joined { key: KEY },
+        SbdMsg::JoinRefused { key: KEY, why: s("full") },
+        SbdMsg::Left { key: KEY },
         SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
     ]
 }
@@ -425,6 +445,7 @@ fn res_samples() -> Vec<ResMsg> {
         ResMsg::Joined,
         ResMsg::Done,
         ResMsg::Stopped,
+        ResMsg::Started { pid: 10 },
         ResMsg::Ended { status: Some(768) },
     ]
 }
@@ -466,6 +487,14 @@ fn samples() -> Vec<Msg> {
     out.extend(launch_samples().into_iter().map(Msg::Launch));
     out.extend(lim.map(Msg::Lim));
     out.extend(res_samples().into_iter().map(Msg::Res));
+    let at = JobRef { job: 7, idx: 2 };
+    let membership = Membership { key: KEY, uid: 1000, hosts: vec![s("h1")], ..<_>::default() };
+    let member = [
+        MemberMsg::Ask { job: at },
+        MemberMsg::Told(Box::new(membership)),
+        MemberMsg::Unknown { job: at },
+    ];
+    out.extend(member.map(Msg::Member));
     out.extend(own);
     out
 }

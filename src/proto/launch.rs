@@ -90,9 +90,9 @@ impl std::fmt::Display for TaskId {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LaunchMsg {
     // sbatchd -> launcher
-    /// First message of a connection; answered by `Tasks`, after which every change of a task is
-    /// told by `Task`: res hears of its own, sbatchd of all others. The start and the end of a job
-    /// may be told together.
+    /// First message of a connection; answered by `Tasks`, then every change of a task is told by
+    /// `Task`: res hears of its own, sbatchd of all others and of those of jobs. The start and the
+    /// end of a job may be told together.
     Hello,
     /// Answered by `Task` when the setup is through (or at once for a known task), or `Refused`.
     Start { id: TaskId, plan: Box<Plan>, note: String },
@@ -113,7 +113,7 @@ pub enum LaunchMsg {
     /// The tasks known, in as many messages as it takes, each when the one before was read; the
     /// last has `more` false.
     Tasks { boot_id: String, tasks: Vec<TaskInfo>, more: bool },
-    /// A task as it stands now; its note is left out.
+    /// A task as it stands now; the note of a job is left out.
     Task(Box<TaskInfo>),
     /// The start was refused and left no trace.
     Refused { id: TaskId, why: String },
@@ -137,7 +137,7 @@ pub struct TaskInfo {
     /// The report of the starter; `None` until it comes.
     pub setup: Option<Setup>,
     pub ended: Option<TaskEnd>,
-    /// The note given by sbatchd; empty but for [`TaskStep::Job`].
+    /// The note of sbatchd ([`TaskStep::Job`]) or of res ([`super::member::TaskNote`]), or none.
     pub note: String,
     /// Start of the process in clock ticks since boot; 0 not told.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -454,6 +454,12 @@ pub struct Attach {
     /// The program to run first, as the user, and its input; empty: none.
     pub eexec: ByteStr,
     pub eexec_data: ByteStr,
+    /// No input and output, and nothing to be brought to res.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
+    /// `argv` is text for the user's login shell.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub login_shell: bool,
 }
 
 /// The work after a job's end. Empty paths: none.

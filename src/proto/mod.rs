@@ -22,6 +22,7 @@ pub mod lim;
 pub mod limit_rows;
 mod logging;
 pub mod machine;
+pub mod member;
 mod msg;
 mod queue_rows;
 mod refusal;

@@ -1,7 +1,7 @@
 //! Messages on authenticated connections.
 
 use super::refusal::Refusal;
-use super::{client, launch, lim, res, sbd};
+use super::{client, launch, lim, member, res, sbd};
 use serde::{Deserialize, Serialize};
 
 /// Messages on authenticated connections.
@@ -15,6 +15,8 @@ pub enum Msg {
     Launch(launch::LaunchMsg),
     /// A LIM and its callers; LIM datagrams.
     Lim(lim::LimMsg),
+    /// res and the sbatchd of its host.
+    Member(member::MemberMsg),
     /// A command and res.
     Res(res::ResMsg),
     /// Input or output of a task: a stream frame, not JSON.

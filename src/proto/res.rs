@@ -7,7 +7,7 @@
 //! and a signal never waits behind input.
 
 use crate::model::job::Usage;
-use crate::model::{ByteStr, JobKey};
+use crate::model::{ByteStr, JobKey, JobRef};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that may be under way in each direction of a task.
@@ -73,6 +73,10 @@ pub enum ResMsg {
     Done,
     /// The job's input and output follow.
     Joined,
+    /// The task of a job is set up and has this process ID.
+    Started {
+        pid: u32,
+    },
     /// The task on a terminal has stopped itself.
     Stopped,
     /// After all of its output. Raw wait status; `None`: unknown.
@@ -99,6 +103,15 @@ pub struct RunTask {
     /// The command that asks.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub via: String,
+    /// The task is of this job, which has slots on the host (blaunch(1)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobRef>,
+    /// The task has no input and output, and goes on when the connection ends.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
+    /// The first word is text for the user's login shell.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub login_shell: bool,
 }
 
 /// The system's number of a resource, its soft and its hard limit; `None` no limit.

@@ -62,6 +62,14 @@ pub enum SbdMsg {
         work: HostWork,
         state: HostCommandState,
     },
+    /// To another host than the first one of a job: the job has slots here. Answered by `Joined` or
+    /// `JoinRefused`; one that was told before is answered again.
+    Join(Box<StartJob>),
+    /// The job is over on this host, which is not its first one: what is left of it ends. Answered
+    /// by `Left`.
+    Leave {
+        key: JobKey,
+    },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
     /// The new log level of sbatchd.
@@ -75,6 +83,20 @@ pub enum SbdMsg {
         /// Another piece follows.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         more: bool,
+        /// In the last piece: the attempts of other first hosts that have joined this host, or have
+        /// tasks here. `None`: this sbatchd knows of no such thing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        members: Option<Vec<JobKey>>,
+    },
+    Joined {
+        key: JobKey,
+    },
+    JoinRefused {
+        key: JobKey,
+        why: String,
+    },
+    Left {
+        key: JobKey,
     },
     /// The state of an attempt; also the answer to a repeated `Start`.
     State(Box<TaskState>),

@@ -9,16 +9,19 @@
 //! runs nothing but where LSF_ROOT_REX says so (the launcher asks lsf.sudoers besides).
 
 mod joined;
+mod of_job;
 mod state;
+mod waiting;
 
 use crate::model::job::{End, Usage};
 use crate::model::reason::err;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, TaskInfo, TaskPlan, TaskStep};
 use crate::proto::machine::ConnId;
+use crate::proto::member::{Membership, TaskNote};
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
-use state::{Client, EOF_AGAIN, LAUNCHER, RETRY, SIGCONT, SIGHUP, SIGKILL, Task, ask};
+use state::{Client, EOF_AGAIN, LAUNCHER, RETRY, SBATCHD, SIGCONT, SIGHUP, SIGKILL, Task, ask};
 
 pub use state::{Res, ResConf, TASKS_MAX};
 
@@ -34,6 +37,9 @@ impl Res {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
         match (msg, n) {
+            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }), None) if self.waiting.has(conn) => {
+                self.wrong(conn, out);
+            }
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
             (Msg::Res(ResMsg::Join { job, pty }), None) => self.join(conn, job, pty, out),
             (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }), Some(_)) => self.wrong(conn, out),
@@ -64,6 +70,9 @@ impl Res {
 
     /// Why this user may not run anything here; `None`: may.
     fn refusal(&self, c: &Client, run: &RunTask) -> Option<Refusal> {
+        if run.job.is_some() && run.pty.is_some() {
+            return Some(Refusal::new(err::BAD_ARG));
+        }
         let (local, all) = self.conf.root;
         let root = self.conf.personal || all || local && c.host == self.conf.host;
         if (c.uid == 0 || c.gid == 0) && !root {
@@ -76,7 +85,8 @@ impl Res {
         if !self.linked {
             return Some(Refusal::text(err::BUSY, "RES has no launcher yet"));
         }
-        (self.tasks.len() >= TASKS_MAX).then(|| Refusal::new(err::BUSY))
+        let all = self.tasks.len() + self.waiting.len();
+        (all >= TASKS_MAX).then(|| Refusal::new(err::BUSY))
     }
 
     fn run(&mut self, conn: ConnId, run: RunTask, out: &mut Vec<Effect>) {
@@ -88,6 +98,21 @@ impl Res {
         if let Some(refusal) = refusal {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
+        match run.job {
+            Some(job) => self.waiting.add(conn, job, run),
+            None => self.begin(conn, run, None, out),
+        }
+    }
+
+    /// Has a task started, as one of the job where there is one.
+    fn begin(
+        &mut self,
+        conn: ConnId,
+        run: RunTask,
+        of: Option<&Membership>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(client) = self.clients.get(&conn) else { return };
         let n = self.next;
         self.next += 1;
         let account = Box::new(Account {
@@ -100,11 +125,19 @@ impl Res {
         });
         let (uid, gid, user) = (client.uid, client.gid, client.user.clone());
         let token = self.seed.of_fields(&[b"task", &n.to_be_bytes()]).to_vec();
-        out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
-        self.tasks.insert(n, Task { account, ..Task::new(conn, run.pty.is_some()) });
-        let job = self.plan(run, token);
+        if !run.detached {
+            out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
+        }
+        let of_job = of.map(|of| TaskNote { key: of.key, detached: run.detached });
+        self.tasks.insert(n, Task { account, of_job, ..Task::new(conn, run.pty.is_some()) });
+        let mut job = self.plan(run, token);
+        if let Some(of) = of {
+            job.env = with_variables(job.env.0, &of.env.0).into();
+            job.nice = of.nice;
+        }
         let plan = Box::new(Plan { uid, gid, user, what: TaskPlan::Job(Box::new(job)) });
-        ask(out, LaunchMsg::Start { id: self.id(n), plan, note: String::new() });
+        let note = of_job.map_or_else(String::new, |note| note.text());
+        ask(out, LaunchMsg::Start { id: self.id(n), plan, note });
         if let Some(c) = self.clients.get_mut(&conn) {
             c.task = Some(n);
         }
@@ -132,6 +165,8 @@ impl Res {
             rlimits,
             eexec: self.conf.eexec.as_str().into(),
             eexec_data: run.eexec,
+            detached: run.detached,
+            login_shell: run.login_shell,
         };
         JobPlan {
             env: env.into(),
@@ -195,12 +230,17 @@ impl Res {
 
     /// The command is gone: its task is hung up.
     fn gone(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
+        self.waiting.drop_of(conn);
         let n = self.clients.remove(&conn).and_then(|c| c.task);
         let Some(n) = n.filter(|n| self.tasks.contains_key(n)) else { return };
         out.push(Effect::Task { n, op: TaskOp::Forget });
         let id = self.task_id(n);
         let Some(t) = self.tasks.get_mut(&n) else { return };
         t.conn = None;
+        if t.of_job.is_some_and(|note| note.detached) {
+            // who asked need not stay
+            return;
+        }
         let Some(id) = id.filter(|_| t.ended.is_none()) else {
             return self.over(n, out);
         };
@@ -252,13 +292,24 @@ impl Res {
             };
         };
         if info.ended.is_none() {
-            return;
+            return self.started(n, &info, out);
         }
         t.ended = Some(info);
-        match t.conn {
+        match t.conn.filter(|_| !t.of_job.is_some_and(|note| note.detached)) {
             // its output first
             Some(_) => out.push(Effect::Task { n, op: TaskOp::Drain }),
             None => self.over(n, out),
+        }
+    }
+
+    /// A task of a job is set up: who asked for it hears of that.
+    fn started(&mut self, n: u64, info: &TaskInfo, out: &mut Vec<Effect>) {
+        let ready = matches!(info.setup, Some(Setup::Ready(_)));
+        let Some(t) = self.tasks.get_mut(&n).filter(|t| ready && t.of_job.is_some()) else {
+            return;
+        };
+        if let Some(conn) = t.conn.filter(|_| !std::mem::replace(&mut t.told, true)) {
+            out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Started { pid: info.pid }) });
         }
     }
 
@@ -369,6 +420,7 @@ impl Res {
             self.tasks.retain(|at, t| *at != n || t.job.is_none());
         }
         self.end_orphans(now, out);
+        self.waiting_due(now, out);
     }
 
     fn unlinked(&mut self, now: Now) {
@@ -390,6 +442,16 @@ impl Machine for Res {
                 self.unlinked(now);
             }
             Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) } => self.launcher(now, msg, out),
+            Input::Opened { conn: SBATCHD, .. } => self.waiting.connected(),
+            Input::ConnectFailed { conn: SBATCHD, .. } | Input::Closed { conn: SBATCHD } => {
+                self.waiting.disconnected(now);
+            }
+            Input::Msg { conn: SBATCHD, msg: Msg::Member(msg) } => {
+                for (conn, run, of) in self.admitted(msg, out) {
+                    self.begin(conn, run, Some(&of), out);
+                }
+            }
+            Input::Msg { conn: SBATCHD, .. } => {}
             Input::Opened { conn, peer: Peer::User { uid, gid, user, host } } => {
                 self.clients.insert(conn, Client { uid, gid, user, host, task: None });
             }
@@ -407,18 +469,32 @@ impl Machine for Res {
         let ends = self.tasks.values().filter(live).filter_map(|t| t.eof_at);
         let kills = self.tasks.values().filter_map(|t| t.kill_at).chain(ends);
         let orphans = self.orphans.iter().map(|o| o.1);
-        kills.chain(orphans).chain(self.dial_at).chain(self.sync_at).min()
+        let waiting = self.waiting.deadline();
+        kills.chain(orphans).chain(self.dial_at).chain(self.sync_at).chain(waiting).min()
     }
 }
 
-/// A task that no command waits for.
+/// A task that no command waits for: one of a job that nobody need wait for goes on.
 fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
     let id = info.id;
     if info.ended.is_none() {
+        if TaskNote::of(&info.note).is_some_and(|note| note.detached) {
+            return;
+        }
         ask(out, LaunchMsg::Signal { id, signal: SIGHUP });
         ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
     }
     ask(out, LaunchMsg::Forget { key: id.key });
+}
+
+/// An environment with these variables put over it, both NUL-separated.
+fn with_variables(mut env: Vec<u8>, over: &[u8]) -> Vec<u8> {
+    // of two of a name the later one counts
+    if !env.is_empty() && !over.is_empty() {
+        env.push(0);
+    }
+    env.extend_from_slice(over);
+    env
 }
 
 /// The words of a task, as they are accounted.
@@ -432,3 +508,6 @@ mod tests;
 
 #[cfg(test)]
 mod joined_tests;
+
+#[cfg(test)]
+mod of_job_tests;

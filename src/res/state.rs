@@ -1,11 +1,13 @@
 //! The state of res: its clients and their tasks, and how the launcher names the tasks. The files
 //! beside it act on tasks: joined.rs on interactive jobs, mod.rs on all others.
 
+use super::waiting::WaitingTasks;
 use crate::model::JobKey;
 use crate::model::time::US;
 use crate::proto::frame::MacKey;
 use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo, TaskStep};
 use crate::proto::machine::ConnId;
+use crate::proto::member::TaskNote;
 use crate::proto::res::{Account, WINDOW};
 use crate::proto::{Effect, Msg};
 use std::collections::BTreeMap;
@@ -14,6 +16,8 @@ use std::collections::BTreeMap;
 pub const TASKS_MAX: usize = 4096;
 /// Our connection to the launcher.
 pub(super) const LAUNCHER: ConnId = 1;
+/// Our connection to the sbatchd of this host.
+pub(super) const SBATCHD: ConnId = 2;
 /// Pause before it is tried again, microseconds.
 pub(super) const RETRY: u64 = US / 5;
 /// How often the end of input is said again, microseconds.
@@ -79,6 +83,9 @@ pub(super) struct Task {
     pub(super) account: Box<Account>,
     /// An interactive job that a bsub has joined, or waits for.
     pub(super) job: Option<JoinedJob>,
+    /// A task of this job; whether it has been told that it was started.
+    pub(super) of_job: Option<TaskNote>,
+    pub(super) told: bool,
 }
 
 impl Task {
@@ -86,7 +93,8 @@ impl Task {
         let (ended, kill_at, eof_at, job) = (None, None, None, None);
         let (conn, account) = (Some(conn), Box::default());
         let (taken, room, owed) = (0, WINDOW, 0);
-        Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job }
+        let (of_job, told) = (None, false);
+        Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job, of_job, told }
     }
 }
 
@@ -106,6 +114,8 @@ pub struct Res {
     pub(super) began: i64,
     /// Interactive jobs whose terminals a res before this one had, and when they are killed.
     pub(super) orphans: Vec<(TaskId, u64)>,
+    /// Tasks of jobs that sbatchd has not yet spoken for.
+    pub(super) waiting: WaitingTasks,
 }
 
 impl Res {
@@ -124,6 +134,7 @@ impl Res {
             sync_at: None,
             began: 0,
             orphans: Vec::new(),
+            waiting: WaitingTasks::default(),
         }
     }
 

@@ -400,6 +400,14 @@ pub fn in_front(command: &mut std::process::Command) {
 #[derive(Debug)]
 pub struct SignalFd(OwnedFd);
 
+/// A signal that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signalled {
+    pub signal: i32,
+    /// The process that has sent it; `None`: the kernel, as for a terminal.
+    pub sender: Option<u32>,
+}
+
 impl SignalFd {
     pub fn new(signals: &[i32]) -> io::Result<Self> {
         let set = sigset(signals);
@@ -417,11 +425,22 @@ impl SignalFd {
 
     /// The next signal, if one is due.
     pub fn take(&self) -> io::Result<Option<i32>> {
+        Ok(self.take_from()?.map(|signalled| signalled.signal))
+    }
+
+    /// The next signal, if one is due, with its sender.
+    pub fn take_from(&self) -> io::Result<Option<Signalled>> {
         let mut info = [0u8; std::mem::size_of::<libc::signalfd_siginfo>()];
         match rustix::io::read(&self.0, &mut info) {
             Ok(n) if n == info.len() => {
-                // ssi_signo is the first field, a u32.
-                Ok(Some(i32::from_ne_bytes([info[0], info[1], info[2], info[3]])))
+                // ssi_signo, ssi_errno, ssi_code and ssi_pid are its first fields, of 4 bytes each.
+                let field = |at: usize| {
+                    i32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]])
+                };
+                // only a process has a code that is not positive
+                let process = field(8) <= 0;
+                let sender = u32::try_from(field(12)).ok().filter(|pid| process && *pid != 0);
+                Ok(Some(Signalled { signal: field(0), sender }))
             }
             Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(None),
             Err(e) => Err(e.into()),

@@ -7,6 +7,7 @@ mod apart;
 mod applications;
 mod base;
 mod beats;
+mod blaunch;
 mod chkpnt;
 mod chunks;
 mod controls;

@@ -113,6 +113,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
         boot_id: boot_id(),
         tasks: tasks.to_vec(),
         more: n < last,
+        members: None,
     };
     pieces.map(of).collect()
 }
@@ -154,7 +155,10 @@ fn very_many_jobs_of_one_host_end_in_short_turns() {
     assert!(node.all_are(first, "DONE"));
     let second = node.started(many);
     let boot_id = "another".into();
-    node.tells("restarted", vec![SbdMsg::Inventory { boot_id, tasks: Vec::new(), more: false }]);
+    node.tells(
+        "restarted",
+        vec![SbdMsg::Inventory { boot_id, tasks: Vec::new(), more: false, members: None }],
+    );
     wait_for("all to be lost", || node.all_are(second, "EXIT"));
     println!("longest turn at the end {} ms", node.longest());
 }

@@ -50,7 +50,12 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),
         (
             "Inventory",
-            SbdMsg::Inventory { boot_id: boot_id(), tasks: vec![state(ended)], more: false },
+            SbdMsg::Inventory {
+                boot_id: boot_id(),
+                tasks: vec![state(ended)],
+                more: false,
+                members: None,
+            },
         ),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
         (
@@ -118,7 +123,7 @@ fn reports_of_a_host_about_jobs_of_another_are_rejected() {
     }
     // one that says of nothing that it has it says nothing of what others have
     let tasks = Vec::new();
-    let none = SbdMsg::Inventory { boot_id: "another".into(), tasks, more: false };
+    let none = SbdMsg::Inventory { boot_id: "another".into(), tasks, more: false, members: None };
     let last =
         SbdMsg::Forget { key: JobKey { job: alone, idx: 0, attempt: 1 }, mail: String::new() };
     script.lock().unwrap().say.extend([none, last].map(Msg::Sbd));

@@ -82,7 +82,10 @@ impl Machine for Scripted {
             Input::Msg { conn, msg: Msg::Sbd(SbdMsg::Hello { .. }) } => {
                 self.to = Some(conn);
                 let (boot_id, tasks) = ("of its own".into(), Vec::new());
-                out.push(send(conn, Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false })));
+                out.push(send(
+                    conn,
+                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false, members: None }),
+                ));
                 script.open = true;
             }
             Input::Msg { conn, msg: Msg::Ping { n } } => out.push(send(conn, Msg::Pong { n })),

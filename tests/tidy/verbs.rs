@@ -31,6 +31,7 @@ const ANSWERS: &[&str] = &[
     "Launch.DaemonList",
     "Res.Done",
     "Res.Joined",
+    "Res.Started",
     "Res.Stopped",
     "Res.Ended",
 ];

@@ -72,6 +72,8 @@ pub struct HostRuntime {
     pub given_up: bool,
     /// Attempts that run there although their jobs were requeued or have ended, with their slots.
     pub zombies: BTreeMap<JobKey, u32>,
+    /// Can the sbatchd be told of jobs whose first host is another one? `None`: not known yet.
+    pub joins: Option<bool>,
     pub(super) refused: Refused,
     /// The attempts that it has told of in an inventory under way.
     pub(super) told: Option<HashSet<JobKey>>,
@@ -237,6 +239,7 @@ impl HostRuntime {
             lost: Some(instant),
             given_up: false,
             zombies: BTreeMap::new(),
+            joins: None,
             refused: Refused::default(),
             told: None,
             last_heard: 0,

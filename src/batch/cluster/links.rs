@@ -285,6 +285,11 @@ impl Links {
         self.hosts[host].told.take().unwrap_or_default()
     }
 
+    /// Whether the sbatchd of a host can be told of jobs whose first host is another one.
+    pub(crate) fn set_joins(&mut self, host: HostId, joins: bool) {
+        self.hosts[host].joins = Some(joins);
+    }
+
     /// An attempt that was left behind still runs on a host, in so many slots.
     pub(crate) fn left_runs(&mut self, host: HostId, key: JobKey, slots: u32) {
         self.hosts[host].zombies.insert(key, slots);

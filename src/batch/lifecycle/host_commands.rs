@@ -5,7 +5,6 @@
 //! host may answer for itself alone, and only of a job that has slots there.
 
 use crate::batch::lifecycle::report_standing::Standing;
-use crate::batch::state::Elem;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
@@ -13,18 +12,6 @@ use crate::proto::host_command::{HostCommandState, HostWork};
 use crate::proto::sbd::SbdMsg;
 
 impl Mbatchd {
-    /// The hosts of an attempt in their order, each once.
-    fn hosts_of_attempt(&self, key: JobKey) -> Vec<HostId> {
-        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|r| r.key == key);
-        let mut hosts = Vec::new();
-        for (host, _) in run.into_iter().flat_map(|run| run.hosts.iter()) {
-            if !hosts.contains(host) && self.links.hosts().contains(*host) {
-                hosts.push(*host);
-            }
-        }
-        hosts
-    }
-
     /// The first host of an attempt wants a command to run on the others.
     pub(crate) fn hosts_asked(
         &mut self,

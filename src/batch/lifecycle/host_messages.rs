@@ -17,9 +17,15 @@ impl Mbatchd {
             return;
         }
         match msg {
-            SbdMsg::Inventory { boot_id, tasks, more } => {
+            SbdMsg::Inventory { boot_id, tasks, more, members } => {
                 self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
+                if !more {
+                    self.members_told(context, i, members);
+                }
             }
+            SbdMsg::Joined { key } => self.join_told(context, i, key),
+            SbdMsg::JoinRefused { key, why } => self.join_refused(context, i, key, &why),
+            SbdMsg::Left { key } => self.leave_told(context, i, key),
             SbdMsg::State(t) => self.task_state(context, i, &t),
             SbdMsg::AskHosts { key, work } => self.hosts_asked(context, i, key, work),
             SbdMsg::HostCommandTold { key, work, state } => {

@@ -2,7 +2,7 @@
 //! the events it rests on are durable; one that is lost is made good by the host's next inventory.
 
 use crate::batch::state::names::HostId;
-use crate::batch::state::{ElemState, Run};
+use crate::batch::state::{Elem, ElemState, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
@@ -25,13 +25,26 @@ impl Mbatchd {
         if suspends || act == Act::Resume {
             self.state.order_sent(key, !suspends);
         }
+        let everywhere =
+            matches!(act, Act::Terminate { .. } | Act::Signal { .. } | Act::Suspend | Act::Resume);
+        // the other hosts first: a job that is stopped has stopped tasks
+        let others: Vec<HostId> = self.fanout.hosts_of(key).map(|(host, _)| host).collect();
+        for host in others.into_iter().filter(|host| everywhere && *host != i) {
+            self.order(context, host, SbdMsg::Act { key, seq, order, act: act.clone(), why });
+        }
         self.order(context, i, SbdMsg::Act { key, seq, order, act, why });
     }
 
-    pub(crate) fn send_start(&mut self, context: &mut StepContext, key: JobKey) {
-        let first = self.state.running(key).and_then(|run| self.first_host(run));
-        let Some((host, order)) = first.zip(self.start_order(key)) else { return };
-        self.order(context, host, SbdMsg::Start(order));
+    /// The hosts of an attempt in their order, each once.
+    pub(crate) fn hosts_of_attempt(&self, key: JobKey) -> Vec<HostId> {
+        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|r| r.key == key);
+        let mut hosts = Vec::new();
+        for (host, _) in run.into_iter().flat_map(|run| run.hosts.iter()) {
+            if !hosts.contains(host) && self.links.hosts().contains(*host) {
+                hosts.push(*host);
+            }
+        }
+        hosts
     }
 
     pub(crate) fn act_on(&mut self, context: &mut StepContext, key: JobKey, act: Act) {

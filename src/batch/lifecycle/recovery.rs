@@ -8,6 +8,7 @@ use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::fanout::Fanout;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
@@ -105,6 +106,7 @@ impl Mbatchd {
             reservations: AdvanceReservations::default(),
             status: Status::default(),
             unreached: Unreached::default(),
+            fanout: Fanout::default(),
             eligible: Eligible::default(),
             perfmon: Perfmon::default(),
             diagnose: Diagnose::default(),
@@ -119,6 +121,7 @@ impl Mbatchd {
     /// written. Soft state is rebuilt.
     pub fn reload(&mut self, found: Recovered) {
         self.state.begin_anew();
+        self.fanout = Fanout::default();
         // each goes as its job comes, so that its memory is used again
         self.fairshare = Fairshare::default();
         self.fairshare.rebuild(&self.state, &self.site);

@@ -67,7 +67,8 @@ impl Rig {
             self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             let tasks =
                 vec![TaskState { key, phase: phase.clone(), pid: 7, ..TaskState::default() }];
-            let msg = SbdMsg::Inventory { boot_id: "boot".into(), tasks, more: false };
+            let msg =
+                SbdMsg::Inventory { boot_id: "boot".into(), tasks, more: false, members: None };
             self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             found = Some(conn);
         }
@@ -261,7 +262,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
             let Endpoint::Tcp { host, daemon } = to else { continue };
             r.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             let boot_id = format!("boot{attempt}");
-            let msg = SbdMsg::Inventory { boot_id, tasks: vec![], more: false };
+            let msg = SbdMsg::Inventory { boot_id, tasks: vec![], more: false, members: None };
             r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         }
     }

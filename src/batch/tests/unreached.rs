@@ -66,7 +66,7 @@ impl Rig {
         tasks: Vec<TaskState>,
         more: bool,
     ) {
-        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks, more };
+        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks, more, members: None };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }
 

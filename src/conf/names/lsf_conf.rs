@@ -64,7 +64,7 @@ const NAMES: &[Name] = &[
         "how long a host stays excluded for a job (undefined: until mbatchd restarts); jobs",
     ),
     on("LSB_EXIT_IF_CWD_NOTEXIST", "Y: a job without its working directory ends; N"),
-    off("LSB_FANOUT_TIMEOUT_PER_LAYER", "seconds; 20"),
+    on("LSB_FANOUT_TIMEOUT_PER_LAYER", "seconds that the hosts of a job have to join it; 20"),
     off("LSB_GPU_NEW_SYNTAX", "Y/N/extend: enables -gpu: extend"),
     off("LSB_GPU_POWEROFF_DURATION", "N, N, undefined, 10, 0"),
     off("LSB_GPU_REQ", "cluster default: string; num=1:mode=shared:mps=no:j_exclusive=no"),

@@ -5,6 +5,7 @@ use super::tidy_table::TidyTable;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
 use crate::exec::host_commands::HostTask;
+use crate::exec::members::Members;
 use crate::exec::plan::HostEnvironment;
 use crate::model::job::SpoolRef;
 use crate::model::{JobKey, time::US};
@@ -69,6 +70,8 @@ pub struct Sbatchd {
     pub(super) pieces: bool,
     /// Authenticated mbatchds that have not said hello yet.
     pub(super) callers: BTreeSet<ConnId>,
+    /// Connections of the res of this host.
+    pub(super) askers: BTreeSet<ConnId>,
     pub(super) boot_id: String,
     /// The launcher's answer to `Hello`, as far as it has come.
     pub(super) listing: Option<Vec<TaskInfo>>,
@@ -92,6 +95,8 @@ pub struct Sbatchd {
     pub(super) sim_pid: u32,
     /// Commands for jobs whose first host is another one.
     pub(super) host_tasks: BTreeMap<TaskId, HostTask>,
+    /// Jobs of other first hosts, and tasks of jobs.
+    pub(super) members: Members,
     /// The users, by uid, whose directories are to be tidied.
     pub(super) tidy: TidyTable,
 }
@@ -107,6 +112,7 @@ impl Sbatchd {
             mbd: None,
             pieces: false,
             callers: BTreeSet::new(),
+            askers: BTreeSet::new(),
             boot_id: String::new(),
             listing: None,
             linked: false,
@@ -123,6 +129,7 @@ impl Sbatchd {
             sampled_at: 0,
             sim_pid: 1,
             host_tasks: BTreeMap::new(),
+            members: Members::default(),
             tidy: TidyTable::default(),
         }
     }
@@ -158,7 +165,10 @@ impl Sbatchd {
         let last = pieces.len() - 1;
         for (n, tasks) in pieces.into_iter().enumerate() {
             let boot_id = self.boot_id.clone();
-            self.tell(SbdMsg::Inventory { boot_id, tasks, more: n < last }, out);
+            let more = n < last;
+            let members =
+                (!more).then(|| self.members.to_settle(|key| self.jobs.contains_key(&key)));
+            self.tell(SbdMsg::Inventory { boot_id, tasks, more, members }, out);
         }
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing);

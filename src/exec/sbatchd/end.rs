@@ -68,6 +68,7 @@ impl Sbatchd {
             let id = TaskId { key, step: TaskStep::Job };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
         }
+        self.end_tasks_of(now, key, out);
         self.finish(now, key, out);
     }
 
@@ -77,6 +78,7 @@ impl Sbatchd {
         let unknown = end == End::Unknown;
         let exit_info = if unknown { term::LOST_STATUS } else { job.note.mark.exit_info };
         job.outcome = Some((AttemptPhase::Ended { end, exit_info }, now.secs()));
+        self.end_tasks_of(now, key, out);
         self.finished(now, key, out);
     }
 

@@ -46,6 +46,8 @@ impl Sbatchd {
         }
         self.tidy_missed(now, &known, out);
         self.host_tasks_missed(&known);
+        self.members.listed(&known);
+        self.members_due(now, out);
         if let Some(on) = self.master {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }
@@ -102,6 +104,10 @@ impl Sbatchd {
 
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
+        if info.id.step == TaskStep::Task {
+            self.members.told(now, &info);
+            return self.members_due(now, out);
+        }
         if self.tidied(now, &info, out) || self.host_task_told(now, &info, out) {
             return;
         }

@@ -15,6 +15,7 @@ mod controls;
 mod end;
 mod host_commands;
 mod link;
+mod members;
 mod resize;
 mod signals;
 mod start;
@@ -40,6 +41,7 @@ use crate::proto::launch::{
 };
 use crate::proto::lim::LimMsg;
 use crate::proto::machine::{ConnId, Endpoint};
+use crate::proto::member::MemberMsg;
 use crate::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, SbdParams, StartJob};
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, Refusal, caps};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +62,9 @@ impl Sbatchd {
                 if self.conf.candidates.contains(&host) =>
             {
                 self.callers.insert(conn);
+            }
+            (_, Peer::Daemon { daemon: Daemon::Res, host }) if host == self.conf.site.host => {
+                self.askers.insert(conn);
             }
             (_, peer) => {
                 say(out, log::Level::Warn, format!("{peer} has no business with sbatchd"));
@@ -90,6 +95,7 @@ impl Sbatchd {
             }
             _ => {
                 self.callers.remove(&conn);
+                self.askers.remove(&conn);
                 if self.mbd.is_some_and(|(c, _)| c == conn) {
                     self.mbd = None;
                 }
@@ -133,6 +139,8 @@ impl Sbatchd {
                 self.mail_user(key, &mail, out);
                 self.forget(now, key, out);
             }
+            SbdMsg::Join(order) => self.join(order, out),
+            SbdMsg::Leave { key } => self.leave(now, key, out),
             SbdMsg::Params(params) => self.set_params(params, out),
             SbdMsg::Logging(set) => out.push(Effect::Logging(set)),
             _ => refuse(out, conn, Refusal::text(err::BAD_ARG, "not an order")),
@@ -196,6 +204,9 @@ impl Machine for Sbatchd {
                 }
                 (LAUNCHER | LIM, _) => {}
                 (conn, Msg::Sbd(msg)) => self.mbatchd(now, conn, msg, out),
+                (conn, Msg::Member(MemberMsg::Ask { job })) if self.askers.contains(&conn) => {
+                    self.res_asks(conn, job, out);
+                }
                 (conn, Msg::Ping { n }) => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
                 (conn, _) => refuse(out, conn, Refusal::text(err::BAD_ARG, "not for sbatchd")),
             },
@@ -206,7 +217,8 @@ impl Machine for Sbatchd {
 
     fn deadline(&self) -> Option<u64> {
         let jobs = self.jobs.values().filter_map(next_of).min();
-        let own = [self.sample_due(), self.tidy_deadline(), self.host_tasks_deadline()];
+        let members = self.members_deadline();
+        let own = [self.sample_due(), self.tidy_deadline(), self.host_tasks_deadline(), members];
         let retries = [self.retry_launcher, self.retry_lim];
         own.into_iter().chain(retries).chain([jobs]).flatten().min()
     }

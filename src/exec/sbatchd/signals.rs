@@ -30,6 +30,7 @@ impl Sbatchd {
         if job.sim_end.is_none() {
             if self.linked {
                 ask(out, LaunchMsg::Signal { id: TaskId { key, step: TaskStep::Job }, signal });
+                self.signal_tasks_of(key, &[signal], out);
             }
         } else if !matches!(signal, SIGCONT | SIGSTOP | SIGTSTP) {
             self.over(now, key, End::Status(signal), out);

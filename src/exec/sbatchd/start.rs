@@ -2,6 +2,7 @@
 
 use super::agent::*;
 use super::*;
+use crate::exec::members::is_old;
 use crate::model::signals::ENDING_SIGNALS;
 
 impl Sbatchd {
@@ -114,13 +115,11 @@ impl Sbatchd {
         act: Act,
         out: &mut Vec<Effect>,
     ) {
-        let Some(job) = self.jobs.get_mut(&key) else { return };
-        let mark = &mut job.note.mark;
-        let old = match number {
-            (seq, 0) => seq <= mark.seq && seq != 0,
-            (_, order) => order <= mark.order,
+        let Some(job) = self.jobs.get_mut(&key) else {
+            return self.member_act(now, key, number, &act, out);
         };
-        if old {
+        let mark = &mut job.note.mark;
+        if is_old(number, (mark.seq, mark.order)) {
             return;
         }
         if !self.linked && job.live() && job.sim_end.is_none() {
@@ -198,6 +197,7 @@ impl Sbatchd {
             self.start_termination(now, key, Cause::Forgotten, out);
         }
         let Some(gone) = self.jobs.remove(&key) else { return };
+        self.end_tasks_of(now, key, out);
         if gone.sim_end.is_none() && self.linked {
             ask(out, LaunchMsg::Forget { key });
         }

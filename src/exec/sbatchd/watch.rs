@@ -30,6 +30,9 @@ impl Sbatchd {
         if due(self.sample_due()) {
             self.sample(now, out);
         }
+        if due(self.members_deadline()) {
+            self.members_due(now, out);
+        }
         self.tidy_due(now, out);
         self.forget_host_tasks(now, out);
     }

@@ -217,6 +217,17 @@ pub mod err {
     pub const MOD_MIX_APS: i32 = 271;
     pub const APS_RANGE: i32 = 272;
     pub const APS_ZERO: i32 = 273;
+    pub const DJOB_NO_RES_PORT: i32 = 274;
+    pub const DJOB_RES_TIMEOUT: i32 = 275;
+    pub const DJOB_RES_IO: i32 = 276;
+    pub const DJOB_RES_FAILED: i32 = 277;
+    pub const DJOB_CANNOT_RUN: i32 = 278;
+    pub const DJOB_BAD_JOBID: i32 = 279;
+    pub const DJOB_BAD_HOST: i32 = 280;
+    pub const DJOB_BAD_USER: i32 = 281;
+    pub const DJOB_EXECUTE_TASK: i32 = 282;
+    pub const DJOB_WAIT_TASK: i32 = 283;
+    pub const DJOB_DISABLED: i32 = 286;
     pub const RSV_NOT_RECURRING: i32 = 312;
     pub const RSV_HOST_NOT_FREE: i32 = 314;
     pub const RSV_TIME: i32 = 315;
@@ -362,6 +373,17 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (271, "Option -aps cannot be combined with other options"),
     (272, "APS value is out of range"),
     (273, "APS value cannot be zero"),
+    (274, "RES port is unknown"),
+    (275, "Timeout in communication with RES"),
+    (276, "I/O error on the connection to RES"),
+    (277, "RES failed internally"),
+    (278, "Cannot be run outside an LSF job"),
+    (279, "Validation failed: bad job ID"),
+    (280, "Validation failed: the host is not allocated to the job"),
+    (281, "Validation failed: wrong user"),
+    (282, "Failed while executing tasks."),
+    (283, "Failed while waiting for tasks to finish."),
+    (286, "The distributed application framework is disabled"),
     (312, "Only a recurring advance reservation can be disabled"),
     (314, "Host has no free slot in the time of the reservation"),
     (315, "Reserved slots are not free in the new time of the reservation"),

@@ -176,6 +176,8 @@ pending_reasons! {
     Same = 9021, "Not enough hosts that are alike as the job's same[] requirement asks";
     /// Ours: no more of its service class are started by VELOCITY, THROUGHPUT or DEADLINE.
     GoalReached = 9041, "As many jobs of the service class run as its goals want";
+    /// The text is LSF's, the number ours.
+    Fanout = 9043, "Failed to send fan-out information to other SBDs";
     /// Ours: bjobs shows the state WAIT and no reason.
     Chunk = 9042, "Waits for its turn in a chunk job";
     /// The number is ours.

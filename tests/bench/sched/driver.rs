@@ -89,7 +89,7 @@ impl Scheduler {
                 }
                 _ => {
                     let (boot_id, tasks) = ("boot".into(), Vec::new());
-                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false })
+                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false, members: None })
                 }
             };
             self.input(Input::Msg { conn, msg });

@@ -105,7 +105,8 @@ impl Cluster {
         };
         at.link = Some(conn);
         let tasks = at.tasks.iter().map(|(key, phase)| task(*key, phase.clone(), 0)).collect();
-        let msg = SbdMsg::Inventory { boot_id: "boot".to_owned(), tasks, more: false };
+        let msg =
+            SbdMsg::Inventory { boot_id: "boot".to_owned(), tasks, more: false, members: None };
         self.inputs.push_back(Input::Opened { conn, peer });
         self.inputs.push_back(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }

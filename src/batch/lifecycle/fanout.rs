@@ -1,0 +1,221 @@
+//! Jobs on several hosts: before the first host starts one, the others hear of it, and when it is
+//! over they are to leave (`soft_state::fanout`; lsf.conf(5), LSB_FANOUT_TIMEOUT_PER_LAYER).
+//!
+//! | what happens | what the other hosts are told |
+//! |---|---|
+//! | the start is logged | Join; the first host is told when all have joined |
+//! | one refuses, or says nothing in time | Leave; the job is pending again, elsewhere if it can |
+//! | the job is over, or goes on without the host | Leave; the slots are free when it has left |
+//! | the job grows | Join, and nothing waits |
+//! | a host has told its inventory | Join or Leave, where it does not know what it should |
+//!
+//! A job on one host has none of this, and a host of an older release is told nothing.
+
+use crate::batch::state::names::HostId;
+use crate::batch::state::{Phase, Run};
+use crate::batch::{Mbatchd, StepContext};
+use crate::model::JobKey;
+use crate::model::reason::PendReason;
+use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
+use std::collections::HashSet;
+
+/// Seconds that hosts have to join, where LSB_FANOUT_TIMEOUT_PER_LAYER says nothing.
+const JOIN_WAIT: u64 = 20;
+
+impl Mbatchd {
+    /// Has the first host start an attempt, as soon as the others have joined.
+    pub(crate) fn send_start(&mut self, context: &mut StepContext, key: JobKey) {
+        let others = self.other_hosts(key);
+        if !others.is_empty() {
+            let secs = self.site.conf.base.lsf.int("LSB_FANOUT_TIMEOUT_PER_LAYER", JOIN_WAIT);
+            let until = context.now.after(secs.max(1));
+            let asked = self.fanout.wait(key, &others, until);
+            for host in &asked {
+                self.send_join(context, key, *host);
+            }
+            if !asked.is_empty() {
+                return;
+            }
+        }
+        self.start_now(context, key);
+    }
+
+    fn start_now(&mut self, context: &mut StepContext, key: JobKey) {
+        let first = self.state.running(key).and_then(|run| self.first_host(run));
+        let Some((host, order)) = first.zip(self.start_order(key)) else { return };
+        self.order(context, host, SbdMsg::Start(order));
+    }
+
+    /// The hosts of a started attempt besides its first one that can join it, with their slots.
+    fn other_hosts(&self, key: JobKey) -> Vec<(HostId, u32)> {
+        let Some(run) = self.state.running(key).filter(|run| run.hosts.len() > 1) else {
+            return Vec::new();
+        };
+        let slots = |host: HostId| run.hosts.iter().filter(|h| h.0 == host).map(|h| h.1).sum();
+        let joins = |host: &HostId| self.links.hosts()[*host].joins != Some(false);
+        let others = self.hosts_of_attempt(key).into_iter().skip(1).filter(joins);
+        others.map(|host| (host, slots(host))).collect()
+    }
+
+    fn send_join(&mut self, context: &mut StepContext, key: JobKey, host: HostId) {
+        let Some(mut order) = self.start_order(key) else { return };
+        order.boot = self.links.hosts()[host].boot_id.clone();
+        self.order(context, host, SbdMsg::Join(order));
+    }
+
+    /// A host is to leave an attempt: until it has, its slots are not free.
+    fn send_leave(&mut self, context: &mut StepContext, key: JobKey, (host, slots): (HostId, u32)) {
+        if self.links.hosts().get(host).is_none_or(|host| host.reached().is_none()) {
+            return;
+        }
+        self.fanout.leaves(context.now, key, host);
+        self.links.left_runs(host, key, slots);
+        self.order(context, host, SbdMsg::Leave { key });
+    }
+
+    /// A host says that it has joined.
+    pub(crate) fn join_told(&mut self, context: &mut StepContext, i: HostId, key: JobKey) {
+        match self.fanout.joined(key, i) {
+            None => self.refuse_report(context, i, "the joining", key.job_ref()),
+            Some(true) => self.start_now(context, key),
+            Some(false) => {}
+        }
+    }
+
+    /// A host says that it cannot join.
+    pub(crate) fn join_refused(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        key: JobKey,
+        why: &str,
+    ) {
+        if !self.fanout.has(key, i) {
+            return self.refuse_report(context, i, "the joining", key.job_ref());
+        }
+        self.fanout_failed(context, key, i, why);
+    }
+
+    /// A job has left a host.
+    pub(crate) fn leave_told(&mut self, context: &mut StepContext, i: HostId, key: JobKey) {
+        if !self.fanout.left(key, i) {
+            return self.refuse_report(context, i, "the leaving", key.job_ref());
+        }
+        if self.links.left_over(i, key) {
+            self.sched.host_changed(i);
+        }
+    }
+
+    /// A host has not joined: the attempt never ran. An attempt that runs already goes on without
+    /// it.
+    fn fanout_failed(&mut self, context: &mut StepContext, key: JobKey, i: HostId, why: &str) {
+        let name = self.links.hosts()[i].name.clone();
+        let starting = |run: &&Run| run.phase == Phase::Starting;
+        let run = self.state.running(key).filter(starting);
+        let Some(first) = run.and_then(|run| self.first_host(run)) else {
+            self.fanout.forget_host(key, i);
+            return context.say(log::Level::Warn, format!("{name} has not joined {key}: {why}"));
+        };
+        let told = TaskState {
+            key,
+            phase: AttemptPhase::Failed { reason: PendReason::Fanout.number() },
+            note: format!("{name}: {why}"),
+            pre_host: name,
+            ..TaskState::default()
+        };
+        self.start_failed(context, first, &told, PendReason::Fanout.number());
+    }
+
+    /// The jobs of other first hosts that a host knows of, at the end of its inventory; `None`: a
+    /// host of an older release.
+    pub(crate) fn members_told(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        members: Option<Vec<JobKey>>,
+    ) {
+        self.links.set_joins(i, members.is_some());
+        let joins = members.is_some();
+        let told: HashSet<JobKey> = members.into_iter().flatten().collect();
+        let here = self.state.counts().started_on(i);
+        let runs = here.filter_map(|at| self.state.elem(at)?.run().map(|run| run.key));
+        let runs: Vec<JobKey> = runs.filter(|key| self.state.running(*key).is_some()).collect();
+        let mut wanted = HashSet::new();
+        for key in runs {
+            let Some(member) = self.other_hosts(key).into_iter().find(|(host, _)| *host == i)
+            else {
+                if !joins {
+                    self.fanout.forget_host(key, i);
+                    self.start_if_complete(context, key);
+                }
+                continue;
+            };
+            wanted.insert(key);
+            self.fanout.note(key, member, told.contains(&key));
+            if told.contains(&key) {
+                self.act_again(context, key, i);
+                self.start_if_complete(context, key);
+            } else {
+                self.send_join(context, key, i);
+            }
+        }
+        for key in told.into_iter().filter(|key| !wanted.contains(key)) {
+            self.send_leave(context, key, (i, 0));
+        }
+    }
+
+    fn start_if_complete(&mut self, context: &mut StepContext, key: JobKey) {
+        if self.fanout.take_complete(key) {
+            self.start_now(context, key);
+        }
+    }
+
+    /// A host is back with a job: it hears of what it may have missed.
+    fn act_again(&mut self, context: &mut StepContext, key: JobKey, i: HostId) {
+        let Some(run) = self.state.running(key) else { return };
+        let act = match (run.killed, run.phase) {
+            (Some(exit_info), _) => Act::Terminate { exit_info },
+            (None, Phase::Ususp(_) | Phase::Ssusp(_)) => Act::Suspend,
+            (None, Phase::Running) => Act::Resume,
+            (None, _) => return,
+        };
+        let (seq, order) = self.next_act();
+        self.order(context, i, SbdMsg::Act { key, seq, order, act, why: 0 });
+    }
+
+    /// Follows attempts that have ended or have other hosts now, and gives up hosts that say
+    /// nothing.
+    pub(crate) fn fanout_due(&mut self, context: &mut StepContext) {
+        for key in self.fanout.take_touched() {
+            if self.state.running(key).is_none() {
+                for member in self.fanout.end(key) {
+                    self.send_leave(context, key, member);
+                }
+                continue;
+            }
+            let now = self.other_hosts(key);
+            let gone = |(host, _): &(HostId, u32)| !now.iter().any(|other| other.0 == *host);
+            let left: Vec<_> = self.fanout.hosts_of(key).filter(gone).collect();
+            for member in left {
+                self.fanout.forget_host(key, member.0);
+                self.send_leave(context, key, member);
+            }
+            for member in now {
+                if !self.fanout.has(key, member.0) {
+                    self.fanout.note(key, member, false);
+                    self.send_join(context, key, member.0);
+                }
+            }
+        }
+        for (key, host) in self.fanout.late_starts(context.now) {
+            self.fanout_failed(context, key, host, "it has not answered in time");
+        }
+        for (key, host) in self.fanout.take_late_leaves(context.now) {
+            let name = self.state.names().host(host).to_string();
+            context.say(log::Level::Warn, format!("{name} has not told that {key} has left it"));
+            if self.links.hosts().contains(host) && self.links.left_over(host, key) {
+                self.sched.host_changed(host);
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Our own output, while it carries that of remote tasks: written without waiting, and in the order
+//! in which it came.
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::stdio;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bytes of a pipe that much goes through.
+const PIPE: usize = 256 << 10;
+
+/// Makes a pipe longer, so that its two ends meet less often; it works as it is, too.
+pub(super) fn widen(fd: BorrowedFd<'_>) {
+    if rustix::pipe::fcntl_getpipe_size(fd).is_ok_and(|n| n < PIPE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(fd, PIPE);
+    }
+}
+
+/// One of our outputs.
+pub(super) struct LocalOutput {
+    pub(super) fd: OwnedFd,
+    pub(super) queue: VecDeque<Vec<u8>>,
+    /// The bytes of the queue's first block that are written.
+    written: usize,
+    pub(super) closed: bool,
+    /// res knows the end of the input.
+    pub(super) told: bool,
+}
+
+impl LocalOutput {
+    /// A pipe or a terminal is opened anew, so that it can be written to without waiting and
+    /// without a change to others who have it.
+    pub(super) fn new(fd: BorrowedFd<'_>) -> io::Result<LocalOutput> {
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
+        let polled = matches!(kind, FileType::Fifo | FileType::CharacterDevice);
+        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let anew = rustix::fs::open(path, how, Mode::empty()).ok().filter(|_| polled);
+        let fd = match anew {
+            Some(fd) => fd,
+            None => fd.try_clone_to_owned()?,
+        };
+        widen(fd.as_fd());
+        Ok(LocalOutput { fd, queue: VecDeque::new(), written: 0, closed: false, told: false })
+    }
+
+    /// Writes these bytes behind what waits; how much was done with.
+    pub(super) fn put(&mut self, mut bytes: &[u8]) -> usize {
+        let mut done = 0;
+        while self.queue.is_empty() && !self.closed && !bytes.is_empty() {
+            match rustix::io::write(&self.fd, bytes) {
+                Ok(n) => {
+                    bytes = &bytes[n..];
+                    done += n;
+                }
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => self.closed = true,
+            }
+        }
+        if self.closed {
+            done += bytes.len();
+        } else if !bytes.is_empty() {
+            self.queue.push_back(bytes.to_vec());
+        }
+        done
+    }
+
+    /// Writes what can be written; how much left the queue.
+    pub(super) fn flush(&mut self) -> usize {
+        let mut done = 0;
+        while let Some(first) = self.queue.front() {
+            match rustix::io::write(&self.fd, &first[self.written..]) {
+                Ok(n) => {
+                    self.written += n;
+                    done += n;
+                    if self.written == first.len() {
+                        self.queue.pop_front();
+                        self.written = 0;
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    // what nobody wants is done with: the host is given its credit back
+                    done += self.queue.iter().map(Vec::len).sum::<usize>() - self.written;
+                    self.queue.clear();
+                    self.written = 0;
+                    self.closed = true;
+                }
+            }
+        }
+        done
+    }
+
+    /// Bytes that are not written yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.iter().map(Vec::len).sum::<usize>() - self.written
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether it has no reader any more, which is told once.
+    pub(super) fn take_closed(&mut self) -> bool {
+        self.closed && !std::mem::replace(&mut self.told, self.closed)
+    }
+}
+
+impl AsFd for LocalOutput {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Our standard output and standard error.
+pub(super) fn local_outputs() -> io::Result<[LocalOutput; 2]> {
+    Ok([LocalOutput::new(stdio::stdout())?, LocalOutput::new(stdio::stderr())?])
+}

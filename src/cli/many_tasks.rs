@@ -1,0 +1,578 @@
+//! Several remote tasks of one command at the same time (blaunch(1)): one loop for all of them,
+//! which carries input, output and signals, and knows how each has ended.
+//!
+//! Invariants: everything that a task wrote is out before its end counts; lines of different tasks
+//! do not mix where they are shorter than [`LINE_MAX`]; while our own output cannot be written no
+//! more is taken from the tasks; a task whose end is not known is a failure, never a success.
+
+use super::client::{self, Client, ClientError};
+use super::local_output::{LocalOutput, local_outputs};
+use super::remote::WaitStatus;
+use super::site::LocalSite;
+use crate::model::reason::{err, err_text};
+use crate::proto::Msg;
+use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, ResMsg, RunTask, WINDOW};
+use crate::sys::process_table::see;
+use crate::sys::raw::{SignalFd, Signalled};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Resource, Rlimit, Signal, getpgrp, getpid, getrlimit, kill_process, setrlimit,
+};
+use rustix::stdio;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Most tasks of one command.
+pub const TASKS_MAX: usize = 4096;
+/// A line up to this length stays whole among those of other tasks, bytes.
+pub const LINE_MAX: usize = 8 << 10;
+/// Descriptors besides those of tasks: standard ones, signals, authd, configuration.
+const OTHER_DESCRIPTORS: u64 = 16;
+/// Messages kept for a task that has not started.
+const DEFERRED_MAX: usize = 64;
+/// Output that may wait for our reader before no more is taken from the tasks, bytes.
+const BEHIND_MAX: usize = 1 << 20;
+/// Seconds that a task has to end after it was hung up, where LSF_RES_TIMEOUT says nothing.
+const HANGUP: u64 = 15;
+/// Seconds between two signs of life of a host.
+const BEAT: u64 = 60;
+/// A second TERM, INT or HUP within this time ends the tasks by force.
+const AGAIN: Duration = Duration::from_secs(5);
+/// The signals that are for the tasks.
+const FORWARDED: [i32; 6] =
+    [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// The tasks to be run.
+pub struct ManyTasks {
+    /// The host of each, in the order of their numbers, and the task.
+    pub tasks: Vec<(String, RunTask)>,
+    /// Our input is for them.
+    pub input: bool,
+    /// Ends as soon as all are started.
+    pub no_wait: bool,
+}
+
+/// How it has ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ManyEnds {
+    /// The exit code of the first task, in their order, that has not ended with 0.
+    pub code: i32,
+    /// The hosts that failed, with the reasons.
+    pub failed: Vec<(String, String)>,
+    /// A task never started.
+    pub unstarted: bool,
+}
+
+#[derive(Debug)]
+enum TaskPhase {
+    Starting,
+    Running,
+    Over(WaitStatus),
+    Failed { started: bool, why: String },
+}
+
+struct OneTask {
+    host: String,
+    client: Option<Client>,
+    phase: TaskPhase,
+    /// Input that may still be sent; output handed on and not yet told.
+    room: usize,
+    credit: usize,
+    /// The beginning of a line of each output.
+    begun: [Vec<u8>; 2],
+    /// Messages for when it has started: res hears nothing before.
+    deferred: Vec<Msg>,
+    /// The host was asked for a sign of life and has given none.
+    asked: bool,
+}
+
+struct Loop {
+    tasks: Vec<OneTask>,
+    outs: [LocalOutput; 2],
+    signals: SignalFd,
+    input: bool,
+    no_wait: bool,
+    several: bool,
+    chunk: Vec<u8>,
+    hangup: Duration,
+    /// All tasks are being ended: by force at this instant.
+    kill_at: Option<Instant>,
+    ending: bool,
+    beat_at: Instant,
+    /// When the last signal that asks for the end came.
+    asked_to_end: Option<Instant>,
+    /// The launcher of this host, whose signals the tasks have from their own.
+    launcher: Option<u32>,
+}
+
+/// Runs the tasks and stays with them until all have ended.
+///
+/// # Errors
+/// What this process itself lacks.
+pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
+    let all: Vec<i32> = FORWARDED.into_iter().chain([libc::SIGTSTP, libc::SIGCONT]).collect();
+    let signals = SignalFd::new(&all)?;
+    let count = many.tasks.len();
+    let mut me = Loop {
+        tasks: Vec::with_capacity(count),
+        outs: local_outputs()?,
+        signals,
+        input: many.input,
+        no_wait: many.no_wait,
+        several: count > 1,
+        chunk: vec![0; DATA_MAX],
+        hangup: Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", HANGUP).max(1)),
+        kill_at: None,
+        ending: false,
+        beat_at: Instant::now() + Duration::from_secs(BEAT),
+        asked_to_end: None,
+        launcher: launcher(),
+    };
+    for (host, task) in many.tasks {
+        me.begin(site, host, task);
+    }
+    if !me.input {
+        (0..me.tasks.len()).for_each(|at| me.end_input_of(at));
+    }
+    me.run()?;
+    Ok(me.ends())
+}
+
+/// Whether our input may be read: on a terminal it is that of the group in the foreground.
+pub fn may_read_input() -> bool {
+    let input = stdio::stdin();
+    !rustix::termios::isatty(input)
+        || rustix::termios::tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
+}
+
+/// Makes room for a connection of each task.
+///
+/// # Errors
+/// How many descriptors are needed, and how many there may be.
+pub fn raise_descriptors(tasks: usize) -> Result<(), String> {
+    let need = tasks as u64 + OTHER_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|soft| soft >= need) {
+        return Ok(());
+    }
+    let raised = limit.maximum.is_none_or(|hard| hard >= need)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(need), ..limit }).is_ok();
+    let most = limit.maximum.or(limit.current).unwrap_or_default();
+    raised
+        .then_some(())
+        .ok_or_else(|| format!("{tasks} tasks need {need} descriptors, and the limit is {most}"))
+}
+
+/// The process that has started this job or task, and signals it when the batch system says so.
+fn launcher() -> Option<u32> {
+    let job = std::env::var("LS_JOBPID").ok()?.parse().ok()?;
+    see(job).map(|seen| seen.parent).filter(|pid| *pid > 1)
+}
+
+impl Loop {
+    /// Starts a task; once one has failed no further one is started.
+    fn begin(&mut self, site: &LocalSite, host: String, task: RunTask) {
+        let phase = TaskPhase::Starting;
+        let (begun, deferred, asked) = (<[Vec<u8>; 2]>::default(), Vec::new(), false);
+        let mut one =
+            OneTask { host, client: None, phase, room: WINDOW, credit: 0, begun, deferred, asked };
+        if self.ending && !self.no_wait {
+            let why = String::new();
+            one.phase = TaskPhase::Failed { started: false, why };
+        } else {
+            let sent = client::res_of(site, &one.host).and_then(|mut client| {
+                client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
+                Ok(client)
+            });
+            match sent {
+                Ok(client) => one.client = Some(client),
+                Err(e) => {
+                    one.phase = TaskPhase::Failed { started: false, why: reason(&e) };
+                    self.end_all();
+                }
+            }
+        }
+        self.tasks.push(one);
+    }
+
+    /// Hangs up what runs: one of the tasks has failed.
+    fn end_all(&mut self) {
+        if std::mem::replace(&mut self.ending, true) || self.no_wait {
+            return;
+        }
+        self.kill_at = Some(Instant::now() + self.hangup);
+        self.signal_all(&[libc::SIGHUP, libc::SIGCONT]);
+    }
+
+    fn live(task: &OneTask) -> bool {
+        task.client.is_some() && matches!(task.phase, TaskPhase::Starting | TaskPhase::Running)
+    }
+
+    fn signal_all(&mut self, signals: &[i32]) {
+        for at in 0..self.tasks.len() {
+            for &signal in signals {
+                self.send(at, &Msg::Res(ResMsg::Signal { signal }));
+            }
+        }
+    }
+
+    /// Sends to a task that is there, as soon as it has started; one whose connection is lost has
+    /// failed.
+    fn send(&mut self, at: usize, msg: &Msg) {
+        let task = &mut self.tasks[at];
+        if !Self::live(task) {
+            return;
+        }
+        if matches!(task.phase, TaskPhase::Starting) {
+            if task.deferred.len() < DEFERRED_MAX {
+                task.deferred.push(msg.clone());
+            }
+            return;
+        }
+        if let Some(client) = &mut task.client
+            && let Err(e) = client.send(msg)
+        {
+            self.fail(at, &e);
+        }
+    }
+
+    fn fail(&mut self, at: usize, e: &ClientError) {
+        let task = &mut self.tasks[at];
+        let started = matches!(task.phase, TaskPhase::Running);
+        task.phase = TaskPhase::Failed { started, why: reason(e) };
+        task.client = None;
+        self.flush_line(at);
+        self.end_all();
+    }
+
+    fn end_input_of(&mut self, at: usize) {
+        // a connection that is lost is seen when it is read
+        self.send(at, &Msg::Data(Data { port: IN, bytes: Vec::new() }));
+    }
+
+    fn run(&mut self) -> io::Result<()> {
+        for at in 0..self.tasks.len() {
+            self.messages(at);
+        }
+        loop {
+            let live = self.tasks.iter().any(Self::live);
+            let waits =
+                !self.no_wait || self.tasks.iter().any(|t| matches!(t.phase, TaskPhase::Starting));
+            if !(live && waits) && self.outs.iter().all(LocalOutput::is_empty) {
+                return Ok(());
+            }
+            self.turn()?;
+        }
+    }
+
+    /// Waits for something, and deals with all that has come.
+    fn turn(&mut self) -> io::Result<()> {
+        let behind = self.outs.iter().map(LocalOutput::waiting).sum::<usize>() > BEHIND_MAX;
+        let feeding = self.input && self.room() > 0;
+        let ready = self.poll(behind, feeding)?;
+        if ready.signal {
+            self.signalled();
+        }
+        for at in ready.tasks {
+            self.hear(at);
+        }
+        self.flush();
+        if ready.input {
+            self.feed();
+        }
+        self.due();
+        Ok(())
+    }
+
+    fn poll(&self, behind: bool, feeding: bool) -> io::Result<Ready> {
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        let mut whose = Vec::new();
+        for (at, task) in self.tasks.iter().enumerate().filter(|(_, t)| !behind && Self::live(t)) {
+            if let Some(client) = &task.client {
+                whose.push(at);
+                fds.push(PollFd::new(client, PollFlags::IN));
+            }
+        }
+        let input = fds.len();
+        if feeding {
+            fds.push(PollFd::from_borrowed_fd(stdio::stdin(), PollFlags::IN));
+        }
+        for out in self.outs.iter().filter(|out| !out.is_empty()) {
+            fds.push(PollFd::new(out, PollFlags::OUT));
+        }
+        let until = self.kill_at.into_iter().chain([self.beat_at]).min();
+        let left = until.map(|at| at.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, left.as_ref()) {
+            Err(rustix::io::Errno::INTR) => return Ok(Ready::default()),
+            got => got?,
+        };
+        let on = |i: usize| !fds[i].revents().is_empty();
+        let tasks = whose.iter().enumerate().filter(|(n, _)| on(n + 1)).map(|(_, at)| *at);
+        Ok(Ready { signal: on(0), input: feeding && on(input), tasks: tasks.collect() })
+    }
+
+    fn hear(&mut self, at: usize) {
+        let Some(client) = &mut self.tasks[at].client else { return };
+        match client.fill() {
+            Ok(()) => {
+                self.tasks[at].asked = false;
+                self.messages(at);
+            }
+            Err(e) => self.fail(at, &e),
+        }
+    }
+
+    /// The messages of a task that were read.
+    fn messages(&mut self, at: usize) {
+        loop {
+            let task = &mut self.tasks[at];
+            let Some(client) = &mut task.client else { return };
+            let (several, outs) = (self.several, &mut self.outs);
+            let (begun, credit) = (&mut task.begun, &mut task.credit);
+            let msg = client.take(&mut |port, bytes| {
+                let n = usize::from(port).wrapping_sub(1);
+                let Some(out) = outs.get_mut(n) else { return };
+                *credit += bytes.len();
+                match several {
+                    false => _ = out.put(bytes),
+                    true => whole_lines(&mut begun[n], bytes, &mut |piece| _ = out.put(piece)),
+                }
+            });
+            match msg {
+                Ok(None) => return,
+                Ok(Some(Msg::Res(ResMsg::Credit { bytes }))) => task.room += bytes as usize,
+                Ok(Some(Msg::Res(ResMsg::Started { .. }))) => {
+                    task.phase = TaskPhase::Running;
+                    for msg in std::mem::take(&mut task.deferred) {
+                        self.send(at, &msg);
+                    }
+                }
+                Ok(Some(Msg::Res(ResMsg::Ended { status }))) => {
+                    task.phase = match status {
+                        Some(_) => TaskPhase::Over(status),
+                        None => {
+                            let why = err_text(err::DJOB_RES_IO).to_owned();
+                            TaskPhase::Failed { started: true, why }
+                        }
+                    };
+                    task.client = None;
+                    self.flush_line(at);
+                    return;
+                }
+                Ok(Some(_)) => {}
+                Err(e) => return self.fail(at, &e),
+            }
+        }
+    }
+
+    /// Writes what has come of the last line of a task that is over.
+    fn flush_line(&mut self, at: usize) {
+        for (begun, out) in self.tasks[at].begun.iter_mut().zip(&mut self.outs) {
+            let _ = out.put(&std::mem::take(begun));
+        }
+    }
+
+    /// Writes what can be written, and lets tasks write as much again.
+    fn flush(&mut self) {
+        for out in &mut self.outs {
+            let _ = out.flush();
+        }
+        if !self.outs.iter().all(LocalOutput::is_empty) {
+            return;
+        }
+        for at in 0..self.tasks.len() {
+            if self.tasks[at].credit >= CREDIT {
+                let bytes = std::mem::take(&mut self.tasks[at].credit) as u32;
+                self.send(at, &Msg::Res(ResMsg::Credit { bytes }));
+            }
+        }
+        for (n, port) in [OUT, OUT + 1].into_iter().enumerate() {
+            if self.outs[n].take_closed() {
+                for at in 0..self.tasks.len() {
+                    self.send(at, &Msg::Res(ResMsg::Close { port }));
+                }
+            }
+        }
+    }
+
+    /// How much of our input all tasks can take, bytes; none before all have started.
+    fn room(&self) -> usize {
+        let started = |t: &OneTask| matches!(t.phase, TaskPhase::Running);
+        let live = self.tasks.iter().filter(|t| Self::live(t));
+        live.map(|t| if started(t) { t.room } else { 0 }).min().unwrap_or(0)
+    }
+
+    /// Gives all tasks what has come of our input.
+    fn feed(&mut self) {
+        let most = self.room().min(self.chunk.len());
+        if most == 0 {
+            return;
+        }
+        let mut chunk = std::mem::take(&mut self.chunk);
+        match rustix::io::read(stdio::stdin(), &mut chunk[..most]) {
+            Ok(n) if n > 0 => {
+                for at in 0..self.tasks.len() {
+                    let task = &mut self.tasks[at];
+                    if !Self::live(task) {
+                        continue;
+                    }
+                    task.room -= n;
+                    let sent = task.client.as_mut().map(|c| c.send_data(IN, &chunk[..n]));
+                    if let Some(Err(e)) = sent {
+                        self.fail(at, &e);
+                    }
+                }
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            _ => {
+                self.input = false;
+                (0..self.tasks.len()).for_each(|at| self.end_input_of(at));
+            }
+        }
+        self.chunk = chunk;
+    }
+
+    /// Ends by force what has had its time, and asks silent hosts for a sign of life.
+    fn due(&mut self) {
+        let now = Instant::now();
+        if self.kill_at.is_some_and(|at| at <= now) {
+            self.kill_at = Some(now + self.hangup);
+            self.signal_all(&[libc::SIGKILL]);
+        }
+        if self.beat_at > now {
+            return;
+        }
+        self.beat_at = now + Duration::from_secs(BEAT);
+        for at in 0..self.tasks.len() {
+            if !Self::live(&self.tasks[at]) {
+                continue;
+            }
+            if std::mem::replace(&mut self.tasks[at].asked, true) {
+                self.fail(at, &ClientError::Timeout("RES does not answer".into()));
+            } else {
+                self.send(at, &Msg::Ping { n: 0 });
+            }
+        }
+    }
+
+    /// Passes signals on, but for those of the batch system, which the tasks have from their own
+    /// hosts.
+    fn signalled(&mut self) {
+        while let Ok(Some(Signalled { signal, sender })) = self.signals.take_from() {
+            if signal == libc::SIGTSTP {
+                self.stop();
+            } else if FORWARDED.contains(&signal) && (sender.is_none() || sender != self.launcher) {
+                let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
+                let again = self.asked_to_end.is_some_and(|at| at.elapsed() < AGAIN);
+                self.signal_all(&[if ends && again { libc::SIGKILL } else { signal }]);
+                if ends {
+                    self.asked_to_end = Some(Instant::now());
+                }
+            }
+        }
+    }
+
+    /// Stops with the tasks, and continues with them.
+    fn stop(&mut self) {
+        self.signal_all(&[libc::SIGSTOP]);
+        let _ = kill_process(getpid(), Signal::STOP);
+        while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
+        self.beat_at = Instant::now() + Duration::from_secs(BEAT);
+        self.tasks.iter_mut().for_each(|task| task.asked = false);
+        self.signal_all(&[libc::SIGCONT]);
+    }
+
+    fn ends(&self) -> ManyEnds {
+        let mut ends = ManyEnds::default();
+        for task in &self.tasks {
+            match &task.phase {
+                TaskPhase::Over(status) if ends.code == 0 => ends.code = exit_code(*status),
+                TaskPhase::Failed { started, why } => {
+                    ends.unstarted |= !started;
+                    let known =
+                        |(host, known): &(String, String)| *host == task.host && known == why;
+                    if !why.is_empty() && !ends.failed.iter().any(known) {
+                        ends.failed.push((task.host.clone(), why.clone()));
+                    }
+                }
+                _ => {}
+            }
+        }
+        ends
+    }
+}
+
+/// The result of a wait.
+#[derive(Default)]
+struct Ready {
+    signal: bool,
+    input: bool,
+    /// The tasks that have said something.
+    tasks: Vec<usize>,
+}
+
+/// The exit code of a task by its raw wait status, as a shell has it.
+fn exit_code(status: WaitStatus) -> i32 {
+    match status {
+        None => 0,
+        Some(status) if status & 0x7f == 0 => (status >> 8) & 0xff,
+        Some(status) => 128 + (status & 0x7f),
+    }
+}
+
+/// The words for a host that failed.
+fn reason(e: &ClientError) -> String {
+    let code = match e {
+        ClientError::Lost(_) => err::DJOB_RES_IO,
+        ClientError::Timeout(_) => err::DJOB_RES_TIMEOUT,
+        other => return format!("{other:#}"),
+    };
+    format!("{} ({})", err_text(code), e.detail())
+}
+
+/// Hands on the whole lines of what a task has written, and keeps the beginning of the next one; a
+/// line that is too long is not kept.
+fn whole_lines(begun: &mut Vec<u8>, bytes: &[u8], put: &mut dyn FnMut(&[u8])) {
+    let last = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let (whole, rest) = bytes.split_at(last);
+    if !whole.is_empty() {
+        if begun.is_empty() {
+            put(whole);
+        } else {
+            begun.extend_from_slice(whole);
+            put(begun);
+            begun.clear();
+        }
+    }
+    begun.extend_from_slice(rest);
+    if begun.len() > LINE_MAX {
+        put(begun);
+        begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_task_are_handed_on_whole() {
+        let mut out: Vec<Vec<u8>> = Vec::new();
+        let mut begun = Vec::new();
+        for piece in [&b"a"[..], b"b\nc", b"d\n", b"e\nf\ng"] {
+            whole_lines(&mut begun, piece, &mut |piece| out.push(piece.to_vec()));
+        }
+        assert_eq!(out, [&b"ab\n"[..], b"cd\n", b"e\nf\n"]);
+        assert_eq!(begun, b"g");
+        whole_lines(&mut begun, &vec![b'x'; LINE_MAX], &mut |piece| out.push(piece.to_vec()));
+        assert_eq!((out[3].len(), begun.len()), (LINE_MAX + 1, 0));
+    }
+
+    #[test]
+    fn exit_code_of_a_task_is_that_of_a_shell() {
+        assert_eq!(exit_code(Some(7 << 8)), 7);
+        assert_eq!(exit_code(Some(9)), 137);
+        assert_eq!(exit_code(Some(0)), 0);
+    }
+}

@@ -1,0 +1,244 @@
+//! The jobs of other first hosts that have slots on this host, and the tasks that jobs have here
+//! (blaunch(1)): what sbatchd knows of both.
+//!
+//! A membership begins with mbatchd's `Join` and ends with its `Leave`; it lives in memory alone,
+//! as mbatchd settles it after each inventory. The tasks are the launcher's, by whose notes it is
+//! known which job each belongs to, so that neither a restart of sbatchd nor one of res loses a
+//! task.
+//!
+//! Invariants: an order seen before changes nothing; of a job that has left nothing stays: tasks
+//! that begin late are ended too; `Left` is told when no task of the job is left here.
+
+use crate::exec::attempt::Kill;
+use crate::model::take::take_where;
+use crate::model::{JobKey, JobRef, Now, time::US};
+use crate::proto::launch::{TaskId, TaskIdentity, TaskInfo, TaskStep};
+use crate::proto::member::TaskNote;
+use crate::proto::sbd::{Act, StartJob};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Most jobs of other first hosts known at once.
+pub const MEMBERS_MAX: usize = 16_384;
+/// Attempts that have left and whose late tasks are still ended.
+const LEFT_MAX: usize = 4096;
+/// Pause between two kills of what does not end, microseconds.
+const KILL_AGAIN: u64 = US;
+const SIGKILL: i32 = 9;
+const SIGTERM: i32 = 15;
+const SIGCONT: i32 = 18;
+const SIGSTOP: i32 = 19;
+
+/// A job of another first host.
+#[derive(Debug)]
+struct Member {
+    order: Box<StartJob>,
+    /// The last order acted on, by an older mbatchd's number and by its own.
+    act: (u32, u64),
+    kill: Option<Kill>,
+    kill_at: Option<u64>,
+    /// When SIGSTOP follows the signal that suspended it.
+    stop_at: Option<u64>,
+}
+
+/// A job that is over here, and has tasks that are not.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    /// mbatchd wants to know.
+    answer: bool,
+    /// The next signals; KILL once they have had their time.
+    at: u64,
+    terminated: bool,
+}
+
+/// The memberships and tasks of one host.
+#[derive(Debug, Default)]
+pub struct Members {
+    joined: BTreeMap<JobKey, Member>,
+    tasks: BTreeMap<JobKey, BTreeMap<TaskId, TaskIdentity>>,
+    leaving: BTreeMap<JobKey, Leaving>,
+    left: VecDeque<JobKey>,
+}
+
+/// Signals for all tasks of a job.
+pub type JobSignals = (JobKey, Vec<i32>);
+
+impl Members {
+    /// mbatchd says that a job has slots here.
+    ///
+    /// # Errors
+    /// Why it cannot join.
+    pub fn join(&mut self, order: Box<StartJob>) -> Result<(), String> {
+        let key = order.key;
+        if self.joined.contains_key(&key) {
+            return Ok(());
+        }
+        if self.joined.len() >= MEMBERS_MAX {
+            return Err(format!("{MEMBERS_MAX} jobs of other hosts are known here already"));
+        }
+        let (act, kill, kill_at, stop_at) = ((0, 0), None, None, None);
+        self.joined.insert(key, Member { order, act, kill, kill_at, stop_at });
+        self.left.retain(|left| *left != key);
+        Ok(())
+    }
+
+    /// The last attempt of a job or element that has slots here.
+    pub fn order_of(&self, at: JobRef) -> Option<&StartJob> {
+        let (job, idx) = (at.job, at.idx);
+        let of = |attempt| JobKey { job, idx, attempt };
+        let mut all = self.joined.range(of(0)..=of(u32::MAX));
+        all.next_back().map(|(_, member)| &*member.order)
+    }
+
+    /// The launcher tells of a task; of a job or not.
+    pub fn told(&mut self, now: Now, info: &TaskInfo) {
+        let note = (info.id.step == TaskStep::Task).then(|| TaskNote::of(&info.note)).flatten();
+        let Some(TaskNote { key, .. }) = note else { return };
+        if info.ended.is_none() && info.pid != 0 {
+            let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
+            let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
+            self.tasks.entry(key).or_default().insert(id, identity);
+            if self.left.contains(&key) && !self.joined.contains_key(&key) {
+                self.leave(now, key, false);
+            }
+            return;
+        }
+        if let Some(tasks) = self.tasks.get_mut(&key) {
+            tasks.remove(&info.id);
+            if tasks.is_empty() {
+                self.tasks.remove(&key);
+            }
+        }
+    }
+
+    /// The launcher has listed its tasks: others are over.
+    pub fn listed(&mut self, known: &BTreeSet<TaskId>) {
+        self.tasks.retain(|_, tasks| {
+            tasks.retain(|id, _| known.contains(id));
+            !tasks.is_empty()
+        });
+    }
+
+    /// The tasks of a job, as the launcher names them.
+    pub fn tasks_of(&self, key: JobKey) -> impl Iterator<Item = &TaskIdentity> {
+        self.tasks.get(&key).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// The attempts that mbatchd is to settle: those that have joined, and those with tasks here
+    /// that `own`, an attempt of this host, does not explain.
+    pub fn to_settle(&self, own: impl Fn(JobKey) -> bool) -> Vec<JobKey> {
+        let tasks = self.tasks.keys().filter(|key| !own(**key));
+        let all: BTreeSet<JobKey> = self.joined.keys().chain(tasks).copied().collect();
+        all.into_iter().collect()
+    }
+
+    /// A job is over here. `answer`: mbatchd waits for the end of its tasks.
+    pub fn leave(&mut self, now: Now, key: JobKey, answer: bool) {
+        self.joined.remove(&key);
+        if !self.left.contains(&key) {
+            self.left.push_back(key);
+            if self.left.len() > LEFT_MAX {
+                self.left.pop_front();
+            }
+        }
+        let new = Leaving { answer, at: now.mono_us, terminated: false };
+        self.leaving.entry(key).or_insert(new).answer |= answer;
+    }
+
+    /// The attempts that have left by now, of which mbatchd wants to know.
+    pub fn take_left(&mut self) -> Vec<JobKey> {
+        let tasks = &self.tasks;
+        let all = take_where(&mut self.leaving, |key, _| !tasks.contains_key(key));
+        all.into_iter().filter(|(_, leaving)| leaving.answer).map(|(key, _)| key).collect()
+    }
+
+    /// An order of mbatchd about a member; the signals for its tasks. `interval`: seconds between
+    /// two signals; `stop`: the signal that suspends.
+    pub fn act(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        number: (u32, u64),
+        act: &Act,
+        (interval, stop): (u64, i32),
+    ) -> Vec<i32> {
+        let Some(member) = self.joined.get_mut(&key) else { return Vec::new() };
+        if is_old(number, member.act) {
+            return Vec::new();
+        }
+        member.act = (member.act.0.max(number.0), member.act.1.max(number.1));
+        match act {
+            Act::Terminate { .. } => {
+                let pause = interval.max(1);
+                member.kill = Some(Kill { signals: vec![SIGKILL], pause });
+                member.kill_at = Some(now.after(pause));
+                vec![SIGKILL]
+            }
+            Act::Signal { number } => vec![*number],
+            Act::Suspend => {
+                member.stop_at = (stop != SIGSTOP).then(|| now.after(interval.max(1)));
+                vec![stop]
+            }
+            Act::Resume => {
+                member.stop_at = None;
+                vec![SIGCONT]
+            }
+            Act::Checkpoint(_) | Act::Limits(_) | Act::Resize(_) => Vec::new(),
+        }
+    }
+
+    /// The order of the start of a member.
+    pub fn order(&self, key: JobKey) -> Option<&StartJob> {
+        self.joined.get(&key).map(|member| &*member.order)
+    }
+
+    /// The signals that time has brought. `interval`: seconds between TERM and KILL.
+    pub fn due(&mut self, now: Now, interval: u64) -> Vec<JobSignals> {
+        let mut all = Vec::new();
+        for (key, member) in &mut self.joined {
+            if member.stop_at.is_some_and(|at| at <= now.mono_us) {
+                member.stop_at = None;
+                all.push((*key, vec![SIGSTOP]));
+            }
+            if member.kill_at.is_some_and(|at| at <= now.mono_us)
+                && let Some(kill) = &member.kill
+            {
+                member.kill_at = Some(now.after(kill.pause));
+                all.push((*key, kill.signals.clone()));
+            }
+        }
+        for (key, leaving) in self.leaving.iter_mut().filter(|(_, l)| l.at <= now.mono_us) {
+            let signals = match std::mem::replace(&mut leaving.terminated, true) {
+                false => {
+                    leaving.at = now.after(interval.max(1));
+                    vec![SIGTERM, SIGCONT]
+                }
+                true => {
+                    leaving.at = now.mono_us + KILL_AGAIN;
+                    vec![SIGKILL]
+                }
+            };
+            all.push((*key, signals));
+        }
+        all.retain(|(key, _)| self.tasks.contains_key(key));
+        all
+    }
+
+    /// When there is more to do.
+    pub fn deadline(&self) -> Option<u64> {
+        let joined = self.joined.values().flat_map(|m| [m.stop_at, m.kill_at]).flatten();
+        joined.chain(self.leaving.values().map(|leaving| leaving.at)).min()
+    }
+}
+
+/// Whether an order has been acted on, by its numbers (an older mbatchd has the first alone) and
+/// those of the last one.
+pub fn is_old(number: (u32, u64), last: (u32, u64)) -> bool {
+    match number {
+        (seq, 0) => seq <= last.0 && seq != 0,
+        (_, order) => order <= last.1,
+    }
+}
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

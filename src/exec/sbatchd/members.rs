@@ -1,0 +1,132 @@
+//! Jobs of other first hosts that have slots here, and tasks of jobs: what mbatchd orders about
+//! them, what res is told of them, and how they end (`exec::members`).
+
+use super::agent::*;
+use super::*;
+use crate::exec::task_env::task_env;
+use crate::model::JobRef;
+use crate::model::job_control::{ControlAction, ControlVerb};
+use crate::proto::member::{MemberMsg, Membership};
+
+impl Sbatchd {
+    /// mbatchd says that a job has slots on this host.
+    pub(super) fn join(&mut self, order: Box<StartJob>, out: &mut Vec<Effect>) {
+        let key = order.key;
+        let stale = !order.boot.is_empty() && *order.boot != *self.boot_id;
+        let joined = match stale {
+            true => Err("the host was restarted".to_owned()),
+            false => self.members.join(order),
+        };
+        let msg = match joined {
+            Ok(()) => SbdMsg::Joined { key },
+            Err(why) => SbdMsg::JoinRefused { key, why },
+        };
+        self.tell(msg, out);
+    }
+
+    /// A job is over on this host, which is not its first one.
+    pub(super) fn leave(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        self.members.leave(now, key, true);
+        self.members_due(now, out);
+    }
+
+    /// A job of this host is over: what it has had started here by res ends.
+    pub(super) fn end_tasks_of(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        if self.members.tasks_of(key).next().is_some() {
+            self.members.leave(now, key, false);
+            self.members_due(now, out);
+        }
+    }
+
+    /// Signals the tasks that a job has on this host.
+    pub(super) fn signal_tasks_of(&self, key: JobKey, signals: &[i32], out: &mut Vec<Effect>) {
+        for id in self.members.tasks_of(key).map(|task| task.id).filter(|_| self.linked) {
+            for &signal in signals {
+                ask(out, LaunchMsg::Signal { id, signal });
+            }
+        }
+    }
+
+    /// An order about a job of another first host.
+    pub(super) fn member_act(
+        &mut self,
+        now: Now,
+        key: JobKey,
+        number: (u32, u64),
+        act: &Act,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(order) = self.members.order(key) else { return };
+        if !self.linked {
+            if self.deferred.len() < DEFERRED_MAX {
+                self.deferred.push((key, number, act.clone()));
+            }
+            return;
+        }
+        // commands of JOB_CONTROLS run on the first host
+        let action = match act {
+            Act::Suspend => order.controls.action(ControlVerb::Suspend).cloned(),
+            Act::Resume => order.controls.action(ControlVerb::Resume).cloned(),
+            Act::Terminate { .. } => order.controls.action(ControlVerb::Terminate).cloned(),
+            _ => None,
+        };
+        let act = match action {
+            None => act.clone(),
+            Some(ControlAction::Signal(number)) => Act::Signal { number },
+            Some(_) => return,
+        };
+        let stop = self.conf.site.stop_signal.unwrap_or(SIGTSTP);
+        let how = (self.params.job_terminate_interval, stop);
+        let signals = self.members.act(now, key, number, &act, how);
+        self.signal_tasks_of(key, &signals, out);
+    }
+
+    /// Sends the signals that are due, and tells what has left.
+    pub(super) fn members_due(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if !self.linked {
+            return;
+        }
+        for (key, signals) in self.members.due(now, self.params.job_terminate_interval) {
+            self.signal_tasks_of(key, &signals, out);
+        }
+        for key in self.members.take_left() {
+            self.tell(SbdMsg::Left { key }, out);
+        }
+    }
+
+    pub(super) fn members_deadline(&self) -> Option<u64> {
+        self.members.deadline().filter(|_| self.linked)
+    }
+
+    /// res wants to know about a job.
+    pub(super) fn res_asks(&self, conn: ConnId, job: JobRef, out: &mut Vec<Effect>) {
+        let of = |attempt| JobKey { job: job.job, idx: job.idx, attempt };
+        let own = self.jobs.range(of(0)..=of(u32::MAX)).next_back().map(|(_, own)| own);
+        let runs = |own: &&Attempt| {
+            matches!(own.stage, AttemptStage::Launching | AttemptStage::Running)
+                && own.sim_end.is_none()
+        };
+        let told = match own.filter(runs) {
+            Some(own) => {
+                let uid = if own.ready.uid == 0 { own.note.order.uid } else { own.ready.uid };
+                Some((&own.note.order, uid))
+            }
+            None => self.members.order_of(job).map(|order| (order, order.uid)),
+        };
+        let msg = match told {
+            None => MemberMsg::Unknown { job },
+            Some((order, uid)) => {
+                let mut hosts: Vec<String> = Vec::new();
+                for (host, _) in order.hosts.iter() {
+                    if !hosts.iter().any(|known| *known == **host) {
+                        hosts.push(host.to_string());
+                    }
+                }
+                let env = task_env(&self.conf.site, order).into();
+                let (key, nice) = (order.key, order.nice);
+                MemberMsg::Told(Box::new(Membership { key, uid, hosts, env, nice }))
+            }
+        };
+        out.push(Effect::Send { conn, msg: Msg::Member(msg) });
+    }
+}

@@ -1,0 +1,66 @@
+//! Tasks of jobs (blaunch(1)): before res has one started it asks the sbatchd of its host whether
+//! the job has slots here, and whose the job is.
+//!
+//! Invariants: nothing that the caller says of the job is believed: uid and host of the caller are
+//! those of its credential, the job's are sbatchd's; a job of which sbatchd has not heard yet is
+//! waited for, some seconds at most; without such tasks there is no connection to sbatchd.
+
+use super::state::{Res, SBATCHD};
+use crate::model::Now;
+use crate::model::reason::err;
+use crate::proto::machine::ConnId;
+use crate::proto::member::{MemberMsg, Membership};
+use crate::proto::res::RunTask;
+use crate::proto::{Daemon, Effect, Endpoint, Msg, Refusal};
+
+/// A task that sbatchd has spoken for, and the connection that wants it.
+pub(super) type AdmittedTask = (ConnId, RunTask, Membership);
+
+impl Res {
+    /// The answer of sbatchd: the tasks that are to be started now. Where the caller may have no
+    /// tasks of the job, a task is refused.
+    pub(super) fn admitted(&mut self, msg: MemberMsg, out: &mut Vec<Effect>) -> Vec<AdmittedTask> {
+        let mut admitted = Vec::new();
+        match msg {
+            MemberMsg::Told(of) => {
+                for (conn, task) in self.waiting.take_of(of.key.job_ref()) {
+                    match self.not_admitted(conn, &of) {
+                        None => admitted.push((conn, *task.run, (*of).clone())),
+                        Some(code) => {
+                            let refusal = Refusal::new(code);
+                            out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+                        }
+                    }
+                }
+            }
+            MemberMsg::Unknown { job } => self.waiting.note_unknown(job),
+            MemberMsg::Ask { .. } => {}
+        }
+        admitted
+    }
+
+    /// Why the caller may have no tasks of the job; `None`: may.
+    fn not_admitted(&self, conn: ConnId, of: &Membership) -> Option<i32> {
+        let client = self.clients.get(&conn)?;
+        if client.uid != of.uid {
+            return Some(err::DJOB_BAD_USER);
+        }
+        (!of.hosts.contains(&client.host)).then_some(err::DJOB_BAD_HOST)
+    }
+
+    /// Asks sbatchd where that is due, and refuses what has waited long enough.
+    pub(super) fn waiting_due(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let due = self.waiting.due(now);
+        if due.dial {
+            let to = Endpoint::Tcp { host: self.conf.host.clone(), daemon: Daemon::Sbatchd };
+            out.push(Effect::Connect { conn: SBATCHD, to });
+        }
+        for job in due.ask {
+            out.push(Effect::Send { conn: SBATCHD, msg: Msg::Member(MemberMsg::Ask { job }) });
+        }
+        for (conn, task) in due.late {
+            let code = if task.unknown { err::DJOB_BAD_JOBID } else { err::DJOB_RES_TIMEOUT };
+            out.push(Effect::Send { conn, msg: Msg::Refused(Refusal::new(code)) });
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Parallel jobs in real processes: blaunch starts tasks on the hosts of a job, through their res,
+//! and nothing of a job is left anywhere when it is over (blaunch(1)).
+
+use super::rig::{Rig, Said, wait_for};
+use std::process::Command;
+
+/// A cluster of three hosts with two slots each.
+fn up(name: &str) -> Rig {
+    Rig::up(name, 3)
+}
+
+/// The output of a job on all hosts that runs this script, and the hosts in their order.
+fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
+    let out = rig.path("out");
+    let _ = std::fs::remove_file(&out);
+    std::fs::write(rig.path("job.sh"), script).unwrap();
+    let line = format!("sh {}", rig.path("job.sh").display());
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null", "-e", "/dev/null"];
+    let line = format!("echo $LSB_HOSTS > {0}; {line} >> {0} 2>&1", out.display());
+    let job = rig.bsub(&[&args[..], &[&line]].concat());
+    rig.end_of(job);
+    let text = std::fs::read_to_string(&out).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut hosts: Vec<String> = first.split_whitespace().map(str::to_owned).collect();
+    hosts.dedup();
+    (rest.to_owned(), hosts)
+}
+
+/// Processes of these words, wherever.
+fn running(word: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |entry: std::fs::DirEntry| {
+        let text = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        text.split(|b| *b == 0).any(|w| w == word.as_bytes())
+    };
+    all.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .filter_map(|entry| has(entry).then_some(()))
+        .count()
+}
+
+#[test]
+fn tasks_run_on_the_hosts_of_their_job_with_its_environment_input_and_ends() {
+    let rig = up("blaunch");
+    let script = r#"set -- $LSB_HOSTS
+two=$3 three=$5
+echo "== all"
+blaunch 'echo $LSF_PM_TASKID $LSB_TASKID $LSB_TASKINDEX $LSF_LOCAL_HOST' | sort -n
+echo "== list"
+blaunch -z " $three	$two  $two" 'echo $LSF_PM_TASKID $LSF_LOCAL_HOST' | sort -n
+echo "== env"
+env -u LSB_QUEUE -u LSB_MCPU_HOSTS_X MARK=here sh -c "cd /usr; umask 027; \
+    blaunch $two 'echo \$MARK \$LSB_QUEUE \$LSB_JOBID \$LSF_LOCAL_HOST; pwd; umask'" | sed s/$LSB_JOBID/ID/
+echo "== words"
+blaunch -x -o A=b $two -q -p 22 "\"/bin/echo\"" "a   b" '; echo $((1+1))'
+blaunch -no-shell $two /bin/echo 'a   b' ';c'
+blaunch -use-login-shell $two 'echo $0' | grep -c -- -
+echo "== input"
+seq 3 | blaunch $two cat
+seq 2 | blaunch -z "$two $three" cat | sort | uniq -c | sed 's/^ *//'
+echo lost | blaunch -n $two cat
+head -c 3000000 /dev/zero | blaunch $two wc -c
+blaunch $two 'head -c 3000000 /dev/zero' | wc -c
+echo "== ends"
+blaunch $two exit 7; echo $?
+blaunch $two 'kill -9 $$'; echo $?
+blaunch -z "$1 $two $three" 'exit $(((LSF_PM_TASKID - 1) * 5))'; echo $?
+blaunch $two /no/such/program 2> /dev/null; echo $?
+blaunch $two 'echo out; echo err >&2' 2> /dev/null
+blaunch $two "blaunch $three 'echo nested \$LSF_LOCAL_HOST'"
+printf '%s\n# no\n\n%s x\n' $two $three > hosts.$LSB_JOBID
+blaunch -u hosts.$LSB_JOBID 'echo $LSF_PM_TASKID' | sort
+exec 0<&-
+blaunch $two echo without input
+"#;
+    let (out, hosts) = output(&rig, script);
+    let [one, two, three] = &hosts[..] else { panic!("{hosts:?}") };
+    let tasks = [one, one, two, two, three, three];
+    let all: Vec<String> =
+        tasks.iter().enumerate().map(|(n, host)| format!("{0} {0} {0} {host}\n", n + 1)).collect();
+    let want = format!(
+        "== all\n{}== list\n1 {three}\n2 {two}\n3 {two}\n== env\nhere normal ID {two}\n/usr\n0027\n\
+         == words\na b\n2\na   b ;c\n1\n== input\n1\n2\n3\n2 1\n2 2\n3000000\n3000000\n\
+         == ends\n7\n137\n5\n127\nout\nnested {three}\n1\n2\nwithout input\n",
+        all.concat()
+    );
+    assert_eq!(out, want);
+}
+
+#[test]
+fn task_is_refused_where_the_job_is_not_the_callers_or_not_there() {
+    let rig = up("blaunch-bad");
+    let script = r#"set -- $LSB_HOSTS
+two=$3
+t() { echo "== $1"; shift; "$@"; echo $?; }
+t unknown blaunch -z "$two host9" true
+t other blaunch host9 true
+t empty blaunch -z ' ' true 2> /dev/null
+t both blaunch -z $two -u /dev/null true 2> /dev/null
+t behind blaunch $two -z $two true 2> /dev/null
+t nothing blaunch -z $two 2> /dev/null
+t file blaunch -u /no/such true
+t blank blaunch -u /dev/null true
+t directory blaunch -u / true
+t user blaunch -l nobody $two true
+t at blaunch nobody@$two true
+t number env LSB_JOBID=x blaunch $two true
+t forged env LSB_JOBID=4000000 blaunch $two true
+t hosts env LSB_MCPU_HOSTS="$two x" blaunch $two true
+t outside env -u LSB_JOBID blaunch $two true
+t disabled env LSB_DJOB_DISABLED=Y blaunch $two true
+t long sh -c 'head -c 2200000 /dev/zero | tr "\0" x > long; blaunch -u long true'
+t few sh -c "ulimit -n 20; blaunch -z '$1 $1 $1 $1 $1 $1 $1' true"
+t closed sh -c "blaunch $two echo x >&-"
+"#;
+    let (out, hosts) = output(&rig, script);
+    let bad = "Validation failed: the host is not allocated to the job";
+    let two = &hosts[1];
+    let long = "x".repeat(255);
+    let want = [
+        ("unknown", format!("blaunch: host9: {bad}")),
+        ("other", format!("blaunch: host9: {bad}")),
+        ("empty", String::new()),
+        ("both", String::new()),
+        ("behind", String::new()),
+        ("nothing", String::new()),
+        ("file", "blaunch: /no/such: No such file or directory".into()),
+        ("blank", "blaunch: /dev/null: no host name in it".into()),
+        ("directory", "blaunch: /: Is a directory".into()),
+        ("user", "blaunch: Validation failed: wrong user".into()),
+        ("at", "blaunch: Validation failed: wrong user".into()),
+        ("number", "blaunch: Validation failed: bad job ID".into()),
+        (
+            "forged",
+            format!(
+                "blaunch: {two}: Validation failed: bad job ID\n\
+                 lsb_launch(): Failed while executing tasks."
+            ),
+        ),
+        ("hosts", "blaunch: LSB_MCPU_HOSTS: bad word x".into()),
+        ("outside", "blaunch: Cannot be run outside an LSF job".into()),
+        ("disabled", "blaunch: The distributed application framework is disabled".into()),
+        ("long", format!("blaunch: {long}: {bad}")),
+        ("few", "blaunch: 7 tasks need 23 descriptors, and the limit is 20".into()),
+    ];
+    let line = |(name, words): &(&str, String)| match words.is_empty() {
+        true => format!("== {name}\n255\n"),
+        false => format!("== {name}\n{words}\n255\n"),
+    };
+    let want: String = want.iter().map(line).collect();
+    assert_eq!(out, want + "== closed\n0\n");
+    // nothing of it is left, and the job's hosts have their slots again
+    let said = rig.run("blaunch", &["host2", "true"]);
+    assert_eq!(
+        (said.code, said.err.as_str()),
+        (255, "blaunch: Cannot be run outside an LSF job\n")
+    );
+}
+
+#[test]
+fn command_outside_the_job_has_no_task_of_it_from_a_host_without_its_slots() {
+    let rig = up("blaunch-host");
+    // host1 has no slot of it
+    let job = rig.bsub(&["-n", "4", "-m", "host2 host3", "-o", "/dev/null", "sleep", "60"]);
+    wait_for("RUN", || rig.stat(job) == "RUN");
+    let mut c = rig.cmd("blaunch");
+    c.env("LSB_JOBID", job.to_string()).env("LSB_MCPU_HOSTS", "host2 2 host3 2");
+    let said = Said::from(c.args(["host2", "echo", "in"]).output().unwrap());
+    let want = "blaunch: host2: Validation failed: the host is not allocated to the job\n\
+                lsb_launch(): Failed while executing tasks.\n";
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", want));
+    rig.run("bkill", &[&job.to_string()]);
+    rig.end_of(job);
+}
+
+/// A word that only processes of this test have.
+fn mark(rig: &Rig) -> String {
+    format!("{}.5", 3000 + std::process::id() % 997 + rig.hosts as u32)
+}
+
+#[test]
+fn task_ends_with_its_job_however_that_ends() {
+    let rig = up("blaunch-end");
+    let word = mark(&rig);
+    let launch = |how: &str| format!("blaunch {how} -z 'host1 host2 host3' sleep {word} &");
+    // the script ends by itself, and leaves tasks behind that nobody waits for
+    let (_, _) = output(&rig, &format!("{} sleep 1; exit 0\n", launch("-no-wait")));
+    wait_for("the tasks to go", || running(&word) == 0);
+    // bkill, with a launcher that is killed, too
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null"];
+    for how in ["", "-no-wait"] {
+        let line = format!("{} sleep {word}", launch(how));
+        let job = rig.bsub(&[&args[..], &[&line]].concat());
+        wait_for("all to run", || running(&word) >= 4);
+        rig.ok("bkill", &[&job.to_string()]);
+        rig.end_of(job);
+        assert_eq!(rig.stat(job), "EXIT");
+        wait_for("all to go", || running(&word) == 0);
+    }
+}
+
+#[test]
+fn tasks_are_stopped_and_continued_and_signalled_once_each() {
+    let rig = up("blaunch-sig");
+    let dir = rig.path("counts");
+    std::fs::create_dir(&dir).unwrap();
+    let task = format!(
+        "trap 'echo u >> {0}/usr1.$LSF_PM_TASKID' USR1; echo up >> {0}/up.$LSF_PM_TASKID; \
+         while :; do date +%s%N > {0}/beat.$LSF_PM_TASKID; sleep 0.1; done",
+        dir.display()
+    );
+    std::fs::write(rig.path("task.sh"), task).unwrap();
+    // the script and blaunch themselves ignore what the tasks count
+    let line = format!(
+        "trap '' USR1; blaunch -z 'host1 host2 host3' exec sh {}",
+        rig.path("task.sh").display()
+    );
+    let job = rig.bsub(&["-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null", &line]);
+    let file = |name: &str, n: u32| {
+        std::fs::read_to_string(dir.join(format!("{name}.{n}"))).unwrap_or_default()
+    };
+    wait_for("the tasks", || (1..=3).all(|n| !file("up", n).is_empty()));
+    let id = job.to_string();
+    rig.ok("bkill", &["-s", "USR1", &id]);
+    wait_for("USR1", || (1..=3).all(|n| !file("usr1", n).is_empty()));
+    rig.ok("bstop", &[&id]);
+    let beats = || (1..=3).map(|n| file("beat", n)).collect::<Vec<_>>();
+    let quiet = |ms: u64| {
+        let before = beats();
+        std::thread::sleep(std::time::Duration::from_millis(ms));
+        before == beats()
+    };
+    wait_for("all to stand still", || quiet(700));
+    assert!(quiet(1500));
+    rig.ok("bresume", &[&id]);
+    let before = beats();
+    wait_for("all to go on", || beats().iter().zip(&before).all(|(now, then)| now != then));
+    for n in 1..=3 {
+        assert_eq!(file("usr1", n), "u\n", "task {n} has had the signal once");
+    }
+    rig.ok("bkill", &[&id]);
+    rig.end_of(job);
+}
+
+#[test]
+fn job_on_several_hosts_survives_the_end_of_each_daemon() {
+    let rig = up("blaunch-crash");
+    let go = rig.path("go");
+    let script = format!(
+        "blaunch -no-wait -z 'host1 host2 host3' 'echo up >> {0}.up; while ! test -e {0}; do sleep 0.1; done; \
+         echo $LSF_PM_TASKID >> {0}.ends'; while ! test -e {0}; do sleep 0.1; done; \
+         blaunch 'echo again' | sort | uniq -c; while ! test -e {0}.over; do sleep 0.1; done",
+        go.display()
+    );
+    let out = rig.path("out");
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-oo", out.to_str().unwrap(), &script];
+    let job = rig.bsub(&args);
+    let ends = |what: &str| {
+        std::fs::read_to_string(go.with_extension(what)).unwrap_or_default().lines().count()
+    };
+    wait_for("the tasks", || ends("up") == 3);
+    for daemon in ["sbatchd", "res", "mbatchd"] {
+        for (host, _) in rig.pids(daemon) {
+            rig.kill9(daemon, &host);
+        }
+    }
+    wait_for("the master", || rig.run("bjobs", &[&job.to_string()]).code == 0);
+    wait_for("all hosts", || {
+        rig.ok("bhosts", &[]).matches(" ok ").count()
+            + rig.ok("bhosts", &[]).matches("closed").count()
+            >= 3
+    });
+    std::fs::write(&go, "").unwrap();
+    wait_for("the tasks' ends", || ends("ends") == 3);
+    wait_for("new tasks", || std::fs::read_to_string(&out).unwrap_or_default().contains("again"));
+    std::fs::write(go.with_extension("over"), "").unwrap();
+    rig.end_of(job);
+    assert_eq!(rig.stat(job), "DONE");
+}
+
+/// The command that a signal ends, with the code that a shell has for it.
+#[test]
+fn blaunch_passes_signals_on_and_hangs_up_when_it_is_killed() {
+    let rig = up("blaunch-int");
+    let word = mark(&rig);
+    let script = format!(
+        "blaunch -z 'host2 host3' sleep {word} & pid=$!; sleep 2; kill -TERM $pid; wait $pid; \
+         echo term $?\nblaunch host2 sleep {word} & pid=$!; sleep 2; kill -9 $pid; wait $pid; \
+         sleep 1; echo left $(pgrep -fc 'sleep {word}$')\n"
+    );
+    let mut pgrep = Command::new("pgrep");
+    if pgrep.arg("-V").output().is_err() {
+        return super::rig::skipped("blaunch_passes_signals_on: pgrep is wanted");
+    }
+    let (out, _) = output(&rig, &script);
+    let said: Vec<&str> =
+        out.lines().filter(|l| l.starts_with("term") || l.starts_with("left")).collect();
+    assert_eq!(said, ["term 143", "left 0"], "{out}");
+}

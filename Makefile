@@ -48,7 +48,7 @@ SOAK ?= 10m
 
 # how long `make fuzz` spends on each target, seconds
 FUZZ ?= 60
-FUZZED := frame conf lang record log
+FUZZED := frame conf lang nlb record log
 FUZZ_AT := $(TARGETS)/fuzz
 
 # how long `make bench-long` goes on

@@ -39,6 +39,11 @@ pub mod lsf_shared;
 pub mod lsf_sudoers;
 pub mod members;
 pub mod names;
+pub mod nlb_map;
+pub mod nlb_objects;
+mod nlb_reader;
+#[cfg(test)]
+mod nlb_tests;
 pub mod preemption;
 pub mod section;
 #[cfg(test)]

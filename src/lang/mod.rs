@@ -1,5 +1,7 @@
-//! The small languages: resource requirements, dependencies, job names, windows, limits.
+//! The small languages: resource requirements, dependencies, job names, windows, limits,
+//! policies of the load balancer.
 
+pub mod bre;
 pub mod civil;
 pub mod command_words;
 pub mod depend;
@@ -7,6 +9,7 @@ pub mod exitcodes;
 pub mod interval;
 pub mod jobname;
 pub mod lsfhosts;
+pub mod nlb;
 pub mod occurrences;
 pub mod resreq;
 mod scan;

@@ -15,6 +15,7 @@ pub mod job_control;
 pub mod job_group;
 pub mod job_state;
 pub mod limits;
+pub mod nlb;
 pub mod reason;
 pub mod reservation;
 pub mod resize;

@@ -2,9 +2,12 @@
 //! and checks that a value it has read is read back from its own text. Used by the fuzzer (`make
 //! fuzz`) and, with the corpus, by an ordinary test.
 
-use lsf::conf::{Files, load};
+use lsf::conf::nlb_map::NameMaps;
+use lsf::conf::nlb_objects::read_objects;
+use lsf::conf::{Diags, Files, load};
 use lsf::lang::depend::{DepExpr, Resolved};
 use lsf::lang::jobname::{JobIdSpec, JobName};
+use lsf::lang::nlb;
 use lsf::lang::resreq::{Builtins, ResReq, Syntax};
 use lsf::lang::window::Windows;
 use lsf::log::codec::{read_record, write_record};
@@ -16,8 +19,14 @@ use lsf::proto::frame::{Decoder, MAX_FRAME_EARLY, Session, SessionKey, Side};
 pub type Target = fn(&[u8]);
 
 /// Name and function of each.
-pub const TARGETS: [(&str, Target); 5] =
-    [("frame", frame), ("conf", conf), ("lang", lang), ("record", record), ("log", log)];
+pub const TARGETS: [(&str, Target); 6] = [
+    ("frame", frame),
+    ("conf", conf),
+    ("lang", lang),
+    ("nlb", nlb),
+    ("record", record),
+    ("log", log),
+];
 
 /// Frames in pieces of any size, unsigned and signed.
 pub fn frame(data: &[u8]) {
@@ -154,5 +163,24 @@ pub fn log(data: &[u8]) {
     if recover(&mut disk, &params("1")).is_ok() {
         // what it left behind is taken again
         assert!(recover(&mut disk, &params("2")).is_ok());
+    }
+}
+
+/// The files of the load balancer: policies, name maps and object data.
+pub fn nlb(data: &[u8]) {
+    let file = "file".into();
+    let maps = NameMaps::shipped();
+    if let Some(policies) = nlb::parse(&file, data, &maps, &mut Diags::new()) {
+        let shown = policies.to_string();
+        let again = nlb::parse(&file, shown.as_bytes(), &maps, &mut Diags::new());
+        assert_eq!(again.as_ref(), Some(&policies), "{shown}");
+    }
+    if let Some(new) = maps.put(&file, data, &mut Diags::new()) {
+        let text: String = new.list().iter().map(|m| m.text()).collect();
+        let again = NameMaps::default().put(&file, text.as_bytes(), &mut Diags::new());
+        assert_eq!(again.as_ref(), Some(&new), "{text}");
+    }
+    if let Some(objects) = read_objects(&file, data, &maps, None, &mut Diags::new()) {
+        assert!(objects.len() <= data.len());
     }
 }

@@ -30,6 +30,7 @@ mod keys;
 mod limit_kinds;
 mod limits;
 mod messy;
+mod mpich;
 mod nios;
 mod nodes;
 mod oldsite;

@@ -316,6 +316,7 @@ impl Mbatchd {
     /// The work that time has brought, and at the end of a turn the pass of the scheduler.
     fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
         self.chunks_due(context);
+        self.held_ends_due(context);
         self.fanout_due(context);
         self.housekeep(context);
         self.unreached_due(context);

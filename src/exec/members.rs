@@ -10,17 +10,21 @@
 //! that begin late are ended too; `Left` is told when no task of the job is left here.
 
 use crate::exec::attempt::Kill;
+use crate::model::job::Usage;
 use crate::model::take::take_where;
 use crate::model::{JobKey, JobRef, Now, time::US};
-use crate::proto::launch::{TaskId, TaskIdentity, TaskInfo, TaskStep};
+use crate::proto::launch::{TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep};
 use crate::proto::member::TaskNote;
 use crate::proto::sbd::{Act, StartJob};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most jobs of other first hosts known at once.
 pub const MEMBERS_MAX: usize = 16_384;
 /// Attempts that have left and whose late tasks are still ended.
 const LEFT_MAX: usize = 4096;
+/// First measurement of new tasks, microseconds after the first of them has started.
+const FIRST_SAMPLE: u64 = US;
 /// Pause between two kills of what does not end, microseconds.
 const KILL_AGAIN: u64 = US;
 const SIGKILL: i32 = 9;
@@ -57,6 +61,12 @@ pub struct Members {
     tasks: BTreeMap<JobKey, BTreeMap<TaskId, TaskIdentity>>,
     leaving: BTreeMap<JobKey, Leaving>,
     left: VecDeque<JobKey>,
+    /// The usage of the tasks of each job that have ended.
+    spent: BTreeMap<JobKey, Usage>,
+    /// The usage of each member as it was measured last.
+    measured: BTreeMap<JobKey, Usage>,
+    /// When the tasks of members are measured next.
+    sample_at: Option<u64>,
 }
 
 /// Signals for all tasks of a job.
@@ -89,25 +99,118 @@ impl Members {
         all.next_back().map(|(_, member)| &*member.order)
     }
 
-    /// The launcher tells of a task; of a job or not.
-    pub fn told(&mut self, now: Now, info: &TaskInfo) {
+    /// The launcher tells of a task; of a job or not. `news`: something has happened to it, which
+    /// is told once.
+    pub fn told(&mut self, now: Now, info: &TaskInfo, news: bool) {
         let note = (info.id.step == TaskStep::Task).then(|| TaskNote::of(&info.note)).flatten();
         let Some(TaskNote { key, .. }) = note else { return };
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
             let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
             self.tasks.entry(key).or_default().insert(id, identity);
+            self.sample_at.get_or_insert(now.mono_us + FIRST_SAMPLE);
             if self.left.contains(&key) && !self.joined.contains_key(&key) {
                 self.leave(now, key, false);
             }
             return;
         }
+        let mut known = false;
         if let Some(tasks) = self.tasks.get_mut(&key) {
-            tasks.remove(&info.id);
+            known = tasks.remove(&info.id).is_some();
             if tasks.is_empty() {
                 self.tasks.remove(&key);
             }
         }
+        if let Some(ended) = info.ended.filter(|_| news || known) {
+            let mut usage = Usage { mem_kb: 0, swap_kb: 0, ..ended.usage };
+            (usage.nprocs, usage.nthreads) = (0, 0);
+            self.spent.entry(key).or_default().add(&usage);
+        }
+    }
+
+    /// The usage of a job by its tasks here that have ended.
+    pub fn spent(&self, key: JobKey) -> Usage {
+        self.spent.get(&key).copied().unwrap_or_default()
+    }
+
+    /// The usage of a job by its tasks, of which these run; the processes with their groups.
+    pub fn usage_of(&self, key: JobKey, by_pid: &BTreeMap<u32, TaskProcesses>) -> TaskProcesses {
+        let mut all = TaskProcesses { usage: self.spent(key), ..TaskProcesses::default() };
+        let tasks = self.tasks_of(key);
+        for task in tasks.filter_map(|task| by_pid.get(&task.pid)) {
+            all.usage.add(&task.usage);
+            all.pids.extend(&task.pids);
+            all.pgids.extend(&task.pgids);
+            all.groups.extend(&task.groups);
+        }
+        sorted(all)
+    }
+
+    /// Is there anything to be done or kept about a job?
+    pub fn knows(&self, key: JobKey) -> bool {
+        self.tasks.contains_key(&key) || self.spent.contains_key(&key)
+    }
+
+    /// The processes of a job here: its own, and those of its tasks.
+    pub fn with_tasks_of<'a>(
+        &self,
+        key: JobKey,
+        own: &'a TaskProcesses,
+        by_pid: &BTreeMap<u32, TaskProcesses>,
+    ) -> Cow<'a, TaskProcesses> {
+        if !self.knows(key) {
+            return Cow::Borrowed(own);
+        }
+        let (mut all, tasks) = (own.clone(), self.usage_of(key, by_pid));
+        all.usage.add(&tasks.usage);
+        all.pids.extend(tasks.pids);
+        all.pgids.extend(tasks.pgids);
+        all.groups.extend(tasks.groups);
+        Cow::Owned(sorted(all))
+    }
+
+    pub fn all_tasks(&self) -> impl Iterator<Item = &TaskIdentity> {
+        self.tasks.values().flat_map(BTreeMap::values)
+    }
+
+    /// The tasks of members, if they are to be measured now.
+    pub fn to_measure(&mut self, now: Now, pause: u64) -> Vec<TaskIdentity> {
+        if self.sample_at.is_none_or(|at| at > now.mono_us) {
+            return Vec::new();
+        }
+        let of = |key: &JobKey| self.joined.contains_key(key);
+        let tasks = self.tasks.iter().filter(|(key, _)| of(key));
+        let all: Vec<_> = tasks.flat_map(|(_, tasks)| tasks.values().cloned()).collect();
+        self.sample_at = (!all.is_empty()).then_some(now.mono_us + pause);
+        all
+    }
+
+    pub fn sample_at(&self) -> Option<u64> {
+        self.sample_at
+    }
+
+    /// The members whose usage has changed, by the processes of their tasks.
+    pub fn measured(
+        &mut self,
+        by_pid: &BTreeMap<u32, TaskProcesses>,
+    ) -> Vec<(JobKey, TaskProcesses)> {
+        let keys = self
+            .joined
+            .keys()
+            .filter(|key| self.tasks_of(**key).any(|task| by_pid.contains_key(&task.pid)));
+        let mut changed = Vec::new();
+        for key in keys.copied().collect::<Vec<_>>() {
+            let mut used = self.usage_of(key, by_pid);
+            let before = self.measured.get(&key).copied().unwrap_or_default();
+            used.usage.max_mem_kb = before.max_mem_kb.max(used.usage.mem_kb);
+            used.usage.max_swap_kb = before.max_swap_kb.max(used.usage.swap_kb);
+            used.usage.avg_mem_kb = used.usage.mem_kb;
+            if used.usage != before {
+                self.measured.insert(key, used.usage);
+                changed.push((key, used));
+            }
+        }
+        changed
     }
 
     /// The launcher has listed its tasks: others are over.
@@ -144,11 +247,21 @@ impl Members {
         self.leaving.entry(key).or_insert(new).answer |= answer;
     }
 
-    /// The attempts that have left by now, of which mbatchd wants to know.
-    pub fn take_left(&mut self) -> Vec<JobKey> {
+    /// The attempts that have left by now, of which mbatchd wants to know, each with its usage.
+    pub fn take_left(&mut self) -> Vec<(JobKey, Usage)> {
         let tasks = &self.tasks;
         let all = take_where(&mut self.leaving, |key, _| !tasks.contains_key(key));
-        all.into_iter().filter(|(_, leaving)| leaving.answer).map(|(key, _)| key).collect()
+        let mut left = Vec::new();
+        for (key, leaving) in all {
+            let mut usage = self.spent.remove(&key).unwrap_or_default();
+            if let Some(before) = self.measured.remove(&key) {
+                usage.max_mem_kb = usage.max_mem_kb.max(before.max_mem_kb);
+                usage.avg_mem_kb = before.avg_mem_kb;
+                usage.max_swap_kb = before.max_swap_kb;
+            }
+            left.extend(leaving.answer.then_some((key, usage)));
+        }
+        left
     }
 
     /// An order of mbatchd about a member; the signals for its tasks. `interval`: seconds between
@@ -228,6 +341,19 @@ impl Members {
         let joined = self.joined.values().flat_map(|m| [m.stop_at, m.kill_at]).flatten();
         joined.chain(self.leaving.values().map(|leaving| leaving.at)).min()
     }
+}
+
+/// The processes in the order of their numbers, each with its group.
+fn sorted(mut all: TaskProcesses) -> TaskProcesses {
+    if all.groups.len() == all.pids.len() {
+        let mut pairs: Vec<(u32, u32)> = all.pids.into_iter().zip(all.groups).collect();
+        pairs.sort_unstable();
+        (all.pids, all.groups) = pairs.into_iter().unzip();
+    }
+    all.pids.sort_unstable();
+    all.pgids.sort_unstable();
+    all.pgids.dedup();
+    all
 }
 
 /// Whether an order has been acted on, by its numbers (an older mbatchd has the first alone) and

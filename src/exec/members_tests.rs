@@ -26,6 +26,10 @@ fn later(secs: u64) -> Now {
     Now { mono_us: NOW.mono_us + secs * US, ..NOW }
 }
 
+fn left(members: &mut Members) -> Vec<JobKey> {
+    members.take_left().into_iter().map(|(key, _)| key).collect()
+}
+
 fn joined() -> Members {
     let mut members = Members::default();
     members.join(order(KEY)).unwrap();
@@ -49,47 +53,47 @@ fn join_that_is_repeated_changes_nothing_and_the_last_attempt_is_found() {
 fn job_without_tasks_has_left_at_once() {
     let mut members = joined();
     members.leave(NOW, KEY, true);
-    assert_eq!(members.take_left(), [KEY]);
+    assert_eq!(left(&mut members), [KEY]);
     assert!(members.take_left().is_empty());
     // mbatchd may ask again about what is gone
     members.leave(NOW, KEY, true);
-    assert_eq!(members.take_left(), [KEY]);
+    assert_eq!(left(&mut members), [KEY]);
     assert_eq!(members.deadline(), None);
 }
 
 #[test]
 fn job_with_tasks_has_left_when_they_have_ended_by_term_or_kill() {
     let mut members = joined();
-    members.told(NOW, &task(1, KEY));
-    members.told(NOW, &task(2, KEY));
+    members.told(NOW, &task(1, KEY), true);
+    members.told(NOW, &task(2, KEY), true);
     members.leave(NOW, KEY, true);
     assert_eq!(members.due(NOW, 10), [(KEY, vec![15, 18])]);
     assert!(members.take_left().is_empty() && members.due(later(9), 10).is_empty());
-    members.told(NOW, &ended(task(1, KEY)));
+    members.told(NOW, &ended(task(1, KEY)), true);
     assert_eq!(members.due(later(10), 10), [(KEY, vec![9])]);
     assert_eq!(members.due(later(11), 10), [(KEY, vec![9])]);
     assert!(members.take_left().is_empty());
-    members.told(NOW, &ended(task(2, KEY)));
-    assert_eq!(members.take_left(), [KEY]);
+    members.told(NOW, &ended(task(2, KEY)), true);
+    assert_eq!(left(&mut members), [KEY]);
 }
 
 #[test]
 fn task_that_begins_after_its_job_has_left_is_ended() {
     let mut members = joined();
     members.leave(NOW, KEY, true);
-    assert_eq!(members.take_left(), [KEY]);
-    members.told(NOW, &task(1, KEY));
+    assert_eq!(left(&mut members), [KEY]);
+    members.told(NOW, &task(1, KEY), true);
     assert_eq!(members.due(NOW, 10), [(KEY, vec![15, 18])]);
-    members.told(NOW, &ended(task(1, KEY)));
+    members.told(NOW, &ended(task(1, KEY)), true);
     assert!(members.take_left().is_empty(), "mbatchd was told already");
 }
 
 #[test]
 fn task_is_known_by_its_note_alone_and_settled_by_mbatchd() {
     let mut members = Members::default();
-    members.told(NOW, &TaskInfo { note: String::new(), ..task(1, KEY) });
+    members.told(NOW, &TaskInfo { note: String::new(), ..task(1, KEY) }, true);
     assert!(members.to_settle(|_| false).is_empty());
-    members.told(NOW, &task(1, KEY));
+    members.told(NOW, &task(1, KEY), true);
     assert_eq!(members.to_settle(|_| false), [KEY]);
     assert!(members.to_settle(|key| key == KEY).is_empty(), "an attempt of this host");
     assert_eq!(members.tasks_of(KEY).map(|t| t.pid).collect::<Vec<_>>(), [101]);
@@ -100,7 +104,7 @@ fn task_is_known_by_its_note_alone_and_settled_by_mbatchd() {
 #[test]
 fn order_acts_once_and_a_kill_is_repeated() {
     let mut members = joined();
-    members.told(NOW, &task(1, KEY));
+    members.told(NOW, &task(1, KEY), true);
     let how = (10, 20);
     let terminate = Act::Terminate { exit_info: 0 };
     let act = |members: &mut Members, n: u64, act: &Act| members.act(NOW, KEY, (0, n), act, how);
@@ -115,4 +119,41 @@ fn order_acts_once_and_a_kill_is_repeated() {
     assert_eq!(members.due(later(10), 10), [(KEY, vec![9])]);
     assert!(act(&mut members, 4, &terminate).is_empty());
     assert!(members.act(NOW, JobKey { job: 8, ..KEY }, (0, 9), &terminate, how).is_empty());
+}
+
+#[test]
+fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
+    let mut members = joined();
+    let with = |mut info: TaskInfo, us: u64| {
+        if let Some(ended) = &mut info.ended {
+            ended.usage = Usage { utime_us: us, max_mem_kb: 40, nprocs: 3, ..Usage::default() };
+        }
+        info
+    };
+    for n in 1..=2 {
+        members.told(NOW, &task(n, KEY), true);
+    }
+    assert!(members.to_measure(NOW, 5 * US).is_empty());
+    assert_eq!(members.to_measure(later(1), 5 * US).len(), 2);
+    assert_eq!(members.sample_at(), Some(later(6).mono_us));
+    members.told(NOW, &with(ended(task(1, KEY)), 500), true);
+    // a list of the launcher tells of it again
+    members.told(NOW, &with(ended(task(1, KEY)), 500), false);
+    let usage = Usage { utime_us: 30, mem_kb: 70, nprocs: 2, ..Usage::default() };
+    let seen = TaskProcesses { pid: 102, usage, pids: vec![102, 7], ..TaskProcesses::default() };
+    let by_pid = [(102, seen)].into();
+    let changed = members.measured(&by_pid);
+    assert_eq!(changed.len(), 1);
+    let (key, used) = &changed[0];
+    assert_eq!(
+        (*key, used.usage.utime_us, used.usage.mem_kb, used.usage.nprocs),
+        (KEY, 530, 70, 2)
+    );
+    assert_eq!((used.usage.max_mem_kb, used.pids.as_slice()), (70, &[7, 102][..]));
+    assert!(members.measured(&by_pid).is_empty(), "nothing has changed");
+    members.told(NOW, &with(ended(task(2, KEY)), 40), true);
+    members.leave(NOW, KEY, true);
+    let left = members.take_left();
+    assert_eq!((left[0].1.utime_us, left[0].1.max_mem_kb, left[0].1.mem_kb), (540, 80, 0));
+    assert_eq!(members.spent(KEY), Usage::default());
 }

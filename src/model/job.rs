@@ -220,6 +220,26 @@ impl Usage {
     pub fn cpu_secs(&self) -> f64 {
         (self.utime_us + self.stime_us) as f64 / 1e6
     }
+
+    /// Adds what others use at the same time: other processes, or those of another host.
+    pub fn add(&mut self, other: &Usage) {
+        let sum = |a: &mut u64, b: u64| *a = a.saturating_add(b);
+        sum(&mut self.utime_us, other.utime_us);
+        sum(&mut self.stime_us, other.stime_us);
+        sum(&mut self.mem_kb, other.mem_kb);
+        sum(&mut self.swap_kb, other.swap_kb);
+        sum(&mut self.max_mem_kb, other.max_mem_kb);
+        sum(&mut self.avg_mem_kb, other.avg_mem_kb);
+        sum(&mut self.max_swap_kb, other.max_swap_kb);
+        self.nthreads = self.nthreads.saturating_add(other.nthreads);
+        self.nprocs = self.nprocs.saturating_add(other.nprocs);
+        sum(&mut self.minflt, other.minflt);
+        sum(&mut self.majflt, other.majflt);
+        sum(&mut self.inblock, other.inblock);
+        sum(&mut self.oublock, other.oublock);
+        sum(&mut self.nvcsw, other.nvcsw);
+        sum(&mut self.nivcsw, other.nivcsw);
+    }
 }
 
 /// How a started job ended.

@@ -413,6 +413,9 @@ pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
         SbdMsg::HostCommandTold { state: HostCommandState::Failed { why, .. }, .. } => {
             long("the reason", why.len(), MAX_NAME)
         }
+        SbdMsg::HostUsage { pids, groups, .. } => {
+            bound("processes", pids.len().max(groups.len()), MAX_PIDS)
+        }
         SbdMsg::Usage { pids, pgids, groups, .. } => {
             let most = pids.len().max(pgids.len()).max(groups.len());
             bound("processes", most, MAX_PIDS)

@@ -133,6 +133,7 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::Joined { .. } => "Sbd.Joined",
         SbdMsg::JoinRefused { .. } => "Sbd.JoinRefused",
         SbdMsg::Left { .. } => "Sbd.Left",
+        SbdMsg::HostUsage { .. } => "Sbd.HostUsage",
         SbdMsg::Params(_) => "Sbd.Params",
         SbdMsg::Logging(_) => "Sbd.Logging",
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
@@ -188,7 +189,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 41 + 20 + 12 + 13 + 3;
+const VARIANTS: usize = 3 + 19 + 41 + 21 + 12 + 13 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -386,7 +387,8 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Leave { key: KEY },
         SbdMsg::Joined { key: KEY },
         SbdMsg::JoinRefused { key: KEY, why: s("full") },
-        SbdMsg::Left { key: KEY },
+        SbdMsg::Left { key: KEY, usage: usage() },
+        SbdMsg::HostUsage { key: KEY, usage: usage(), pids: vec![10], groups: vec![10] },
         SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
     ]
 }

@@ -97,6 +97,17 @@ pub enum SbdMsg {
     },
     Left {
         key: JobKey,
+        /// The usage of the job on this host.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// From another host than the first one of a job: what its tasks use there.
+    HostUsage {
+        key: JobKey,
+        usage: Usage,
+        pids: Vec<u32>,
+        /// The process group of each of `pids`.
+        groups: Vec<u32>,
     },
     /// The state of an attempt; also the answer to a repeated `Start`.
     State(Box<TaskState>),

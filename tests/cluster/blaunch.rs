@@ -296,3 +296,46 @@ fn blaunch_passes_signals_on_and_hangs_up_when_it_is_killed() {
         out.lines().filter(|l| l.starts_with("term") || l.starts_with("left")).collect();
     assert_eq!(said, ["term 143", "left 0"], "{out}");
 }
+
+#[test]
+fn usage_of_a_job_is_that_of_its_tasks_on_all_hosts() {
+    let rig = up("blaunch-use");
+    let pids = rig.path("pids");
+    std::fs::create_dir(&pids).unwrap();
+    let script = format!(
+        "blaunch -z 'host1 host2 host3' 'echo > {0}/$LS_JOBPID; sleep 1000 & \
+         while test -e {0}; do sleep 0.2; done; kill $!; i=0; \
+         while test $i -lt 400000; do i=$((i+1)); done; times | head -1' > {1}",
+        pids.display(),
+        rig.path("times").display()
+    );
+    let job = rig.bsub(&["-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null", &script]);
+    let id = job.to_string();
+    let tasks = || {
+        let all = std::fs::read_dir(&pids).unwrap().flatten();
+        all.map(|e| e.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    wait_for("the tasks", || tasks().len() == 3);
+    let shown = || rig.field(&id, "pids").replace(',', " ");
+    let has = |all: &str, pid: &String| all.split_whitespace().any(|word| word == pid);
+    wait_for("all to be counted", || tasks().iter().all(|pid| has(&shown(), pid)));
+    let all = shown();
+    let mut each: Vec<&str> = all.split_whitespace().collect();
+    let count = each.len();
+    each.sort_unstable();
+    each.dedup();
+    assert_eq!(each.len(), count, "a process is counted twice: {all}");
+    std::fs::remove_dir_all(&pids).unwrap();
+    assert_eq!(rig.end_of(job), "DONE");
+    let seconds = |word: &str| -> f64 {
+        let (minutes, rest) = word.split_once('m').unwrap();
+        60.0 * minutes.parse::<f64>().unwrap() + rest.trim_end_matches('s').parse::<f64>().unwrap()
+    };
+    let text = rig.read("times");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    let used: f64 = text.split_whitespace().map(seconds).sum();
+    let shown = rig.field(&id, "cpu_used");
+    let told: f64 = shown.split_whitespace().next().unwrap().parse().unwrap();
+    // the script, blaunch and the sleeping commands use a little, too
+    assert!(told > 0.9 * used && told < 1.1 * used + 2.0, "{shown}, the tasks used {used}: {text}");
+}

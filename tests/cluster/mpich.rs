@@ -1,12 +1,12 @@
-//! MPICH's mpiexec in a job: it sees by itself that it is in a job of LSF, and starts its proxies on
-//! the other hosts by blaunch (blaunch(1)). Skipped where mpicc and mpiexec are not installed.
+//! mpiexec of MPICH in a job: it sees by itself that it is in a job of LSF, and starts its proxies
+//! on the other hosts by blaunch (blaunch(1)). Skipped where mpicc and mpiexec are not installed.
 
 use super::rig::{Rig, skipped, wait_for};
 use std::process::Command;
 
 /// Prints the host of each rank, as its proxy knows it, and a sum over all ranks. With `exit N` the
-/// last rank ends with N, with `kill N` by that signal, with `abort N` by MPI_Abort; with `beat DIR`
-/// all write to a file of theirs for ever.
+/// last rank ends with N, with `kill N` by that signal, with `abort N` by MPI_Abort; with `beat
+/// DIR` all write to a file of theirs for ever.
 const PROGRAM: &str = r#"
 #include <mpi.h>
 #include <signal.h>

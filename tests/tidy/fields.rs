@@ -112,7 +112,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "WindowLook",
         ],
     ),
-    ("soft_state", &["LostControl", "Placed", "Report", "Request", "Row"]),
+    ("soft_state", &["HeldEnd", "LostControl", "Placed", "Report", "Request", "Row"]),
     ("lifecycle", &["Recovered"]),
     (
         "sched",

@@ -11,11 +11,14 @@
 //!
 //! A job on one host has none of this, and a host of an older release is told nothing.
 
+use crate::batch::soft_state::fanout::{HeldEnd, HostUse, LEAVE_MAX};
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
-use crate::model::reason::PendReason;
+use crate::model::job::Usage;
+use crate::model::reason::{PendReason, term};
+use crate::model::time::US;
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
 use std::collections::HashSet;
 
@@ -96,13 +99,111 @@ impl Mbatchd {
         self.fanout_failed(context, key, i, why);
     }
 
-    /// A job has left a host.
-    pub(crate) fn leave_told(&mut self, context: &mut StepContext, i: HostId, key: JobKey) {
+    /// A job has left a host, with this usage there: the end that has waited for that.
+    pub(crate) fn leave_told(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        (key, usage): (JobKey, Usage),
+    ) -> Option<HeldEnd> {
         if !self.fanout.left(key, i) {
-            return self.refuse_report(context, i, "the leaving", key.job_ref());
+            if !self.was_member(key, i) {
+                self.refuse_report(context, i, "the leaving", key.job_ref());
+            }
+            return None;
         }
         if self.links.left_over(i, key) {
             self.sched.host_changed(i);
+        }
+        self.fanout.has_left(key, i, usage)
+    }
+
+    /// The first host tells the end of an attempt. Does that count only when the others have left?
+    pub(crate) fn holds_end(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        t: &TaskState,
+    ) -> bool {
+        let until = context.now.mono_us + LEAVE_MAX;
+        let Some(hosts) = self.fanout.hold_end(t.key, (i, t), until) else { return false };
+        for host in hosts {
+            self.fanout.leaves(context.now, t.key, host);
+            self.order(context, host, SbdMsg::Leave { key: t.key });
+        }
+        true
+    }
+
+    /// Another host than the first one tells what an attempt uses there.
+    pub(crate) fn host_usage(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        key: JobKey,
+        used: HostUse,
+    ) {
+        match self.fanout.used(key, Some(i), used) {
+            Some(all) if self.state.running(key).is_some() => {
+                self.take_usage_of_all(context, key, all);
+            }
+            _ if self.was_member(key, i) => {}
+            _ => self.refuse_report(context, i, "usage", key.job_ref()),
+        }
+    }
+
+    /// Is this a host of an attempt besides its first one, or was it until the attempt ended? Words
+    /// of it may have crossed the end.
+    fn was_member(&self, key: JobKey, i: HostId) -> bool {
+        self.hosts_of_attempt(key).into_iter().skip(1).any(|host| host == i)
+    }
+
+    /// The usage of an attempt on its first host, which counts with that of the others.
+    pub(crate) fn first_usage(&mut self, context: &mut StepContext, key: JobKey, used: HostUse) {
+        match self.fanout.used(key, None, used.clone()) {
+            Some(all) => self.take_usage_of_all(context, key, all),
+            None => self.take_usage(context, key, used),
+        }
+    }
+
+    /// The usage of an attempt on several hosts: the limits of the job are those of the sum.
+    fn take_usage_of_all(&mut self, context: &mut StepContext, key: JobKey, all: HostUse) {
+        let over = self.over_limit(key, &all.0);
+        self.take_usage(context, key, all);
+        if let Some(exit_info) = over {
+            self.act_on(context, key, Act::Terminate { exit_info });
+        }
+    }
+
+    /// The limit of the job that its hosts exceed together, by the number of the end that follows.
+    fn over_limit(&self, key: JobKey, used: &Usage) -> Option<u32> {
+        let (job, run) = self.state.job(key.job).zip(self.state.running(key))?;
+        let limits = self.host_limits(job, run);
+        let enforced = self.site.conf.base.lsf.limit_enforcement();
+        // with -hl each host has the limit for itself
+        let of_job = !job.spec_at(key.idx).further.per_host.0;
+        let by_host = enforced.memory_of_job || enforced.memory_by_group || limits.hard_memory;
+        let over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used > limit);
+        if of_job && by_host && over(limits.rss, used.mem_kb) {
+            Some(term::MEMLIMIT)
+        } else if of_job && over(limits.swap, used.swap_kb) {
+            Some(term::SWAP)
+        } else if enforced.cpu_of_job && over(limits.cpu, (used.utime_us + used.stime_us) / US) {
+            Some(term::CPULIMIT)
+        } else if over(limits.process, u64::from(used.nprocs)) {
+            Some(term::PROCESSLIMIT)
+        } else if over(limits.thread, u64::from(used.nthreads)) {
+            Some(term::THREADLIMIT)
+        } else {
+            None
+        }
+    }
+
+    fn take_usage(&mut self, context: &StepContext, key: JobKey, (usage, pids, groups): HostUse) {
+        let now = context.now.secs();
+        if self.state.report_usage(key, now, usage, (pids, groups)) {
+            self.reserve.used(&self.state, key.job_ref());
+            self.fairshare.used(&self.state, &self.site, key.job_ref(), now);
+            self.note_shares();
         }
     }
 

@@ -25,7 +25,14 @@ impl Mbatchd {
             }
             SbdMsg::Joined { key } => self.join_told(context, i, key),
             SbdMsg::JoinRefused { key, why } => self.join_refused(context, i, key, &why),
-            SbdMsg::Left { key } => self.leave_told(context, i, key),
+            SbdMsg::Left { key, usage } => {
+                if let Some(held) = self.leave_told(context, i, (key, usage)) {
+                    self.end_held(context, held);
+                }
+            }
+            SbdMsg::HostUsage { key, usage, pids, groups } => {
+                self.host_usage(context, i, key, (usage, pids, groups));
+            }
             SbdMsg::State(t) => self.task_state(context, i, &t),
             SbdMsg::AskHosts { key, work } => self.hosts_asked(context, i, key, work),
             SbdMsg::HostCommandTold { key, work, state } => {
@@ -33,13 +40,10 @@ impl Mbatchd {
             }
             SbdMsg::NeedBlob { at } => self.need_blob(context, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
-                let now = context.now.secs();
                 if self.standing(i, key) == Standing::Foreign {
                     self.refuse_report(context, i, "usage", key.job_ref());
-                } else if self.state.report_usage(key, now, usage, (pids, groups)) {
-                    self.reserve.used(&self.state, key.job_ref());
-                    self.fairshare.used(&self.state, &self.site, key.job_ref(), now);
-                    self.note_shares();
+                } else {
+                    self.first_usage(context, key, (usage, pids, groups));
                 }
             }
             _ => self.refuse(context, i, "an order, which hosts do not give"),

@@ -9,6 +9,7 @@
 //! `lifecycle::unreached_hosts` says what becomes of jobs whose host says nothing.
 
 use crate::batch::lifecycle::report_standing::Standing;
+use crate::batch::soft_state::fanout::HeldEnd;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Phase as RunPhase, Run};
 use crate::batch::{Mbatchd, StepContext};
@@ -110,16 +111,48 @@ impl Mbatchd {
                 if starting && t.pid != 0 {
                     self.confirmed(context, t);
                 }
-                self.ended(context, t, *end, *exit_info);
-                self.left_over(i, t.key);
-                self.posted(context, t);
-                self.forget(context, i, t);
+                if !self.holds_end(context, i, t) {
+                    self.end_attempt(context, i, t, (*end, *exit_info));
+                }
             }
         }
         if matches!(t.phase, AttemptPhase::Running | AttemptPhase::Suspended)
             && let Some(info) = killed
         {
             self.act(context, t.key, i, Act::Terminate { exit_info: info });
+        }
+    }
+
+    /// The end of an attempt counts: its other hosts have left.
+    fn end_attempt(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        t: &TaskState,
+        (end, exit_info): (End, u32),
+    ) {
+        self.ended(context, t, end, exit_info);
+        self.left_over(i, t.key);
+        self.posted(context, t);
+        self.forget(context, i, t);
+    }
+
+    /// The end of an attempt that has waited for its other hosts counts now.
+    pub(crate) fn end_held(&mut self, context: &mut StepContext, held: HeldEnd) {
+        let running = self.state.running(held.told.key).is_some();
+        let known = self.links.hosts().contains(held.host);
+        if let AttemptPhase::Ended { end, exit_info } = held.told.phase
+            && running
+            && known
+        {
+            self.end_attempt(context, held.host, &held.told, (end, exit_info));
+        }
+    }
+
+    /// Ends that have waited too long for other hosts count now.
+    pub(crate) fn held_ends_due(&mut self, context: &mut StepContext) {
+        for held in self.fanout.take_late_ends(context.now) {
+            self.end_held(context, held);
         }
     }
 

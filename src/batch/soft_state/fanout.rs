@@ -6,20 +6,42 @@
 //! too late; a host that leaves is waited for, [`LEAVE_MAX`] at most.
 
 use crate::batch::state::names::HostId;
+use crate::model::job::Usage;
 use crate::model::take::take_where;
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef, Now};
+use crate::proto::sbd::TaskState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest time that a host has to tell that a job has left it, microseconds.
 pub const LEAVE_MAX: u64 = 10 * US;
 
+/// The usage of an attempt on a host: the sums of its processes, their numbers and groups.
+pub(crate) type HostUse = (Usage, Vec<u32>, Vec<u32>);
+
 /// One of these hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Member {
     host: HostId,
     slots: u32,
     joined: bool,
+    /// The attempt is over here.
+    left: bool,
+    used: HostUse,
+}
+
+impl Member {
+    fn new((host, slots): (HostId, u32), joined: bool) -> Member {
+        Member { host, slots, joined, left: false, used: HostUse::default() }
+    }
+}
+
+/// The end of an attempt, which its first host has told: it counts when the others have left.
+#[derive(Debug)]
+pub(crate) struct HeldEnd {
+    pub(crate) host: HostId,
+    pub(crate) told: Box<TaskState>,
+    until: u64,
 }
 
 /// A started attempt on several hosts.
@@ -28,6 +50,11 @@ struct FannedJob {
     members: Vec<Member>,
     /// The start waits until this instant, microseconds.
     until: Option<u64>,
+    /// The usage that the first host has told last.
+    first: HostUse,
+    /// Most memory and swap that all hosts have used together, KB.
+    peak: (u64, u64),
+    held: Option<HeldEnd>,
 }
 
 /// The attempts on several hosts.
@@ -36,6 +63,8 @@ pub struct Fanout {
     jobs: BTreeMap<JobKey, FannedJob>,
     /// The starts that wait, by the instant when they fail.
     waiting: BTreeSet<(u64, JobKey)>,
+    /// The ends that are held, by the instant until which they are.
+    holding: BTreeSet<(u64, JobKey)>,
     /// Hosts that are to tell that a job has left them, and until when.
     leaving: BTreeMap<(JobKey, HostId), u64>,
     /// Attempts that may have ended, or have other hosts now.
@@ -65,7 +94,7 @@ impl Fanout {
         let job = self.jobs.entry(key).or_default();
         for &(host, slots) in hosts {
             if !job.members.iter().any(|m| m.host == host) {
-                job.members.push(Member { host, slots, joined: false });
+                job.members.push(Member::new((host, slots), false));
             }
         }
         let asked: Vec<_> = job.members.iter().filter(|m| !m.joined).map(|m| m.host).collect();
@@ -81,7 +110,7 @@ impl Fanout {
         let job = self.jobs.entry(key).or_default();
         match job.members.iter_mut().find(|m| m.host == host) {
             Some(member) => (member.slots, member.joined) = (slots, joined),
-            None => job.members.push(Member { host, slots, joined }),
+            None => job.members.push(Member::new((host, slots), joined)),
         }
     }
 
@@ -130,7 +159,103 @@ impl Fanout {
         if let Some(until) = job.until {
             self.waiting.remove(&(until, key));
         }
-        job.members.iter().map(|m| (m.host, m.slots)).collect()
+        if let Some(held) = &job.held {
+            self.holding.remove(&(held.until, key));
+        }
+        job.members.iter().filter(|m| !m.left).map(|m| (m.host, m.slots)).collect()
+    }
+
+    /// The usage of an attempt on all of its hosts, after the first one, or another, has told its
+    /// own; `None`: the attempt is on one host.
+    pub(crate) fn used(
+        &mut self,
+        key: JobKey,
+        host: Option<HostId>,
+        used: HostUse,
+    ) -> Option<HostUse> {
+        let job = self.jobs.get_mut(&key)?;
+        match host {
+            None => job.first = used,
+            Some(host) => {
+                let member = job.members.iter_mut().find(|m| m.host == host)?;
+                // a restarted sbatchd does not know of tasks that had ended before
+                let before = member.used.0;
+                member.used = used;
+                let usage = &mut member.used.0;
+                usage.utime_us = usage.utime_us.max(before.utime_us);
+                usage.stime_us = usage.stime_us.max(before.stime_us);
+            }
+        }
+        let mut all = job.first.clone();
+        for member in &job.members {
+            all.0.add(&member.used.0);
+            all.1.extend(&member.used.1);
+            all.2.extend(&member.used.2);
+        }
+        let (mem, swap) = &mut job.peak;
+        (*mem, *swap) = ((*mem).max(all.0.mem_kb), (*swap).max(all.0.swap_kb));
+        // the hosts have had their own peaks at different times
+        all.0.max_mem_kb = job.first.0.max_mem_kb.max(*mem);
+        all.0.max_swap_kb = job.first.0.max_swap_kb.max(*swap);
+        Some(all)
+    }
+
+    /// The first host tells the end of an attempt: the others are to leave, and the end counts when
+    /// they have, at `until` at the latest. These hosts leave; none: there is nothing to wait for.
+    pub(crate) fn hold_end(
+        &mut self,
+        key: JobKey,
+        (host, told): (HostId, &TaskState),
+        until: u64,
+    ) -> Option<Vec<HostId>> {
+        let job = self.jobs.get_mut(&key)?;
+        if let Some(held) = &mut job.held {
+            *held.told = told.clone();
+            return Some(Vec::new());
+        }
+        let joined = job.members.iter().filter(|m| m.joined && !m.left).map(|m| m.host);
+        let joined: Vec<HostId> = joined.collect();
+        if joined.is_empty() {
+            return None;
+        }
+        job.held = Some(HeldEnd { host, told: Box::new(told.clone()), until });
+        self.holding.insert((until, key));
+        Some(joined)
+    }
+
+    /// A host has left an attempt, with this usage of its own: the end that has waited for it.
+    pub(crate) fn has_left(&mut self, key: JobKey, host: HostId, usage: Usage) -> Option<HeldEnd> {
+        let job = self.jobs.get_mut(&key)?;
+        let member = job.members.iter_mut().find(|m| m.host == host)?;
+        let before = std::mem::take(&mut member.used.0);
+        member.used = (usage, Vec::new(), Vec::new());
+        let usage = &mut member.used.0;
+        usage.utime_us = usage.utime_us.max(before.utime_us);
+        usage.stime_us = usage.stime_us.max(before.stime_us);
+        member.left = true;
+        let all = job.members.iter().all(|m| m.left || !m.joined);
+        job.held.as_ref().filter(|_| all)?;
+        self.take_held(key)
+    }
+
+    /// Takes an end that is held, with the usage of all hosts.
+    fn take_held(&mut self, key: JobKey) -> Option<HeldEnd> {
+        let job = self.jobs.get_mut(&key)?;
+        let mut held = job.held.take()?;
+        self.holding.remove(&(held.until, key));
+        let usage = &mut held.told.usage;
+        let own = (usage.max_mem_kb, usage.max_swap_kb);
+        job.members.iter().for_each(|member| usage.add(&member.used.0));
+        let (mem, swap) = job.peak;
+        (usage.max_mem_kb, usage.max_swap_kb) = (own.0.max(mem), own.1.max(swap));
+        Some(held)
+    }
+
+    /// Takes the ends that have waited long enough.
+    pub(crate) fn take_late_ends(&mut self, now: Now) -> Vec<HeldEnd> {
+        let late = self.holding.iter().take_while(|(until, _)| *until <= now.mono_us);
+        let keys: Vec<JobKey> = late.map(|(_, key)| *key).collect();
+        keys.into_iter().filter_map(|key| self.take_held(key)).collect()
     }
 
     /// A host is told to leave.
@@ -163,6 +288,7 @@ impl Fanout {
         let touched = (!self.touched.is_empty()).then_some(0);
         let waiting = self.waiting.first().map(|(until, _)| *until);
         let leaving = self.leaving.values().min().copied();
-        [touched, waiting, leaving].into_iter().flatten().min()
+        let holding = self.holding.first().map(|(until, _)| *until);
+        [touched, waiting, leaving, holding].into_iter().flatten().min()
     }
 }

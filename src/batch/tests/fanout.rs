@@ -98,7 +98,7 @@ fn job_whose_host_does_not_join_is_pending_again_and_holds_no_slot() {
         let is = |rec: &Record| matches!(&rec.event, Event::JobStatus(s) if s.reason == told);
         assert_eq!(r.log.iter().filter(|rec| is(rec)).count(), 1);
         assert_eq!(used(&r, 0), 0);
-        tell(&mut r, h2, SbdMsg::Left { key });
+        tell(&mut r, h2, SbdMsg::Left { key, usage: Usage::default() });
         assert_eq!(used(&r, 1), 0);
     }
 }
@@ -109,15 +109,18 @@ fn slots_of_a_host_are_free_when_the_job_has_left_it() {
     let key = running(&mut r, [h1, h2]);
     r.report(h1, key, done());
     assert_eq!(orders(&mut r, h2), ["leave"]);
-    assert_eq!((used(&r, 0), used(&r, 1)), (0, 1));
-    tell(&mut r, h2, SbdMsg::Left { key });
-    assert_eq!(used(&r, 1), 0);
-    // a host that says nothing holds them for some seconds
+    assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("RUN", 1));
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Usage::default() });
+    assert_eq!((r.stat(key.job, 0), used(&r, 0), used(&r, 1)), ("DONE", 0, 0));
+    // a host that says nothing is waited for for some seconds, and asked once more
     let key = running(&mut r, [h1, h2]);
     r.report(h1, key, done());
     passes(&mut r, 9);
-    assert_eq!(used(&r, 1), 1);
+    assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("RUN", 1));
     passes(&mut r, 2);
+    assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("DONE", 1));
+    assert_eq!(orders(&mut r, h2), ["leave", "leave"]);
+    passes(&mut r, 11);
     assert_eq!(used(&r, 1), 0);
 }
 
@@ -170,4 +173,60 @@ fn host_of_an_older_release_is_told_nothing() {
     r.report(h1, key, done());
     assert_eq!((orders(&mut r, h1), orders(&mut r, h2)), (vec!["start"], vec![]));
     assert_eq!(used(&r, 1), 0);
+}
+
+#[test]
+fn usage_of_a_job_is_that_of_all_of_its_hosts() {
+    let (mut r, [h1, h2]) = rig();
+    let key = running(&mut r, [h1, h2]);
+    let usage = |utime_us, mem_kb| Usage { utime_us, mem_kb, nprocs: 1, ..Usage::default() };
+    let first = |used| {
+        let (pids, pgids, groups) = (vec![7], vec![7], vec![7]);
+        SbdMsg::Usage { key, usage: used, pids, pgids, groups }
+    };
+    let other = |used| SbdMsg::HostUsage { key, usage: used, pids: vec![9], groups: vec![8] };
+    let now = |r: &Rig| {
+        let run = r.mbd.state.running(key).unwrap();
+        let used = run.soft.usage;
+        (used.utime_us, used.mem_kb, used.max_mem_kb, used.nprocs, run.soft.pids.clone())
+    };
+    tell(&mut r, h1, first(usage(10, 100)));
+    assert_eq!(now(&r), (10, 100, 100, 1, vec![7]));
+    tell(&mut r, h2, other(usage(30, 50)));
+    assert_eq!(now(&r), (40, 150, 150, 2, vec![7, 9]));
+    tell(&mut r, h1, first(usage(20, 40)));
+    assert_eq!(now(&r), (50, 90, 150, 2, vec![7, 9]));
+    // its sbatchd was restarted, and knows of no task that had ended
+    tell(&mut r, h2, other(usage(5, 50)));
+    assert_eq!(now(&r).0, 50);
+    // the end has what each host has told last
+    let time = r.now.secs();
+    let t = TaskState { key, phase: done(), pid: 7, time, usage: usage(25, 0), ..<_>::default() };
+    tell(&mut r, h1, SbdMsg::State(Box::new(t)));
+    tell(&mut r, h2, SbdMsg::Left { key, usage: usage(60, 0) });
+    let end = r.acct.last().unwrap().usage.unwrap();
+    assert_eq!((end.utime_us, end.max_mem_kb), (85, 150));
+    // what crosses the end is no wrong report
+    tell(&mut r, h2, other(usage(60, 0)));
+    assert_eq!(r.mbd.reports_refused(), 0);
+}
+
+#[test]
+fn limits_of_a_job_are_those_of_the_sum_of_its_hosts() {
+    let (mut r, [h1, h2]) = rig();
+    let mut submission = on("h1 1 h2 1");
+    submission.limits.process = Some(5);
+    let job = r.submit(submission).unwrap();
+    let key = JobKey { job, idx: 0, attempt: 1 };
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    r.report(h1, key, AttemptPhase::Running);
+    let usage = Usage { nprocs: 3, ..Usage::default() };
+    let own = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![], groups: vec![] };
+    tell(&mut r, h1, own);
+    assert_eq!(orders(&mut r, h1), ["start"]);
+    tell(&mut r, h2, SbdMsg::HostUsage { key, usage, pids: vec![], groups: vec![] });
+    assert_eq!(
+        (orders(&mut r, h1), orders(&mut r, h2)[1..].to_vec()),
+        (vec!["terminate"], vec!["terminate"])
+    );
 }

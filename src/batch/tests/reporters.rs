@@ -79,7 +79,8 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Leave" => SbdMsg::Leave { key },
         "Joined" => SbdMsg::Joined { key },
         "JoinRefused" => SbdMsg::JoinRefused { key, why: "full".into() },
-        "Left" => SbdMsg::Left { key },
+        "Left" => SbdMsg::Left { key, usage },
+        "HostUsage" => SbdMsg::HostUsage { key, usage, pids: vec![], groups: vec![] },
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
         other => panic!("no message {other} is sent here"),
     }
@@ -96,6 +97,7 @@ fn awaits(r: &mut Rig, name: &str, key: JobKey) {
     let h2 = super::host(1);
     match name {
         "Joined" | "JoinRefused" => _ = r.mbd.fanout.wait(key, &[(h2, 1)], u64::MAX),
+        "HostUsage" => r.mbd.fanout.note(key, (h2, 1), true),
         "Left" => {
             r.mbd.fanout.leaves(r.now, key, h2);
             r.mbd.links.left_runs(h2, key, 1);
@@ -156,7 +158,7 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
             n += 1;
         }
     }
-    assert_eq!(n, 20 * 5);
+    assert_eq!(n, 21 * 5);
 }
 
 #[test]

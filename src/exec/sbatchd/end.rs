@@ -3,6 +3,7 @@
 use super::agent::*;
 use super::*;
 use crate::exec::report::ReportPlace;
+use crate::model::job::Usage;
 use crate::proto::launch::{Eexec, HookOf};
 
 impl Sbatchd {
@@ -25,7 +26,9 @@ impl Sbatchd {
         if let Some(Setup::Failed { begun: Some(ready), .. }) = &setup {
             (job.ready, job.begun) = ((**ready).clone(), true);
         }
-        job.final_usage(now, ended.usage);
+        let mut usage = ended.usage;
+        usage.add(&Usage { max_mem_kb: 0, ..self.members.spent(key) });
+        job.final_usage(now, usage);
         let mark = &mut job.note.mark;
         if ended.end == End::Unknown {
             let lost = if ended.restarted { term::HOST_RESTART } else { term::LOST_STATUS };

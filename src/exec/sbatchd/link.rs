@@ -39,7 +39,10 @@ impl Sbatchd {
             }
         }
         for info in list {
-            self.task(now, info, out);
+            match info.id.step {
+                TaskStep::Task => self.members.told(now, &info, false),
+                _ => self.task(now, info, out),
+            }
         }
         for key in self.jobs.keys().copied().collect::<Vec<_>>() {
             self.missed(now, key, &known, out);
@@ -105,7 +108,7 @@ impl Sbatchd {
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
         if info.id.step == TaskStep::Task {
-            self.members.told(now, &info);
+            self.members.told(now, &info, true);
             return self.members_due(now, out);
         }
         if self.tidied(now, &info, out) || self.host_task_told(now, &info, out) {

@@ -32,7 +32,7 @@ impl Sbatchd {
 
     /// A job of this host is over: what it has had started here by res ends.
     pub(super) fn end_tasks_of(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
-        if self.members.tasks_of(key).next().is_some() {
+        if self.members.knows(key) {
             self.members.leave(now, key, false);
             self.members_due(now, out);
         }
@@ -89,8 +89,21 @@ impl Sbatchd {
         for (key, signals) in self.members.due(now, self.params.job_terminate_interval) {
             self.signal_tasks_of(key, &signals, out);
         }
-        for key in self.members.take_left() {
-            self.tell(SbdMsg::Left { key }, out);
+        for (key, usage) in self.members.take_left() {
+            self.tell(SbdMsg::Left { key, usage }, out);
+        }
+    }
+
+    /// Tells what the tasks of jobs of other first hosts use.
+    pub(super) fn members_measured(
+        &mut self,
+        by_pid: &BTreeMap<u32, TaskProcesses>,
+        out: &mut Vec<Effect>,
+    ) {
+        for (key, used) in self.members.measured(by_pid) {
+            let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();
+            let (usage, pids, groups) = (used.usage, some(&used.pids), some(&used.groups));
+            self.tell(SbdMsg::HostUsage { key, usage, pids, groups }, out);
         }
     }
 

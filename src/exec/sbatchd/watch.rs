@@ -134,7 +134,8 @@ impl Sbatchd {
 
     /// The instant of the next measurement of processes.
     pub(super) fn sample_due(&self) -> Option<u64> {
-        let next = self.jobs.values().filter(|j| j.live()).filter_map(|j| j.sample_at).min()?;
+        let jobs = self.jobs.values().filter(|j| j.live()).filter_map(|j| j.sample_at).min();
+        let next = jobs.into_iter().chain(self.members.sample_at()).min()?;
         Some(next.max(self.sampled_at + SAMPLE_GAP))
     }
 
@@ -157,7 +158,13 @@ impl Sbatchd {
             let usual = self.params.sbd_sleep_time.max(self.conf.pim_interval);
             let pause = job.sample_pause(usual, self.conf.site.enforcement);
             job.sample_at = Some(now.mono_us + pause);
+            tasks.extend(self.members.tasks_of(job.note.order.key).cloned());
         }
+        let usual = self.params.sbd_sleep_time.max(self.conf.pim_interval).max(1);
+        tasks.extend(self.members.to_measure(now, usual * US));
+        // what is not looked at is no orphan of another task
+        let looked: BTreeSet<TaskId> = tasks.iter().map(|task| task.id).collect();
+        others.extend(self.members.all_tasks().filter(|task| !looked.contains(&task.id)).cloned());
         if !tasks.is_empty() {
             out.push(Effect::Os(OsEffect::Sample { tasks, others }));
         }
@@ -167,10 +174,11 @@ impl Sbatchd {
         let by_pid: BTreeMap<u32, TaskProcesses> = tasks.into_iter().map(|t| (t.pid, t)).collect();
         let mut over = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
-            let Some(processes) = by_pid.get(&job.pid) else { continue };
+            let Some(own) = by_pid.get(&job.pid) else { continue };
             let key = job.note.order.key;
+            let processes = self.members.with_tasks_of(key, own, &by_pid);
             over.extend(
-                job.sampled(now, processes, self.conf.site.enforcement).map(|cause| (key, cause)),
+                job.sampled(now, &processes, self.conf.site.enforcement).map(|cause| (key, cause)),
             );
             if job.report_at <= now.mono_us && job.news(self.params.report_share()) {
                 job.report_at = now.after(self.params.report_pause());
@@ -189,6 +197,7 @@ impl Sbatchd {
         for (key, cause) in over {
             self.start_termination(now, key, cause, out);
         }
+        self.members_measured(&by_pid, out);
     }
 }
 

@@ -86,6 +86,9 @@ mod lstasks;
 mod lstcsh;
 mod mbatchd;
 mod melim;
+mod nlbconfig;
+mod nlbpolicy;
+mod nlbserver;
 mod res;
 mod reservations;
 mod sbatchd;
@@ -247,6 +250,9 @@ const APPLETS: &[Applet] = &[
     applet("lstcsh", Base, lstcsh::run, "tcsh with tasks that run on other hosts"),
     applet("mbatchd", Daemon, mbatchd::run, "queues, scheduling and the event log"),
     applet("melim", Daemon, melim::run, "runs the elims of this host"),
+    applet("nlbconfig", Site, nlbconfig::run, "administer the load balancer's servers"),
+    applet("nlbpolicy", Base, nlbpolicy::run, "show the hosts that a policy of NQE chooses"),
+    applet("nlbserver", Daemon, nlbserver::run, "the server of the NQE load balancer"),
     applet("res", Daemon, res::run, "runs tasks for commands of other hosts"),
     applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
     applet("starter", Hidden, starter::run, "sets up a task and becomes its process"),

@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::{Client, ClientError, Patience};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::personal::{PersonalDir, RunningLaunchers, create, make_dir, run};
+use lsf::cli::personal::{PersonalDir, RunningLaunchers, create, make_dir, nlb, run};
 use lsf::cli::{front, site};
 use lsf::conf::{BaseConf, Severity, generate::MAX_PERSONAL_HOSTS};
 use lsf::proto::client::{ClientMsg, HostInfo, QueueInfo};
@@ -30,6 +30,9 @@ struct Options {
     /// select a free block of ports and write it to lsf.conf
     #[argh(switch)]
     new_ports: bool,
+    /// have the first host run the server of the NQE load balancer
+    #[argh(switch)]
+    nlb: bool,
 }
 
 /// How long the cluster may take until it takes jobs.
@@ -82,7 +85,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
         create::create(&place, o.hosts.unwrap_or(1), &(ctx.linked)())
             .inspect_err(|_| missing.remove())?;
     }
-    let conf = place.read()?;
+    let conf = with_nlb(&place, o.nlb)?;
     let mut state = RunningLaunchers::read(&place)?;
     let hosts: Vec<String> = conf.named_hosts().map(|h| h.name.clone()).collect();
     if known && o.hosts.is_some_and(|n| n as usize != hosts.len()) {
@@ -104,6 +107,9 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let missing: Vec<&String> = hosts.iter().filter(|h| state.alive(h).is_none()).collect();
     if missing.is_empty() {
         errln!(ctx, "{}: already running", place.top.display());
+        if o.nlb {
+            errln!(ctx, "lsf up: nlbserver runs from the next start of the cluster on");
+        }
     } else {
         create::link(&place, &(ctx.linked)())?;
         ports(ctx, &place, &conf, &state, o.new_ports)?;
@@ -116,6 +122,16 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
         None => why,
     })?;
     told_up(ctx, &place)
+}
+
+/// The configuration, with a server of the load balancer where it is asked for.
+fn with_nlb(place: &PersonalDir, asked: bool) -> Result<BaseConf, String> {
+    let conf = place.read()?;
+    if !asked {
+        return Ok(conf);
+    }
+    nlb::add(place, &conf)?;
+    place.read()
 }
 
 /// Says what is up, and what to type next.

@@ -26,6 +26,7 @@ pub mod lim;
 pub mod log;
 pub mod model;
 pub mod net;
+pub mod nlb;
 pub mod proto;
 pub mod res;
 pub mod sys;

@@ -487,7 +487,8 @@ impl Gate<'_> {
     /// Refuses a user whom hosts.equiv does not admit, with LSF_USE_HOSTEQUIV. The file never
     /// admits root.
     fn equivalent(&self, claims: &Claims, daemon: Daemon) -> Result<(), AuthError> {
-        let asked = matches!(daemon, Daemon::Mbatchd | Daemon::Res) && claims.who == Who::User;
+        let served = matches!(daemon, Daemon::Mbatchd | Daemon::Res | Daemon::NlbServer);
+        let asked = served && claims.who == Who::User;
         let Some(equiv) = self.ways.equiv.as_deref().filter(|_| asked) else { return Ok(()) };
         let same = |word: &str| {
             let of_addr = |addr| self.hosts.host_of_addr(addr) == Some(&claims.host);

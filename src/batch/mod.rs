@@ -309,7 +309,8 @@ impl Mbatchd {
             | Input::Kept { .. }
             | Input::Members(_)
             | Input::Os(_)
-            | Input::Task { .. } => {}
+            | Input::Task { .. }
+            | Input::Nlb(_) => {}
         }
     }
 

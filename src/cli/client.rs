@@ -135,6 +135,11 @@ pub fn res_of(site: &LocalSite, host: &str) -> Result<Client, ClientError> {
     at(site, Daemon::Res, host)
 }
 
+/// A connection to the load balancer's server on one host. One try.
+pub fn nlb_of(site: &LocalSite, host: &str) -> Result<Client, ClientError> {
+    at(site, Daemon::NlbServer, host)
+}
+
 fn at(site: &LocalSite, daemon: Daemon, host: &str) -> Result<Client, ClientError> {
     let table = match site.lsf.master_list().is_empty() {
         true => candidates(site, daemon)?.1,

@@ -24,6 +24,7 @@ mod local_output;
 pub mod long_format;
 pub mod many_tasks;
 pub mod messages;
+pub mod nlb;
 mod option_words;
 pub mod personal;
 pub mod place;

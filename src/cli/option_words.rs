@@ -1,9 +1,9 @@
 //! How an option of an argh struct is typed on the command line.
 
 /// Options of ours, which LSF does not have: they are written with two dashes.
-const OURS: [&str; 11] = [
-    "boot", "check", "destdir", "dir", "hosts", "key", "newPorts", "newkey", "profile", "top",
-    "watch",
+const OURS: [&str; 12] = [
+    "boot", "check", "destdir", "dir", "hosts", "key", "newPorts", "newkey", "nlb", "profile",
+    "top", "watch",
 ];
 
 /// Options of LSF that have dashes themselves.

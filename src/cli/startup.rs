@@ -23,8 +23,8 @@ const AT_ONCE: usize = 32;
 /// The command of root when other users can write lsf.conf.
 const ROOTS_RSH: &str = "ssh -o BatchMode=yes";
 /// The daemons that can be named, in the order of `status`.
-const NAMED: [Daemon; 5] =
-    [Daemon::Authd, Daemon::Lim, Daemon::Res, Daemon::Sbatchd, Daemon::Mbatchd];
+const NAMED: [Daemon; 6] =
+    [Daemon::Authd, Daemon::Lim, Daemon::Res, Daemon::Sbatchd, Daemon::Mbatchd, Daemon::NlbServer];
 
 /// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ pub fn status(site: &LocalSite) -> Result<Vec<(&'static str, Option<u32>)>, Stri
     let pid = |d: Daemon| daemons::pid_of(&up, d);
     let here = |d: &Daemon| match d {
         Daemon::Authd => true,
-        Daemon::Mbatchd => pid(*d).is_some(),
+        Daemon::Mbatchd | Daemon::NlbServer => pid(*d).is_some(),
         _ => server,
     };
     Ok(NAMED.into_iter().filter(here).map(|d| (d.name(), pid(d))).collect())

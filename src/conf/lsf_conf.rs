@@ -97,8 +97,14 @@ fn unquote(value: &mut RawParam) {
 }
 
 /// Variables that hold a port.
-const PORTS: &[&str] =
-    &["LSF_IDENT_PORT", "LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT"];
+const PORTS: &[&str] = &[
+    "LSF_IDENT_PORT",
+    "LSF_LIM_PORT",
+    "LSF_NLB_PORT",
+    "LSF_RES_PORT",
+    "LSB_MBD_PORT",
+    "LSB_SBD_PORT",
+];
 /// Words of LSF_AUTH.
 const WAYS: &[&str] = &["eauth", "ident", "setuid"];
 /// Variables that hold Y or N and are acted on.

@@ -44,6 +44,7 @@ pub mod nlb_objects;
 mod nlb_reader;
 #[cfg(test)]
 mod nlb_tests;
+pub mod nqeinfo;
 pub mod preemption;
 pub mod section;
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub mod mbatchd;
 pub mod melim;
 pub mod members;
 mod memory_limits;
+pub mod nlbserver;
 pub mod output;
 pub mod panic_log;
 pub mod ports;

@@ -83,12 +83,14 @@ pub struct Ports {
     pub res: u16,
     pub mbd: u16,
     pub sbd: u16,
+    pub nlb: u16,
 }
 
 impl Ports {
     pub fn of(lsf: &crate::conf::LsfConf) -> Self {
         let (lim, res) = (lsf.lim_port(), lsf.res_port());
-        Ports { lim, res, mbd: lsf.mbd_port(), sbd: lsf.sbd_port() }
+        let (mbd, sbd) = (lsf.mbd_port(), lsf.sbd_port());
+        Ports { lim, res, mbd, sbd, nlb: lsf.nlb_port() }
     }
 
     /// 0 for the daemons that have none.
@@ -98,6 +100,7 @@ impl Ports {
             Daemon::Res => self.res,
             Daemon::Mbatchd => self.mbd,
             Daemon::Sbatchd => self.sbd,
+            Daemon::NlbServer => self.nlb,
             Daemon::Launcher | Daemon::Authd | Daemon::Eauthd | Daemon::Eexecd => 0,
         }
     }

@@ -161,7 +161,8 @@ impl World {
             | Effect::Switch { .. } => {}
             Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
             Effect::Reply { .. } | Effect::Keep { .. } => {}
-            Effect::Recall(_) | Effect::Members(_) => {}
+            // nlbserver is not simulated
+            Effect::Recall(_) | Effect::Members(_) | Effect::Nlb(_) => {}
         }
     }
 }

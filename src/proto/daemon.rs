@@ -16,6 +16,8 @@ pub enum Daemon {
     Eauthd,
     /// Has a site's eexec run as LSF_EEXEC_USER.
     Eexecd,
+    /// The server of the NQE load balancer.
+    NlbServer,
 }
 
 impl Daemon {
@@ -29,6 +31,7 @@ impl Daemon {
             Daemon::Res => "res",
             Daemon::Eauthd => "eauthd",
             Daemon::Eexecd => "eexecd",
+            Daemon::NlbServer => "nlbserver",
         }
     }
 }

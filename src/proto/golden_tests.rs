@@ -11,6 +11,7 @@ use super::launch::*;
 use super::lim::*;
 use super::limit_rows::*;
 use super::member::{MemberMsg, Membership};
+use super::nlb::*;
 use super::res::*;
 use super::reservation::*;
 use super::sbd::*;
@@ -33,11 +34,84 @@ fn name(msg: &Msg) -> &'static str {
         Msg::Member(MemberMsg::Told(_)) => "Member.Told",
         Msg::Member(MemberMsg::Unknown { .. }) => "Member.Unknown",
         Msg::Res(m) => res_name(m),
+        Msg::Nlb(m) => nlb_name(m),
         Msg::Data(_) => "Data",
         Msg::Refused(_) => "Refused",
         Msg::Ping { .. } => "Ping",
         Msg::Pong { .. } => "Pong",
     }
+}
+
+/// Number of variants of `NlbMsg`, beside those of all other enums.
+const NLB_VARIANTS: usize = 13;
+
+fn nlb_name(m: &NlbMsg) -> &'static str {
+    match m {
+        NlbMsg::Query(_) => "Nlb.Query",
+        NlbMsg::Ranked(_) => "Nlb.Ranked",
+        NlbMsg::Map { .. } => "Nlb.Map",
+        NlbMsg::List(_) => "Nlb.List",
+        NlbMsg::Dump(_) => "Nlb.Dump",
+        NlbMsg::Status => "Nlb.Status",
+        NlbMsg::Text { .. } => "Nlb.Text",
+        NlbMsg::Reload => "Nlb.Reload",
+        NlbMsg::MapPut(_) => "Nlb.MapPut",
+        NlbMsg::Put(_) => "Nlb.Put",
+        NlbMsg::Delete(_) => "Nlb.Delete",
+        NlbMsg::Check(_) => "Nlb.Check",
+        NlbMsg::Outcome(_) => "Nlb.Outcome",
+    }
+}
+
+fn nlb_samples() -> Vec<NlbMsg> {
+    let s = String::from;
+    let file = NlbFile {
+        name: s("obj_defs"),
+        text: s("object NLB (h1) { }"),
+        object_type: s("NLB"),
+        replace: true,
+    };
+    let which = NlbObjects { object_type: s("NLB"), names: vec![s("h1")] };
+    let values = [
+        (s("JOB_PRMEMSIZE"), AttributeValue::Number(1.5)),
+        (s("JOB_REQNAME"), AttributeValue::Text(s("a"))),
+    ];
+    let query = NlbQuery {
+        policy: s("nqs"),
+        attributes: values.to_vec(),
+        hosts: vec![s("h1")],
+        count: 2,
+        objects: true,
+    };
+    let row = |value| NlbRow { host: s("h1"), value, queue: Some(s("q")) };
+    let all =
+        [SortValue::Number(0.5), SortValue::Infinity, SortValue::MinusInfinity, SortValue::Missing];
+    let ranking = NlbRanking {
+        policy: s("nqs"),
+        unknown: true,
+        generation: 7,
+        used: vec![s("JOB_REQNAME")],
+        dropped: vec![s("JOB_X")],
+        strangers: vec![s("h2")],
+        rows: all.map(row).to_vec(),
+        more: true,
+    };
+    let outcome = NlbOutcome { taken: true, lines: vec![s("f:1:1: x")], words: s("kept") };
+    vec![
+        NlbMsg::Query(query),
+        NlbMsg::Ranked(ranking),
+        NlbMsg::Map { object_type: s("NLB") },
+        NlbMsg::List(which.clone()),
+        NlbMsg::Dump(which.clone()),
+        NlbMsg::Status,
+        NlbMsg::Text { text: s("map"), more: true },
+        NlbMsg::Reload,
+        NlbMsg::MapPut(file.clone()),
+        NlbMsg::Put(file.clone()),
+        NlbMsg::Delete(which),
+        NlbMsg::Check(file),
+        NlbMsg::Outcome(outcome),
+    ]
 }
 
 fn res_name(m: &ResMsg) -> &'static str {
@@ -489,6 +563,7 @@ fn samples() -> Vec<Msg> {
     out.extend(launch_samples().into_iter().map(Msg::Launch));
     out.extend(lim.map(Msg::Lim));
     out.extend(res_samples().into_iter().map(Msg::Res));
+    out.extend(nlb_samples().into_iter().map(Msg::Nlb));
     let at = JobRef { job: 7, idx: 2 };
     let membership = Membership { key: KEY, uid: 1000, hosts: vec![s("h1")], ..<_>::default() };
     let member = [
@@ -517,7 +592,7 @@ fn golden_messages_are_these_bytes() {
     let mut names: Vec<_> = samples().iter().map(name).collect();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), VARIANTS, "a variant has no sample");
+    assert_eq!(names.len(), VARIANTS + NLB_VARIANTS, "a variant has no sample");
 }
 
 #[test]

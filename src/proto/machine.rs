@@ -6,6 +6,7 @@ use super::daemon::Daemon;
 use super::launch::{OsEffect, OsInput};
 use super::lim::LoadSample;
 use super::msg::Msg;
+use super::nlb::{NlbEffect, NlbInput};
 use super::res::{TaskNews, TaskOp};
 use crate::conf::UnixGroup;
 use crate::conf::external_groups::ExternalGroup;
@@ -139,6 +140,8 @@ pub enum Input {
         n: u64,
         news: TaskNews,
     },
+    /// The result for a file of the load balancer (nlbserver).
+    Nlb(NlbInput),
 }
 
 /// Data that outlives a LIM.
@@ -170,6 +173,7 @@ impl Input {
             Input::External(_) => "elim report",
             Input::Os(_) => "system",
             Input::Task { .. } => "task",
+            Input::Nlb(_) => "file",
         }
     }
 }
@@ -264,6 +268,8 @@ pub enum Effect {
         n: u64,
         op: TaskOp,
     },
+    /// Files of the load balancer (nlbserver).
+    Nlb(NlbEffect),
     /// A line for the daemon's log.
     Say {
         level: log::Level,
@@ -301,6 +307,7 @@ impl Effect {
             Effect::Melim { .. } => "run melim",
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",
+            Effect::Nlb(_) => "files of the load balancer",
             Effect::Say { .. } => "say",
             Effect::Exit { .. } => "exit",
         }

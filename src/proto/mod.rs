@@ -1,7 +1,7 @@
 //! Messages, frames and the contract between machines and runners.
 //!
-//! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch`, `res`
-//! and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
+//! Every message of every connection is a variant of [`Msg`]; `client`, `sbd`, `launch`, `res`,
+//! `nlb` and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 mod admin_ops;
 mod application_rows;
@@ -24,6 +24,7 @@ mod logging;
 pub mod machine;
 pub mod member;
 mod msg;
+pub mod nlb;
 mod queue_rows;
 mod refusal;
 pub mod res;

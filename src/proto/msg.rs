@@ -1,7 +1,7 @@
 //! Messages on authenticated connections.
 
 use super::refusal::Refusal;
-use super::{client, launch, lim, member, res, sbd};
+use super::{client, launch, lim, member, nlb, res, sbd};
 use serde::{Deserialize, Serialize};
 
 /// Messages on authenticated connections.
@@ -19,6 +19,8 @@ pub enum Msg {
     Member(member::MemberMsg),
     /// A command and res.
     Res(res::ResMsg),
+    /// The server of the load balancer and its callers.
+    Nlb(nlb::NlbMsg),
     /// Input or output of a task: a stream frame, not JSON.
     #[serde(skip)]
     Data(res::Data),
@@ -40,6 +42,7 @@ impl Msg {
         match self {
             Msg::Client(Rows { more, .. } | Controlled { more, .. }) => *more,
             Msg::Launch(launch::LaunchMsg::Tasks { more, .. }) => *more,
+            Msg::Nlb(m) => m.goes_on(),
             _ => false,
         }
     }

@@ -32,6 +32,7 @@ mod limits;
 mod messy;
 mod mpich;
 mod nios;
+mod nlb;
 mod nodes;
 mod oldsite;
 mod outputs;

@@ -26,6 +26,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("exec", 3),
     ("lim", 3),
     ("res", 3),
+    ("nlb", 3),
     ("net", 4),
     ("sys", 4),
     ("log", 4),
@@ -54,7 +55,7 @@ const ROOMS: &[(&str, u32)] = &[
 ];
 
 /// Floors in which nothing may know a clock, a file, a socket or the environment.
-const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res"];
+const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res", "nlb"];
 
 const PURE_BANS: &[&str] = &[
     "std::fs",

@@ -34,6 +34,9 @@ const ANSWERS: &[&str] = &[
     "Res.Started",
     "Res.Stopped",
     "Res.Ended",
+    "Nlb.Ranked",
+    "Nlb.Text",
+    "Nlb.Outcome",
 ];
 
 fn read(rel: &str) -> String {
@@ -92,6 +95,8 @@ fn asked() -> BTreeSet<String> {
     found.extend(res.iter().map(|v| format!("Res.{v}")));
     let sbd = variants(&read("src/proto/sbd.rs"), "SbdMsg");
     found.extend(sbd.iter().map(|v| format!("Sbd.{v}")));
+    let nlb = variants(&read("src/proto/nlb.rs"), "NlbMsg");
+    found.extend(nlb.iter().map(|v| format!("Nlb.{v}")));
     assert!(found.len() > 30, "{found:?}");
     found.into_iter().filter(|m| !ANSWERS.contains(&m.as_str())).collect()
 }

@@ -16,8 +16,8 @@ use std::time::Duration;
 const FIRST_PORT: u16 = 20_000;
 /// ... to here, below those that the system hands out by itself.
 const LAST_PORT: u16 = 32_000;
-/// Ports of one cluster: lim, res, mbatchd, sbatchd.
-pub const PORTS: u16 = 4;
+/// Ports of one cluster: lim, res, mbatchd, sbatchd, nlbserver.
+pub const PORTS: u16 = 5;
 /// Blocks tried before giving up.
 const TRIES: u32 = 200;
 /// Longest LSF_RUNDIR, bytes: socket paths below it must fit into 107.
@@ -27,7 +27,7 @@ const NAME_WAIT: Duration = Duration::from_secs(5);
 
 /// The parameters that hold ports, in the order of a block.
 pub const PORT_NAMES: [&str; PORTS as usize] =
-    ["LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT"];
+    ["LSF_LIM_PORT", "LSF_RES_PORT", "LSB_MBD_PORT", "LSB_SBD_PORT", "LSF_NLB_PORT"];
 
 /// Can this port be listened on, for streams and datagrams?
 pub fn port_free(addr: IpAddr, port: u16) -> bool {
@@ -44,6 +44,14 @@ pub fn free_block(addrs: &[IpAddr]) -> Result<u16, String> {
         }
     }
     Err(format!("no free ports between {FIRST_PORT} and {LAST_PORT} on {}", list(addrs)))
+}
+
+/// The last port of the block that begins with `base` where it is free on all these addresses, else
+/// another free one.
+pub fn free_port_beside(addrs: &[IpAddr], base: u16) -> Result<u16, String> {
+    let beside = base.checked_add(PORTS - 1);
+    let free = beside.filter(|p| addrs.iter().all(|a| port_free(*a, *p)));
+    free.map_or_else(|| free_block(addrs), Ok)
 }
 
 fn list(addrs: &[IpAddr]) -> String {

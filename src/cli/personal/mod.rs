@@ -5,6 +5,7 @@
 //! other by a lock that dies with its holder. See lsf(1).
 
 pub mod create;
+pub mod nlb;
 pub mod run;
 mod state;
 

@@ -295,6 +295,7 @@ const NAMES: &[Name] = &[
     on("LSF_NIOS_JOBSTATUS_INTERVAL", "how often bsub -I asks about its job: min; undefined"),
     off("LSF_NIOS_MAX_TASKS", "int"),
     on("LSF_NIOS_RES_HEARTBEAT", "minutes of silence after which lsrun asks res for a sign"),
+    on("LSF_NLB_PORT", "TCP port of nlbserver; 6883 (not in LSF)"),
     off("LSF_NON_PRIVILEGED_PORTS", "Y (10.1), N old"),
     off("LSF_PAM_HOSTLIST_USE", "lsf pam hostlist use"),
     off("LSF_PAM_PLUGINDIR", "lsf pam plugindir"),

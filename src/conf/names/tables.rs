@@ -342,6 +342,25 @@ pub static INSTALL: NameTable = table!(
     ],
 );
 
+/// nqeinfo.
+pub static NQEINFO: NameTable = table!(
+    "nqeinfo",
+    "",
+    &[
+        off("NLB_CCOLLECT_OPTIONS", "further words for ccollect (not in NQE)"),
+        on("NLB_QUEUE", "NLB_QUEUE_NAME of hosts that LIM measures (not in NQE)"),
+        on("NLB_SERVER", "servers of the load balancer: host[:port] ..."),
+        on("NLB_SERVER_DIR", "directory of the server; NQE_SPOOL/nlbdir"),
+        off("NQE_BIN", "where relative names of collectors start"),
+        off("NQE_CUSTOM_COLLECTOR_LIST", "programs and files of collectors"),
+        on("NQE_DEFAULT_COMPLIST", "components to start; NQS,NLB"),
+        on("NQE_ETC", "holds policies for the first start; LSF_CONFDIR/nqe"),
+        on("NQE_SPOOL", "spool; LSB_SHAREDIR/CLUSTER/nqe"),
+        off("NQS_DEST_TYPE", "nqs or nqedb"),
+        off("NQS_SERVER", "the NQS server of commands"),
+    ],
+);
+
 /// Sections of the lsb.* files that are read past, each with its file.
 pub const OTHER_SECTIONS: &[(&str, &str)] = &[
     ("lsb.resources", "HostExport"),
@@ -351,7 +370,8 @@ pub const OTHER_SECTIONS: &[(&str, &str)] = &[
 ];
 
 /// The tables of this file.
-pub const ALL: [&NameTable; 22] = [
+pub const ALL: [&NameTable; 23] = [
+    &NQEINFO,
     &SHARED_CLUSTER,
     &HOST_TYPE,
     &HOST_MODEL,

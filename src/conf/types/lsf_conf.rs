@@ -18,6 +18,9 @@ pub const DEFAULT_MBD_PORT: u16 = 6881;
 /// LSB_SBD_PORT where lsf.conf says nothing.
 pub const DEFAULT_SBD_PORT: u16 = 6882;
 
+/// LSF_NLB_PORT where lsf.conf says nothing.
+pub const DEFAULT_NLB_PORT: u16 = 6883;
+
 /// LSF_IDENT_PORT where lsf.conf says nothing.
 pub const DEFAULT_IDENT_PORT: u16 = 113;
 
@@ -98,6 +101,11 @@ impl LsfConf {
     /// LSF_RES_PORT.
     pub fn res_port(&self) -> u16 {
         self.port("LSF_RES_PORT", DEFAULT_RES_PORT)
+    }
+
+    /// LSF_NLB_PORT.
+    pub fn nlb_port(&self) -> u16 {
+        self.port("LSF_NLB_PORT", DEFAULT_NLB_PORT)
     }
 
     /// LSB_MBD_PORT.

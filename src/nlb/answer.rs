@@ -1,0 +1,276 @@
+//! Answers: queries, maps, objects, and how the server fares. Nothing is changed but NLB_POLICY.
+
+use super::server::NlbServer;
+use crate::conf::nlb_map::NameMap;
+use crate::conf::nlb_objects::{date, dump, dump_maps};
+use crate::lang::nlb::{Attributes, Candidate, Owner, Policy, Ranked, rank};
+use crate::model::Now;
+use crate::model::nlb::{AttrId, Kind, NLB, NLB_JOB, Value};
+use crate::model::reason::err;
+use crate::proto::machine::ConnId;
+use crate::proto::nlb::{
+    AttributeValue, MAX_QUERY_ATTRIBUTES, MAX_QUERY_HOSTS, NlbMsg, NlbObjects, NlbQuery,
+    NlbRanking, NlbRow, PIECE, PIECE_HOSTS, SortValue,
+};
+use crate::proto::{Effect, Refusal};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// NLB_QUEUE_NAME.
+const QUEUE_NAME: AttrId = AttrId::new(Kind::Str, 5);
+
+/// The attributes of the request that a query is about.
+#[derive(Default)]
+struct Request(BTreeMap<AttrId, Value>);
+
+impl Attributes for Request {
+    fn number(&self, id: AttrId) -> Option<f64> {
+        self.0.get(&id)?.number()
+    }
+
+    fn text(&self, id: AttrId) -> Option<&str> {
+        self.0.get(&id)?.text()
+    }
+}
+
+impl NlbServer {
+    /// Answers a query: the hosts, best first. The sort's values become the hosts' NLB_POLICY.
+    pub(super) fn query(&mut self, now: Now, conn: ConnId, q: NlbQuery, out: &mut Vec<Effect>) {
+        if q.attributes.len() > MAX_QUERY_ATTRIBUTES || q.hosts.len() > MAX_QUERY_HOSTS {
+            let attributes = format!("a query names at most {MAX_QUERY_ATTRIBUTES} attributes");
+            let words = format!("{attributes} and {MAX_QUERY_HOSTS} hosts");
+            return self.refuse(conn, Refusal::text(err::BAD_ARG, words), out);
+        }
+        self.queries += 1;
+        let named = Some(q.policy.as_str()).filter(|name| !name.is_empty());
+        let Some(choice) = self.policies.choose(named) else { return };
+        let (policy, unknown) = (choice.policy.clone(), choice.unknown);
+        let (request, dropped) = self.request(&q.attributes);
+        let (accepted, strangers) = self.accepted(&q.hosts);
+        let objects: Vec<_> = self
+            .store
+            .of_type(NLB)
+            .filter(|o| q.hosts.is_empty() || accepted.contains(&o.name().to_ascii_lowercase()))
+            .collect();
+        let candidates: Vec<_> = objects
+            .iter()
+            .map(|o| Candidate { name: o.name(), age: o.age(now.mono_us), attributes: *o })
+            .collect();
+        let ranked = rank(&policy, &candidates, &request);
+        let count = [policy.count(), Some(q.count).filter(|n| *n > 0)];
+        let count = count.into_iter().flatten().min().unwrap_or(u32::MAX) as usize;
+        let row = |r: &Ranked| {
+            let object = objects.get(r.candidate)?;
+            let queue = object.text(QUEUE_NAME).map(str::to_owned);
+            Some(NlbRow { host: object.name().to_owned(), value: sort_value(r.value), queue })
+        };
+        let rows: Vec<NlbRow> = ranked.iter().take(count).filter_map(row).collect();
+        let name = |r: &Ranked| objects.get(r.candidate).map(|o| o.name().to_ascii_lowercase());
+        let sorted: Vec<_> = ranked.iter().filter_map(|r| Some((name(r)?, r.value))).collect();
+        for (name, value) in sorted {
+            self.store.sorted(&name, value);
+        }
+        let head = NlbRanking {
+            policy: policy.name().to_owned(),
+            unknown,
+            generation: self.generation,
+            used: used(&policy),
+            dropped,
+            strangers,
+            ..NlbRanking::default()
+        };
+        let names: Vec<String> = rows.iter().map(|r| r.host.clone()).collect();
+        let mut answer = ranking(head, rows, q.objects);
+        if q.objects {
+            let text = match self.maps.numbered(NLB) {
+                Some(map) => self.objects_text(map, names.iter().map(String::as_str)),
+                None => String::new(),
+            };
+            answer.extend(texts(&text));
+        }
+        self.send(conn, answer, out);
+    }
+
+    /// The request's attributes that the map knows, and the names of the others.
+    fn request(&self, given: &[(String, AttributeValue)]) -> (Request, Vec<String>) {
+        let (mut request, mut dropped) = (Request::default(), Vec::new());
+        let map = self.maps.numbered(NLB_JOB);
+        for (name, value) in given {
+            let id = map.and_then(|m| m.named(name)).map(|a| a.id);
+            let value = match (id.map(|id| id.kind), value) {
+                (Some(Kind::Str), AttributeValue::Text(text)) => Value::Str(text.as_str().into()),
+                // `-la name` without a value gives the number 1, whatever the kind
+                (Some(Kind::Str), AttributeValue::Number(x)) => Value::Str(x.to_string().into()),
+                (Some(_), AttributeValue::Number(x)) if x.is_finite() => Value::Float(*x),
+                _ => {
+                    dropped.push(name.clone());
+                    continue;
+                }
+            };
+            if let Some(id) = id {
+                request.0.insert(id, value);
+            }
+        }
+        (request, dropped)
+    }
+
+    /// The acceptable hosts by the names of their objects in lower case, and those without one.
+    fn accepted(&self, hosts: &[String]) -> (BTreeSet<String>, Vec<String>) {
+        let (mut known, mut strangers) = (BTreeSet::new(), Vec::new());
+        for host in hosts {
+            let name = self.conf.hosts.canonical(host).unwrap_or(host);
+            match self.store.find(NLB, name) {
+                Some(object) => _ = known.insert(object.name().to_ascii_lowercase()),
+                None => strangers.push(host.clone()),
+            }
+        }
+        (known, strangers)
+    }
+
+    /// The map of that name; where there is none, the caller is told.
+    fn map_named(&self, conn: ConnId, name: &str, out: &mut Vec<Effect>) -> Option<&NameMap> {
+        let found = self.maps.named(name);
+        if found.is_none() {
+            let near =
+                crate::conf::names::nearest(name, self.maps.list().iter().map(NameMap::name));
+            let near = near.map(|n| format!("; did you mean <{n}>?")).unwrap_or_default();
+            let words = format!("<{name}> is no object type{near}");
+            self.refuse(conn, Refusal::text(err::BAD_ARG, words), out);
+        }
+        found
+    }
+
+    /// The name maps as text.
+    pub(super) fn map(&mut self, now: Now, conn: ConnId, of: &str, out: &mut Vec<Effect>) {
+        let maps: Vec<&NameMap> = match of {
+            "" => self.maps.list().iter().collect(),
+            name => match self.map_named(conn, name, out) {
+                Some(map) => vec![map],
+                None => return,
+            },
+        };
+        let changed = |m: &NameMap| *self.map_changed.get(&m.number()).unwrap_or(&self.started);
+        let dated = maps.into_iter().map(|m| (m, changed(m)));
+        let text = dump_maps(dated, self.user(conn), now.secs(), &self.conf.zone);
+        self.send(conn, texts(&text), out);
+    }
+
+    /// The maps of the types asked for.
+    fn types(&self, conn: ConnId, of: &str, out: &mut Vec<Effect>) -> Option<Vec<&NameMap>> {
+        match of {
+            "" => Some(self.maps.list().iter().collect()),
+            name => self.map_named(conn, name, out).map(|m| vec![m]),
+        }
+    }
+
+    /// The heads of objects, in the order of their types and names.
+    pub(super) fn list(&mut self, conn: ConnId, which: &NlbObjects, out: &mut Vec<Effect>) {
+        let Some(maps) = self.types(conn, &which.object_type, out) else { return };
+        let mut text = String::new();
+        for map in maps {
+            for object in self.store.of_type(map.number()) {
+                let _ = writeln!(text, "object {} ({})", map.name(), object.name());
+            }
+        }
+        self.send(conn, texts(&text), out);
+    }
+
+    /// Objects as data, of each attribute the value that counts.
+    pub(super) fn dump(&mut self, conn: ConnId, which: &NlbObjects, out: &mut Vec<Effect>) {
+        let Some(maps) = self.types(conn, &which.object_type, out) else { return };
+        let mut text = String::new();
+        let mut found = BTreeSet::new();
+        for map in maps {
+            let wanted = self.store.of_type(map.number()).map(|o| o.name()).filter(|name| {
+                let own = |n: &&String| {
+                    let host = self.conf.hosts.canonical(n).filter(|_| map.number() == NLB);
+                    host.unwrap_or(n).eq_ignore_ascii_case(name)
+                };
+                let asked = which.names.iter().find(own);
+                found.extend(asked.cloned());
+                which.names.is_empty() || asked.is_some()
+            });
+            text.push_str(&self.objects_text(map, wanted.collect::<Vec<_>>()));
+        }
+        match which.names.iter().find(|n| !found.contains(*n)) {
+            Some(none) => {
+                let words = format!("no object <{none}>");
+                self.refuse(conn, Refusal::text(err::BAD_ARG, words), out);
+            }
+            None => self.send(conn, texts(&text), out),
+        }
+    }
+
+    fn objects_text<'a>(&self, map: &NameMap, names: impl IntoIterator<Item = &'a str>) -> String {
+        let found = names.into_iter().filter_map(|name| self.store.find(map.number(), name));
+        found.map(|o| dump(map, o.name(), &o.values(map), &self.conf.zone)).collect()
+    }
+
+    /// How the server fares.
+    pub(super) fn status(&mut self, now: Now, conn: ConnId, out: &mut Vec<Effect>) {
+        let zone = &self.conf.zone;
+        let hosts = || self.store.of_type(NLB);
+        let silent = hosts().filter(|o| o.age(now.mono_us).is_none_or(|age| age > 300.0)).count();
+        let names: Vec<_> = self.policies.list().iter().map(Policy::name).collect();
+        let text = [
+            ("SERVER", self.conf.host.clone()),
+            ("DIRECTORY", self.conf.dir.clone()),
+            ("STARTED", date(self.started, zone)),
+            ("GENERATION", self.generation.to_string()),
+            ("POLICIES", names.join(" ")),
+            ("POLICIES_READ", date(self.policies_read, zone)),
+            ("HOSTS", self.store.count(NLB).to_string()),
+            ("HOSTS_LIM", hosts().filter(|o| o.measured()).count().to_string()),
+            ("HOSTS_ADMIN", hosts().filter(|o| !o.stored().is_empty()).count().to_string()),
+            ("HOSTS_SILENT", silent.to_string()),
+            ("QUERIES", self.queries.to_string()),
+        ];
+        let text: String = text.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+        self.send(conn, texts(&text), out);
+    }
+}
+
+/// The request attributes that a policy looks at.
+fn used(policy: &Policy) -> Vec<String> {
+    let of_request = policy.attributes().iter().filter(|a| a.owner == Owner::Request);
+    of_request.map(|a| a.name.to_ascii_uppercase()).collect()
+}
+
+fn sort_value(value: Option<f64>) -> SortValue {
+    match value {
+        None => SortValue::Missing,
+        Some(f64::INFINITY) => SortValue::Infinity,
+        Some(f64::NEG_INFINITY) => SortValue::MinusInfinity,
+        Some(x) => SortValue::Number(x),
+    }
+}
+
+/// A ranking in pieces; with `goes_on` something follows the last one.
+fn ranking(head: NlbRanking, rows: Vec<NlbRow>, goes_on: bool) -> Vec<NlbMsg> {
+    let count = rows.len().div_ceil(PIECE_HOSTS).max(1);
+    let mut rows = rows.into_iter();
+    let piece = |n: usize| {
+        let rows = rows.by_ref().take(PIECE_HOSTS).collect();
+        NlbMsg::Ranked(NlbRanking { rows, more: goes_on || n + 1 < count, ..head.clone() })
+    };
+    (0..count).map(piece).collect()
+}
+
+/// A text in pieces.
+pub(super) fn texts(text: &str) -> Vec<NlbMsg> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    loop {
+        let mut end = rest.len().min(PIECE);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        let more = !rest.is_empty();
+        pieces.push(NlbMsg::Text { text: piece.to_owned(), more });
+        if !more {
+            return pieces;
+        }
+    }
+}

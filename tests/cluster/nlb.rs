@@ -1,0 +1,126 @@
+//! The load balancer in a cluster: the manual's example from the map to the chosen host, over a
+//! kill -9 of the server, with a bad policies file, and without any nqeinfo.
+
+use crate::rig::{Rig, Said, binary, wait_for};
+use std::process::{Command, Stdio};
+
+/// NLB_SERVER_DIR.
+const DIR: &str = "work/personal/nqe/nlbdir";
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Has the cluster run a server on host1.
+fn with_server(rig: &Rig) {
+    assert_eq!(rig.down().code, 0);
+    let mut up = Command::new(binary());
+    up.args(["up", "--nlb", "--dir"]).arg(&rig.dir).env_remove("LSF_ENVDIR").stdin(Stdio::null());
+    let said = Said::from(up.output().unwrap());
+    assert_eq!(said.code, 0, "lsf up: {}{}", said.out, said.err);
+    rig.ready();
+}
+
+/// The hosts that nlbpolicy prints for these words, as soon as it answers.
+fn hosts(rig: &Rig, args: &[&str]) -> Vec<String> {
+    wait_for("the NLB server to answer", || rig.run("nlbpolicy", args).code == 0);
+    let out = rig.ok("nlbpolicy", args);
+    out.lines().map(|l| l.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn nlbserver_is_changed_while_it_runs_and_keeps_all_over_kill_9() {
+    let rig = Rig::up("nlb", 2);
+    assert!(rig.pids("nlbserver").is_empty(), "a server without nqeinfo");
+    let none = rig.run("nlbpolicy", &[]);
+    let words = "nlbpolicy: no NLB server is known: NLB_SERVER is neither in nqeinfo nor in the \
+                 environment\n";
+    assert_eq!((none.code, none.err.as_str()), (255, words));
+    with_server(&rig);
+    // LIM feeds the hosts
+    let mut found = hosts(&rig, &[]);
+    found.sort();
+    assert_eq!(found, ["host1", "host2"]);
+    let map = rig.path("name_map");
+    let map = map.to_str().unwrap();
+    rig.ok("nlbconfig", &["-mdump", "-f", map]);
+    let text = rig.read("name_map");
+    let norm = "map NLB = 1024 {\n\tNLB_SITE_CPUNORM \"CPU Normalization Factor\" float(8192);";
+    rig.write("name_map", &text.replace("map NLB = 1024 {", norm));
+    assert_eq!(rig.ok("nlbconfig", &["-mput", "-f", map]), "");
+    rig.write(
+        "obj_defs",
+        "object NLB (host1) { NLB_SITE_CPUNORM = 1; }\n\
+                           object NLB (host2) { NLB_SITE_CPUNORM = 1000; }\n",
+    );
+    assert_eq!(rig.ok("nlbconfig", &["-oupdat", "obj_defs"]), "");
+    let policy = "policy: idlecpu sort: NLB_NCPUS * NLB_SITE_CPUNORM\n";
+    rig.write("policies.new", policy);
+    let said = rig.ok("nlbconfig", &["-check", "policies.new"]);
+    assert_eq!(said, "1 policy, the default is <idlecpu>\n");
+    rig.write(&format!("{DIR}/policies"), policy);
+    assert_eq!(rig.ok("nlbconfig", &["-pol"]), "");
+    assert_eq!(hosts(&rig, &["-p", "idlecpu"]), ["host2", "host1"]);
+    let dump = rig.ok("nlbpolicy", &["-p", "idlecpu", "-d", "-c1"]);
+    assert!(dump.starts_with("object NLB (host2) {\n"), "{dump}");
+    assert!(dump.contains("\tNLB_SITE_CPUNORM = 1000.0;\n"), "{dump}");
+    // a bad file changes nothing, also over a crash
+    rig.write(&format!("{DIR}/policies"), "policy: a\nsort: NLB_NCPU\n");
+    let bad = rig.run("nlbconfig", &["-pol"]);
+    assert_eq!((bad.code, bad.out.as_str()), (255, ""));
+    let lines: Vec<&str> = bad.err.lines().collect();
+    let path = rig.path(&format!("{DIR}/policies"));
+    let fault = "no attribute <NLB_NCPU> in the maps of NLB and NLB_JOB; did you mean <NLB_NCPUS>?";
+    assert_eq!(lines[0], format!("{}:2:7: {fault}", path.display()));
+    let kept = "nlbconfig: host1: policies not taken; those read at ";
+    assert!(lines[1].starts_with(kept) && lines[1].ends_with(" stay in force"), "{}", lines[1]);
+    assert!(rig.kill9("nlbserver", "host1"));
+    assert_eq!(hosts(&rig, &["-p", "idlecpu"]), ["host2", "host1"]);
+    let status = rig.ok("nlbconfig", &["-status"]);
+    assert!(status.contains("POLICIES: idlecpu\n"), "{status}");
+    // a dump loads again and dumps the same
+    let dumped = rig.ok("nlbconfig", &["-mdump", "-t", "nlb"]);
+    let own = |text: &str| {
+        text.lines().filter(|l| !l.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    rig.write("again", &dumped);
+    assert_eq!(rig.ok("nlbconfig", &["-mput", "again"]), "");
+    assert_eq!(own(&rig.ok("nlbconfig", &["-mdump", "-t", "NLB"])), own(&dumped));
+}
+
+#[test]
+fn nlbpolicy_says_what_it_does_not_find() {
+    let rig = Rig::up("nlbpolicy", 1);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    let said = |args: &[&str]| {
+        let s = rig.run("nlbpolicy", args);
+        (s.code, s.err)
+    };
+    let (code, err) = said(&["-p", "nosuch"]);
+    assert_eq!(code, 0);
+    assert_eq!(err, "nlbpolicy: no policy <nosuch>: the default, <nqs>, is applied\n");
+    let refused = |args: &[&str], words: &str| {
+        assert_eq!(said(args), (255, format!("nlbpolicy: {words}\n")), "{args:?}");
+    };
+    refused(&["-a", "nastran"], "-a <nastran>: request attributes begin with JOB_");
+    refused(&["-a", "JOB_NASTRAN"], "-a <JOB_NASTRAN>: not in the map of NLB_JOB");
+    let units = "a decimal number is wanted, units expanded to bytes or seconds";
+    refused(&["-a", "JOB_PRMEMSIZE=10kw"], &format!("-a <JOB_PRMEMSIZE=10kw>: {units}"));
+    refused(&["-c", "0"], "-c <0>: a whole number from 1 is wanted");
+    let (code, err) = said(&["-h", "nosuch"]);
+    assert_eq!(code, 1);
+    let lines: Vec<&str> = err.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "nlbpolicy: <nosuch> is not known to the NLB server",
+            "nlbpolicy: no host meets the policy <nqs>",
+        ]
+    );
+    let port = free_port();
+    let at = format!("host1:{port}");
+    refused(&["-s", &at], &format!("no NLB server answers at {at} (Connection refused)"));
+    assert_eq!(said(&["-a", "JOB_PRMEMSIZE", "=", "5", "-c1"]), (0, String::new()));
+}

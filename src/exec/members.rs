@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub const MEMBERS_MAX: usize = 16_384;
 /// Attempts that have left and whose late tasks are still ended.
 const LEFT_MAX: usize = 4096;
+/// Most tasks of a job that have ended and that the launcher is to keep in mind.
+const ENDED_MAX: usize = 256;
 /// First measurement of new tasks, microseconds after the first of them has started.
 const FIRST_SAMPLE: u64 = US;
 /// Pause between two kills of what does not end, microseconds.
@@ -59,6 +61,9 @@ struct Leaving {
 pub struct Members {
     joined: BTreeMap<JobKey, Member>,
     tasks: BTreeMap<JobKey, BTreeMap<TaskId, TaskIdentity>>,
+    /// Tasks that have ended, as the launcher still knows them: they may have left processes
+    /// behind, which end when their job leaves.
+    ended: BTreeMap<JobKey, VecDeque<TaskId>>,
     leaving: BTreeMap<JobKey, Leaving>,
     left: VecDeque<JobKey>,
     /// The usage of the tasks of each job that have ended.
@@ -101,9 +106,11 @@ impl Members {
 
     /// The launcher tells of a task; of a job or not. `news`: something has happened to it, which
     /// is told once.
-    pub fn told(&mut self, now: Now, info: &TaskInfo, news: bool) {
+    ///
+    /// The task that the launcher may forget, if there is one.
+    pub fn told(&mut self, now: Now, info: &TaskInfo, news: bool) -> Option<TaskId> {
         let note = (info.id.step == TaskStep::Task).then(|| TaskNote::of(&info.note)).flatten();
-        let Some(TaskNote { key, .. }) = note else { return };
+        let key = note?.key;
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
             let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
@@ -112,7 +119,7 @@ impl Members {
             if self.left.contains(&key) && !self.joined.contains_key(&key) {
                 self.leave(now, key, false);
             }
-            return;
+            return None;
         }
         let mut known = false;
         if let Some(tasks) = self.tasks.get_mut(&key) {
@@ -126,6 +133,20 @@ impl Members {
             (usage.nprocs, usage.nthreads) = (0, 0);
             self.spent.entry(key).or_default().add(&usage);
         }
+        let ended = self.ended.entry(key).or_default();
+        if !ended.contains(&info.id) {
+            ended.push_back(info.id);
+        }
+        if self.left.contains(&key) && !self.joined.contains_key(&key) {
+            self.leave(now, key, false);
+        }
+        let ended = self.ended.entry(key).or_default();
+        if ended.len() > ENDED_MAX { ended.pop_front() } else { None }
+    }
+
+    /// Takes the tasks of a job that have ended.
+    pub fn take_ended(&mut self, key: JobKey) -> impl Iterator<Item = TaskId> {
+        self.ended.remove(&key).unwrap_or_default().into_iter()
     }
 
     /// The usage of a job by its tasks here that have ended.
@@ -148,7 +169,9 @@ impl Members {
 
     /// Is there anything to be done or kept about a job?
     pub fn knows(&self, key: JobKey) -> bool {
-        self.tasks.contains_key(&key) || self.spent.contains_key(&key)
+        self.tasks.contains_key(&key)
+            || self.spent.contains_key(&key)
+            || self.ended.contains_key(&key)
     }
 
     /// The processes of a job here: its own, and those of its tasks.
@@ -219,6 +242,10 @@ impl Members {
             tasks.retain(|id, _| known.contains(id));
             !tasks.is_empty()
         });
+        self.ended.retain(|_, tasks| {
+            tasks.retain(|id| known.contains(id));
+            !tasks.is_empty()
+        });
     }
 
     /// The tasks of a job, as the launcher names them.
@@ -229,7 +256,7 @@ impl Members {
     /// The attempts that mbatchd is to settle: those that have joined, and those with tasks here
     /// that `own`, an attempt of this host, does not explain.
     pub fn to_settle(&self, own: impl Fn(JobKey) -> bool) -> Vec<JobKey> {
-        let tasks = self.tasks.keys().filter(|key| !own(**key));
+        let tasks = self.tasks.keys().chain(self.ended.keys()).filter(|key| !own(**key));
         let all: BTreeSet<JobKey> = self.joined.keys().chain(tasks).copied().collect();
         all.into_iter().collect()
     }
@@ -247,8 +274,8 @@ impl Members {
         self.leaving.entry(key).or_insert(new).answer |= answer;
     }
 
-    /// The attempts that have left by now, of which mbatchd wants to know, each with its usage.
-    pub fn take_left(&mut self) -> Vec<(JobKey, Usage)> {
+    /// The attempts that have left by now, each with its usage where mbatchd wants to know of it.
+    pub fn take_left(&mut self) -> Vec<(JobKey, Option<Usage>)> {
         let tasks = &self.tasks;
         let all = take_where(&mut self.leaving, |key, _| !tasks.contains_key(key));
         let mut left = Vec::new();
@@ -259,7 +286,7 @@ impl Members {
                 usage.avg_mem_kb = before.avg_mem_kb;
                 usage.max_swap_kb = before.max_swap_kb;
             }
-            left.extend(leaving.answer.then_some((key, usage)));
+            left.push((key, leaving.answer.then_some(usage)));
         }
         left
     }

@@ -27,7 +27,8 @@ fn later(secs: u64) -> Now {
 }
 
 fn left(members: &mut Members) -> Vec<JobKey> {
-    members.take_left().into_iter().map(|(key, _)| key).collect()
+    let told = |(key, usage): (JobKey, Option<Usage>)| usage.map(|_| key);
+    members.take_left().into_iter().filter_map(told).collect()
 }
 
 fn joined() -> Members {
@@ -54,7 +55,7 @@ fn job_without_tasks_has_left_at_once() {
     let mut members = joined();
     members.leave(NOW, KEY, true);
     assert_eq!(left(&mut members), [KEY]);
-    assert!(members.take_left().is_empty());
+    assert!(left(&mut members).is_empty());
     // mbatchd may ask again about what is gone
     members.leave(NOW, KEY, true);
     assert_eq!(left(&mut members), [KEY]);
@@ -68,11 +69,11 @@ fn job_with_tasks_has_left_when_they_have_ended_by_term_or_kill() {
     members.told(NOW, &task(2, KEY), true);
     members.leave(NOW, KEY, true);
     assert_eq!(members.due(NOW, 10), [(KEY, vec![15, 18])]);
-    assert!(members.take_left().is_empty() && members.due(later(9), 10).is_empty());
+    assert!(left(&mut members).is_empty() && members.due(later(9), 10).is_empty());
     members.told(NOW, &ended(task(1, KEY)), true);
     assert_eq!(members.due(later(10), 10), [(KEY, vec![9])]);
     assert_eq!(members.due(later(11), 10), [(KEY, vec![9])]);
-    assert!(members.take_left().is_empty());
+    assert!(left(&mut members).is_empty());
     members.told(NOW, &ended(task(2, KEY)), true);
     assert_eq!(left(&mut members), [KEY]);
 }
@@ -85,7 +86,7 @@ fn task_that_begins_after_its_job_has_left_is_ended() {
     members.told(NOW, &task(1, KEY), true);
     assert_eq!(members.due(NOW, 10), [(KEY, vec![15, 18])]);
     members.told(NOW, &ended(task(1, KEY)), true);
-    assert!(members.take_left().is_empty(), "mbatchd was told already");
+    assert!(left(&mut members).is_empty(), "mbatchd was told already");
 }
 
 #[test]
@@ -153,7 +154,22 @@ fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
     assert!(members.measured(&by_pid).is_empty(), "nothing has changed");
     members.told(NOW, &with(ended(task(2, KEY)), 40), true);
     members.leave(NOW, KEY, true);
-    let left = members.take_left();
-    assert_eq!((left[0].1.utime_us, left[0].1.max_mem_kb, left[0].1.mem_kb), (540, 80, 0));
+    let usage = members.take_left()[0].1.unwrap();
+    assert_eq!((usage.utime_us, usage.max_mem_kb, usage.mem_kb), (540, 80, 0));
     assert_eq!(members.spent(KEY), Usage::default());
+}
+
+#[test]
+fn ended_tasks_are_kept_in_mind_until_their_job_leaves_or_there_are_too_many() {
+    let mut members = joined();
+    for n in 0..ENDED_MAX as u32 {
+        assert_eq!(members.told(NOW, &ended(task(n, KEY)), true), None);
+        assert_eq!(members.told(NOW, &ended(task(n, KEY)), false), None, "told once more");
+    }
+    let first = task(0, KEY).id;
+    assert_eq!(members.told(NOW, &ended(task(9999, KEY)), true), Some(first));
+    members.leave(NOW, KEY, true);
+    assert_eq!(left(&mut members), [KEY]);
+    assert_eq!(members.take_ended(KEY).count(), ENDED_MAX);
+    assert!(!members.knows(KEY) && members.to_settle(|_| false).is_empty());
 }

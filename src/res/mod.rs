@@ -331,7 +331,10 @@ impl Res {
         let id = self.id(n);
         let Some(mut t) = self.tasks.remove(&n) else { return };
         out.push(Effect::Task { n, op: TaskOp::Forget });
-        ask(out, LaunchMsg::Forget { key: id.key });
+        if t.of_job.is_none() {
+            // sbatchd does this for a task of a job, which may have left processes behind
+            ask(out, LaunchMsg::Forget { key: id.key });
+        }
         let Some(info) = t.ended.take() else { return };
         let failed = match info.setup {
             Some(Setup::Failed { why, .. }) => Some(why),
@@ -476,15 +479,17 @@ impl Machine for Res {
 
 /// A task that no command waits for: one of a job that nobody need wait for goes on.
 fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
-    let id = info.id;
+    let (id, note) = (info.id, TaskNote::of(&info.note));
     if info.ended.is_none() {
-        if TaskNote::of(&info.note).is_some_and(|note| note.detached) {
+        if note.is_some_and(|note| note.detached) {
             return;
         }
         ask(out, LaunchMsg::Signal { id, signal: SIGHUP });
         ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
     }
-    ask(out, LaunchMsg::Forget { key: id.key });
+    if note.is_none() {
+        ask(out, LaunchMsg::Forget { key: id.key });
+    }
 }
 
 /// An environment with these variables put over it, both NUL-separated.

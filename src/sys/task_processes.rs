@@ -339,7 +339,7 @@ fn spread(scan: &[Seen], by_pid: &HashMap<u32, usize>, owners: &mut [Option<usiz
     }
 }
 
-/// The job, the latest of its runs, that an orphan of the launcher's says it is of.
+/// The job, the latest of its runs, or the task of a job, that an orphan of the launcher names.
 fn job_of(orphan: &Seen, tasks: &[&TaskIdentity]) -> Option<usize> {
     let environment = orphan.environment();
     let value = |name: &[u8]| {
@@ -348,12 +348,16 @@ fn job_of(orphan: &Seen, tasks: &[&TaskIdentity]) -> Option<usize> {
         std::str::from_utf8(value).ok()?.parse::<u32>().ok()
     };
     let (job, idx) = (value(b"LSB_JOBID")?, value(b"LSB_JOBINDEX")?);
-    let uid = orphan.uid()?;
+    let (uid, first) = (orphan.uid()?, value(b"LS_JOBPID"));
     let is = |t: &TaskIdentity| {
         let key = t.id.key;
-        t.id.step == TaskStep::Job
-            && (key.job, key.idx, t.uid) == (job, idx, uid)
-            && (1..=orphan.start).contains(&t.ticks)
+        let named = match t.id.step {
+            TaskStep::Job => (key.job, key.idx) == (job, idx),
+            // a task of a job that res has had started
+            TaskStep::Task => first == Some(t.pid),
+            _ => false,
+        };
+        named && t.uid == uid && (1..=orphan.start).contains(&t.ticks)
     };
     let runs = tasks.iter().enumerate().filter(|(_, t)| is(t));
     runs.max_by_key(|(_, t)| t.ticks).map(|(n, _)| n)

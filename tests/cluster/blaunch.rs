@@ -185,6 +185,13 @@ fn task_ends_with_its_job_however_that_ends() {
     // the script ends by itself, and leaves tasks behind that nobody waits for
     let (_, _) = output(&rig, &format!("{} sleep 1; exit 0\n", launch("-no-wait")));
     wait_for("the tasks to go", || running(&word) == 0);
+    // what a task leaves behind ends with the job, not with the task
+    let behind = format!("(setsid sleep {word} > /dev/null 2>&1 < /dev/null &)");
+    let line =
+        format!("blaunch -z 'host1 host2 host3' '{behind}'; sleep 1; pgrep -fc 'sleep {word}$'");
+    let (out, _) = output(&rig, &line);
+    assert_eq!(out, "3\n");
+    wait_for("what was left to go", || running(&word) == 0);
     // bkill, with a launcher that is killed, too
     let args = ["-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null"];
     for how in ["", "-no-wait"] {

@@ -40,7 +40,7 @@ impl Sbatchd {
         }
         for info in list {
             match info.id.step {
-                TaskStep::Task => self.members.told(now, &info, false),
+                TaskStep::Task => self.job_task_told(now, &info, false, out),
                 _ => self.task(now, info, out),
             }
         }
@@ -108,8 +108,7 @@ impl Sbatchd {
     pub(super) fn task(&mut self, now: Now, info: TaskInfo, out: &mut Vec<Effect>) {
         let key = info.id.key;
         if info.id.step == TaskStep::Task {
-            self.members.told(now, &info, true);
-            return self.members_due(now, out);
+            return self.job_task_told(now, &info, true, out);
         }
         if self.tidied(now, &info, out) || self.host_task_told(now, &info, out) {
             return;

@@ -90,8 +90,29 @@ impl Sbatchd {
             self.signal_tasks_of(key, &signals, out);
         }
         for (key, usage) in self.members.take_left() {
-            self.tell(SbdMsg::Left { key, usage }, out);
+            // nothing that its tasks have left behind stays
+            for id in self.members.take_ended(key) {
+                ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
+                ask(out, LaunchMsg::Forget { key: id.key });
+            }
+            if let Some(usage) = usage {
+                self.tell(SbdMsg::Left { key, usage }, out);
+            }
         }
+    }
+
+    /// The launcher tells of a task of a job.
+    pub(super) fn job_task_told(
+        &mut self,
+        now: Now,
+        info: &TaskInfo,
+        news: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some(id) = self.members.told(now, info, news) {
+            ask(out, LaunchMsg::Forget { key: id.key });
+        }
+        self.members_due(now, out);
     }
 
     /// Tells what the tasks of jobs of other first hosts use.

@@ -12,7 +12,7 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::preemption;
 use super::section::{Values, known_params};
-use super::types::{ApplicationConf, Limit, Shared};
+use super::types::{ApplicationConf, Limit, Shared, TTL_NEVER};
 use super::units::{SizeUnit, yes_no};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
@@ -112,6 +112,7 @@ fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.job_starter = v.text("JOB_STARTER");
     a.resize_command = v.text("RESIZE_NOTIFY_CMD");
     a.job_cwd = v.text("JOB_CWD");
+    a.job_cwd_ttl = v.number("JOB_CWD_TTL", 0..=TTL_NEVER);
     a.env_vars = env_vars(v);
     a.requeue_exit_values = exit_values(v, "REQUEUE_EXIT_VALUES");
     a.success_exit_values = exit_values(v, "SUCCESS_EXIT_VALUES");

@@ -11,6 +11,7 @@ use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{
     BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RawParam, RawParams,
+    TTL_NEVER,
 };
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -79,6 +80,7 @@ fn defaults(p: &mut BatchParams, v: &mut Values<'_>) {
     p.default_jobgroup = v.text("DEFAULT_JOBGROUP");
     p.default_user_group = v.text("DEFAULT_USER_GROUP");
     p.default_job_cwd = v.text("DEFAULT_JOB_CWD");
+    p.removal.directory_hours = v.number("JOB_CWD_TTL", 0..=TTL_NEVER);
     p.default_job_outdir = v.text("DEFAULT_JOB_OUTDIR");
     p.job_spool_dir = v.text("JOB_SPOOL_DIR");
     if let Some(order) = v.text("DEFAULT_RESREQ_ORDER") {

@@ -20,6 +20,7 @@ pub mod heartbeat;
 mod held_work;
 pub mod hooks;
 pub mod hostfile;
+mod job_directory;
 pub mod job_files;
 pub mod launcher;
 mod launcher_journal;

@@ -9,7 +9,7 @@
 
 use super::job_files::{JobFiles, open, path_of, remove, remove_all};
 use super::step::{SetupResult, at, note};
-use super::{hooks, mail};
+use super::{hooks, job_directory, mail};
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, SetupStage, Tidy};
 use crate::sys::users::User;
@@ -207,6 +207,12 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     let mut ready = Ready::default();
     if let Some(what) = &plan.tidy {
         ready.kept = tidy(what, &JobFiles::of(user, (0, 0, 0), ""));
+        return Setup::Ready(Box::new(ready));
+    }
+    if let Some(directory) = &plan.remove_directory {
+        if let Err(e) = job_directory::remove(directory) {
+            note(&mut ready, words(&e));
+        }
         return Setup::Ready(Box::new(ready));
     }
     if let Some(mask) = plan.umask {

@@ -9,7 +9,7 @@ use super::handover::DEFAULT_PATH;
 use super::job_files::{JobFiles, beside, open, path_of, remove, remove_all};
 use super::step::{Failed, SetupResult, at, note};
 use super::task::ReadyTask;
-use super::{attach, hooks, hostfile, output};
+use super::{attach, hooks, hostfile, job_directory, output};
 use crate::exec::job_starter::{command_line, job_file_text};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
@@ -87,15 +87,21 @@ pub fn prepare(
         None => Ok(()),
     });
     ready.interactive = job.interactive.is_some();
-    joined.inspect_err(|_| {
-        // it is begun anew, or never
-        let _ = remove_all(&ready.script);
-        let kept = if ready.kept { ready.out.clone() } else { ByteStr::default() };
-        for file in [&kept, &ready.buffer, &ready.err_buffer] {
-            let _ = remove(file);
-        }
-    })?;
+    joined.inspect_err(|_| clear(ready))?;
     Ok(task)
+}
+
+/// Removes the files of a job that is begun anew, or never.
+fn clear(ready: &Ready) {
+    let _ = remove_all(&ready.script);
+    let kept = if ready.kept { ready.out.clone() } else { ByteStr::default() };
+    for file in [&kept, &ready.buffer, &ready.err_buffer] {
+        let _ = remove(file);
+    }
+    if let Some(made) = ready.directory.as_ref().filter(|d| d.new) {
+        // only if it is empty
+        let _ = std::fs::remove_dir(path_of(&made.path.0));
+    }
 }
 
 /// Enters the working directory, or /tmp.
@@ -103,8 +109,7 @@ fn enter(job: &JobPlan, user: &User, ready: &mut Ready) -> SetupResult<PathBuf> 
     let want = map_home(&job.cwd.0, &job.home.0, user.home.as_bytes());
     let want = path_of(&want);
     if job.make_cwd && want.is_absolute() {
-        // what it cannot make it cannot enter either
-        let _ = std::fs::create_dir_all(want);
+        ready.directory = job_directory::make(want).map(Box::new);
     }
     let cwd = match rustix::process::chdir(want) {
         Ok(()) if want.is_absolute() => want,

@@ -348,6 +348,12 @@ impl Attempt {
         matches!(self.stage, AttemptStage::Launching | AttemptStage::Running)
     }
 
+    /// The account of ~/.lsfhosts that the job runs or ran under; empty: that of its user.
+    pub fn account(&self) -> String {
+        let accepted = |account: &&String| self.ready.user == **account;
+        Some(&self.note.order.account).filter(accepted).cloned().unwrap_or_default()
+    }
+
     /// Remembers a signal of bkill -s that reaches a command before the job.
     pub fn note_signal(&mut self, number: i32) {
         if self.stage == AttemptStage::Launching && !IGNORED_SIGNALS.contains(&number) {

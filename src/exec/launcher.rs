@@ -144,7 +144,7 @@ impl Launcher {
             LaunchMsg::Hello => self.list_tasks(conn, None, out),
             LaunchMsg::Start { id, plan, note } => self.start(now, conn, id, plan, note, out),
             LaunchMsg::Signal { id, signal } => self.signal(id, signal, out),
-            LaunchMsg::Note { key, note } => self.note(key, note, out),
+            LaunchMsg::Note { key, note } => self.note(now, key, note, out),
             LaunchMsg::Forget { key } => {
                 self.forget(key, out);
                 self.downward(now, out);
@@ -250,9 +250,17 @@ impl Launcher {
         }
     }
 
-    fn note(&mut self, key: JobKey, note: String, out: &mut Vec<Effect>) {
+    fn note(&mut self, now: Now, key: JobKey, note: String, out: &mut Vec<Effect>) {
         let id = TaskId { key, step: TaskStep::Job };
         let fault = self.note_fault(id, note.len());
+        // a note that belongs to no job is that of a task without a process, which is over
+        if key.job == 0 && self.state.tasks.len() < TASKS_MAX {
+            let info = TaskInfo { ended: Some(unknown(now, false)), ..TaskInfo::new(id) };
+            let lines = info.journal();
+            let task = OwnTask { info, ticks: 0, child: false, forget: false };
+            self.state.tasks.entry(id).or_insert(task);
+            lines.for_each(|line| self.journal(line, out));
+        }
         if let Some(t) = self.state.tasks.get_mut(&id).filter(|_| fault.is_none()) {
             t.info.note.clone_from(&note);
             self.journal(Journal::Note { key, note }, out);
@@ -402,10 +410,9 @@ impl Launcher {
     ) {
         let Some(t) = self.state.tasks.get_mut(&id) else { return };
         (t.info.pid, t.info.ticks, t.ticks) = (pid, ticks, ticks);
-        t.info.group.clone_from(&group);
+        t.info.group = group;
         self.children.insert(pid, id);
-        let (uid, started, note) = (t.info.uid, t.info.started, t.info.note.clone());
-        self.journal(Journal::Task { id, uid, pid, ticks, started, note, group }, out);
+        t.info.journal().for_each(|line| self.journal(line, out));
         out.push(Effect::Os(OsEffect::Go { id }));
     }
 
@@ -508,7 +515,8 @@ impl Launcher {
     /// No task is alive, and no end waits for a connected daemon to take it.
     fn nothing_to_tell(&self) -> bool {
         let heard = self.conns.values().any(|c| c.1);
-        self.state.tasks.is_empty() || (!heard && !self.state.tasks.values().any(OwnTask::alive))
+        self.state.tasks.values().all(|t| t.info.is_note())
+            || (!heard && !self.state.tasks.values().any(OwnTask::alive))
     }
 
     // ---- time, journal, connections ----

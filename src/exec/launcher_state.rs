@@ -136,12 +136,8 @@ impl LauncherState {
                 lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
             }
         }
-        for OwnTask { info, ticks, .. } in self.tasks.values().filter(|t| t.info.pid != 0) {
-            let TaskInfo { id, uid, pid, started, setup, ended, note, group, .. } = info.clone();
-            lines.push(Journal::Task { id, uid, pid, ticks: *ticks, started, note, group });
-            lines.extend(setup.map(|setup| Journal::Setup { id, setup }));
-            lines.extend(ended.map(|ended| Journal::End { id, ended }));
-        }
+        let noted = |t: &&OwnTask| t.info.pid != 0 || t.info.is_note();
+        lines.extend(self.tasks.values().filter(noted).flat_map(|t| t.info.journal()));
         lines
     }
 }
@@ -179,8 +175,8 @@ impl<'a> Replay<'a> {
                 // a mark until `begin` has the time: the process cannot have survived
                 let ticks = if same_boot { ticks } else { 0 };
                 let group = group.filter(|_| same_boot);
-                let (setup, ended) = (None, None);
-                let info = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
+                let new = TaskInfo::new(id);
+                let info = TaskInfo { uid, pid, started, note, ticks, group, ..new };
                 state.tasks.insert(id, OwnTask { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {

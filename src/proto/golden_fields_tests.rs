@@ -3,7 +3,7 @@
 
 use super::binding::Binding;
 use super::client::*;
-use super::launch::Ready;
+use super::launch::{FinishPlan, JobDirectory, Ready, Setup};
 use super::sbd::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job::Usage;
@@ -54,6 +54,18 @@ fn binding_of_a_task_names_processors_and_nodes() {
     let (nodes, host_file) = ("1".into(), "/tmp/units".into());
     let all = Binding { nodes, prefer: true, host_file, ..cpus };
     is(&all, r#"{"cpus":"0,2-5","nodes":"1","prefer":true,"host_file":"/tmp/units"}"#);
+}
+
+#[test]
+fn directory_of_a_job_has_its_name_and_numbers() {
+    let directory = JobDirectory { path: "/s/1".into(), device: 1, inode: 2, new: true };
+    is(&directory, r#"{"path":"/s/1","device":1,"inode":2,"new":true}"#);
+    let told = r#"{"Ready":{"directory":{"path":"/s/1"}}}"#;
+    let Ok(Setup::Ready(ready)) = serde_json::from_str(told) else { panic!() };
+    let path = "/s/1".into();
+    assert_eq!(ready.directory, Some(Box::new(JobDirectory { path, ..JobDirectory::default() })));
+    assert!(!serde_json::to_string(&Ready::default()).unwrap().contains("directory"));
+    assert!(!serde_json::to_string(&FinishPlan::default()).unwrap().contains("directory"));
 }
 
 #[test]
@@ -139,6 +151,7 @@ fn fields_of_a_start_order_that_older_hosts_lack_are_these_texts() {
         success: "3 4".into(),
         include_post: true,
         post_timeout: 60,
+        cwd_ttl: Some(0),
         pre_timeout: 30,
         env_vars: vec![("A".into(), "1".into())],
         last_requeue: true,
@@ -154,7 +167,7 @@ fn fields_of_a_start_order_that_older_hosts_lack_are_these_texts() {
         "controls": {
             "suspend": {"Signal": 20}, "resume": {"Command": "wake"}, "terminate": "Checkpoint"
         },
-        "success": "3 4", "include_post": true, "post_timeout": 60, "pre_timeout": 30,
+        "success": "3 4", "include_post": true, "post_timeout": 60, "cwd_ttl": 0, "pre_timeout": 30,
         "env_vars": [["A", "1"]], "last_requeue": true, "resizable": true
     }"#;
     fields(&order, text);

@@ -13,6 +13,8 @@
 use super::binding::Binding;
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
+pub use super::job_directory::JobDirectory;
+pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
 pub use super::task_group::TaskGroup;
 use crate::model::job::{End, Limits, Usage};
 use crate::model::limits::GroupMemory;
@@ -153,6 +155,20 @@ impl TaskInfo {
         TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
     }
 
+    /// The task in the journal.
+    pub fn journal(&self) -> impl Iterator<Item = Journal> + use<> {
+        let TaskInfo { id, uid, pid, ticks, started, setup, ended, note, group } = self.clone();
+        let setup = setup.map(|setup| Journal::Setup { id, setup });
+        let ended = ended.map(|ended| Journal::End { id, ended });
+        let task = Journal::Task { id, uid, pid, ticks, started, note, group };
+        [Some(task), setup, ended].into_iter().flatten()
+    }
+
+    /// The task is a note that belongs to no job, or could not be begun.
+    pub fn is_note(&self) -> bool {
+        self.pid == 0 && self.ended.is_some()
+    }
+
     /// Takes the report of the starter: the task may run under another account.
     pub fn heard(&mut self, setup: Setup) {
         if let Setup::Ready(ready) = &setup
@@ -272,49 +288,12 @@ pub struct Ready {
     /// The user ID, where the job runs under another account than its user's; 0 none.
     #[serde(skip_serializing_if = "is_no_user")]
     pub uid: u32,
+    /// The directory that was made for the job, or that it shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<Box<JobDirectory>>,
     /// An interactive job: res hears of its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
-}
-
-/// The part of a setup that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SetupStage {
-    /// The plan could not be read.
-    Plan,
-    /// No such user, another uid than expected, or a set*id call failed.
-    User,
-    Limits,
-    /// The working directory is missing and the job asked to exit then (exit status 2).
-    Cwd,
-    Input,
-    Output,
-    JobFile,
-    Finish,
-    /// The login shell of -L is not there.
-    Shell,
-    /// The account of ~/.lsfhosts does not accept the user of the job.
-    Account,
-    /// The pre-execution command of the job, of its queue, wants it to be tried again.
-    PreExec,
-    QueuePreExec,
-    /// A pre-execution command wants the job to end.
-    PreAbort,
-}
-
-/// Exit status by which a pre-execution command ends its job ($LSB_EXIT_PRE_ABORT).
-pub const EXIT_PRE_ABORT: i32 = 99;
-
-impl SetupStage {
-    /// The exit status of a starter whose setup failed in this stage. Two of the statuses mean the
-    /// job's own end; the others are never taken for the job's.
-    pub fn exit_status(self) -> i32 {
-        match self {
-            SetupStage::Cwd => 2,
-            SetupStage::PreAbort => EXIT_PRE_ABORT,
-            _ => 125,
-        }
-    }
 }
 
 /// Everything a starter needs; it reads it from a descriptor.
@@ -506,6 +485,9 @@ pub struct FinishPlan {
     /// The task only removes files that jobs of this host have left in the user's directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tidy: Option<Tidy>,
+    /// The task only removes the directory of a job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remove_directory: Option<Box<JobDirectory>>,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
     /// Run before them.

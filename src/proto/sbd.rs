@@ -238,6 +238,9 @@ pub struct StartJob {
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub post_timeout: u64,
+    /// JOB_CWD_TTL: how long the directory made for the job is kept, seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd_ttl: Option<u64>,
     /// JOB_PREPROC_TIMEOUT, seconds; 0 none.
     #[serde(skip_serializing_if = "is_zero")]
     pub pre_timeout: u64,

@@ -87,7 +87,9 @@ fn commands_of_a_profile_run_and_its_exit_values_count_as_success() {
          POST_EXEC = echo post $LSB_JOBEXIT_STAT >> {file}\n\
          HOST_PRE_EXEC = echo every >> {file}\nJOB_STARTER = LEVEL=7 %USRCMD\n\
          SUCCESS_EXIT_VALUES = 3\nENV_VARS = OWN='a b',TOLD=no\n\
-         JOB_CWD = {file}.%J\nREQUEUE_EXIT_VALUES = 4\nEnd Application\n"
+         JOB_CWD = {file}.%J\nREQUEUE_EXIT_VALUES = 4\nEnd Application\n\
+         Begin Application\nNAME = clean\nJOB_CWD_TTL = 0\n\
+         POST_EXEC = cat own > {file}.post; sleep 1; ls own >> {file}.post\nEnd Application\n"
     );
     let rig = with_profiles("applications-life", 1, &text);
     let out = rig.path("out");
@@ -106,6 +108,18 @@ fn commands_of_a_profile_run_and_its_exit_values_count_as_success() {
     let again = rig.bsub(&[&words[..], &[line.as_str()]].concat());
     assert_eq!(rig.end_of(again), "DONE");
     assert!(rig.ok("bhist", &["-UF", &again.to_string()]).contains("(exit code 4)"));
+    // JOB_CWD_TTL: a directory that was made for a job goes when its last command has ended
+    let line = "echo mine > own; mkdir -p a/b; ln -s / a/b/root; pwd";
+    let words = ["-app", "clean", "-cwd", &format!("{file}.%J/d%I"), "-o", "/dev/null"];
+    let gone = rig.bsub(&[&words[..], &[line]].concat());
+    assert_eq!(rig.end_of(gone), "DONE");
+    let dir = std::path::PathBuf::from(format!("{file}.{gone}/d0"));
+    crate::rig::wait_for("its directory to go", || !dir.exists());
+    assert!(dir.parent().unwrap().exists());
+    let post = format!("{file}.post");
+    assert_eq!(std::fs::read_to_string(&post).unwrap(), "mine\nown\n");
+    let _ = std::fs::remove_dir(dir.parent().unwrap());
+    let _ = std::fs::remove_file(post);
     let _ = std::fs::remove_file(format!("{file}.again"));
     let _ = std::fs::remove_file(&mark);
     for id in [job, again] {

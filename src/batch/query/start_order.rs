@@ -66,6 +66,7 @@ impl Mbatchd {
             rerun: key.attempt > 1 && spec.options & opt::RERUNNABLE != 0,
             include_post: settings.includes_post(),
             post_timeout: settings.post_timeout(),
+            cwd_ttl: settings.directory_ttl(),
             pre_timeout: settings.pre_timeout(),
             env_vars: settings.env_vars(),
             resizable: settings.resizable() != Resizable::No,

@@ -5,7 +5,7 @@ use crate::batch::site::applications::Application;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::{Queue, Site};
-use crate::conf::types::Resizable;
+use crate::conf::types::{Resizable, TTL_NEVER};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::checkpoint::Checkpoint;
@@ -226,6 +226,14 @@ impl<'a> Settings<'a> {
     pub fn pre_timeout(&self) -> u64 {
         let own = self.application.and_then(|a| a.conf.preproc_timeout);
         own.or(self.site.params().command_timeouts.pre).unwrap_or(0)
+    }
+
+    /// JOB_CWD_TTL, seconds; `None`: a directory made for a job is kept.
+    pub fn directory_ttl(&self) -> Option<u64> {
+        let own = self.application.and_then(|a| a.conf.job_cwd_ttl);
+        let hours =
+            own.or(self.site.params().removal.directory_hours).filter(|h| *h < TTL_NEVER)?;
+        hours.checked_mul(3600)
     }
 
     /// ENV_VARS.

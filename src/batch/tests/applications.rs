@@ -361,7 +361,9 @@ fn the_directory_of_jobs_is_their_own_else_the_profiles_else_the_clusters() {
     let mut c = cluster()
         .hosts(1, 8)
         .param("DEFAULT_JOB_CWD = all/%J")
-        .application("sim", "JOB_CWD = /run/%J")
+        .param("JOB_CWD_TTL = 2")
+        .application("sim", "JOB_CWD = /run/%J; JOB_CWD_TTL = 0")
+        .application("kept", "JOB_CWD_TTL = 2147483647")
         .application("plain", "NICE = 1")
         .up();
     let dir = |o: crate::proto::sbd::StartJob| o.spec.cwd.lossy().into_owned();
@@ -370,6 +372,8 @@ fn the_directory_of_jobs_is_their_own_else_the_profiles_else_the_clusters() {
     assert_eq!(dir(order(&mut c, "-app sim")), "/run/%J");
     assert_eq!(dir(order(&mut c, "-cwd /mine")), "/mine");
     assert_eq!(dir(order(&mut c, "-app sim -cwd /mine")), "/mine");
+    let mut ttl = |options| order(&mut c, options).cwd_ttl;
+    assert_eq!([ttl(""), ttl("-app sim"), ttl("-app kept")], [Some(7200), Some(0), None]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ const NAMES: &[Name] = &[
     on("HOST_POST_EXEC", "command after the job on each of its hosts"),
     on("HOST_PRE_EXEC", "command before the job on each of its hosts"),
     on("JOB_CWD", "working directory of jobs; that of bsub"),
-    off("JOB_CWD_TTL", "hours that a directory of JOB_CWD is kept"),
+    on("JOB_CWD_TTL", "hours that a directory made for a job is kept; as lsb.params"),
     on("JOB_INCLUDE_POSTPROC", "a job ends with its post-processing: Y/N; as lsb.params"),
     on("JOB_POSTPROC_TIMEOUT", "minutes of post-processing; as lsb.params"),
     on("JOB_PREPROC_TIMEOUT", "minutes of pre-processing; as lsb.params"),

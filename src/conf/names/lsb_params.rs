@@ -67,7 +67,7 @@ const NAMES: &[Name] = &[
     on("HIST_HOURS", "decay: float h; 5"),
     on("JOB_ACCEPT_INTERVAL", "MBD_SLEEP_TIMEs between two jobs to one host, 0: no pause; 1"),
     off("JOB_ATTA_DIR", "message attachments: dir"),
-    off("JOB_CWD_TTL", "cleanup of created CWD: h; never"),
+    on("JOB_CWD_TTL", "hours that a directory made for a job is kept; 2147483647, for ever"),
     on("JOB_DEP_LAST_SUB", "1: a name in -w means the latest job of that name; 0"),
     off("JOB_DISPATCH_PACK_SIZE", "decisions published per pack: int; 300"),
     on("JOB_DISTRIBUTE_ON_HOST", "pack balance any...; undefined"),

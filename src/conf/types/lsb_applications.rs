@@ -73,6 +73,8 @@ pub struct ApplicationConf {
     pub estimate: Option<String>,
     /// JOB_CWD.
     pub job_cwd: Option<String>,
+    /// JOB_CWD_TTL, hours; [`super::lsb_params::TTL_NEVER`]: the directory is kept.
+    pub job_cwd_ttl: Option<u64>,
     /// ENV_VARS.
     pub env_vars: Vec<(String, String)>,
     /// JOB_INCLUDE_POSTPROC.

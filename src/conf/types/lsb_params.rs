@@ -5,6 +5,9 @@ use super::{PreemptionParams, RawParams};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
 
+/// JOB_CWD_TTL of directories that are never removed.
+pub const TTL_NEVER: u64 = 0x7fff_ffff;
+
 /// JOB_DISTRIBUTE_ON_HOST: the words.
 pub const DISTRIBUTES: [(&str, Distribute); 3] =
     [("any", Distribute::Any), ("balance", Distribute::Balance), ("pack", Distribute::Pack(None))];
@@ -28,11 +31,13 @@ pub struct HungJobs {
     pub host_unavail: Option<u64>,
 }
 
-/// The jobs that end unasked.
+/// The jobs that end unasked, and the directories that are removed after jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRemoval {
     /// Seconds after which an orphan ends; None: never.
     pub orphan_grace: Option<u64>,
+    /// JOB_CWD_TTL, hours for which a directory made for a job is kept; [`TTL_NEVER`]: for ever.
+    pub directory_hours: Option<u64>,
     pub hung: HungJobs,
 }
 

@@ -1,6 +1,7 @@
 //! The state of sbatchd, and its messages to mbatchd, the launcher and its log. The files above it
 //! act on attempts: end.rs, start.rs, tidy.rs, watch.rs, link.rs; mod.rs takes the inputs.
 
+use super::directory_table::DirectoryTable;
 use super::tidy_table::TidyTable;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
@@ -99,6 +100,8 @@ pub struct Sbatchd {
     pub(super) members: Members,
     /// The users, by uid, whose directories are to be tidied.
     pub(super) tidy: TidyTable,
+    /// The directories of jobs that are to be removed.
+    pub(super) directories: DirectoryTable,
 }
 
 impl Sbatchd {
@@ -131,6 +134,7 @@ impl Sbatchd {
             host_tasks: BTreeMap::new(),
             members: Members::default(),
             tidy: TidyTable::default(),
+            directories: DirectoryTable::default(),
         }
     }
 

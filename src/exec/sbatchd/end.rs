@@ -244,6 +244,7 @@ impl Sbatchd {
             (job.finish_by, job.plan) = (None, None);
             self.tidy.attempt_over(now, job);
         }
+        self.directory_over(now, key, out);
         self.tell_state(key, out);
     }
 
@@ -322,10 +323,7 @@ impl Sbatchd {
 
 /// Has the launcher do something under the account that the job runs or ran under.
 pub(super) fn as_account(job: &Attempt, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
-    let o = &job.note.order;
-    let accepted = !o.account.is_empty() && job.ready.user == o.account;
-    let account = if accepted { o.account.clone() } else { String::new() };
-    as_user(o, step, FinishPlan { account, ..what }, out);
+    as_user(&job.note.order, step, FinishPlan { account: job.account(), ..what }, out);
 }
 
 /// Has the launcher do something as the job's user.

@@ -1,6 +1,7 @@
 //! The connection to the launcher: its list of tasks is compared with the attempts known here.
 
 use super::agent::*;
+use super::directory_table::is_directory;
 use super::*;
 
 impl Sbatchd {
@@ -33,7 +34,8 @@ impl Sbatchd {
         let greeted = self.mbd.is_some_and(|(_, told)| told);
         let mut first = Vec::new();
         for info in &list {
-            if info.id.step == TaskStep::Job && !self.jobs.contains_key(&info.id.key) {
+            let of_job = info.id.step == TaskStep::Job && !is_directory(info.id.key);
+            if of_job && !self.jobs.contains_key(&info.id.key) {
                 first.push(info.id.key);
                 self.adopt(now, info, out);
             }
@@ -48,6 +50,7 @@ impl Sbatchd {
             self.missed(now, key, &known, out);
         }
         self.tidy_missed(now, &known, out);
+        self.directories_missed(now, &known, out);
         self.host_tasks_missed(&known);
         self.members.listed(&known);
         self.members_due(now, out);
@@ -110,7 +113,10 @@ impl Sbatchd {
         if info.id.step == TaskStep::Task {
             return self.job_task_told(now, &info, true, out);
         }
-        if self.tidied(now, &info, out) || self.host_task_told(now, &info, out) {
+        if self.tidied(now, &info, out)
+            || self.directory_told(now, &info, out)
+            || self.host_task_told(now, &info, out)
+        {
             return;
         }
         let Some(job) = self.jobs.get_mut(&key) else { return };
@@ -176,6 +182,9 @@ impl Sbatchd {
     }
 
     pub(super) fn not_started(&mut self, now: Now, id: TaskId, why: String, out: &mut Vec<Effect>) {
+        if is_directory(id.key) {
+            return self.directory_removed(now, id.key, Some(why), out);
+        }
         if id.key.job == 0 {
             return self.tidy_over(now, id.key.idx, false, out);
         }

@@ -12,6 +12,8 @@ mod agent;
 mod ask_hosts;
 mod checkpoint;
 mod controls;
+mod directories;
+mod directory_table;
 mod end;
 mod host_commands;
 mod link;
@@ -219,8 +221,9 @@ impl Machine for Sbatchd {
         let jobs = self.jobs.values().filter_map(next_of).min();
         let members = self.members_deadline();
         let own = [self.sample_due(), self.tidy_deadline(), self.host_tasks_deadline(), members];
+        let own = own.into_iter().chain([self.directories_deadline()]);
         let retries = [self.retry_launcher, self.retry_lim];
-        own.into_iter().chain(retries).chain([jobs]).flatten().min()
+        own.chain(retries).chain([jobs]).flatten().min()
     }
 }
 

@@ -6,6 +6,7 @@ mod accounts;
 mod checkpoint;
 mod controls;
 mod copies;
+mod directories;
 mod host_commands;
 mod limits;
 mod orders;

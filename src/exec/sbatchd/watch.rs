@@ -34,6 +34,7 @@ impl Sbatchd {
             self.members_due(now, out);
         }
         self.tidy_due(now, out);
+        self.directories_due(now, out);
         self.forget_host_tasks(now, out);
     }
 

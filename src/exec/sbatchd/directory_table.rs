@@ -1,0 +1,68 @@
+//! The directories of jobs that are to be removed (JOB_CWD_TTL), and when.
+
+use crate::model::JobKey;
+use crate::proto::launch::JobDirectory;
+use crate::proto::sbd::StartJob;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A directory and its account, as the launcher keeps them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct KeptDirectory {
+    pub(super) directory: JobDirectory,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    pub(super) user: String,
+    /// The account of ~/.lsfhosts that the job ran under; empty: that of its user.
+    pub(super) account: String,
+    /// Seconds since the epoch.
+    pub(super) due: i64,
+}
+
+/// A directory that is to be removed.
+#[derive(Clone, Debug)]
+pub(super) struct DirectoryEntry {
+    pub(super) kept: KeptDirectory,
+    /// When it is due; while a starter removes it, when that is ended.
+    pub(super) at: u64,
+    pub(super) tries: u32,
+    pub(super) runs: bool,
+}
+
+/// The directories to be removed, by the launcher's keys: no job has the number 0.
+#[derive(Debug, Default)]
+pub(super) struct DirectoryTable {
+    pub(super) entries: BTreeMap<JobKey, DirectoryEntry>,
+}
+
+/// Whether this is the key of a directory.
+pub(super) fn is_directory(key: JobKey) -> bool {
+    key.job == 0 && key.attempt != 0
+}
+
+impl KeptDirectory {
+    /// Whether `cwd` is this directory or lies below it.
+    pub(super) fn holds(&self, cwd: &str) -> bool {
+        let below = cwd.as_bytes().strip_prefix(&self.directory.path.0[..]);
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
+}
+
+/// Whether the directory is the job's own, whichever attempt has made it: its name contains the
+/// number of the job.
+pub(super) fn is_own(order: &StartJob) -> bool {
+    let pattern = &order.spec.cwd.0;
+    let name = pattern.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let has = |words: [&[u8]; 2]| words.iter().any(|w| name.windows(w.len()).any(|n| n == *w));
+    has([b"%J", b"%EJ"]) && (order.key.idx == 0 || has([b"%I", b"%EI"]))
+}
+
+impl DirectoryTable {
+    /// A key that no directory has.
+    pub(super) fn free_key(&self, uid: u32) -> JobKey {
+        let key = |attempt| JobKey { job: 0, idx: uid, attempt };
+        let last = self.entries.range(key(0)..=key(u32::MAX)).next_back();
+        let next = last.and_then(|(key, _)| key.attempt.checked_add(1)).unwrap_or(1);
+        key(next)
+    }
+}

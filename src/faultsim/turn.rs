@@ -158,6 +158,7 @@ impl World {
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::AccountElements(..)
+            | Effect::AccountResize(_)
             | Effect::Switch { .. } => {}
             Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
             Effect::Reply { .. } | Effect::Keep { .. } => {}

@@ -1,9 +1,9 @@
 //! The contents of one commit: records, spooled bytes, accounting.
 
 use super::checksums::ChecksumEntry;
-use super::codec::{job_of, spooled_of, write_finish, write_record};
+use super::codec::{job_of, spooled_of, write_finish, write_record, write_resize};
 use super::element_ends::ElementEnds;
-use crate::model::event::{ElementRange, Finish, Record};
+use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
 use crate::model::job::SpoolRef;
 
 /// Spooled bytes that lie one behind the other.
@@ -87,6 +87,11 @@ impl Batch {
     /// Adds a record to lsb.acct.
     pub fn account(&mut self, finish: &Finish) {
         write_finish(finish, &mut self.acct);
+    }
+
+    /// Adds the record of a change of slots to lsb.acct.
+    pub fn account_resize(&mut self, resize: &ResizeAccount) {
+        write_resize(resize, &mut self.acct);
     }
 
     /// Has a record for each of these elements, which ended alike, added to lsb.acct after the

@@ -43,6 +43,7 @@ impl<D: Disk> CommitQueue<D> {
         match eff {
             Effect::Append(r) => self.batch.append(&r),
             Effect::Account(f) => self.batch.account(&f),
+            Effect::AccountResize(r) => self.batch.account_resize(&r),
             Effect::AccountElements(f, elems) => self.batch.account_elements(*f, elems),
             Effect::Spool { at, data } => self.batch.spool(at, data.as_bytes()),
             Effect::Switch { live, head, spool, oldest_spool } => {

@@ -237,6 +237,24 @@ pub struct JobResize {
     pub request: String,
 }
 
+/// JOB_RESIZE, a record of lsb.acct: the slots of a started job have changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResizeAccount {
+    /// Seconds since the epoch, as all times here.
+    pub time: i64,
+    pub at: JobRef,
+    pub start_time: i64,
+    pub uid: u32,
+    pub user: String,
+    pub grows: bool,
+    /// The time of the change before; that of the start where this is the first.
+    pub last_time: i64,
+    /// The slots that the job had before.
+    pub hosts: NamedHosts,
+    /// The slots that it got or gave back.
+    pub changed: NamedHosts,
+}
+
 /// The bits of [`JobForce::options`], numbered as in LSF's library.
 pub mod force_options {
     pub const NORMAL: u32 = 0x01;

@@ -11,7 +11,7 @@ use super::res::{TaskNews, TaskOp};
 use crate::conf::UnixGroup;
 use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
-use crate::model::event::{ElementRange, Finish, Record};
+use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
 use crate::model::job::SpoolRef;
 use crate::model::{ByteStr, Now};
 use std::fmt;
@@ -217,6 +217,8 @@ pub enum Effect {
     /// Append a record to lsb.acct for each of these elements of an array, which have ended alike
     /// (mbatchd).
     AccountElements(Box<Finish>, Vec<ElementRange>),
+    /// Append the record of a change of slots to lsb.acct, as `Account` does (mbatchd).
+    AccountResize(Box<ResizeAccount>),
     /// Switch lsb.events: keep the records of these jobs (sorted), begin spool file `spool`,
     /// remove spool files below `oldest_spool` (mbatchd).
     Switch {
@@ -294,6 +296,7 @@ impl Effect {
             Effect::Spool { .. } => "spool",
             Effect::Account(_) => "account",
             Effect::AccountElements(..) => "account elements",
+            Effect::AccountResize(_) => "account a resize",
             Effect::Switch { .. } => "switch",
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",

@@ -58,5 +58,12 @@ fn a_job_grows_and_shrinks_as_its_notification_command_says() {
     rig.end_of(job);
     let log = std::fs::read_to_string(rig.logdir().join("lsb.events")).unwrap();
     assert_eq!(log.matches("\"JOB_RESIZE_NOTIFY_DONE\"").count(), 3);
+    // lsb.acct tells of the two changes that were made
+    let accounts = std::fs::read_to_string(rig.logdir().join("lsb.acct")).unwrap();
+    let resized = accounts.lines().filter(|line| line.starts_with("\"JOB_RESIZE\" "));
+    let resized: Vec<Vec<&str>> = resized.map(|line| line.split(' ').collect()).collect();
+    let kinds: Vec<[&str; 3]> = resized.iter().map(|f| [f[3], f[8], f[10]]).collect();
+    assert_eq!(kinds, [[&id, "0", "1"], [&id, "1", "4"]], "{accounts}");
+    assert!(rig.ok("bacct", &["-l", &id]).contains(&format!("Job <{id}>")));
     wait_for("the file to go", || !std::path::Path::new(file.trim()).exists());
 }

@@ -11,12 +11,13 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::Resizable;
-use crate::model::event::{Event, Forced, JobResize, NamedHosts, ResizeStep};
+use crate::model::event::{Event, Forced, JobResize, NamedHosts, ResizeAccount, ResizeStep};
 use crate::model::reason::err;
 use crate::model::resize::{
-    MAX_COMMAND, NotifyCommand, ReleasedHosts, ResizeOrder, ResizeRequest, without,
+    MAX_COMMAND, NOTIFY_OK, NotifyCommand, ReleasedHosts, ResizeOrder, ResizeRequest, without,
 };
 use crate::model::{JobKey, JobRef};
+use crate::proto::machine::Effect;
 use crate::proto::sbd::{Act, AttemptPhase, TaskState};
 
 impl Mbatchd {
@@ -237,11 +238,40 @@ impl Mbatchd {
                 self.emit(context, step(ResizeStep::Accepted { number, pid: told.pid }));
             }
             if let Some(status) = told.status {
+                let account = self.resize_account(context.now.secs(), t.key, status);
                 self.emit(context, step(ResizeStep::Done { number, status }));
+                context.out.extend(account.map(Effect::AccountResize));
             }
         } else if matches!(t.phase, AttemptPhase::Running | AttemptPhase::Suspended) && !killed {
             self.order_resize(context, t.key);
         }
+    }
+}
+
+impl Mbatchd {
+    /// JOB_RESIZE of the change that is under way, which ends so; `None`: the slots stay as they
+    /// were.
+    fn resize_account(&self, time: i64, key: JobKey, status: i32) -> Option<Box<ResizeAccount>> {
+        let run = self.state.running(key).filter(|_| status == NOTIFY_OK)?;
+        let resize = run.resize.as_ref()?;
+        let change = resize.under_way.as_ref()?;
+        let job = self.state.job(key.job)?;
+        let before = match change.grows {
+            true => without(&run.hosts, &change.hosts),
+            false => run.hosts.to_vec(),
+        };
+        let last = Some(resize.changed_at).filter(|at| *at > 0);
+        Some(Box::new(ResizeAccount {
+            time,
+            at: key.job_ref(),
+            start_time: run.start_time,
+            uid: job.uid,
+            user: self.state.names().user(job.user).to_string(),
+            grows: change.grows,
+            last_time: last.unwrap_or(run.start_time),
+            hosts: self.named_hosts(&before),
+            changed: self.named_hosts(&change.hosts),
+        }))
     }
 }
 

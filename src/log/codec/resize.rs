@@ -1,11 +1,12 @@
 //! JOB_RESIZE_RELEASE, JOB_RESIZE_CANCEL, JOB_RESIZE_NOTIFY_START, _ACCEPT and _DONE, and our
-//! LSF_RESIZE_REQUEST: changes of the slots of a started job (lsb.events(5)).
+//! LSF_RESIZE_REQUEST: changes of the slots of a started job (lsb.events(5)); and JOB_RESIZE of
+//! lsb.acct(5).
 
-use super::record::put_slots;
+use super::record::{put_head, put_slots};
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, nums, put_int, put_str};
 use crate::model::JobRef;
-use crate::model::event::{Event, JobResize, NamedHosts, ResizeStep};
+use crate::model::event::{Event, JobResize, NamedHosts, ResizeAccount, ResizeStep};
 
 /// The bit of the options of a release: with the pending request of the job.
 const CANCELS: u32 = 0x1;
@@ -67,6 +68,23 @@ pub(super) fn put_resize(out: &mut Vec<u8>, r: &JobResize) {
         tail.text(out, "lsf.request", r.request.as_bytes());
     }
     tail.end(out);
+}
+
+/// Appends the line of lsb.acct about a change, newline included.
+pub fn write_resize(r: &ResizeAccount, out: &mut Vec<u8>) {
+    put_head(out, "JOB_RESIZE", r.time);
+    put_int(out, r.at.job);
+    put_int(out, r.at.idx);
+    put_int(out, r.start_time);
+    put_int(out, r.uid);
+    put_str(out, r.user.as_bytes());
+    put_int(out, u32::from(!r.grows));
+    put_int(out, r.last_time);
+    // the execution hosts are listed as those of JOB_FINISH, a name for each slot
+    for hosts in [&r.hosts, &r.changed, &r.hosts, &r.changed] {
+        put_slots(out, hosts);
+    }
+    out.push(b'\n');
 }
 
 fn get_hosts(f: &mut Fields<'_>) -> Result<NamedHosts, RecordError> {

@@ -605,3 +605,32 @@ fn a_checkpoint_directory_has_its_bits_and_fields_in_a_submission_and_is_read_fr
     let read = read.spec.further.checkpoint.clone().unwrap();
     assert_eq!((&*read.dir, read.period), ("/c", Some(30)));
 }
+
+#[test]
+fn the_account_of_a_resize_names_the_slots_before_and_the_change() {
+    let hosts: NamedHosts = [("hosta".into(), 2)].into();
+    let changed: NamedHosts = [("hostb".into(), 1)].into();
+    let at = JobRef { job: 11, idx: 3 };
+    let (uid, user, start_time, last_time) = (5, String::from("ann"), 16, 17);
+    let mut r = ResizeAccount {
+        time: 18,
+        at,
+        start_time,
+        uid,
+        user,
+        grows: true,
+        last_time,
+        hosts,
+        changed,
+    };
+    let mut text = Vec::new();
+    write_resize(&r, &mut text);
+    let lists = "2 \"hosta\" \"hosta\" 1 \"hostb\"";
+    let want =
+        |kind| format!("\"JOB_RESIZE\" \"10.1\" 18 11 3 16 5 \"ann\" {kind} 17 {lists} {lists}\n");
+    assert_eq!(String::from_utf8(text.clone()).unwrap(), want(0));
+    assert!(read_finish(&text).is_err() && read_brief(&text, &|_| true).unwrap().is_none());
+    (r.grows, text) = (false, Vec::new());
+    write_resize(&r, &mut text);
+    assert_eq!(String::from_utf8(text).unwrap(), want(1));
+}

@@ -250,12 +250,12 @@ fn working_directory_of_a_job_is_the_one_the_user_sees() {
 }
 
 #[test]
-fn bsub_b_prints_the_begin_time() {
-    let said = run("bsub", &["-o", "/dev/null", "-b", "2035:1:2:3:4", "true"]);
-    assert_eq!(
-        (said.code, said.err.as_str()),
-        (0, "Job will be scheduled after Tue Jan  2 03:04:00 2035\n")
-    );
+fn bsub_b_and_t_print_the_times() {
+    let times = ["-b", "2035:1:2:3:4", "-t", "2035:1:2:4:5"];
+    let said = run("bsub", &[&["-o", "/dev/null"], &times[..], &["true"]].concat());
+    let told = "Job will be scheduled after Tue Jan  2 03:04:00 2035\n\
+                Job will be terminated by Tue Jan  2 04:05:00 2035\n";
+    assert_eq!((said.code, said.err.as_str()), (0, told));
     let id = job_id(&said.out).unwrap().to_string();
     assert_eq!(field(&id, "stat"), "PEND");
     ok("bkill", &[&id]);

@@ -256,9 +256,8 @@ impl Launcher {
         // a note that belongs to no job is that of a task without a process, which is over
         if key.job == 0 && self.state.tasks.len() < TASKS_MAX {
             let info = TaskInfo { ended: Some(unknown(now, false)), ..TaskInfo::new(id) };
-            let lines = info.journal();
             let task = OwnTask { info, ticks: 0, child: false, forget: false };
-            self.state.tasks.entry(id).or_insert(task);
+            let lines = self.state.tasks.entry(id).or_insert(task).info.journal();
             lines.for_each(|line| self.journal(line, out));
         }
         if let Some(t) = self.state.tasks.get_mut(&id).filter(|_| fault.is_none()) {

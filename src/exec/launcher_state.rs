@@ -136,8 +136,7 @@ impl LauncherState {
                 lines.push(Journal::Daemon { daemon: s.daemon, pid: s.pid, ticks: s.ticks });
             }
         }
-        let noted = |t: &&OwnTask| t.info.pid != 0 || t.info.is_note();
-        lines.extend(self.tasks.values().filter(noted).flat_map(|t| t.info.journal()));
+        lines.extend(self.tasks.values().flat_map(|t| t.info.journal()));
         lines
     }
 }
@@ -175,8 +174,7 @@ impl<'a> Replay<'a> {
                 // a mark until `begin` has the time: the process cannot have survived
                 let ticks = if same_boot { ticks } else { 0 };
                 let group = group.filter(|_| same_boot);
-                let new = TaskInfo::new(id);
-                let info = TaskInfo { uid, pid, started, note, ticks, group, ..new };
+                let info = TaskInfo { uid, pid, started, note, ticks, group, ..TaskInfo::new(id) };
                 state.tasks.insert(id, OwnTask { info, ticks, child: false, forget: false });
             }
             Journal::Setup { id, setup } => {

@@ -155,13 +155,14 @@ impl TaskInfo {
         TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
     }
 
-    /// The task in the journal.
+    /// The task in the journal; nothing of one that has no process yet.
     pub fn journal(&self) -> impl Iterator<Item = Journal> + use<> {
+        let noted = self.pid != 0 || self.is_note();
         let TaskInfo { id, uid, pid, ticks, started, setup, ended, note, group } = self.clone();
         let setup = setup.map(|setup| Journal::Setup { id, setup });
         let ended = ended.map(|ended| Journal::End { id, ended });
         let task = Journal::Task { id, uid, pid, ticks, started, note, group };
-        [Some(task), setup, ended].into_iter().flatten()
+        [Some(task), setup, ended].into_iter().flatten().filter(move |_| noted)
     }
 
     /// The task is a note that belongs to no job, or could not be begun.

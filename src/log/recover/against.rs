@@ -106,7 +106,7 @@ pub(super) fn contradictions(
             out.push(format!("{EVENTS} ends at byte {len}, and had {} bytes", mark.len));
         }
     }
-    if let Some(end) = acct::ahead(disk, head, &scan.records, scan.newest)? {
+    if let Some(end) = acct::ahead(disk, head, &scan.records, scan.times.newest)? {
         out.push(format!("{ACCT} has the end of job <{end}>, {EVENTS} has not"));
     }
     out.extend(spooled_beyond(disk, scan)?);

@@ -59,7 +59,7 @@ impl LogScan {
                 sum_len: self.sums.len.max(checksums::ENTRY as u64),
                 same_boot: self.same_boot,
                 spooled: std::mem::take(&mut self.spooled),
-                newest: self.newest,
+                newest: self.times.newest,
                 mend: Some(Box::new(mend)),
                 ..RecoveryPlan::default()
             });
@@ -90,7 +90,7 @@ impl LogScan {
             covered: self.covered.min(end),
             same_boot: self.same_boot,
             spooled: std::mem::take(&mut self.spooled),
-            newest: self.newest,
+            newest: self.times.newest,
             ..RecoveryPlan::default()
         })
     }
@@ -156,7 +156,7 @@ impl LogScan {
             format!("{EVENTS} has no LSF_SWITCHED: job IDs continue after those of {EVENTS}.1");
         self.warn(text);
         let event = Event::Carried { next_job: last.saturating_add(1), epoch: self.epoch };
-        self.records.insert(0, Record { time: self.newest, event });
+        self.records.insert(0, Record { time: self.times.newest, event });
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::super::record_walk::{HEAD, PlaceContents, RecordWalker, WalkStep, rea
 use super::super::{EVENTS, EVENTS_SUM};
 use super::controls::{Lost, LostControls, may_be_control};
 use super::found::{MAX_LAG, RecoverError, RecoveryNotice, failed};
-use super::repeated::{RECENT, Repeats};
+use super::repeated::{RECENT, RecordTimes, Repeats, begins_a_run};
 use super::spooled::SpoolPlaces;
 use crate::model::event::{ArraySignal, Event, JobAttachment, JobNew, Record};
 use crate::model::idmap::IdMap;
@@ -105,7 +105,7 @@ pub(super) struct LogScan {
     pub(super) spool: SpoolPlaces,
     pub(super) epoch: u64,
     pub(super) carried: bool,
-    pub(super) newest: i64,
+    pub(super) times: RecordTimes,
 }
 
 impl LogScan {
@@ -186,7 +186,7 @@ impl LogScan {
             spool: SpoolPlaces::default(),
             epoch: 0,
             carried: false,
-            newest: 0,
+            times: RecordTimes::default(),
         }
     }
 
@@ -286,7 +286,10 @@ impl LogScan {
         let moved = walker.moved().is_some();
         let entry = ChecksumEntry::of(s.at, line, &record.event);
         let tail = s.at >= self.covered;
-        if self.repeats.again(entry, &record, walker.entries(), self.newest, tail) {
+        let begins_a_run = tail && !moved && begins_a_run(&record.event);
+        if begins_a_run {
+            self.repeats.run_begins();
+        } else if self.repeats.again(entry, &record, walker.entries(), self.times, tail) {
             let (from, to) = s.file;
             let text = format!("{EVENTS}: bytes {from}-{} repeat a record: ignored", to - 1);
             self.warn(text);
@@ -294,12 +297,12 @@ impl LogScan {
         }
         // behind other damage it is a record only where it can be one that came last, not where
         // it may be what is left of others
-        let damaged = moved || self.repeats.behind_one();
+        let damaged = !begins_a_run && (moved || self.repeats.behind_one());
         let of = |e: &ChecksumEntry| (e.job, e.kind) == (entry.job, entry.kind);
         let lost = || self.damage.iter().flat_map(|d| &d.lost).any(of);
         let twice =
-            || record.time == self.newest && walker.entries().iter().rev().take(RECENT).any(of);
-        if damaged && s.at >= self.covered && (record.time < self.newest || lost() || twice()) {
+            || record.time == self.times.last && walker.entries().iter().rev().take(RECENT).any(of);
+        if damaged && s.at >= self.covered && (record.time < self.times.last || lost() || twice()) {
             return self.unreadable(s, RecordError::NotARecord, None, line);
         }
         self.readable_behind();
@@ -419,7 +422,7 @@ impl LogScan {
         at: u64,
         mut record: Record,
     ) -> Result<(), RecoverError> {
-        self.newest = self.newest.max(record.time);
+        self.times.add(record.time);
         match &mut record.event {
             Event::JobNew(new) => self.job_new(disk, at, new)?,
             Event::JobModify(m) => {

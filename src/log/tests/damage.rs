@@ -286,3 +286,44 @@ fn equal_execute_records_of_two_attempts_are_both_found_after_a_loss_of_power() 
         assert!(got == [&all()[..], &later].concat(), "{entries}: {got:#?}");
     }
 }
+
+/// mbatchd starts twice within a second after the clock was set back, or in a second that comes
+/// twice for that: the second start writes the lines of the first once more, and they are true.
+#[test]
+fn equal_records_of_a_clock_set_back_cost_no_record_behind_them() {
+    let started = |time| {
+        let of = |event| Record { time, event };
+        let names = ["r15s", "ut"].map(String::from).to_vec();
+        let (master, cluster) = ("host1".into(), "c".into());
+        let start = Event::MbdStart { master, cluster, hosts: 1, queues: 1 };
+        let hold = Event::Hold { at: at(2), why: "its JOB_START is lost".into() };
+        [of(Event::LoadIndex { names }), of(start), of(hold)]
+    };
+    // the clock between the two starts stands, is set back by a second, or goes on and is then set
+    // back to where it was
+    for (first, between) in [(900, 900), (901, 900), (900, 950)] {
+        let between = Record { time: between, event: new(8).event };
+        let submitted = Record { time: first, event: new(9).event };
+        let disk = ran();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&started(first))).unwrap();
+        commit(&mut store, &batch(std::slice::from_ref(&between))).unwrap();
+        drop(store);
+        let before = disk.get(EVENTS_SUM).unwrap().len();
+        let (_, mut store) = open(&disk, BOOT);
+        commit(&mut store, &batch(&started(first))).unwrap();
+        commit(&mut store, &batch(std::slice::from_ref(&submitted))).unwrap();
+        drop(store);
+        let expected =
+            [&all()[..], &started(first), &[between], &started(first), &[submitted]].concat();
+        for (entries, boot) in (0..=4).flat_map(|n| [(n, BOOT), (n, "boot-2")]) {
+            let disk = disk.fork();
+            disk.damage(EVENTS_SUM, |bytes| bytes.truncate(before + entries * ENTRY));
+            let found = look(&disk, boot);
+            let got = &found.recovered.records;
+            let case = format!("{first} {entries} {boot}: {:#?}", notice_texts(&found));
+            assert!(*got == expected, "{case} {got:#?}");
+            assert!(jobs_of(&found).is_empty(), "{case}");
+        }
+    }
+}

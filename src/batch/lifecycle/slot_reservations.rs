@@ -12,9 +12,15 @@ use crate::model::event::{Event, JobReserve};
 impl Mbatchd {
     /// Carries out what the scheduler decides about a reservation.
     pub(crate) fn keep_slots(&mut self, context: &mut StepContext, reserve: Box<JobReserve>) {
+        let (at, kept) = (reserve.at, reserve.hosts.iter().map(|on| u64::from(on.2)).sum::<u64>());
         self.emit(context, Event::JobReserve(reserve));
         self.sched.reservation_changed();
         self.note_released_slots();
+        // with what others gave up for it, it may have all that it needs
+        let needs = self.state.job(at.job).map(|job| job.spec_of(job.part_no(at.idx)).min_slots);
+        if needs.is_some_and(|slots| kept >= u64::from(slots.max(1))) {
+            self.look_again(at);
+        }
     }
 
     /// Ends reservations whose time is over, or whose job does not wait for slots any more.

@@ -184,7 +184,7 @@ impl Mbatchd {
             ElementView::Own(e) => e.part,
         };
         let queue = job.queue_of(part);
-        let position = || self.site.dispatch_place(queue).map_or(i64::MAX, |i| i as i64);
+        let position = || self.site.dispatch_group_of(queue).map_or(i64::MAX, |i| i as i64);
         let rank = f.rank(queue, position);
         let (view, spot) = (self.view(), self.state.spot_of(job, part));
         let absolute = self.sched.absolute_rank(&view, job, part);

@@ -47,9 +47,10 @@ impl View<'_> {
         kept(of).min(self.free_slots(host).saturating_sub(before))
     }
 
-    /// The order of reservations: that of their queues, older ones first in one queue.
+    /// The order of reservations: that in which their queues are dispatched, older ones first where
+    /// queues are dispatched together.
     pub(crate) fn place_of(&self, of: &SlotReservation) -> (usize, i64, JobRef) {
-        (self.site.queue_position(of.queue).unwrap_or(usize::MAX), of.since, of.at)
+        (self.site.dispatch_group_of(of.queue).unwrap_or(usize::MAX), of.since, of.at)
     }
 
     /// The slots that some reservations hold on all hosts.

@@ -4,7 +4,6 @@
 use crate::batch::site::Site;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::reservation_methods::ReservationMethod;
-use crate::batch::state::names::QueueId;
 
 impl Site {
     /// PRIORITY of an application profile; 0 without one.
@@ -40,11 +39,5 @@ impl Site {
             Some(term.amount() * times)
         };
         (of("mem").unwrap_or(0.0), of("swp").unwrap_or(0.0))
-    }
-
-    /// The place of a queue in the order in which a pass comes to groups of queues.
-    pub fn dispatch_place(&self, queue: QueueId) -> Option<usize> {
-        let position = self.queue_position(queue)?;
-        self.dispatch_groups.iter().position(|group| group.contains(&position))
     }
 }

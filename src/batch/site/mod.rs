@@ -182,6 +182,8 @@ pub struct Site {
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
     queue_positions: Vec<Option<usize>>,
+    /// The positions of their groups, likewise.
+    group_positions: Vec<Option<usize>>,
     /// Server hosts in the order of lsf.cluster.
     pub hosts: HostMap<ConfiguredHost>,
     /// Server hosts by name.
@@ -256,6 +258,7 @@ impl Site {
             dispatch_groups: Vec::new(),
             queue_ids: HashMap::new(),
             queue_positions: Vec::new(),
+            group_positions: Vec::new(),
             hosts: HostMap::default(),
             host_ids: HashMap::new(),
             names: resources,
@@ -323,6 +326,10 @@ impl Site {
             tree: queue.tree,
         });
         p.dispatch_groups = dispatch_groups::compile(orders, &p.shares);
+        p.group_positions = vec![None; names.queue_count()];
+        for (group, members) in p.dispatch_groups.iter().enumerate() {
+            members.iter().for_each(|at| p.group_positions[queues[*at].id.index()] = Some(group));
+        }
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
@@ -543,6 +550,11 @@ impl Site {
     /// The places of a user in a share tree; none: no share.
     pub fn share_paths(&self, tree: TreeId, user: &str) -> Vec<SharePath> {
         self.shares.get(tree).paths_of(user, &|group| self.in_group(user, group))
+    }
+
+    /// The position of the group in which a queue is dispatched.
+    pub fn dispatch_group_of(&self, id: QueueId) -> Option<usize> {
+        self.group_positions.get(id.index()).copied().flatten()
     }
 
     /// The position of a queue in dispatch order.

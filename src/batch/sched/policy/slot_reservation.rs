@@ -7,7 +7,9 @@
 //! job keeps free slots on as many hosts as it needs.
 //!
 //! A reservation respects all that is planned for reservations before it: those of queues that come
-//! first, and in one queue older ones. Of those behind it, it respects the slots that they keep.
+//! first, and in one queue older ones. Of those behind it, it respects the slots that they keep for
+//! a start that was promised; else two jobs could wait for each other's slots until
+//! MAX_RESERVE_TIME is over.
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::decision::Decision;
@@ -95,6 +97,9 @@ struct Planner<'a, 'b> {
     class: &'a HostMatch<'b>,
     at: JobRef,
     own: Option<&'a SlotReservation>,
+    /// The slots of hosts that other reservations have now, and those that they give up for it.
+    owed: IdMap<HostId, i64>,
+    given_up: IdMap<HostId, i64>,
     eligible: IdMap<HostId, bool>,
     /// The slots of others that are still in use, where the job wants its hosts for itself.
     in_use: IdMap<HostId, i64>,
@@ -103,7 +108,19 @@ struct Planner<'a, 'b> {
 impl<'a, 'b> Planner<'a, 'b> {
     fn new(class: &'a HostMatch<'b>, at: JobRef, own: Option<&'a SlotReservation>) -> Self {
         let (eligible, in_use) = (IdMap::default(), IdMap::default());
-        Planner { class, at, own, eligible, in_use }
+        let (owed, given_up) = (IdMap::default(), IdMap::default());
+        let mut planner = Planner { class, at, own, owed, given_up, eligible, in_use };
+        let all = class.view.state.slot_reservations();
+        for of in all.iter().filter(|of| of.at != at) {
+            for on in &of.hosts {
+                let share = planner.share(of, *on);
+                *planner.owed.entry(on.host).or_default() += share;
+                if share == 0 && on.kept > 0 {
+                    *planner.given_up.entry(on.host).or_default() += i64::from(on.kept);
+                }
+            }
+        }
+        planner
     }
 
     fn plan(&mut self, free: &[(HostId, u32)]) -> Plan {
@@ -113,11 +130,15 @@ impl<'a, 'b> Planner<'a, 'b> {
         let mut ordered = free.to_vec();
         ordered.sort_by_key(|(host, _)| !mine(*host));
         for &(host, slots) in &ordered {
-            now.add(host, i64::from(slots).min(self.slack(host)));
+            let given_up = self.given_up.get(&host).copied().unwrap_or(0);
+            now.add(host, i64::from(slots).saturating_add(given_up).min(self.slack(host)));
         }
-        for on in self.own.map_or(&[][..], |own| &own.hosts) {
-            if !now.has(on.host) && !self.class.kind.exclusive && self.is_eligible(on.host) {
-                now.add(on.host, self.slack(on.host));
+        let of_own = self.own.map_or(&[][..], |own| &own.hosts).iter().map(|on| on.host);
+        let mut of_others: Vec<HostId> = self.given_up.keys().copied().collect();
+        of_others.sort_unstable();
+        for host in of_own.chain(of_others) {
+            if !now.has(host) && !self.class.kind.exclusive && self.is_eligible(host) {
+                now.add(host, self.slack(host));
             }
         }
         let class = self.class;
@@ -154,29 +175,34 @@ impl<'a, 'b> Planner<'a, 'b> {
         let view = &self.class.view;
         let Some(max) = view.host_max(host) else { return i64::from(u32::MAX) };
         let free = max.saturating_sub(view.host_used(host));
-        i64::try_from(free).unwrap_or(i64::MAX).saturating_sub(self.owed(host, i64::MIN))
+        let owed = self.owed.get(&host).copied().unwrap_or(0);
+        i64::try_from(free).unwrap_or(i64::MAX).saturating_sub(owed)
     }
 
     /// The slots of a host that other reservations have at some time.
-    fn owed(&self, host: HostId, time: i64) -> i64 {
+    fn owed_at(&self, host: HostId, time: i64) -> i64 {
         let all = self.class.view.state.slot_reservations().on_host(host);
         let others = all.filter(|(of, _)| of.at != self.at && (of.end == 0 || of.end > time));
         others.map(|(of, on)| self.share(of, on)).sum()
     }
 
     /// The slots of a host that another reservation takes: all that is planned for it where it
-    /// comes first.
+    /// comes first; else those that it keeps, where it was promised to start before the job of
+    /// this one has ended.
     fn share(&self, of: &SlotReservation, on: ReservedHost) -> i64 {
         let view = &self.class.view;
         let mine = match self.own {
             Some(own) => view.place_of(own),
             None => {
-                let position = view.site.queue_position(self.class.queue.id);
-                (position.unwrap_or(usize::MAX), i64::MAX, self.at)
+                let group = view.site.dispatch_group_of(self.class.queue.id);
+                (group.unwrap_or(usize::MAX), i64::MAX, self.at)
             }
         };
         if view.place_of(of) < mine {
             return on.planned.into();
+        }
+        if of.start == 0 || self.comes_later(of) {
+            return 0;
         }
         i64::try_from(view.held_against((of, on.host), self.own)).unwrap_or(i64::MAX)
     }
@@ -250,7 +276,7 @@ impl<'a, 'b> Planner<'a, 'b> {
         *left -= if ends { slots } else { 0 };
         let max = view.host_max(host).map_or(i64::from(u32::MAX), |max| max as i64);
         match before > 0 && *left <= 0 {
-            true => max - self.owed(host, time),
+            true => max - self.owed_at(host, time),
             false => 0,
         }
     }

@@ -349,6 +349,11 @@ fn reservation_usage(section: &Section, resources: &mut BatchResources, diags: &
             let text = format!("bad value <{}> of RESERVE: Y or N is wanted", shown(&reserve.text));
             diags.error(&reserve.pos, text);
         }
+        let same = |other: &&ReservationUsage| other.resource == resource.text;
+        if let Some(before) = resources.reservation_usage.iter().find(same) {
+            let text = format!("<{}> has a row at line {}", shown(&resource.text), before.pos.line);
+            diags.warning(&resource.pos, format!("{text}; this one prevails"));
+        }
         resources.reservation_usage.push(ReservationUsage {
             resource: resource.text.clone(),
             method: text("METHOD"),

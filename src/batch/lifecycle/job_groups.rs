@@ -68,6 +68,10 @@ impl Mbatchd {
         if sla.len() > crate::proto::caps::MAX_NAME || sla.chars().any(char::is_control) {
             return Err(words("the name of the service class is not plain text".to_string()));
         }
+        let classes = &self.site.service_classes;
+        if !sla.is_empty() && !classes.is_empty() && classes.id(&sla).is_none() {
+            return Err(Refusal::about(err::SLA_NULL, &*sla));
+        }
         self.room_for_groups(path)?;
         self.make_groups(context, (who.uid, &who.user), path);
         // one that a submission has made stays its owner's

@@ -31,6 +31,10 @@ fn job_of_a_group_is_in_the_service_class_of_the_group() {
         ClientMsg::JobGroup(Box::new(JobGroupRequest::Add { path, limit: None, sla }))
     };
     c.ask("ann", add("/run", "steady"));
+    let reply = c.ask("ann", add("/other", "nope"));
+    let refused =
+        |reply: &Msg| matches!(reply, Msg::Refused(refusal) if refusal.code == err::SLA_NULL);
+    assert!(reply.iter().all(refused) && reply.len() == 1, "{reply:?}");
     for _ in 0..3 {
         c.submit("ann", "-g /run");
     }

@@ -192,6 +192,10 @@ fn names_that_other_files_do_not_have_are_mistakes() {
             "warning lsb.resources licenc:1 <licenc> is not a resource of lsf.shared; ignored ~licence"
         ]
     );
+    let usage = "Begin ReservationUsage\nRESOURCE METHOD\nlicence PER_JOB\nlicence PER_HOST\n\
+                 End ReservationUsage\n# Begin";
+    let said = said("lsb.resources", "# Begin", usage);
+    assert!(matches!(&said[..], [one] if one.contains("this one prevails")), "{said:?}");
 }
 
 #[test]

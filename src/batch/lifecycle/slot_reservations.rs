@@ -8,19 +8,31 @@ use crate::batch::usage::timeline::Timeline;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobReserve};
+use std::collections::BTreeSet;
 
 impl Mbatchd {
     /// Carries out what the scheduler decides about a reservation.
     pub(crate) fn keep_slots(&mut self, context: &mut StepContext, reserve: Box<JobReserve>) {
-        let (at, kept) = (reserve.at, reserve.hosts.iter().map(|on| u64::from(on.2)).sum::<u64>());
+        let at = reserve.at;
+        let is_new = self.state.slot_reservations().get(at).is_none();
         self.emit(context, Event::JobReserve(reserve));
         self.sched.reservation_changed();
         self.note_released_slots();
-        // with what others gave up for it, it may have all that it needs
-        let needs = self.state.job(at.job).map(|job| job.spec_of(job.part_no(at.idx)).min_slots);
-        if needs.is_some_and(|slots| kept >= u64::from(slots.max(1))) {
+        self.plan_younger_again(at);
+        // it may take the slots of a younger one of the same second from now on
+        if is_new {
             self.look_again(at);
         }
+    }
+
+    /// The plans of younger reservations on the hosts of one are made again.
+    fn plan_younger_again(&mut self, at: JobRef) {
+        let all = self.state.slot_reservations();
+        let Some(own) = all.get(at) else { return };
+        let on_hosts = own.hosts.iter().flat_map(|on| all.on_host(on.host)).map(|(of, _)| of);
+        let younger: BTreeSet<JobRef> =
+            on_hosts.filter(|of| own.place() < of.place()).map(|of| of.at).collect();
+        younger.into_iter().for_each(|at| self.look_again(at));
     }
 
     /// Ends reservations whose time is over, or whose job does not wait for slots any more.

@@ -3,7 +3,6 @@
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
 use crate::batch::state::slot_reservations::SlotReservation;
-use crate::model::JobRef;
 
 impl View<'_> {
     /// Slots of a host that no job runs on.
@@ -24,33 +23,18 @@ impl View<'_> {
         }
     }
 
-    /// The slots that a reservation holds on a host against a pending job with this reservation.
-    /// Slots in which jobs backfill are kept and in use at once: of two reservations the one behind
-    /// goes without.
+    /// The slots that a reservation holds on a host against a pending job with this reservation:
+    /// none, where that is older.
     pub(crate) fn held_against(
         &self,
         (of, host): (&SlotReservation, HostId),
         own: Option<&SlotReservation>,
     ) -> u64 {
-        let all = self.state.slot_reservations();
-        let kept = |of: &SlotReservation| {
-            let here = of.hosts.iter().filter(|on| on.host == host);
-            here.map(|on| u64::from(on.kept)).sum::<u64>()
-        };
-        let Some(own) = own.filter(|own| self.place_of(own) < self.place_of(of)) else {
-            return kept(of);
-        };
-        let place = self.place_of(of);
-        let before = all.on_host(host).filter(|(other, _)| self.place_of(other) < place);
-        let before: u64 = before.map(|(_, on)| u64::from(on.kept)).sum();
-        debug_assert!(before >= kept(own), "one of those before is its own");
-        kept(of).min(self.free_slots(host).saturating_sub(before))
-    }
-
-    /// The order of reservations: that in which their queues are dispatched, older ones first where
-    /// queues are dispatched together.
-    pub(crate) fn place_of(&self, of: &SlotReservation) -> (usize, i64, JobRef) {
-        (self.site.dispatch_group_of(of.queue).unwrap_or(usize::MAX), of.since, of.at)
+        if own.is_some_and(|own| own.place() < of.place()) {
+            return 0;
+        }
+        let here = of.hosts.iter().filter(|on| on.host == host);
+        here.map(|on| u64::from(on.kept)).sum::<u64>()
     }
 
     /// The slots that some reservations hold on all hosts.

@@ -42,6 +42,11 @@ pub struct SlotReservation {
 }
 
 impl SlotReservation {
+    /// Its place in the order of reservations: older ones come first, whatever their queues.
+    pub fn place(&self) -> (i64, JobRef) {
+        (self.since, self.at)
+    }
+
     /// All slots that it keeps.
     pub fn kept(&self) -> u64 {
         self.hosts.iter().map(|on| u64::from(on.kept)).sum()

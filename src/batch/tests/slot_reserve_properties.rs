@@ -1,16 +1,23 @@
-//! Properties of reservations in random clusters: no slot is held and given at once, and no job
-//! that backfills delays one that reserves.
+//! Properties of reservations in random clusters: no slot is held and given at once, no job that
+//! backfills delays one that reserves, and jobs that reserve neither wait for each other nor change
+//! their plans without end.
 
 use super::JobRef;
 use super::cluster::random::{Listed, cases};
 use super::cluster::{Cluster, cluster};
+use crate::model::event::Event;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const HOSTS: usize = 3;
 const SLOTS: u32 = 4;
 const CASES: u32 = 96;
+const REST_CASES: u32 = 24;
 const MOST_STEPS: usize = 24;
+/// Changes of reservations by one thing that happens: each may have all younger ones planned anew.
+const MOST_CHANGES: usize = MOST_STEPS * MOST_STEPS;
+/// A job waits for no more than all others that come before it, one after the other, seconds.
+const MOST_WAIT: u64 = 20 * 60 * MOST_STEPS as u64;
 
 #[derive(Clone, Debug)]
 enum Happening {
@@ -151,6 +158,50 @@ proptest! {
                 promised = first.and_then(|job| Some((job.at, job.promised?)));
             }
         }
+        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(REST_CASES))]
+
+    #[test]
+    fn random_reservations_come_to_rest_and_all_jobs_start(
+        all in prop::collection::vec((2..=9u32, 1..20u64, 0..SHAPES.len(), 0..4u8), 4..=MOST_STEPS),
+        pauses in prop::collection::vec(0..400u64, MOST_STEPS),
+    ) {
+        let reserves = |priority: u32| {
+            format!("PRIORITY = {priority}; SLOT_RESERVE = MAX_RESERVE_TIME[1000]")
+        };
+        let mut c = cluster()
+            .hosts(HOSTS, SLOTS)
+            .queue("wide", &reserves(50))
+            .queue("broad", &reserves(45))
+            .queue("normal", "PRIORITY = 30; BACKFILL = Y")
+            .up();
+        let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
+        // a host has SLOTS, and a tile of two on all hosts takes so many
+        let most = [HOSTS as u32 * SLOTS, SLOTS, 2 * HOSTS as u32];
+        for ((slots, minutes, shape, how), pause) in all.iter().zip(&pauses) {
+            let slots = slots.min(&most[*shape]);
+            let changes =
+                |c: &Cluster| c.logged(|event| matches!(event, Event::JobReserve(_)));
+            let before = changes(&c);
+            // mbatchd knows the end of some
+            let limit = if how % 2 == 0 { format!("-W {minutes}") } else { String::new() };
+            let queue = if *how < 2 { "wide" } else { "broad" };
+            let at = c.submit("ann", &format!("-q {queue} -n {slots} {limit} {}", SHAPES[*shape]));
+            limits.insert(at, *minutes as i64 * 60);
+            let small = c.submit("bob", &format!("-W {minutes}"));
+            limits.insert(small, *minutes as i64 * 60);
+            prop_assert!(changes(&c) - before <= MOST_CHANGES, "{}", changes(&c) - before);
+            advance(&mut c, *pause, &mut ends, &limits);
+        }
+        advance(&mut c, MOST_WAIT, &mut ends, &limits);
+        let waits = |job: &&Listed| !matches!(job.state.as_str(), "DONE" | "RUN");
+        let waiting: Vec<String> =
+            c.listed().iter().filter(waits).map(|job| job.at.to_string()).collect();
+        prop_assert!(waiting.is_empty(), "{waiting:?} wait for each other");
         prop_assert_eq!(c.complaints(), Vec::<String>::new());
     }
 }

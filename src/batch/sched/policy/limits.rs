@@ -94,14 +94,19 @@ fn kept_under(
 }
 
 /// The room that the limits of a queue and of a user leave, where the slots that other jobs than
-/// `own` keep count. No job backfills under these.
+/// `own` keep count, younger reservations aside. No job backfills under these.
 pub(super) fn beside_reservations(
     view: &View,
     queue: &Queue,
     limits: &ConsumerLimits,
     own: Option<JobRef>,
 ) -> Room {
-    let others = || view.state.slot_reservations().iter().filter(|of| Some(of.at) != own);
+    let all = view.state.slot_reservations();
+    let place = own.and_then(|own| all.get(own)).map(SlotReservation::place);
+    let others = || {
+        let older = |of: &&SlotReservation| place.is_none_or(|own| of.place() < own);
+        all.iter().filter(|of| Some(of.at) != own).filter(older)
+    };
     let slots = |id| Some(view.site.rules.get(id)).filter(|r| r.what == LimitedQuantity::Slots);
     let mut room = Room::ANY;
     for counter in &queue.limits {

@@ -6,10 +6,10 @@
 //! they take slots that others keep only where they end before it. Where no start is foreseen, the
 //! job keeps free slots on as many hosts as it needs.
 //!
-//! A reservation respects all that is planned for reservations before it: those of queues that come
-//! first, and in one queue older ones. Of those behind it, it respects the slots that they keep for
-//! a start that was promised; else two jobs could wait for each other's slots until
-//! MAX_RESERVE_TIME is over.
+//! A reservation respects all that is planned for older ones, and nothing of younger ones: it takes
+//! the slots that they keep. So a plan depends on older ones alone: no two jobs wait for each
+//! other's slots, a change is at rest when each younger one has been planned anew, and no job puts
+//! off a start that was promised to one that reserved before it, whatever their queues.
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::decision::Decision;
@@ -61,14 +61,12 @@ impl Policy for SlotReserve {
         if rests || waits || (own.is_none() && !all.has_room()) {
             return None;
         }
-        let plan = Planner::new(class, at, own).plan(free);
+        let mut planner = Planner::new(class, at, own);
+        let plan = planner.plan(free);
         if own.is_none() && plan.start == 0 && plan.hosts.iter().all(|on| on.kept == 0) {
             return None;
         }
-        let same = |own: &SlotReservation| {
-            (&own.hosts, own.start, own.end) == (&plan.hosts, plan.start, plan.end)
-        };
-        if own.is_some_and(same) {
+        if own.is_some_and(|own| planner.is_as_good(own, &plan)) {
             return None;
         }
         let secs = reserve.turns.saturating_mul(view.site.params().mbd_sleep_time);
@@ -97,9 +95,8 @@ struct Planner<'a, 'b> {
     class: &'a HostMatch<'b>,
     at: JobRef,
     own: Option<&'a SlotReservation>,
-    /// The slots of hosts that other reservations have now, and those that they give up for it.
+    /// The slots of hosts that older reservations have now.
     owed: IdMap<HostId, i64>,
-    given_up: IdMap<HostId, i64>,
     eligible: IdMap<HostId, bool>,
     /// The slots of others that are still in use, where the job wants its hosts for itself.
     in_use: IdMap<HostId, i64>,
@@ -108,16 +105,12 @@ struct Planner<'a, 'b> {
 impl<'a, 'b> Planner<'a, 'b> {
     fn new(class: &'a HostMatch<'b>, at: JobRef, own: Option<&'a SlotReservation>) -> Self {
         let (eligible, in_use) = (IdMap::default(), IdMap::default());
-        let (owed, given_up) = (IdMap::default(), IdMap::default());
-        let mut planner = Planner { class, at, own, owed, given_up, eligible, in_use };
+        let owed = IdMap::default();
+        let mut planner = Planner { class, at, own, owed, eligible, in_use };
         let all = class.view.state.slot_reservations();
         for of in all.iter().filter(|of| of.at != at) {
             for on in &of.hosts {
-                let share = planner.share(of, *on);
-                *planner.owed.entry(on.host).or_default() += share;
-                if share == 0 && on.kept > 0 {
-                    *planner.given_up.entry(on.host).or_default() += i64::from(on.kept);
-                }
+                *planner.owed.entry(on.host).or_default() += planner.share(of, *on);
             }
         }
         planner
@@ -130,15 +123,11 @@ impl<'a, 'b> Planner<'a, 'b> {
         let mut ordered = free.to_vec();
         ordered.sort_by_key(|(host, _)| !mine(*host));
         for &(host, slots) in &ordered {
-            let given_up = self.given_up.get(&host).copied().unwrap_or(0);
-            now.add(host, i64::from(slots).saturating_add(given_up).min(self.slack(host)));
+            now.add(host, i64::from(slots).min(self.slack(host)));
         }
-        let of_own = self.own.map_or(&[][..], |own| &own.hosts).iter().map(|on| on.host);
-        let mut of_others: Vec<HostId> = self.given_up.keys().copied().collect();
-        of_others.sort_unstable();
-        for host in of_own.chain(of_others) {
-            if !now.has(host) && !self.class.kind.exclusive && self.is_eligible(host) {
-                now.add(host, self.slack(host));
+        for on in self.own.map_or(&[][..], |own| &own.hosts) {
+            if !now.has(on.host) && !self.class.kind.exclusive && self.is_eligible(on.host) {
+                now.add(on.host, self.slack(on.host));
             }
         }
         let class = self.class;
@@ -170,6 +159,21 @@ impl<'a, 'b> Planner<'a, 'b> {
         Plan { hosts, start, end }
     }
 
+    /// Is the reservation as good as a plan? It stays then, though the plan has other hosts: two
+    /// plans of one worth would take turns without end.
+    fn is_as_good(&mut self, own: &SlotReservation, plan: &Plan) -> bool {
+        if (&own.hosts, own.start, own.end) == (&plan.hosts, plan.start, plan.end) {
+            return true;
+        }
+        let sum = |hosts: &[ReservedHost], slots: fn(&ReservedHost) -> u32| -> u64 {
+            hosts.iter().map(|on| u64::from(slots(on))).sum()
+        };
+        own.start == plan.start
+            && sum(&own.hosts, |on| on.kept) >= sum(&plan.hosts, |on| on.kept)
+            && sum(&own.hosts, |on| on.planned) >= sum(&plan.hosts, |on| on.planned)
+            && own.hosts.iter().all(|on| self.is_eligible(on.host))
+    }
+
     /// The slots of a host that are in no use, less what other reservations have.
     fn slack(&self, host: HostId) -> i64 {
         let view = &self.class.view;
@@ -186,25 +190,13 @@ impl<'a, 'b> Planner<'a, 'b> {
         others.map(|(of, on)| self.share(of, on)).sum()
     }
 
-    /// The slots of a host that another reservation takes: all that is planned for it where it
-    /// comes first; else those that it keeps, where it was promised to start before the job of
-    /// this one has ended.
+    /// The slots of a host that another reservation takes: all that is planned for it where it is
+    /// older; else none.
     fn share(&self, of: &SlotReservation, on: ReservedHost) -> i64 {
-        let view = &self.class.view;
-        let mine = match self.own {
-            Some(own) => view.place_of(own),
-            None => {
-                let group = view.site.dispatch_group_of(self.class.queue.id);
-                (group.unwrap_or(usize::MAX), i64::MAX, self.at)
-            }
-        };
-        if view.place_of(of) < mine {
-            return on.planned.into();
+        match self.own {
+            Some(own) if own.place() < of.place() => 0,
+            _ => on.planned.into(),
         }
-        if of.start == 0 || self.comes_later(of) {
-            return 0;
-        }
-        i64::try_from(view.held_against((of, on.host), self.own)).unwrap_or(i64::MAX)
     }
 
     /// The slots that the job gains, earliest first.
@@ -215,7 +207,7 @@ impl<'a, 'b> Planner<'a, 'b> {
         let view = self.class.view;
         let others = view.state.slot_reservations().iter().filter(|of| of.at != self.at);
         let ends = others
-            .filter(|of| of.end > 0 && !self.comes_later(of))
+            .filter(|of| of.end > 0)
             .flat_map(|of| of.hosts.iter().map(|on| (of.end, on.host, self.share(of, *on))));
         let mut of_others: Vec<(i64, HostId, i64)> = ends.collect();
         of_others.sort_unstable();
@@ -258,13 +250,6 @@ impl<'a, 'b> Planner<'a, 'b> {
                 }
             }
         })
-    }
-
-    /// Is the start of another reservation planned for when the job of this one has ended? It may
-    /// be so because it waits for it: of two that waited for each other's end, both would be put
-    /// off without end.
-    fn comes_later(&self, of: &SlotReservation) -> bool {
-        self.own.is_some_and(|own| own.end > 0 && of.start >= own.end)
     }
 
     /// The slots of a host on which the last other job ends.

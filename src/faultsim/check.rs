@@ -75,6 +75,8 @@ pub struct Check {
     /// The projects that a changed job or element may have.
     projects: HashMap<JobRef, Vec<String>>,
     pub(super) checkpoints: Checkpoints,
+    /// The wall clock of a host was set: amounts that decayed meanwhile stay as they are.
+    pub(super) clock_was_set: bool,
     /// The first thing that was wrong.
     pub wrong: Option<String>,
 }
@@ -188,7 +190,12 @@ impl Check {
         if let Err(why) = mbd.service_classes_audit() {
             self.fail(why);
         }
-        if let Err(why) = mbd.fairshare_audit() {
+        if let Err(why) = mbd.slot_reservations_audit() {
+            self.fail(format!("the slots that pending jobs keep: {why}"));
+        }
+        if let Err(why) = mbd.fairshare_audit()
+            && !self.clock_was_set
+        {
             self.fail(why);
         }
         if let Err(why) = mbd.job_groups_audit() {

@@ -66,6 +66,7 @@ impl World {
         self.hosts[host].clock_off_us = seconds * US as i64;
         if seconds != 0 {
             self.log.shadow.set_clock();
+            self.check.clock_was_set = true;
         }
     }
 

@@ -13,6 +13,7 @@
 //! | os | processes and journal of a host |
 //! | force | an administrator who forces jobs |
 //! | limits | the limits of queues, users and hosts; mbatchd's counters |
+//! | policies | fairshare and reserved slots of some clusters |
 //! | groups | job groups that submitters name and change |
 //! | change, modify, verbs | requests that change jobs: bmod; bswitch, bkill and others |
 //! | client | submitters |
@@ -55,6 +56,7 @@ mod log_thread;
 mod modify;
 mod net;
 mod os;
+mod policies;
 mod processes;
 mod requests;
 mod rng;

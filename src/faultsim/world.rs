@@ -10,6 +10,7 @@ use super::event::SimEvent;
 use super::limits::{self, Started, USERS};
 use super::log::MbdLog;
 use super::os::Os;
+use super::policies;
 use super::rng::Rng;
 use super::scale::Scale;
 use crate::batch::Mbatchd;
@@ -179,7 +180,8 @@ impl World {
         let mut rng = Rng::new(seed);
         let name = |i: usize| format!("host{}", i + 1);
         let hosts = (0..scale.hosts).map(|i| HostSim { name: name(i), ..HostSim::default() });
-        let conf = config(scale, &mut rng);
+        let mut conf = config(scale, &mut rng);
+        policies::configure(&mut conf.batch, seed);
         let site = simulated_site(&conf.batch, seed, scale.hosts, 0);
         let each = scale.jobs.div_ceil(USERS);
         let client = |n: usize| Client::new(n, n % scale.hosts, each, &site, &mut rng);

@@ -42,7 +42,7 @@ pub struct SlotReservation {
 }
 
 impl SlotReservation {
-    /// Its place in the order of reservations: older ones come first, whatever their queues.
+    /// The place in the order of reservations: older ones come first, whatever their queues.
     pub fn place(&self) -> (i64, JobRef) {
         (self.since, self.at)
     }

@@ -21,9 +21,9 @@ pub(super) const RECENT: usize = 4096;
 /// The times of the records that were taken for true so far, in seconds since 1970.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecordTimes {
-    /// Of the last one. A record behind damage that is older is not taken for true.
+    /// The time of the last one. A record behind damage that is older is not taken for true.
     pub(super) last: i64,
-    /// Of the newest one: later than `last` where the clock was set back.
+    /// The time of the newest one: later than `last` where the clock was set back.
     pub(super) newest: i64,
 }
 

@@ -18,16 +18,12 @@ fn lsfsim(args: &[&str]) {
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
-// Two tests, for two processors: together 979 clusters of three hosts and 50 jobs, and 20 of 50
+// Two tests, for two processors: together 980 clusters of three hosts and 50 jobs, and 20 of 50
 // hosts and 5,000 jobs.
 
 #[test]
 fn small_clusters_and_some_large_ones() {
-    lsfsim(&["-j", "1", "-s", "0-732"]);
-    // Seed 733 fails: a loss of power takes back the first commit of an earlier start, which was
-    // synced, and a start that is interrupted then tells damage from that in another way than the
-    // next one. It is not known whether the log or the simulated disk is wrong.
-    lsfsim(&["-j", "1", "-s", "734-979"]);
+    lsfsim(&["-j", "1", "-s", "0-979"]);
     lsfsim(&["-j", "1", "-l", "-s", "0-5"]);
 }
 

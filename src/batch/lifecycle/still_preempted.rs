@@ -2,16 +2,23 @@
 //! that falls): a job whose slots were given to jobs that preempt it stays suspended, or is from
 //! now on, for that reason.
 
-use crate::batch::state::Phase;
+use crate::batch::state::{Elem, ElemState, Phase};
 use crate::batch::{Mbatchd, StepContext};
+use crate::model::event::Forced;
 use crate::model::job_state::JobState;
 use crate::model::reason::susp;
 use crate::model::{JobKey, JobRef};
 
 impl Mbatchd {
-    /// Are the slots of a suspended job in use, by jobs that preempted it?
+    /// Are the slots of a suspended job in use, by jobs that preempted it? A job that brun started
+    /// is preempted by none: it may have more slots than its host has.
     pub(crate) fn waits_for_preemptors(&self, at: JobRef) -> bool {
         if !self.site.preempts && self.preemptions.is_idle() {
+            return false;
+        }
+        let forced =
+            |elem: &Elem| matches!(&elem.state, ElemState::Run(run) if run.forced != Forced::No);
+        if self.state.elem(at).is_some_and(forced) {
             return false;
         }
         let job = self.state.job(at.job);

@@ -85,7 +85,9 @@ impl Sched {
                 true => runs == 0,
                 false => !view.held_alone(*host),
             };
-            up && alone && kept.saturating_add(runs + claimed + own) <= most
+            let others = kept.saturating_add(runs + claimed);
+            // its host may have fewer slots now than it was given
+            up && alone && (others == 0 || others.saturating_add(own) <= most)
         })
     }
 

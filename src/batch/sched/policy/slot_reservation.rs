@@ -206,9 +206,11 @@ impl<'a, 'b> Planner<'a, 'b> {
     ) -> impl Iterator<Item = (i64, HostId, i64)> + use<'c, 'a, 'b> {
         let view = self.class.view;
         let others = view.state.slot_reservations().iter().filter(|of| of.at != self.at);
+        // what younger ones take is of no concern here, nor when they give it back
         let ends = others
             .filter(|of| of.end > 0)
-            .flat_map(|of| of.hosts.iter().map(|on| (of.end, on.host, self.share(of, *on))));
+            .flat_map(|of| of.hosts.iter().map(|on| (of.end, on.host, self.share(of, *on))))
+            .filter(|of| of.2 > 0);
         let mut of_others: Vec<(i64, HostId, i64)> = ends.collect();
         of_others.sort_unstable();
         let mut of_others = of_others.into_iter().peekable();

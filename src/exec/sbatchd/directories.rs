@@ -6,7 +6,8 @@
 //! on this host works in is not removed.
 
 use super::agent::*;
-use super::directory_table::{DirectoryEntry, KeptDirectory, is_directory, is_own};
+use super::directory_table::{DIRECTORIES_OF_USER, DirectoryEntry, KeptDirectory};
+use super::directory_table::{is_directory, is_own};
 use super::*;
 use crate::proto::launch::JobDirectory;
 
@@ -43,6 +44,12 @@ impl Sbatchd {
             due: ended.saturating_add_unsigned(ttl),
         };
         let at = now.mono_of_wall(kept.due);
+        if known.is_none() && self.directories.is_full(kept.uid) {
+            let path = kept.directory.path.lossy();
+            let many = format!("{DIRECTORIES_OF_USER} of user <{}> wait", kept.user);
+            let text = format!("directory <{path}> of a job is kept, for {many} to be removed");
+            return say(out, log::Level::Warn, text);
+        }
         let key = known.unwrap_or_else(|| self.directories.free_key(kept.uid));
         if let Ok(note) = serde_json::to_string(&kept) {
             ask(out, LaunchMsg::Note { key, note });

@@ -6,6 +6,10 @@ use crate::proto::sbd::StartJob;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Directories of one user that wait for their removal on a host; further ones are kept for good.
+/// The launcher keeps them beside the tasks of all jobs, and no user may fill its table.
+pub(super) const DIRECTORIES_OF_USER: usize = 256;
+
 /// A directory and its account, as the launcher keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptDirectory {
@@ -58,11 +62,37 @@ pub(super) fn is_own(order: &StartJob) -> bool {
 }
 
 impl DirectoryTable {
+    /// Whether a user has as many as there may be.
+    pub(super) fn is_full(&self, uid: u32) -> bool {
+        let key = |attempt| JobKey { job: 0, idx: uid, attempt };
+        self.entries.range(key(0)..=key(u32::MAX)).count() >= DIRECTORIES_OF_USER
+    }
+
     /// A key that no directory has.
     pub(super) fn free_key(&self, uid: u32) -> JobKey {
         let key = |attempt| JobKey { job: 0, idx: uid, attempt };
         let last = self.entries.range(key(0)..=key(u32::MAX)).next_back();
         let next = last.and_then(|(key, _)| key.attempt.checked_add(1)).unwrap_or(1);
         key(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_one_user_leave_room_for_those_of_others() {
+        let mut table = DirectoryTable::default();
+        for n in 0..DIRECTORIES_OF_USER {
+            assert!(!table.is_full(7), "{n}");
+            let path = format!("/home/ann/{n}").into_bytes().into();
+            let directory = JobDirectory { path, device: 1, inode: n as u64, new: false };
+            let (user, account) = ("ann".to_string(), String::new());
+            let kept = KeptDirectory { directory, uid: 7, gid: 7, user, account, due: 0 };
+            let entry = DirectoryEntry { kept, at: 0, tries: 0, runs: false };
+            table.entries.insert(table.free_key(7), entry);
+        }
+        assert!(table.is_full(7) && !table.is_full(8));
     }
 }

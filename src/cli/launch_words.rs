@@ -40,7 +40,7 @@ impl LaunchOptions {
     /// Reads the options at the beginning of these words; what is left of the words.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The words that tell the fault.
     pub fn read<'a>(&mut self, words: &'a [OsString]) -> Result<&'a [OsString], String> {
         let mut rest = words;
         while let Some((word, behind)) = rest.split_first() {

@@ -108,7 +108,7 @@ struct Loop {
 /// Runs the tasks and stays with them until all have ended.
 ///
 /// # Errors
-/// What this process itself lacks.
+/// The fault of this process itself, such as a lack of descriptors.
 pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
     let all: Vec<i32> = FORWARDED.into_iter().chain([libc::SIGTSTP, libc::SIGCONT]).collect();
     let signals = SignalFd::new(&all)?;

@@ -389,14 +389,15 @@ impl History {
         let line = self.long.then(|| lines::sentence(event, self.tasks)).flatten();
         let line = line.map(|line| lines::with_account(line, event, &job.new.user));
         let more = self.long.then(|| lines::completed(&rec.event)).flatten();
-        if let Event::JobModify(m) = &rec.event
-            && !m.elems.is_empty()
-        {
+        let elems = match &rec.event {
             // a change of the whole array, which all its elements were told of
-            if m.alike {
-                return;
-            }
-            let named = IdSel { job: m.job, elems: m.elems.clone() };
+            Event::JobModify(m) if m.alike && !m.elems.is_empty() => return,
+            Event::JobModify(m) => &m.elems[..],
+            Event::ArraySwitch { elems, .. } => elems,
+            _ => &[],
+        };
+        if !elems.is_empty() {
+            let named = IdSel { job: at.job, elems: elems.to_vec() };
             for idx in job.indices().into_iter().filter(|&idx| named.has(JobRef { idx, ..at })) {
                 job.elem(idx).into_iter().for_each(|e| e.note(rec.time, line.clone()));
             }

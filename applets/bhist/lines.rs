@@ -38,6 +38,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
         Event::JobModify(m) => Some(JobRef { job: m.job, idx: 0 }),
+        Event::ArraySwitch { job, .. } => Some(JobRef { job: *job, idx: 0 }),
         _ => None,
     }
 }
@@ -79,7 +80,7 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
-        Event::JobSwitch { queue, user, .. } => {
+        Event::JobSwitch { queue, user, .. } | Event::ArraySwitch { queue, user, .. } => {
             push(&mut t, "Switched to Queue ", queue);
             push(&mut t, " by user or administrator ", user);
             t.push(';');

@@ -241,6 +241,21 @@ fn elements_that_were_signalled_together_have_their_stories_each() {
 }
 
 #[test]
+fn elements_that_were_switched_together_have_their_stories_each() {
+    let (queue, user) = ("night".to_string(), "user1".to_string());
+    let elems = vec![(2, 40, 1), (45, 99, 2)];
+    let together = Event::ArraySwitch { job: 30, elems, queue, uid: 1, user };
+    let mut h = History::new(states(|s| s.all = true), true, false);
+    h.add(&new(30, "arr[1-50]", "sleep 100", JobSpec::default()));
+    h.add(&rec(10, together));
+    let line = "Switched to Queue <night> by user or administrator <user1>;";
+    let told =
+        |(at, _, e): (JobRef, &Job, &Elem)| format!("{e:?}").contains(line).then_some(at.idx);
+    let told: Vec<u32> = h.wanted().filter_map(told).collect();
+    assert_eq!(told, (2..=40).chain([45, 47, 49]).collect::<Vec<u32>>());
+}
+
+#[test]
 fn state_options_select_jobs() {
     assert_eq!(ids(HistoryFilter::default()), "24 25[3] 25[5] 26");
     assert_eq!(ids(states(|s| s.done = true)), "23 25[1] 27 28");

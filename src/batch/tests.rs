@@ -31,6 +31,7 @@ mod advance_reservations;
 mod affinity;
 mod applications;
 mod array_signal;
+mod array_switch;
 mod audits;
 mod change;
 mod checkpoint;

@@ -10,7 +10,8 @@ use super::record_walk::{PlaceContents, RecordWalker};
 use super::{ACCT, ACCT_OLD};
 use crate::model::JobRef;
 use crate::model::event::{
-    ArraySignal, Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record, ResizeStep,
+    ArraySignal, ElementRange, Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record,
+    ResizeStep,
 };
 use crate::model::job::JobSpec;
 use crate::model::resize::{NOTIFY_OK, with, without};
@@ -265,6 +266,22 @@ impl Changed {
         }
     }
 
+    /// Elements go to another queue; `new`: their submission where nothing changed it.
+    fn switch(&mut self, job: u32, elems: &[ElementRange], queue: &str, new: &Rc<JobSpec>) {
+        let whole = self.by.get(&JobRef { job, idx: 0 }).unwrap_or(new).clone();
+        // what elements share they go on sharing
+        let mut known: HashMap<*const JobSpec, (Rc<JobSpec>, Rc<JobSpec>)> = HashMap::new();
+        let all = elems.iter().flat_map(|&(a, b, s)| (a..=b).step_by(s.max(1) as usize));
+        for idx in all.take(MAX_ELEMENTS) {
+            let spec = self.by.entry(JobRef { job, idx }).or_insert_with(|| whole.clone());
+            let (_, now) = known.entry(Rc::as_ptr(spec)).or_insert_with(|| {
+                let now = JobSpec { queue: queue.to_string(), ..(**spec).clone() };
+                (spec.clone(), Rc::new(now))
+            });
+            *spec = now.clone();
+        }
+    }
+
     /// All elements by themselves that are as one of them is.
     fn change_alike(&mut self, at: JobRef, to: &JobSpec) {
         let Some(was) = self.by.get(&at).cloned() else { return };
@@ -332,6 +349,10 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 if at.idx == 0 {
                     specs.each_element(at.job, |spec| spec.queue = queue.clone());
                 }
+            }
+            Event::ArraySwitch { job, elems, queue, .. } => {
+                let Some(new) = news.get(job) else { continue };
+                specs.switch(*job, elems, queue, &Rc::new((*new.spec).clone()));
             }
             Event::JobStart(start) => {
                 starts.insert(start.at, (record.time, start));
@@ -533,15 +554,23 @@ mod tests {
             modify(&[3], true, "p3"),
             record(Event::JobSwitch { at, queue, uid: 1, user }),
             modify(&[2], true, "p4"),
+            record(Event::ArraySwitch {
+                job: 7,
+                elems: vec![(1, 2, 1), (5, 5, 1)],
+                queue: "night".into(),
+                uid: 1,
+                user: String::new(),
+            }),
         ];
         for idx in 1..=5 {
             let status = JobStatus { at: JobRef { job: 7, idx }, ..JobStatus::default() };
             records.push(record(Event::JobStatus(Box::new(status))));
         }
-        let found = gather(&records, &[7, 8, 9, 10, 11]);
+        let found = gather(&records, &[8, 9, 10, 11, 12]);
         let of = |e: &Ended| (e.spec.project.clone(), e.spec.queue.clone());
         let found: Vec<_> = found.iter().map(of).collect();
-        let want = [("p3", "high"), ("p4", "low"), ("p3", "high"), ("p3", "high"), ("p0", "high")];
+        let want =
+            [("p3", "night"), ("p4", "night"), ("p3", "high"), ("p3", "high"), ("p0", "night")];
         assert_eq!(found, want.map(|(p, q)| (p.to_string(), q.to_string())));
     }
 }

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 44] = [
+const KINDS: [&str; 45] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -86,6 +86,7 @@ const KINDS: [&str; 44] = [
     "LSF_RESERVATION_NEXT",
     "LSF_RESERVE",
     "JOB_CHUNK",
+    "LSF_ARRAY_SWITCH",
 ];
 
 /// The kind of an event.

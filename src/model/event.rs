@@ -537,6 +537,15 @@ pub enum Event {
         uid: u32,
         user: String,
     },
+    /// LSF_ARRAY_SWITCH (ours): JOB_SWITCH of each of many elements of an array, in one record.
+    ArraySwitch {
+        job: u32,
+        /// The elements, in ascending order.
+        elems: Vec<ElementRange>,
+        queue: String,
+        uid: u32,
+        user: String,
+    },
     /// btop, bbot: the whole job, or an element, gets another place in the order of dispatch.
     JobMove {
         at: JobRef,

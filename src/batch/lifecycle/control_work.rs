@@ -364,7 +364,8 @@ impl Mbatchd {
     ) {
         let Some(job) = self.state.job(one.sel().job) else { return };
         let (mut some, mut any) = (Vec::new(), usize::MAX);
-        while some.len() < *fuel
+        // these are bounded by their own number
+        while some.len() < TOGETHER
             && let Some(idx) = one.next(job, &mut any)
         {
             some.push(idx);
@@ -372,7 +373,7 @@ impl Mbatchd {
         if some.is_empty() {
             return;
         }
-        *fuel -= some.len();
+        *fuel = fuel.saturating_sub(some.len());
         w.count_acted(some.len() as u64);
         let elems = crate::batch::state::element_groups::ranges(some);
         let (sel, mut outcomes) = (IdSel { job: job.id, elems }, Vec::new());

@@ -7,6 +7,7 @@ use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named};
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::works::UNIT;
 use crate::batch::state::Job;
+use crate::batch::state::element_groups::ranges;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobModify};
@@ -72,12 +73,7 @@ impl Mbatchd {
             }
         }
         let switched = named(sel, meant);
-        for &idx in &switched {
-            let (uid, user) = (who.uid, who.user.clone());
-            let at = JobRef { job: id, idx };
-            self.sched.drop_entry(id);
-            self.emit(context, Event::JobSwitch { at, queue: to.to_string(), uid, user });
-        }
+        self.record_switched(context, who, (id, &switched), to);
         // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
             let waits = |j: &Job| match elems.is_empty() {
@@ -89,7 +85,7 @@ impl Mbatchd {
             let now = self.state.job(id).filter(|j| waits(j));
             let first = elems.first().copied();
             if now.is_some_and(|j| **first.map_or(&j.spec, |idx| j.spec_at(idx)) != spec) {
-                let elems = crate::batch::state::element_groups::ranges(elems);
+                let elems = ranges(elems);
                 self.record_modified(
                     context,
                     who,
@@ -99,6 +95,29 @@ impl Mbatchd {
         }
         self.queue_changed(context, id, &switched);
         Ok(())
+    }
+
+    /// The job, or these elements, are of another queue from now on; many elements by one record.
+    fn record_switched(
+        &mut self,
+        context: &mut StepContext,
+        who: &Caller,
+        (job, switched): (u32, &[u32]),
+        to: &str,
+    ) {
+        let (uid, user) = (who.uid, || who.user.clone());
+        if switched.len() < self.works.few() {
+            for &idx in switched {
+                let (at, queue) = (JobRef { job, idx }, to.to_string());
+                self.sched.drop_entry(job);
+                self.emit(context, Event::JobSwitch { at, queue, uid, user: user() });
+            }
+            return;
+        }
+        let elems = ranges(switched.iter().copied());
+        let queue = to.to_string();
+        self.sched.drop_entry(job);
+        self.emit(context, Event::ArraySwitch { job, elems, queue, uid, user: user() });
     }
 
     /// Gives the requirement of the queue to which a whole array was switched to its parts from

@@ -35,7 +35,7 @@ pub struct ModifyWork {
 }
 
 /// Elements that are modified in one unit.
-pub(crate) const MODIFIED_AT_ONCE: u64 = 256;
+pub(crate) const MODIFIED_AT_ONCE: u64 = 4096;
 
 /// The changes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,6 +61,9 @@ impl State {
                 self.note_request(t, &r.request, r.at, did)
             }
             Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
+            Event::ArraySwitch { job, elems, queue, .. } => {
+                self.switch_elements(*job, elems, queue)
+            }
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),
             Event::JobAttachment(a) => self.attach(a),

@@ -42,11 +42,7 @@ impl State {
     pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
         let to = self.names.queue_id(queue);
         if at.idx != 0 {
-            return self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| {
-                let mut spec = (*look.spec).clone();
-                spec.queue = queue.to_string();
-                ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
-            });
+            return self.switch_elements(at.job, &[(at.idx, at.idx, 1)], queue);
         }
         let before = Space::before(self.job(at.job), &self.modifications);
         let did = self.recount(at.job, |job| {
@@ -61,6 +57,16 @@ impl State {
         });
         self.note_space(at.job, before, &[]);
         did
+    }
+
+    /// Elements of an array go to another queue.
+    pub(super) fn switch_elements(&mut self, id: u32, elems: &Ranges, queue: &str) -> Applied {
+        let to = self.names.queue_id(queue);
+        self.change_elements(id, elems, |look| {
+            let mut spec = (*look.spec).clone();
+            spec.queue = queue.to_string();
+            ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
+        })
     }
 
     /// Changes a job in what its counters are made of.

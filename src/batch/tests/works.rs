@@ -312,27 +312,27 @@ fn bytes_of_records_are_counted_as_they_are_written() {
 #[test]
 fn a_switch_of_many_elements_is_done_by_units() {
     let mut r = Rig::of(large());
-    let job = array(&mut r, 400);
+    let job = array(&mut r, 9000);
     r.works = false;
     let verb = Verb::Switch { queue: "high".into() };
-    assert!(r.ask(USER, request(verb, ids(&[(job, 1, 300)]), "")).is_none());
+    assert!(r.ask(USER, request(verb, ids(&[(job, 1, 8500)]), "")).is_none());
     r.work_off();
     let said = outcomes(r.answer(USER));
-    assert!(said.len() == 300 && said.iter().all(|o| o.2 == 0));
+    assert!(said.len() == 8500 && said.iter().all(|o| o.2 == 0));
     let queue = |idx: u32| {
         let job = r.mbd.state.job(job).unwrap();
         r.mbd.state.names().queue(job.queue_at(idx)).to_string()
     };
-    assert_eq!((queue(1), queue(300), queue(301)), ("high".into(), "high".into(), "normal".into()));
+    assert_eq!((queue(1), queue(8500), queue(8501)), ("high".into(), "high".into(), "normal".into()));
     assert_eq!(r.mbd.state.job(job).unwrap().parts().len(), 1);
 }
 
 #[test]
 fn a_bmod_of_many_elements_is_done_by_units() {
     let mut r = Rig::of(large());
-    let job = array(&mut r, 1000);
+    let job = array(&mut r, 9000);
     r.works = false;
-    let id = IdSel { job, elems: vec![(1, 900, 1)] };
+    let id = IdSel { job, elems: vec![(1, 8500, 1)] };
     let fields = vec![crate::model::specfield::SpecField::Project];
     let spec = JobSpec { project: "late".into(), ..JobSpec::default() };
     let m = Modify { id, spec, fields, ..Modify::default() };
@@ -340,8 +340,8 @@ fn a_bmod_of_many_elements_is_done_by_units() {
     r.work_off();
     assert_eq!(outcomes(r.answer(USER)), [(job, 0, 0)]);
     let project = |idx: u32| r.mbd.state.job(job).unwrap().spec_at(idx).project.clone();
-    assert_eq!((project(1).as_str(), project(900).as_str()), ("late", "late"));
-    assert_ne!(project(901), "late");
+    assert_eq!((project(1).as_str(), project(8500).as_str()), ("late", "late"));
+    assert_ne!(project(8501), "late");
 }
 
 #[test]

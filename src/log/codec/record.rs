@@ -22,6 +22,7 @@ pub fn job_of(event: &Event) -> JobRef {
     match event {
         Event::JobNew(new) => JobRef { job: new.job, idx: 0 },
         Event::JobModify(m) => JobRef { job: m.job, idx: 0 },
+        Event::ArraySwitch { job, .. } => JobRef { job: *job, idx: 0 },
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
         Event::JobSignal(signal) => signal.at,
@@ -99,6 +100,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobReserve(_) => "LSF_RESERVE",
         Event::JobChunk(_) => "JOB_CHUNK",
         Event::JobSwitch { .. } => "JOB_SWITCH",
+        Event::ArraySwitch { .. } => "LSF_ARRAY_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",
         Event::HostCtrl { .. } => "HOST_CTRL",

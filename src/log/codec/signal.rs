@@ -1,10 +1,10 @@
-//! JOB_SIGNAL, and LSF_ARRAY_SIGNAL for many pending elements at once (lsb.events(5)).
+//! JOB_SIGNAL, and LSF_ARRAY_SIGNAL and LSF_ARRAY_SWITCH for many elements at once (lsb.events(5)).
 
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, one_number, put_int, put_str, put_u64};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
-use crate::model::event::{ArraySignal, ElementRange, JobSignal};
+use crate::model::event::{ArraySignal, ElementRange, Event, JobSignal};
 use crate::model::job_state::LoggedStatus;
 
 pub(super) fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
@@ -76,8 +76,13 @@ pub(super) fn put_array_signal(out: &mut Vec<u8>, s: &ArraySignal) {
     put_int(out, s.reason);
     put_int(out, s.end_time);
     put_int(out, s.exit_info);
-    put_u64(out, s.elems.len() as u64);
-    for &(first, last, step) in &s.elems {
+    put_ranges(out, &s.elems);
+    put_tail(out, &s.signal);
+}
+
+fn put_ranges(out: &mut Vec<u8>, elems: &[ElementRange]) {
+    put_u64(out, elems.len() as u64);
+    for &(first, last, step) in elems {
         let text = match (first == last, step) {
             (true, _) => first.to_string(),
             (false, 0 | 1) => format!("{first}-{last}"),
@@ -85,15 +90,35 @@ pub(super) fn put_array_signal(out: &mut Vec<u8>, s: &ArraySignal) {
         };
         put_str(out, text.as_bytes());
     }
-    put_tail(out, &s.signal);
+}
+
+fn get_ranges(f: &mut Fields<'_>) -> Result<Vec<ElementRange>, RecordError> {
+    let elems = f.list()?.iter().map(|text| range(text)).collect::<Option<Vec<_>>>();
+    elems.ok_or(RecordError::NotARecord)
+}
+
+/// The fields of JOB_SWITCH with idx 0, and the elements as in LSF_ARRAY_SIGNAL.
+pub(super) fn put_array_switch(out: &mut Vec<u8>, event: &Event) {
+    let Event::ArraySwitch { job, elems, queue, uid, user } = event else { return };
+    put_int(out, *uid);
+    put_int(out, *job);
+    put_str(out, queue.as_bytes());
+    put_int(out, 0);
+    put_str(out, user.as_bytes());
+    put_ranges(out, elems);
+}
+
+pub(super) fn get_array_switch(f: &mut Fields<'_>) -> Result<Event, RecordError> {
+    let (uid, job, queue) = (f.num()?, f.num()?, f.text()?);
+    let (_, user): (u32, String) = (f.num()?, f.text()?);
+    Ok(Event::ArraySwitch { job, elems: get_ranges(f)?, queue, uid, user })
 }
 
 pub(super) fn get_array_signal(f: &mut Fields<'_>) -> Result<ArraySignal, RecordError> {
     let signal = get_fields(f)?;
     let status = LoggedStatus::of_bits(f.num()?);
     let (reason, end_time, exit_info) = (f.num()?, f.num()?, f.num()?);
-    let elems = f.list()?.iter().map(|text| range(text)).collect::<Option<Vec<_>>>();
-    let elems = elems.ok_or(RecordError::NotARecord)?;
+    let elems = get_ranges(f)?;
     let mut s = ArraySignal { elems, signal, status, reason, end_time, exit_info };
     get_tail(f, &mut s.signal);
     Ok(s)

@@ -183,6 +183,21 @@ fn the_record_of_many_elements_has_the_fields_of_a_signal_and_of_a_status() {
 }
 
 #[test]
+fn the_switch_of_many_elements_has_the_fields_of_a_switch_and_the_elements() {
+    let (queue, user) = ("night".to_string(), "user1".to_string());
+    let elems = vec![(2, 40, 1), (44, 44, 1), (50, 60, 2)];
+    let switch = Event::ArraySwitch { job: 11, elems, queue, uid: 1002, user };
+    let want = concat!(
+        r#""LSF_ARRAY_SWITCH" "10.1" 1700000000 1002 11 "night" 0 "user1" "#,
+        r#"3 "2-40" "44" "50-60:2""#,
+        "\n"
+    );
+    assert_eq!(line(switch.clone()), want);
+    assert_eq!(read_record(want.as_bytes()).unwrap().event, switch);
+    assert!(read_record(want.replace("2-40", "0-40").as_bytes()).is_err());
+}
+
+#[test]
 fn a_finished_job_has_the_order_of_real_files() {
     let job = plain_job();
     let fin = Finish {

@@ -68,6 +68,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobGroupDelete { uid, user, path } => job_group::put_delete(out, *uid, user, path),
         Event::JobMessage(m) => message::put_message(out, m),
         Event::JobAttachment(a) => message::put_attachment(out, a),
+        Event::ArraySwitch { .. } => signal::put_array_switch(out, &record.event),
         Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
         Event::QueueCtrl { op, queue: name, uid, user, message }
         | Event::HostCtrl { op, host: name, uid, user, message, .. } => {

@@ -232,15 +232,24 @@ fn job_signal() -> impl Strategy<Value = Event> {
     )
 }
 
-fn array_signal() -> impl Strategy<Value = Event> {
-    let range = (1..=u32::MAX, 0..1000u32, 1..=3u32).prop_map(|(first, more, step)| {
+fn range() -> impl Strategy<Value = ElementRange> {
+    (1..=u32::MAX, 0..1000u32, 1..=3u32).prop_map(|(first, more, step)| {
         match first.saturating_add(more) {
             last if last == first => (first, first, 1),
             last => (first, last, step),
         }
-    });
+    })
+}
+
+fn array_switch() -> impl Strategy<Value = Event> {
+    (any::<[u32; 2]>(), vec(range(), 0..4), [kept(), kept()]).prop_map(
+        |([job, uid], elems, [queue, user])| Event::ArraySwitch { job, elems, queue, uid, user },
+    )
+}
+
+fn array_signal() -> impl Strategy<Value = Event> {
     let numbers = any::<[u32; 3]>();
-    (job_signal(), vec(range, 0..4), numbers, any::<i64>()).prop_map(
+    (job_signal(), vec(range(), 0..4), numbers, any::<i64>()).prop_map(
         |(event, elems, [status, reason, exit_info], end_time)| {
             let Event::JobSignal(signal) = event else { unreachable!() };
             let (signal, status) = (*signal, LoggedStatus::of_bits(status));
@@ -382,6 +391,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_status().prop_map(|s| Event::JobStatus(Box::new(s))),
         job_signal(),
         array_signal(),
+        array_switch(),
         job_requeue(),
         at().prop_map(|at| Event::JobClean { at }),
         job_modify(),

@@ -248,6 +248,26 @@ impl Elem {
         self.lines.extend(line.map(|l| (time, l)));
     }
 
+    /// A record about it, with its sentence and one more.
+    fn add(&mut self, rec: &Record, line: Option<String>, more: Option<String>) {
+        let beside = lines::unreached(&rec.event).filter(|_| self.state == JobState::Unkwn);
+        let beside = beside.filter(|_| line.is_some()).map(str::to_string);
+        match &rec.event {
+            Event::JobStart(s) => self.start(rec.time, s),
+            Event::JobStatus(s) => self.status(rec.time, s),
+            Event::JobRequeue { held: None, .. } => self.enter(rec.time, JobState::Pend),
+            Event::JobRequeue { .. } => self.enter(rec.time, JobState::Psusp),
+            _ => {}
+        }
+        let time = if self.end > 0 { self.end } else { rec.time };
+        // a request is told of before its failure, the loss of a host before the end by it
+        let (first, second) = match &rec.event {
+            Event::JobSignal(_) => (line, beside),
+            _ => (beside, line),
+        };
+        [first, second, more].into_iter().for_each(|line| self.note(time, line));
+    }
+
     fn start(&mut self, time: i64, s: &JobStart) {
         self.hosts = s.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect();
         self.host_factor = s.host_factor;
@@ -416,16 +436,7 @@ impl History {
         if e.state.is_finished() && !matches!(rec.event, Event::JobRequeue { .. }) {
             return;
         }
-        match &rec.event {
-            Event::JobStart(s) => e.start(rec.time, s),
-            Event::JobStatus(s) => e.status(rec.time, s),
-            Event::JobRequeue { held: None, .. } => e.enter(rec.time, JobState::Pend),
-            Event::JobRequeue { .. } => e.enter(rec.time, JobState::Psusp),
-            _ => {}
-        }
-        let time = if e.end > 0 { e.end } else { rec.time };
-        e.note(time, line);
-        e.note(time, more);
+        e.add(rec, line, more);
     }
 
     /// Jobs wait for the slots of another one.

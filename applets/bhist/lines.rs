@@ -13,7 +13,7 @@ use lsf::model::event::{
 use lsf::model::further::WarnTime;
 use lsf::model::job::JobSpec;
 use lsf::model::job_state::JobState;
-use lsf::model::reason::{PendReason, susp_text, term_text};
+use lsf::model::reason::{PendReason, susp_text, term, term_text};
 use lsf::model::resize::NOTIFY_OK;
 use lsf::model::specfield::SpecField;
 use lsf::model::{ByteStr, JobRef, signals};
@@ -137,6 +137,24 @@ fn moved_by_hand(t: &mut String, e: &Event) {
     }
     t.push(';');
 }
+
+/// The sentence beside that of a record of a job whose host cannot be reached; `None`: the record
+/// has its own alone.
+pub fn unreached(e: &Event) -> Option<&'static str> {
+    let ends = |s: &JobStatus| s.status.is_finished() && s.unknown_end;
+    let forced = |s: &JobStatus| [term::FORCE_OWNER, term::FORCE_ADMIN].contains(&s.exit_info);
+    match e {
+        Event::JobSignal(s) if s.action == JobAction::Kill => {
+            Some("Termination request issued; but unable to reach the execution host;")
+        }
+        Event::JobRequeue { uncounted: true, .. } => Some(HOST_GONE),
+        Event::JobStatus(s) if ends(s) && !forced(s) => Some(HOST_GONE),
+        _ => None,
+    }
+}
+
+/// A job leaves a host that cannot be reached.
+const HOST_GONE: &str = "Execution host unavailable; job is killed;";
 
 /// bchkpnt, and the ends of checkpoints.
 fn checkpoint(t: &mut String, c: &JobCheckpoint) {
@@ -342,7 +360,10 @@ fn status(t: &mut String, s: &JobStatus) -> Option<()> {
             let started = s.attempt > 0 || s.usage.is_some() || s.exit_status != 0 || s.cpu > 0.0;
             let raw = (started && !s.unknown_end).then_some(i64::from(s.exit_status));
             let known = started && (raw.is_some() || s.cpu > 0.0);
-            let words = end_words(state == JobState::Done, started, raw);
+            let mut words = end_words(state == JobState::Done, started, raw);
+            if started && [term::FORCE_OWNER, term::FORCE_ADMIN].contains(&s.exit_info) {
+                words = words.replacen("Exited", "Exited; job has been forced to exit", 1);
+            }
             let wrote = write!(t, "{words}.{};", cpu_words(known.then_some(s.cpu)));
             push_note(t, " ", &s.after);
             wrote

@@ -8,6 +8,8 @@ pub mod lines;
 mod show;
 
 #[cfg(test)]
+mod end_tests;
+#[cfg(test)]
 mod tests;
 
 use argh::{ArgsInfo, FromArgs};
@@ -234,6 +236,8 @@ struct Call {
     unwrapped: bool,
     /// -N.
     norm: Option<String>,
+    /// Every operand names elements.
+    of_arrays: bool,
 }
 
 /// `me`: the caller's name, asked for only when it is needed.
@@ -245,6 +249,7 @@ fn plan(
     let parsed = front::parse::<Opts>("bhist", args)?;
     let o = parsed.options;
     let ids = job_ids::ids(&parsed.operands).map_err(Exit::fail)?;
+    let of_arrays = !ids.ids.is_empty() && ids.ids.iter().all(|sel| !sel.elems.is_empty());
     let source = match (o.file.as_deref(), o.logs.as_deref()) {
         (Some("-"), _) => RecordSource::Stdin,
         (Some(file), _) => RecordSource::File(PathBuf::from(file)),
@@ -298,7 +303,7 @@ fn plan(
     if json && events.is_some() {
         return Err(Exit::fail("bhist: Option -json cannot be used with option -t."));
     }
-    Ok(Call { source, filter, events, long, json, wide, unwrapped, norm: o.normalise })
+    Ok(Call { source, filter, events, long, json, wide, unwrapped, of_arrays, norm: o.normalise })
 }
 
 /// Reads the logs of `dir` and shows what they tell.
@@ -339,7 +344,11 @@ fn search(ctx: &mut Ctx, call: Call, dir: Option<&Path>, show: &Show) -> i32 {
     };
     damage.tell(ctx);
     if !shown {
-        let what = if call.events.is_some() { "job/event" } else { "job" };
+        let what = match (call.events.is_some(), call.of_arrays) {
+            (true, _) => "job/event",
+            (false, true) => "job array",
+            (false, false) => "job",
+        };
         errln!(ctx, "No matching {what} found");
         return FAIL;
     }

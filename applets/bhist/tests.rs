@@ -470,10 +470,15 @@ fn bhist_json_has_the_columns_and_the_events() {
 
 #[test]
 fn bhist_without_a_match_says_so() {
-    for words in [&["99999"][..], &["-u", "nosuch", "-a"], &["-q", "x"], &["-l", "23[1]"]] {
+    for words in [&["99999"][..], &["-u", "nosuch", "-a"], &["-q", "x"], &["-l", "23[1]", "999"]] {
         let (out, err, code) = call(words);
         assert_eq!((out.as_str(), code), ("", 255), "{words:?}");
         assert!(err.ends_with("No matching job found\n"), "{err}");
+    }
+    for words in [&["-l", "23[1]"][..], &["99999[2-7]", "99998[1]"]] {
+        let (out, err, code) = call(words);
+        assert_eq!((out.as_str(), code), ("", 255), "{words:?}");
+        assert!(err.ends_with("No matching job array found\n"), "{err}");
     }
     assert_eq!(call(&["abc"]).1, "abc: Illegal job ID.\n");
     assert_eq!(call(&["-n", "x"]).1, "bhist: Bad argument for option -n.\n");

@@ -323,7 +323,10 @@ fn a_switch_of_many_elements_is_done_by_units() {
         let job = r.mbd.state.job(job).unwrap();
         r.mbd.state.names().queue(job.queue_at(idx)).to_string()
     };
-    assert_eq!((queue(1), queue(8500), queue(8501)), ("high".into(), "high".into(), "normal".into()));
+    assert_eq!(
+        (queue(1), queue(8500), queue(8501)),
+        ("high".into(), "high".into(), "normal".into())
+    );
     assert_eq!(r.mbd.state.job(job).unwrap().parts().len(), 1);
 }
 

@@ -68,8 +68,7 @@ fn get_tail(f: &Fields<'_>, s: &mut JobSignal) {
     }
 }
 
-/// The fields of JOB_SIGNAL, then jStatus reason endTime exitInfo, and the elements as
-/// `first-last:step`, after their number.
+/// The fields of JOB_SIGNAL, then jStatus reason endTime exitInfo, and the elements.
 pub(super) fn put_array_signal(out: &mut Vec<u8>, s: &ArraySignal) {
     put_fields(out, &s.signal);
     put_int(out, s.status.bits());
@@ -80,7 +79,8 @@ pub(super) fn put_array_signal(out: &mut Vec<u8>, s: &ArraySignal) {
     put_tail(out, &s.signal);
 }
 
-fn put_ranges(out: &mut Vec<u8>, elems: &[ElementRange]) {
+/// The elements as `first-last:step`, after their number.
+pub(super) fn put_ranges(out: &mut Vec<u8>, elems: &[ElementRange]) {
     put_u64(out, elems.len() as u64);
     for &(first, last, step) in elems {
         let text = match (first == last, step) {
@@ -98,16 +98,6 @@ fn get_ranges(f: &mut Fields<'_>) -> Result<Vec<ElementRange>, RecordError> {
 }
 
 /// The fields of JOB_SWITCH with idx 0, and the elements as in LSF_ARRAY_SIGNAL.
-pub(super) fn put_array_switch(out: &mut Vec<u8>, event: &Event) {
-    let Event::ArraySwitch { job, elems, queue, uid, user } = event else { return };
-    put_int(out, *uid);
-    put_int(out, *job);
-    put_str(out, queue.as_bytes());
-    put_int(out, 0);
-    put_str(out, user.as_bytes());
-    put_ranges(out, elems);
-}
-
 pub(super) fn get_array_switch(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let (uid, job, queue) = (f.num()?, f.num()?, f.text()?);
     let (_, user): (u32, String) = (f.num()?, f.text()?);

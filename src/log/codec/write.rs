@@ -35,29 +35,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobExecute { .. } => put_execute(out, &record.event),
         Event::JobSignal(s) => signal::put_signal(out, s),
         Event::ArraySignal(s) => signal::put_array_signal(out, s),
-        Event::JobRequeue { at, held, uncounted, passed, until, exit, request } => {
-            put_ref(out, *at);
-            let mut tail = Tail::begin(out);
-            if let Some(held) = held {
-                tail.nums(out, "lsf.held", b' ', &[u64::from(held.number())]);
-            }
-            if *uncounted {
-                tail.nums(out, "lsf.uncounted", b' ', &[1]);
-            }
-            if !passed.is_empty() {
-                tail.text(out, "lsf.passed", passed.join(" ").as_bytes());
-            }
-            if *until > 0 {
-                tail.nums(out, "lsf.until", b' ', &[until.unsigned_abs()]);
-            }
-            if let Some(value) = exit {
-                tail.text(out, "lsf.exit", value.to_string().as_bytes());
-            }
-            if !request.is_empty() {
-                tail.text(out, "lsf.request", request.as_bytes());
-            }
-            tail.end(out);
-        }
+        Event::JobRequeue { .. } => put_requeue(out, &record.event),
         Event::JobClean { at } => put_ref(out, *at),
         Event::JobModify(m) => modify::put_job_modify(out, m),
         Event::JobForce(force) => force::put_force(out, force),
@@ -68,8 +46,9 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobGroupDelete { uid, user, path } => job_group::put_delete(out, *uid, user, path),
         Event::JobMessage(m) => message::put_message(out, m),
         Event::JobAttachment(a) => message::put_attachment(out, a),
-        Event::ArraySwitch { .. } => signal::put_array_switch(out, &record.event),
-        Event::JobSwitch { .. } | Event::JobMove { .. } => put_change(out, &record.event),
+        Event::JobSwitch { .. } | Event::ArraySwitch { .. } | Event::JobMove { .. } => {
+            put_change(out, &record.event)
+        }
         Event::QueueCtrl { op, queue: name, uid, user, message }
         | Event::HostCtrl { op, host: name, uid, user, message, .. } => {
             put_ctrl(out, *op, name, *uid, user, message);
@@ -84,6 +63,34 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         _ => put_others(out, &record.event),
     }
     out.push(b'\n');
+}
+
+/// jobId idx, and the tail of how it went back to its queue.
+fn put_requeue(out: &mut Vec<u8>, event: &Event) {
+    let Event::JobRequeue { at, held, uncounted, passed, until, exit, request } = event else {
+        return;
+    };
+    put_ref(out, *at);
+    let mut tail = Tail::begin(out);
+    if let Some(held) = held {
+        tail.nums(out, "lsf.held", b' ', &[u64::from(held.number())]);
+    }
+    if *uncounted {
+        tail.nums(out, "lsf.uncounted", b' ', &[1]);
+    }
+    if !passed.is_empty() {
+        tail.text(out, "lsf.passed", passed.join(" ").as_bytes());
+    }
+    if *until > 0 {
+        tail.nums(out, "lsf.until", b' ', &[until.unsigned_abs()]);
+    }
+    if let Some(value) = exit {
+        tail.text(out, "lsf.exit", value.to_string().as_bytes());
+    }
+    if !request.is_empty() {
+        tail.text(out, "lsf.request", request.as_bytes());
+    }
+    tail.end(out);
 }
 
 fn put_ref(out: &mut Vec<u8>, at: JobRef) {
@@ -103,6 +110,11 @@ fn put_change(out: &mut Vec<u8>, event: &Event) {
     match event {
         Event::JobSwitch { at, queue, uid, user } => {
             put(at, uid, user, &mut |out| put_str(out, queue.as_bytes()));
+        }
+        Event::ArraySwitch { job, elems, queue, uid, user } => {
+            let at = JobRef { job: *job, idx: 0 };
+            put(&at, uid, user, &mut |out| put_str(out, queue.as_bytes()));
+            signal::put_ranges(out, elems);
         }
         Event::JobMove { at, position, top, uid, user, place } => {
             put(at, uid, user, &mut |out| {

@@ -49,7 +49,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn ask(site: &site::LocalSite, host: &str, eauth: &str) -> Result<Grant, String> {
     let (daemon, host, ways) = (Daemon::Mbatchd, host.to_owned(), String::new());
     let target = Target { daemon, host, nonce: Hex32([0; 32]), lo: 0, hi: 0, ways };
-    let ask = Ask { target, keys: Vec::new(), eauth: eauth.to_owned() };
+    let ask = Ask { target, keys: Vec::new(), eauth: eauth.to_owned(), user_server: None };
     match prove::ask_authd(site, &ask) {
         Ok(Grant::No { why }) => Err(why),
         done => done.map_err(|e| format!("{e:#}")),

@@ -89,11 +89,13 @@ mod melim;
 mod nlbconfig;
 mod nlbpolicy;
 mod nlbserver;
+mod pam;
 mod res;
 mod reservations;
 mod sbatchd;
 mod starter;
 mod status;
+mod task_starter;
 mod up;
 
 use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
@@ -152,6 +154,7 @@ const fn applet(
 
 /// Every applet, sorted by name. A new one: its file, its `mod` line and its entry here.
 const APPLETS: &[Applet] = &[
+    applet("TaskStarter", Batch, task_starter::run, "start a task of a parallel job for pam"),
     applet("authd", Daemon, authd::run, "signs credentials for the users of this host"),
     applet("bacct", Batch, bacct::run, "show the resource usage of finished jobs"),
     applet("badmin", Site, badmin::run, "administer the batch system"),
@@ -253,6 +256,7 @@ const APPLETS: &[Applet] = &[
     applet("nlbconfig", Site, nlbconfig::run, "administer the load balancer's servers"),
     applet("nlbpolicy", Base, nlbpolicy::run, "show the hosts that a policy of NQE chooses"),
     applet("nlbserver", Daemon, nlbserver::run, "the server of the NQE load balancer"),
+    applet("pam", Batch, pam::run, "run and watch the tasks of a parallel job"),
     applet("res", Daemon, res::run, "runs tasks for commands of other hosts"),
     applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
     applet("starter", Hidden, starter::run, "sets up a task and becomes its process"),

@@ -8,7 +8,7 @@
 //! cli                the option front, the client side of the wire, columns and times
 //! daemon, faultsim   the two runners of the machines
 //! net, sys, log, auth   loop, OS calls, event log, credentials
-//! batch exec lim res the machines, pure
+//! batch exec lim res pam   the machines, pure
 //! proto              messages, frames, the machine contract
 //! conf, lang         file parsers; resource, dependency and window expressions
 //! model              the nouns
@@ -27,6 +27,7 @@ pub mod log;
 pub mod model;
 pub mod net;
 pub mod nlb;
+pub mod pam;
 pub mod proto;
 pub mod res;
 pub mod sys;

@@ -9,6 +9,7 @@ pub mod ring;
 pub mod shake;
 #[cfg(test)]
 pub mod testing;
+pub mod user_server;
 pub mod ways;
 
 pub use ring::{KeyError, KeyRing, new_key};

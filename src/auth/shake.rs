@@ -173,6 +173,20 @@ pub struct Ask {
     /// credential is to be judged. Empty: a session key is wanted.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub eauth: String,
+    /// The server is a process of a user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_server: Option<Box<UserServer>>,
+}
+
+/// A server that a user runs, such as pam(1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserServer {
+    /// The user on both sides.
+    pub uid: u32,
+    pub port: u16,
+    /// The server asks, about a caller that says this of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Claims>,
 }
 
 /// authd's answer.
@@ -188,6 +202,10 @@ pub enum Grant {
     /// The output of `eauth -c`.
     Eauth {
         text: String,
+    },
+    /// The keys of this host, for a server of a user.
+    Keys {
+        keys: Vec<String>,
     },
 }
 
@@ -588,7 +606,8 @@ pub fn read_ok(session: &mut Session, raw: &Raw<'_>) -> Result<(), AuthError> {
     Ok(())
 }
 
-fn common(ring: &KeyRing, theirs: &[String]) -> Result<String, AuthError> {
+/// The key of ours to sign with for a server that knows these.
+pub(super) fn common(ring: &KeyRing, theirs: &[String]) -> Result<String, AuthError> {
     let none = || AuthError::NoCommonKey { place: ring.place().to_owned() };
     ring.choose(theirs).map(str::to_owned).ok_or_else(none)
 }
@@ -617,6 +636,10 @@ pub fn sign_as_daemon(
 /// authd's judgement: who asks is told by the kernel and by passwd, never by the question.
 pub fn grant(ring: &KeyRing, ask: &Ask, uid: u32, gid: u32, user: &str, host: &str) -> Grant {
     let made = || {
+        if ask.target.daemon == Daemon::Pam {
+            // no daemon: such a key is for processes of one user (user_server.rs)
+            return Err(AuthError::NoGrant { why: "pam is a user's".into() });
+        }
         let key = common(ring, &ask.keys)?;
         let (user, host) = (user.to_string(), host.to_string());
         let claims = Claims { key, who: Who::User, uid, gid, user, host };

@@ -36,7 +36,12 @@ fn greet(g: &Gate<'_>, nonce: u8) -> Hello {
 }
 
 fn granted(ring: &KeyRing, hello: &Hello) -> (Claims, SessionKey) {
-    let ask = Ask { target: hello.target(), keys: hello.keys.clone(), eauth: String::new() };
+    let ask = Ask {
+        target: hello.target(),
+        keys: hello.keys.clone(),
+        eauth: String::new(),
+        user_server: None,
+    };
     match grant(ring, &ask, 1000, 100, "ann", "hosta") {
         Grant::Yes { claims, session } => (claims, SessionKey::new(session.0)),
         other => panic!("{other:?}"),

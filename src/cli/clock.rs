@@ -98,6 +98,14 @@ impl Clock {
         }
     }
 
+    /// `11/20/2026 09:12:33`.
+    pub fn dated(&self, secs: i64) -> String {
+        let t = self.civil(secs);
+        let (hour, minute, second) = (t.hour(), t.minute(), t.second());
+        let (month, day, year) = (t.month(), t.day(), t.year());
+        format!("{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}")
+    }
+
     /// `11/20-09:12:33`.
     pub fn slashed(&self, out: &mut String, secs: i64) {
         let t = self.civil(secs);

@@ -6,13 +6,13 @@
 //! more is taken from the tasks; a task whose end is not known is a failure, never a success.
 
 use super::client::{self, Client, ClientError};
+use super::job_launcher::launcher;
 use super::local_output::{LocalOutput, local_outputs};
 use super::remote::WaitStatus;
 use super::site::LocalSite;
 use crate::model::reason::{err, err_text};
 use crate::proto::Msg;
 use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, ResMsg, RunTask, WINDOW};
-use crate::sys::process_table::see;
 use crate::sys::raw::{SignalFd, Signalled};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -161,12 +161,6 @@ pub fn raise_descriptors(tasks: usize) -> Result<(), String> {
     raised
         .then_some(())
         .ok_or_else(|| format!("{tasks} tasks need {need} descriptors, and the limit is {most}"))
-}
-
-/// The process that has started this job or task, and signals it when the batch system says so.
-fn launcher() -> Option<u32> {
-    let job = std::env::var("LS_JOBPID").ok()?.parse().ok()?;
-    see(job).map(|seen| seen.parent).filter(|pid| *pid > 1)
 }
 
 impl Loop {

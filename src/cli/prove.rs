@@ -128,10 +128,10 @@ fn run_eauth(site: &LocalSite, hello: &Hello) -> Result<(ByteStr, String), Clien
 /// Asks this host's authd who we are and for the session key.
 fn credential(site: &LocalSite, hello: &Hello) -> Result<(Claims, SessionKey), ClientError> {
     let (target, keys) = (hello.target(), hello.keys.clone());
-    match ask_authd(site, &Ask { target, keys, eauth: String::new() })? {
+    match ask_authd(site, &Ask { target, keys, eauth: String::new(), user_server: None })? {
         Grant::Yes { claims, session } => Ok((claims, SessionKey::new(session.0))),
         Grant::No { why } => Err(AuthError::NoGrant { why }.into()),
-        Grant::Eauth { .. } => Err(ClientError::Unexpected),
+        Grant::Eauth { .. } | Grant::Keys { .. } => Err(ClientError::Unexpected),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::auth::KeyRing;
 use crate::auth::eauth::{self, Judge};
 use crate::auth::shake::{Ask, Grant, grant};
 use crate::auth::shake::{Claims, Hex32, Who};
+use crate::auth::user_server;
 use crate::net::sock;
 use crate::proto::frame::{Decoder, FrameHead, Kind, MAX_FRAME_EARLY, MacKey, Raw, write_frame};
 use crate::proto::{Daemon, PROTO_LOW};
@@ -295,7 +296,9 @@ impl Authd {
             Some(Some(name)) => {
                 let Some(client) = self.clients.get_mut(&id) else { return false };
                 let gid = client.gid;
-                let answer = if ask.eauth.is_empty() {
+                let answer = if ask.user_server.is_some() {
+                    user_server::grant(&self.ring, &ask, uid, gid, &name, &self.host)
+                } else if ask.eauth.is_empty() {
                     grant(&self.ring, &ask, uid, gid, &name, &self.host)
                 } else {
                     self.eauth(&ask.target.host, uid, gid, name)

@@ -18,6 +18,8 @@ pub enum Daemon {
     Eexecd,
     /// The server of the NQE load balancer.
     NlbServer,
+    /// No daemon: pam(1), which its user runs, and which the tasks' starters call.
+    Pam,
 }
 
 impl Daemon {
@@ -32,6 +34,7 @@ impl Daemon {
             Daemon::Eauthd => "eauthd",
             Daemon::Eexecd => "eexecd",
             Daemon::NlbServer => "nlbserver",
+            Daemon::Pam => "pam",
         }
     }
 }

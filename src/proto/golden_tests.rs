@@ -12,6 +12,7 @@ use super::lim::*;
 use super::limit_rows::*;
 use super::member::{MemberMsg, Membership};
 use super::nlb::*;
+use super::pam::PamMsg;
 use super::res::*;
 use super::reservation::*;
 use super::sbd::*;
@@ -35,6 +36,7 @@ fn name(msg: &Msg) -> &'static str {
         Msg::Member(MemberMsg::Unknown { .. }) => "Member.Unknown",
         Msg::Res(m) => res_name(m),
         Msg::Nlb(m) => nlb_name(m),
+        Msg::Pam(m) => pam_name(m),
         Msg::Data(_) => "Data",
         Msg::Refused(_) => "Refused",
         Msg::Ping { .. } => "Ping",
@@ -44,6 +46,36 @@ fn name(msg: &Msg) -> &'static str {
 
 /// Number of variants of `NlbMsg`, beside those of all other enums.
 const NLB_VARIANTS: usize = 13;
+
+/// Number of variants of `PamMsg`, likewise.
+const PAM_VARIANTS: usize = 7;
+
+fn pam_name(m: &PamMsg) -> &'static str {
+    match m {
+        PamMsg::Hello { .. } => "Pam.Hello",
+        PamMsg::Started { .. } => "Pam.Started",
+        PamMsg::Failed { .. } => "Pam.Failed",
+        PamMsg::Exited { .. } => "Pam.Exited",
+        PamMsg::Welcome { .. } => "Pam.Welcome",
+        PamMsg::Ack => "Pam.Ack",
+        PamMsg::Signal { .. } => "Pam.Signal",
+    }
+}
+
+fn pam_samples() -> Vec<PamMsg> {
+    let job = JobRef { job: 7, idx: 2 };
+    let usage = Box::new(Usage { utime_us: 5, ..Usage::default() });
+    vec![
+        PamMsg::Hello { job: None, pid: 9, again: None },
+        PamMsg::Hello { job: Some(job), pid: 9, again: Some(3) },
+        PamMsg::Started { pid: 10, ticks: 77 },
+        PamMsg::Failed { errno: 2, why: "No such file or directory".into() },
+        PamMsg::Exited { status: 256, usage, time: 1_800_000_000 },
+        PamMsg::Welcome { tid: 3, job },
+        PamMsg::Ack,
+        PamMsg::Signal { signal: 15 },
+    ]
+}
 
 fn nlb_name(m: &NlbMsg) -> &'static str {
     match m {
@@ -573,6 +605,7 @@ fn samples() -> Vec<Msg> {
     ];
     out.extend(member.map(Msg::Member));
     out.extend(own);
+    out.extend(pam_samples().into_iter().map(Msg::Pam));
     out
 }
 
@@ -592,7 +625,7 @@ fn golden_messages_are_these_bytes() {
     let mut names: Vec<_> = samples().iter().map(name).collect();
     names.sort();
     names.dedup();
-    assert_eq!(names.len(), VARIANTS + NLB_VARIANTS, "a variant has no sample");
+    assert_eq!(names.len(), VARIANTS + NLB_VARIANTS + PAM_VARIANTS, "a variant has no sample");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub mod machine;
 pub mod member;
 mod msg;
 pub mod nlb;
+pub mod pam;
 mod queue_rows;
 mod refusal;
 pub mod res;

@@ -1,7 +1,7 @@
 //! Messages on authenticated connections.
 
 use super::refusal::Refusal;
-use super::{client, launch, lim, member, nlb, res, sbd};
+use super::{client, launch, lim, member, nlb, pam, res, sbd};
 use serde::{Deserialize, Serialize};
 
 /// Messages on authenticated connections.
@@ -21,6 +21,8 @@ pub enum Msg {
     Res(res::ResMsg),
     /// The server of the load balancer and its callers.
     Nlb(nlb::NlbMsg),
+    /// pam and the starters of its tasks.
+    Pam(pam::PamMsg),
     /// Input or output of a task: a stream frame, not JSON.
     #[serde(skip)]
     Data(res::Data),

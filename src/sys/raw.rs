@@ -395,6 +395,46 @@ pub fn in_front(command: &mut std::process::Command) {
     unsafe { command.pre_exec(front) };
 }
 
+/// The signals that a thread blocks.
+#[derive(Clone, Copy)]
+pub struct SignalMask(libc::sigset_t);
+
+impl SignalMask {
+    /// This thread's.
+    pub fn now() -> io::Result<SignalMask> {
+        let mut set = sigset(&[]);
+        // SAFETY: no new set is given; the old one is written to a live local.
+        let e = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set) };
+        if e == 0 { Ok(SignalMask(set)) } else { Err(io::Error::from_raw_os_error(e)) }
+    }
+}
+
+/// Has a child block these signals; it would block those of its parent.
+pub fn with_mask(command: &mut std::process::Command, mask: SignalMask) {
+    use std::os::unix::process::CommandExt;
+    let begin = move || {
+        // SAFETY: the set is initialised, the old mask is not asked for.
+        let e = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
+        if e == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(e)) }
+    };
+    // SAFETY: system calls alone; nothing is allocated or locked in the child.
+    unsafe { command.pre_exec(begin) };
+}
+
+/// Has the kernel kill a child when this thread ends, however that ends.
+pub fn die_with_parent(command: &mut std::process::Command) {
+    use std::os::unix::process::CommandExt;
+    let parent = std::process::id() as i32;
+    let begin = move || {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+        // the parent may have ended before that
+        let now = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        if now == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: system calls alone; nothing is allocated or locked in the child.
+    unsafe { command.pre_exec(begin) };
+}
+
 /// Signals read as data: blocks them in this thread (and those it starts) and opens a
 /// descriptor that tells of them.
 #[derive(Debug)]

@@ -36,6 +36,7 @@ mod nlb;
 mod nodes;
 mod oldsite;
 mod outputs;
+mod pam;
 mod panics;
 mod post;
 mod prepost_user;

@@ -51,7 +51,7 @@ fn target() -> Target {
 
 fn ask(sock: &mut UnixStream, keys: Vec<String>) -> Option<Grant> {
     let mut out = Vec::new();
-    let ask = Ask { target: target(), keys, eauth: String::new() };
+    let ask = Ask { target: target(), keys, eauth: String::new(), user_server: None };
     write_frame(&mut out, FrameHead::plain(Kind::Ask, 1), None, &ask).unwrap();
     sock.write_all(&out).ok()?;
     answer(sock)
@@ -155,7 +155,8 @@ fn wrong_or_many_callers_of_authd_keep_no_other_out() {
     let mut greedy = UnixStream::connect(&*path).unwrap();
     greedy.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
     let mut out = Vec::new();
-    let question = Ask { target: target(), keys: ring.ids(), eauth: String::new() };
+    let question =
+        Ask { target: target(), keys: ring.ids(), eauth: String::new(), user_server: None };
     write_frame(&mut out, FrameHead::plain(Kind::Ask, 1), None, &question).unwrap();
     let flood = out.repeat(10_000);
     assert!(greedy.write_all(&flood).is_err(), "it is cut off");

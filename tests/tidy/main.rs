@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u32)] = &[
     ("lim", 3),
     ("res", 3),
     ("nlb", 3),
+    ("pam", 3),
     ("net", 4),
     ("sys", 4),
     ("log", 4),
@@ -55,7 +56,8 @@ const ROOMS: &[(&str, u32)] = &[
 ];
 
 /// Floors in which nothing may know a clock, a file, a socket or the environment.
-const PURE: &[&str] = &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res", "nlb"];
+const PURE: &[&str] =
+    &["model", "lang", "conf", "proto", "batch", "exec", "lim", "res", "nlb", "pam"];
 
 const PURE_BANS: &[&str] = &[
     "std::fs",

@@ -34,6 +34,9 @@ const ANSWERS: &[&str] = &[
     "Res.Started",
     "Res.Stopped",
     "Res.Ended",
+    "Pam.Welcome",
+    "Pam.Ack",
+    "Pam.Signal",
     "Nlb.Ranked",
     "Nlb.Text",
     "Nlb.Outcome",
@@ -93,6 +96,8 @@ fn asked() -> BTreeSet<String> {
     found.extend(launch.iter().map(|v| format!("Launch.{v}")));
     let res = variants(&read("src/proto/res.rs"), "ResMsg");
     found.extend(res.iter().map(|v| format!("Res.{v}")));
+    let pam = variants(&read("src/proto/pam.rs"), "PamMsg");
+    found.extend(pam.iter().map(|v| format!("Pam.{v}")));
     let sbd = variants(&read("src/proto/sbd.rs"), "SbdMsg");
     found.extend(sbd.iter().map(|v| format!("Sbd.{v}")));
     let nlb = variants(&read("src/proto/nlb.rs"), "NlbMsg");

@@ -239,7 +239,7 @@ fn let_through(answer: Option<Msg>) -> bool {
 
 /// Messages that another daemon receives, or sends.
 fn of_others(name: &str) -> bool {
-    ["Launch.", "Nlb.", "Res.", "Sbd."].iter().any(|of| name.starts_with(of))
+    ["Launch.", "Nlb.", "Pam.", "Res.", "Sbd."].iter().any(|of| name.starts_with(of))
 }
 
 #[test]

@@ -39,6 +39,8 @@ struct Ended<'a> {
     status: Cow<'a, JobStatus>,
     /// The slots that it had at its end.
     hosts: Vec<(Arc<str>, u32)>,
+    /// When these changed last; 0: they never did.
+    last_resize: i64,
 }
 
 /// The slots of a started job that were changed, and the change that has not ended.
@@ -47,10 +49,12 @@ struct ResizedJob<'a> {
     attempt: u32,
     hosts: Vec<(Arc<str>, u32)>,
     change: Option<(u32, bool, &'a NamedHosts)>,
+    /// When a change ended well; 0: none did.
+    changed_at: i64,
 }
 
 impl<'a> ResizedJob<'a> {
-    fn step(&mut self, step: &'a ResizeStep) {
+    fn step(&mut self, time: i64, step: &'a ResizeStep) {
         match step {
             ResizeStep::Begun { number, grows, hosts, .. } => {
                 if *grows {
@@ -62,8 +66,12 @@ impl<'a> ResizedJob<'a> {
                 let Some((_, grows, hosts)) = self.change.take_if(|c| c.0 == *number) else {
                     return;
                 };
-                if (*status == NOTIFY_OK) != grows {
+                let well = *status == NOTIFY_OK;
+                if well != grows {
                     self.hosts = without(&self.hosts, hosts);
+                }
+                if well {
+                    self.changed_at = time;
                 }
             }
             _ => {}
@@ -88,6 +96,7 @@ impl Ended<'_> {
             user: new.user.clone(),
             submit_time: new.submit_time,
             start_time: self.start.map_or(0, |(time, _)| time),
+            last_resize: self.last_resize,
             spec: self.spec.clone(),
             exec_hosts: self.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect(),
             status: s.status.end(),
@@ -364,8 +373,8 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                     continue;
                 };
                 let (attempt, hosts) = (r.attempt, || start.hosts.to_vec());
-                let new = || ResizedJob { attempt, hosts: hosts(), change: None };
-                resized.entry(r.at).or_insert_with(new).step(&r.step);
+                let new = || ResizedJob { attempt, hosts: hosts(), change: None, changed_at: 0 };
+                resized.entry(r.at).or_insert_with(new).step(record.time, &r.step);
             }
             Event::JobStatus(status) if ends.next_if_eq(&&i).is_some() => {
                 let Some(new) = news.get(&status.at.job) else { continue };
@@ -374,9 +383,11 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 let spec = specs.of(status.at).unwrap_or(&new.spec).clone();
                 let changed = resized.remove(&status.at).filter(|r| r.attempt == status.attempt);
                 let of_start = || start.map_or(Vec::new(), |(_, start)| start.hosts.to_vec());
+                let last_resize = changed.as_ref().map_or(0, |changed| changed.changed_at);
                 let hosts = changed.map_or_else(of_start, |changed| changed.hosts);
                 let status = Cow::Borrowed(&**status);
-                out.push(Ended { time: record.time, new, spec, start, status, hosts });
+                let time = record.time;
+                out.push(Ended { time, new, spec, start, status, hosts, last_resize });
             }
             Event::ArraySignal(s) if ends.next_if_eq(&&i).is_some() => {
                 let Some(new) = news.get(&s.signal.at.job) else { continue };
@@ -399,7 +410,7 @@ fn ended_together<'a>(
         let status = s.status_of(idx);
         let spec = specs.of(status.at).unwrap_or(&new.spec).clone();
         let (status, hosts) = (Cow::Owned(status), Vec::new());
-        Ended { time, new, spec, start: None, status, hosts }
+        Ended { time, new, spec, start: None, status, hosts, last_resize: 0 }
     })
 }
 
@@ -518,7 +529,7 @@ mod tests {
             change(1, begun(1, true, &[("b", 3)])),
             change(1, ResizeStep::Done { number: 1, status: 0 }),
             change(1, begun(2, false, &[("b", 1), ("a", 1)])),
-            change(1, ResizeStep::Done { number: 2, status: 0 }),
+            Record { time: 9, ..change(1, ResizeStep::Done { number: 2, status: 0 }) },
             change(1, begun(3, true, &[("c", 1)])),
             change(1, ResizeStep::Done { number: 3, status: 1 }),
             change(2, begun(1, true, &[("d", 1)])),
@@ -526,7 +537,9 @@ mod tests {
         ];
         let found = gather(&records, &[9]);
         let want = [("a".to_string(), 1), ("b".to_string(), 2)];
-        assert_eq!(found[0].finish().exec_hosts, want);
+        let told = found[0].finish();
+        // the change that failed is none
+        assert_eq!((&told.exec_hosts[..], told.last_resize), (&want[..], 9));
     }
 
     #[test]

@@ -670,6 +670,8 @@ pub struct Finish {
     pub submit_time: i64,
     /// 0 when never started.
     pub start_time: i64,
+    /// When its slots changed last; 0: they never did.
+    pub last_resize: i64,
     pub spec: JobSpec,
     /// `name[list]` for an array, as JOB_NEW has it.
     pub exec_hosts: Vec<(String, u32)>,

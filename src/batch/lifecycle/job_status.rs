@@ -78,6 +78,7 @@ impl Mbatchd {
             user: self.state.names().user(job.user).to_string(),
             submit_time: job.submit_time,
             start_time: run.map_or(0, |r| r.start_time),
+            last_resize: run.and_then(|r| r.resize.as_ref()).map_or(0, |r| r.changed_at),
             spec: (**job.spec_at(at.idx)).clone(),
             exec_hosts: run
                 .map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),

@@ -61,10 +61,16 @@ fn an_autoresizable_job_grows_to_its_maximum_as_slots_become_free() {
     assert_eq!(c.queue("normal").run, 4);
     let third = c.submit("bob", "");
     assert_eq!(c.state(third), "PEND");
+    c.advance(60);
     done(&mut c, job, 1, 0);
+    let resized = c.secs();
     assert_eq!(c.running_on(job), ["h2", "h2", "h1", "h1"]);
     assert!(ordered(&mut c, job).is_empty(), "it has its maximum");
+    c.advance(60);
+    c.accounted();
     c.end(job, 0);
+    let [end] = &c.accounted()[..] else { panic!() };
+    assert_eq!((end.start_time, end.last_resize), (resized - 60, resized));
     assert_eq!(c.queue("normal").run, 1);
     assert_eq!(c.state(third), "RUN");
 }

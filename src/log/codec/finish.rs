@@ -83,7 +83,7 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_int(out, lsb_options2(s));
     put_str(out, s.further.resize_command.as_bytes());
     // lastResizeTime (the start until resized)
-    put_int(out, fin.start_time);
+    put_int(out, if fin.last_resize > 0 { fin.last_resize } else { fin.start_time });
     put_str(out, s.further.reservation.as_bytes());
     put_str(out, s.description.as_bytes());
     // submitEXT, numHostRusage
@@ -233,8 +233,10 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     // requeueEvalues options2
     f.skip(2)?;
     get_option(f, fin, further::RESIZE_COMMAND)?;
-    // lastResizeTime rsvId
-    f.skip(2)?;
+    let resized: i64 = f.num()?;
+    fin.last_resize = if resized == fin.start_time { 0 } else { resized.max(0) };
+    // rsvId
+    f.skip(1)?;
     fin.spec.description = f.text()?;
     let ext: usize = f.num()?;
     for _ in 0..ext {

@@ -598,7 +598,7 @@ proptest! {
     }
 
     #[test]
-    fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(),
+    fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(), resized in 0..i64::MAX,
                            usage in option::of(usage()), hosts in slots(),
                            n in any::<(u32, u32, u32, i32, bool)>(), run in 1u64..1 << 40) {
         let mut spec = spec;
@@ -618,6 +618,7 @@ proptest! {
             user: "alice".into(),
             submit_time: times[1],
             start_time: times[2],
+            last_resize: if resized == times[2] { 0 } else { resized },
             spec,
             exec_hosts: hosts,
             status: LoggedStatus::of_bits(n.1 | 0x40),

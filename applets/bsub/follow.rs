@@ -95,8 +95,10 @@ impl Follower {
         every: Every,
     ) -> io::Result<Follower> {
         let asked = Asked { site, job, every };
-        // the answer is on the way while the thread begins
-        let sent = asked.ask(&mut client);
+        // a job that is started at once is told of before there is a thread
+        let first = asked.ask(&mut client).ok().and_then(|()| asked.first_look(client));
+        let back: Vec<News> =
+            first.iter().filter_map(|first| first.now.clone()).map(News::State).collect();
         let (wake, theirs) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let (tx, rx) = channel();
@@ -105,11 +107,15 @@ impl Follower {
         std::thread::spawn(move || {
             // fails only where there are no descriptors, which the connection needs too
             let _deaf = deaf();
-            if let Err(e) = asked.follow(sent.is_ok().then_some(client), &mut teller) {
+            if let Err(e) = asked.follow(first, &mut teller) {
                 teller.tell(News::Failed(e.to_string()));
             }
         });
-        Ok(Follower { rx, wake, own, back: Vec::new() })
+        let mut follower = Follower { rx, wake, own, back: Vec::new() };
+        if !back.is_empty() {
+            follower.put_back(back);
+        }
+        Ok(follower)
     }
 
     /// The news that has come in.
@@ -140,27 +146,54 @@ struct Asked {
     every: Every,
 }
 
+/// A connection over which the job was asked about, and what it has told.
+struct FirstLook {
+    client: Client,
+    /// mbatchd has told of a change.
+    changed: bool,
+    /// The job, where it was told of in time.
+    now: Option<JobNow>,
+}
+
+/// The longest wait for the first look at the job before signals are listened to.
+const FIRST: Duration = Duration::from_millis(100);
+
 impl Asked {
-    /// `first`: a connection over which the job was asked about.
+    /// Looks at the job over the connection over which it was asked about; `None`: the connection
+    /// is of no use any more.
+    fn first_look(&self, client: Client) -> Option<FirstLook> {
+        let mut first = FirstLook { client, changed: false, now: None };
+        let mut hear = |client: &mut Client| match client.next(Some(FIRST))? {
+            Msg::Client(said) => Ok(said),
+            _ => Err(ClientError::Unexpected),
+        };
+        match self.look(&mut first.client, &mut first.changed, &mut hear) {
+            Ok(now) => first.now = Some(now),
+            Err(ClientError::Timeout(_)) => {}
+            Err(_) => return None,
+        }
+        Some(first)
+    }
+
     fn follow(
         &self,
-        mut first: Option<Client>,
+        mut first: Option<FirstLook>,
         tell: &mut Teller<News>,
     ) -> Result<(), ClientError> {
         let mut losses = Losses::default();
         loop {
-            let mut client = match first.take() {
-                Some(client) => client,
+            let first = match first.take() {
+                Some(first) => first,
                 None => {
                     let mut client = client::mbatchd(&self.site, tell)?;
                     if self.ask(&mut client).is_err() && losses.again(Instant::now()) {
                         continue;
                     }
-                    client
+                    FirstLook { client, changed: false, now: None }
                 }
             };
             let since = Instant::now();
-            match self.connected(&mut client, tell) {
+            match self.connected(first, tell) {
                 Err(e) if wait_connection::passing(&e) && losses.again(since) => {}
                 done => return done,
             }
@@ -197,12 +230,18 @@ impl Asked {
     }
 
     /// Tells of the job over one connection, over which it was asked about, until it has ended.
-    fn connected(&self, client: &mut Client, tell: &mut Teller<News>) -> Result<(), ClientError> {
+    fn connected(&self, first: FirstLook, tell: &mut Teller<News>) -> Result<(), ClientError> {
+        let FirstLook { mut client, mut changed, now: mut known } = first;
+        let client = &mut client;
         loop {
-            let mut changed = false;
-            let now = self.look(client, &mut changed)?;
+            let (now, told) = match known.take() {
+                Some(now) => (now, true),
+                None => (self.look(client, &mut changed, &mut wait_connection::hear)?, false),
+            };
             let (ended, waits) = (now.state.is_finished(), !now.reasons.is_empty());
-            tell.tell(News::State(now));
+            if !told {
+                tell.tell(News::State(now));
+            }
             if ended {
                 return Ok(());
             }
@@ -217,16 +256,22 @@ impl Asked {
                     },
                 };
             }
+            changed = false;
             self.ask(client)?;
         }
     }
 
     /// `changed`: mbatchd has told of a change meanwhile.
-    fn look(&self, client: &mut Client, changed: &mut bool) -> Result<JobNow, ClientError> {
+    fn look(
+        &self,
+        client: &mut Client,
+        changed: &mut bool,
+        hear: &mut dyn FnMut(&mut Client) -> Result<ClientMsg, ClientError>,
+    ) -> Result<JobNow, ClientError> {
         let cols = self.columns();
         let mut now = None;
         loop {
-            match wait_connection::hear(client)? {
+            match hear(client)? {
                 ClientMsg::Waited(_) => *changed = true,
                 ClientMsg::Rows { rows, more } => {
                     each_row(rows.get(), &cols, |row| now = job_now(row))

@@ -336,12 +336,16 @@ impl Session {
         });
         match asked {
             Ok(client) => Join::Asked(Box::new(client)),
-            Err(e) => {
-                errln!(ctx, "bsub: {host}: {e:#}; it is asked again");
-                ctx.flush();
-                Join::Again
-            }
+            Err(e) => self.again(ctx, &e),
         }
+    }
+
+    /// The res of the job's host does not let bsub in: it is asked later.
+    fn again(&self, ctx: &mut Ctx, why: &ClientError) -> Join {
+        let host = self.at.as_ref().map_or("", |at| &at.0);
+        errln!(ctx, "bsub: {host}: {why:#}; it is asked again");
+        ctx.flush();
+        Join::Again
     }
 
     /// Hears what res has to say.
@@ -361,6 +365,8 @@ impl Session {
                 self.kill();
                 Join::None
             }
+            // what was asked for was sent before res has proved itself
+            Err(e @ ClientError::Auth(_)) => self.again(ctx, &e),
             Err(_) => Join::Again,
         }
     }

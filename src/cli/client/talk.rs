@@ -118,8 +118,7 @@ impl Client {
         // what carries the user's environment
         let private = match msg {
             Msg::Client(ClientMsg::Submit(_)) => true,
-            // the terminal is read by Client::take, which knows of no proof
-            Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }) => true,
+            Msg::Res(ResMsg::Run(_)) => true,
             Msg::Client(ClientMsg::Modify(m)) => m.env.is_some(),
             _ => false,
         };
@@ -187,6 +186,12 @@ impl Client {
     pub fn take(&mut self, data: &mut dyn FnMut(u8, &[u8])) -> Result<Option<Msg>, ClientError> {
         loop {
             let Some(raw) = self.dec.take()? else { return Ok(None) };
+            if !self.verified {
+                shake::read_ok(&mut self.session, &raw)?;
+                self.verified = true;
+                self.dec.set_cap(MAX_FRAME);
+                continue;
+            }
             if let Some((port, bytes)) = self.session.open_data(&raw)? {
                 data(port, bytes);
                 continue;

@@ -151,6 +151,7 @@ impl Boot {
             log: Some(self.log.clone()),
             members: Follower::of(&self.conf, &self.host).filter(|_| daemon != Daemon::Launcher),
             heartbeat: Heartbeat::of(&self.conf.lsf, self.site.launcher_socket(), daemon),
+            silence: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::boot_error::BootError;
 use super::driver::{DaemonDriver, ShellControl};
 use super::handover::RES_SOCKET;
 use super::res_arrivals::{Arrival, Arrivals};
-use super::shell;
+use super::shell::{self, ShellConfig};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
@@ -26,9 +26,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Seconds that a task whose command is gone has to end, where LSF_RES_TIMEOUT says nothing.
 const TIMEOUT: u64 = 15;
+/// Seconds of silence after which the host of a command is gone, where LSF_RES_ALIVE_TIMEOUT says
+/// nothing.
+const SILENCE: u64 = 60;
 /// Seconds between two looks at the cluster's hosts, where LSF_RES_SYNCUP_INTERVAL says nothing,
 /// and at least.
 const SYNCUP: u64 = 1800;
@@ -63,7 +67,9 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let chunk = vec![0; DATA_MAX];
     let arrivals = Arrivals::default();
     let host = Ends { arrivals, listener, tasks, waiting, acct, acct_fails: false, known, chunk };
-    shell::run(boot.shell(Daemon::Res), machine, host).map_err(|e| BootError(e.to_string()))
+    let silence = silence(boot.conf.lsf.int("LSF_RES_ALIVE_TIMEOUT", SILENCE));
+    shell::run(ShellConfig { silence, ..boot.shell(Daemon::Res) }, machine, host)
+        .map_err(|e| BootError(e.to_string()))
 }
 
 fn conf(boot: &Boot, socket: &str) -> ResConf {
@@ -90,6 +96,11 @@ fn conf(boot: &Boot, socket: &str) -> ResConf {
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         acct_ms: lsf.get("LSF_RES_ACCT").and_then(|v| v.parse().ok()),
     }
+}
+
+/// 0 is never.
+fn silence(secs: u64) -> Option<Duration> {
+    (secs > 0).then(|| Duration::from_secs(secs))
 }
 
 /// 0 is never.

@@ -144,6 +144,8 @@ pub struct ShellConfig {
     pub members: Option<Follower>,
     /// The signs of life that the loop gives the launcher.
     pub heartbeat: Option<Heartbeat>,
+    /// How long the systems of callers may be silent; `None`: without end.
+    pub silence: Option<Duration>,
 }
 
 /// Runs a daemon until it exits; the code is the process's.
@@ -203,8 +205,9 @@ impl<D: DaemonDriver> Shell<D> {
         let checker = Checker::new(ident.ways.clone(), cfg.daemon.name(), tell);
         let ports = cfg.ports;
         let port_of = Box::new(move |daemon| ports.port(daemon));
-        let pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of, checker)
+        let mut pool = Pool::new(registry, ident, listen, cfg.launcher_socket, port_of, checker)
             .map_err(fail("poll"))?;
+        pool.limit_silence(cfg.silence);
         let shell = ShellControl {
             now: crate::sys::now(),
             inputs: Default::default(),

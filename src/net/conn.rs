@@ -6,6 +6,7 @@
 
 use super::Identity;
 use super::limits::*;
+use super::silence::SilenceLimit;
 use super::sock::{Sock, peer_cred};
 use crate::auth::Way;
 use crate::auth::shake::{self, AuthError, CallerCheck, Gate};
@@ -18,6 +19,7 @@ use crate::proto::{Daemon, Msg, Peer};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 /// The phases of a connection, from dialling to its end.
 #[derive(Debug)]
@@ -149,6 +151,8 @@ pub struct Conn {
     phase_since: u64,
     half_since: Option<u64>,
     stall_since: Option<u64>,
+    /// How long the peer's system may be silent; `None`: without end.
+    silence: Option<SilenceLimit>,
 }
 
 impl Conn {
@@ -187,6 +191,19 @@ impl Conn {
             phase_since: now,
             half_since: None,
             stall_since: None,
+            silence: None,
+        }
+    }
+
+    /// The connection is over when the peer's system is silent for this time.
+    pub fn limit_silence(&mut self, limit: Duration, now: u64) {
+        self.silence = SilenceLimit::begin(&self.sock, limit, now);
+    }
+
+    /// Finds out whether the peer's system is silent, where it is time for that.
+    pub fn look_for_silence(&mut self, now: u64) {
+        if let Some(silence) = &mut self.silence {
+            silence.look(&self.sock, now);
         }
     }
 
@@ -246,7 +263,8 @@ impl Conn {
         }
         let half = self.half_since.map(|t| (t + HALF_FRAME_US, "half a frame for too long"));
         let stall = self.stall_since.map(|t| (t + STALL_US, "did not read its output in time"));
-        [half, stall].into_iter().flatten().min()
+        let silence = self.silence.map(|s| (s.deadline(), "its host does not answer"));
+        [half, stall, silence].into_iter().flatten().min()
     }
 
     /// Bytes held for a frame that is not whole.

@@ -7,6 +7,7 @@ pub mod held_port;
 pub mod limits;
 pub mod local;
 pub mod pool;
+mod silence;
 pub mod sock;
 
 use crate::auth::{HostLookup, KeyRing, Ways};

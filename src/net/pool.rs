@@ -28,6 +28,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Tokens from here up are not connections.
 pub const FIRST_TOKEN: usize = usize::MAX - 16;
@@ -70,6 +71,8 @@ pub struct Pool {
     port_of: Box<dyn Fn(crate::proto::Daemon) -> u16>,
     refusals: (u64, u32),
     checker: Checker,
+    /// How long the systems of callers may be silent; `None`: without end.
+    silence: Option<Duration>,
     /// When this turn began.
     now: u64,
 }
@@ -116,8 +119,14 @@ impl Pool {
             port_of,
             refusals: (0, 0),
             checker,
+            silence: None,
             now: crate::sys::now().mono_us,
         })
+    }
+
+    /// Callers whose systems are silent for this time are gone.
+    pub fn limit_silence(&mut self, limit: Option<Duration>) {
+        self.silence = limit;
     }
 
     /// Names and addresses after a reconfiguration.

@@ -14,6 +14,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// Seconds of silence before the kernel probes a peer.
 const KEEPALIVE_S: u64 = 60;
@@ -101,8 +102,18 @@ pub(super) fn new(addr: &SocketAddr, kind: SocketType, nonblocking: bool) -> io:
 pub fn keep_alive(fd: BorrowedFd<'_>) {
     // A socket without these still works.
     let _ = sockopt::set_socket_keepalive(fd, true);
-    let _ = sockopt::set_tcp_keepidle(fd, std::time::Duration::from_secs(KEEPALIVE_S));
-    let _ = sockopt::set_tcp_keepintvl(fd, std::time::Duration::from_secs(KEEPALIVE_S / 4));
+    let _ = sockopt::set_tcp_keepidle(fd, Duration::from_secs(KEEPALIVE_S));
+    let _ = sockopt::set_tcp_keepintvl(fd, Duration::from_secs(KEEPALIVE_S / 4));
+}
+
+/// Has the kernel probe a silent peer often enough that its silence for this time tells that it is
+/// gone.
+pub fn probe_within(fd: BorrowedFd<'_>, limit: Duration) {
+    let second = Duration::from_secs(1);
+    // A socket without these still works.
+    let _ = sockopt::set_socket_keepalive(fd, true);
+    let _ = sockopt::set_tcp_keepidle(fd, (limit / 3).max(second));
+    let _ = sockopt::set_tcp_keepintvl(fd, (limit / 6).max(second));
 }
 
 /// Listens for TCP on this address.

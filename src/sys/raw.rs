@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// The result of `wait4` about a child.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +152,29 @@ pub fn bind_address_no_port(fd: BorrowedFd<'_>) -> io::Result<()> {
             size_of::<libc::c_int>() as libc::socklen_t,
         )
     })
+}
+
+/// How long the peer of a TCP connection has been silent: its system sent neither data nor an
+/// acknowledgement.
+pub fn tcp_silence(fd: BorrowedFd<'_>) -> io::Result<Duration> {
+    // struct tcp_info: eight bytes, then numbers of four; the twelfth and the thirteenth are the
+    // milliseconds since data and since an acknowledgement came in
+    let mut info = [0u32; 16];
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: pointer and length describe the live local; the kernel writes at most that length.
+    check(unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &mut len,
+        )
+    })?;
+    if (len as usize) < size_of_val(&info) {
+        return Err(io::Error::from(io::ErrorKind::Unsupported));
+    }
+    Ok(Duration::from_millis(u64::from(info[13].min(info[14]))))
 }
 
 /// Takes over a descriptor that was handed on through exec. An error where it is not open.

@@ -116,15 +116,12 @@ impl OnNode {
     }
 }
 
-#[test]
-fn cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not() {
-    if !Nodes::possible("cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not") {
-        return;
-    }
-    let nodes = installed("nioscut", &HOSTS);
+/// Three hosts that serve, with this line in lsf.conf; beside them the text of lsf.conf before.
+fn nodes_up(name: &str, line: &str) -> (Nodes, String) {
+    let nodes = installed(name, &HOSTS);
     let conf = nodes.path("top/conf/lsf.conf");
     let text = std::fs::read_to_string(&conf).unwrap();
-    std::fs::write(&conf, format!("{text}LSF_RES_TIMEOUT=3\n")).unwrap();
+    std::fs::write(&conf, format!("{text}{line}\n")).unwrap();
     let setup = format!("{}/top/bin/hostsetup --check", nodes.dir.display());
     for host in ["hostb", "hostc"] {
         nodes.ok("root", "hosta", &format!("ssh {host} {setup} --key=- < /etc/lsf.key"));
@@ -133,6 +130,16 @@ fn cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not() {
     wait_for("the hosts to be ready", || {
         nodes.run(ADMIN, "hosta", "bhosts -w").out.matches(" ok ").count() == 3
     });
+    (nodes, text)
+}
+
+#[test]
+fn cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not() {
+    if !Nodes::possible("cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not") {
+        return;
+    }
+    let (nodes, text) = nodes_up("nioscut", "LSF_RES_TIMEOUT=3");
+    let conf = nodes.path("top/conf/lsf.conf");
     // hosta is the master and has the hub of the net; jobs run on hostc
     let link = |way: &str| drop(nodes.ok("root", "hosta", &format!("ip link set v2 {way}")));
     let beat = "LSF_NIOS_RES_HEARTBEAT=0.05";
@@ -175,5 +182,37 @@ fn cut_network_ends_an_interactive_job_with_words_and_a_short_cut_does_not() {
     link("down");
     gone.child.kill().unwrap();
     assert_eq!(nodes.end_of("hosta", gone.job), "EXIT");
+    gone.child.wait().unwrap();
+}
+
+/// The job says nothing and is told nothing, so that no byte is missed on either side.
+#[test]
+fn interactive_job_ends_when_the_host_of_its_silent_bsub_is_gone_and_not_when_bsub_is_stopped() {
+    let name = "interactive_job_ends_when_the_host_of_its_silent_bsub_is_gone_and_not_when_bsub_is_\
+                stopped";
+    if !Nodes::possible(name) {
+        return;
+    }
+    let (nodes, _) = nodes_up("niosgone", "LSF_RES_TIMEOUT=3\nLSF_RES_ALIVE_TIMEOUT=4");
+    // a stopped bsub reads nothing of very much output, for longer than that
+    let much = "echo on; yes more | head -c 20000000; echo; echo over";
+    let script = format!("echo $$ > pid; exec bsub -I -m hostc '{much}'");
+    nodes.write("home/ann/much.sh", &script);
+    let mut stopped = OnNode::start(&nodes, "hostb", "sh much.sh");
+    stopped.line("on");
+    nodes.ok("ann", "hostb", "kill -STOP $(cat pid)");
+    std::thread::sleep(Duration::from_secs(9));
+    nodes.ok("ann", "hostb", "kill -CONT $(cat pid)");
+    // nsenter has stopped with it
+    kill(stopped.child.id(), 18);
+    stopped.line("over");
+    assert_eq!(stopped.end().code, 0);
+    let mut gone = OnNode::start(&nodes, "hostb", "bsub -I -m hostc 'echo on; sleep 300'");
+    gone.line("on");
+    let cut = Instant::now();
+    drop(nodes.ok("root", "hosta", "ip link set v2 down"));
+    gone.child.kill().unwrap();
+    assert_eq!(nodes.end_of("hosta", gone.job), "EXIT");
+    assert!(cut.elapsed() < Duration::from_secs(30), "{:?}", cut.elapsed());
     gone.child.wait().unwrap();
 }

@@ -129,6 +129,7 @@ fn run(rig: &Rig, daemon: Daemon, host: &str, way: Way) -> Arc<Mutex<Script>> {
     let ring = Arc::new(KeyRing::load(&key, host, uid).unwrap());
     let config = ShellConfig {
         heartbeat: None,
+        silence: None,
         daemon,
         host: host.into(),
         addr: Some(base.hosts.addrs(host)[0]),

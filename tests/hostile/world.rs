@@ -137,6 +137,7 @@ impl World {
             log: None,
             members: None,
             heartbeat: None,
+            silence: None,
         }
     }
 

@@ -315,10 +315,7 @@ const NAMES: &[Name] = &[
     on("LSF_RES_ACCT", "milliseconds of CPU time from which res logs a task"),
     on("LSF_RES_ACCTDIR", "directory of lsf.acct.HOST; /tmp"),
     on("LSF_RES_ACTIVE_TIME", "seconds before lim reports res down; 90"),
-    off(
-        "LSF_RES_ALIVE_TIMEOUT",
-        "RES asks LIM for hosts; task RES cleans up without first host: 1800 (min 90, 0",
-    ),
+    on("LSF_RES_ALIVE_TIMEOUT", "seconds until res gives up a silent host; 60, 0 never"),
     on("LSF_RES_CONNECT_RETRY", "further tries to connect to res; 0"),
     off("LSF_RES_DEBUG", "debug mode 1 or 2"),
     on("LSF_RES_PORT", "TCP port of res; 6878"),

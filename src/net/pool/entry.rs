@@ -91,6 +91,9 @@ impl Pool {
         self.next += 1;
         let phase = if addr.is_some() { ConnPhase::Closing } else { ConnPhase::Open };
         let mut conn = Conn::new(id, sock, phase, addr, us);
+        if let Some(limit) = self.silence {
+            conn.limit_silence(limit, us);
+        }
         let made = match addr {
             Some(_) => crate::sys::random()
                 .map_err(Gone::Io)

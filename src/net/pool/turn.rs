@@ -126,6 +126,7 @@ impl Pool {
             if conn.timer == at {
                 conn.timer = u64::MAX;
             }
+            conn.look_for_silence(us);
             match conn.deadline() {
                 Some((due, what)) if due <= us => self.lose(id, Gone::Limit(what), us, sink),
                 _ => self.arm(id),

@@ -368,10 +368,8 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 resized.remove(&start.at);
             }
             Event::JobResize(r) => {
-                let Some((_, start)) = starts.get(&r.at).filter(|s| s.1.attempt == r.attempt)
-                else {
-                    continue;
-                };
+                let start = starts.get(&r.at).filter(|s| s.1.attempt == r.attempt);
+                let Some((_, start)) = start else { continue };
                 let (attempt, hosts) = (r.attempt, || start.hosts.to_vec());
                 let new = || ResizedJob { attempt, hosts: hosts(), change: None, changed_at: 0 };
                 resized.entry(r.at).or_insert_with(new).step(record.time, &r.step);

@@ -28,7 +28,7 @@ impl SilenceLimit {
         self.look_at
     }
 
-    /// Where it is time for a look: puts the deadline off by what is left of the limit.
+    /// Puts a deadline that is over off by what is left of the limit.
     pub fn look(&mut self, sock: &Sock, now: u64) {
         if self.look_at > now {
             return;

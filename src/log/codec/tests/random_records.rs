@@ -598,7 +598,8 @@ proptest! {
     }
 
     #[test]
-    fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(), resized in 0..i64::MAX,
+    fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(),
+                           resized in 0..i64::MAX,
                            usage in option::of(usage()), hosts in slots(),
                            n in any::<(u32, u32, u32, i32, bool)>(), run in 1u64..1 << 40) {
         let mut spec = spec;

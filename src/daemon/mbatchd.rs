@@ -392,7 +392,16 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     done
 }
 
+/// Has memory prepared that jobs will need; the heap of a static file can do so.
+fn prepare_memory() {
+    #[cfg(target_env = "musl")]
+    if let Err(e) = crate::sys::heap::prepare_ahead() {
+        log::warn!("memory is not prepared ahead: {e}");
+    }
+}
+
 fn serve(boot: Boot) -> Result<i32, String> {
+    prepare_memory();
     let envdir = boot.site.envdir.clone();
     let (conf, diags) = conf::load_lenient(&RealFiles, &envdir, Some(&boot.host));
     for d in &diags {

@@ -20,6 +20,9 @@ const MOST_SECS: u64 = 30 * 60;
 impl Mbatchd {
     /// The jobs that a start takes along.
     pub(crate) fn mates_of(&self, at: JobRef) -> Vec<JobRef> {
+        if !self.site.forms_chunks {
+            return Vec::new();
+        }
         let size = self.chunk_size(at);
         if size < 2 {
             return Vec::new();

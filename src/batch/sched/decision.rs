@@ -10,8 +10,9 @@ use std::rc::Rc;
 
 /// Looks of a class at a host that a pass may take in one turn.
 pub const PASS_FUEL: usize = 32_768;
-/// A decision, carried out, costs as much as so many looks.
-const DECISION_COST: usize = 32;
+/// A decision, carried out, costs as much as so many looks. A few hundred in one turn: their orders
+/// and records are still in the processor's cache when they are sent and written.
+const DECISION_COST: usize = 128;
 
 /// A change that a pass decides on. `lifecycle::dispatch` carries it out before the pass goes on.
 #[derive(Debug)]

@@ -65,6 +65,9 @@ impl<'a, 'b> FirstFit<'a, 'b> {
     /// Looks at one host; true: no other is needed.
     pub fn add(&mut self, host: HostId) -> bool {
         let look = self.look;
+        if look.is_known_to_fail(host) {
+            return false;
+        }
         let Ok(slots) = self.policies.host(look, host) else {
             self.rests.extend(rests_until(look, host).map(|until| (host, until)));
             return false;

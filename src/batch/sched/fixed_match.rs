@@ -48,6 +48,16 @@ impl FixedMatch {
         Some(FixedMatch { fixed, moving, kept: RefCell::default() })
     }
 
+    /// The conditions about what load and reservations change, all of which must hold.
+    pub fn moving_terms(&self) -> Vec<&Expr> {
+        self.moving.as_ref().map_or(Vec::new(), Expr::conjuncts)
+    }
+
+    /// Is it known already that a host fails the part about facts?
+    pub fn is_known_to_fail(&self, host: HostId, local: &SelectContext<'_>, changes: u64) -> bool {
+        self.fixed.is_some() && self.kept.borrow().known(host, local, changes) == Some(false)
+    }
+
     /// Does a host match the section? `changes`: how often the facts of hosts have changed.
     pub fn selects(
         &self,
@@ -62,6 +72,19 @@ impl FixedMatch {
 }
 
 impl Kept {
+    /// The answer about a host, where it is kept.
+    fn known(&self, host: HostId, local: &SelectContext<'_>, changes: u64) -> Option<bool> {
+        let same_local = self.local.0 == local.local_type && self.local.1 == local.local_model;
+        if self.at != changes || !same_local {
+            return None;
+        }
+        let (word, bit) = (host.index() / HOSTS_PER_WORD, host.index() % HOSTS_PER_WORD * 2);
+        match self.hosts.get(word)? >> bit & 3 {
+            0 => None,
+            known => Some(known == 2),
+        }
+    }
+
     fn answer(
         &mut self,
         host: HostId,
@@ -69,6 +92,9 @@ impl Kept {
         changes: u64,
         ask: impl FnOnce() -> bool,
     ) -> bool {
+        if let Some(known) = self.known(host, local, changes) {
+            return known;
+        }
         let same_local = self.local.0 == local.local_type && self.local.1 == local.local_model;
         if self.at != changes || !same_local {
             self.hosts.fill(0);
@@ -79,14 +105,9 @@ impl Kept {
         if word >= self.hosts.len() {
             self.hosts.resize(word + 1, 0);
         }
-        match self.hosts[word] >> bit & 3 {
-            0 => {
-                let holds = ask();
-                self.hosts[word] |= (1 + u64::from(holds)) << bit;
-                holds
-            }
-            known => known == 2,
-        }
+        let holds = ask();
+        self.hosts[word] |= (1 + u64::from(holds)) << bit;
+        holds
     }
 }
 

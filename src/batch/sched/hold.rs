@@ -10,6 +10,7 @@ use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Alternative, HostMatch};
 use crate::batch::sched::policy::{BlockedJob, Room};
+use crate::batch::sched::same_host::SameHost;
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::QueueWalk;
 use crate::batch::site::Queue;
@@ -18,10 +19,10 @@ use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::lang::resreq::HostOrder;
 use crate::model::JobRef;
 use std::cmp::Reverse;
+use std::rc::Rc;
 
-/// Most changed hosts that are ordered by themselves for each class; more are picked from the order
-/// of all open hosts.
-const FEW_HOSTS: usize = 16;
+/// Ready jobs of a class from which on it is asked for how many of them its host will do.
+const FROM_JOBS: usize = if cfg!(debug_assertions) { 2 } else { 3 };
 
 /// The outcome of holding a class against hosts.
 pub(super) enum Outcome {
@@ -31,6 +32,17 @@ pub(super) enum Outcome {
     /// a policy does for it.
     Limited(Option<u64>, Option<Decision>),
     Found(Decision),
+}
+
+/// A class that is held against hosts.
+struct HeldClass<'a> {
+    view: &'a View<'a>,
+    queue: &'a Queue,
+    kind: &'a ClassKey,
+    limits: &'a ConsumerLimits,
+    class: u32,
+    /// The job or element of it that would start next.
+    at: JobRef,
 }
 
 impl Sched {
@@ -175,6 +187,7 @@ impl Sched {
         only: Option<&HostSet>,
         fuel: &mut Fuel,
     ) -> Outcome {
+        let same = self.same_host.take();
         let limits = self.classes.limits(view, class);
         let policies = self.policies.clone();
         let kind = self.classes.get(class).kind.clone();
@@ -196,9 +209,45 @@ impl Sched {
         let Some(at) = self.first_of(view, &kind, place, class) else {
             return Outcome::None(None);
         };
+        let same = same.filter(|_| !limited).and_then(|same| same.for_next(class, &self.hosts));
+        // a debug build asks the policies all the same
+        if let Some(same) = same.as_ref().filter(|_| !cfg!(debug_assertions)) {
+            fuel.spend(1);
+            self.same_host = Some(same.clone());
+            return Outcome::Found(Decision::Start(same.allocation(at, here.account)));
+        }
+        let of = HeldClass { view, queue, kind: &kind, limits: &limits, class, at };
+        let found = self.try_alternatives(&of, room.slots, same.as_ref(), (here, only), fuel);
+        if let Ok(start) = found {
+            if same.is_some() {
+                self.same_host = same;
+            }
+            return Outcome::Found(Decision::Start(start));
+        }
+        debug_assert!(same.is_none(), "a host refuses a job that it was to take for sure");
+        self.wait_for_pools(view, &kind, class);
+        let decision = found.err().flatten();
+        match limited {
+            true => Outcome::Limited(of_queue().then_some(need), decision),
+            false => Outcome::None(decision),
+        }
+    }
+
+    /// Holds a class against hosts by each alternative of its requirement; limits of queue and
+    /// user leave it `room` slots. `Err`: none takes it; what a policy does for it.
+    fn try_alternatives(
+        &mut self,
+        of: &HeldClass,
+        room: u64,
+        same: Option<&SameHost>,
+        (here, only): (&mut QueueWalk, Option<&HostSet>),
+        fuel: &mut Fuel,
+    ) -> Result<Allocation, Option<Decision>> {
+        let &HeldClass { view, queue, kind, limits, class, at } = of;
+        let limited = room < u64::from(kind.min);
+        let acts = self.policies.act_on_blocked(view, queue);
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
-        let of = ((view, queue, room.slots), (&*kind, &*limits));
         let (mut decision, mut later) = (None, None);
         for (n, req) in compiled.requirement.alternatives.iter().enumerate() {
             let alternative = req.as_deref();
@@ -207,16 +256,21 @@ impl Sched {
                 continue;
             }
             let compound = alternative.is_some_and(Alternative::is_compound);
-            let look = HostMatch::new(of.0, of.1, &compiled.asked, alternative).of(Some(at));
+            let look =
+                HostMatch::new((view, queue, room), (kind, limits), &compiled.asked, alternative);
+            let look = look.of(Some(at));
             let found = match limited {
                 true => Err(TooFew::default()),
                 false => self.find_hosts(&look, alternative, (class, n), here, only, fuel),
             };
             match found {
                 Ok(hosts) => {
+                    debug_assert!(same.is_none_or(|same| hosts == [(same.host, 1)]));
+                    if same.is_none() && !compound && compiled.requirement.alternatives.len() == 1 {
+                        self.keep_same_host(&look, class, (&hosts, only), req);
+                    }
                     let (hosts, req, account) = (hosts.into(), req.clone(), here.account);
-                    let start = Allocation { at, hosts, req, account };
-                    return Outcome::Found(Decision::Start(start));
+                    return Ok(Allocation { at, hosts, req, account });
                 }
                 Err(few) => {
                     self.limit_waits.classes(view.site, &few.short, &limits.consumer, class);
@@ -228,11 +282,35 @@ impl Sched {
                 }
             }
         }
-        self.wait_for_pools(view, &kind, class);
         self.delayed.extend(later.map(|until| (until, class)));
-        match limited {
-            true => Outcome::Limited(of_queue().then_some(need), decision),
-            false => Outcome::None(decision),
+        Err(decision)
+    }
+
+    /// Hosts were found for a job of a class by the only alternative of its requirement; `only`:
+    /// among these. Keeps the host for further jobs of the class, where it takes them for sure and
+    /// would be found for them again.
+    pub(super) fn keep_same_host(
+        &mut self,
+        look: &HostMatch,
+        class: u32,
+        (hosts, only): (&Hosts, Option<&HostSet>),
+        req: &Option<Rc<Alternative>>,
+    ) {
+        let &[(host, 1)] = &hosts[..] else { return };
+        let order = look.simple.and_then(|simple| simple.order.as_ref());
+        // where few hosts are looked at, or the order follows the placements, another may be next
+        let moves = look.few_hosts(only).is_some() || order.is_some_and(HostOrder::fresh);
+        let is_array = |job: u32| look.view.state.job(job).is_some_and(|job| job.array().is_some());
+        let ready = &self.classes.get(class).ready;
+        let many = ready.len() >= FROM_JOBS || ready.first().is_some_and(|first| is_array(first.1));
+        // the next job may have to wait for it
+        let waits = req.as_ref().is_some_and(|req| req.delays());
+        if waits || !look.any_slot() || moves || !many || !JointRoom::new(look).is_empty() {
+            return;
+        }
+        let left = self.policies.further(look, host);
+        if left > 0 {
+            self.same_host = Some(SameHost { class, host, left, req: req.clone() });
         }
     }
 
@@ -291,11 +369,7 @@ impl Sched {
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
-        let mut some = match (look.named_hosts(), only) {
-            (Some(named), _) => Some(named),
-            (None, Some(only)) if only.len() <= FEW_HOSTS => Some(only.iter().collect()),
-            _ => None,
-        };
+        let mut some = look.few_hosts(only);
         let policies = self.policies.clone();
         let mut first_fit = FirstFit::new(&policies, look, joint);
         if let Some(hosts) = &mut some {

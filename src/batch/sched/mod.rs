@@ -24,6 +24,7 @@
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
+//! | same_host | the host of the job before, for the next one of its class |
 //! | first_fit | hosts for a job, best first, until there are enough |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
@@ -72,6 +73,7 @@ mod reserved_slots;
 mod reserving;
 mod resumption;
 pub(crate) mod run_limit;
+mod same_host;
 mod start_needs;
 mod start_times;
 pub mod view;
@@ -115,6 +117,8 @@ pub struct Sched {
     order: DispatchOrder,
     hosts: OpenHosts,
     growth: growing::Growth,
+    /// The host of the last start, where it takes further jobs of that class.
+    same_host: Option<same_host::SameHost>,
     /// The pass under way.
     walk: Option<Box<Walk>>,
     entries: IdTable<ClassEntry>,
@@ -304,6 +308,7 @@ impl Sched {
 impl Sched {
     /// Begins a pass if one is due.
     pub(crate) fn begin_pass(&mut self, now: Now) -> bool {
+        self.same_host = None;
         if self.hosts.wake(now.mono_us) {
             self.note_change();
         }

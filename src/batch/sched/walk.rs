@@ -45,6 +45,9 @@ impl Sched {
             }
         };
         let decision = self.walk_on(view, &mut walk, fuel);
+        if !matches!(decision, Some(Decision::Start(_))) {
+            self.same_host = None;
+        }
         if decision.is_some() || fuel.is_empty() {
             self.walk = Some(walk);
         }

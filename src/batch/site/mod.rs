@@ -200,6 +200,8 @@ pub struct Site {
     pub stops: bool,
     /// Some queue preempts jobs of another.
     pub preempts: bool,
+    /// Some queue or application profile starts jobs in chunks.
+    pub forms_chunks: bool,
     /// Some queue reserves slots: when started jobs end is of interest.
     pub keeps_timeline: bool,
     /// The limits for jobs whose queue is not configured any more.
@@ -268,6 +270,7 @@ impl Site {
             units: units::ComputeUnits::default(),
             stops: false,
             preempts: false,
+            forms_chunks: false,
             keeps_timeline: false,
         }
     }
@@ -335,6 +338,9 @@ impl Site {
         p.use_rules(rules);
         p.pools = p.compiled_pools();
         p.stops = p.any_stop();
+        let of_queues = p.queues.iter().map(|queue| queue.conf.chunk_job_size);
+        let of_profiles = p.conf.batch.applications.iter().filter_map(|a| a.chunk_job_size);
+        p.forms_chunks = of_queues.chain(of_profiles).any(|size| size > 1);
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
         p
     }

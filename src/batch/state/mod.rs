@@ -439,6 +439,10 @@ impl State {
         if all_below && self.jobs.len() + self.reserved.len() >= max as usize {
             return None;
         }
+        // nearly always the next one is
+        if self.job(next).is_none() && !self.reserved.contains(&next) {
+            return Some(next);
+        }
         self.free_in(next, max).or_else(|| self.free_in(1, next))
     }
 

@@ -184,6 +184,21 @@ impl Expr {
         }
     }
 
+    /// The resource that has to be above a number, or no less than it, and that number, where this
+    /// is all that the expression says.
+    pub fn floor(&self) -> Option<(&str, f64)> {
+        let Expr::Bin(op, a, b) = self else { return None };
+        let (name, bound) = match op {
+            BinOp::Gt | BinOp::Ge => (a, b),
+            BinOp::Lt | BinOp::Le => (b, a),
+            _ => return None,
+        };
+        match (&**name, &**bound) {
+            (Expr::Res(name, _), Expr::Num(n) | Expr::Size(n)) => Some((&name.text, *n)),
+            _ => None,
+        }
+    }
+
     /// Whether its value is a text.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Expr::Text(_) | Expr::Res(_, ResKind::String))

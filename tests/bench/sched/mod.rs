@@ -134,6 +134,11 @@ pub fn run_child() {
         Ok("small") => vec![SMALL; SMALL_RUNS],
         _ => return,
     };
+    // as mbatchd does
+    #[cfg(target_env = "musl")]
+    if let Err(e) = lsf::sys::heap::prepare_ahead() {
+        eprintln!("  memory is not prepared ahead: {e}");
+    }
     for size in runs {
         if let Err(why) = run(&size) {
             note(&size, &why);

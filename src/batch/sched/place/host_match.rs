@@ -9,15 +9,19 @@ use crate::batch::sched::place::asked::RequestedHosts;
 use crate::batch::sched::place::requirement::Alternative;
 use crate::batch::sched::run_limit::RunLimit;
 use crate::batch::sched::view::View;
-use crate::batch::site::Queue;
-use crate::batch::state::names::{HostId, Id, ResourceId};
+use crate::batch::site::{Bounds, External, Queue};
+use crate::batch::state::names::{HostId, HostSet, Id, ResourceId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
-use crate::lang::resreq::{SelectContext, Simple, Span};
+use crate::lang::resreq::{Expr, RusageTerm, SelectContext, Simple, Span};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
+
+/// Most changed hosts that are ordered by themselves for each class; more are picked from the order
+/// of all open hosts.
+const FEW_HOSTS: usize = 16;
 
 /// Hosts with their free slots, best host first.
 pub(super) type Free<'a> = &'a [(HostId, u32)];
@@ -127,6 +131,46 @@ impl<'a> HostMatch<'a> {
         selects
     }
 
+    /// Is it known already that a host fails select[], whatever its load is?
+    pub(in crate::batch::sched) fn is_known_to_fail(&self, host: HostId) -> bool {
+        self.fixed.is_some_and(|fixed| {
+            fixed.is_known_to_fail(host, &self.select_context(), self.view.facts_changes)
+        })
+    }
+
+    /// The conditions of select[] about what load and reservations change, all of which must hold.
+    pub(in crate::batch::sched) fn moving_terms(&self) -> Vec<&'a Expr> {
+        self.fixed.map_or(Vec::new(), FixedMatch::moving_terms)
+    }
+
+    /// The amount of a resource that a job of one slot reserves.
+    pub(in crate::batch::sched) fn reserved_by_slot(&self, id: ResourceId) -> f64 {
+        let of = self.terms().iter().filter(|t| self.view.site.names.reserved(t) == Some(id));
+        of.map(RusageTerm::amount).sum()
+    }
+
+    /// Does a job of the class reserve some of a resource?
+    pub(in crate::batch::sched) fn reserves_named(&self, name: &str) -> bool {
+        self.terms().iter().any(|term| term.res == name)
+    }
+
+    /// Does a job of the class reserve something that has one of these thresholds?
+    pub(in crate::batch::sched) fn lowers_bounded(
+        &self,
+        bounds: &Bounds,
+        external: &External,
+    ) -> bool {
+        let names = &self.view.site.names;
+        self.terms().iter().filter_map(|term| names.reserved(term)).any(|id| {
+            id.load_index().is_some_and(|k| bounds[k].0.is_some())
+                || external.iter().any(|bound| bound.id == id)
+        })
+    }
+
+    fn terms(&self) -> &'a [RusageTerm] {
+        self.simple.and_then(|s| s.rusage.as_ref()).map_or(&[], |rusage| rusage.terms())
+    }
+
     /// The most slots that a job may get.
     pub fn max(&self) -> u32 {
         u64::from(self.tasks.max).min(self.room) as u32
@@ -193,6 +237,13 @@ impl<'a> HostMatch<'a> {
             Some(set) => Some(set.keys().copied().collect()),
             None => queue.filter(differs).map(|set| set.keys().copied().collect()),
         }
+    }
+
+    /// The hosts to be ordered by themselves: those preferred to others, or the changed ones
+    /// where these are few. None: hosts are taken from the order of all open ones.
+    pub fn few_hosts(&self, changed: Option<&HostSet>) -> Option<Vec<HostId>> {
+        let few = changed.filter(|changed| changed.len() <= FEW_HOSTS);
+        self.named_hosts().or_else(|| few.map(|few| few.iter().collect()))
     }
 
     /// Must a job begin on one of some hosts, and is this one?

@@ -127,6 +127,11 @@ impl Alternative {
         (view.now.secs() < from).then(|| view.now.mono_of_wall(from))
     }
 
+    /// Do jobs wait for a time before they are held against hosts by this alternative?
+    pub(crate) fn delays(&self) -> bool {
+        self.delay > 0
+    }
+
     /// Do tasks differ in what they need?
     pub(crate) fn is_compound(&self) -> bool {
         !matches!(&self.parts[..], [Part { tasks: None, .. }])

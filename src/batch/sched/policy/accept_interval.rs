@@ -20,6 +20,13 @@ impl Policy for AcceptInterval {
             .filter(|_| !class.follows)
             .map_or(Room::ANY, |_| Room::none(PendReason::JustStarted))
     }
+
+    fn further(&self, class: &HostMatch, _host: &HostNow) -> u64 {
+        match class.view.site.accept_interval(&class.queue.conf) {
+            0 => u64::MAX,
+            _ => 0,
+        }
+    }
 }
 
 /// When a host that was just given a job may take one of this queue again, microseconds of the

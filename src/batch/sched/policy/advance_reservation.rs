@@ -50,6 +50,12 @@ impl Policy for AdvanceReservation {
         let slots = free.saturating_sub(kept.saturating_add(coming));
         now.and(room(slots, PendReason::WholeDuration))
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        let concerned =
+            !class.kind.reservation.is_empty() || class.view.reservations.on_host(host.id);
+        if concerned { 0 } else { u64::MAX }
+    }
 }
 
 /// The room of this many slots, with the reason where they are too few.

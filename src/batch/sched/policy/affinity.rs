@@ -24,4 +24,8 @@ impl Policy for Affinity {
             Some(Err(reason)) => Room::none(reason),
         }
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        class.units_on(host.id).map_or(u64::MAX, |_| 0)
+    }
 }

@@ -19,4 +19,8 @@ impl Policy for ComputeUnits {
         }
         class.unit_reason(host.id).map_or(Room::ANY, Room::none)
     }
+
+    fn further(&self, _class: &HostMatch, _host: &HostNow) -> u64 {
+        u64::MAX
+    }
 }

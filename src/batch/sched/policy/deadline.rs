@@ -39,4 +39,8 @@ impl Policy for Deadline {
             false => Room::ANY,
         }
     }
+
+    fn further(&self, _class: &HostMatch, _host: &HostNow) -> u64 {
+        u64::MAX
+    }
 }

@@ -28,4 +28,8 @@ impl Policy for Exclusive {
             false => Room::ANY,
         }
     }
+
+    fn further(&self, class: &HostMatch, _host: &HostNow) -> u64 {
+        if class.kind.exclusive { 0 } else { u64::MAX }
+    }
 }

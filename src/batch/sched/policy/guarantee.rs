@@ -29,4 +29,8 @@ impl Policy for Guarantee {
             room.and(Room { slots, reason: PendReason::Guaranteed, rule: None })
         })
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        if class.view.site.pools.of_host(host.id).is_empty() { u64::MAX } else { 0 }
+    }
 }

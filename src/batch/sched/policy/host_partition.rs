@@ -21,4 +21,8 @@ impl Policy for HostPartition {
             false => Room::none(PendReason::NoShare),
         }
     }
+
+    fn further(&self, _class: &HostMatch, _host: &HostNow) -> u64 {
+        u64::MAX
+    }
 }

@@ -26,4 +26,13 @@ impl Policy for HostStatusPolicy {
             HostStatus::ClosedBusy => class.view.busy_reason(host.id),
         })
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        let (view, def) = (&class.view, &class.view.site.hosts[host.id]);
+        if view.site.preempts || class.lowers_bounded(&def.bounds, &def.external) {
+            return 0;
+        }
+        let max = view.host_max(host.id);
+        max.map_or(u64::MAX, |max| max.saturating_sub(host.used.saturating_add(1)))
+    }
 }

@@ -70,6 +70,41 @@ impl Policy for Limits {
         }
         room
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        let (view, rules, own) = (&class.view, &class.view.site.rules, class.limits);
+        if !view.state.slot_reservations().is_empty() {
+            return 0;
+        }
+        let processors = || view.hosts[host.id].ncpus();
+        let mut least = u64::MAX;
+        for of_host in rules.on_host(host.id) {
+            let rule = rules.get(of_host.rule);
+            let used = match rule.with_given_up {
+                true => host.used,
+                false => view.limits.used_on(*of_host, || rule.member(&own.consumer, host.id)),
+            };
+            let left = rule.amount.on(processors).saturating_sub(used);
+            least = least.min(further_under(rule, left));
+        }
+        for &id in own.each_host.iter().filter(|id| rules.get(**id).counts_on(host.id)) {
+            let rule = rules.get(id);
+            let member = rule.member(&own.consumer, host.id);
+            let used = view.limits.used(Counter { rule: id, member });
+            let left = view.allowed(rule, host.id).saturating_sub(used);
+            least = least.min(further_under(rule, left));
+        }
+        least
+    }
+}
+
+/// The further jobs of one slot that a rule lets a host take after one, where a rule of slots or
+/// jobs leaves this many.
+fn further_under(rule: &Rule, left: u64) -> u64 {
+    match rule.what {
+        LimitedQuantity::Resource(_) => 0,
+        _ => left.saturating_sub(1),
+    }
 }
 
 /// The slots of a host that count under a rule because other jobs keep them; `concerns`: is the

@@ -17,4 +17,9 @@ impl Policy for LoadThresholds {
         let reason = class.view.load_reason(host.id, &queue.bounds, &queue.external);
         reason.map_or(Room::ANY, Room::none)
     }
+
+    fn further(&self, class: &HostMatch, _host: &HostNow) -> u64 {
+        let queue = class.queue;
+        if class.lowers_bounded(&queue.bounds, &queue.external) { 0 } else { u64::MAX }
+    }
 }

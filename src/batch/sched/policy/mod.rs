@@ -86,6 +86,16 @@ pub(crate) struct HostNow<'a> {
     pub(super) backfills: bool,
 }
 
+impl<'a> HostNow<'a> {
+    /// A host as a class finds it once so many more slots are not in use any more.
+    fn of(class: &HostMatch<'a>, id: HostId, vacated: u64, backfills: bool) -> HostNow<'a> {
+        let view = &class.view;
+        let reserved = !class.kind.reservation.is_empty();
+        let (status, used) = view.host_for((class.queue, reserved), id, vacated);
+        HostNow { id, status, used, snapshot: view.snapshot_of(id, status, used), backfills }
+    }
+}
+
 /// A question to a policy: it stands for the method of [`Policy`] of the same name, `Blocked` for
 /// `acts_on_blocked` and `blocked`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -122,6 +132,12 @@ pub(crate) trait Policy: Debug {
     /// Slots of a host for jobs of a class.
     fn host(&self, _class: &HostMatch, _host: &HostNow) -> Room {
         Room::ANY
+    }
+
+    /// Further jobs of one slot of a class that a host takes for sure after one that was just found
+    /// for it, while nothing but these starts changes. 0: the next one is looked at anew.
+    fn further(&self, _class: &HostMatch, _host: &HostNow) -> u64 {
+        0
     }
 
     /// Does the policy do something for classes of this queue that find no host? `blocked` is

@@ -152,11 +152,7 @@ impl Policies {
         if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
             return Err(bar.1);
         }
-        let view = &class.view;
-        let reserved = !class.kind.reservation.is_empty();
-        let (status, used) = view.host_for((class.queue, reserved), host, vacated);
-        let snapshot = view.snapshot_of(host, status, used);
-        let now = HostNow { id: host, status, used, snapshot, backfills };
+        let now = HostNow::of(class, host, vacated, backfills);
         let mut room = Room::ANY;
         let drafted = class.drafted_slots(host);
         for policy in &self.0.host {
@@ -167,6 +163,20 @@ impl Policies {
             }
         }
         Ok(room.slots)
+    }
+
+    /// Further jobs of one slot of a class that a host takes for sure after one that was just found
+    /// for it, while nothing but these starts changes.
+    pub fn further(&self, class: &HostMatch, host: HostId) -> u64 {
+        let now = HostNow::of(class, host, 0, true);
+        let mut least = u64::MAX;
+        for policy in &self.0.host {
+            least = least.min(policy.further(class, &now));
+            if least == 0 {
+                break;
+            }
+        }
+        least
     }
 
     /// Does a policy do something for classes of this queue that find no host?

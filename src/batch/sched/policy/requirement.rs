@@ -2,6 +2,7 @@
 //! (`!` in lsf.cluster).
 
 use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::policy::reservation::further_above;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::model::reason::PendReason;
 
@@ -34,5 +35,24 @@ impl Policy for Requirement {
             true => Room::none(PendReason::Requirement),
             false => Room::ANY,
         }
+    }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        let (site, mut least) = (class.view.site, u64::MAX);
+        for term in class.moving_terms() {
+            let lowers = |name: &str| name == "slots" || class.reserves_named(name);
+            if !term.mentions(&|name, _| lowers(name)) {
+                continue;
+            }
+            let Some((name, bound)) = term.floor().filter(|(name, _)| class.reserves_named(name))
+            else {
+                return 0;
+            };
+            let id = site.names.id(name).filter(|id| !site.names.increasing(*id));
+            let Some(id) = id else { return 0 };
+            let free = host.snapshot.available(id, name).unwrap_or(0.0);
+            least = least.min(further_above(free, bound, class.reserved_by_slot(id)));
+        }
+        least
     }
 }

@@ -44,6 +44,29 @@ impl Policy for Reservation {
         }
         room
     }
+
+    fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
+        let rusage = class.simple.and_then(|s| s.rusage.as_ref());
+        let names = &class.view.site.names;
+        let mut least = u64::MAX;
+        for term in rusage.map_or(&[][..], |rusage| rusage.terms()) {
+            let Some(id) = names.reserved(term).filter(|id| !names.increasing(*id)) else {
+                continue;
+            };
+            let free = host.snapshot.available(id, &term.res).unwrap_or(0.0);
+            least = least.min(further_above(free, 0.0, class.reserved_by_slot(id)));
+        }
+        least
+    }
+}
+
+/// Further jobs after a first one, each of which takes `amount` of what is free, that leave more
+/// than `least`: one less than there should be, as these amounts are no whole numbers.
+pub(super) fn further_above(free: f64, least: f64, amount: f64) -> u64 {
+    match amount > 0.0 {
+        true => (((free - least) / amount).max(0.0) as u64).saturating_sub(2),
+        false => u64::MAX,
+    }
 }
 
 /// The resources that a job of a class reserves and of which a host has too little for so many

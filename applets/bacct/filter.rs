@@ -3,6 +3,7 @@
 use lsf::lang::interval::Interval;
 use lsf::log::codec::{Brief, Late};
 use lsf::model::JobRef;
+use lsf::model::reservation::ReservationFinish;
 use lsf::proto::client::IdSel;
 
 /// The conditions that a job must meet. An empty list is no condition.
@@ -19,6 +20,8 @@ pub struct AccountingFilter {
     pub slas: Vec<String>,
     pub licenses: Vec<String>,
     pub reservations: Reserved,
+    /// The words of -u: with -U also the creators of reservations.
+    pub creators: Vec<String>,
     pub exceptions: bool,
     /// -rcacct, -rcalloc: of a kind that no job is of.
     pub none: bool,
@@ -55,6 +58,17 @@ impl AccountingFilter {
             && (self.ids.is_empty() || self.ids.iter().any(|i| i.job == b.job))
             && among(&self.users, &b.user)
             && among(&self.queues, &b.queue)
+    }
+
+    /// A period of a reservation: by the ID, the creator and the time of its end.
+    pub fn wants_period(&self, finish: &ReservationFinish) -> bool {
+        let of = match &self.reservations {
+            Reserved::Whatever => false,
+            Reserved::Any => true,
+            Reserved::In(ids) => ids.contains(&finish.reservation.id),
+        };
+        of && self.completed.is_none_or(|i| i.holds(finish.time))
+            && among(&self.creators, finish.reservation.creator.as_bytes())
     }
 
     /// The rest, of a line that [`AccountingFilter::may_want`] let through.

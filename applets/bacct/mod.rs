@@ -5,6 +5,7 @@
 
 mod filter;
 mod jobs;
+mod periods;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use lsf::errln;
 use lsf::log::codec::{Brief, read_brief, read_finish};
 use lsf::sys::files::RealFiles;
 use lsf::sys::raw::{self, SignalFd};
+use periods::Periods;
 use rustix::process::{Signal, getpid, kill_process};
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -176,6 +178,7 @@ fn plan(
     };
     let interval = |text| control::interval(text, now, zone);
     let mut users = words(&o.user);
+    let creators: Vec<String> = users.iter().filter(|user| *user != "all").cloned().collect();
     if users.iter().any(|u| u == "all") {
         users.clear();
     } else if o.user.is_none() && ids.is_empty() {
@@ -197,6 +200,7 @@ fn plan(
             () if reserved.iter().any(|r| r == "all") => Reserved::Any,
             () => Reserved::In(reserved),
         },
+        creators,
         exceptions: o.exceptions,
         none: o.rcacct.is_some() || o.rcalloc.is_some(),
         queues: words(&o.queue),
@@ -314,8 +318,11 @@ fn read(
     }
     let _ = ctx.out.write_all(text.as_bytes());
     let early = |b: &Brief<'_>| call.filter.may_want(b);
+    let mut periods = Periods::default();
     let mut each = |line: &[u8]| {
-        let Some(mut brief) = read_brief(line, &early)? else { return Ok(()) };
+        let Some(mut brief) = read_brief(line, &early)? else {
+            return periods.add(&call.filter, line);
+        };
         if !call.filter.wants(&brief) {
             return Ok(());
         }
@@ -346,6 +353,11 @@ fn read(
     };
     let read = files::lines(from, name, damage, &mut each);
     read.map_err(|e| format!("{name}: {}", os_words(&e)))?;
+    if !call.json {
+        text.clear();
+        periods.show(&mut text, clock);
+        let _ = ctx.out.write_all(text.as_bytes());
+    }
     Ok(sums)
 }
 

@@ -1,10 +1,9 @@
 //! The table of brsvs, and its long format.
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lsf::cli::clock::Clock;
 use lsf::cli::long_format::clean;
-use lsf::model::reservation::{ReservationKind, ReservationTime};
+use lsf::model::reservation::ReservationKind;
 use lsf::proto::reservation::ReservationInfo;
 use std::fmt::Write;
 
@@ -55,26 +54,13 @@ fn line(out: &mut String, row: &ReservationInfo, wide: bool, zone: &TimeZone) {
     let host =
         |(host, used, all, _): &(String, u64, u64, u64)| format!("{}:{used}/{all}", clean(host));
     let first = row.hosts.first().map_or("-".to_string(), host);
+    let window = clean(&Clock::of(zone.clone()).window(&row.time));
     let id = cut(clean(&row.id), ID);
     let _ = write!(out, "{id:<ID$} {:<TYPE$} {:<USER$} ", row.kind.word(), cut(user, USER));
-    let _ = writeln!(out, "{slots:<SLOTS$} {first:<HOSTS$} {}", window(row, zone));
+    let _ = writeln!(out, "{slots:<SLOTS$} {first:<HOSTS$} {}", window);
     let before = ID + TYPE + USER + SLOTS + 4;
     for of in row.hosts.iter().skip(1) {
         let _ = writeln!(out, "{:before$}{}", "", host(of));
-    }
-}
-
-/// `11/12/6/0-11/12/8/0`, or the window with an asterisk.
-fn window(row: &ReservationInfo, zone: &TimeZone) -> String {
-    match &row.time {
-        ReservationTime::Weekly(window) => format!("{} *", clean(window)),
-        ReservationTime::Once { begin, end } => {
-            let at = |secs: i64| {
-                let t = zone.to_datetime(Timestamp::from_second(secs).unwrap_or_default());
-                format!("{}/{}/{}/{}", t.month(), t.day(), t.hour(), t.minute())
-            };
-            format!("{}-{}", at(*begin), at(*end))
-        }
     }
 }
 
@@ -130,6 +116,7 @@ fn details(out: &mut String, row: &ReservationInfo, zone: &TimeZone) {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use lsf::model::reservation::ReservationTime;
 
     /// Thursday 2026-11-12 06:00 UTC.
     pub const BEGIN: i64 = 1_794_463_200;

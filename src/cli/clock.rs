@@ -1,5 +1,6 @@
 //! Times as the listings print them: the caller's zone, C locale.
 
+use crate::model::reservation::ReservationTime;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -43,6 +44,20 @@ impl Clock {
     fn civil(&self, secs: i64) -> DateTime {
         let at = Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH);
         self.zone.to_datetime(at)
+    }
+
+    /// The time of an advance reservation: `11/12/6/0-11/12/8/0`, or the window with an asterisk.
+    pub fn window(&self, time: &ReservationTime) -> String {
+        match time {
+            ReservationTime::Weekly(window) => format!("{window} *"),
+            ReservationTime::Once { begin, end } => {
+                let at = |secs: i64| {
+                    let t = self.civil(secs);
+                    format!("{}/{}/{}/{}", t.month(), t.day(), t.hour(), t.minute())
+                };
+                format!("{}-{}", at(*begin), at(*end))
+            }
+        }
     }
 
     /// `Nov 20 09:12`.

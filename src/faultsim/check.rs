@@ -406,7 +406,7 @@ impl Check {
                     }
                 }
                 // another kind of record, or what a loss of power tore
-                Err(_) if line.starts_with(b"\"JOB_RESIZE\" ") || line.contains(&0) => {}
+                Err(_) if line.contains(&0) || is_other_record(line) => {}
                 Err(e) => self.fail(format!("lsb.acct has a line that cannot be read: {e}")),
             }
         }
@@ -487,4 +487,9 @@ impl Check {
         }
         text
     }
+}
+
+/// Is a line of lsb.acct another record than the end of a job?
+fn is_other_record(line: &[u8]) -> bool {
+    [&b"\"JOB_RESIZE\" "[..], b"\"EVENT_ADRSV_FINISH\" "].iter().any(|of| line.starts_with(of))
 }

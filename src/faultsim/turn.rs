@@ -158,8 +158,8 @@ impl World {
             | Effect::Spool { .. }
             | Effect::Account(_)
             | Effect::AccountElements(..)
-            | Effect::AccountResize(_)
             | Effect::Switch { .. } => {}
+            Effect::AccountResize(_) | Effect::AccountReservation(_) => {}
             Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
             Effect::Reply { .. } | Effect::Keep { .. } => {}
             // nlbserver is not simulated

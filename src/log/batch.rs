@@ -1,10 +1,12 @@
 //! The contents of one commit: records, spooled bytes, accounting.
 
 use super::checksums::ChecksumEntry;
-use super::codec::{job_of, spooled_of, write_finish, write_record, write_resize};
+use super::codec::{job_of, spooled_of, write_finish, write_record};
+use super::codec::{write_reservation_finish, write_resize};
 use super::element_ends::ElementEnds;
 use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
 use crate::model::job::SpoolRef;
+use crate::model::reservation::ReservationFinish;
 
 /// Spooled bytes that lie one behind the other.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +94,11 @@ impl Batch {
     /// Adds the record of a change of slots to lsb.acct.
     pub fn account_resize(&mut self, resize: &ResizeAccount) {
         write_resize(resize, &mut self.acct);
+    }
+
+    /// Adds the record of a period of a reservation to lsb.acct.
+    pub fn account_reservation(&mut self, finish: &ReservationFinish) {
+        write_reservation_finish(finish, &mut self.acct);
     }
 
     /// Has a record for each of these elements, which ended alike, added to lsb.acct after the

@@ -40,6 +40,7 @@ pub use new::NO_GID;
 pub use read::read_record;
 pub use record::{MAX_RECORD, VERSION, job_of, name_of, read_exact_spec, spooled_of};
 pub use record_error::RecordError;
+pub use reservation::{read_reservation_finish, write_reservation_finish};
 pub use resize::write_resize;
 pub use similar_submissions::SimilarSubmissions;
 pub use task::{put_task, read_task};

@@ -44,6 +44,7 @@ impl<D: Disk> CommitQueue<D> {
             Effect::Append(r) => self.batch.append(&r),
             Effect::Account(f) => self.batch.account(&f),
             Effect::AccountResize(r) => self.batch.account_resize(&r),
+            Effect::AccountReservation(r) => self.batch.account_reservation(&r),
             Effect::AccountElements(f, elems) => self.batch.account_elements(*f, elems),
             Effect::Spool { at, data } => self.batch.spool(at, data.as_bytes()),
             Effect::Switch { live, head, spool, oldest_spool } => {

@@ -101,6 +101,16 @@ impl Reservation {
     }
 }
 
+/// EVENT_ADRSV_FINISH, a record of lsb.acct: a period of a reservation is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReservationFinish {
+    /// When it was recorded, seconds since the epoch.
+    pub time: i64,
+    pub reservation: Reservation,
+    /// The seconds that the period lasted.
+    pub duration: i64,
+}
+
 /// May a reservation have this name (-N)? It has letters, digits, `_` and `-`, a letter first.
 pub fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';

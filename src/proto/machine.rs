@@ -13,6 +13,7 @@ use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
 use crate::model::job::SpoolRef;
+use crate::model::reservation::ReservationFinish;
 use crate::model::{ByteStr, Now};
 use std::fmt;
 use std::net::IpAddr;
@@ -219,6 +220,8 @@ pub enum Effect {
     AccountElements(Box<Finish>, Vec<ElementRange>),
     /// Append the record of a change of slots to lsb.acct, as `Account` does (mbatchd).
     AccountResize(Box<ResizeAccount>),
+    /// Append the record of a period of a reservation to lsb.acct, as `Account` does (mbatchd).
+    AccountReservation(Box<ReservationFinish>),
     /// Switch lsb.events: keep the records of these jobs (sorted), begin spool file `spool`,
     /// remove spool files below `oldest_spool` (mbatchd).
     Switch {
@@ -297,6 +300,7 @@ impl Effect {
             Effect::Account(_) => "account",
             Effect::AccountElements(..) => "account elements",
             Effect::AccountResize(_) => "account a resize",
+            Effect::AccountReservation(_) => "account a reservation",
             Effect::Switch { .. } => "switch",
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",

@@ -34,6 +34,40 @@ fn bacct_sums_up_finished_jobs() {
     assert!(said.err.contains("/nonexistent/lsb.acct: No such file"), "{}", said.err);
 }
 
+#[test]
+fn periods_of_reservations_are_shown_where_they_are_asked_for() {
+    let dir = scratch("bacct-periods");
+    let file = dir.join("lsb.acct");
+    let lines = [
+        r#""EVENT_ADRSV_FINISH" "10.1" 700 50 1 0 "ann#0" "ann" "0-600" "root" 600 1 "hosta" 4"#,
+        r#""EVENT_ADRSV_FINISH" "10.1" 900 50 12 7 "rsv" "" "9:00-9:10" "bob" 65 2 "hosta" 4 "b" 1"#,
+    ];
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let path = file.to_str().unwrap();
+    let table = |words: &[&str]| {
+        let said = ok("bacct", &[&["-f", path], words].concat());
+        let rows = said.lines().skip_while(|l| !l.starts_with("RSVID"));
+        let rows = rows.take_while(|l| !l.is_empty());
+        // the times of the first are those of this machine's zone
+        let words = |l: &str| match l.rsplit_once(' ').filter(|_| l.starts_with("ann#0")) {
+            Some((words, _)) => words.to_owned(),
+            None => l.to_owned(),
+        };
+        let rows = rows.map(|l| words(&l.split_whitespace().collect::<Vec<_>>().join(" ")));
+        rows.collect::<Vec<_>>()
+    };
+    let head = "RSVID TYPE CREATOR USER NCPUS RSV_HOSTS TIME_WINDOW";
+    let [once, weekly] =
+        ["ann#0 user root ann 4 hosta:4", "rsv sys bob system 5 hosta:4 9:00-9:10 *"];
+    let total = |text: &str| format!("Total duration time: {text}");
+    let [both, one] = [total("0 hour 11 minute 5 second"), total("0 hour 1 minute 5 second")];
+    assert_eq!(table(&["-U", "all"]), [head, once, weekly, "b:1", &both]);
+    assert_eq!(table(&["-U", "all", "-u", "bob"]), [head, weekly, "b:1", &one]);
+    assert_eq!(table(&["-U", "rsv x"]), [head, weekly, "b:1", &one]);
+    assert_eq!(table(&["-U", "x"]), [""; 0]);
+    assert_eq!(table(&["-u", "all"]), [""; 0]);
+}
+
 /// Records of an accounting file that is long enough for a bar.
 const LONG: usize = 100_000;
 

@@ -13,11 +13,14 @@ use crate::batch::soft_state::works::UNIT;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::{Mbatchd, StepContext};
+use crate::lang::occurrences::Period;
 use crate::model::action::JobAction;
 use crate::model::event::{Event, Forced};
 use crate::model::job_state::JobState;
 use crate::model::reason::{susp, term};
+use crate::model::reservation::{ReservationFinish, ReservationTime};
 use crate::model::{JobKey, JobRef};
+use crate::proto::machine::Effect;
 use crate::proto::sbd::Act;
 
 impl Mbatchd {
@@ -35,6 +38,9 @@ impl Mbatchd {
             let ended = !look.changed || self.end_reserved(context);
             if look.changed {
                 self.sched.changed();
+            }
+            for (id, period) in &look.passed {
+                self.account_period(context, id, *period);
             }
             if ended {
                 self.forget_over(context, look.over);
@@ -86,9 +92,22 @@ impl Mbatchd {
     /// Forgets reservations that do not come again.
     fn forget_over(&mut self, context: &mut StepContext, over: Vec<String>) {
         for id in over {
+            let time = self.state.reservations().get(&id).map(|def| &def.time);
+            if let Some(&ReservationTime::Once { begin, end }) = time {
+                self.account_period(context, &id, Period { begin, end });
+            }
             let event = Event::ReservationEnd { id, uid: 0, user: String::new() };
             self.emit(context, event);
         }
+    }
+
+    /// Has a period of a reservation accounted for that is over.
+    pub(crate) fn account_period(&self, context: &mut StepContext, id: &str, period: Period) {
+        let Some(def) = self.state.reservations().get(id) else { return };
+        let duration = period.end.saturating_sub(period.begin);
+        let (time, reservation) = (context.now.secs(), (**def).clone());
+        let finish = ReservationFinish { time, reservation, duration };
+        context.out.push(Effect::AccountReservation(Box::new(finish)));
     }
 
     /// Suspends other jobs on the hosts of an active reservation, until a ready job of it that

@@ -9,7 +9,7 @@ use crate::batch::lifecycle::reservation_checks::{LEAST_SECS, MAX_USERS};
 use crate::batch::site::permissions::{Action, Caller};
 use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
-use crate::lang::occurrences::Occurrences;
+use crate::lang::occurrences::{Occurrences, Period};
 use crate::model::event::Event;
 use crate::model::reason::err;
 use crate::model::reservation::{Reservation, ReservationKind, ReservationTime, is_name};
@@ -193,6 +193,10 @@ impl Mbatchd {
                 Err(refusal) if ids.len() == 1 => return Err(refusal),
                 Err(refusal) => refusal.code,
                 Ok(_) => {
+                    if let Some(active) = self.reservations.periods(id)[0] {
+                        let end = context.now.secs().clamp(active.begin, active.end);
+                        self.account_period(context, id, Period { end, ..active });
+                    }
                     let (id, uid, user) = (id.clone(), who.uid, who.user.clone());
                     self.emit(context, Event::ReservationEnd { id, uid, user });
                     0

@@ -137,7 +137,7 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
         Effect::Append(rec) => record(&rec.event),
         Effect::Account(f) => RECORD_ACCT + spec_bytes(&f.spec),
         Effect::AccountElements(f, elems) => elements(elems) * (RECORD_ACCT + spec_bytes(&f.spec)),
-        Effect::AccountResize(_) => RECORD_ACCT,
+        Effect::AccountResize(_) | Effect::AccountReservation(_) => RECORD_ACCT,
         Effect::Spool { data, .. } => data.len() as u64,
         _ => 0,
     };

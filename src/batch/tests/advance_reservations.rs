@@ -31,6 +31,27 @@ fn slots_of_an_active_reservation_are_kept_for_its_jobs() {
 }
 
 #[test]
+fn each_period_of_a_reservation_is_accounted_for_once() {
+    let mut c = cluster().hosts(1, 4).up();
+    let begin = c.secs();
+    c.brsvadd("-n 1 -m h1 -u ann -b 22:20 -e 22:40 -N once");
+    c.brsvadd("-n 1 -m h1 -u ann -t 22:20-22:30 -N daily");
+    c.brsvadd("-n 1 -m h1 -u ann -b 22:20 -e 23:40 -N cut");
+    c.brsvadd("-n 1 -m h1 -u ann -b 23:20 -e 23:40 -N never");
+    c.brsvdel("never");
+    assert_eq!(c.periods(), []);
+    // 22:13:20
+    let at = |minutes: i64| begin - 800 + minutes * 60;
+    c.advance(3600);
+    let of = |id: &str, end: i64, secs: i64| (id.to_owned(), end, secs);
+    assert_eq!(c.periods(), [of("daily", at(30), 600), of("once", at(40), 1200)]);
+    c.brsvdel("cut");
+    assert_eq!(c.periods(), [of("cut", begin + 3600, begin + 3600 - at(20))]);
+    c.advance(24 * 3600);
+    assert_eq!(c.periods(), [of("daily", at(30) + 24 * 3600, 600)]);
+}
+
+#[test]
 fn job_of_a_reservation_runs_on_its_hosts_alone() {
     let mut c = cluster().hosts(2, 2).up();
     c.brsvadd("-n 1 -m h2 -u ann -b 22:14 -e 23:00");

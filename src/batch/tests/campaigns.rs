@@ -80,9 +80,12 @@ proptest! {
         c.loads(&format!("mem={memory}"));
         c.badmin("qinact work");
         let options = asked.options();
-        match asked.array {
-            true => drop(c.submit("ann", &format!("-J 'a[1-{jobs}]' {options}"))),
-            false => (0..jobs).for_each(|_| drop(c.submit("ann", &options))),
+        let (times, name) = match asked.array {
+            true => (1, format!("-J 'a[1-{jobs}]'")),
+            false => (jobs, String::new()),
+        };
+        for _ in 0..times {
+            c.submit("ann", &format!("{name} {options}"));
         }
         c.badmin("qact work");
         let room = asked.on_host(slots, memory) * HOSTS;

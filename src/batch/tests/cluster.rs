@@ -29,6 +29,7 @@ use super::*;
 use crate::model::affinity::{JobUnits, TaskUnits};
 use crate::model::event::Finish;
 use crate::model::reason::PendReason;
+use crate::model::reservation::ReservationFinish;
 use crate::model::specfield::SpecField;
 use crate::proto::sbd::StartJob;
 use hosts::TestHost;
@@ -57,6 +58,7 @@ pub struct Cluster {
     started: Vec<StartJob>,
     mails: Vec<String>,
     accounted: Vec<Finish>,
+    periods: Vec<ReservationFinish>,
     orders: Vec<(JobRef, Act)>,
     log: Vec<Record>,
     said: Vec<(log::Level, String)>,
@@ -100,6 +102,7 @@ impl Cluster {
             started: Vec::new(),
             mails: Vec::new(),
             accounted: Vec::new(),
+            periods: Vec::new(),
             orders: Vec::new(),
             log: Vec::new(),
             said: Vec::new(),
@@ -159,6 +162,7 @@ impl Cluster {
             Effect::Connect { conn, to } => self.dialled(conn, to),
             Effect::Append(record) => self.log.push(*record),
             Effect::Account(finish) => self.accounted.push(*finish),
+            Effect::AccountReservation(finish) => self.periods.push(*finish),
             Effect::AccountElements(f, elems) => self.accounted.extend(each_of(&f, &elems)),
             Effect::Say { level, text } => self.said.push((level, text)),
             Effect::LoadConfig => self.configuration_asked += 1,
@@ -578,6 +582,13 @@ impl Cluster {
     /// The mails to owners of jobs that hosts were asked to send since this was asked last.
     pub fn mails(&mut self) -> Vec<String> {
         std::mem::take(&mut self.mails)
+    }
+
+    /// The periods of reservations that were accounted for since this was asked last: the ID, when
+    /// that was, and the seconds that each lasted.
+    pub fn periods(&mut self) -> Vec<(String, i64, i64)> {
+        let all = std::mem::take(&mut self.periods).into_iter();
+        all.map(|of| (of.reservation.id, of.time, of.duration)).collect()
     }
 
     /// The records of lsb.acct since this was asked last.

@@ -11,7 +11,7 @@ use crate::batch::state::{Elem, ElemState, Phase, State};
 use crate::lang::occurrences::{Occurrences, Period};
 use crate::model::idmap::IdMap;
 use crate::model::reason::{PendReason, susp};
-use crate::model::reservation::{Reservation, ReservationKind};
+use crate::model::reservation::{Reservation, ReservationKind, ReservationTime};
 use crate::model::{JobRef, Now};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,6 +53,11 @@ struct Holding {
     suspended: bool,
 }
 
+/// Does a reservation come again?
+fn is_weekly(def: &Reservation) -> bool {
+    matches!(def.time, ReservationTime::Weekly(_))
+}
+
 /// The outcome of a look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ReservationLook {
@@ -60,6 +65,8 @@ pub struct ReservationLook {
     pub changed: bool,
     /// The IDs of reservations that are over for good.
     pub over: Vec<String>,
+    /// The IDs of those that come again, with a period that is over.
+    pub passed: Vec<(String, Period)>,
 }
 
 #[derive(Debug, Default)]
@@ -162,7 +169,7 @@ impl AdvanceReservations {
         }
         let secs = now.secs();
         let before = std::mem::take(&mut self.all);
-        let mut look = ReservationLook { changed: self.stale, over: Vec::new() };
+        let mut look = ReservationLook { changed: self.stale, ..ReservationLook::default() };
         self.hosts.clear();
         self.next = None;
         for def in state.reservations().each() {
@@ -174,6 +181,8 @@ impl AdvanceReservations {
                 look.over.push(def.id.clone());
             }
             let was = before.get(def.id.as_str()).and_then(|c| c.period);
+            let passed = was.filter(|was| was.end <= secs && is_weekly(def));
+            look.passed.extend(passed.map(|was| (def.id.clone(), was)));
             look.changed |= was.is_some() != period.is_some();
             let edges = [period.map(|p| p.end), next.map(|p| p.begin)];
             self.next = edges.into_iter().flatten().chain(self.next).min();

@@ -1,13 +1,16 @@
 //! LSF_RESERVATION, LSF_RESERVATION_END and LSF_RESERVATION_NEXT: advance reservations
 //! (lsb.events(5)).
 
-use super::record::put_list;
+use super::record::{put_head, put_list};
 use super::record_error::RecordError;
 use super::text::{Fields, put_int, put_str, put_u64};
 use crate::model::event::Event;
 use crate::model::reservation::{
-    Reservation, ReservationKind, ReservationScripts, ReservationTime,
+    Reservation, ReservationFinish, ReservationKind, ReservationScripts, ReservationTime,
 };
+
+/// The record of lsb.acct about a period that is over.
+const FINISH: &str = "EVENT_ADRSV_FINISH";
 
 /// Options: the bits of LSF, and two of our own.
 mod bits {
@@ -46,10 +49,7 @@ fn put_reservation(out: &mut Vec<u8>, r: &Reservation) {
     put_int(out, r.creator_uid);
     put_str(out, r.creator.as_bytes());
     put_str(out, r.id.as_bytes());
-    match &r.time {
-        ReservationTime::Once { begin, end } => put_str(out, format!("{begin}-{end}").as_bytes()),
-        ReservationTime::Weekly(window) => put_str(out, window.as_bytes()),
-    }
+    put_time(out, &r.time);
     put_str(out, r.description.as_bytes());
     put_list(out, &r.users);
     put_u64(out, r.hosts.len() as u64);
@@ -67,6 +67,85 @@ fn put_reservation(out: &mut Vec<u8>, r: &Reservation) {
     put_int(out, r.scripts.pre_minutes);
     put_str(out, r.scripts.post.as_bytes());
     put_int(out, r.scripts.post_minutes);
+}
+
+fn put_time(out: &mut Vec<u8>, time: &ReservationTime) {
+    match time {
+        ReservationTime::Once { begin, end } => put_str(out, format!("{begin}-{end}").as_bytes()),
+        ReservationTime::Weekly(window) => put_str(out, window.as_bytes()),
+    }
+}
+
+/// Appends the line of lsb.acct about a period that is over, newline included: rsvReqTime options
+/// uid rsvId name window creator duration numReses {host slots}…
+pub fn write_reservation_finish(finish: &ReservationFinish, out: &mut Vec<u8>) {
+    let r = &finish.reservation;
+    put_head(out, FINISH, finish.time);
+    put_int(out, r.created);
+    put_int(out, options(r));
+    put_int(out, r.creator_uid);
+    put_str(out, r.id.as_bytes());
+    put_str(out, r.users.join(" ").as_bytes());
+    put_time(out, &r.time);
+    put_str(out, r.creator.as_bytes());
+    put_int(out, finish.duration);
+    put_u64(out, r.hosts.len() as u64);
+    for (host, slots) in &r.hosts {
+        put_str(out, host.as_bytes());
+        put_int(out, *slots);
+    }
+    out.push(b'\n');
+}
+
+/// The period of a line of lsb.acct; none: it is another record.
+///
+/// # Errors
+/// The line is no record, or a field of it is not what it should be.
+pub fn read_reservation_finish(line: &[u8]) -> Result<Option<ReservationFinish>, RecordError> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let mut f = Fields::new(line);
+    if f.text()? != FINISH {
+        return Ok(None);
+    }
+    f.skip(1)?;
+    let (time, created, options) = (f.num()?, f.num()?, f.num::<u32>()?);
+    let (creator_uid, id, users, window) = (f.num()?, f.text()?, f.text()?, f.text()?);
+    let (creator, duration) = (f.text()?, f.num()?);
+    let when = get_time(&f, options, window)?;
+    let mut hosts = Vec::new();
+    for _ in 0..f.num::<u32>()? {
+        hosts.push((f.text()?, f.num()?));
+    }
+    let reservation = Reservation {
+        id,
+        created,
+        creator,
+        creator_uid,
+        kind: kind(options),
+        users: users.split_whitespace().map(str::to_owned).collect(),
+        hosts,
+        time: when,
+        open: options & bits::OPEN != 0,
+        by_host: options & bits::BY_HOST != 0,
+        no_suspension: options & bits::NO_SUSPENSION != 0,
+        ..Reservation::default()
+    };
+    Ok(Some(ReservationFinish { time, reservation, duration }))
+}
+
+fn kind(options: u32) -> ReservationKind {
+    match () {
+        () if options & bits::SYSTEM != 0 => ReservationKind::System,
+        () if options & bits::GROUP != 0 => ReservationKind::Group,
+        () => ReservationKind::User,
+    }
+}
+
+fn get_time(f: &Fields<'_>, options: u32, window: String) -> Result<ReservationTime, RecordError> {
+    match options & bits::RECURRING != 0 {
+        true => Ok(ReservationTime::Weekly(window)),
+        false => once(&window).ok_or_else(|| f.bad("a begin and an end")),
+    }
 }
 
 fn options(r: &Reservation) -> u32 {
@@ -99,10 +178,7 @@ fn get_whole(f: &mut Fields<'_>) -> Result<Reservation, RecordError> {
     let (created, options, creator_uid) = (f.num()?, f.num::<u32>()?, f.num()?);
     let (creator, id, window, description) = (f.text()?, f.text()?, f.text()?, f.text()?);
     let has = |bit: u32| options & bit != 0;
-    let time = match has(bits::RECURRING) {
-        true => ReservationTime::Weekly(window),
-        false => once(&window).ok_or_else(|| f.bad("a begin and an end"))?,
-    };
+    let time = get_time(f, options, window)?;
     let users = f.list()?;
     let mut hosts = Vec::new();
     for _ in 0..f.num::<u32>()? {
@@ -119,11 +195,7 @@ fn get_whole(f: &mut Fields<'_>) -> Result<Reservation, RecordError> {
         post: f.text()?,
         post_minutes: f.num()?,
     };
-    let kind = match () {
-        () if has(bits::SYSTEM) => ReservationKind::System,
-        () if has(bits::GROUP) => ReservationKind::Group,
-        () => ReservationKind::User,
-    };
+    let kind = kind(options);
     let (open, by_host) = (has(bits::OPEN), has(bits::BY_HOST));
     let no_suspension = has(bits::NO_SUSPENSION);
     Ok(Reservation {

@@ -11,6 +11,7 @@ use crate::model::event::*;
 use crate::model::further::{self, Further};
 use crate::model::job::{JobSpec, Limits, SpoolRef, Usage};
 use crate::model::job_state::JobState;
+use crate::model::reservation::{Reservation, ReservationFinish, ReservationKind, ReservationTime};
 use crate::model::specfield::SpecField;
 use std::sync::Arc;
 
@@ -504,6 +505,35 @@ fn a_reservation_has_the_documented_order_of_fields() {
     let text = line(Event::JobReserve(Box::new(r)));
     let fields = "11 3 50 350 200 260 2 \"hosta\" 4 2 \"hostb\" 1 1";
     assert_eq!(text, format!("\"LSF_RESERVE\" \"10.1\" 1700000000 {fields}\n"));
+}
+
+#[test]
+fn period_of_a_reservation_has_the_documented_order_of_fields_and_is_read_again() {
+    let reservation = Reservation {
+        id: "ann#0".into(),
+        created: 50,
+        creator: "root".into(),
+        users: vec!["ann".into(), "bob".into()],
+        hosts: vec![("hosta".into(), 4), ("hostb".into(), 1)],
+        time: ReservationTime::Once { begin: 100, end: 700 },
+        open: true,
+        ..Reservation::default()
+    };
+    let finish = ReservationFinish { time: 700, reservation, duration: 600 };
+    let mut text = Vec::new();
+    write_reservation_finish(&finish, &mut text);
+    let fields = r#"700 50 65 0 "ann#0" "ann bob" "100-700" "root" 600 2 "hosta" 4 "hostb" 1"#;
+    let line = format!("\"EVENT_ADRSV_FINISH\" \"10.1\" {fields}\n");
+    assert_eq!(String::from_utf8(text.clone()).unwrap(), line);
+    assert_eq!(read_reservation_finish(&text).unwrap(), Some(finish.clone()));
+    let mut weekly = finish;
+    weekly.reservation.time = ReservationTime::Weekly("1:8:00-1:9:00".into());
+    weekly.reservation.kind = ReservationKind::System;
+    text.clear();
+    write_reservation_finish(&weekly, &mut text);
+    assert_eq!(read_reservation_finish(&text).unwrap(), Some(weekly));
+    assert_eq!(read_reservation_finish(b"\"JOB_FINISH\" \"10.1\" 5").unwrap(), None);
+    assert!(read_reservation_finish(&text[..40]).is_err());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use lsf::cli::pam::{self, PamRun};
 use lsf::cli::prove::canonical;
 use lsf::cli::remote;
 use lsf::cli::site::{self, LocalSite, param};
-use lsf::conf::load;
+use lsf::conf::{MAX_PAM_SECS, load};
 use lsf::errln;
 use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
@@ -192,7 +192,7 @@ fn chosen(site: &LocalSite, all: &[String], names: &[String]) -> Result<Vec<Stri
 /// and the usual one taken.
 fn seconds(ctx: &mut Ctx, site: &LocalSite, name: &str, (least, usual): (u64, u64)) -> u64 {
     let Some(value) = param(Some(site), name) else { return usual };
-    match value.trim().parse::<u64>().ok().filter(|secs| *secs >= least) {
+    match value.trim().parse::<u64>().ok().filter(|secs| (least..=MAX_PAM_SECS).contains(secs)) {
         Some(secs) => secs,
         None => {
             let (own, value) = (ctx.name, value.escape_debug().to_string());

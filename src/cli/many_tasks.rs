@@ -103,6 +103,8 @@ struct Loop {
     asked_to_end: Option<Instant>,
     /// The launcher of this host, whose signals the tasks have from their own.
     launcher: Option<u32>,
+    /// The pam that has started this, whose signals its tasks have from their starters.
+    pam: Option<u32>,
 }
 
 /// Runs the tasks and stays with them until all have ended.
@@ -127,6 +129,7 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
         beat_at: Instant::now() + Duration::from_secs(BEAT),
         asked_to_end: None,
         launcher: launcher(),
+        pam: pam_of(&many.tasks),
     };
     for (host, task) in many.tasks {
         me.begin(site, host, task);
@@ -143,6 +146,18 @@ pub fn may_read_input() -> bool {
     let input = stdio::stdin();
     !rustix::termios::isatty(input)
         || rustix::termios::tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
+}
+
+/// The pam that signals these tasks by their TaskStarters, if they have any.
+fn pam_of(tasks: &[(String, RunTask)]) -> Option<u32> {
+    let starter = std::env::var("LSF_TS").ok().filter(|starter| !starter.is_empty())?;
+    let word = tasks
+        .first()?
+        .1
+        .argv
+        .iter()
+        .any(|word| word.0.windows(starter.len()).any(|piece| piece == starter.as_bytes()));
+    std::env::var("LSF_PAM_PID").ok().filter(|_| word)?.parse().ok()
 }
 
 /// Makes room for a connection of each task.
@@ -450,13 +465,18 @@ impl Loop {
         }
     }
 
+    /// Whether the tasks have the signals of this process without us.
+    fn tasks_have_it(&self, sender: Option<u32>) -> bool {
+        sender.is_some() && (sender == self.launcher || sender == self.pam)
+    }
+
     /// Passes signals on, but for those of the batch system, which the tasks have from their own
     /// hosts.
     fn signalled(&mut self) {
         while let Ok(Some(Signalled { signal, sender })) = self.signals.take_from() {
             if signal == libc::SIGTSTP {
                 self.stop();
-            } else if FORWARDED.contains(&signal) && (sender.is_none() || sender != self.launcher) {
+            } else if FORWARDED.contains(&signal) && !self.tasks_have_it(sender) {
                 let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
                 let again = self.asked_to_end.is_some_and(|at| at.elapsed() < AGAIN);
                 self.signal_all(&[if ends && again { libc::SIGKILL } else { signal }]);

@@ -11,7 +11,7 @@ use super::lexer::{self, shown};
 use super::names::NameTable;
 use super::names::lsf_conf::LSF_CONF;
 use super::section::param;
-use super::types::{LsfConf, MAX_HANG_SECS, RawParam, RawParams};
+use super::types::{LsfConf, MAX_HANG_SECS, MAX_PAM_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};
 use crate::lang::command_words::command_words;
 use crate::model::signals;
@@ -159,6 +159,10 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let apart = |dir: &str| dir.starts_with('/') && Some(dir) != conf.sharedir();
     check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
+    let register = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_PAM_SECS).contains(&n));
+    check("LSF_HPC_PJL_LOADENV_TIMEOUT", &register, "seconds are wanted, from 1 to a year");
+    let delay = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_PAM_SECS);
+    check("LSF_PAM_CLEAN_JOB_DELAY", &delay, "seconds are wanted, a year at most");
     let signal = |v: &str| signals::number(v).is_some();
     check("LSB_SIGSTOP", &signal, "the name or number of a signal is wanted");
     let copies = |v: &str| {

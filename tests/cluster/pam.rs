@@ -37,7 +37,7 @@ fn submit(rig: &Rig, line: &str) -> u32 {
     for file in ["out", "err"] {
         let _ = std::fs::remove_file(rig.path(file));
     }
-    let line = format!("{line} > out 2> err");
+    let line = format!("{{ {line}; }} > out 2> err");
     rig.bsub(&["-n", "3", "-R", "span[ptile=1]", "-o", "/dev/null", &line])
 }
 
@@ -109,4 +109,199 @@ fn bkill_of_a_job_under_pam_leaves_no_process() {
     rig.ok("bkill", &[&job.to_string()]);
     assert_eq!(rig.end_of(job), "EXIT");
     wait_for("all to go", || running(&word) == 0);
+}
+
+/// Words that only processes of this test have, for `sleep`.
+fn mark(n: u32) -> String {
+    format!("{}.{n}25", 5000 + std::process::id() % 997)
+}
+
+/// Runs a line, which ends with this code; nothing of it with this word is left soon after.
+fn ends(rig: &Rig, line: &str, (code, err): (&str, &str), word: &str) -> Vec<String> {
+    let ran = run(rig, line);
+    let lines: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("pam: ")).collect();
+    let said = (ran.code.as_str(), lines.join("|"));
+    assert_eq!(said, (code, err.to_owned()), "{line}: {}{}", ran.err, ran.out);
+    wait_for(&format!("all of {line} to go"), || running(word) == 0);
+    rows(&ran.out).1
+}
+
+/// The states of the rows, sorted, without hosts and commands.
+fn states(rows: &[String], word: &str) -> Vec<String> {
+    let mut all: Vec<String> = rows
+        .iter()
+        .map(|row| row.rsplit(word).next().unwrap_or_default().trim().to_owned())
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn pjl_that_does_not_start_its_tasks_ends_the_job_with_its_reason() {
+    let rig = up("pam-pjl");
+    let word = mark(1);
+    std::fs::write(rig.path("plain"), "#!/bin/sh\n").unwrap();
+    script(&rig, "ends.sh", "exit $1");
+    script(&rig, "never.sh", &format!("sleep {word}"));
+    script(
+        &rig,
+        "fewer.sh",
+        "set -- ${LSB_HOSTS%% *} \"$@\"; h=$1; shift; blaunch $h \"$@\"; sleep 1000",
+    );
+    script(&rig, "away.sh", "setsid sh -c 'sleep 2; exec \"$@\"' x \"$@\" > /dev/null 2>&1 &");
+    let app = format!("sleep {word}");
+    let short = "LSF_HPC_PJL_LOADENV_TIMEOUT=2 ";
+    let none = "No such file or directory";
+    let timeout = |n| format!("pam: timeout: {n} of 3 tasks registered within 2 seconds");
+    for (line, code, err) in [
+        (
+            format!("pam -g 1 ./nothere {app}"),
+            "127",
+            format!("pam: cannot start ./nothere: {none}"),
+        ),
+        (format!("pam -g 1 nothere {app}"), "127", format!("pam: cannot start nothere: {none}")),
+        (
+            format!("pam -g ./plain {app}"),
+            "126",
+            "pam: cannot start ./plain: Permission denied".into(),
+        ),
+        (format!("pam -g 1 /tmp {app}"), "126", "pam: cannot start /tmp: Permission denied".into()),
+        (format!("pam -g ./ends.sh 0 {app}"), "0", "pam: no task registered".into()),
+        (format!("pam -g ./ends.sh 3 {app}"), "3", String::new()),
+        (format!("{short} pam -g 1 ./never.sh {app}"), "125", timeout(0)),
+        (format!("{short} pam -g 1 ./fewer.sh {app}"), "125", timeout(1)),
+        (format!("pam -g 1 ./away.sh {app}"), "0", "pam: no task registered".into()),
+    ] {
+        ends(&rig, &line, (code, &err), &word);
+    }
+    // a PJL that ignores TERM is killed
+    script(&rig, "deaf.sh", &format!("trap '' TERM; sleep {word}"));
+    let began = std::time::Instant::now();
+    ends(&rig, &format!("{short} pam -g 1 ./deaf.sh {app}"), ("125", &timeout(0)), &word);
+    assert!(began.elapsed().as_secs() >= 12, "{:?}", began.elapsed());
+}
+
+#[test]
+fn task_that_cannot_be_started_on_one_host_ends_all_of_them() {
+    let rig = up("pam-start");
+    let word = mark(2);
+    // an application that only two hosts have
+    script(
+        &rig,
+        "link.sh",
+        "for h in $LSB_HOSTS; do p=./app.$h; test $h = host2 || cp app.sh app.$h; \
+        blaunch $h $LSF_TS $LSF_TS_OPTIONS ./app.$h & done; wait",
+    );
+    script(&rig, "app.sh", &format!("exec sleep {word}"));
+    let none = "No such file or directory";
+    let job = submit(&rig, "pam -g ./link.sh x");
+    rig.end_of(job);
+    let err = rig.read("err");
+    let said: Vec<&str> = err.lines().filter(|line| line.starts_with("pam: ")).collect();
+    assert_eq!(said.len(), 1, "{err}");
+    assert!(said[0].ends_with(&format!(" on host2 could not be started: {none}")), "{err}");
+    assert!(err.contains(&format!("TaskStarter: ./app.host2: {none}")), "{err}");
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "125");
+    let rows = rows(&rig.read("out")).1;
+    let want = ["Failed (No such file or directory)", "Killed by PAM", "Killed by PAM"];
+    assert_eq!(states(&rows, " x"), want);
+    wait_for("all to go", || running(&word) == 0);
+}
+
+#[test]
+fn bad_end_of_one_task_ends_the_others_and_the_pjl_decides_the_code() {
+    let rig = up("pam-bad");
+    let word = mark(3);
+    let app = format!("test $LSF_LOCAL_HOST != host2 || {{ sleep 1; exit 7; }}; exec sleep {word}");
+    script(&rig, "app.sh", &app);
+    let killed = ["Exit (7)", "Killed by PAM", "Killed by PAM"];
+    let rows = ends(&rig, "PJL=9 pam -g 1 ./pjl1.sh ./app.sh", ("9", ""), &word);
+    assert_eq!(states(&rows, "./app.sh"), killed);
+    // a PJL that does not end by itself
+    script(&rig, "slow.sh", "for h in $LSB_HOSTS; do blaunch $h \"$@\" & done; wait; sleep 1000");
+    let rows = ends(&rig, "pam -g 1 ./slow.sh ./app.sh", ("7", ""), &word);
+    assert_eq!(states(&rows, "./app.sh"), killed);
+    // within the delay the others end by themselves
+    script(&rig, "app.sh", "test $LSF_LOCAL_HOST != host2 || kill -9 $$; sleep 1");
+    let rows =
+        ends(&rig, "LSF_PAM_CLEAN_JOB_DELAY=4 pam -g 1 ./pjl1.sh ./app.sh", ("0", ""), &word);
+    assert_eq!(states(&rows, "./app.sh"), ["Done", "Done", "Signal (9)"]);
+    // all tasks have ended, the PJL has not
+    let line = "LSF_HPC_PJL_LOADENV_TIMEOUT=2 pam -g 1 ./slow.sh true";
+    let rows = ends(&rig, line, ("125", "pam: the PJL did not end"), &word);
+    assert_eq!(states(&rows, "true"), ["Done"; 3]);
+}
+
+#[test]
+fn end_of_the_pjl_ends_tasks_that_go_on() {
+    let rig = up("pam-early");
+    let word = mark(4);
+    script(&rig, "early.sh", "for h in $LSB_HOSTS; do blaunch $h \"$@\" & done; sleep 3; exit 5");
+    let rows = ends(&rig, &format!("pam -g 1 ./early.sh sleep {word}"), ("5", ""), &word);
+    assert_eq!(states(&rows, &word), ["Killed by PAM"; 3]);
+}
+
+#[test]
+fn loss_of_a_starter_kills_its_task_and_loss_of_pam_ends_with_the_job() {
+    let rig = up("pam-lost");
+    let word = mark(5);
+    script(&rig, "app.sh", &format!("echo $PPID > ts.$LSF_LOCAL_HOST; sleep ${{1:-{word}}}"));
+    let job = submit(&rig, "pam -g 1 ./pjl1.sh ./app.sh 6.5");
+    let starter = || rig.path("ts.host2").metadata().is_ok_and(|file| file.len() > 0);
+    wait_for("the task on host2", starter);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let pid: i32 = rig.read("ts.host2").trim().parse().unwrap();
+    let kill = |pid: i32| {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    };
+    kill(pid);
+    assert_eq!(rig.end_of(job), "DONE", "{}", rig.read("err"));
+    let rows = rows(&rig.read("out")).1;
+    assert_eq!(states(&rows, "6.5"), ["Done", "Done", "Unknown"]);
+    // pam itself
+    std::fs::remove_file(rig.path("ts.host2")).unwrap();
+    let job = submit(&rig, "echo $$ > pam.pid; exec pam -g 1 ./pjl1.sh ./app.sh");
+    wait_for("the tasks", || running(&word) == 3 && starter());
+    kill(rig.read("pam.pid").trim().parse().unwrap());
+    assert_eq!(rig.end_of(job), "EXIT");
+    wait_for("all to go", || running(&word) == 0);
+}
+
+#[test]
+fn signals_to_a_job_and_to_its_pam_come_to_each_task_once() {
+    let rig = up("pam-signal");
+    let app = "trap 'echo u >> usr1.$LSF_LOCAL_HOST' USR1; trap 'echo t >> term.$LSF_LOCAL_HOST; exit 0' TERM\n\
+        echo up > up.$LSF_LOCAL_HOST; while :; do sleep 0.1; done";
+    script(&rig, "app.sh", app);
+    // the PJL ignores what the tasks count; no shell stands between blaunch and TaskStarter
+    script(
+        &rig,
+        "pjl.sh",
+        "trap '' USR1; trap : TERM\nfor h in $LSB_HOSTS; do blaunch -no-shell $h \"$@\" & done; \
+        while ! wait; do :; done; exit 0",
+    );
+    let job = submit(
+        &rig,
+        "trap '' USR1; echo $$ > sh.pid; pam -g 1 ./pjl.sh ./app.sh & \
+        echo $! > pam.pid; wait; wait; wait",
+    );
+    let all =
+        |name: &str, text: &str| (1..=3).all(|n| rig.read(&format!("{name}.host{n}")) == text);
+    wait_for("the tasks", || all("up", "up\n"));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    rig.ok("bkill", &["-s", "USR1", &job.to_string()]);
+    wait_for("the signal of bkill", || all("usr1", "u\n"));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(all("usr1", "u\n"));
+    let pid: i32 = rig.read("pam.pid").trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::USR1).unwrap();
+    wait_for("the signal of pam", || all("usr1", "u\nu\n"));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(all("usr1", "u\nu\n"));
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    rig.end_of(job);
+    assert!(all("term", "t\n"), "{}", rig.read("err"));
+    assert_eq!(states(&rows(&rig.read("out")).1, "app.sh"), ["Done"; 3]);
 }

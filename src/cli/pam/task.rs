@@ -34,6 +34,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a task has to stop before we do.
 const STOPPED: Duration = Duration::from_secs(1);
+/// The same signal within this time from pam and from a process of this host is one signal.
+const SAME: Duration = Duration::from_secs(1);
 /// The exit code where nothing was started.
 const NO_PAM: i32 = 125;
 const NOT_FOUND: i32 = 127;
@@ -179,6 +181,7 @@ fn started(
         ended: None,
         told: false,
         launcher: launcher(),
+        last: None,
     };
     task.tell_start();
     while !task.over() {
@@ -208,6 +211,8 @@ struct OwnTask<'a> {
     told: bool,
     /// The process whose signals the task has, too.
     launcher: Option<u32>,
+    /// The last signal that the task has had, when, and whether pam sent it.
+    last: Option<(i32, Instant, bool)>,
 }
 
 impl OwnTask<'_> {
@@ -292,13 +297,28 @@ impl OwnTask<'_> {
         loop {
             let Some(call) = &mut self.call else { return };
             match call.take() {
-                Ok(Some(PamMsg::Signal { signal })) => self.signal(signal),
+                Ok(Some(PamMsg::Signal { signal })) => {
+                    if self.first_of(signal, true) {
+                        self.signal(signal);
+                    }
+                }
                 Ok(Some(PamMsg::Ack)) => self.told = true,
                 Ok(Some(_)) => {}
                 Ok(None) => return,
                 Err(_) => return self.lose(),
             }
         }
+    }
+
+    /// Whether the task has not just had this signal from the other side: the PJL may pass on what
+    /// pam sends to both.
+    fn first_of(&mut self, signal: i32, of_pam: bool) -> bool {
+        let same = |last: &(i32, Instant, bool)| {
+            last.0 == signal && last.2 != of_pam && last.1.elapsed() < SAME
+        };
+        let repeated = self.last.as_ref().is_some_and(same);
+        self.last = (!repeated).then(|| (signal, Instant::now(), of_pam));
+        !repeated
     }
 
     /// Signals the process group of the task, or the task alone where the group is ours too.
@@ -321,7 +341,7 @@ impl OwnTask<'_> {
             // the launcher's signals come to the task too, and those of a terminal to its group
             let has = sender.is_some() && sender == self.launcher
                 || sender.is_none() && !self.group && signal != libc::SIGCONT;
-            if !has {
+            if self.first_of(signal, false) && !has {
                 self.signal(signal);
             }
             if signal == libc::SIGTSTP {

@@ -48,6 +48,25 @@ fn process_parameters_of_lsf_conf_are_read_and_checked() {
 }
 
 #[test]
+fn times_of_pam_are_numbers_of_seconds_within_a_year() {
+    let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0";
+    assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
+    for (line, want) in [
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=-1", "from 1 to a year"),
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=x", "from 1 to a year"),
+        ("LSF_PAM_CLEAN_JOB_DELAY=99999999", "a year at most"),
+    ] {
+        let (name, value) = line.split_once('=').unwrap();
+        let at = name.len() + 2;
+        let text = format!(
+            "error lsf.conf {name}:{at} bad value <{value}> of {name}: seconds are wanted, {want}"
+        );
+        assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", line), [text]);
+    }
+}
+
+#[test]
 fn enforcement_of_limits_follows_four_parameters_of_lsf_conf() {
     let read = |text: &str| {
         let mut diags = crate::conf::Diags::new();

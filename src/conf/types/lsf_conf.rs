@@ -43,6 +43,8 @@ const DEFAULT_PIM_SLEEPTIME: u64 = 30;
 const DEFAULT_HANG_SECS: u64 = 60;
 
 pub(crate) const MAX_HANG_SECS: u64 = 86_400;
+/// Longest time of pam(1), seconds.
+pub const MAX_PAM_SECS: u64 = 365 * 86_400;
 
 /// LSF_LOG_MAXSIZE where lsf.conf says nothing, bytes.
 pub const DEFAULT_LOG_MAXSIZE: u64 = 10 << 20;

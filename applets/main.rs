@@ -86,6 +86,7 @@ mod lstasks;
 mod lstcsh;
 mod mbatchd;
 mod melim;
+mod mpirun_lsf;
 mod nlbconfig;
 mod nlbpolicy;
 mod nlbserver;
@@ -253,6 +254,7 @@ const APPLETS: &[Applet] = &[
     applet("lstcsh", Base, lstcsh::run, "tcsh with tasks that run on other hosts"),
     applet("mbatchd", Daemon, mbatchd::run, "queues, scheduling and the event log"),
     applet("melim", Daemon, melim::run, "runs the elims of this host"),
+    applet("mpirun.lsf", Batch, mpirun_lsf::run, "run an MPI program under pam"),
     applet("nlbconfig", Site, nlbconfig::run, "administer the load balancer's servers"),
     applet("nlbpolicy", Base, nlbpolicy::run, "show the hosts that a policy of NQE chooses"),
     applet("nlbserver", Daemon, nlbserver::run, "the server of the NQE load balancer"),

@@ -11,13 +11,14 @@ use lsf::cli::prove::canonical;
 use lsf::cli::remote;
 use lsf::cli::site::{self, LocalSite, param};
 use lsf::conf::{MAX_PAM_SECS, load};
-use lsf::errln;
 use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
 use lsf::pam::command::{PamOptions, Starter, WordsFault};
 use lsf::pam::{PamConf, PamEnd, table};
 use lsf::sys::files::RealFiles;
+use lsf::{errln, outln};
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// Exit code where LSF, not a task, failed, and of a usage error.
 const LSF_ERROR: i32 = 255;
@@ -62,6 +63,27 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         }
         Err(WordsFault::Words(words)) => return failed(ctx, &words),
     };
+    run_with(ctx, options, &|_| Ok(Beside::default()))
+}
+
+/// The additions of a command that runs pam.
+#[derive(Default)]
+pub struct Beside {
+    /// Further variables of the PJL.
+    pub env: Vec<(String, String)>,
+    /// A line before the table where the PJL fails.
+    pub title: String,
+    /// How many tasks are expected, where no option says it.
+    pub tasks: Option<usize>,
+    /// A file that is removed at the end.
+    pub file: Option<PathBuf>,
+}
+
+/// A command's additions for these hosts of the job with their slots; else words and exit code.
+pub type Adds<'a> = dyn Fn(&[(String, u32)]) -> Result<Beside, (String, i32)> + 'a;
+
+/// Runs pam by options that were read.
+pub fn run_with(ctx: &mut Ctx, mut options: PamOptions, adds: &Adds<'_>) -> i32 {
     let job = match Job::own() {
         Ok(job) => job,
         Err(words) => return failed(ctx, &words),
@@ -75,11 +97,27 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         let first = job.hosts.first().map_or("?", |(first, _)| first);
         return failed(ctx, &format!("pam runs on the first host of the job, {first}"));
     }
-    let conf = match conf(ctx, &options, &job, &site) {
-        Ok(conf) => conf,
+    let hosts = match hosts(&options, &job, &site) {
+        Ok(hosts) => hosts,
         Err(words) => return failed(ctx, &words),
     };
-    launched(ctx, &options, &site, (host, conf))
+    let beside = match adds(&hosts) {
+        Ok(beside) => beside,
+        Err((words, code)) => {
+            errln!(ctx, "{}: {words}", ctx.name);
+            return code;
+        }
+    };
+    options.tasks = options.tasks.or(beside.tasks);
+    let conf = conf(ctx, &options, (&job, hosts), &site);
+    let end = launched(ctx, &options, &site, (host, conf, &beside));
+    if let Some(file) = beside.file {
+        let _ = std::fs::remove_file(file);
+    }
+    match end {
+        Ok(PamEnd::AsPjl(status)) => remote::end(Some(status)),
+        Ok(PamEnd::Code(code)) | Err(code) => code,
+    }
 }
 
 fn failed(ctx: &mut Ctx, words: &str) -> i32 {
@@ -91,8 +129,8 @@ fn launched(
     ctx: &mut Ctx,
     options: &PamOptions,
     site: &LocalSite,
-    (host, conf): (String, PamConf),
-) -> i32 {
+    (host, conf, beside): (String, PamConf, &Beside),
+) -> Result<PamEnd, i32> {
     let bindir = param(Some(site), "LSF_BINDIR").unwrap_or_default();
     let serverdir = param(Some(site), "LSF_SERVERDIR").unwrap_or_default();
     let host_type = std::env::var("HOSTTYPE").unwrap_or_default();
@@ -101,25 +139,27 @@ fn launched(
         Ok((options.pjl(&starter), starter))
     };
     ctx.flush();
-    let of = PamRun { site, conf, host: host.clone(), bindir: bindir.clone(), pjl: &pjl };
+    let (own, dir) = (host.clone(), bindir.clone());
+    let of = PamRun { site, conf, host: own, bindir: dir, env: &beside.env, pjl: &pjl };
     let outcome = match pam::run(of, ctx.err) {
         Ok(outcome) => outcome,
         Err(fault) => {
             errln!(ctx, "{}: {}", ctx.name, fault.words);
-            return fault.code;
+            return Err(fault.code);
         }
     };
+    let failed = !matches!(outcome.end, PamEnd::AsPjl(0) | PamEnd::Code(0));
+    if failed && !beside.title.is_empty() {
+        outln!(ctx, "{}\n", beside.title);
+    }
     if !options.no_table && !outcome.rows.is_empty() {
         let clock = Clock::system();
         let time = |secs: i64| clock.dated(secs);
-        let text = table::text(&outcome.rows, &options.application(), &time);
+        let text = table::text(&outcome.rows, &time);
         let _ = ctx.out.write_all(text.as_bytes());
     }
     ctx.flush();
-    match outcome.end {
-        PamEnd::AsPjl(status) => remote::end(Some(status)),
-        PamEnd::Code(code) => code,
-    }
+    Ok(outcome.end)
 }
 
 /// The job that this process is of, as its environment has it.
@@ -142,17 +182,20 @@ impl Job {
     }
 }
 
+/// The hosts for tasks, with their slots.
+fn hosts(options: &PamOptions, job: &Job, site: &LocalSite) -> Result<Vec<(String, u32)>, String> {
+    let Some(names) = &options.hosts else { return Ok(job.hosts.clone()) };
+    let all: Vec<String> = job.hosts.iter().map(|(host, _)| host.clone()).collect();
+    let chosen = chosen(site, &all, names)?;
+    Ok(job.hosts.iter().filter(|(host, _)| chosen.contains(host)).cloned().collect())
+}
+
 fn conf(
     ctx: &mut Ctx,
     options: &PamOptions,
-    job: &Job,
+    (job, hosts): (&Job, Vec<(String, u32)>),
     site: &LocalSite,
-) -> Result<PamConf, String> {
-    let all: Vec<String> = job.hosts.iter().map(|(host, _)| host.clone()).collect();
-    let hosts = match &options.hosts {
-        None => all,
-        Some(names) => chosen(site, &all, names)?,
-    };
+) -> PamConf {
     let slots: usize = job.hosts.iter().map(|(_, slots)| *slots as usize).sum();
     let name = ctx.name;
     let expected = match options.tasks {
@@ -168,12 +211,13 @@ fn conf(
     let register_within = seconds(ctx, site, "LSF_HPC_PJL_LOADENV_TIMEOUT", (1, REGISTER_WITHIN));
     let clean_delay = seconds(ctx, site, "LSF_PAM_CLEAN_JOB_DELAY", (0, 0));
     if options.verbose {
-        let each = job.hosts.iter().filter(|(host, _)| hosts.contains(host));
-        let words: Vec<String> = each.map(|(host, slots)| format!("{slots}*{host}")).collect();
+        let each = hosts.iter().map(|(host, slots)| format!("{slots}*{host}"));
+        let words: Vec<String> = each.collect();
         errln!(ctx, "{name}: hosts: {}", words.join(" "));
     }
     let (job, verbose) = (job.at, options.verbose);
-    Ok(PamConf { job, expected, register_within, clean_delay, hosts, verbose })
+    let hosts = hosts.into_iter().map(|(host, _)| host).collect();
+    PamConf { job, expected, register_within, clean_delay, hosts, verbose }
 }
 
 /// The hosts of -m, as the cluster spells them.

@@ -3,6 +3,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front;
+use lsf::cli::job_launcher::job_launcher;
 use lsf::cli::pam::task::{self, StarterEnd, StarterRun};
 use lsf::cli::remote;
 use lsf::cli::site;
@@ -56,6 +57,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     }
     let mut around = site::Around::process();
     around.envdir = options.envdir.map(OsString::from).or(around.envdir);
+    around.local_host = own_host().or(around.local_host);
     let site = match site::find_from(&around) {
         Ok(site) => site,
         Err(e) => {
@@ -70,6 +72,13 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         StarterEnd::Task(status) => remote::end(status),
         StarterEnd::Code(code) => code,
     }
+}
+
+/// The host of the task's first process, where several hosts share a machine: launchers hand the
+/// environment of the first host of a job on to all of their processes.
+fn own_host() -> Option<String> {
+    let name = job_launcher()?.first.variable("LSF_LOCAL_HOST")?;
+    String::from_utf8(name).ok().filter(|name| !name.is_empty())
 }
 
 /// The words, with those of LSF_TS_OPTIONS before them where they do not say where pam is.

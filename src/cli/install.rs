@@ -5,6 +5,7 @@
 //! administrator's at the end. See lsfinstall(8).
 
 use super::links::{self, own_binary};
+use super::mpi_files;
 use super::personal::{at, write_file};
 use crate::auth::ring::new_key;
 use crate::conf::generate::{SitePlan, generate};
@@ -52,6 +53,7 @@ pub fn write_tree(plan: &SitePlan, admin: &User, names: &[&str]) -> Result<(), S
         let target = Path::new(if dir == "bin" { "lsf" } else { "../bin/lsf" });
         links::point(&top.join(dir), target, names.iter().copied())?;
     }
+    mpi_files::write(top)?;
     // with lsf.conf the site exists
     sort_by_key(&mut files, |(path, ..)| path == "conf/lsf.conf");
     for (path, text, mode) in &files {

@@ -2,24 +2,38 @@
 //! of the job have its signals; those in their midst do not pass them on.
 
 use crate::sys::process_table::see;
+use crate::sys::procs::Proc;
 
 /// Most ancestors that are looked at.
 const ANCESTORS_MAX: usize = 64;
 
-/// The launcher of this host, if this process is of a job: the parent of the job's or the task's
-/// first process; where the environment has lost that one, an ancestor of this name.
-pub fn launcher() -> Option<u32> {
-    let first = std::env::var("LS_JOBPID").ok().and_then(|pid| pid.parse().ok());
-    let above = |pid: u32| see(pid).map(|seen| seen.parent).filter(|pid| *pid > 1);
-    if let Some(launcher) = first.and_then(above) {
-        return Some(launcher);
-    }
-    let mut pid = std::process::id();
-    for _ in 0..ANCESTORS_MAX {
-        pid = above(pid)?;
-        if see(pid).is_some_and(|seen| seen.process().name() == "launcher") {
-            return Some(pid);
+/// The launcher above this process.
+#[derive(Clone, Copy, Debug)]
+pub struct JobLauncher {
+    pub pid: u32,
+    /// The first process of the job or task: the ancestor of this one that the launcher has begun.
+    pub first: Proc,
+}
+
+/// The launcher of this host, if this process is of a job: the parent of the ancestor that the
+/// environment names as the first process; else the ancestor of this name. A parallel program may
+/// have the environment of another host.
+pub fn job_launcher() -> Option<JobLauncher> {
+    let named = std::env::var("LS_JOBPID").ok().and_then(|pid| pid.parse::<u32>().ok());
+    let mut line = vec![see(std::process::id())?];
+    while line.len() < ANCESTORS_MAX {
+        match line.last().and_then(|seen| see(seen.parent)) {
+            Some(seen) if seen.pid > 1 => line.push(seen),
+            _ => break,
         }
     }
-    None
+    let by_name = || line.iter().skip(1).position(|seen| seen.process().name() == "launcher");
+    let first = line.iter().position(|seen| Some(seen.pid) == named).or_else(by_name)?;
+    let first = line[first];
+    (first.parent > 1).then(|| JobLauncher { pid: first.parent, first: first.process() })
+}
+
+/// The process ID of the launcher of this host, if this process is of a job.
+pub fn launcher() -> Option<u32> {
+    job_launcher().map(|found| found.pid)
 }

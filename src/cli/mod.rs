@@ -25,6 +25,7 @@ mod local_output;
 pub mod long_format;
 pub mod many_tasks;
 pub mod messages;
+pub mod mpi_files;
 pub mod nlb;
 mod option_words;
 pub mod pam;

@@ -114,12 +114,6 @@ impl PamOptions {
         all.extend_from_slice(&self.words[count..]);
         all
     }
-
-    /// The application with its words, as the table has them.
-    pub fn application(&self) -> String {
-        let from = self.pjl_words.unwrap_or(1).min(self.words.len().saturating_sub(1));
-        self.words[from..].join(OsStr::new(" ")).to_string_lossy().into_owned()
-    }
 }
 
 /// Whether a word behind -g is meant as a number.
@@ -201,13 +195,11 @@ mod tests {
         assert_eq!((options.no_table, options.verbose, options.tasks), (true, true, Some(4)));
         let ts = "/lsf/bin/TaskStarter -p hosta:4711 -c /lsf/conf -s /lsf/etc -a LINUX86";
         assert_eq!(line(&options.pjl(&starter())), format!("mpirun -x {ts} ./a.out -g 7"));
-        assert_eq!(options.application(), "./a.out -g 7");
         // without a number nothing is put in
         let options = read("-g openmpi_wrapper ./a.out 5").unwrap();
         assert_eq!(line(&options.pjl(&starter())), "openmpi_wrapper ./a.out 5");
-        assert_eq!(options.application(), "./a.out 5");
         let options = read("-g ./5").unwrap();
-        assert_eq!((options.pjl_words, options.application().as_str()), (None, "./5"));
+        assert_eq!((options.pjl_words, options.words.len()), (None, 1));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! signal of its own.
 
 pub mod command;
+pub mod geometry;
 pub mod table;
 mod tasks;
 
@@ -184,10 +185,10 @@ impl Pam {
     // ---- TaskStarters ----
 
     fn said(&mut self, now: u64, conn: ConnId, host: &str, msg: PamMsg, out: &mut Vec<PamEffect>) {
-        if let PamMsg::Hello { job, again, .. } = msg {
+        if let PamMsg::Hello { job, again, command, .. } = msg {
             match self.not_wanted(conn, host, job, again) {
                 Some(why) => out.push(PamEffect::Refuse { conn, why }),
-                None => self.hello(conn, host, again, out),
+                None => self.hello(conn, Task::new(host, &command), again, out),
             }
             return;
         }
@@ -249,13 +250,13 @@ impl Pam {
         }
     }
 
-    fn hello(&mut self, conn: ConnId, host: &str, again: Option<u32>, out: &mut Vec<PamEffect>) {
+    fn hello(&mut self, conn: ConnId, task: Task, again: Option<u32>, out: &mut Vec<PamEffect>) {
         let tid = match again {
             Some(tid) => {
                 self.tasks.connect(tid as usize, conn);
                 tid as usize
             }
-            None => self.tasks.add(Task::new(host), conn),
+            None => self.tasks.add(task, conn),
         };
         let msg = PamMsg::Welcome { tid: tid as u32, job: self.conf.job };
         out.push(PamEffect::Send { conn, msg });

@@ -2,23 +2,23 @@
 
 use std::fmt::Write;
 
-/// Longest command in the table, characters.
-const COMMAND_MAX: usize = 16;
+/// Longest command in the table, bytes.
+pub const COMMAND_MAX: usize = 16;
 
 /// One task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRow {
     pub tid: usize,
     pub host: String,
+    /// The application with its words.
+    pub command: String,
     pub status: String,
     /// Seconds since the epoch; `None`: not known.
     pub ended: Option<i64>,
 }
 
-/// The text of the table. `command`: the words of the application; `time`: writes a time as
-/// `MM/DD/YYYY hh:mm:ss`.
-pub fn text(rows: &[TaskRow], command: &str, time: &dyn Fn(i64) -> String) -> String {
-    let command = crate::model::cut(command, COMMAND_MAX);
+/// The text of the table. `time` writes a time as `MM/DD/YYYY hh:mm:ss`.
+pub fn text(rows: &[TaskRow], time: &dyn Fn(i64) -> String) -> String {
     let widest = |width: usize, of: &dyn Fn(&TaskRow) -> usize| {
         rows.iter().map(of).max().unwrap_or(0).max(width)
     };
@@ -37,6 +37,10 @@ pub fn text(rows: &[TaskRow], command: &str, time: &dyn Fn(i64) -> String) -> St
         writeln!(out, "{} {} {}  {}  {}", line(5), line(host), line(16), line(status), line(19));
     for row in rows {
         let ended = row.ended.map(time).unwrap_or_default();
+        let command: String = crate::model::cut(&row.command, COMMAND_MAX)
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
         let row = format!(
             "{:05} {:<host$} {command:<16}  {:<status$}  {ended}",
             row.tid, row.host, row.status
@@ -52,7 +56,8 @@ mod tests {
     use super::*;
 
     fn row(tid: usize, host: &str, status: &str, ended: Option<i64>) -> TaskRow {
-        TaskRow { tid, host: host.into(), status: status.into(), ended }
+        let command = "./a.out with many words"[..if tid < 7 { 7 } else { 23 }].to_owned();
+        TaskRow { tid, host: host.into(), command, status: status.into(), ended }
     }
 
     #[test]
@@ -65,9 +70,9 @@ TID   HOST_NAME    COMMAND_LINE            STATUS            TERMINATION_TIME
 00000 hosta      ./a.out           Done                     11/20/2026 09:10:11
 00001 hostb      ./a.out           Exit (1)                 11/20/2026 09:10:11
 ";
-        assert_eq!(text(&rows, "./a.out", &time), want);
+        assert_eq!(text(&rows, &time), want);
         let rows = [row(7, "a-long-host.name", "Failed (No such file or directory)", None)];
-        let text = text(&rows, "./a.out with many words", &time);
+        let text = text(&rows, &time);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[2],

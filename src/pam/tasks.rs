@@ -1,6 +1,6 @@
 //! The tasks of a pam, each with its TaskStarter.
 
-use super::table::TaskRow;
+use super::table::{COMMAND_MAX, TaskRow};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ pub(super) enum TaskPhase {
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) host: String,
+    /// The application with its words, cut.
+    command: String,
     pub(super) phase: TaskPhase,
     /// The connection of its TaskStarter.
     pub(super) conn: Option<ConnId>,
@@ -34,8 +36,9 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn new(host: &str) -> Task {
-        Task { host: host.to_owned(), phase: TaskPhase::Registered, conn: None, killed: false }
+    pub(super) fn new(host: &str, command: &str) -> Task {
+        let (host, command) = (host.to_owned(), crate::model::cut(command, COMMAND_MAX).to_owned());
+        Task { host, command, phase: TaskPhase::Registered, conn: None, killed: false }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -180,6 +183,7 @@ impl Tasks {
         let row = |(tid, task): (usize, &Task)| TaskRow {
             tid,
             host: task.host.clone(),
+            command: task.command.clone(),
             status: task.status(),
             ended: match task.phase {
                 TaskPhase::Exited { time, .. } => Some(time),

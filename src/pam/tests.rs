@@ -32,7 +32,7 @@ impl Rig {
     }
 
     fn hello(&mut self, conn: ConnId) -> &mut Rig {
-        self.said(conn, PamMsg::Hello { job: None, pid: 5, again: None })
+        self.said(conn, PamMsg::Hello { job: None, pid: 5, again: None, command: String::new() })
     }
 
     /// Registers and starts the tasks of these connections.
@@ -169,7 +169,7 @@ fn lost_starter_leaves_its_task_unknown_until_the_pjl_ends() {
 fn starter_that_connects_again_has_its_task_again() {
     let mut r = rig();
     r.run(&[1, 2, 3]);
-    let again = |tid| PamMsg::Hello { job: None, pid: 5, again: Some(tid) };
+    let again = |tid| PamMsg::Hello { job: None, pid: 5, again: Some(tid), command: String::new() };
     r.step(PamInput::Closed { conn: 2 });
     // not that of another host
     r.step(PamInput::Said { conn: 12, host: "h1".into(), msg: again(1) });
@@ -259,7 +259,7 @@ fn more_tasks_than_expected_are_tasks_too() {
     r.step(PamInput::Said {
         conn: 9,
         host: "h1".into(),
-        msg: PamMsg::Hello { job: None, pid: 5, again: None },
+        msg: PamMsg::Hello { job: None, pid: 5, again: None, command: String::new() },
     });
     assert_eq!(r.pam.table().len(), 4);
     assert_eq!(r.done(), "");
@@ -269,9 +269,9 @@ fn more_tasks_than_expected_are_tasks_too() {
 fn starter_of_another_job_or_host_is_refused() {
     let mut r = rig();
     let job = Some(JobRef { job: 8, idx: 0 });
-    r.said(1, PamMsg::Hello { job, pid: 5, again: None });
+    r.said(1, PamMsg::Hello { job, pid: 5, again: None, command: String::new() });
     assert_eq!(r.done(), "refuse@1:this pam is in job <7>");
-    r.said(9, PamMsg::Hello { job: None, pid: 5, again: None });
+    r.said(9, PamMsg::Hello { job: None, pid: 5, again: None, command: String::new() });
     assert_eq!(r.done(), "refuse@9:host h9 is not for tasks of this pam");
     r.said(2, PamMsg::Started { pid: 1, ticks: 1 });
     assert_eq!(r.done(), "refuse@2:no hello");

@@ -66,8 +66,8 @@ fn pam_samples() -> Vec<PamMsg> {
     let job = JobRef { job: 7, idx: 2 };
     let usage = Box::new(Usage { utime_us: 5, ..Usage::default() });
     vec![
-        PamMsg::Hello { job: None, pid: 9, again: None },
-        PamMsg::Hello { job: Some(job), pid: 9, again: Some(3) },
+        PamMsg::Hello { job: None, pid: 9, again: None, command: String::new() },
+        PamMsg::Hello { job: Some(job), pid: 9, again: Some(3), command: "./a.out 5".into() },
         PamMsg::Started { pid: 10, ticks: 77 },
         PamMsg::Failed { errno: 2, why: "No such file or directory".into() },
         PamMsg::Exited { status: 256, usage, time: 1_800_000_000 },

@@ -23,6 +23,9 @@ pub enum PamMsg {
         /// The connection was lost: the number of its task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<u32>,
+        /// The application with its words, cut.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        command: String,
     },
     /// The task runs. `ticks`: its start, clock ticks since the host's.
     Started {

@@ -31,6 +31,7 @@ mod limit_kinds;
 mod limits;
 mod messy;
 mod mpich;
+mod mpirun;
 mod nios;
 mod nlb;
 mod nodes;

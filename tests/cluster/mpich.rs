@@ -7,7 +7,7 @@ use std::process::Command;
 /// Prints the host of each rank, as its proxy knows it, and a sum over all ranks. With `exit N` the
 /// last rank ends with N, with `kill N` by that signal, with `abort N` by MPI_Abort; with `beat
 /// DIR` all write to a file of theirs for ever.
-const PROGRAM: &str = r#"
+pub(super) const PROGRAM: &str = r#"
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,12 @@ const PROGRAM: &str = r#"
 static const char *host(void) {
     static char text[1 << 20];
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
+    int pid = getppid(), parent = 0;
+    /* pam's TaskStarter stands between the proxy and the rank */
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *s = fopen(path, "r");
+    if (s && fscanf(s, "%*d (TaskStarter) %*c %d", &parent) == 1) pid = parent;
+    snprintf(path, sizeof path, "/proc/%d/environ", pid);
     FILE *f = fopen(path, "r");
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     for (char *at = text; at < text + n; at += strlen(at) + 1)
@@ -51,7 +56,7 @@ int main(int argc, char **argv) {
 "#;
 
 /// A cluster of three hosts with the program, if there is an MPICH.
-fn up(name: &str) -> Option<Rig> {
+pub(super) fn up(name: &str) -> Option<Rig> {
     let has = |words: [&str; 2], says: &str| {
         let out = Command::new(words[0]).arg(words[1]).output();
         out.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(says))
@@ -76,12 +81,14 @@ fn submit(rig: &Rig, args: &str) -> u32 {
 }
 
 /// Processes of the program, and proxies of mpiexec.
-fn running(rig: &Rig) -> usize {
+pub(super) fn running(rig: &Rig) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let here = all.filter(|entry| {
         let cwd = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
         let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        cwd == rig.dir && ["ranks", "hydra_pmi_proxy", "mpiexec"].contains(&name.trim())
+        cwd == rig.dir
+            && ["ranks", "hydra_pmi_proxy", "mpiexec", "prted", "mpirun", "TaskStarter"]
+                .contains(&name.trim())
     });
     here.count()
 }

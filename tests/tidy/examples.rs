@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Commands that would act without a cluster: of these only the options are looked up in the help.
 const NOT_RUN: &[&str] = &["hostsetup", "lsf", "lsfinstall", "lsfsim"];
 /// Commands that pass on options that are not theirs.
-const PASSING_ON: &[&str] = &["lslogin", "lsmake", "lstcsh"];
+const PASSING_ON: &[&str] = &["lslogin", "lsmake", "lstcsh", "mpirun.lsf"];
 /// How long one line of an example may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -47,6 +47,8 @@ pub struct PamRun<'a> {
     pub host: String,
     /// LSF_BINDIR: where a PJL is looked for that PATH does not have.
     pub bindir: String,
+    /// Further variables of the PJL.
+    pub env: &'a [(String, String)],
     /// Makes the words of the PJL, for the port that TaskStarters call.
     pub pjl: &'a dyn Fn(u16) -> Result<(Vec<OsString>, Starter), String>,
 }
@@ -88,7 +90,7 @@ pub fn run(of: PamRun<'_>, err: &mut dyn Write) -> Result<PamOutcome, PamFault> 
     let mask = SignalMask::now().map_err(words_of)?;
     let signals = SignalFd::new(&all).map_err(words_of)?;
     let front = foreground();
-    let child = start(&pjl, &starter, &of.bindir, (front, mask))?;
+    let child = start((&pjl, of.env), &starter, &of.bindir, (front, mask))?;
     let mut me = Runner {
         server,
         listener,
@@ -127,7 +129,7 @@ fn foreground() -> bool {
 
 /// Starts the PJL in a process group of its own.
 fn start(
-    pjl: &[OsString],
+    (pjl, env): (&[OsString], &[(String, String)]),
     starter: &Starter,
     bindir: &str,
     (front, mask): (bool, SignalMask),
@@ -135,6 +137,7 @@ fn start(
     let word = pjl.first().cloned().unwrap_or_default();
     let mut command = Command::new(found(&word, bindir));
     command.arg0(&word).args(pjl.get(1..).unwrap_or_default()).process_group(0);
+    command.envs(env.iter().map(|(name, value)| (name, value)));
     command.env("LSF_TS", &starter.program).env("LSF_TS_OPTIONS", starter.words());
     command.env("LSF_TSOPT_NUM", "0").env("PM_SOURCE", "pam").env("BINARY_TYPE_HPC", "");
     let pid = std::process::id();

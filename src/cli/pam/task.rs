@@ -11,7 +11,8 @@ use crate::cli::client::ClientError;
 use crate::cli::job_launcher::launcher;
 use crate::cli::remote::WaitStatus;
 use crate::cli::site::LocalSite;
-use crate::model::{JobRef, job::Usage};
+use crate::model::{JobRef, cut, job::Usage};
+use crate::pam::table::COMMAND_MAX;
 use crate::proto::pam::PamMsg;
 use crate::sys::process_table::see;
 use crate::sys::raw::{self, SignalFd, SignalMask, Signalled, wait4};
@@ -20,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
 };
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -34,7 +35,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a task has to stop before we do.
 const STOPPED: Duration = Duration::from_secs(1);
-/// The same signal within this time from pam and from a process of this host is one signal.
+/// A signal that comes from pam and from a process of this host within this time is one signal.
 const SAME: Duration = Duration::from_secs(1);
 /// The exit code where nothing was started.
 const NO_PAM: i32 = 125;
@@ -129,7 +130,9 @@ fn reached(of: &StarterRun<'_>) -> Result<(PamCall, u32), ClientError> {
 
 fn hello(of: &StarterRun<'_>, again: Option<u32>) -> Result<(PamCall, u32), ClientError> {
     let mut call = PamCall::new(of.site, &of.host, of.port, ANSWER)?;
-    call.send(&PamMsg::Hello { job: of.job, pid: std::process::id(), again })?;
+    let command = of.program.join(OsStr::new(" "));
+    let command = cut(&command.to_string_lossy(), COMMAND_MAX).to_owned();
+    call.send(&PamMsg::Hello { job: of.job, pid: std::process::id(), again, command })?;
     match call.next()? {
         PamMsg::Welcome { tid, .. } => Ok((call, tid)),
         _ => Err(ClientError::Unexpected),

@@ -2,7 +2,7 @@
 
 use super::{PersonalDir, at, make_dir, write_file};
 use crate::auth::ring::new_key;
-use crate::cli::links;
+use crate::cli::{links, mpi_files};
 use crate::conf::generate::{SitePlan, generate};
 use crate::model::sort::sort_by_key;
 use crate::sys::users::UserDatabase;
@@ -154,7 +154,7 @@ pub fn link(place: &PersonalDir, names: &[&str]) -> Result<(), String> {
     for dir in ["bin", "etc"] {
         links::install(&place.top.join(dir), names.iter().copied().chain(["lsf"]))?;
     }
-    Ok(())
+    mpi_files::write(&place.top)
 }
 
 /// Puts a fresh block of ports into lsf.conf and gives its first; the rest stays as it is.

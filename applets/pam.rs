@@ -110,7 +110,8 @@ pub fn run_with(ctx: &mut Ctx, mut options: PamOptions, adds: &Adds<'_>) -> i32 
     };
     options.tasks = options.tasks.or(beside.tasks);
     let conf = conf(ctx, &options, (&job, hosts), &site);
-    let end = launched(ctx, &options, &site, (host, conf, &beside));
+    let known = job.hosts.iter().map(|(host, _)| host.clone()).collect();
+    let end = launched(ctx, &options, &site, (host, known), (conf, &beside));
     if let Some(file) = beside.file {
         let _ = std::fs::remove_file(file);
     }
@@ -129,7 +130,8 @@ fn launched(
     ctx: &mut Ctx,
     options: &PamOptions,
     site: &LocalSite,
-    (host, conf, beside): (String, PamConf, &Beside),
+    (host, known): (String, Vec<String>),
+    (conf, beside): (PamConf, &Beside),
 ) -> Result<PamEnd, i32> {
     let bindir = param(Some(site), "LSF_BINDIR").unwrap_or_default();
     let serverdir = param(Some(site), "LSF_SERVERDIR").unwrap_or_default();
@@ -140,7 +142,7 @@ fn launched(
     };
     ctx.flush();
     let (own, dir) = (host.clone(), bindir.clone());
-    let of = PamRun { site, conf, host: own, bindir: dir, env: &beside.env, pjl: &pjl };
+    let of = PamRun { site, conf, known, host: own, bindir: dir, env: &beside.env, pjl: &pjl };
     let outcome = match pam::run(of, ctx.err) {
         Ok(outcome) => outcome,
         Err(fault) => {

@@ -38,6 +38,7 @@ mod nodes;
 mod oldsite;
 mod outputs;
 mod pam;
+mod pam_refusals;
 mod panics;
 mod post;
 mod prepost_user;

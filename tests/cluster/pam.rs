@@ -4,7 +4,7 @@
 use super::rig::{Rig, wait_for};
 
 /// A cluster of three hosts with one job slot used on each, and the PJLs.
-fn up(name: &str) -> Rig {
+pub(super) fn up(name: &str) -> Rig {
     let rig = Rig::up(name, 3);
     // method 1: the words behind its own are the TaskStarter and the application
     script(
@@ -19,7 +19,7 @@ fn up(name: &str) -> Rig {
     rig
 }
 
-fn script(rig: &Rig, name: &str, text: &str) {
+pub(super) fn script(rig: &Rig, name: &str, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     let path = rig.path(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -27,13 +27,13 @@ fn script(rig: &Rig, name: &str, text: &str) {
 }
 
 /// The output of a job of three slots on three hosts, and its exit code.
-struct Ran {
-    out: String,
-    err: String,
-    code: String,
+pub(super) struct Ran {
+    pub(super) out: String,
+    pub(super) err: String,
+    pub(super) code: String,
 }
 
-fn submit(rig: &Rig, line: &str) -> u32 {
+pub(super) fn submit(rig: &Rig, line: &str) -> u32 {
     for file in ["out", "err"] {
         let _ = std::fs::remove_file(rig.path(file));
     }
@@ -41,7 +41,7 @@ fn submit(rig: &Rig, line: &str) -> u32 {
     rig.bsub(&["-n", "3", "-R", "span[ptile=1]", "-o", "/dev/null", &line])
 }
 
-fn run(rig: &Rig, line: &str) -> Ran {
+pub(super) fn run(rig: &Rig, line: &str) -> Ran {
     let job = submit(rig, line);
     rig.end_of(job);
     let code = rig.field(&job.to_string(), "exit_code");

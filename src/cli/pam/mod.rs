@@ -43,6 +43,8 @@ const NOT_RUN: i32 = 126;
 pub struct PamRun<'a> {
     pub site: &'a LocalSite,
     pub conf: PamConf,
+    /// All hosts of the job, those that are left out, too: each hears why it is refused.
+    pub known: Vec<String>,
     /// This host as the cluster spells it.
     pub host: String,
     /// LSF_BINDIR: where a PJL is looked for that PATH does not have.
@@ -75,7 +77,7 @@ fn fault(words: String) -> PamFault {
 /// Nothing was run.
 pub fn run(of: PamRun<'_>, err: &mut dyn Write) -> Result<PamOutcome, PamFault> {
     let words_of = |e: io::Error| fault(words(&e));
-    let mut names: Vec<&str> = of.conf.hosts.iter().map(String::as_str).collect();
+    let mut names: Vec<&str> = of.known.iter().map(String::as_str).collect();
     names.push(&of.host);
     let table = of.site.addresses(&names);
     let addr =

@@ -34,8 +34,9 @@ const DEFERRED_MAX: usize = 64;
 const BEHIND_MAX: usize = 1 << 20;
 /// Seconds that a task has to end after it was hung up, where LSF_RES_TIMEOUT says nothing.
 const HANGUP: u64 = 15;
-/// Seconds between two signs of life of a host.
+/// Seconds between two signs of life of a host, where there are few tasks; most seconds.
 const BEAT: u64 = 60;
+const BEAT_MAX: u64 = 86_400;
 /// A second TERM, INT or HUP within this time ends the tasks by force.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The signals that are for the tasks.
@@ -98,7 +99,10 @@ struct Loop {
     /// All tasks are being ended: by force at this instant.
     kill_at: Option<Instant>,
     ending: bool,
+    beat: Duration,
     beat_at: Instant,
+    /// The loss of a host is no end of the other tasks.
+    ignores_loss: bool,
     /// When the last signal that asks for the end came.
     asked_to_end: Option<Instant>,
     /// The launcher of this host, whose signals the tasks have from their own.
@@ -115,6 +119,7 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
     let all: Vec<i32> = FORWARDED.into_iter().chain([libc::SIGTSTP, libc::SIGCONT]).collect();
     let signals = SignalFd::new(&all)?;
     let count = many.tasks.len();
+    let beat = beat(count);
     let mut me = Loop {
         tasks: Vec::with_capacity(count),
         outs: local_outputs()?,
@@ -126,7 +131,10 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
         hangup: Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", HANGUP).max(1)),
         kill_at: None,
         ending: false,
-        beat_at: Instant::now() + Duration::from_secs(BEAT),
+        beat,
+        beat_at: Instant::now() + beat,
+        ignores_loss: std::env::var("LSB_DJOB_COMMFAIL_ACTION")
+            .is_ok_and(|action| action.eq_ignore_ascii_case("IGNORE_COMMFAIL")),
         asked_to_end: None,
         launcher: launcher(),
         pam: pam_of(&many.tasks),
@@ -146,6 +154,13 @@ pub fn may_read_input() -> bool {
     let input = stdio::stdin();
     !rustix::termios::isatty(input)
         || rustix::termios::tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
+}
+
+/// The time between two signs of life of a host: LSB_DJOB_HB_INTERVAL, else by the number of tasks.
+fn beat(tasks: usize) -> Duration {
+    let own = std::env::var("LSB_DJOB_HB_INTERVAL").ok().and_then(|secs| secs.parse::<u64>().ok());
+    let usual = (tasks as u64 * 12).div_ceil(100).max(BEAT);
+    Duration::from_secs(own.filter(|secs| (1..=BEAT_MAX).contains(secs)).unwrap_or(usual))
 }
 
 /// The pam that signals these tasks by their TaskStarters, if they have any.
@@ -251,7 +266,9 @@ impl Loop {
         task.phase = TaskPhase::Failed { started, why: reason(e) };
         task.client = None;
         self.flush_line(at);
-        self.end_all();
+        if !(started && self.ignores_loss) {
+            self.end_all();
+        }
     }
 
     fn end_input_of(&mut self, at: usize) {
@@ -452,7 +469,7 @@ impl Loop {
         if self.beat_at > now {
             return;
         }
-        self.beat_at = now + Duration::from_secs(BEAT);
+        self.beat_at = now + self.beat;
         for at in 0..self.tasks.len() {
             if !Self::live(&self.tasks[at]) {
                 continue;
@@ -492,7 +509,7 @@ impl Loop {
         self.signal_all(&[libc::SIGSTOP]);
         let _ = kill_process(getpid(), Signal::STOP);
         while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
-        self.beat_at = Instant::now() + Duration::from_secs(BEAT);
+        self.beat_at = Instant::now() + self.beat;
         self.tasks.iter_mut().for_each(|task| task.asked = false);
         self.signal_all(&[libc::SIGCONT]);
     }

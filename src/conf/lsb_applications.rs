@@ -21,6 +21,8 @@ use crate::model::job_control::{ControlAction, JobControls};
 
 /// Largest period that is taken, minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
+/// Longest time between two signs of life, seconds.
+const DAY_SECS: u64 = 86_400;
 
 /// Reads lsb.applications. None: it cannot be read.
 pub fn parse(
@@ -114,6 +116,7 @@ fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.job_cwd = v.text("JOB_CWD");
     a.job_cwd_ttl = v.number("JOB_CWD_TTL", 0..=TTL_NEVER);
     a.env_vars = env_vars(v);
+    a.env_vars.extend(launch_variables(v));
     a.requeue_exit_values = exit_values(v, "REQUEUE_EXIT_VALUES");
     a.success_exit_values = exit_values(v, "SUCCESS_EXIT_VALUES");
     a.job_controls = JobControls {
@@ -180,6 +183,28 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.postproc_timeout = minutes(v, "JOB_POSTPROC_TIMEOUT");
     a.preproc_timeout = minutes(v, "JOB_PREPROC_TIMEOUT");
     a.estimate = estimate(v, "ESTIMATED_RUNTIME").or_else(|| estimate(v, "RUNTIME"));
+}
+
+/// The variables by which a job's blaunch learns of DJOB_DISABLED, DJOB_COMMFAIL_ACTION and
+/// DJOB_HB_INTERVAL.
+fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut put = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
+    let mut disabled = false;
+    v.flag(&mut disabled, "DJOB_DISABLED");
+    if disabled {
+        put("LSB_DJOB_DISABLED", "Y");
+    }
+    let mut action = "";
+    let words = ["KILL_TASKS", "IGNORE_COMMFAIL"].map(|word| (word, word));
+    v.word_of(&mut action, "DJOB_COMMFAIL_ACTION", &words);
+    if !action.is_empty() {
+        put("LSB_DJOB_COMMFAIL_ACTION", action);
+    }
+    if let Some(secs) = v.number("DJOB_HB_INTERVAL", 1..=DAY_SECS) {
+        put("LSB_DJOB_HB_INTERVAL", &secs.to_string());
+    }
+    all
 }
 
 /// ENV_VARS: `name='value',name='value'`; of several values of a name the last one counts.

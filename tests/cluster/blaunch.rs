@@ -353,3 +353,28 @@ fn usage_of_a_job_is_that_of_its_tasks_on_all_hosts() {
     // the script, blaunch and the sleeping commands use a little, too
     assert!(told > 0.9 * used && told < 1.1 * used + 2.0, "{shown}, the tasks used {used}: {text}");
 }
+
+#[test]
+fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
+    let rig = up("blaunch-loss");
+    for (action, ends) in [("KILL_TASKS", 0), ("IGNORE_COMMFAIL", 2)] {
+        let (ran, up) = (rig.path(&format!("ran.{action}")), rig.path(&format!("up.{action}")));
+        let script = format!(
+            "export LSB_DJOB_COMMFAIL_ACTION={action}; blaunch -z 'host1 host2 host3' \
+             'echo >> {0}; sleep 5; echo end'; echo $?",
+            up.display()
+        );
+        let line = format!("{{ {script}; }} > {} 2>&1", ran.display());
+        let args = ["-n", "6", "-R", "span[ptile=2]", "-m", "host1! host2 host3"];
+        let job = rig.bsub(&[&args[..], &["-o", "/dev/null", &line]].concat());
+        let tasks = || std::fs::read_to_string(&up).unwrap_or_default().lines().count();
+        wait_for("the tasks", || tasks() == 3);
+        rig.kill9("res", "host2");
+        rig.end_of(job);
+        let text = std::fs::read_to_string(&ran).unwrap();
+        assert_eq!(text.lines().filter(|line| *line == "end").count(), ends, "{action}: {text}");
+        let lost = "blaunch: host2: I/O error on the connection to RES";
+        assert!(text.contains(lost) && text.ends_with("\n255\n"), "{action}: {text}");
+        wait_for("res of host2", || rig.pids("res").iter().any(|(host, _)| host == "host2"));
+    }
+}

@@ -212,10 +212,11 @@ impl Sched {
         self.hosts.change(host);
     }
 
-    /// A job of a user has left its slots.
+    /// A job of a user has left its slots. Under a limit that counts them, more may be left beside
+    /// what reservations keep, for jobs of whatever user.
     pub(crate) fn slots_released(&mut self, user: crate::batch::state::names::UserId) {
-        self.note_change();
         self.order.released(user);
+        self.reservations_released();
     }
 
     /// A job group may have room: the classes that found none are looked at again.

@@ -53,6 +53,27 @@ fn parallel_job_keeps_free_slots_and_starts_when_it_has_enough() {
 }
 
 #[test]
+fn end_of_a_job_lets_others_beside_a_reservation_under_the_limit_of_their_queue() {
+    let mut c = cluster()
+        .hosts(3, 4)
+        .queue("top", "PRIORITY = 60")
+        .queue("wide", &format!("PRIORITY = 50; QJOB_LIMIT = 8; {RESERVES}"))
+        .queue("normal", "PRIORITY = 30")
+        .up();
+    c.submit("ann", "-q normal -m h1 -W 10");
+    let four = [(); 4].map(|()| c.submit("ann", "-q wide -m h2 -W 10"));
+    let wide = c.submit("bob", "-q wide -n 4 -m h1");
+    assert_eq!(reserved(&mut c, wide).0, ["h1"; 3]);
+    // eight less four and the three that are kept
+    let two = c.submit("cid", "-q wide -n 2 -m h3");
+    let top = c.submit("dan", "-q top -m h2");
+    assert_eq!((c.state(two), c.state(top)), ("PEND".into(), "PEND".into()));
+    // the slot goes to a higher queue, so that no host has changed for this one
+    c.end(four[0], 0);
+    assert_eq!((c.running_on(top), c.running_on(two)), (vec!["h2".into()], vec!["h3".into(); 2]));
+}
+
+#[test]
 fn job_of_a_queue_without_slot_reserve_keeps_nothing() {
     let mut c = site(1, 4).up();
     c.submit("ann", "-W 10");

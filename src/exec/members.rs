@@ -121,6 +121,8 @@ impl Members {
             }
             return None;
         }
+        // where it has not begun, the launcher tells of it again
+        let end = info.ended?;
         let mut known = false;
         if let Some(tasks) = self.tasks.get_mut(&key) {
             known = tasks.remove(&info.id).is_some();
@@ -128,8 +130,8 @@ impl Members {
                 self.tasks.remove(&key);
             }
         }
-        if let Some(ended) = info.ended.filter(|_| news || known) {
-            let mut usage = Usage { mem_kb: 0, swap_kb: 0, ..ended.usage };
+        if news || known {
+            let mut usage = Usage { mem_kb: 0, swap_kb: 0, ..end.usage };
             (usage.nprocs, usage.nthreads) = (0, 0);
             self.spent.entry(key).or_default().add(&usage);
         }

@@ -50,6 +50,22 @@ fn join_that_is_repeated_changes_nothing_and_the_last_attempt_is_found() {
     assert!(members.order_of(JobRef { job: 8, idx: 0 }).is_none());
 }
 
+/// The launcher would forget the task, and nobody would hear of its end.
+#[test]
+fn task_that_has_not_begun_is_none_that_has_ended() {
+    let mut members = joined();
+    members.told(NOW, &TaskInfo { pid: 0, ticks: 0, ..task(1, KEY) }, false);
+    members.leave(NOW, KEY, true);
+    assert_eq!(left(&mut members), [KEY]);
+    assert_eq!(members.take_ended(KEY).count(), 0);
+    // it begins after its job has left, and is ended
+    members.told(NOW, &task(1, KEY), true);
+    assert_eq!(members.due(NOW, 10), [(KEY, vec![15, 18])]);
+    members.told(NOW, &ended(task(1, KEY)), true);
+    assert!(left(&mut members).is_empty());
+    assert_eq!(members.take_ended(KEY).count(), 1);
+}
+
 #[test]
 fn job_without_tasks_has_left_at_once() {
     let mut members = joined();

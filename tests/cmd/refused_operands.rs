@@ -172,3 +172,27 @@ fn states_that_do_not_allow_a_request_are_named_and_nothing_is_logged() {
     assert_eq!(logged(), before, "something was logged");
     ok("bkill", &[&held, &array, &runs]);
 }
+
+#[test]
+fn job_that_is_being_requeued_is_not_requeued_once_more() {
+    let ready = std::env::temp_dir().join(format!("lsf-requeued-{}", std::process::id()));
+    let _ = std::fs::remove_file(&ready);
+    let line = format!("trap '' INT TERM; touch {}; while :; do sleep 1; done", ready.display());
+    let job = bsub(&["-o", "/dev/null", &line]);
+    until(&job, "RUN");
+    while !ready.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let logged = || {
+        let of = format!("\"10.1\" {job} ");
+        event_log().lines().filter(|l| l.starts_with("\"JOB_SIG") && l.contains(&of)).count()
+    };
+    ok("brequeue", &[&job]);
+    let before = logged();
+    let err = format!("Job <{job}>: Job has already been requeued\n");
+    let want = Said { code: 255, out: String::new(), err };
+    assert_eq!(run("brequeue", &[&job]), want);
+    assert_eq!(logged(), before, "something was logged");
+    ok("bkill", &["-r", &job]);
+    let _ = std::fs::remove_file(&ready);
+}

@@ -310,6 +310,20 @@ fn job_alone_on_an_idle_host_is_not_suspended_by_stop_cond() {
 }
 
 #[test]
+fn jobs_that_page_are_suspended_only_where_somebody_was_at_the_host_within_pg_susp_it() {
+    let mut c = queues("pg = -/50").param("PG_SUSP_IT = 300").up();
+    c.loads("mem=1000 it=0 pg=0");
+    let jobs = [c.submit("ann", "-m h1"), c.submit("ann", "-m h1")];
+    // idle for longer: paging disturbs nobody
+    c.loads("it=6 pg=99");
+    assert_eq!(c.orders(), []);
+    c.loads("it=4");
+    let suspended = c.orders();
+    assert!(matches!(suspended[..], [(_, Act::Suspend)]), "{suspended:?}");
+    assert_eq!(jobs.map(|job| c.state(job) == "SSUSP").iter().filter(|is| **is).count(), 1);
+}
+
+#[test]
 fn job_alone_on_a_host_in_use_is_suspended_for_any_index() {
     // a queue's threshold; loads where nobody is at the host, and where somebody is
     for (line, start, away, there) in [

@@ -10,7 +10,7 @@ mod answer;
 mod caller;
 mod command;
 mod compose;
-mod env;
+pub mod env;
 pub mod esub;
 mod follow;
 pub mod hostfile;
@@ -21,7 +21,7 @@ pub mod opts;
 mod pack;
 pub mod rejection;
 pub mod resreq;
-mod script;
+pub mod script;
 mod session;
 pub mod source;
 pub mod spec;
@@ -31,7 +31,7 @@ mod teller;
 mod wait;
 mod when;
 
-pub use caller::{asked_env, facts};
+pub use caller::{asked_env, facts, own_environment};
 pub use compose::say_times;
 pub use script::words;
 pub use stop::Stop;
@@ -47,6 +47,7 @@ use lsf::cli::front;
 use lsf::cli::site::{self, LocalSite};
 use lsf::daemon::mail;
 use lsf::errln;
+use lsf::model::ByteStr;
 use lsf::model::job::{JobSpec, opt};
 use lsf::model::reason::err;
 use lsf::proto::Msg;
@@ -168,6 +169,20 @@ pub fn submit_made(
     esub::told(site, ctx.name, asked, Some((job, &queue)), 0);
     answer(ctx, job, &queue, named);
     Ok(0)
+}
+
+/// Submits a script with a submission that was made without the options of bsub; esubs do not see
+/// it. The job and its queue.
+pub fn submit_script(
+    ctx: &mut Ctx,
+    site: &LocalSite,
+    spec: JobSpec,
+    env: &[env::Var],
+    script: Vec<u8>,
+) -> Result<(u32, String), Stop> {
+    let (env, script) = (ByteStr(env::packed(env)), ByteStr(script));
+    let submit = Submit { request: request_id()?, spec, env, script, ..Submit::default() };
+    send(ctx, site, submit).map(|(job, queue, _)| (job, queue))
 }
 
 /// The options of the command line over those of a job file, if there is one, and these over those

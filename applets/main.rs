@@ -52,6 +52,9 @@ mod bugroup;
 mod busers;
 mod bwait;
 mod control;
+mod cqdel;
+mod cqstatl;
+mod cqsub;
 mod daemon;
 mod delegate;
 mod down;
@@ -91,6 +94,8 @@ mod nlbconfig;
 mod nlbpolicy;
 mod nlbserver;
 mod pam;
+mod qlimit;
+mod qmgr;
 mod res;
 mod reservations;
 mod sbatchd;
@@ -128,21 +133,24 @@ enum Group {
     Batch,
     Base,
     Site,
+    /// Called as `lsf NAME`, and linked by `--install --nqs`: PBS and Grid Engine have these names.
+    Nqs,
     Daemon,
     /// Called by other applets only: not listed.
     Hidden,
 }
 
 /// The groups that help shows, with their headings.
-const HEADINGS: [(Group, &str); 5] = [
+const HEADINGS: [(Group, &str); 6] = [
     (Group::Own, "A cluster of your own"),
     (Group::Batch, "Batch jobs"),
     (Group::Base, "Hosts, load and remote tasks"),
     (Group::Site, "Installation and daemons of a site"),
+    (Group::Nqs, "NQS (as `lsf NAME`; `lsf --install --nqs DIR` links them)"),
     (Group::Daemon, "Daemons (started by other daemons)"),
 ];
 
-use Group::{Base, Batch, Daemon, Hidden, Own, Site};
+use Group::{Base, Batch, Daemon, Hidden, Nqs, Own, Site};
 
 const fn applet(
     name: &'static str,
@@ -210,6 +218,9 @@ const APPLETS: &[Applet] = &[
         delegate::run,
         "opens files for root that another user could replace",
     ),
+    applet("cqdel", Batch, cqdel::run, "delete or signal requests as users of NQS do"),
+    applet("cqstatl", Batch, cqstatl::run, "show queues and requests as NQS does"),
+    applet("cqsub", Batch, cqsub::run, "submit a request as users of NQS do"),
     applet("detach", Hidden, up::detach, "leaves the session and becomes the launcher"),
     applet("down", Own, down::run, "stop a personal cluster and its jobs"),
     applet("eauth", Daemon, eauth::run, "creates and verifies the credentials of users"),
@@ -259,6 +270,11 @@ const APPLETS: &[Applet] = &[
     applet("nlbpolicy", Base, nlbpolicy::run, "show the hosts that a policy of NQE chooses"),
     applet("nlbserver", Daemon, nlbserver::run, "the server of the NQE load balancer"),
     applet("pam", Batch, pam::run, "run and watch the tasks of a parallel job"),
+    applet("qdel", Nqs, cqdel::run, "delete or signal requests: cqdel"),
+    applet("qlimit", Nqs, qlimit::run, "show which limits of requests are enforced"),
+    applet("qmgr", Nqs, qmgr::run, "define and control queues as NQS does"),
+    applet("qstat", Nqs, cqstatl::run, "show queues and requests: cqstatl"),
+    applet("qsub", Nqs, cqsub::run, "submit a request: cqsub"),
     applet("res", Daemon, res::run, "runs tasks for commands of other hosts"),
     applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
     applet("starter", Hidden, starter::run, "sets up a task and becomes its process"),
@@ -324,7 +340,13 @@ fn multi(ctx: &mut Ctx) -> i32 {
         }
         Some("--install") => match ctx.args.as_slice() {
             [flag, dir] if flag == "--setuid" => setuid(Path::new(&dir.clone()), ctx),
-            [dir] => install(Path::new(&dir.clone()), ctx),
+            [flag, dir] if flag == "--nqs" => {
+                let of_nqs = |a: &&Applet| a.group == Nqs;
+                let nqs = shown().filter(of_nqs).map(|a| a.name);
+                let all = names().into_iter().chain(nqs).collect();
+                install(Path::new(&dir.clone()), all, ctx)
+            }
+            [dir] => install(Path::new(&dir.clone()), names(), ctx),
             _ => {
                 errln!(ctx, "lsf: --install takes one directory");
                 FAIL
@@ -380,7 +402,7 @@ fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
 
 /// The names of the applets that are linked.
 fn names() -> Vec<&'static str> {
-    shown().filter(|a| a.group != Own).map(|a| a.name).collect()
+    shown().filter(|a| a.group != Own && a.group != Nqs).map(|a| a.name).collect()
 }
 
 fn shown() -> impl Iterator<Item = &'static Applet> {
@@ -395,7 +417,7 @@ fn usage(to: &mut dyn Write) {
          bsub -o out.%J hostname     submit a job; `bjobs -a` shows it\n        \
          man lsf, man lsf-tutorial   from the first job to a configuration\n\n\
          Usage:  lsf APPLET [arguments]\n        APPLET [arguments]   (through a link of \
-         that name)\n        lsf --list\n        lsf --install [--setuid] DIR\n        \
+         that name)\n        lsf --list\n        lsf --install [--setuid | --nqs] DIR\n        \
          lsf --completion bash | zsh\n        lsf help [APPLET]\n        lsf -h | -V",
         version::line()
     );
@@ -408,8 +430,8 @@ fn usage(to: &mut dyn Write) {
 }
 
 /// Makes the symbolic links in `dir` that name each applet, replacing links of ours.
-fn install(dir: &Path, ctx: &mut Ctx) -> i32 {
-    match lsf::cli::links::install(dir, names().into_iter()) {
+fn install(dir: &Path, names: Vec<&'static str>, ctx: &mut Ctx) -> i32 {
+    match lsf::cli::links::install(dir, names.into_iter()) {
         Ok(n) => {
             outln!(ctx, "{n} links in {}", dir.display());
             0

@@ -398,8 +398,8 @@ impl History {
         let Some(at) = lines::concerns(&rec.event) else { return };
         let Some(job) = self.jobs.get_mut(&at.job) else { return };
         match &rec.event {
-            Event::JobSwitch { at, queue, .. } if at.idx == 0 => {
-                Arc::make_mut(&mut job.new.spec).queue = queue.clone();
+            Event::JobSwitch { at, queue, route, .. } if at.idx == 0 => {
+                Arc::make_mut(&mut job.new.spec).switch(queue, route.as_deref());
             }
             Event::JobModify(m) if m.elems.is_empty() => job.modified(m),
             _ => {}

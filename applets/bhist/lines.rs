@@ -80,6 +80,9 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         }
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
+        Event::JobSwitch { queue, route: Some(route), .. } => {
+            push_clean(&mut t, &format!("Routed to {queue}@{} {};", route.host, route.words()));
+        }
         Event::JobSwitch { queue, user, .. } | Event::ArraySwitch { queue, user, .. } => {
             push(&mut t, "Switched to Queue ", queue);
             push(&mut t, " by user or administrator ", user);

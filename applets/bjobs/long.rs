@@ -21,6 +21,7 @@ use lsf::model::checkpoint::Checkpoint;
 use lsf::model::further::{self, copies, host_lines};
 use lsf::model::job::Limits;
 use lsf::model::job_state::JobState;
+use lsf::model::nqs::Route;
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::collections::BTreeMap;
@@ -114,6 +115,7 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     text.clear();
     submitted(&mut text, r, s);
     paragraph(out, &text, wrap);
+    routed(out, r, wrap);
     estimated(out, r);
     wanted_slots(out, r);
     limits(out, r);
@@ -329,6 +331,23 @@ fn submitted(t: &mut String, r: &JobRow, s: &Show) {
         priority: r.int(Col::UserPriority),
     };
     submission.sentence(t, &s.clock, None, s.hpc);
+}
+
+/// The destination to which a pipe queue has routed the job, and the attributes for policies.
+fn routed(out: &mut String, r: &JobRow, wrap: bool) {
+    let extra = |key: &str| r.cell(Col::Extra).key(key).map(Cell::text).unwrap_or_default();
+    if let Some(route) = Route::parse(&extra("route")) {
+        let mut text = format!(" Routed by queue <{}>", route.from);
+        if !route.host.is_empty() {
+            let _ = write!(text, " to host <{}>", route.host);
+        }
+        let _ = write!(text, " {};", route.words());
+        paragraph(out, &text, wrap);
+    }
+    let attributes = extra("nlbattr");
+    if !attributes.is_empty() {
+        paragraph(out, &format!(" NLB attributes: {attributes};"), wrap);
+    }
 }
 
 /// The pending request of a started job for further slots (bresize(1)).

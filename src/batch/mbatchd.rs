@@ -18,6 +18,7 @@ use crate::batch::soft_state::lost_controls::LostControl;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
+use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
@@ -105,6 +106,7 @@ pub struct Mbatchd {
     pub(super) fanout: Fanout,
     pub(super) eligible: Eligible,
     pub(super) perfmon: Perfmon,
+    pub(super) routing: Routing,
     pub(super) diagnose: Diagnose,
     /// Connections that asked for the reconfiguration under way.
     pub(super) reconfig: Vec<ConnId>,
@@ -242,6 +244,7 @@ impl Mbatchd {
             ChangeKind::Submitted { .. } => self.sched.need_pass(),
             ChangeKind::Modified { .. } => self.sched.changed(),
             ChangeKind::Element { held: Some(held), .. } => {
+                self.note_room();
                 self.sched.slots_released(held.user);
                 held.hosts.iter().for_each(|host| self.sched.host_changed(host.0));
             }
@@ -377,6 +380,13 @@ impl Mbatchd {
         Event::MbdStart { master, cluster, hosts, queues }
     }
 
+    /// Something has changed that may have a destination accept a request.
+    pub(crate) fn note_room(&mut self) {
+        if self.site.routes {
+            self.routing.note_room(self.sched.now().mono_us);
+        }
+    }
+
     /// Looks again whether a job is ready, after anything about it has changed.
     pub(crate) fn refresh(&mut self, id: u32) {
         self.refresh_at(JobRef { job: id, idx: 0 });
@@ -385,6 +395,9 @@ impl Mbatchd {
     /// Looks again whether one element is ready; idx 0 of an array: all of them.
     pub(crate) fn refresh_at(&mut self, at: JobRef) {
         let waits = |tally: &crate::batch::state::Tally| tally.pend + tally.psusp > 0;
+        if self.site.routes {
+            self.routing.touch(at.job);
+        }
         if let Some(job) = self.state.job(at.job).filter(|job| waits(&job.tally)) {
             self.fairshare.ensure_job(&self.state, &self.site, job);
             self.eligible_touched(at.job);

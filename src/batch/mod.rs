@@ -181,6 +181,12 @@ impl Mbatchd {
                 self.take_lim_message(context, conn, m);
                 self.note_peak();
             }
+            (Msg::Nlb(m), Peer::Daemon { daemon: Daemon::NlbServer, .. }) => {
+                self.take_nlb_message(context, conn, m);
+            }
+            (Msg::Refused(r), Peer::Daemon { daemon: Daemon::NlbServer, .. }) => {
+                self.routing.refused(conn, &r.words());
+            }
             (Msg::Ping { n }, _) => context.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(context, conn),
             (_, peer) => {
@@ -298,6 +304,7 @@ impl Mbatchd {
             }
             Input::Msg { conn, msg } => self.message(context, conn, msg),
             Input::Config { conf, diags } => self.config(context, conf.map(|c| *c), diags),
+            Input::QueuesDefined { conn, told } => self.queues_defined(context, conn, told),
             Input::Groups { asked, found } => self.user_groups_known(&asked, found),
             Input::ExternalGroups { groups } => self.external_groups(context, &groups),
             Input::LogFailed { why } => self.failed(context, why),
@@ -330,6 +337,7 @@ impl Mbatchd {
         self.migrate_suspended(context);
         self.perfmon.end_due_period(context.now);
         self.eligible_due(context);
+        self.route_due(context);
         for host in self.reserve.take_freed() {
             self.sched.host_changed(host);
         }
@@ -393,6 +401,7 @@ impl Machine for Mbatchd {
                 unreached,
                 self.fanout.deadline(),
                 self.group_counts.has_emptied().then_some(0),
+                self.routing.deadline(),
             ]
         });
         let d = [self.links.deadline(), self.waits.deadline()];

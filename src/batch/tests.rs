@@ -92,6 +92,7 @@ mod reserve;
 mod reserved;
 mod resize;
 mod retry;
+mod route;
 mod run_limit_ratio;
 mod scenarios;
 mod service_goals;

@@ -27,6 +27,7 @@ pub mod many_tasks;
 pub mod messages;
 pub mod mpi_files;
 pub mod nlb;
+pub mod nqs;
 mod option_words;
 pub mod pam;
 pub mod personal;

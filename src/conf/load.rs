@@ -18,7 +18,7 @@ use super::names::nearest;
 use super::types::{BaseConf, BatchConf, ClusterConf, LsfConf, Shared};
 use super::{
     lsb_applications, lsb_hosts, lsb_params, lsb_queues, lsb_resources, lsb_serviceclasses,
-    lsb_users, lsf_cluster, lsf_shared, unix,
+    lsb_users, lsf_cluster, lsf_shared, nqeinfo, nqs, unix,
 };
 
 /// Files, read at a given moment: the moment selects the branches of `#if`.
@@ -126,7 +126,22 @@ fn read_all(
     check_aps::check(&conf, diags);
     limit_names::known(&conf, diags);
     check_guarantees::check(&conf, diags);
+    nqs::check(&conf, diags);
+    balancer(files, &mut conf, local_host, diags);
     Some(conf)
+}
+
+/// The load balancer's servers that pipe queues ask.
+fn balancer(
+    files: &dyn Files,
+    conf: &mut ClusterConf,
+    local_host: Option<&str>,
+    diags: &mut Diags,
+) {
+    let (lsf, name) = (&conf.base.lsf, &conf.base.name);
+    let host = local_host.or(lsf.local_host()).unwrap_or_default();
+    let info = nqeinfo::read(files, &nqeinfo::places(lsf), lsf, name, host, diags);
+    nqs::servers(files, conf, &info.map(|info| info.servers).unwrap_or_default(), diags);
 }
 
 /// Reads the lsf.* files, leaving out what cannot be read.
@@ -274,10 +289,13 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
         false => None,
     };
     untouched(files, &dir, &UNTOUCHED, diags);
+    let mut queues = queues?;
+    let nqs = nqs::read(files, &path("lsb.nqs"), &mut queues, diags);
     Some(BatchConf {
         params: params?,
         hosts: hosts?,
-        queues: queues?,
+        queues,
+        nqs,
         applications: applications.unwrap_or_default(),
         users: users.unwrap_or_default(),
         resources: resources.unwrap_or_default(),

@@ -20,6 +20,7 @@ use super::types::{
 use super::units::{SizeUnit, time_limit};
 use super::user_shares;
 use super::warning;
+use crate::lang::qmgr::nqs_queues;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
@@ -126,8 +127,7 @@ fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.thread_limit = v.counts("THREADLIMIT");
     // PROCLIMIT is the older name of TASKLIMIT.
     q.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
-    q.pend_limit = v.period("PEND_TIME_LIMIT");
-    q.eligible_limit = v.period("ELIGIBLE_PEND_TIME_LIMIT");
+    q.pend_limits = [v.period("PEND_TIME_LIMIT"), v.period("ELIGIBLE_PEND_TIME_LIMIT")];
 }
 
 /// EXCLUSIVE: Y, N, CU, CU[] or CU[type].
@@ -190,6 +190,16 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.factors = factors(v);
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);
+    pipe(q, v);
+}
+
+/// NQS_QUEUES.
+fn pipe(q: &mut QueueConf, v: &mut Values<'_>) {
+    let Some(value) = v.raw.get("NQS_QUEUES") else { return };
+    match nqs_queues(&value.text) {
+        Ok(to) => q.nqs.pipe = Some(Box::new(to)),
+        Err(why) => v.bad("NQS_QUEUES", value, &why),
+    }
 }
 
 /// The factors of fairshare that the queue sets itself.

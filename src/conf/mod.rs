@@ -45,6 +45,7 @@ mod nlb_reader;
 #[cfg(test)]
 mod nlb_tests;
 pub mod nqeinfo;
+pub mod nqs;
 pub mod preemption;
 pub mod section;
 #[cfg(test)]

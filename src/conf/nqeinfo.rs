@@ -7,6 +7,7 @@ use super::lexer::{read_flat, shown};
 use super::names::tables::NQEINFO;
 use super::section::param;
 use super::types::{LsfConf, RawParam};
+use crate::model::nlb::NlbAddress;
 use std::collections::BTreeMap;
 
 /// Most servers that NLB_SERVER names.
@@ -15,15 +16,6 @@ pub const MAX_SERVERS: usize = 16;
 const SERVICE: &str = "nlb";
 /// Longest value once its variables are replaced, bytes.
 const MAX_VALUE: usize = 8_192;
-
-/// A server of NLB_SERVER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NlbAddress {
-    /// The host, as it is written.
-    pub host: String,
-    /// The TCP port.
-    pub port: u16,
-}
 
 /// The parameters that act.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

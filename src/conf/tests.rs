@@ -307,11 +307,7 @@ fn names_that_nothing_acts_on_are_counted_on_one_line() {
     let count = |diags: &[Diag]| super::summary_not_acted_on(diags, "");
     assert_eq!(count(&before), None, "{:?}", told(&before));
     let path = format!("{BATCH}/lsb.queues");
-    files.edit(
-        &path,
-        "NICE           = 20",
-        "NICE = 20\nNQS_QUEUES = a@b\nRES_REQ = span[gtile=2]",
-    );
+    files.edit(&path, "NICE           = 20", "NICE = 20\nPLAN = Y\nRES_REQ = span[gtile=2]");
     let (_, after) = load(&files, ENVDIR);
     assert_eq!(count(&after).unwrap(), "2 parameters are known and not acted on.");
     let text = super::summary_not_acted_on(&after[..1], "badmin ckconfig -v").unwrap();

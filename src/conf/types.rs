@@ -22,6 +22,7 @@ mod lsf_cluster;
 mod lsf_conf;
 mod lsf_shared;
 mod member;
+mod nqs;
 mod preemption;
 mod raw;
 mod unix_groups;
@@ -43,6 +44,7 @@ pub use lsf_cluster::*;
 pub use lsf_conf::*;
 pub use lsf_shared::*;
 pub use member::*;
+pub use nqs::*;
 pub use preemption::*;
 pub use raw::*;
 pub use unix_groups::*;
@@ -77,6 +79,17 @@ pub struct BaseConf {
     pub members: Vec<Member>,
 }
 
+impl BaseConf {
+    /// The host in identifiers of NQS requests: the first candidate for master, which stays the
+    /// same over a takeover.
+    pub fn request_host(&self) -> Option<&str> {
+        let list = self.lsf.master_list();
+        let first = list.first().and_then(|host| self.hosts.canonical(host));
+        let server = || self.cluster.hosts.iter().find(|h| h.server).map(|h| h.name.as_str());
+        first.or_else(server)
+    }
+}
+
 /// The further configuration of mbatchd: the lsb.* files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchConf {
@@ -94,4 +107,6 @@ pub struct BatchConf {
     pub resources: BatchResources,
     /// lsb.serviceclasses, in the order of the file.
     pub service_classes: Vec<ServiceClassConf>,
+    /// lsb.nqs; its queues are among `queues`, too.
+    pub nqs: NqsConf,
 }

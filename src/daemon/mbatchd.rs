@@ -11,12 +11,14 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
+use super::define_queues::define_queues;
 use super::driver::{DaemonDriver, Remote, ShellControl};
 use super::duplicate::{Duplicate, Places, Waited};
 use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
+use super::mails::Mails;
 use super::shell;
 use crate::batch::{Mbatchd, Recovered};
 use crate::conf::{self, ClusterConf, Member};
@@ -31,6 +33,8 @@ use crate::log::recover::{self, Params};
 use crate::log::store::{Point, Store};
 use crate::log::thread::{CrashPoints, LogHandle};
 use crate::log::writer::{Command, WriterNotice};
+use crate::proto::launch::Mail;
+use crate::proto::machine::ConnId;
 use crate::proto::sbd::SbdMsg;
 use crate::proto::{Daemon, Effect, Input, Msg};
 use crate::sys::files::RealFiles;
@@ -161,6 +165,8 @@ struct MbatchdDriver {
     late: Vec<String>,
     /// Asks egroup for the members of groups.
     members: GroupMembers,
+    /// Mail of the routing of requests.
+    mails: Mails,
     /// Reads the configuration.
     reading: Option<JoinHandle<()>>,
     /// The copy of the log, where this host has the primary.
@@ -209,7 +215,9 @@ fn orders(log: &Option<LogHandle>) -> impl FnMut(Command) + '_ {
 impl MbatchdDriver {
     /// Reads the configuration on a thread: its files may lie on a slow file system. A request that
     /// comes meanwhile causes another reading behind this one.
-    fn load_config(&mut self, shell: &mut ShellControl) {
+    ///
+    /// With a command of qmgr the definitions in lsb.nqs are changed first, where that is good.
+    fn load_config(&mut self, change: Option<(ConnId, String)>, shell: &mut ShellControl) {
         let (envdir, remote) = (self.envdir.clone(), shell.remote());
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
@@ -219,7 +227,20 @@ impl MbatchdDriver {
             // what it has read is told first
             let before = before.lock().unwrap_or_else(|held| held.into_inner()).take();
             let _ = before.map(JoinHandle::join);
-            let (mut conf, diags) = conf::load(&RealFiles, &envdir);
+            let mut told = None;
+            let (mut conf, diags) = match &change {
+                None => conf::load(&RealFiles, &envdir),
+                Some((conn, command)) => match define_queues(&envdir, command) {
+                    Ok(defined) => {
+                        told = Some((*conn, defined.words));
+                        (Some(defined.conf), defined.diags)
+                    }
+                    Err(why) => {
+                        remote.input(Input::QueuesDefined { conn: *conn, told: Err(why) });
+                        return remote.wake();
+                    }
+                },
+            };
             if let Some(conf) = &mut conf {
                 caller.fill(conf, egroup::LATER_WAIT);
                 if let Some(set) = &interval {
@@ -229,6 +250,9 @@ impl MbatchdDriver {
             let words = conf.as_ref().map_or(Vec::new(), |conf| conf.unix.unknown.clone());
             shared.unknown_groups().extend(words);
             remote.input(Input::Config { conf: conf.map(Box::new), diags });
+            if let Some((conn, words)) = told {
+                remote.input(Input::QueuesDefined { conn, told: Ok(words) });
+            }
             remote.wake();
         };
         match std::thread::Builder::new().name("config".into()).spawn(read.clone()) {
@@ -318,7 +342,15 @@ impl DaemonDriver for MbatchdDriver {
                 Ok(data) => shell.send(conn, Msg::Sbd(SbdMsg::Blob { at, data })),
                 Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
-            Effect::LoadConfig => self.load_config(shell),
+            Effect::LoadConfig => self.load_config(None, shell),
+            Effect::DefineQueues { conn, command } => {
+                self.load_config(Some((conn, command)), shell);
+            }
+            Effect::Mail { to, text } => {
+                let (program, to) = (self.mails.program.as_str().into(), to);
+                let mail = Mail { program, to, text: text.as_str().into(), ..Mail::default() };
+                self.mails.put(mail, shell.tickets.due());
+            }
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
@@ -353,11 +385,13 @@ impl DaemonDriver for MbatchdDriver {
         }
     }
 
-    fn durable(&mut self, _m: &mut Mbatchd, _ticket: u64, _ctl: &mut ShellControl) {
+    fn durable(&mut self, _m: &mut Mbatchd, ticket: u64, _ctl: &mut ShellControl) {
         self.replied = true;
+        self.mails.durable(ticket);
     }
 
     fn failed(&mut self, m: &mut Mbatchd, _ticket: u64, why: String, shell: &mut ShellControl) {
+        self.mails.void();
         let limit = self.shared.durable_len.load(Ordering::SeqCst);
         match self.front.again(limit) {
             Ok(found) => m.reload(found),
@@ -398,6 +432,13 @@ fn prepare_memory() {
     if let Err(e) = crate::sys::heap::prepare_ahead() {
         log::warn!("memory is not prepared ahead: {e}");
     }
+}
+
+/// The machine with what recovery found.
+fn machine(conf: ClusterConf, host: &str, found: Recovered) -> Mbatchd {
+    let mbd = Mbatchd::new(conf, host, found).with_zone(crate::sys::zone());
+    let mbd = mbd.with_pid(std::process::id());
+    mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some())
 }
 
 fn serve(boot: Boot) -> Result<i32, String> {
@@ -447,6 +488,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let late = ask_groups(&mut conf);
     let members = GroupMembers::new();
     members.caller().fill(&mut conf, egroup::START_WAIT);
+    let mails = Mails::new(conf.base.lsf.mail_program());
     let host = MbatchdDriver {
         envdir,
         begin: Some(begin),
@@ -458,16 +500,14 @@ fn serve(boot: Boot) -> Result<i32, String> {
         groups: None,
         late,
         members,
+        mails,
         reading: None,
         dir,
         duplicate,
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());
-    let mbd = Mbatchd::new(conf, &boot.host, found).with_zone(crate::sys::zone());
-    let mbd = mbd.with_pid(std::process::id());
-    let mbd = mbd.with_root_jobs(std::env::var_os(ROOT_JOBS).is_some());
-    shell::run(shell, mbd, host).map_err(|e| e.to_string())
+    shell::run(shell, machine(conf, &boot.host, found), host).map_err(|e| e.to_string())
 }
 
 /// Takes the lock of the log. `None`: it had to be waited for, which is told once.

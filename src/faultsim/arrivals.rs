@@ -20,6 +20,9 @@ impl World {
             Endpoint::Tcp { host, daemon } => {
                 (self.hosts.iter().position(|h| h.name == *host), *daemon)
             }
+            Endpoint::Nlb { host, .. } => {
+                (self.hosts.iter().position(|h| h.name == *host), Daemon::NlbServer)
+            }
         };
         let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
         let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
@@ -34,7 +37,7 @@ impl World {
             Endpoint::Launcher => {
                 (Peer::Local { uid: 500, pid: 1 }, Peer::Local { uid: 0, pid: 1 })
             }
-            Endpoint::Tcp { .. } => (
+            Endpoint::Tcp { .. } | Endpoint::Nlb { .. } => (
                 Peer::Daemon { daemon: me, host: self.hosts[from].name.clone() },
                 Peer::Daemon { daemon, host: self.hosts[h].name.clone() },
             ),

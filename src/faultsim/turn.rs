@@ -159,11 +159,8 @@ impl World {
             | Effect::Account(_)
             | Effect::AccountElements(..)
             | Effect::Switch { .. } => {}
-            Effect::AccountResize(_) | Effect::AccountReservation(_) => {}
-            Effect::Melim { .. } | Effect::Logging(_) | Effect::Aside { .. } => {}
-            Effect::Reply { .. } | Effect::Keep { .. } => {}
-            // nlbserver is not simulated
-            Effect::Recall(_) | Effect::Members(_) | Effect::Nlb(_) => {}
+            // nlbserver is not simulated, and neither are notes, mail and definitions of queues
+            _ => {}
         }
     }
 }

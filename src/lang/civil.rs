@@ -20,6 +20,12 @@ pub fn instant(local: DateTime, zone: &TimeZone) -> i64 {
     found.map_or(i64::MAX, |t| t.as_second())
 }
 
+/// `14:05:00`, the time of the day at `now` in `zone`.
+pub fn clock_time(now: i64, zone: &TimeZone) -> String {
+    let at = zone.to_datetime(Timestamp::from_second(now).unwrap_or(Timestamp::UNIX_EPOCH));
+    format!("{:02}:{:02}:{:02}", at.hour(), at.minute(), at.second())
+}
+
 /// The day of the week (0 is Sunday) and the minute of the day at `now` in `zone`.
 pub fn week_minute(now: i64, zone: &TimeZone) -> (u8, u16) {
     let at = zone.to_datetime(Timestamp::from_second(now).unwrap_or(Timestamp::UNIX_EPOCH));

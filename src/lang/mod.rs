@@ -11,6 +11,7 @@ pub mod jobname;
 pub mod lsfhosts;
 pub mod nlb;
 pub mod occurrences;
+pub mod qmgr;
 pub mod resreq;
 mod scan;
 pub mod timecond;

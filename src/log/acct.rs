@@ -284,7 +284,8 @@ impl Changed {
         for idx in all.take(MAX_ELEMENTS) {
             let spec = self.by.entry(JobRef { job, idx }).or_insert_with(|| whole.clone());
             let (_, now) = known.entry(Rc::as_ptr(spec)).or_insert_with(|| {
-                let now = JobSpec { queue: queue.to_string(), ..(**spec).clone() };
+                let mut now = (**spec).clone();
+                now.switch(queue, None);
                 (spec.clone(), Rc::new(now))
             });
             *spec = now.clone();
@@ -349,14 +350,14 @@ fn gather<'a>(records: &'a [Record], ends: &[usize]) -> Vec<Ended<'a>> {
                 }
                 _ => specs.change(m.job, &m.elems, m.spec.clone()),
             },
-            Event::JobSwitch { at, queue, .. } => {
-                let element = [(at.idx, at.idx, 1)];
-                let elems = if at.idx == 0 { &[][..] } else { &element[..] };
+            Event::JobSwitch { at, queue, route, .. } => {
+                let elems = (at.idx != 0).then_some((at.idx, at.idx, 1));
                 let Some(new) = news.get(&at.job) else { continue };
-                let spec = specs.of(*at).unwrap_or(&new.spec).clone();
-                specs.change(at.job, elems, JobSpec { queue: queue.clone(), ..spec });
+                let mut spec = specs.of(*at).unwrap_or(&new.spec).clone();
+                spec.switch(queue, route.as_deref());
+                specs.change(at.job, elems.as_slice(), spec);
                 if at.idx == 0 {
-                    specs.each_element(at.job, |spec| spec.queue = queue.clone());
+                    specs.each_element(at.job, |spec| spec.switch(queue, route.as_deref()));
                 }
             }
             Event::ArraySwitch { job, elems, queue, .. } => {
@@ -563,7 +564,7 @@ mod tests {
             modify(&[2], false, "p2"),
             modify(&[4], false, "p1"),
             modify(&[3], true, "p3"),
-            record(Event::JobSwitch { at, queue, uid: 1, user }),
+            record(Event::JobSwitch { at, queue, uid: 1, user, route: None }),
             modify(&[2], true, "p4"),
             record(Event::ArraySwitch {
                 job: 7,

@@ -7,6 +7,7 @@ use super::checkpoint::{CheckpointEnd, CheckpointOrder};
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;
+use super::nqs::Route;
 use super::reason::PendReason;
 use super::reservation::Reservation;
 use super::specfield::SpecField;
@@ -536,6 +537,8 @@ pub enum Event {
         queue: String,
         uid: u32,
         user: String,
+        /// Our tail: a pipe queue has routed it.
+        route: Option<Box<Route>>,
     },
     /// LSF_ARRAY_SWITCH (ours): JOB_SWITCH of each of many elements of an array, in one record.
     ArraySwitch {

@@ -6,6 +6,7 @@
 use super::aps::ApsSetting;
 use super::checkpoint::Checkpoint;
 use super::limits::{LimitKind, LimitSet};
+use super::nqs::Route;
 use super::signals;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -193,6 +194,17 @@ options! {
     "a" esub: Box<str>;
     /// bmod -aps.
     "aps" aps: Option<ApsSetting>;
+    /// -nlb: the policy of the load balancer.
+    "nlb" nlb_policy: Box<str>;
+    /// -nlb, cqsub -la and its limits: attributes of the request, as `model::nqs` has them.
+    "nlbattr" nlb_attributes: Box<str>;
+    /// A request of NQS: submitted by cqsub.
+    "nqs" nqs: Mark;
+    /// mbatchd's own: where a pipe queue has routed it.
+    "route" route: Option<Box<Route>>;
+    /// mbatchd's own: when it entered the pipe queue, where that was not its submission, seconds
+    /// since the epoch.
+    "piped" piped_at: Option<u64>;
     /// mbatchd's own: the dependency condition with the IDs that its names stand for.
     "dep" resolved_condition: Box<str>;
     /// mbatchd's own.
@@ -200,7 +212,7 @@ options! {
 }
 
 /// The keys that no listing has: of mbatchd's own notes and of -ul.
-pub const UNLISTED: [&str; 3] = ["dep", "filled", "ul"];
+pub const UNLISTED: [&str; 4] = ["dep", "filled", "piped", "ul"];
 
 /// The further options of a submission. One without any has no more than a pointer.
 #[derive(Clone, Default)]
@@ -331,6 +343,15 @@ impl OptionText for Option<Box<Checkpoint>> {
     }
     fn read(text: &str) -> Option<Self> {
         Checkpoint::parse(text).ok().map(|checkpoint| Some(Box::new(checkpoint)))
+    }
+}
+
+impl OptionText for Option<Box<Route>> {
+    fn text(&self) -> Option<Cow<'_, str>> {
+        self.as_ref().map(|route| Cow::Owned(route.text()))
+    }
+    fn read(text: &str) -> Option<Self> {
+        Route::parse(text).map(|route| Some(Box::new(route)))
     }
 }
 

@@ -4,6 +4,7 @@
 use super::bytes::{ByteStr, log_loses};
 use super::further::Further;
 pub use super::limits::Limits;
+use super::nqs::Route;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -263,6 +264,35 @@ impl End {
 }
 
 impl JobSpec {
+    /// The job goes to another queue. A pipe queue binds it to the host of `route`; another switch
+    /// ends a binding, and the job asks again for the hosts that it asked for before.
+    pub fn switch(&mut self, queue: &str, route: Option<&Route>) {
+        self.queue = queue.to_owned();
+        self.end_binding();
+        if self.further.piped_at.is_some() {
+            self.further.piped_at = None;
+        }
+        if let Some(route) = route {
+            self.hosts = vec![route.host.clone()];
+            self.options |= opt::HOST;
+            self.further.route = Some(Box::new(route.clone()));
+        }
+        self.further.trim();
+    }
+
+    /// The job is bound to no host any more.
+    pub fn end_binding(&mut self) {
+        if self.further.route.is_none() {
+            return;
+        }
+        if let Some(route) = self.further.route.take() {
+            self.hosts = route.asked;
+            if self.hosts.is_empty() {
+                self.options &= !opt::HOST;
+            }
+        }
+    }
+
     /// Would the text of the log lose something of it: a control character, or bytes that are not
     /// UTF-8? Then the exact value is spooled beside, as its JSON.
     pub fn text_loses(&self) -> bool {

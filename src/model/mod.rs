@@ -16,6 +16,7 @@ pub mod job_group;
 pub mod job_state;
 pub mod limits;
 pub mod nlb;
+pub mod nqs;
 pub mod reason;
 pub mod reservation;
 pub mod resize;

@@ -6,6 +6,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// A server of NLB_SERVER.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NlbAddress {
+    /// The host, as it is written.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+}
+
 /// The kind of an attribute's value; a part of the attribute's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {

@@ -285,6 +285,7 @@ impl NlbServer {
                 (self.policies, self.policies_text) = (policies, text);
                 self.policies_read = now.secs();
                 self.generation += 1;
+                self.tell_watchers(out);
             }
             What::Maps(maps, policies) => {
                 for map in maps.list() {
@@ -294,6 +295,7 @@ impl NlbServer {
                 }
                 (self.maps, self.policies) = (*maps, policies);
                 self.generation += 1;
+                self.tell_watchers(out);
             }
             What::Objects(changes) => self.store.change(changes),
         }

@@ -43,6 +43,10 @@ impl NlbServer {
             NlbMsg::List(which) => self.list(conn, &which, out),
             NlbMsg::Dump(which) => self.dump(conn, &which, out),
             NlbMsg::Status => self.status(now, conn, out),
+            NlbMsg::Watch => {
+                self.watchers.insert(conn);
+                self.tell_watcher(conn, out);
+            }
             NlbMsg::Check(file) => self.check(conn, &file, out),
             NlbMsg::Reload | NlbMsg::MapPut(_) | NlbMsg::Put(_) | NlbMsg::Delete(_) => {
                 if !self.in_master_list(conn) {
@@ -56,7 +60,10 @@ impl NlbServer {
                     self.busy(conn, out);
                 }
             }
-            NlbMsg::Ranked(_) | NlbMsg::Text { .. } | NlbMsg::Outcome(_) => {
+            NlbMsg::Ranked(_)
+            | NlbMsg::Text { .. }
+            | NlbMsg::Outcome(_)
+            | NlbMsg::Watched { .. } => {
                 self.refuse(conn, Refusal::new(err::BAD_ARG), out);
             }
         }
@@ -100,6 +107,7 @@ impl NlbServer {
             self.retry = Some(now.mono_us + LIM_RETRY);
         }
         self.peers.remove(&conn);
+        self.watchers.remove(&conn);
         self.pieces.remove(&conn);
         self.held.retain(|(c, _)| *c != conn);
         self.waiting.retain(|(c, _)| *c != conn);

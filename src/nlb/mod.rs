@@ -22,6 +22,7 @@ mod start;
 mod store;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use server::{NlbConf, NlbServer};
 pub use start::{StartFiles, Started, start};

@@ -13,7 +13,7 @@ use crate::proto::machine::ConnId;
 use crate::proto::nlb::{NlbEffect, NlbMsg, NlbQuery};
 use crate::proto::{Effect, Msg, Peer, Refusal};
 use jiff::tz::TimeZone;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// Time after the start in which queries wait for the first reports, microseconds.
 const FIRST_REPORTS: u64 = 5 * US;
@@ -62,6 +62,8 @@ pub struct NlbServer {
     /// When queries are answered whoever has not reported; `None`: they are already.
     pub(super) hold_until: Option<u64>,
     pub(super) peers: HashMap<ConnId, Peer>,
+    /// The connections that hear of other policies.
+    pub(super) watchers: BTreeSet<ConnId>,
     /// The pieces of answers that have not been sent.
     pub(super) pieces: HashMap<ConnId, VecDeque<NlbMsg>>,
     pub(super) feed: Feed,
@@ -98,6 +100,7 @@ impl NlbServer {
             held: VecDeque::new(),
             hold_until: Some(now.mono_us + FIRST_REPORTS),
             peers: HashMap::new(),
+            watchers: BTreeSet::new(),
             pieces: HashMap::new(),
             feed: Feed::default(),
             lim: None,

@@ -410,7 +410,7 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Nlb."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 10);
+    assert_eq!(rows.len(), 11);
     let which = || NlbObjects { object_type: "NLB".into(), names: Vec::new() };
     let message = |name: &str| match name {
         "Nlb.Query" => NlbMsg::Query(NlbQuery::default()),
@@ -418,6 +418,7 @@ fn the_matrix_of_message_and_role() {
         "Nlb.List" => NlbMsg::List(which()),
         "Nlb.Dump" => NlbMsg::Dump(which()),
         "Nlb.Status" => NlbMsg::Status,
+        "Nlb.Watch" => NlbMsg::Watch,
         "Nlb.Check" => NlbMsg::Check(file("f", "policy: a")),
         "Nlb.Reload" => NlbMsg::Reload,
         "Nlb.MapPut" => NlbMsg::MapPut(file("m", "map A = 5 { }")),

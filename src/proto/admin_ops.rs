@@ -51,7 +51,11 @@ pub enum AdminOp {
         file: String,
         minutes: u64,
     },
-    /// `status` or `conf`: lines of a name and its value.
+    /// qmgr: a command that changes what lsb.nqs defines.
+    DefineQueues {
+        command: String,
+    },
+    /// `status` or `conf`: lines of a name and its value; `nqs`: the text of lsb.nqs.
     Show {
         what: String,
     },

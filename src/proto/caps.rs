@@ -71,6 +71,8 @@ pub const MAX_RANGES: usize = 100_000;
 pub const MAX_ELEMENTS: u64 = 1_000_000;
 /// Elements that one btop or bbot names: each move looks at all pending jobs.
 pub const MAX_MOVED: u64 = 1000;
+/// Longest command of qmgr, bytes: 1,000 destinations.
+pub const MAX_COMMAND: usize = 256 << 10;
 /// Words for hosts in one brun.
 pub const MAX_FORCED_HOSTS: usize = 10_000;
 /// Elements and jobs that one request acts on.
@@ -364,6 +366,7 @@ fn check_admin(op: &AdminOp) -> Result<(), Refusal> {
         }
         AdminOp::Perfmon { what, .. } | AdminOp::Show { what } => check_texts(&[what]),
         AdminOp::Diagnose { what, file, .. } => check_texts(&[what, file]),
+        AdminOp::DefineQueues { command } => long("the command", command.len(), MAX_COMMAND),
         AdminOp::Reconfig { comment } | AdminOp::Shutdown { comment } => check_texts(&[comment]),
     }
 }

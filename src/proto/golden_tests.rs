@@ -45,7 +45,7 @@ fn name(msg: &Msg) -> &'static str {
 }
 
 /// Number of variants of `NlbMsg`, beside those of all other enums.
-const NLB_VARIANTS: usize = 13;
+const NLB_VARIANTS: usize = 15;
 
 /// Number of variants of `PamMsg`, likewise.
 const PAM_VARIANTS: usize = 7;
@@ -92,6 +92,8 @@ fn nlb_name(m: &NlbMsg) -> &'static str {
         NlbMsg::Delete(_) => "Nlb.Delete",
         NlbMsg::Check(_) => "Nlb.Check",
         NlbMsg::Outcome(_) => "Nlb.Outcome",
+        NlbMsg::Watch => "Nlb.Watch",
+        NlbMsg::Watched { .. } => "Nlb.Watched",
     }
 }
 
@@ -143,6 +145,8 @@ fn nlb_samples() -> Vec<NlbMsg> {
         NlbMsg::Delete(which),
         NlbMsg::Check(file),
         NlbMsg::Outcome(outcome),
+        NlbMsg::Watch,
+        NlbMsg::Watched { generation: 7, policies: vec![s("nqs")] },
     ]
 }
 

@@ -57,6 +57,11 @@ pub enum Endpoint {
         host: String,
         daemon: Daemon,
     },
+    /// A server of the load balancer, whose port NLB_SERVER says.
+    Nlb {
+        host: String,
+        port: u16,
+    },
     /// This host's launcher.
     Launcher,
 }
@@ -101,6 +106,11 @@ pub enum Input {
     Config {
         conf: Option<Box<ClusterConf>>,
         diags: Vec<Diag>,
+    },
+    /// The answer to [`Effect::DefineQueues`]: the result in words, or why nothing is changed.
+    QueuesDefined {
+        conn: ConnId,
+        told: Result<String, Vec<String>>,
     },
     /// The name service on the words in `unix.unknown` of the configuration (mbatchd).
     Groups {
@@ -166,7 +176,7 @@ impl Input {
             Input::Drained { .. } => "next slice",
             Input::Msg { .. } => "message",
             Input::Datagram { .. } => "datagram",
-            Input::Config { .. } => "configuration",
+            Input::Config { .. } | Input::QueuesDefined { .. } => "configuration",
             Input::Groups { .. } | Input::ExternalGroups { .. } => "groups",
             Input::LogFailed { .. } | Input::LogBack | Input::Switched { .. } => "log",
             Input::Kept { .. } | Input::Members(_) => "kept",
@@ -275,6 +285,18 @@ pub enum Effect {
     },
     /// Files of the load balancer (nlbserver).
     Nlb(NlbEffect),
+    /// Change what lsb.nqs defines by a command of qmgr, and read the configuration with it;
+    /// answered by [`Input::Config`] where it is good, and by [`Input::QueuesDefined`] (mbatchd).
+    DefineQueues {
+        conn: ConnId,
+        command: String,
+    },
+    /// Mail a text that begins with its head to a user, once the records appended before are
+    /// durable (mbatchd).
+    Mail {
+        to: String,
+        text: String,
+    },
     /// A line for the daemon's log.
     Say {
         level: log::Level,
@@ -315,6 +337,8 @@ impl Effect {
             Effect::Os(_) => "processes",
             Effect::Task { .. } => "descriptors",
             Effect::Nlb(_) => "files of the load balancer",
+            Effect::DefineQueues { .. } => "define queues",
+            Effect::Mail { .. } => "mail",
             Effect::Say { .. } => "say",
             Effect::Exit { .. } => "exit",
         }

@@ -145,6 +145,13 @@ pub enum NlbMsg {
     /// Say whether the file is good: policies, a name map or object data.
     Check(NlbFile),
     Outcome(NlbOutcome),
+    /// Tell of the policies now and at each change (mbatchd).
+    Watch,
+    /// Other policies are in force.
+    Watched {
+        generation: u64,
+        policies: Vec<String>,
+    },
 }
 
 impl NlbMsg {

@@ -35,6 +35,7 @@ mod mpirun;
 mod nios;
 mod nlb;
 mod nodes;
+mod nqs;
 mod oldsite;
 mod outputs;
 mod pam;

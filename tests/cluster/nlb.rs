@@ -13,7 +13,7 @@ fn free_port() -> u16 {
 }
 
 /// Has the cluster run a server on host1.
-fn with_server(rig: &Rig) {
+pub fn with_server(rig: &Rig) {
     assert_eq!(rig.down().code, 0);
     let mut up = Command::new(binary());
     up.args(["up", "--nlb", "--dir"]).arg(&rig.dir).env_remove("LSF_ENVDIR").stdin(Stdio::null());
@@ -23,7 +23,7 @@ fn with_server(rig: &Rig) {
 }
 
 /// The hosts that nlbpolicy prints for these words, as soon as it answers.
-fn hosts(rig: &Rig, args: &[&str]) -> Vec<String> {
+pub fn hosts(rig: &Rig, args: &[&str]) -> Vec<String> {
     wait_for("the NLB server to answer", || rig.run("nlbpolicy", args).code == 0);
     let out = rig.ok("nlbpolicy", args);
     out.lines().map(|l| l.split(' ').next().unwrap().to_owned()).collect()

@@ -112,8 +112,23 @@ const RECORDS: &[(&str, &[&str])] = &[
             "WindowLook",
         ],
     ),
-    ("soft_state", &["HeldEnd", "LostControl", "Placed", "Report", "Request", "Row"]),
-    ("lifecycle", &["Recovered"]),
+    (
+        "soft_state",
+        &[
+            "Choice",
+            "Deciding",
+            "Group",
+            "HeldEnd",
+            "LostControl",
+            "Placed",
+            "Query",
+            "Report",
+            "Request",
+            "Row",
+            "Waiting",
+        ],
+    ),
+    ("lifecycle", &["Accepted", "Asking", "Recovered"]),
     (
         "sched",
         &[

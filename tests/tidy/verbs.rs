@@ -40,6 +40,7 @@ const ANSWERS: &[&str] = &[
     "Nlb.Ranked",
     "Nlb.Text",
     "Nlb.Outcome",
+    "Nlb.Watched",
 ];
 
 fn read(rel: &str) -> String {

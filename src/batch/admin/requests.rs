@@ -43,6 +43,9 @@ impl Mbatchd {
             }
             AdminOp::Logging { hosts, set } => self.set_logging(context, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
+            AdminOp::DefineQueues { command } => {
+                return self.define_queues(context, conn, who, command);
+            }
             AdminOp::Diagnose { what, on, file, minutes } => {
                 self.diagnose(context.now, who, (&what, on), &file, minutes)
             }
@@ -134,6 +137,7 @@ impl Mbatchd {
             }
         }
         self.sched.changed();
+        self.note_room();
         Ok(lines)
     }
 
@@ -190,6 +194,7 @@ impl Mbatchd {
         }
         self.eligible_all();
         self.sched.changed();
+        self.note_room();
         Ok(lines)
     }
 }

@@ -58,6 +58,7 @@ impl Mbatchd {
                 rows.extend(values.iter().map(|(name, value)| row(name, value)));
                 Ok(rows)
             }
+            "nqs" => Ok(vec![row("nqs", crate::conf::nqs::snap(&self.site.conf.batch.nqs))]),
             _ => Err(Refusal::new(err::BAD_ARG)),
         }
     }

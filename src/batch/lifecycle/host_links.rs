@@ -63,6 +63,9 @@ impl Mbatchd {
     }
 
     pub(crate) fn net_opened(&mut self, context: &mut StepContext, conn: ConnId) {
+        if self.routing.has(conn) {
+            return self.nlb_opened(context, conn);
+        }
         let Some(whose) = self.links.whose(conn) else { return };
         match whose {
             Whose::Lim => {
@@ -93,10 +96,14 @@ impl Mbatchd {
 
     pub(crate) fn net_failed(&mut self, context: &mut StepContext, conn: ConnId, why: &str) {
         context.say(log::Level::Debug, format!("connection {conn}: {why}"));
+        self.routing.closed(conn, why, context.now.mono_us);
         self.net_closed(context, conn);
     }
 
     pub(crate) fn net_closed(&mut self, context: &mut StepContext, conn: ConnId) {
+        if self.routing.closed(conn, "the connection was lost", context.now.mono_us) {
+            self.peers.remove(&conn);
+        }
         let Some((whose, was_up)) = self.links.closed(conn, context.now) else { return };
         self.peers.remove(&conn);
         let name = match whose {
@@ -155,6 +162,7 @@ impl Mbatchd {
     /// The inventory has been worked through: orders may go out.
     pub(crate) fn host_ready(&mut self, i: HostId) {
         if self.links.host_ready(i) {
+            self.note_room();
             self.sched.host_changed(i);
             self.look_left();
         }

@@ -399,6 +399,10 @@ impl Mbatchd {
         let was = spec.cwd.clone();
         for field in &m.fields {
             field.copy(&mut spec, &m.spec);
+            if *field == SpecField::Hosts {
+                // a request is bound to its host no longer
+                spec.further.route = None;
+            }
         }
         if asked(SpecField::Cwd) {
             submission_directory(&mut spec, was);

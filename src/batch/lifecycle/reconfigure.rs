@@ -168,6 +168,8 @@ impl Mbatchd {
         self.rebuild_by_units();
         self.windows.renew();
         self.reservations.renew();
+        self.routing.touch_all();
+        self.routing.renew(context.now.mono_us);
     }
 
     /// Groups have other members.

@@ -16,6 +16,7 @@ use crate::batch::soft_state::lost_controls::LostControl;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
+use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::waits::Waits;
@@ -109,6 +110,7 @@ impl Mbatchd {
             fanout: Fanout::default(),
             eligible: Eligible::default(),
             perfmon: Perfmon::default(),
+            routing: Routing::default(),
             diagnose: Diagnose::default(),
             reconfig: Vec::new(),
             reconfig_diags: Vec::new(),
@@ -136,6 +138,7 @@ impl Mbatchd {
         self.spool.open(found.spool, found.spool_end);
         self.note_carried();
         self.group_hosts_read();
+        self.routing.forget_requests();
         self.rebuild();
     }
 

@@ -263,7 +263,8 @@ impl Mbatchd {
         };
         let mut first = None;
         for name in &names {
-            match self.queue_takes(name, who, spec) {
+            let taken = self.queue_takes(name, who, spec).and_then(|()| self.not_pipe_only(name));
+            match taken {
                 Ok(()) => {
                     spec.queue = name.clone();
                     spec.options |= opt::QUEUE;
@@ -276,6 +277,17 @@ impl Mbatchd {
             }
         }
         Err(first.unwrap_or_else(|| Refusal::new(err::QUEUE_NAME)))
+    }
+
+    /// A queue may take jobs from pipe queues alone.
+    pub(crate) fn not_pipe_only(&self, name: &str) -> Checked<()> {
+        match self.site.find_queue(name).is_some_and(|q| q.conf.nqs.pipe_only) {
+            true => {
+                let words = format!("queue <{name}> takes requests from pipe queues only");
+                Err(Refusal::text(err::QUEUE_USE, words))
+            }
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn queue_takes(&self, name: &str, who: &Caller, spec: &JobSpec) -> Checked<()> {

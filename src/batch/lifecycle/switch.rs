@@ -63,11 +63,15 @@ impl Mbatchd {
         self.room_for_parts(job, sel, meant.len())?;
         let owner = self.owner(id).map_err(|r| r.code)?;
         self.queue_takes(to, &owner, &job.spec).map_err(|r| r.code)?;
+        self.not_pipe_only(to).map_err(|r| r.code)?;
         let mut specs = Vec::new();
         for m in meant {
             let mut spec = (**job.spec_of(m.part)).clone();
-            spec.queue = to.to_string();
+            spec.switch(to, None);
             self.fit(&mut spec, queue).map_err(|r| r.code)?;
+            if queue.conf.nqs.pipe.is_some() {
+                spec.further.piped_at = u64::try_from(context.now.secs()).ok();
+            }
             if m.part == 0 || !m.elems.is_empty() {
                 specs.push((m.elems.clone(), spec));
             }
@@ -110,7 +114,7 @@ impl Mbatchd {
             for &idx in switched {
                 let (at, queue) = (JobRef { job, idx }, to.to_string());
                 self.sched.drop_entry(job);
-                self.emit(context, Event::JobSwitch { at, queue, uid, user: user() });
+                self.emit(context, Event::JobSwitch { at, queue, uid, user: user(), route: None });
             }
             return;
         }

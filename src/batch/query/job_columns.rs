@@ -7,6 +7,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
+use crate::lang::civil::clock_time;
 use crate::model::JobRef;
 use crate::model::aps::ApsSetting;
 use crate::model::checkpoint::Checkpoint;
@@ -443,7 +444,9 @@ impl Shown<'_> {
             let limits = [PendReason::StartLimit, PendReason::PreExecLimit];
             let told = limits.contains(&reason) || eligible && reason == self.last_reason();
             let tries = self.tries().filter(|_| told);
+            let routed = (reason == PendReason::PipeQueue).then(|| self.routing_words());
             let note = tries.map_or("", |tries| &tries.note);
+            let note = routed.as_deref().unwrap_or(note);
             let own = Reason::new(reason, 0, Vec::new(), note);
             let queue = self.mbd.view().queue_closed(self.job.queue_of(self.part));
             match queue.filter(|_| eligible) {
@@ -470,6 +473,23 @@ impl Shown<'_> {
             }
         }));
         json(out, &rows);
+    }
+
+    /// Why no destination has accepted the request so far, and when the next try is.
+    fn routing_words(&self) -> String {
+        let Some(waiting) = self.mbd.routing.get(self.at) else { return String::new() };
+        let now = self.mbd.sched.now();
+        let next = waiting.next.map(|next| next.saturating_sub(now.mono_us) / 1_000_000);
+        let next =
+            next.and_then(|secs| i64::try_from(secs).ok()).filter(|_| !waiting.why.is_empty());
+        match next {
+            Some(secs) => {
+                let zone = self.mbd.windows.zone();
+                let at = clock_time(now.secs().saturating_add(secs), zone);
+                format!("{}; next try at {at}", waiting.why)
+            }
+            None => waiting.why.to_string(),
+        }
     }
 
     /// The smallest changes after which the element could start.

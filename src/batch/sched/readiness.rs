@@ -74,8 +74,12 @@ impl Sched {
         {
             return NotReady::because(reason);
         }
-        match job.at_limit() {
-            true => NotReady::because(PendReason::ArrayLimit),
+        if job.at_limit() {
+            return NotReady::because(PendReason::ArrayLimit);
+        }
+        // the last one: whatever has no other reason is routed
+        match view.site.is_pipe(job.queue_of(group)) {
+            true => NotReady::because(PendReason::PipeQueue),
             false => Ok(()),
         }
     }

@@ -202,6 +202,8 @@ pub struct Site {
     pub preempts: bool,
     /// Some queue or application profile starts jobs in chunks.
     pub forms_chunks: bool,
+    /// Some queue is a pipe queue.
+    pub routes: bool,
     /// Some queue reserves slots: when started jobs end is of interest.
     pub keeps_timeline: bool,
     /// The limits for jobs whose queue is not configured any more.
@@ -271,6 +273,7 @@ impl Site {
             stops: false,
             preempts: false,
             forms_chunks: false,
+            routes: false,
             keeps_timeline: false,
         }
     }
@@ -333,6 +336,7 @@ impl Site {
         for (group, members) in p.dispatch_groups.iter().enumerate() {
             members.iter().for_each(|at| p.group_positions[queues[*at].id.index()] = Some(group));
         }
+        p.routes = queues.iter().any(|q| q.conf.nqs.pipe.is_some());
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
@@ -581,8 +585,16 @@ impl Site {
         self.personal() || self.conf.base.lsf.root_user()
     }
 
-    /// DEFAULT_QUEUE, or the queue named `default`.
+    /// Are the jobs of a queue routed, never dispatched?
+    pub fn is_pipe(&self, queue: QueueId) -> bool {
+        self.routes && self.queue(queue).is_some_and(|q| q.conf.nqs.pipe.is_some())
+    }
+
+    /// The queue that qmgr made the default one, DEFAULT_QUEUE, or the queue named `default`.
     pub fn default_queues(&self) -> Vec<String> {
+        if let Some(queue) = &self.conf.batch.nqs.default_queue {
+            return vec![queue.clone()];
+        }
         let named = &self.params().default_queue;
         if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
     }

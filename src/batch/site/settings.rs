@@ -244,7 +244,7 @@ impl<'a> Settings<'a> {
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
     pub fn pend_limits(&self) -> [Option<u64>; 2] {
         let own = self.application.map(|a| [a.conf.pend_limit, a.conf.eligible_limit]);
-        let of_queue = self.queue.map(|q| [q.conf.pend_limit, q.conf.eligible_limit]);
+        let of_queue = self.queue.map(|q| q.conf.pend_limits);
         let (own, of_queue) = (own.unwrap_or_default(), of_queue.unwrap_or_default());
         [own[0].or(of_queue[0]), own[1].or(of_queue[1])]
     }

@@ -18,6 +18,7 @@ pub mod perfmon;
 pub mod periodic_look;
 pub mod place_scan;
 pub mod retention;
+pub mod routing;
 pub mod spool;
 pub mod status;
 pub mod waits;

@@ -60,9 +60,9 @@ impl State {
                 let did = self.resize(t, r);
                 self.note_request(t, &r.request, r.at, did)
             }
-            Event::JobSwitch { at, queue, .. } => self.switch(*at, queue),
+            Event::JobSwitch { at, queue, route, .. } => self.switch(*at, queue, route.as_deref()),
             Event::ArraySwitch { job, elems, queue, .. } => {
-                self.switch_elements(*job, elems, queue)
+                self.switch_elements(*job, elems, queue, None)
             }
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
             Event::JobMessage(m) => self.post_message(m),

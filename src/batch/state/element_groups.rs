@@ -13,6 +13,7 @@ use crate::lang::jobname::JobName;
 use crate::model::JobRef;
 use crate::model::event::{JobModify, QueuePosition};
 use crate::model::job::{JobSpec, SpoolRef};
+use crate::model::nqs::Route;
 use crate::model::specfield::SpecField;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,19 +40,19 @@ pub(super) fn resolved(spec: &JobSpec) -> Option<Resolved> {
 
 impl State {
     /// Every counter of the job follows it to the queue.
-    pub(super) fn switch(&mut self, at: JobRef, queue: &str) -> Applied {
+    pub(super) fn switch(&mut self, at: JobRef, queue: &str, route: Option<&Route>) -> Applied {
         let to = self.names.queue_id(queue);
         if at.idx != 0 {
-            return self.switch_elements(at.job, &[(at.idx, at.idx, 1)], queue);
+            return self.switch_elements(at.job, &[(at.idx, at.idx, 1)], queue, route);
         }
         let before = Space::before(self.job(at.job), &self.modifications);
         let did = self.recount(at.job, |job| {
             job.queue = to;
-            Arc::make_mut(&mut job.spec).queue = queue.to_string();
+            Arc::make_mut(&mut job.spec).switch(queue, route);
             if let Body::Array(a) = &mut job.body {
                 for part in &mut a.parts {
                     part.look.queue = to;
-                    Arc::make_mut(&mut part.look.spec).queue = queue.to_string();
+                    Arc::make_mut(&mut part.look.spec).switch(queue, route);
                 }
             }
         });
@@ -60,11 +61,17 @@ impl State {
     }
 
     /// Elements of an array go to another queue.
-    pub(super) fn switch_elements(&mut self, id: u32, elems: &Ranges, queue: &str) -> Applied {
+    pub(super) fn switch_elements(
+        &mut self,
+        id: u32,
+        elems: &Ranges,
+        queue: &str,
+        route: Option<&Route>,
+    ) -> Applied {
         let to = self.names.queue_id(queue);
         self.change_elements(id, elems, |look| {
             let mut spec = (*look.spec).clone();
-            spec.queue = queue.to_string();
+            spec.switch(queue, route);
             ElementSpec { queue: to, spec: Arc::new(spec), ..look.clone() }
         })
     }

@@ -91,7 +91,7 @@ fn one_record_of_switched_elements_says_what_a_record_for_each_would_say() {
         };
         for idx in elems.iter().flat_map(|(first, last, _)| *first..=*last) {
             let (at, queue, user) = (JobRef { job, idx }, queue.clone(), user.clone());
-            let event = Event::JobSwitch { at, queue, uid, user };
+            let event = Event::JobSwitch { at, queue, uid, user, route: None };
             one_by_one.apply(&Record { time: 1000, event });
             split += 1;
         }

@@ -13,6 +13,7 @@
 //! how it is built. Hosts are answered for: they come up, take every start and obey every order,
 //! until a test says otherwise.
 
+mod balancer;
 mod builder;
 mod hosts;
 mod limits;
@@ -57,6 +58,7 @@ pub struct Cluster {
     answers: Vec<(ConnId, Msg)>,
     started: Vec<StartJob>,
     mails: Vec<String>,
+    balancer: balancer::Balancer,
     accounted: Vec<Finish>,
     periods: Vec<ReservationFinish>,
     orders: Vec<(JobRef, Act)>,
@@ -101,6 +103,7 @@ impl Cluster {
             answers: Vec::new(),
             started: Vec::new(),
             mails: Vec::new(),
+            balancer: balancer::Balancer::default(),
             accounted: Vec::new(),
             periods: Vec::new(),
             orders: Vec::new(),
@@ -161,6 +164,7 @@ impl Cluster {
             Effect::Send { conn, msg } | Effect::SendDurable { conn, msg } => self.sent(conn, msg),
             Effect::Connect { conn, to } => self.dialled(conn, to),
             Effect::Append(record) => self.log.push(*record),
+            Effect::Mail { to, text } => self.mails.push(format!("To: {to}\n{text}")),
             Effect::Account(finish) => self.accounted.push(*finish),
             Effect::AccountReservation(finish) => self.periods.push(*finish),
             Effect::AccountElements(f, elems) => self.accounted.extend(each_of(&f, &elems)),
@@ -177,6 +181,7 @@ impl Cluster {
                 self.inputs.push_back(Input::Msg { conn, msg: Msg::Pong { n } });
             }
             Msg::Sbd(msg) => self.tell_host(conn, msg),
+            Msg::Nlb(msg) => self.tell_balancer(conn, msg),
             Msg::Client(ClientMsg::Rows { more: true, .. }) => {
                 self.answers.push((conn, msg));
                 self.inputs.push_back(Input::Drained { conn });

@@ -213,6 +213,9 @@ fn admin_request(row: &str) -> AdminOp {
             let (what, on, file) = ("job".into(), false, String::new());
             AdminOp::Diagnose { what, on, file, minutes: 0 }
         }
+        "Admin.DefineQueues" => {
+            AdminOp::DefineQueues { command: "set default destination_retry time 5".into() }
+        }
         "Admin.Show" => AdminOp::Show { what: "status".into() },
         "Admin.Shutdown" => AdminOp::Shutdown { comment },
         other => panic!("no message {other} is sent here"),

@@ -75,7 +75,7 @@ const NAMES: &[Name] = &[
     on("NO_PREEMPT_FINISH_TIME", "override: see lsb.params"),
     on("NO_PREEMPT_INTERVAL", "override: see lsb.params"),
     on("NO_PREEMPT_RUN_TIME", "override: see lsb.params"),
-    off("NQS_QUEUES", "forward to NQS: q@host..."),
+    on("NQS_QUEUES", "jobs are routed: CRI_DS [policy] [host[:port]], or queue[@host] ..."),
     on("PEND_TIME_LIMIT", "longest time pending: [h:]m; none"),
     on("PJOB_LIMIT", "slots per processor; unlimited"),
     off("PLAN", "plan-based reservation"),

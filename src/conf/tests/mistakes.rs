@@ -449,9 +449,9 @@ fn mistakes_in_lsb_queues() {
         ["error lsb.queues Begin:7 section <Queue> has no End"]
     );
     assert_eq!(
-        q("NICE           = 20", "NICE           = 20\nNQS_QUEUES = a\nr1m = 1.5/3\nut = x"),
+        q("NICE           = 20", "NICE           = 20\nPLAN = Y\nr1m = 1.5/3\nut = x"),
         [
-            "notice lsb.queues NQS_QUEUES:1 NQS_QUEUES is known and not acted on",
+            "notice lsb.queues PLAN:1 PLAN is known and not acted on",
             "error lsb.queues ut:6 bad value <x> of ut: loadSched/loadStop is wanted",
         ]
     );

@@ -1,7 +1,8 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
 use super::{
-    ApsConf, Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment, Thresholds, UserTerm,
+    ApsConf, NqsSettings, Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment,
+    Thresholds, UserTerm,
 };
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{WarnAction, WarnTime};
@@ -220,8 +221,9 @@ pub struct QueueConf {
     /// RESIZABLE_JOBS.
     pub resizable: Resizable,
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
-    pub pend_limit: Option<u64>,
-    pub eligible_limit: Option<u64>,
+    pub pend_limits: [Option<u64>; 2],
+    /// The settings of a queue of NQS.
+    pub nqs: NqsSettings,
     /// Every parameter as written.
     pub raw: RawParams,
     /// The beginning of the queue's section in the file.
@@ -292,8 +294,8 @@ impl Default for QueueConf {
             warn_action: None,
             warn_time: None,
             resizable: Resizable::No,
-            pend_limit: None,
-            eligible_limit: None,
+            pend_limits: [None; 2],
+            nqs: NqsSettings::default(),
             raw: RawParams::new(),
             pos: Pos::default(),
         }

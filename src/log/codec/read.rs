@@ -19,6 +19,7 @@ use crate::model::event::{
     Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
 };
 use crate::model::job_state::LoggedStatus;
+use crate::model::nqs::Route;
 use crate::model::reason::PendReason;
 
 /// Reads a line, with or without its newline.
@@ -113,7 +114,10 @@ fn get_change(f: &mut Fields<'_>, record: &[u8]) -> Result<Event, RecordError> {
     if record == b"JOB_SWITCH" {
         let queue = f.text()?;
         let (idx, user) = (f.num()?, f.text()?);
-        return Ok(Event::JobSwitch { at: JobRef { job, idx }, queue, uid, user });
+        let pairs = find_tail(f).unwrap_or_default();
+        let route = pairs.iter().find(|(k, _)| &**k == b"lsf.route");
+        let route = route.and_then(|(_, v)| Route::parse(&text(v))).map(Box::new);
+        return Ok(Event::JobSwitch { at: JobRef { job, idx }, queue, uid, user, route });
     }
     let (position, base): (u32, u32) = (f.num()?, f.num()?);
     let (idx, user): (u32, String) = (f.num()?, f.text()?);

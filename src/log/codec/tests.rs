@@ -272,7 +272,7 @@ fn records_of_other_systems_are_read() {
     assert_eq!(s.hosts[..], [("vm".into(), 1), ("vn".into(), 3)]);
 
     let line = r#""JOB_SWITCH" "10.1" 1795167012 1002 11 "night" 0 "user1""#;
-    let Event::JobSwitch { at, queue, uid, user } = read_record(line.as_bytes()).unwrap().event
+    let Event::JobSwitch { at, queue, uid, user, .. } = read_record(line.as_bytes()).unwrap().event
     else {
         panic!()
     };

@@ -108,8 +108,13 @@ fn put_change(out: &mut Vec<u8>, event: &Event) {
         put_str(out, user.as_bytes());
     };
     match event {
-        Event::JobSwitch { at, queue, uid, user } => {
+        Event::JobSwitch { at, queue, uid, user, route } => {
             put(at, uid, user, &mut |out| put_str(out, queue.as_bytes()));
+            if let Some(route) = route {
+                let mut tail = Tail::begin(out);
+                tail.text(out, "lsf.route", route.text().as_bytes());
+                tail.end(out);
+            }
         }
         Event::ArraySwitch { job, elems, queue, uid, user } => {
             let at = JobRef { job: *job, idx: 0 };

@@ -179,7 +179,7 @@ fn an_older_copy_that_lacks_one_record_of_any_kind_ends_the_start() {
     let (queue, user) = ("night".to_string(), "alice".to_string());
     let events = [
         Event::Hold { at: at(1), why: "x".into() },
-        Event::JobSwitch { at: at(1), queue, uid: 1000, user },
+        Event::JobSwitch { at: at(1), queue, uid: 1000, user, route: None },
     ];
     let [held, switched] = events.map(|event| Record { time: 2100, event });
     for lost in [start(1), new(2), clean(1), held, switched] {

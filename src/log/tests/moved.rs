@@ -56,6 +56,7 @@ fn many(dice: &mut Dice, n: usize) -> Vec<Record> {
                         queue: "q".repeat(dice.below(90)),
                         uid: 0,
                         user: "ann".into(),
+                        route: None,
                     },
                 }
             }

@@ -83,6 +83,10 @@ pub mod term {
     pub const LOST_STATUS: u32 = 9001;
     /// Ours: the host was restarted under the job.
     pub const HOST_RESTART: u32 = 9002;
+    /// Ours: no destination of its pipe queue accepted the job in time.
+    pub const GIVEN_UP: u32 = 9003;
+    /// Ours: its pipe queue has no destinations.
+    pub const NO_DESTINATIONS: u32 = 9004;
 }
 
 /// `(NAME, text)` of a termination reason: `TERM_OWNER`, `job killed by owner`.
@@ -122,6 +126,8 @@ pub fn term_text(code: u32) -> (&'static str, &'static str) {
             ("TERM_LOST_STATUS", "exit status unknown, the launcher on the execution host was lost")
         }
         9002 => ("TERM_HOST_RESTART", "execution host was restarted while the job ran"),
+        9003 => ("TERM_GIVEN_UP", "job given up: no destination of its pipe queue accepted it"),
+        9004 => ("TERM_NO_DESTINATIONS", "job given up: its pipe queue has no destinations"),
         _ => ("TERM_UNKNOWN", "job exited, reason unknown"),
     }
 }

@@ -164,6 +164,8 @@ pending_reasons! {
     Damaged = 9001, "The event log lost part of this job's history; held for the administrator";
     /// Ours: the log cannot be written, nothing is dispatched.
     LogFull = 9002, "The event log cannot be written; nothing is dispatched";
+    /// Ours: a pipe queue has not routed it yet.
+    PipeQueue = 9006, "The job waits in a pipe queue to be routed";
     /// Ours: too many of its starts failed in a row.
     StartLimit = 9004, "The job has reached its start retry limit";
     /// Ours: it exited on the host with a value of EXCLUDE().

@@ -6,10 +6,15 @@ use super::super::conn::{Conn, ConnPhase, Gone};
 use super::super::sock::{self, Sock};
 use super::Pool;
 use crate::proto::machine::ConnId;
-use crate::proto::{Endpoint, Input, Msg};
+use crate::proto::{Daemon, Endpoint, Input, Msg};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use std::net::{IpAddr, SocketAddr};
+
+/// A connection that is being made.
+fn connecting(host: &str, daemon: Daemon) -> ConnPhase {
+    ConnPhase::Connecting { daemon, host: host.to_owned() }
+}
 
 impl Pool {
     /// Opens a connection under a number the machine chose.
@@ -21,14 +26,25 @@ impl Pool {
             Endpoint::Launcher => sock::dial_unix(&self.launcher)
                 .map(|s| (Sock::Unix(s), ConnPhase::Local))
                 .map_err(|e| format!("{}: {}", self.launcher.display(), crate::sys::words(&e))),
-            Endpoint::Tcp { host, daemon } => self.dial(host, *daemon).map(|s| {
-                (Sock::Tcp(s), ConnPhase::Connecting { daemon: *daemon, host: host.clone() })
-            }),
+            Endpoint::Tcp { host, daemon } => {
+                let made = self.dial(host, *daemon, (self.port_of)(*daemon));
+                made.map(|s| (Sock::Tcp(s), connecting(host, *daemon)))
+            }
+            Endpoint::Nlb { host, port } => {
+                let made = self.dial(host, Daemon::NlbServer, *port);
+                made.map(|s| (Sock::Tcp(s), connecting(host, Daemon::NlbServer)))
+            }
         };
         let entered = made.and_then(|(sock, phase)| {
             let mut conn = Conn::new(id, sock, phase, None, us);
-            if let Endpoint::Tcp { host, daemon } = &to {
-                conn.whom = format!("{} on {host}", daemon.name());
+            match &to {
+                Endpoint::Tcp { host, daemon } => {
+                    conn.whom = format!("{} on {host}", daemon.name());
+                }
+                Endpoint::Nlb { host, .. } => {
+                    conn.whom = format!("{} on {host}", Daemon::NlbServer.name());
+                }
+                Endpoint::Launcher => {}
             }
             self.enter(conn).map_err(|gone| gone.to_string())
         });
@@ -44,8 +60,7 @@ impl Pool {
         }
     }
 
-    fn dial(&self, host: &str, daemon: crate::proto::Daemon) -> Result<TcpStream, String> {
-        let port = (self.port_of)(daemon);
+    fn dial(&self, host: &str, daemon: Daemon, port: u16) -> Result<TcpStream, String> {
         let addr = self.ident.hosts.addr_of(host).ok_or("host has no known address")?;
         if port == 0 {
             return Err(format!("{} has no port", daemon.name()));

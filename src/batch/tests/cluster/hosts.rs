@@ -92,7 +92,9 @@ fn shared(name: &str, conf: &ClusterConf) -> Vec<(String, String)> {
 impl Cluster {
     /// mbatchd calls a daemon.
     pub(super) fn dialled(&mut self, conn: ConnId, to: Endpoint) {
-        let Endpoint::Tcp { host, daemon } = to else { return };
+        let Endpoint::Tcp { host, daemon } = to else {
+            return self.dialled_balancer(conn, &to);
+        };
         let peer = Peer::Daemon { daemon, host: host.clone() };
         if daemon == Daemon::Lim {
             self.lim = Some(conn);

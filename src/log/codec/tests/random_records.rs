@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
+use crate::model::nqs::Route;
 use crate::model::reason::PendReason;
 use crate::model::reservation::{
     Reservation, ReservationKind, ReservationScripts, ReservationTime,
@@ -367,6 +368,17 @@ fn job_checkpoint() -> impl Strategy<Value = Event> {
     )
 }
 
+fn route() -> impl Strategy<Value = Box<Route>> {
+    let word = || "[a-z0-9.@+-]{2,8}";
+    let asked = vec(word(), 0..3);
+    ([word(), word(), word()], any::<[u32; 2]>(), asked).prop_map(
+        |([host, policy, from], [rank, of], asked)| {
+            let value = "5.000000".to_owned();
+            Box::new(Route { host, policy, value, rank, of, from, asked })
+        },
+    )
+}
+
 fn job_move() -> impl Strategy<Value = Event> {
     let place = option::of(any::<(u64, u32)>());
     (at(), any::<[u32; 2]>(), any::<bool>(), kept(), place).prop_map(
@@ -395,8 +407,9 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_requeue(),
         at().prop_map(|at| Event::JobClean { at }),
         job_modify(),
-        (at(), any::<u32>(), [kept(), kept()])
-            .prop_map(|(at, uid, [queue, user])| { Event::JobSwitch { at, queue, uid, user } }),
+        (at(), any::<u32>(), [kept(), kept()], option::of(route())).prop_map(
+            |(at, uid, [queue, user], route)| { Event::JobSwitch { at, queue, uid, user, route } }
+        ),
         job_move(),
         job_force(),
         job_migrate(),

@@ -1,0 +1,273 @@
+//! The nouns of NQS queues: pipe queues and their destinations, and where a request was routed to.
+//! See qmgr(8).
+
+use std::fmt;
+
+/// Most destinations of a pipe queue.
+pub const MAX_DESTINATIONS: usize = 1_000;
+/// The policy that a destination-selection queue without one asks for.
+pub const DEFAULT_POLICY: &str = "nqs";
+/// Queries of a pipe queue under way at once, where `run_limit` does not say otherwise.
+pub const DEFAULT_QUERIES: u32 = 64;
+
+/// A batch queue, at a host or at any of its hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// The batch queue.
+    pub queue: String,
+    /// The host; `None`: any host of the queue.
+    pub host: Option<String>,
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) => write!(f, "{}@{host}", self.queue),
+            None => f.write_str(&self.queue),
+        }
+    }
+}
+
+/// The places to which a pipe queue routes its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destinations {
+    /// CRI_DS: to the hosts that a policy of the load balancer puts first.
+    Selected {
+        /// The policy as it is written; empty: [`DEFAULT_POLICY`].
+        policy: String,
+        /// `host[:port]`; empty: those of NLB_SERVER.
+        server: String,
+    },
+    /// To these, in order.
+    Listed(Vec<Destination>),
+}
+
+impl Destinations {
+    /// The policy that is asked for; `None`: none is asked.
+    pub fn policy(&self) -> Option<&str> {
+        match self {
+            Destinations::Selected { policy, .. } if policy.is_empty() => Some(DEFAULT_POLICY),
+            Destinations::Selected { policy, .. } => Some(policy),
+            Destinations::Listed(_) => None,
+        }
+    }
+}
+
+/// The text of NQS_QUEUES in lsb.queues and `bqueues -l`.
+impl fmt::Display for Destinations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Destinations::Selected { policy, server } => {
+                f.write_str("CRI_DS")?;
+                let policy =
+                    if policy.is_empty() && !server.is_empty() { DEFAULT_POLICY } else { policy };
+                [policy, server]
+                    .iter()
+                    .filter(|w| !w.is_empty())
+                    .try_for_each(|w| write!(f, " {w}"))
+            }
+            Destinations::Listed(all) => {
+                let all: Vec<String> = all.iter().map(Destination::to_string).collect();
+                f.write_str(&all.join(" "))
+            }
+        }
+    }
+}
+
+/// A queue that qmgr has defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NqsQueue {
+    /// The name.
+    pub name: String,
+    /// 0 to 63.
+    pub priority: u32,
+    /// Slots of a batch queue; queries at once of a pipe queue. `None`: as by default.
+    pub run_limit: Option<u32>,
+    /// A request is accepted only when it could start at once.
+    pub load_only: bool,
+    /// Nobody submits to the queue but pipe queues.
+    pub pipe_only: bool,
+    /// The destinations of a pipe queue; `None`: a batch queue.
+    pub pipe: Option<Destinations>,
+}
+
+/// The destination to which a request was routed, and the hosts that it had asked for before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The host to which it is bound.
+    pub host: String,
+    /// The policy that was applied; empty: none, the destinations are listed.
+    pub policy: String,
+    /// The value of the policy's sort, as nlbpolicy prints it; empty without a policy.
+    pub value: String,
+    /// The place of the destination in the list, from 1.
+    pub rank: u32,
+    /// The length of the list.
+    pub of: u32,
+    /// The pipe queue that it came from.
+    pub from: String,
+    /// The hosts of its own -m.
+    pub asked: Vec<String>,
+}
+
+impl Route {
+    /// `by policy <CPU> (5.000000, choice 1 of 3)`.
+    pub fn words(&self) -> String {
+        let (rank, of) = (self.rank, self.of);
+        match self.policy.as_str() {
+            "" => format!("(choice {rank} of {of})"),
+            policy => format!("by policy <{policy}> ({}, choice {rank} of {of})", self.value),
+        }
+    }
+
+    /// The facts as one text: host, policy, value, rank, of how many, pipe queue, own hosts; a word
+    /// that is not there is `-`.
+    pub fn text(&self) -> String {
+        let word = |w: &str| if w.is_empty() { "-".to_owned() } else { w.to_owned() };
+        let mut words = vec![word(&self.host), word(&self.policy), word(&self.value)];
+        words.extend([self.rank.to_string(), self.of.to_string(), word(&self.from)]);
+        words.extend(self.asked.iter().cloned());
+        words.join(" ")
+    }
+
+    /// Reads what [`Route::text`] has written.
+    pub fn parse(text: &str) -> Option<Route> {
+        let mut words = text.split(' ');
+        let word = |w: &str| if w == "-" { String::new() } else { w.to_owned() };
+        let [host, policy, value] = [words.next()?, words.next()?, words.next()?];
+        let (rank, of) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let from = word(words.next()?);
+        // a value of `-` is one: the sort was missing
+        let value = if word(policy).is_empty() { String::new() } else { value.to_owned() };
+        let asked = words.map(str::to_owned).collect();
+        let (host, policy) = (word(host), word(policy));
+        Some(Route { host, policy, value, rank, of, from, asked })
+    }
+}
+
+/// The value of an attribute of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestValue {
+    Number(f64),
+    Text(String),
+}
+
+/// Appends `NAME=value` to the attributes of a request; texts stand in quotes.
+pub fn put_attribute(all: &mut String, name: &str, value: &RequestValue) {
+    if !all.is_empty() {
+        all.push(' ');
+    }
+    all.push_str(name);
+    all.push('=');
+    match value {
+        RequestValue::Number(n) => all.push_str(&n.to_string()),
+        RequestValue::Text(text) => {
+            all.push('"');
+            for c in text.chars() {
+                if c == '"' || c == '\\' {
+                    all.push('\\');
+                }
+                all.push(c);
+            }
+            all.push('"');
+        }
+    }
+}
+
+/// Reads what [`put_attribute`] has written; what is no attribute is left out.
+pub fn attributes(all: &str) -> Vec<(String, RequestValue)> {
+    let mut found = Vec::new();
+    let mut rest = all.trim_start();
+    while let Some((name, behind)) = rest.split_once('=') {
+        let (value, after) = match behind.strip_prefix('"') {
+            Some(quoted) => {
+                let (text, after) = unquoted(quoted);
+                (Some(RequestValue::Text(text)), after)
+            }
+            None => {
+                let (word, after) = behind.split_once(' ').unwrap_or((behind, ""));
+                let number = word.parse::<f64>().ok().filter(|n| n.is_finite());
+                (number.map(RequestValue::Number), after)
+            }
+        };
+        found.extend(value.map(|value| (name.trim().to_owned(), value)));
+        rest = after.trim_start();
+    }
+    found
+}
+
+/// The text up to the quote that ends it, and what is behind.
+fn unquoted(text: &str) -> (String, &str) {
+    let mut out = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (out, text.get(at + 1..).unwrap_or_default()),
+            '\\' => out.extend(chars.next().map(|(_, c)| c)),
+            c => out.push(c),
+        }
+    }
+    (out, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn route_as_text_reads_back() {
+        let mut route = Route {
+            host: "cool".into(),
+            policy: "CPU".into(),
+            value: "5.000000".into(),
+            rank: 1,
+            of: 3,
+            from: "nlbqueue".into(),
+            asked: vec!["cool+1".into(), "gust".into()],
+        };
+        assert_eq!(route.text(), "cool CPU 5.000000 1 3 nlbqueue cool+1 gust");
+        assert_eq!(route.words(), "by policy <CPU> (5.000000, choice 1 of 3)");
+        assert_eq!(Route::parse(&route.text()), Some(route.clone()));
+        route.value = "-".into();
+        assert_eq!(Route::parse(&route.text()), Some(route.clone()));
+        (route.policy, route.value, route.asked) = (String::new(), String::new(), Vec::new());
+        assert_eq!(route.text(), "cool - - 1 3 nlbqueue");
+        assert_eq!(route.words(), "(choice 1 of 3)");
+        assert_eq!(Route::parse(&route.text()), Some(route));
+        assert_eq!(Route::parse("cool CPU"), None);
+    }
+
+    #[test]
+    fn attributes_of_a_request_read_back() {
+        let mut all = String::new();
+        let text = |t: &str| RequestValue::Text(t.into());
+        let given = [
+            ("JOB_NASTRAN", RequestValue::Number(1.0)),
+            ("JOB_APP", text("a \"b\" = \\c")),
+            ("JOB_PRMEMSIZE", RequestValue::Number(83_886_080.0)),
+            ("JOB_NONE", text("")),
+        ];
+        given.iter().for_each(|(name, value)| put_attribute(&mut all, name, value));
+        let told = r#"JOB_NASTRAN=1 JOB_APP="a \"b\" = \\c" JOB_PRMEMSIZE=83886080 JOB_NONE="""#;
+        assert_eq!(all, told);
+        assert_eq!(attributes(&all), given.map(|(name, value)| (name.to_owned(), value)));
+        assert_eq!(attributes("x y=z =1"), [(String::new(), RequestValue::Number(1.0))]);
+    }
+
+    #[test]
+    fn destinations_are_written_as_lsb_queues_has_them() {
+        let selected = |policy: &str, server: &str| {
+            let all = Destinations::Selected { policy: policy.into(), server: server.into() };
+            all.to_string()
+        };
+        assert_eq!(selected("", ""), "CRI_DS");
+        assert_eq!(selected("CPU", "cool:nlb"), "CRI_DS CPU cool:nlb");
+        assert_eq!(selected("", "cool"), "CRI_DS nqs cool");
+        let at = |queue: &str, host: Option<&str>| Destination {
+            queue: queue.into(),
+            host: host.map(Into::into),
+        };
+        let listed = Destinations::Listed(vec![at("nqebatch", Some("cool")), at("b", None)]);
+        assert_eq!(listed.to_string(), "nqebatch@cool b");
+    }
+}

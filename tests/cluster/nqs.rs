@@ -1,0 +1,164 @@
+//! Pipe queues in a cluster: the manual's own commands from qmgr to the host that the policy put
+//! first, over a kill -9 of mbatchd and of nlbserver.
+
+use crate::nlb::{hosts, with_server};
+use crate::rig::{Rig, wait_for};
+
+/// The policies file of the cluster's server.
+const POLICIES: &str = "work/personal/nqe/nlbdir/policies";
+
+/// Puts the hosts in this order for every policy: the last one is best.
+fn order(rig: &Rig, hosts: &[&str]) {
+    let map = rig.path("name_map");
+    let map = map.to_str().unwrap();
+    rig.ok("nlbconfig", &["-mdump", "-f", map]);
+    let text = rig.read("name_map");
+    if !text.contains("NLB_SITE_RANK") {
+        let rank = "map NLB = 1024 {\n\tNLB_SITE_RANK \"Rank\" integer(8192);\n\
+                    \thost_nastran \"Host supports nastran\" integer(8193);";
+        let job = "map NLB_JOB = 1025 {\n\tjob_nastran \"Job requires nastran\" integer(8192);";
+        let text = text.replace("map NLB = 1024 {", rank).replace("map NLB_JOB = 1025 {", job);
+        rig.write("name_map", &text);
+        rig.ok("nlbconfig", &["-mput", "-f", map]);
+        let policy = "policy: nqs\nconstraint: exists(NLB_QUEUE_NAME)\n\
+                      constraint: exists(job_nastran) => exists(host_nastran)\n\
+                      sort: NLB_SITE_RANK\n";
+        rig.write(POLICIES, policy);
+        rig.ok("nlbconfig", &["-pol"]);
+    }
+    let objects: Vec<String> = hosts
+        .iter()
+        .zip(1..)
+        .map(|(host, n)| format!("object NLB ({host}) {{ NLB_SITE_RANK = {n}; }}\n"))
+        .collect();
+    rig.write("objects", &objects.concat());
+    rig.ok("nlbconfig", &["-oupdat", "objects"]);
+}
+
+/// The state and the host of a job.
+fn where_is(rig: &Rig, job: &str) -> String {
+    let out = rig.ok("bjobs", &["-a", "-noheader", "-o", "stat first_host queue", job]);
+    out.trim().to_owned()
+}
+
+#[test]
+fn request_runs_on_the_host_that_the_policy_put_first() {
+    let rig = Rig::up("nqs", 3);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    order(&rig, &["host1", "host3", "host2"]);
+    let commands = "create pipe_queue nlbqueue server=(pipeclient CRI_DS) priority=33\n\
+                    set default batch_request queue nlbqueue\nquit\n";
+    let said = rig.feed("qmgr", &[], commands);
+    let answers = "Queue <nlbqueue> is created.\nThe default batch_request queue is <nlbqueue>.\n";
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, answers, ""));
+    // the queue is one of LSF's, too
+    assert!(rig.ok("bqueues", &["-l", "nlbqueue"]).contains("NQS DESTINATION QUEUES:  CRI_DS\n"));
+    rig.write("job.sh", "#QSUB -r prod\nsleep 100\n");
+    let said = rig.ok("cqsub", &["-lM", "10mw", "job.sh"]);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "nqs-181 cqsub: INFO");
+    let prefix = "  Request <1.host1>: Submitted to queue <nlbqueue> by <";
+    assert!(lines[1].starts_with(prefix), "{said}");
+    wait_for("the request to run", || where_is(&rig, "1").starts_with("RUN"));
+    assert_eq!(where_is(&rig, "1"), "RUN host2 normal");
+    let shown = rig.ok("cqstatl", &["-a"]);
+    let row = shown.lines().last().unwrap();
+    assert!(row.starts_with("1.host1           prod    "), "{shown}");
+    assert!(row.contains(" normal@host2 ") && row.contains(" 80 "), "{shown}");
+    let full = rig.ok("cqstatl", &["-f", "1"]);
+    assert!(full.contains("NLB policy of the routing: nqs\n"), "{full}");
+    assert!(full.contains("Choice among the hosts: 1 of 3\n"), "{full}");
+    assert!(full.contains("Pipe queue of submission: nlbqueue\n"), "{full}");
+    let words = "by policy <nqs> (3.000000, choice 1 of 3)";
+    let history = rig.ok("bhist", &["-l", "1"]).replace("\n                     ", "");
+    assert!(history.contains(&format!("Routed to normal@host2 {words}")), "{history}");
+    let long = rig.ok("bjobs", &["-l", "1"]).replace("\n                     ", "");
+    assert!(long.contains(words), "{long}");
+    // not without -k
+    let refused = rig.run("cqdel", &["1.host1"]);
+    let words = "Request <1.host1> is running: use -k, or -s to signal it.\n";
+    assert_eq!((refused.code, refused.err.as_str()), (255, words));
+    assert_eq!(rig.ok("cqdel", &["-k", "1.host1"]), "Request <1.host1> has been deleted.\n");
+    wait_for("the request to end", || where_is(&rig, "1").starts_with("EXIT"));
+    let none = rig.run("cqstatl", &["1"]);
+    assert_eq!((none.code, none.err.as_str()), (255, "Request <1.host1> does not exist.\n"));
+}
+
+#[test]
+fn request_waits_for_the_server_and_for_a_host_with_its_package() {
+    let rig = Rig::up("nqs-wait", 2);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    order(&rig, &["host1", "host2"]);
+    rig.ok("qmgr", &["create pipe_queue nlbqueue server=(pipeclient CRI_DS) priority=33"]);
+    rig.write("job.sh", "true\n");
+    rig.ok("cqsub", &["-q", "nlbqueue", "-la", "nastran", "job.sh"]);
+    let waits = |words: &str| {
+        wait_for(words, || rig.ok("bjobs", &["-p", "1"]).replace("\n ", "").contains(words));
+    };
+    waits("no host meets the policy <nqs>; next try at ");
+    // the request outlives both daemons
+    assert!(rig.kill9("mbatchd", "host1"));
+    rig.ready();
+    waits("no host meets the policy <nqs>");
+    rig.write("has", "object NLB (host1) { host_nastran = 1; }\n");
+    rig.ok("nlbconfig", &["-oupdat", "has"]);
+    // a reload is a change that may matter: nobody waits five minutes
+    rig.ok("nlbconfig", &["-pol"]);
+    wait_for("the request to end", || where_is(&rig, "1") == "DONE host1 normal");
+    // definitions are there after the kill
+    let snap = rig.ok("qmgr", &["snap"]);
+    assert!(snap.contains("create pipe_queue nlbqueue priority=33 server=(pipeclient CRI_DS)\n"));
+    // held until released, deleted without -k
+    rig.ok("qmgr", &["stop queue nlbqueue"]);
+    rig.ok("cqsub", &["-q", "nlbqueue", "job.sh"]);
+    assert_eq!(rig.ok("cqdel", &["2"]), "Request <2.host1> has been deleted.\n");
+}
+
+#[test]
+fn qmgr_refuses_what_is_wrong_and_changes_nothing() {
+    let rig = Rig::up("qmgr", 1);
+    let before = rig.ok("qmgr", &["snap"]);
+    let said = rig.feed(
+        "qmgr",
+        &[],
+        "create pipe_queue normal\nst queue q\n\ncreate pipe_queue a destination=(nosuch)\n\
+         create pipe_queue a server=(pipeclient) destination=(normal)\n\
+         create pipe_queue b server=(pipeclient) destination=(a)\nset validation password\n\
+         add managers = joe\ndelete queue normal\nquit\n",
+    );
+    assert_eq!(said.code, 255);
+    assert_eq!(said.out, "Queue <a> is created.\n");
+    let path = "conf/lsbatch/personal/configdir/lsb.nqs";
+    let path = rig.path(path);
+    let told: Vec<&str> = said.err.lines().collect();
+    let at = path.display();
+    let want = [
+        "stdin:1:1: queue <normal> is already defined in lsb.queues".to_owned(),
+        "stdin:2:1: <st> is ambiguous: start or stop".to_owned(),
+        format!("stdin:4:1: {at}:2:1: <nosuch>: there is no queue <nosuch>"),
+        "nothing is changed".to_owned(),
+        format!("stdin:6:1: {at}:3:1: <a> is a pipe queue, which is no destination"),
+        "nothing is changed".to_owned(),
+        "stdin:7:1: passwords are never sent".to_owned(),
+        "stdin:8:1: managers are the administrators of LSF: lsf.cluster, lsb.queues".to_owned(),
+        "stdin:9:1: queue <normal> is defined in lsb.queues: change it there".to_owned(),
+    ];
+    assert_eq!(told, want);
+    rig.ok("qmgr", &["delete queue a"]);
+    assert_eq!(rig.ok("qmgr", &["snap"]), before);
+    for (args, words) in [
+        (&["-P", "x"][..], "cqsub: -P: passwords are never sent\n"),
+        (&["-d", "nqedb", "x"], "cqsub: -d nqedb: there is no NQE database here\n"),
+    ] {
+        rig.write("x", "true\n");
+        let said = rig.run("cqsub", args);
+        assert_eq!((said.code, said.err.as_str()), (255, words), "{args:?}");
+    }
+    let bad = rig.run("cqsub", &["-lM", "10q", "x"]);
+    assert!(bad.code == 255 && bad.err.starts_with("cqsub: -lM <10q>: a size is"), "{}", bad.err);
+    let unknown = rig.run("cqsub", &["-lX", "1", "x"]);
+    assert_eq!((unknown.code, unknown.out.as_str()), (255, ""));
+    assert!(rig.ok("bjobs", &["-a"]).is_empty(), "something was submitted");
+}

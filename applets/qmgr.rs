@@ -19,6 +19,7 @@ use lsf::proto::client::{
     AdminLine, AdminOp, Control, JobSelect, Outcome, QueueOp, Requeue, Verb, Which,
 };
 use lsf::{errln, outln};
+use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::time::Duration;
 
@@ -35,8 +36,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let words = ctx.words();
     match words.first().map(String::as_str) {
         Some("-h" | "-help" | "--help") => {
-            outln!(ctx, "{}", usage(ctx));
-            help(ctx, &[]);
+            errln!(ctx, "{}\n{}", usage(ctx), phrases_of(&[]).trim_end());
             0
         }
         Some(option) if option.starts_with('-') && option != "-V" => {
@@ -165,7 +165,7 @@ fn act(ctx: &mut Ctx, command: &Command, text: &str) -> Result<(), Failed> {
         Command::Show(what) => show::show(ctx, what),
         Command::Snap { file } => snap(ctx, file.as_deref()),
         Command::Help(words) => {
-            help(ctx, words);
+            outln!(ctx, "{}", phrases_of(words).trim_end());
             Ok(())
         }
         Command::Refused(why) => Err(Failed((*why).to_owned())),
@@ -300,9 +300,12 @@ fn snap(ctx: &mut Ctx, file: Option<&str>) -> Result<(), Failed> {
     }
 }
 
-fn help(ctx: &mut Ctx, words: &[String]) {
+/// The phrases of the grammar that begin with these words, a line each.
+fn phrases_of(words: &[String]) -> String {
     let about = words.join(" ").to_ascii_lowercase();
-    for (phrase, behind) in phrases().filter(|(phrase, _)| phrase.starts_with(&about)) {
-        outln!(ctx, "{}", format!("{phrase} {behind}").trim_end());
-    }
+    let wanted = phrases().filter(|(phrase, _)| phrase.starts_with(&about));
+    wanted.fold(String::new(), |mut all, (phrase, behind)| {
+        let _ = writeln!(all, "{}", format!("{phrase} {behind}").trim_end());
+        all
+    })
 }

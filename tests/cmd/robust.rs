@@ -47,7 +47,8 @@ fn every_applet_has_its_version_and_help() {
     let words = ["up", "down", "status"];
     for name in applets() {
         // -h is a host there
-        let help = if name == "nlbpolicy" { "-help" } else { "-h" };
+        let host = ["cqdel", "cqstatl", "nlbpolicy", "qdel", "qstat"].contains(&name.as_str());
+        let help = if host { "-help" } else { "-h" };
         for option in ["-V", help] {
             let mut c = Command::new(binary());
             let said: Said = c.args([&name, option]).output().unwrap().into();
@@ -63,8 +64,8 @@ fn every_applet_has_its_version_and_help() {
 
 #[test]
 fn applets_refuse_unknown_options_with_words() {
-    // tcsh and make have options of their own
-    let other = ["lstcsh", "lsmake"];
+    // tcsh, make and MPI have options of their own
+    let other = ["lstcsh", "lsmake", "mpirun.lsf"];
     for name in applets().iter().filter(|n| !other.contains(&n.as_str())) {
         for word in [&b"-zq~"[..], b"--no-such", b"-\xff\xfe"] {
             let mut c = cmd(name);

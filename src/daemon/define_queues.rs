@@ -80,8 +80,9 @@ fn errors(diags: &[Diag], last: &str) -> Vec<String> {
 fn replace(dir: &Path, text: &str) -> io::Result<()> {
     let (path, new) = (dir.join("lsb.nqs"), dir.join(".lsb.nqs.new"));
     let write = || -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&new)?;
+        // what a loss of power left; and a link that somebody put there is not followed
+        let _ = std::fs::remove_file(&new);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&new, &path)?;

@@ -19,7 +19,15 @@ pub fn possible(program: &[u8]) -> bool {
 
 /// Sends the message, with the output in `body` below it; where that is larger than the site
 /// allows, only where it is kept. Whether the output is in the mail.
+///
+/// # Errors
+/// The program fails, the output cannot be read, or the address is one that the program would take
+/// for an option: users choose it (bsub -u), and mbatchd sends mail as well.
 pub fn send(mail: &Mail, body: Option<&Path>) -> io::Result<bool> {
+    if mail.to.starts_with('-') {
+        let why = format!("{}: an address does not begin with a hyphen", mail.to.escape_debug());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     // others may write in its directory
     let file = body.map(|path| Ok::<File, io::Error>(regular(path)?.0)).transpose()?;
     let size = file.as_ref().map_or(Ok(0), |f| f.metadata().map(|m| m.len()))?;
@@ -65,6 +73,16 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn address_that_would_be_an_option_of_the_mail_program_is_refused() {
+        let (text, to) = ("text".into(), "-X/tmp/log".into());
+        let mail = Mail { program: "/bin/true".into(), to, text, output: false, limit_kb: 0 };
+        let why = send(&mail, None).unwrap_err();
+        assert_eq!(why.to_string(), "-X/tmp/log: an address does not begin with a hyphen");
+        let good = Mail { to: "ann".into(), ..mail };
+        assert!(!send(&good, None).unwrap());
+    }
 
     #[test]
     fn output_that_somebody_made_a_fifo_is_not_waited_for() {

@@ -46,7 +46,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn install(ctx: &mut Ctx, file: &str) -> Result<(), String> {
     let plan = read(ctx, file)?;
     let admin = whose(ctx, &plan)?;
-    install::write_tree(&plan, &admin, &(ctx.linked)())?;
+    install::write_tree(&plan, &admin, &(ctx.linked)(false))?;
     let key = install::new_key_file(&plan.key_file, &admin)?;
     outln!(ctx, "{}: cluster {}, {} host(s)\n", plan.top, plan.cluster, plan.hosts.len());
     remaining(ctx, &plan, &admin, &key);

@@ -340,13 +340,8 @@ fn multi(ctx: &mut Ctx) -> i32 {
         }
         Some("--install") => match ctx.args.as_slice() {
             [flag, dir] if flag == "--setuid" => setuid(Path::new(&dir.clone()), ctx),
-            [flag, dir] if flag == "--nqs" => {
-                let of_nqs = |a: &&Applet| a.group == Nqs;
-                let nqs = shown().filter(of_nqs).map(|a| a.name);
-                let all = names().into_iter().chain(nqs).collect();
-                install(Path::new(&dir.clone()), all, ctx)
-            }
-            [dir] => install(Path::new(&dir.clone()), names(), ctx),
+            [flag, dir] if flag == "--nqs" => install(Path::new(&dir.clone()), names(true), ctx),
+            [dir] => install(Path::new(&dir.clone()), names(false), ctx),
             _ => {
                 errln!(ctx, "lsf: --install takes one directory");
                 FAIL
@@ -400,9 +395,10 @@ fn call(name: &OsStr, ctx: &mut Ctx) -> i32 {
     FAIL
 }
 
-/// The names of the applets that are linked.
-fn names() -> Vec<&'static str> {
-    shown().filter(|a| a.group != Own && a.group != Nqs).map(|a| a.name).collect()
+/// The names of the applets that are linked, with or without those of [`Nqs`].
+fn names(nqs: bool) -> Vec<&'static str> {
+    let linked = |a: &&Applet| a.group != Own && (nqs || a.group != Nqs);
+    shown().filter(linked).map(|a| a.name).collect()
 }
 
 fn shown() -> impl Iterator<Item = &'static Applet> {

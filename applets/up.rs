@@ -82,7 +82,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
     let place = PersonalDir::find(place.top.to_str())?;
     let _lock = place.lock()?;
     if !known {
-        create::create(&place, o.hosts.unwrap_or(1), &(ctx.linked)())
+        create::create(&place, o.hosts.unwrap_or(1), &(ctx.linked)(o.nlb))
             .inspect_err(|_| missing.remove())?;
     }
     let conf = with_nlb(&place, o.nlb)?;
@@ -111,7 +111,7 @@ fn up(ctx: &mut Ctx, o: &Options) -> Result<(), String> {
             errln!(ctx, "lsf up: nlbserver runs from the next start of the cluster on");
         }
     } else {
-        create::link(&place, &(ctx.linked)())?;
+        create::link(&place, &(ctx.linked)(o.nlb))?;
         ports(ctx, &place, &conf, &state, o.new_ports)?;
         for host in missing {
             run::start(&place, &mut state, host)?;

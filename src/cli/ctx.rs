@@ -27,7 +27,7 @@ pub struct Ctx<'a> {
     /// Says how words with a glued value are read: for a command that fails.
     pub readings: Option<Readings>,
     /// Names the applets that get links.
-    pub linked: fn() -> Vec<&'static str>,
+    pub linked: fn(bool) -> Vec<&'static str>,
 }
 
 impl<'a> Ctx<'a> {
@@ -37,7 +37,7 @@ impl<'a> Ctx<'a> {
         out: &'a mut dyn Write,
         err: &'a mut dyn Write,
     ) -> Ctx<'a> {
-        Ctx { name, args, out, err, readings: None, linked: Vec::new }
+        Ctx { name, args, out, err, readings: None, linked: |_| Vec::new() }
     }
 
     /// The words with what is not UTF-8 replaced.

@@ -81,7 +81,9 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         Event::JobRequeue { .. } => t.push_str("Pending: Job has been requeued;"),
         Event::JobModify(m) => modified(&mut t, m)?,
         Event::JobSwitch { queue, route: Some(route), .. } => {
-            push_clean(&mut t, &format!("Routed to {queue}@{} {};", route.host, route.words()));
+            let at = if route.host.is_empty() { "" } else { "@" };
+            let to = format!("Routed to {queue}{at}{} {};", route.host, route.words());
+            push_clean(&mut t, &to);
         }
         Event::JobSwitch { queue, user, .. } | Event::ArraySwitch { queue, user, .. } => {
             push(&mut t, "Switched to Queue ", queue);

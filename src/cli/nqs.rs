@@ -148,7 +148,7 @@ pub fn identifier(row: &JobRow, host: &str) -> String {
 /// Calls `each` for each job that the query selects.
 ///
 /// # Errors
-/// Those of [`client::ask_at`].
+/// The errors of [`client::ask_at`].
 pub fn each_job(
     ctx: &mut Ctx,
     select: JobSelect,
@@ -175,7 +175,7 @@ pub fn each_job(
 /// The queues of the cluster.
 ///
 /// # Errors
-/// Those of [`client::ask`].
+/// The errors of [`client::ask`].
 pub fn queues(ctx: &mut Ctx, names: Vec<String>) -> Result<Vec<QueueInfo>, ClientError> {
     let (user, host) = (String::new(), String::new());
     match client::ask(ctx, ClientMsg::Queues { names, user, host })? {
@@ -187,7 +187,7 @@ pub fn queues(ctx: &mut Ctx, names: Vec<String>) -> Result<Vec<QueueInfo>, Clien
 /// The numbers of each queue's unfinished requests.
 ///
 /// # Errors
-/// Those of [`each_job`].
+/// The errors of [`each_job`].
 pub fn counts(ctx: &mut Ctx) -> Result<BTreeMap<String, QueueCounts>, ClientError> {
     let cols = Cols::new(&[Col::Queue, Col::Stat, Col::PendReasons]);
     let select = JobSelect { user: "all".into(), ..JobSelect::default() };

@@ -38,7 +38,7 @@ impl PamOptions {
     /// Reads the words of the command line.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A word is no option, or an argument is missing or wrong.
     pub fn read(args: &[OsString]) -> Result<PamOptions, WordsFault> {
         let mut options = PamOptions::default();
         let mut rest = args;

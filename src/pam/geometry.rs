@@ -6,7 +6,7 @@ use crate::proto::pam::TASKS_MAX;
 /// The host of each task, in the order of the tasks. `hosts`: those of the job with their slots.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// The text is no geometry, or the job has too few hosts or slots for it.
 pub fn hosts_of_tasks(text: &str, hosts: &[(String, u32)]) -> Result<Vec<String>, String> {
     let groups = groups(text)?;
     if groups.len() > hosts.len() {

@@ -324,7 +324,7 @@ impl PamCall {
     /// Waits for the next message.
     ///
     /// # Errors
-    /// As [`PamCall::take`] and [`PamCall::fill`].
+    /// The errors of [`PamCall::take`] and [`PamCall::fill`].
     pub fn next(&mut self) -> Result<PamMsg, ClientError> {
         loop {
             if let Some(msg) = self.take()? {

@@ -6,6 +6,7 @@
 //! quietly where the reader went away and complains where the device is full.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Write};
 
 /// Exit code of every failure (C's `exit(-1)`).
@@ -122,6 +123,11 @@ impl<W: Write> Write for Plain<W> {
         Ok(text.len())
     }
 
+    // in one piece: the tasks of a job have one file, and one that is killed leaves no half line
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(text.to_string().as_bytes())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
@@ -142,6 +148,14 @@ impl<W: Write> Write for Stream<W> {
             return Err(io::Error::from(kind));
         }
         let got = self.inner.write(buf);
+        self.note(got)
+    }
+
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        if let Some(kind) = self.failed {
+            return Err(io::Error::from(kind));
+        }
+        let got = self.inner.write_fmt(text);
         self.note(got)
     }
 
@@ -178,6 +192,14 @@ mod tests {
         assert!(s.flush().is_err());
         assert_eq!(s.inner.1, 2);
         assert!(s.complaint().is_some());
+    }
+
+    #[test]
+    fn line_of_several_values_is_written_in_one_piece() {
+        let mut s = Stream::new(Plain(Fails(io::ErrorKind::StorageFull, 0)));
+        let name = "pam";
+        assert!(writeln!(s, "{name}: {}", 5 + name.len()).is_ok());
+        assert_eq!(s.inner.0.1, 1);
     }
 
     #[test]

@@ -24,12 +24,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 
-/// Sizes that are kept: each holds 16 bytes more than the one before, as dlmalloc's chunks do.
-const SIZES: usize = 33;
+/// Sizes that are kept: each holds 16 bytes more than the one before, as dlmalloc's chunks do. The
+/// largest holds a start order.
+const SIZES: usize = 47;
 /// Bytes that dlmalloc needs in front of a block.
 const HEAD: usize = 8;
-/// Blocks of a size that a thread keeps.
-const KEPT: u32 = 64;
+/// Blocks of a size that a thread keeps: those of all jobs that a pass starts in one turn of
+/// mbatchd's loop, which come and go together.
+const KEPT: u32 = 256;
 
 /// Bytes from the system beyond which more comes in large steps, on huge pages where the system
 /// has them: a million jobs lie on 500 such pages instead of 200,000 others, each of which costs a
@@ -520,7 +522,7 @@ mod tests {
         let before = held();
         (0..400).for_each(|_| std::thread::spawn(busy).join().unwrap());
         let more = held().saturating_sub(before);
-        // each has kept half a megabyte
+        // each has kept some megabytes
         assert!(more < 64 << 20, "{more} bytes are lost");
     }
 

@@ -497,9 +497,15 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Leave { key: KEY },
         SbdMsg::Joined { key: KEY },
         SbdMsg::JoinRefused { key: KEY, why: s("full") },
-        SbdMsg::Left { key: KEY, usage: usage() },
-        SbdMsg::HostUsage { key: KEY, usage: usage(), pids: vec![10], groups: vec![10] },
-        SbdMsg::Usage { key: KEY, usage: usage(), pids: vec![10], pgids: vec![10], groups: vec![] },
+        SbdMsg::Left { key: KEY, usage: usage().into() },
+        SbdMsg::HostUsage { key: KEY, usage: usage().into(), pids: vec![10], groups: vec![10] },
+        SbdMsg::Usage {
+            key: KEY,
+            usage: usage().into(),
+            pids: vec![10],
+            pgids: vec![10],
+            groups: vec![],
+        },
     ]
 }
 

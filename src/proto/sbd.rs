@@ -99,12 +99,12 @@ pub enum SbdMsg {
         key: JobKey,
         /// The usage of the job on this host.
         #[serde(default)]
-        usage: Usage,
+        usage: Box<Usage>,
     },
     /// From another host than the first one of a job: what its tasks use there.
     HostUsage {
         key: JobKey,
-        usage: Usage,
+        usage: Box<Usage>,
         pids: Vec<u32>,
         /// The process group of each of `pids`.
         groups: Vec<u32>,
@@ -127,7 +127,7 @@ pub enum SbdMsg {
     },
     Usage {
         key: JobKey,
-        usage: Usage,
+        usage: Box<Usage>,
         pids: Vec<u32>,
         pgids: Vec<u32>,
         /// The process group of each of `pids`; empty where there is one.

@@ -46,7 +46,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("State: it is suspended", told(state(AttemptPhase::Suspended))),
         ("State: it could not be started", told(state(AttemptPhase::Failed { reason: 11 }))),
         ("State: what ran after it has failed", told(posted)),
-        ("Usage", SbdMsg::Usage { key, usage, pids, pgids, groups }),
+        ("Usage", SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups }),
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),
         (
             "Inventory",

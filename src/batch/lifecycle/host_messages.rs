@@ -26,12 +26,12 @@ impl Mbatchd {
             SbdMsg::Joined { key } => self.join_told(context, i, key),
             SbdMsg::JoinRefused { key, why } => self.join_refused(context, i, key, &why),
             SbdMsg::Left { key, usage } => {
-                if let Some(held) = self.leave_told(context, i, (key, usage)) {
+                if let Some(held) = self.leave_told(context, i, (key, *usage)) {
                     self.end_held(context, held);
                 }
             }
             SbdMsg::HostUsage { key, usage, pids, groups } => {
-                self.host_usage(context, i, key, (usage, pids, groups));
+                self.host_usage(context, i, key, (*usage, pids, groups));
             }
             SbdMsg::State(t) => self.task_state(context, i, &t),
             SbdMsg::AskHosts { key, work } => self.hosts_asked(context, i, key, work),
@@ -43,7 +43,7 @@ impl Mbatchd {
                 if self.standing(i, key) == Standing::Foreign {
                     self.refuse_report(context, i, "usage", key.job_ref());
                 } else {
-                    self.first_usage(context, key, (usage, pids, groups));
+                    self.first_usage(context, key, (*usage, pids, groups));
                 }
             }
             _ => self.refuse(context, i, "an order, which hosts do not give"),

@@ -22,7 +22,8 @@ impl Rig {
         self.report(conn, key, AttemptPhase::Running);
         self.now.wall_us += secs * 1_000_000;
         let usage = Usage { utime_us: cpu * 1_000_000, ..Usage::default() };
-        let msg = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![], groups: vec![] };
+        let msg =
+            SbdMsg::Usage { key, usage: usage.into(), pids: vec![], pgids: vec![], groups: vec![] };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         (id, conn, key)
     }

@@ -98,7 +98,7 @@ fn job_whose_host_does_not_join_is_pending_again_and_holds_no_slot() {
         let is = |rec: &Record| matches!(&rec.event, Event::JobStatus(s) if s.reason == told);
         assert_eq!(r.log.iter().filter(|rec| is(rec)).count(), 1);
         assert_eq!(used(&r, 0), 0);
-        tell(&mut r, h2, SbdMsg::Left { key, usage: Usage::default() });
+        tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
         assert_eq!(used(&r, 1), 0);
     }
 }
@@ -110,7 +110,7 @@ fn slots_of_a_host_are_free_when_the_job_has_left_it() {
     r.report(h1, key, done());
     assert_eq!(orders(&mut r, h2), ["leave"]);
     assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("RUN", 1));
-    tell(&mut r, h2, SbdMsg::Left { key, usage: Usage::default() });
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
     assert_eq!((r.stat(key.job, 0), used(&r, 0), used(&r, 1)), ("DONE", 0, 0));
     // a host that says nothing is waited for for some seconds, and asked once more
     let key = running(&mut r, [h1, h2]);
@@ -180,11 +180,12 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
     let (mut r, [h1, h2]) = rig();
     let key = running(&mut r, [h1, h2]);
     let usage = |utime_us, mem_kb| Usage { utime_us, mem_kb, nprocs: 1, ..Usage::default() };
-    let first = |used| {
+    let first = |used: Usage| {
         let (pids, pgids, groups) = (vec![7], vec![7], vec![7]);
-        SbdMsg::Usage { key, usage: used, pids, pgids, groups }
+        SbdMsg::Usage { key, usage: used.into(), pids, pgids, groups }
     };
-    let other = |used| SbdMsg::HostUsage { key, usage: used, pids: vec![9], groups: vec![8] };
+    let other =
+        |used: Usage| SbdMsg::HostUsage { key, usage: used.into(), pids: vec![9], groups: vec![8] };
     let now = |r: &Rig| {
         let run = r.mbd.state.running(key).unwrap();
         let used = run.soft.usage;
@@ -203,7 +204,7 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
     let time = r.now.secs();
     let t = TaskState { key, phase: done(), pid: 7, time, usage: usage(25, 0), ..<_>::default() };
     tell(&mut r, h1, SbdMsg::State(Box::new(t)));
-    tell(&mut r, h2, SbdMsg::Left { key, usage: usage(60, 0) });
+    tell(&mut r, h2, SbdMsg::Left { key, usage: usage(60, 0).into() });
     let end = r.acct.last().unwrap().usage.unwrap();
     assert_eq!((end.utime_us, end.max_mem_kb), (85, 150));
     // what crosses the end is no wrong report
@@ -221,10 +222,11 @@ fn limits_of_a_job_are_those_of_the_sum_of_its_hosts() {
     tell(&mut r, h2, SbdMsg::Joined { key });
     r.report(h1, key, AttemptPhase::Running);
     let usage = Usage { nprocs: 3, ..Usage::default() };
-    let own = SbdMsg::Usage { key, usage, pids: vec![], pgids: vec![], groups: vec![] };
+    let own =
+        SbdMsg::Usage { key, usage: usage.into(), pids: vec![], pgids: vec![], groups: vec![] };
     tell(&mut r, h1, own);
     assert_eq!(orders(&mut r, h1), ["start"]);
-    tell(&mut r, h2, SbdMsg::HostUsage { key, usage, pids: vec![], groups: vec![] });
+    tell(&mut r, h2, SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] });
     assert_eq!(
         (orders(&mut r, h1), orders(&mut r, h2)[1..].to_vec()),
         (vec!["terminate"], vec!["terminate"])

@@ -52,7 +52,13 @@ fn processes_are_told_with_their_groups() {
     let (conn, key) = r.starts()[0];
     r.report(conn, key, AttemptPhase::Running);
     let (usage, pgids) = (Usage::default(), vec![7, 9]);
-    let msg = SbdMsg::Usage { key, usage, pids: vec![7, 8, 9], pgids, groups: vec![7, 7, 9] };
+    let msg = SbdMsg::Usage {
+        key,
+        usage: usage.into(),
+        pids: vec![7, 8, 9],
+        pgids,
+        groups: vec![7, 7, 9],
+    };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(r.listed(&[Col::Pids, Col::PidGroups]), "[[[7,8,9],[7,7,9]]]");
 }

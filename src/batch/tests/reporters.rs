@@ -46,7 +46,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.state.job(key.job).unwrap().env },
         "Usage" => {
             let (pids, pgids, groups) = (vec![], vec![], vec![]);
-            SbdMsg::Usage { key, usage, pids, pgids, groups }
+            SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups }
         }
         "AskHosts" => SbdMsg::AskHosts { key, work: HostWork::Before },
         "HostCommandTold" => {
@@ -79,8 +79,8 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Leave" => SbdMsg::Leave { key },
         "Joined" => SbdMsg::Joined { key },
         "JoinRefused" => SbdMsg::JoinRefused { key, why: "full".into() },
-        "Left" => SbdMsg::Left { key, usage },
-        "HostUsage" => SbdMsg::HostUsage { key, usage, pids: vec![], groups: vec![] },
+        "Left" => SbdMsg::Left { key, usage: usage.into() },
+        "HostUsage" => SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] },
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
         other => panic!("no message {other} is sent here"),
     }

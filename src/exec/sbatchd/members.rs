@@ -96,7 +96,7 @@ impl Sbatchd {
                 ask(out, LaunchMsg::Forget { key: id.key });
             }
             if let Some(usage) = usage {
-                self.tell(SbdMsg::Left { key, usage }, out);
+                self.tell(SbdMsg::Left { key, usage: usage.into() }, out);
             }
         }
     }
@@ -124,7 +124,7 @@ impl Sbatchd {
         for (key, used) in self.members.measured(by_pid) {
             let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();
             let (usage, pids, groups) = (used.usage, some(&used.pids), some(&used.groups));
-            self.tell(SbdMsg::HostUsage { key, usage, pids, groups }, out);
+            self.tell(SbdMsg::HostUsage { key, usage: usage.into(), pids, groups }, out);
         }
     }
 

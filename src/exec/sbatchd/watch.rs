@@ -190,7 +190,7 @@ impl Sbatchd {
                     // most have one, which is told already
                     let several = job.groups.iter().any(|g| Some(g) != job.groups.first());
                     let groups = if several { some(&job.groups) } else { Vec::new() };
-                    let msg = SbdMsg::Usage { key, usage, pids, pgids, groups };
+                    let msg = SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups };
                     out.push(Effect::Send { conn, msg: Msg::Sbd(msg) });
                 }
             }

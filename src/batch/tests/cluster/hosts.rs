@@ -253,7 +253,7 @@ impl Cluster {
         let Some(conn) = self.hosts[host].link else { return };
         let usage = Usage { mem_kb: mem << 10, ..Usage::default() };
         let (pids, pgids, groups) = (Vec::new(), Vec::new(), Vec::new());
-        let msg = Msg::Sbd(SbdMsg::Usage { key, usage, pids, pgids, groups });
+        let msg = Msg::Sbd(SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups });
         self.tell(Input::Msg { conn, msg });
     }
 
@@ -263,7 +263,7 @@ impl Cluster {
         let Some(conn) = self.hosts[host].link else { return };
         let usage = Usage { utime_us: secs * 1_000_000, ..Usage::default() };
         let (pids, pgids, groups) = (Vec::new(), Vec::new(), Vec::new());
-        let msg = Msg::Sbd(SbdMsg::Usage { key, usage, pids, pgids, groups });
+        let msg = Msg::Sbd(SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups });
         self.tell(Input::Msg { conn, msg });
     }
 

@@ -22,6 +22,8 @@ use std::sync::Arc;
 const PARTS: f64 = 1e9;
 /// Largest amount of one element, in these parts: sums of all elements stay within an i128.
 const MAX_AMOUNT: f64 = 1e30;
+/// Amounts below it, in these parts, have room for a half beside every digit.
+const SMALL: f64 = (1u64 << 51) as f64;
 /// Resolved requirements kept beside those that are held; beyond it they are kept anew.
 const MAX_REQUIREMENTS: usize = 4096;
 /// After how many seconds something of a reservation that decays counts as given back.
@@ -92,6 +94,9 @@ pub fn slots_by_host(all: &JobHosts, known: impl Fn(HostId) -> bool) -> JobHosts
 impl Requirement {
     /// The hosts of each part, of hosts in the order of the tasks; empty for a simple requirement.
     pub fn hosts_of_parts(&self, all: &[(HostId, u32)]) -> Vec<Vec<(HostId, u32)>> {
+        if self.parts.is_empty() {
+            return Vec::new();
+        }
         let total: u32 = all.iter().map(|host| host.1).fold(0, u32::saturating_add);
         let given = self.parts.iter().flatten().fold(0, |sum: u32, n| sum.saturating_add(*n));
         let mut hosts = all.iter().copied();
@@ -160,7 +165,12 @@ impl Sum {
 }
 
 fn parts(amount: f64) -> i128 {
-    (amount * PARTS).round().clamp(0.0, MAX_AMOUNT) as i128
+    let scaled = amount * PARTS;
+    // nearly every amount; a number of two words is made many times slower
+    if (0.0..SMALL).contains(&scaled) {
+        return i128::from((scaled + 0.5) as u64);
+    }
+    scaled.round().clamp(0.0, MAX_AMOUNT) as i128
 }
 
 /// A reservation whose amount depends on the time.
@@ -613,6 +623,14 @@ impl Reserve {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amount_is_counted_in_whole_parts_of_its_unit() {
+        let all = [0.0, 1e-10, 0.4e-9, 0.5e-9, 1.0, 0.1, 2.25e6, 2_251_799.5, 1e13, 1e25, -3.0];
+        let counted = all.map(parts);
+        let rounded = all.map(|amount| (amount * PARTS).round().clamp(0.0, MAX_AMOUNT) as i128);
+        assert_eq!(counted, rounded);
+    }
 
     #[test]
     fn requirement_whose_text_comes_to_the_address_of_another_is_its_own() {

@@ -66,7 +66,7 @@ impl ApsClass {
 
     /// The place of the class while this is its first ready job.
     pub fn head(&self, place: DispatchKey) -> DispatchKey {
-        DispatchKey { priority: std::cmp::Reverse(self.rank), ..place }
+        place.with_priority(self.rank)
     }
 
     /// The priority of a job of the class that is pending since then.
@@ -84,7 +84,7 @@ impl ApsClass {
     }
 
     fn since(place: DispatchKey) -> Option<i64> {
-        pending_since(place.base)
+        pending_since(place.base())
     }
 }
 

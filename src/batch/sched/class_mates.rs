@@ -28,7 +28,7 @@ impl Sched {
             let left = most - mates.len();
             match job.is_array() {
                 false => mates.extend((*id != at.job).then_some(JobRef { job: *id, idx: 0 })),
-                true => mates.extend(self.next_elements(view, job, place.part, at, left)),
+                true => mates.extend(self.next_elements(view, job, place.part(), at, left)),
             }
         }
         mates

@@ -1,39 +1,62 @@
 //! The place of a pending job among those of its queue, and its entry in the scheduler.
 
 use crate::batch::state::names::UserId;
-use std::cmp::{Ordering, Reverse};
+use crate::model::event::QueuePosition;
 
 /// Dispatch order within a queue: user priority, then first come, unless moved; of one array by
 /// the next element of each part, whose number comes last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// The parts stand in three words in the order in which they count, so that two keys, of which the
+/// scheduler compares hundreds for each start, are compared in a few steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DispatchKey {
-    pub(super) priority: Reverse<u32>,
-    /// [`crate::model::event::QueuePosition`], without the gap that it would leave: there are very
-    /// many.
-    pub(super) base: u64,
-    pub(super) between: u32,
-    pub(super) next: u32,
-    pub(super) part: u32,
+    /// The priority, the highest first, and the upper half of the position.
+    priority_base: u64,
+    /// The lower half of the position, and the place between it and the next one.
+    base_between: u64,
+    /// The next element, and the number of the part.
+    next_part: u64,
 }
+
+/// Bits of the lower half of a word.
+const UPPER: u32 = 32;
 
 impl DispatchKey {
-    /// The fields in their order as two numbers, which are compared in a few steps.
-    fn numbers(&self) -> (u128, u64) {
-        let place = u128::from(self.base) << 32 | u128::from(self.between);
-        let first = u128::from(!self.priority.0) << 96 | place;
-        (first, u64::from(self.next) << 32 | u64::from(self.part))
+    /// The key of a job, or of the part of an array whose next element is `next`.
+    pub(super) fn new(priority: u32, position: QueuePosition, next: u32, part: u32) -> DispatchKey {
+        let QueuePosition { base, between } = position;
+        DispatchKey {
+            priority_base: u64::from(!priority) << UPPER | base >> UPPER,
+            base_between: base << UPPER | u64::from(between),
+            next_part: u64::from(next) << UPPER | u64::from(part),
+        }
     }
-}
 
-impl PartialOrd for DispatchKey {
-    fn partial_cmp(&self, other: &DispatchKey) -> Option<Ordering> {
-        Some(self.cmp(other))
+    /// The base of its [`QueuePosition`].
+    pub(super) fn base(self) -> u64 {
+        self.priority_base << UPPER | self.base_between >> UPPER
     }
-}
 
-impl Ord for DispatchKey {
-    fn cmp(&self, other: &DispatchKey) -> Ordering {
-        self.numbers().cmp(&other.numbers())
+    /// The next element of the part; 0 of a job that is no array.
+    pub(super) fn next(self) -> u32 {
+        (self.next_part >> UPPER) as u32
+    }
+
+    /// The number of the part of an array.
+    pub(super) fn part(self) -> u32 {
+        self.next_part as u32
+    }
+
+    /// The key with another next element.
+    pub(super) fn with_next(self, next: u32) -> DispatchKey {
+        let next_part = u64::from(next) << UPPER | u64::from(self.part());
+        DispatchKey { next_part, ..self }
+    }
+
+    /// The key with another priority.
+    pub(super) fn with_priority(self, priority: u32) -> DispatchKey {
+        let base = self.base() >> UPPER;
+        DispatchKey { priority_base: u64::from(!priority) << UPPER | base, ..self }
     }
 }
 
@@ -62,6 +85,7 @@ pub(super) struct Bidder {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::cmp::Reverse;
 
     /// Numbers at both ends, some of which are alike.
     fn number() -> impl Strategy<Value = u32> {
@@ -74,15 +98,19 @@ mod tests {
             keys in prop::collection::vec((number(), number(), number(), number(), number()), 2),
         ) {
             type Fields = (u32, u32, u32, u32, u32);
-            let fields = |(priority, base, between, next, part): Fields| {
-                (Reverse(priority), u64::from(base) << 31, between, next, part)
+            let base = |base: u32| u64::from(base) << 31 | u64::from(base & 1);
+            let fields = |(priority, position, between, next, part): Fields| {
+                (Reverse(priority), base(position), between, next, part)
             };
-            let key = |of: Fields| {
-                let (priority, base, between, next, part) = fields(of);
-                DispatchKey { priority, base, between, next, part }
+            let key = |(priority, position, between, next, part): Fields| {
+                let position = QueuePosition { base: base(position), between };
+                DispatchKey::new(priority, position, next, part)
             };
             let (a, b) = (keys[0], keys[1]);
             prop_assert_eq!(key(a).cmp(&key(b)), fields(a).cmp(&fields(b)));
+            prop_assert_eq!((key(a).base(), key(a).next(), key(a).part()), (base(a.1), a.3, a.4));
+            let other = key(a).with_next(b.3).with_priority(b.0);
+            prop_assert_eq!(other, key((b.0, a.1, a.2, b.3, a.4)));
         }
     }
 }

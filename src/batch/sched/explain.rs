@@ -61,8 +61,8 @@ impl Sched {
         let limits = view.limits_of(kind.consumer);
         let of_user = self.policies.user(view, queue, &limits);
         let own = self.classes.head(number).and_then(|(place, id)| match kind.barred.is_empty() {
-            true => self.next_element(view, id, place.part),
-            false => Some(JobRef { job: id, idx: place.next }),
+            true => self.next_element(view, id, place.part()),
+            false => Some(JobRef { job: id, idx: place.next() }),
         });
         let room = self.policies.beside_reservations((view, queue, &limits), of_user, own);
         if room.slots < u64::from(kind.min) {

@@ -11,7 +11,6 @@ use crate::batch::site::Queue;
 use crate::batch::site::shares::TreeId;
 use crate::batch::state::names::QueueId;
 use crate::batch::usage::fairshare::Leaves;
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 impl Sched {
@@ -65,7 +64,7 @@ impl Sched {
         (head, bidder): (ClassHead, Bidder),
     ) {
         let Some(fair) = &mut here.fair else {
-            return here.heads.push(Reverse((head, bidder)));
+            return here.heads.put((head, bidder));
         };
         let Some(leaves) = self.leaves(view, fair.tree, bidder) else { return };
         match &mut fair.some {

@@ -324,8 +324,8 @@ impl Sched {
     ) -> Option<JobRef> {
         let (_, id) = self.classes.head(class)?;
         match kind.barred.is_empty() {
-            true => self.next_element(view, id, place.part),
-            false => Some(JobRef { job: id, idx: place.next }),
+            true => self.next_element(view, id, place.part()),
+            false => Some(JobRef { job: id, idx: place.next() }),
         }
     }
 

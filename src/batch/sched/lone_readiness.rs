@@ -7,9 +7,7 @@ use crate::batch::sched::lone::{Lone, barred, bars};
 use crate::batch::sched::readiness::ReadinessQuery;
 use crate::batch::sched::view::View;
 use crate::batch::state::{ElemState, Tries};
-use crate::model::event::QueuePosition;
 use crate::model::{JobRef, Now};
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 impl Sched {
@@ -81,10 +79,9 @@ impl Sched {
         let Some(job) = view.state.job(at.job) else { return };
         let part = job.part_no(at.idx);
         let ready = self.readiness(view, job, ReadinessQuery::Element(at.idx)).is_ok();
-        let priority = Reverse(view.place_priority(job, part));
-        let QueuePosition { base, between } = view.state.spot_of(job, part);
+        let (priority, spot) = (view.place_priority(job, part), view.state.spot_of(job, part));
         let entry = (!waits && !left && !chunked).then(|| {
-            let place = DispatchKey { priority, base, between, next: at.idx, part };
+            let place = DispatchKey::new(priority, spot, at.idx, part);
             let class = self.class_of(view, (job, part), &barred);
             self.classes.get_mut(class).pending += 1;
             if ready {

@@ -41,14 +41,19 @@ struct UserHeads {
     all: BTreeSet<ClassHead>,
     unseen: BTreeSet<ClassHead>,
     stale: bool,
+    /// The place of the user in [`QueueHeads::firsts`].
+    listed: Option<ClassHead>,
 }
 
 /// The ready classes of one queue.
 #[derive(Debug, Default)]
 struct QueueHeads {
     users: IdMap<Bidder, UserHeads>,
-    /// Users by their first class.
+    /// Users by their first class, or by one that stood before it: a user whose jobs start one
+    /// after the other is put at the place of the next one only when a walk comes to the user.
     firsts: BTreeSet<(ClassHead, Bidder)>,
+    /// How often a user was put before the place where the user stood.
+    advances: u64,
     /// Users with an unseen class, or stale ones for which there may be room.
     waiting: BTreeSet<Bidder>,
     /// Stale users to whom the limit of the queue left too few slots, by the slots that they need.
@@ -108,7 +113,10 @@ impl DispatchOrder {
         of_queue.first_moved(user, before);
         // classes that come later are unseen
         if gone {
-            of_queue.users.remove(&user);
+            let heads = of_queue.users.remove(&user);
+            if let Some(listed) = heads.and_then(|heads| heads.listed) {
+                of_queue.firsts.remove(&(listed, user));
+            }
             of_queue.waiting.remove(&user);
             self.take_stale_user(queue, user);
             self.lags.remove(&(queue, user));
@@ -126,13 +134,15 @@ impl DispatchOrder {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
         let first = heads.all.first().copied();
-        heads.all.remove(&before);
+        // a set that is never empty keeps its memory
         heads.all.insert(after);
-        heads.unseen.remove(&before);
+        heads.all.remove(&before);
         if unseen {
             heads.unseen.insert(after);
             of_queue.waiting.insert(user);
-        } else if heads.unseen.is_empty() && !heads.stale {
+        }
+        heads.unseen.remove(&before);
+        if heads.unseen.is_empty() && !heads.stale {
             of_queue.waiting.remove(&user);
         }
         of_queue.first_moved(user, first);
@@ -256,12 +266,29 @@ impl DispatchOrder {
 
     /// The user whose first class comes behind that of another.
     pub fn next_user(
-        &self,
+        &mut self,
         queue: QueueId,
         behind: Option<(ClassHead, Bidder)>,
     ) -> Option<(ClassHead, Bidder)> {
         let from = behind.map_or(Unbounded, Excluded);
-        self.queues.get(&queue)?.firsts.range((from, Unbounded)).next().copied()
+        let of_queue = self.queues.get_mut(&queue)?;
+        loop {
+            let next = of_queue.firsts.range((from, Unbounded)).next().copied()?;
+            let heads = of_queue.users.get_mut(&next.1)?;
+            let first = heads.all.first().copied();
+            if first == Some(next.0) {
+                return Some(next);
+            }
+            heads.listed = first;
+            of_queue.firsts.remove(&next);
+            of_queue.firsts.extend(first.map(|first| (first, next.1)));
+        }
+    }
+
+    /// Changes when an answer of [`DispatchOrder::next_user`] for a queue may have another before
+    /// it.
+    pub fn advances(&self, queue: QueueId) -> u64 {
+        self.queues.get(&queue).map_or(0, |of_queue| of_queue.advances)
     }
 
     /// The ready classes of a user in a queue.
@@ -279,8 +306,12 @@ impl DispatchOrder {
         unseen: bool,
     ) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
-        let from = behind.map_or(Unbounded, Excluded);
         let of = if unseen { &heads.unseen } else { &heads.all };
+        if of.len() <= 1 {
+            let behind = |head: &&ClassHead| behind.is_none_or(|before| before < **head);
+            return of.first().filter(behind).copied();
+        }
+        let from = behind.map_or(Unbounded, Excluded);
         of.range((from, Unbounded)).next().copied()
     }
 
@@ -430,19 +461,23 @@ impl DispatchOrder {
 }
 
 impl QueueHeads {
-    /// Keeps the first class of a user, which was another before.
+    /// Has the order of users follow the first class of a user, which was another before.
     fn first_moved(&mut self, user: Bidder, before: Option<ClassHead>) {
-        let after = self.users.get(&user).and_then(|heads| heads.all.first().copied());
-        if before != after {
-            if let Some(fair) = &mut self.fair {
-                fair.moved.insert(user);
-            }
-            if let Some(head) = before {
-                self.firsts.remove(&(head, user));
-            }
-            if let Some(head) = after {
-                self.firsts.insert((head, user));
-            }
+        let Some(heads) = self.users.get_mut(&user) else { return };
+        let first = heads.all.first().copied();
+        if before != first
+            && let Some(fair) = &mut self.fair
+        {
+            fair.moved.insert(user);
         }
+        let Some(head) = first.filter(|head| heads.listed.is_none_or(|listed| *head < listed))
+        else {
+            return;
+        };
+        if let Some(listed) = heads.listed.replace(head) {
+            self.firsts.remove(&(listed, user));
+        }
+        self.firsts.insert((head, user));
+        self.advances += 1;
     }
 }

@@ -9,8 +9,6 @@ use crate::batch::sched::readiness::ReadinessQuery;
 use crate::batch::sched::view::View;
 use crate::batch::state::Job;
 use crate::model::JobRef;
-use crate::model::event::QueuePosition;
-use std::cmp::Reverse;
 
 impl Sched {
     /// The first element of a part whose own condition holds, where elements wait one by one.
@@ -72,15 +70,15 @@ impl Sched {
         let entry = match known {
             Some(e) => e,
             None => {
-                let priority = Reverse(view.place_priority(job, part));
-                let QueuePosition { base, between } = view.state.spot_of(job, part);
-                let place = DispatchKey { priority, base, between, next, part };
+                let (priority, spot) =
+                    (view.place_priority(job, part), view.state.spot_of(job, part));
+                let place = DispatchKey::new(priority, spot, next, part);
                 let class = self.class_of(view, (job, part), &[]);
                 self.classes.get_mut(class).pending += 1;
                 ClassEntry { class, place, ready: false }
             }
         };
-        let place = DispatchKey { next, ..entry.place };
+        let place = entry.place.with_next(next);
         if known.is_some() && (ready, place) == (entry.ready, entry.place) {
             return;
         }

@@ -23,7 +23,6 @@ use crate::batch::sched::walk_state::{QueueWalk, UserWalk, Walk};
 use crate::batch::site::Queue;
 use crate::batch::site::rules::Consumer;
 use crate::batch::state::names::{HostSet, QueueId};
-use std::cmp::Reverse;
 
 impl Sched {
     /// The next job that starts, and where; none: the walk is over, or has to go on in the next
@@ -235,14 +234,14 @@ impl Sched {
                 self.gather_heads(view, queue, here, hosts, fuel);
                 here.gathered = !fuel.is_empty();
             }
-            if let Some(Reverse((head, _))) = here.heads.peek()
-                && first.is_none_or(|best| *head < best.0)
+            if let Some((head, _)) = here.heads.first()
+                && first.is_none_or(|best| head < best.0)
             {
-                first = Some((*head, member));
+                first = Some((head, member));
             }
         }
         let (_, member) = first?;
-        all.get_mut(member)?.heads.pop().map(|Reverse(next)| (member, next))
+        all.get_mut(member)?.heads.take_first().map(|next| (member, next))
     }
 
     /// Takes the user out whose turn it is by the shares of a group, with the position of the
@@ -366,7 +365,7 @@ impl Sched {
         here.every = false;
         self.keep_fresh(view, queue, here);
         let fresh = |user: &Bidder| here.users.get(user).is_some_and(|of_user| of_user.fresh);
-        here.heads.retain(|Reverse((_, user))| fresh(user));
+        here.heads.keep(fresh);
         let waiting: Vec<Bidder> = self.order.waiting(queue).filter(|user| !fresh(user)).collect();
         for user in waiting {
             let left = here.users.get(&user).map_or(LOOKS_PER_USER, |of_user| of_user.left);
@@ -381,11 +380,18 @@ impl Sched {
     /// Adds the users whose first class comes before all that are known.
     fn pull_users(&mut self, view: &View, queue: &Queue, here: &mut QueueWalk, fuel: &mut Fuel) {
         while here.every && here.fair.is_none() && !fuel.is_empty() {
-            let Some(next) = self.order.next_user(queue.id, here.pulled) else { return };
-            if here.heads.peek().is_some_and(|Reverse(first)| *first < next) {
+            let advances = self.order.advances(queue.id);
+            let known = here.upcoming.filter(|upcoming| upcoming.0 == advances);
+            let next = match known {
+                Some((_, next)) => next,
+                None => self.order.next_user(queue.id, here.pulled),
+            };
+            here.upcoming = Some((advances, next));
+            let Some(next) = next else { return };
+            if here.heads.first().is_some_and(|first| first < next) {
                 return;
             }
-            here.pulled = Some(next);
+            (here.pulled, here.upcoming) = (Some(next), None);
             self.enter_user(view, queue, here, next.1);
             fuel.spend(1);
         }

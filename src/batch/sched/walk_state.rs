@@ -48,7 +48,7 @@ pub(super) struct QueueWalk {
     /// All classes count as unseen.
     pub(super) fresh: bool,
     /// The next class of each user that the walk has come to.
-    pub(super) heads: BinaryHeap<Reverse<(ClassHead, Bidder)>>,
+    pub(super) heads: Heads,
     /// In place of `heads` in a queue with FAIRSHARE.
     pub(super) fair: Option<FairWalk>,
     /// The share account through which the walk has come to a class.
@@ -56,12 +56,61 @@ pub(super) struct QueueWalk {
     pub(super) users: IdMap<Bidder, UserWalk>,
     /// The last user that was added to `heads`.
     pub(super) pulled: Option<(ClassHead, Bidder)>,
+    /// The user behind, as of so many `DispatchOrder::advances`.
+    pub(super) upcoming: Option<(u64, Option<(ClassHead, Bidder)>)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// The first of `heads` is the next class of the queue.
     pub(super) gathered: bool,
     /// A job of this class was given hosts last.
     pub(super) started: Option<(ClassHead, Bidder)>,
+}
+
+/// Classes, of which the first one is always next. Mostly the class that was taken is followed by
+/// one of the same user that is first again: it is put in its place, and nothing is moved.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    all: BinaryHeap<Reverse<(ClassHead, Bidder)>>,
+    /// The first of `all` was taken.
+    taken: bool,
+}
+
+impl Heads {
+    /// The first class.
+    pub fn first(&mut self) -> Option<(ClassHead, Bidder)> {
+        self.settle();
+        self.all.peek().map(|first| first.0)
+    }
+
+    /// Takes the first class out.
+    pub fn take_first(&mut self) -> Option<(ClassHead, Bidder)> {
+        let first = self.first();
+        self.taken = first.is_some();
+        first
+    }
+
+    /// Adds a class.
+    pub fn put(&mut self, head: (ClassHead, Bidder)) {
+        if std::mem::take(&mut self.taken)
+            && let Some(mut first) = self.all.peek_mut()
+        {
+            *first = Reverse(head);
+            return;
+        }
+        self.all.push(Reverse(head));
+    }
+
+    /// Keeps the classes of these users.
+    pub fn keep(&mut self, of: impl Fn(&Bidder) -> bool) {
+        self.settle();
+        self.all.retain(|Reverse((_, bidder))| of(bidder));
+    }
+
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.taken) {
+            self.all.pop();
+        }
+    }
 }
 
 /// Users in the order of a share tree.
@@ -87,5 +136,48 @@ impl Walk {
     /// A host takes no further job.
     pub fn closed(&mut self, host: HostId) {
         self.changed.remove(host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::sched::dispatch_key::DispatchKey;
+    use crate::batch::state::names::{Id, UserId};
+    use crate::model::event::QueuePosition;
+    use proptest::prelude::*;
+
+    fn head(n: u32) -> (ClassHead, Bidder) {
+        let position = QueuePosition { base: u64::from(n), between: 0 };
+        let bidder = Bidder { user: UserId::from_index(n as usize % 7), group: 0 };
+        ((DispatchKey::new(0, position, 0, 0), n), bidder)
+    }
+
+    proptest! {
+        /// Classes that come and go in any order are taken as from an ordered set.
+        #[test]
+        fn first_class_taken_is_the_first_of_all(
+            steps in prop::collection::vec((0u32..6, 0u32..400), 0..200),
+        ) {
+            let (mut heads, mut model) = (Heads::default(), std::collections::BTreeSet::new());
+            for (what, n) in steps {
+                match what {
+                    0 => prop_assert_eq!(heads.first(), model.first().copied()),
+                    1 => {
+                        heads.keep(|bidder| bidder.user.index() != n as usize % 7);
+                        model.retain(|(_, bidder): &(ClassHead, Bidder)| {
+                            bidder.user.index() != n as usize % 7
+                        });
+                    }
+                    2 | 3 => prop_assert_eq!(heads.take_first(), model.pop_first()),
+                    _ if model.insert(head(n)) => heads.put(head(n)),
+                    _ => {}
+                }
+            }
+            while let Some(first) = model.pop_first() {
+                prop_assert_eq!(heads.take_first(), Some(first));
+            }
+            prop_assert_eq!(heads.take_first(), None);
+        }
     }
 }

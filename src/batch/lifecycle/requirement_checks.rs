@@ -10,6 +10,7 @@ use crate::lang::resreq::{Cu, ResReq, ResReqError, RusageRange};
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use std::rc::Rc;
 
 impl Mbatchd {
     /// The slots of a submission without -n are the tasks of its compound requirement.
@@ -17,7 +18,7 @@ impl Mbatchd {
         if spec.min_slots > 0 || !spec.res_req.contains('{') {
             return;
         }
-        let Ok(req) = self.site.names.parse(&spec.res_req) else { return };
+        let Ok(req) = self.site.names.parse_shared(&spec.res_req) else { return };
         if let Some(tasks) = tasks_of(&req) {
             (spec.min_slots, spec.max_slots) = (tasks, tasks);
         }
@@ -26,22 +27,22 @@ impl Mbatchd {
     /// Checks the requirement of a submission to a queue, whose slots are known.
     pub(crate) fn check_requirement(&self, spec: &JobSpec, queue: &Queue) -> Checked<()> {
         let own = match spec.res_req.is_empty() {
-            true => ResReq::default(),
+            true => Rc::default(),
             false => self
                 .site
                 .names
-                .parse(&spec.res_req)
+                .parse_shared(&spec.res_req)
                 .map_err(|e| bad_requirement(&spec.res_req, &e))?,
         };
+        let over = |req: Rc<ResReq>, level: &Req| Rc::new(Rc::unwrap_or_clone(req).over(&level.0));
         let application = self.site.applications.get(&spec.further.application);
-        let application = application.and_then(|a| a.req.as_deref());
-        let asked = match application {
-            Some(application) => own.over(&application.0),
+        let asked = match application.and_then(|a| a.req.as_deref()) {
+            Some(application) => over(own, application),
             None => own,
         };
         check_reserved(&asked, queue)?;
         let whole = match queue.req.as_deref() {
-            Some(Req(of_queue)) => asked.over(of_queue),
+            Some(of_queue) => over(asked, of_queue),
             None => asked,
         };
         self.check_units(&whole, queue)?;

@@ -9,10 +9,24 @@ use crate::lang::resreq::{
 use crate::lang::resreq::{ResKind, ResNames, ResReq, ResReqError};
 use crate::lang::resreq::{Rusage, RusageRange, RusageTerm, Simple, Syntax};
 use crate::proto::lim::{INDEX_NAMES, increasing};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The built-in indices of which a suspended job keeps what it reserved.
 const KEPT: [&str; 3] = ["tmp", "swp", "mem"];
+
+/// Bytes of the texts of requirements that are kept parsed.
+const PARSED_BYTES: usize = 256 << 10;
+/// Longest text that is kept parsed.
+const LONGEST_PARSED: usize = 4 << 10;
+
+/// Requirements by their text: very many submissions share one.
+#[derive(Debug, Default)]
+struct Parsed {
+    all: HashMap<Box<str>, Rc<ResReq>>,
+    bytes: usize,
+}
 
 /// A resource that has an id.
 #[derive(Debug)]
@@ -33,6 +47,7 @@ pub struct Names {
     size_unit_mb: f64,
     /// DEFAULT_RESREQ_ORDER, where it is given.
     default_order: Option<HostOrder>,
+    parsed: RefCell<Parsed>,
 }
 
 impl Names {
@@ -50,7 +65,8 @@ impl Names {
             ids.entry(resource.name.clone()).or_insert_with(|| ResourceId::from_index(position));
         }
         let (own, size_unit_mb) = (own.collect(), base.lsf.requirement_unit_mb());
-        Names { own, ids, resources, size_unit_mb, default_order: None }
+        let (default_order, parsed) = (None, RefCell::default());
+        Names { own, ids, resources, size_unit_mb, default_order, parsed }
     }
 
     /// The order of hosts for requirements without one; a text that cannot be read changes nothing.
@@ -102,6 +118,23 @@ impl Names {
 
     pub fn parse(&self, text: &str) -> Result<ResReq, ResReqError> {
         ResReq::parse(text, &self.syntax())
+    }
+
+    /// A requirement of many jobs, which is parsed where it was not seen lately.
+    pub fn parse_shared(&self, text: &str) -> Result<Rc<ResReq>, ResReqError> {
+        if let Some(known) = self.parsed.borrow().all.get(text) {
+            return Ok(known.clone());
+        }
+        let req = Rc::new(self.parse(text)?);
+        if text.len() <= LONGEST_PARSED {
+            let mut parsed = self.parsed.borrow_mut();
+            if parsed.bytes + text.len() > PARSED_BYTES {
+                *parsed = Parsed::default();
+            }
+            parsed.bytes += text.len();
+            parsed.all.insert(text.into(), req.clone());
+        }
+        Ok(req)
     }
 }
 
@@ -174,7 +207,10 @@ impl Req {
         hosts_asked: bool,
         names: &Names,
     ) -> Result<Req, ResReqError> {
-        let job = if job.is_empty() { ResReq::default() } else { names.parse(job)? };
+        let job = match job.is_empty() {
+            true => ResReq::default(),
+            false => ResReq::clone(&*names.parse_shared(job)?),
+        };
         let joined = levels.into_iter().flatten().fold(job, |job, level| job.over(&level.0));
         let joined = match &names.default_order {
             Some(order) => joined.ordered_by(order),
@@ -229,4 +265,29 @@ fn each_rusage(simple: &Simple) -> Vec<Simple> {
         ..simple.clone()
     };
     all.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirement_that_is_shared_is_what_its_text_says_however_many_came_before() {
+        let names = Names::new(&BaseConf::default());
+        for n in 0..12_000 {
+            let text = format!("select[mem>{}] rusage[mem={}]", n % 9_000, n % 7);
+            assert_eq!(*names.parse_shared(&text).unwrap(), names.parse(&text).unwrap());
+            let parsed = names.parsed.borrow();
+            assert!(parsed.bytes <= PARSED_BYTES, "{} bytes", parsed.bytes);
+            assert_eq!(parsed.bytes, parsed.all.keys().map(|text| text.len()).sum::<usize>());
+        }
+        assert!(Rc::ptr_eq(
+            &names.parse_shared("select[mem>1]").unwrap(),
+            &names.parse_shared("select[mem>1]").unwrap()
+        ));
+        let before = names.parsed.borrow().bytes;
+        assert!(names.parse_shared("select[mem>").is_err());
+        assert!(names.parse_shared(&format!("select[mem>1{}]", " ".repeat(5000))).is_ok());
+        assert_eq!(names.parsed.borrow().bytes, before);
+    }
 }

@@ -23,9 +23,9 @@ impl ExclusiveUnits {
     }
 
     /// An element has changed; the hosts that are kept no more.
-    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> BTreeSet<HostId> {
+    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> Vec<HostId> {
         if self.jobs.is_empty() && site.units.kinds().next().is_none() {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let now = kept_by(state, site, at).unwrap_or_default();
         let before = match now.is_empty() {
@@ -36,13 +36,13 @@ impl ExclusiveUnits {
         for host in now.difference(&before) {
             *self.held.entry(*host).or_default() += 1;
         }
-        let mut freed = BTreeSet::new();
+        let mut freed = Vec::new();
         for host in before.difference(&now) {
             match self.held.get_mut(host) {
                 Some(count) if *count > 1 => *count -= 1,
                 _ => {
                     self.held.remove(host);
-                    freed.insert(*host);
+                    freed.push(*host);
                 }
             }
         }

@@ -66,11 +66,11 @@ impl ProcessorUnits {
     }
 
     /// An element has changed; the hosts of which it has given units back.
-    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> BTreeSet<HostId> {
+    pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> Vec<HostId> {
         let now = units_of(state, at);
         let before = if self.jobs.is_empty() { None } else { self.jobs.get(&at) };
         if now.as_ref() == before.map(|before| &before.0) {
-            return BTreeSet::new();
+            return Vec::new();
         }
         let freed = self.release(at);
         let Some(text) = now else { return freed };
@@ -92,8 +92,8 @@ impl ProcessorUnits {
     }
 
     /// An element has its units no more; the hosts where it had some.
-    fn release(&mut self, at: JobRef) -> BTreeSet<HostId> {
-        let Some((_, hosts)) = self.jobs.remove(&at) else { return BTreeSet::new() };
+    fn release(&mut self, at: JobRef) -> Vec<HostId> {
+        let Some((_, hosts)) = self.jobs.remove(&at) else { return Vec::new() };
         for host in &hosts {
             self.shares.remove(&(*host, at));
             let mut left = UnitsInUse::default();
@@ -104,7 +104,7 @@ impl ProcessorUnits {
                 false => drop(self.in_use.insert(*host, left)),
             }
         }
-        hosts
+        hosts.into_iter().collect()
     }
 
     /// The units of all started elements, with a new configuration or a new state.

@@ -157,10 +157,10 @@ impl Requirement {
 /// Does span[] come from the queue, job and application profile being silent?
 fn span_of_queue(view: &View, kind: &ClassKey) -> bool {
     let span = |req: &ResReq| req.simples().iter().any(|simple| simple.span.is_some());
-    let own = view.site.names.parse(&kind.res_req).ok();
+    let own = view.site.names.parse_shared(&kind.res_req).ok();
     let application = view.site.applications.get(&kind.application);
     let of_application = application.and_then(|a| a.req.as_deref()).map(|req| &req.0);
     let of_queue = view.site.queue(kind.queue).and_then(|queue| queue.req.as_deref());
-    own.iter().chain(of_application).all(|req| !span(req))
+    own.as_deref().into_iter().chain(of_application).all(|req| !span(req))
         && of_queue.is_some_and(|req| span(&req.0))
 }

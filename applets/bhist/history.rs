@@ -414,6 +414,7 @@ impl History {
             Event::JobModify(m) if m.alike && !m.elems.is_empty() => return,
             Event::JobModify(m) => &m.elems[..],
             Event::ArraySwitch { elems, .. } => elems,
+            Event::ArrayMove(m) => &m.elems,
             _ => &[],
         };
         if !elems.is_empty() {

@@ -38,6 +38,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
         Event::JobModify(m) => Some(JobRef { job: m.job, idx: 0 }),
+        Event::ArrayMove(m) => Some(JobRef { job: m.job, idx: 0 }),
         Event::ArraySwitch { job, .. } => Some(JobRef { job: *job, idx: 0 }),
         _ => None,
     }
@@ -90,12 +91,8 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
             push(&mut t, " by user or administrator ", user);
             t.push(';');
         }
-        Event::JobMove { position, top, user, .. } => {
-            let end = if *top { "top" } else { "bottom" };
-            let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
-            push(&mut t, "administrator ", user);
-            t.push(';');
-        }
+        Event::JobMove { position, top, user, .. } => moved(&mut t, *position, *top, user),
+        Event::ArrayMove(m) => moved(&mut t, m.position, m.top, &m.user),
         Event::JobMigrate(_) | Event::JobForce(_) => moved_by_hand(&mut t, e),
         Event::JobCheckpoint(c) => checkpoint(&mut t, c),
         Event::JobResize(r) => resize(&mut t, r),
@@ -123,6 +120,14 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         _ => return None,
     }
     Some(t)
+}
+
+/// btop and bbot.
+fn moved(t: &mut String, position: u32, top: bool, user: &str) {
+    let end = if top { "top" } else { "bottom" };
+    let _ = write!(t, "Job moved to position {position} relative to <{end}> by user or ");
+    push(t, "administrator ", user);
+    t.push(';');
 }
 
 /// bmig and brun.

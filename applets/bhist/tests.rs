@@ -10,7 +10,8 @@ use lsf::log::codec::read_record;
 use lsf::model::JobRef;
 use lsf::model::action::JobAction;
 use lsf::model::event::{
-    ArraySignal, Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, Record, Retry,
+    ArrayMove, ArraySignal, Ctrl, Event, JobNew, JobSignal, JobStart, JobStatus, QueuePosition,
+    Record, Retry,
 };
 use lsf::model::job::{JobSpec, Limits, Usage, opt2};
 use lsf::model::job_state::JobState;
@@ -241,18 +242,30 @@ fn elements_that_were_signalled_together_have_their_stories_each() {
 }
 
 #[test]
-fn elements_that_were_switched_together_have_their_stories_each() {
-    let (queue, user) = ("night".to_string(), "user1".to_string());
+fn elements_that_were_switched_or_moved_together_have_their_stories_each() {
+    let (job, queue, user) = (30, "night".to_string(), "user1".to_string());
     let elems = vec![(2, 40, 1), (45, 99, 2)];
-    let together = Event::ArraySwitch { job: 30, elems, queue, uid: 1, user };
-    let mut h = History::new(states(|s| s.all = true), true, false);
-    h.add(&new(30, "arr[1-50]", "sleep 100", JobSpec::default()));
-    h.add(&rec(10, together));
-    let line = "Switched to Queue <night> by user or administrator <user1>;";
-    let told =
-        |(at, _, e): (JobRef, &Job, &Elem)| format!("{e:?}").contains(line).then_some(at.idx);
-    let told: Vec<u32> = h.wanted().filter_map(told).collect();
-    assert_eq!(told, (2..=40).chain([45, 47, 49]).collect::<Vec<u32>>());
+    let place = QueuePosition { base: 1, between: 2 };
+    let (position, uid, top) = (3, 1, true);
+    let mine = (elems.clone(), user.clone());
+    let moved = ArrayMove { job, elems: mine.0, position, top, uid, user: mine.1, place };
+    let switched = Event::ArraySwitch { job, elems, queue, uid, user };
+    let records = [
+        (switched, "Switched to Queue <night> by user or administrator <user1>;"),
+        (
+            Event::ArrayMove(Box::new(moved)),
+            "Job moved to position 3 relative to <top> by user or administrator <user1>;",
+        ),
+    ];
+    for (together, line) in records {
+        let mut h = History::new(states(|s| s.all = true), true, false);
+        h.add(&new(30, "arr[1-50]", "sleep 100", JobSpec::default()));
+        h.add(&rec(10, together));
+        let told =
+            |(at, _, e): (JobRef, &Job, &Elem)| format!("{e:?}").contains(line).then_some(at.idx);
+        let told: Vec<u32> = h.wanted().filter_map(told).collect();
+        assert_eq!(told, (2..=40).chain([45, 47, 49]).collect::<Vec<u32>>(), "{line}");
+    }
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 45] = [
+const KINDS: [&str; 46] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -87,6 +87,7 @@ const KINDS: [&str; 45] = [
     "LSF_RESERVE",
     "JOB_CHUNK",
     "LSF_ARRAY_SWITCH",
+    "LSF_ARRAY_MOVE",
 ];
 
 /// The kind of an event.

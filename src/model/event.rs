@@ -338,6 +338,22 @@ pub struct JobSignal {
     pub request: String,
 }
 
+/// LSF_ARRAY_MOVE (ours): JOB_MOVE of each of many elements of an array, in one record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayMove {
+    pub job: u32,
+    /// The elements, in ascending order.
+    pub elems: Vec<ElementRange>,
+    /// The position, counted from 1.
+    pub position: u32,
+    /// Counted from the top, else from the bottom.
+    pub top: bool,
+    pub uid: u32,
+    pub user: String,
+    /// The place that all of them get.
+    pub place: QueuePosition,
+}
+
 /// LSF_ARRAY_SIGNAL (ours): JOB_SIGNAL and JOB_STATUS of each of many pending elements of an array,
 /// in one record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -561,6 +577,7 @@ pub enum Event {
         /// Our tail: the place; `None` in another LSF's log.
         place: Option<QueuePosition>,
     },
+    ArrayMove(Box<ArrayMove>),
     JobMessage(Box<JobMessage>),
     JobAttachment(Box<JobAttachment>),
     /// A finished job left memory. idx 0 of an array: all of it.

@@ -10,7 +10,7 @@
 //! | Client.Control | IDs x elements | MAX_IDS, MAX_RANGES, MAX_ELEMENTS |
 //! | | elements acted on x (reason, submission) | MAX_ACTED, MAX_LOG_BYTES; done in slices |
 //! | | elements x outcomes of the answer | pieces of OUTCOMES_PIECE, else MAX_OUTCOMES |
-//! | | elements moved x pending jobs | MAX_MOVED |
+//! | | elements moved at once | MAX_MOVED |
 //! | | words for hosts of brun | MAX_FORCED_HOSTS |
 //! | Client.Modify | parts of an array x submission | MAX_MODIFY_BYTES; elements as above |
 //! | | slices of the elements x submission | MAX_LOG_BYTES |
@@ -69,8 +69,8 @@ pub const MAX_IDS: usize = 100_000;
 pub const MAX_RANGES: usize = 100_000;
 /// Elements that the ranges of one request name, over all of its IDs.
 pub const MAX_ELEMENTS: u64 = 1_000_000;
-/// Elements that one btop or bbot names: each move looks at all pending jobs.
-pub const MAX_MOVED: u64 = 1000;
+/// Elements that one btop or bbot names: they are moved at once, by one record.
+pub const MAX_MOVED: u64 = 4096;
 /// Longest command of qmgr, bytes: 1,000 destinations.
 pub const MAX_COMMAND: usize = 256 << 10;
 /// Words for hosts in one brun.

@@ -18,10 +18,11 @@ use crate::batch::lifecycle::meant_elements::{Meant, named};
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::place_scan::{PlaceScan, Placed};
 use crate::batch::state::Job;
+use crate::batch::state::element_groups::ranges;
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
-use crate::model::event::Event;
+use crate::model::event::{ArrayMove, Event, QueuePosition};
 use crate::model::reason::err;
 use crate::proto::client::IdSel;
 
@@ -89,13 +90,32 @@ impl Mbatchd {
             Ok(place) => place,
             Err(code) => return Moved::Refused(code),
         };
-        for idx in named(sel, &to.meant) {
-            let (uid, user) = (who.uid, who.user.clone());
-            let (at, place) = (JobRef { job: sel.job, idx }, Some(place));
-            self.sched.drop_entry(sel.job);
-            self.emit(context, Event::JobMove { at, position, top, uid, user, place });
-        }
+        let moved = named(sel, &to.meant);
+        self.record_moved(context, who, (sel.job, &moved), (top, position, place));
         Moved::To(position)
+    }
+
+    /// The job, or these elements, have another place from now on; many elements by one record.
+    fn record_moved(
+        &mut self,
+        context: &mut StepContext,
+        who: &Caller,
+        (job, moved): (u32, &[u32]),
+        (top, position, place): (bool, u32, QueuePosition),
+    ) {
+        let (uid, user) = (who.uid, || who.user.clone());
+        if moved.len() < self.works.few() {
+            for &idx in moved {
+                let (at, place) = (JobRef { job, idx }, Some(place));
+                self.sched.drop_entry(job);
+                self.emit(context, Event::JobMove { at, position, top, uid, user: user(), place });
+            }
+            return;
+        }
+        let elems = ranges(moved.iter().copied());
+        let moved = ArrayMove { job, elems, position, top, uid, user: user(), place };
+        self.sched.drop_entry(job);
+        self.emit(context, Event::ArrayMove(Box::new(moved)));
     }
 
     /// The elements that are meant, and the jobs among which they may be moved.

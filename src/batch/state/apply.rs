@@ -65,6 +65,7 @@ impl State {
                 self.switch_elements(*job, elems, queue, None)
             }
             Event::JobMove { at, place, top, .. } => self.moved(*at, *place, *top),
+            Event::ArrayMove(m) => self.move_elements(m.job, &m.elems, m.place),
             Event::JobMessage(m) => self.post_message(m),
             Event::JobAttachment(a) => self.attach(a),
             Event::JobClean { at } => self.clean(*at),

@@ -244,14 +244,7 @@ impl State {
         let place = place
             .unwrap_or(QueuePosition { base: if top { 0 } else { u64::MAX }, between: at.job });
         if at.idx != 0 {
-            let did = self.change_elements(at.job, &[(at.idx, at.idx, 1)], |look| ElementSpec {
-                spot: Some(place),
-                ..look.clone()
-            });
-            return match did {
-                Applied::Job(change) => Applied::Job(Change { kind: ChangeKind::Moved, ..change }),
-                rejected => rejected,
-            };
+            return self.move_elements(at.job, &[(at.idx, at.idx, 1)], place);
         }
         let Some(job) = self.jobs.get_mut(&at.job) else {
             return Applied::Rejected("no such job");
@@ -261,6 +254,20 @@ impl State {
         }
         self.moved.insert(at.job, place);
         Applied::Job(Change { at, regrouped: false, kind: ChangeKind::Moved })
+    }
+
+    /// Elements of an array get another place in the order of dispatch.
+    pub(super) fn move_elements(
+        &mut self,
+        id: u32,
+        elems: &Ranges,
+        place: QueuePosition,
+    ) -> Applied {
+        let spot = Some(place);
+        match self.change_elements(id, elems, |look| ElementSpec { spot, ..look.clone() }) {
+            Applied::Job(change) => Applied::Job(Change { kind: ChangeKind::Moved, ..change }),
+            rejected => rejected,
+        }
     }
 }
 

@@ -126,6 +126,7 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
     let record = |event: &Event| match event {
         Event::JobSignal(s) => signal(s),
         Event::ArraySignal(s) => signal(&s.signal) + 24 * s.elems.len() as u64,
+        Event::ArrayMove(m) => RECORD + 24 * m.elems.len() as u64,
         Event::ArraySwitch { elems, .. } => RECORD + 24 * elems.len() as u64,
         Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
         Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,

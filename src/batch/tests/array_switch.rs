@@ -1,4 +1,4 @@
-//! bswitch and bmod of many elements of an array: few records, and the state that a record of each
+//! bswitch, btop and bmod of many elements of an array: few records, and the state that a record of each
 //! element would give.
 
 use super::cluster::{Cluster, cluster, element, elements};
@@ -97,5 +97,59 @@ fn one_record_of_switched_elements_says_what_a_record_for_each_would_say() {
         }
     }
     assert_eq!(split, 60);
+    assert_eq!(together.differences(&one_by_one, &Default::default()), [""; 0]);
+}
+
+#[test]
+fn move_of_many_elements_takes_one_record() {
+    let mut c = site();
+    let array = c.submit("ann", "-J a[1-4100]");
+    assert_eq!(c.started(), [element(array, 1)]);
+    let other = c.submit("ann", "");
+    let top = || Verb::Move { top: true, position: 1 };
+    c.control("ann", top(), elements(array, 5, 9));
+    let moves = |c: &Cluster| {
+        let single = c.logged(|e| matches!(e, Event::JobMove { .. }));
+        (single, c.logged(|e| matches!(e, Event::ArrayMove(_))))
+    };
+    assert_eq!(moves(&c), (5, 0), "few elements have the record of each");
+    c.control("ann", Verb::Move { top: false, position: 1 }, elements(array, 2, 4000));
+    assert_eq!(moves(&c), (5, 1));
+    let mut now = element(array, 1);
+    let mut next = || {
+        c.end(now, 0);
+        now = c.started()[0];
+        now
+    };
+    let order: Vec<JobRef> = (0..102).map(|_| next()).collect();
+    let left = (4001..=4100).map(|idx| element(array, idx));
+    let want: Vec<JobRef> = left.chain([other, element(array, 2)]).collect();
+    assert_eq!(order, want);
+}
+
+/// The record of many and the records of each of them lead to one state.
+#[test]
+fn one_record_of_moved_elements_says_what_a_record_for_each_would_say() {
+    let mut c = site();
+    let array = c.submit("ann", "-J a[1-90]");
+    c.modify("ann", elements(array, 20, 40), &[SpecField::Project], "-P wine");
+    c.control("ann", Verb::Move { top: false, position: 1 }, elements(array, 2, 60));
+    let (mut together, mut one_by_one) = (State::new(), State::new());
+    let mut split = 0;
+    for event in c.records(|_| true) {
+        together.apply(&Record { time: 1000, event: event.clone() });
+        let Event::ArrayMove(m) = event else {
+            one_by_one.apply(&Record { time: 1000, event });
+            continue;
+        };
+        let (position, top, uid, place) = (m.position, m.top, m.uid, Some(m.place));
+        for idx in m.elems.iter().flat_map(|(first, last, _)| *first..=*last) {
+            let (at, user) = (JobRef { job: m.job, idx }, m.user.clone());
+            let event = Event::JobMove { at, position, top, uid, user, place };
+            one_by_one.apply(&Record { time: 1000, event });
+            split += 1;
+        }
+    }
+    assert_eq!(split, 59);
     assert_eq!(together.differences(&one_by_one, &Default::default()), [""; 0]);
 }

@@ -48,6 +48,7 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
             get_requeue(at, &f)
         }
         b"JOB_MODIFY2" => modify::get_job_modify(&mut f)?,
+        b"LSF_ARRAY_MOVE" => Event::ArrayMove(Box::new(signal::get_array_move(&mut f)?)),
         b"LSF_ARRAY_SWITCH" => signal::get_array_switch(&mut f)?,
         b"JOB_SWITCH" | b"JOB_MOVE" => get_change(&mut f, name)?,
         b"JOB_CLEAN" => Event::JobClean { at: get_ref(&mut f)? },

@@ -22,6 +22,7 @@ pub fn job_of(event: &Event) -> JobRef {
     match event {
         Event::JobNew(new) => JobRef { job: new.job, idx: 0 },
         Event::JobModify(m) => JobRef { job: m.job, idx: 0 },
+        Event::ArrayMove(m) => JobRef { job: m.job, idx: 0 },
         Event::ArraySwitch { job, .. } => JobRef { job: *job, idx: 0 },
         Event::JobStart(start) => start.at,
         Event::JobStatus(status) => status.at,
@@ -102,6 +103,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::JobSwitch { .. } => "JOB_SWITCH",
         Event::ArraySwitch { .. } => "LSF_ARRAY_SWITCH",
         Event::JobMove { .. } => "JOB_MOVE",
+        Event::ArrayMove(_) => "LSF_ARRAY_MOVE",
         Event::QueueCtrl { .. } => "QUEUE_CTRL",
         Event::HostCtrl { .. } => "HOST_CTRL",
         Event::MbdStart { .. } => "MBD_START",

@@ -1,10 +1,11 @@
-//! JOB_SIGNAL, and LSF_ARRAY_SIGNAL and LSF_ARRAY_SWITCH for many elements at once (lsb.events(5)).
+//! JOB_SIGNAL, and LSF_ARRAY_SIGNAL, LSF_ARRAY_SWITCH and LSF_ARRAY_MOVE for many elements at once
+//! (lsb.events(5)).
 
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, find_tail, one_number, put_int, put_str, put_u64};
 use crate::model::JobRef;
 use crate::model::action::JobAction;
-use crate::model::event::{ArraySignal, ElementRange, Event, JobSignal};
+use crate::model::event::{ArrayMove, ArraySignal, ElementRange, Event, JobSignal, QueuePosition};
 use crate::model::job_state::LoggedStatus;
 
 pub(super) fn put_signal(out: &mut Vec<u8>, s: &JobSignal) {
@@ -102,6 +103,24 @@ pub(super) fn get_array_switch(f: &mut Fields<'_>) -> Result<Event, RecordError>
     let (uid, job, queue) = (f.num()?, f.num()?, f.text()?);
     let (_, user): (u32, String) = (f.num()?, f.text()?);
     Ok(Event::ArraySwitch { job, elems: get_ranges(f)?, queue, uid, user })
+}
+
+/// The fields of JOB_MOVE with idx 0, the place, and the elements as in LSF_ARRAY_SIGNAL.
+pub(super) fn put_array_move(out: &mut Vec<u8>, m: &ArrayMove) {
+    for n in [m.uid, m.job, m.position, if m.top { 1 } else { 2 }, 0] {
+        put_int(out, n);
+    }
+    put_str(out, m.user.as_bytes());
+    put_u64(out, m.place.base);
+    put_int(out, m.place.between);
+    put_ranges(out, &m.elems);
+}
+
+pub(super) fn get_array_move(f: &mut Fields<'_>) -> Result<ArrayMove, RecordError> {
+    let (uid, job, position, base) = (f.num()?, f.num()?, f.num()?, f.num::<u32>()?);
+    let (_, user): (u32, String) = (f.num()?, f.text()?);
+    let place = QueuePosition { base: f.num()?, between: f.num()? };
+    Ok(ArrayMove { job, elems: get_ranges(f)?, position, top: base == 1, uid, user, place })
 }
 
 pub(super) fn get_array_signal(f: &mut Fields<'_>) -> Result<ArraySignal, RecordError> {

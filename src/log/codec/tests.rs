@@ -184,6 +184,22 @@ fn the_record_of_many_elements_has_the_fields_of_a_signal_and_of_a_status() {
 }
 
 #[test]
+fn the_move_of_many_elements_has_the_fields_of_a_move_its_place_and_the_elements() {
+    let elems = vec![(2, 40, 1), (44, 44, 1)];
+    let place = QueuePosition { base: 8_000_000_000, between: 7 };
+    let (job, user) = (11, "user1".to_string());
+    let moved = ArrayMove { job, elems, position: 3, top: false, uid: 1002, user, place };
+    let want = concat!(
+        r#""LSF_ARRAY_MOVE" "10.1" 1700000000 1002 11 3 2 0 "user1" 8000000000 7 2 "2-40" "44""#,
+        "\n"
+    );
+    let moved = Event::ArrayMove(Box::new(moved));
+    assert_eq!(line(moved.clone()), want);
+    assert_eq!(read_record(want.as_bytes()).unwrap().event, moved);
+    assert!(read_record(want.replace("2-40", "0-40").as_bytes()).is_err());
+}
+
+#[test]
 fn the_switch_of_many_elements_has_the_fields_of_a_switch_and_the_elements() {
     let (queue, user) = ("night".to_string(), "user1".to_string());
     let elems = vec![(2, 40, 1), (44, 44, 1), (50, 60, 2)];

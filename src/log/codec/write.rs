@@ -49,6 +49,7 @@ pub fn write_record(record: &Record, out: &mut Vec<u8>) {
         Event::JobSwitch { .. } | Event::ArraySwitch { .. } | Event::JobMove { .. } => {
             put_change(out, &record.event)
         }
+        Event::ArrayMove(m) => signal::put_array_move(out, m),
         Event::QueueCtrl { op, queue: name, uid, user, message }
         | Event::HostCtrl { op, host: name, uid, user, message, .. } => {
             put_ctrl(out, *op, name, *uid, user, message);

@@ -248,6 +248,16 @@ fn array_switch() -> impl Strategy<Value = Event> {
     )
 }
 
+fn array_move() -> impl Strategy<Value = Event> {
+    let place = any::<(u64, u32)>();
+    (any::<[u32; 3]>(), vec(range(), 0..4), any::<bool>(), kept(), place).prop_map(
+        |([job, uid, position], elems, top, user, (base, between))| {
+            let place = QueuePosition { base, between };
+            Event::ArrayMove(Box::new(ArrayMove { job, elems, position, top, uid, user, place }))
+        },
+    )
+}
+
 fn array_signal() -> impl Strategy<Value = Event> {
     let numbers = any::<[u32; 3]>();
     (job_signal(), vec(range(), 0..4), numbers, any::<i64>()).prop_map(
@@ -404,6 +414,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         job_signal(),
         array_signal(),
         array_switch(),
+        array_move(),
         job_requeue(),
         at().prop_map(|at| Event::JobClean { at }),
         job_modify(),

@@ -1,6 +1,7 @@
 //! The cluster the tests of this program share, and what they do with it.
 
 use crate::rig::{Rig, binary};
+use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -37,14 +38,28 @@ impl From<Output> for Said {
     }
 }
 
+thread_local! {
+    /// Do the commands of this thread go to the quiet cluster (tests/cmd/quiet.rs)?
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+pub fn use_quiet_cluster(yes: bool) {
+    QUIET.set(yes);
+}
+
 /// The site, started by the first test that asks.
 pub fn installation() -> &'static Installation {
     static SITE: OnceLock<Installation> = OnceLock::new();
-    SITE.get_or_init(|| {
+    static QUIET_SITE: OnceLock<Installation> = OnceLock::new();
+    let (site, name) = match QUIET.get() {
+        false => (&SITE, "cmd"),
+        true => (&QUIET_SITE, "quiet"),
+    };
+    site.get_or_init(|| {
         if std::env::var_os("LSF_TEST_SITE").is_some() {
             return Installation::Path;
         }
-        let rig = Rig::up("cmd", HOSTS);
+        let rig = Rig::up(name, HOSTS);
         rig.application("sim");
         stop_after(&rig);
         rig.ready();

@@ -43,6 +43,7 @@ mod lsid;
 mod lsload;
 mod messages;
 mod personal;
+mod quiet;
 mod refused_operands;
 mod rejections;
 mod reservations;

@@ -2,6 +2,7 @@
 //! words of standard error, exit code 255, nothing on standard output, nothing logged.
 
 use crate::common::*;
+use crate::quiet::quiet_cluster;
 
 /// Words that no accepted request contains.
 const MARK: &str = "refused-operand-mark";
@@ -85,8 +86,10 @@ const REFUSED: &[(&[&str], &str)] = &[
 
 #[test]
 fn calls_without_what_they_need_are_answered_by_the_usage() {
+    let quiet = quiet_cluster();
+    quiet.settle();
     for (words, first) in WRONG_USAGE {
-        let said = run(words[0], &words[1..]);
+        let said = quiet.run_unlogged(words[0], &words[1..]);
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{words:?}");
         let want = format!("{first}\nUsage: {} [-h] [-V]", words[0]);
         assert!(said.err.starts_with(&want), "{words:?}: {}", said.err);
@@ -95,37 +98,28 @@ fn calls_without_what_they_need_are_answered_by_the_usage() {
 
 #[test]
 fn operands_that_name_nothing_are_refused_and_not_logged() {
-    // no other test of this cluster names such a job
+    let quiet = quiet_cluster();
+    quiet.settle();
     let missing = "8765431";
     for (words, want) in REFUSED {
         let words: Vec<String> = words.iter().map(|w| w.replace("MISSING", missing)).collect();
         let args: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         let err = format!("{}\n", want.replace("MISSING", missing));
         let want = Said { code: 255, out: String::new(), err };
-        assert_eq!(run(&words[0], &args), want, "{words:?}");
+        assert_eq!(quiet.run_unlogged(&words[0], &args), want, "{words:?}");
     }
-    let log = event_log();
-    let record = log.lines().find(|line| {
-        let mut fields = line.split_ascii_whitespace().map(|field| field.trim_matches('"'));
-        line.contains(MARK) || fields.any(|field| field == missing)
-    });
-    assert_eq!(record, None);
 }
 
 #[test]
 fn states_that_do_not_allow_a_request_are_named_and_nothing_is_logged() {
+    let quiet = quiet_cluster();
     let held = bsub(&["-H", "-J", "refused-operand-held", "-o", "/dev/null", "true"]);
     let array = bsub(&["-H", "-J", "refused-operand-array[1-3]", "true"]);
     let runs = bsub(&["-o", "/dev/null", "sleep", "300"]);
     until(&runs, "RUN");
     let talks = bsub(&["-o", "/dev/null", "true"]);
     end_of(&talks);
-    let logged = || {
-        let of = |id: &String| format!("\"10.1\" {id} ");
-        let all = [&held, &array, &talks].map(of);
-        event_log().lines().filter(|l| all.iter().any(|id| l.contains(id))).count()
-    };
-    let before = logged();
+    quiet.settle();
     let about = |id: &str, words: &str| format!("Job <{id}>: {words}");
     let not_started = "Job has not started yet";
     let finished = "Job has already finished";
@@ -167,9 +161,8 @@ fn states_that_do_not_allow_a_request_are_named_and_nothing_is_logged() {
     ];
     for (words, want) in rows {
         let want = Said { code: 255, out: String::new(), err: format!("{want}\n") };
-        assert_eq!(run(words[0], &words[1..]), want, "{words:?}");
+        assert_eq!(quiet.run_unlogged(words[0], &words[1..]), want, "{words:?}");
     }
-    assert_eq!(logged(), before, "something was logged");
     ok("bkill", &[&held, &array, &runs]);
 }
 

@@ -126,7 +126,7 @@ fn a_master_that_vanishes(rig: &Rig) {
 
 /// A site of three hosts whose first candidate is hostb: its link is one that can be cut, while
 /// hosta and hostc still reach each other.
-fn cuttable(name: &str) -> Nodes {
+pub fn cuttable(name: &str) -> Nodes {
     let nodes = installed(name, &HOSTS);
     let edit = |rel: &str, change: &dyn Fn(String) -> String| {
         let text = std::fs::read_to_string(nodes.path(rel)).unwrap();

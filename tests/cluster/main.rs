@@ -32,6 +32,7 @@ mod limits;
 mod messy;
 mod mpich;
 mod mpirun;
+mod network_cut;
 mod nios;
 mod nlb;
 mod nodes;

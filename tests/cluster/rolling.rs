@@ -156,6 +156,40 @@ fn rolls(name: &str, order: [&str; 3]) {
     assert!(logs > 0, "no log was written");
 }
 
+/// Jobs of one host that runs them all when it is upgraded.
+const MANY: usize = 100;
+
+#[test]
+fn upgrade_under_a_hundred_running_jobs_loses_none_and_starts_none_again() {
+    let site = RollingSite::new("rollmany");
+    let rig = &site.rig;
+    // one more, as a full host is not shown as ok
+    let slots = format!("Begin Host\nHOST_NAME MXJ\ndefault {}\nEnd Host\n", MANY + 1);
+    std::fs::write(rig.configdir().join("lsb.hosts"), slots).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let line = format!("echo $$ >> {}/on.$LSB_JOBINDEX; exec sleep 600", rig.dir.display());
+    let array = rig.bsub(&["-m", "host2", "-J", "many[1-100]", "-o", "/dev/null", &line]);
+    let stats = |stat: &str| {
+        let all = rig.field(&array.to_string(), "stat");
+        all.lines().filter(|l| l.trim() == stat).count()
+    };
+    let begun = || (1..=MANY).map(|n| rig.read(&format!("on.{n}"))).collect::<Vec<_>>();
+    wait_for("the jobs to run", || stats("RUN") == MANY && !begun().contains(&String::new()));
+    let before = begun();
+    site.upgrade("host2");
+    site.all_well();
+    assert_eq!(stats("RUN"), MANY);
+    // each is the process that it was, written down once
+    assert_eq!(begun(), before);
+    assert!(before.iter().all(|pid| alive(pid.trim().parse().unwrap())));
+    let log = std::fs::read_to_string(rig.logdir().join("lsb.events")).unwrap();
+    let of = format!(" {array} ");
+    let starts = log.lines().filter(|l| l.starts_with("\"JOB_START\"") && l.contains(&of));
+    assert_eq!(starts.count(), MANY);
+    rig.ok("bkill", &[&array.to_string()]);
+    wait_for("all to end", || stats("EXIT") == MANY);
+}
+
 #[test]
 fn rolling_upgrade_with_the_master_first_disturbs_no_job() {
     rolls("rollfirst", ["host1", "host2", "host3"]);

@@ -3,6 +3,7 @@
 pub mod action;
 pub mod affinity;
 pub mod aps;
+pub mod array_move;
 pub mod bytes;
 pub mod checkpoint;
 pub mod event;

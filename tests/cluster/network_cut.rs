@@ -48,7 +48,7 @@ impl Cut {
 
     /// Starts of a job that the log tells of.
     fn logged_starts(&self, job: u32) -> usize {
-        let log = self.nodes.path("top/work/c1/logdir/lsb.events");
+        let log = self.nodes.path("top").join("work/c1/logdir/lsb.events");
         let log = std::fs::read_to_string(log).unwrap();
         let of = |l: &&str| {
             let mut words = l.split(' ');

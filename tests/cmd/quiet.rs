@@ -1,6 +1,6 @@
 //! A cluster of the tests of refusals, which take turns: nothing happens in it but what the test
-//! asks for, so that the event log and the accounts are the same bytes before and after each request
-//! that is refused.
+//! asks for, so that the event log and the accounts are equal before and after each request that is
+//! refused.
 
 use crate::common::*;
 use std::sync::{Mutex, MutexGuard};

@@ -1,5 +1,5 @@
-//! bswitch, btop and bmod of many elements of an array: few records, and the state that a record of each
-//! element would give.
+//! bswitch, btop and bmod of many elements of an array: few records, and the state that a record of
+//! each element would give.
 
 use super::cluster::{Cluster, cluster, element, elements};
 use super::*;

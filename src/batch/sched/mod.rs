@@ -54,6 +54,7 @@ mod forecast;
 mod goal_walk;
 mod growing;
 mod growth;
+mod head_set;
 mod hold;
 pub mod host_snapshot;
 mod joint_room;

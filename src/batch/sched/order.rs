@@ -10,6 +10,7 @@
 
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::fair_order::FairOrder;
+use crate::batch::sched::head_set::HeadSet;
 use crate::batch::site::shares::TreeId;
 use crate::batch::state::names::{QueueId, UserId};
 use crate::batch::usage::fairshare::account::AccountId;
@@ -17,7 +18,7 @@ use crate::batch::usage::fairshare::{Fairshare, Leaves};
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// Classes of one user in one queue that one walk holds against hosts, in dispatch order.
 pub const LOOKS_PER_USER: usize = 1024;
@@ -38,8 +39,8 @@ struct Lag {
 /// The ready classes of one user in one queue.
 #[derive(Debug, Default)]
 struct UserHeads {
-    all: BTreeSet<ClassHead>,
-    unseen: BTreeSet<ClassHead>,
+    all: HeadSet,
+    unseen: HeadSet,
     stale: bool,
     /// The place of the user in [`QueueHeads::firsts`].
     listed: Option<ClassHead>,
@@ -90,7 +91,7 @@ impl DispatchOrder {
     pub fn insert(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead, unseen: bool) {
         let of_queue = self.queues.entry(queue).or_default();
         let heads = of_queue.users.entry(user).or_default();
-        let before = heads.all.first().copied();
+        let before = heads.all.first();
         heads.all.insert(head);
         if unseen {
             heads.unseen.insert(head);
@@ -103,9 +104,9 @@ impl DispatchOrder {
     pub fn remove(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
-        let before = heads.all.first().copied();
-        heads.all.remove(&head);
-        heads.unseen.remove(&head);
+        let before = heads.all.first();
+        heads.all.remove(head);
+        heads.unseen.remove(head);
         if heads.unseen.is_empty() && !heads.stale {
             of_queue.waiting.remove(&user);
         }
@@ -133,17 +134,19 @@ impl DispatchOrder {
     ) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
-        let first = heads.all.first().copied();
-        // a set that is never empty keeps its memory
-        heads.all.insert(after);
-        heads.all.remove(&before);
-        if unseen {
-            heads.unseen.insert(after);
-            of_queue.waiting.insert(user);
-        }
-        heads.unseen.remove(&before);
-        if heads.unseen.is_empty() && !heads.stale {
-            of_queue.waiting.remove(&user);
+        let first = heads.all.first();
+        heads.all.replace(before, after);
+        match unseen {
+            true => {
+                heads.unseen.replace(before, after);
+                of_queue.waiting.insert(user);
+            }
+            false => {
+                heads.unseen.remove(before);
+                if heads.unseen.is_empty() && !heads.stale {
+                    of_queue.waiting.remove(&user);
+                }
+            }
         }
         of_queue.first_moved(user, first);
     }
@@ -152,7 +155,7 @@ impl DispatchOrder {
     pub fn seen(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
-        heads.unseen.remove(&head);
+        heads.unseen.remove(head);
         if heads.unseen.is_empty() && !heads.stale {
             of_queue.waiting.remove(&user);
         }
@@ -192,7 +195,7 @@ impl DispatchOrder {
     pub fn unsee(&mut self, (queue, user): (QueueId, Bidder), head: ClassHead) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
         let Some(heads) = of_queue.users.get_mut(&user) else { return };
-        if heads.all.contains(&head) {
+        if heads.all.contains(head) {
             heads.unseen.insert(head);
             of_queue.waiting.insert(user);
         }
@@ -275,7 +278,7 @@ impl DispatchOrder {
         loop {
             let next = of_queue.firsts.range((from, Unbounded)).next().copied()?;
             let heads = of_queue.users.get_mut(&next.1)?;
-            let first = heads.all.first().copied();
+            let first = heads.all.first();
             if first == Some(next.0) {
                 return Some(next);
             }
@@ -307,12 +310,7 @@ impl DispatchOrder {
     ) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
         let of = if unseen { &heads.unseen } else { &heads.all };
-        if of.len() <= 1 {
-            let behind = |head: &&ClassHead| behind.is_none_or(|before| before < **head);
-            return of.first().filter(behind).copied();
-        }
-        let from = behind.map_or(Unbounded, Excluded);
-        of.range((from, Unbounded)).next().copied()
+        of.range((behind.map_or(Unbounded, Excluded), Unbounded)).next()
     }
 
     /// The unseen class of a user at a place or behind.
@@ -321,7 +319,7 @@ impl DispatchOrder {
         (queue, user): (QueueId, Bidder),
         from: ClassHead,
     ) -> Option<ClassHead> {
-        self.queues.get(&queue)?.users.get(&user)?.unseen.range(from..).next().copied()
+        self.queues.get(&queue)?.users.get(&user)?.unseen.range((Included(from), Unbounded)).next()
     }
 
     /// A walk has come to as many classes of a user as it looks at; it was about to look at this
@@ -342,7 +340,7 @@ impl DispatchOrder {
 
     fn next_before(&self, (queue, user): (QueueId, Bidder), at: ClassHead) -> Option<ClassHead> {
         let heads = self.queues.get(&queue)?.users.get(&user)?;
-        heads.all.range((Unbounded, Excluded(at))).next_back().copied()
+        heads.all.range((Unbounded, Excluded(at))).next_back()
     }
 
     pub fn deadline(&self) -> Option<u64> {
@@ -366,7 +364,7 @@ impl DispatchOrder {
         let heads = self.queues.get(&of.0).and_then(|q| q.users.get(&of.1));
         let from = lag.after.map_or(Unbounded, Excluded);
         let next = heads.into_iter().flat_map(|h| h.all.range((from, Unbounded)));
-        let next: Vec<ClassHead> = next.take(CLASSES_PER_TURN).copied().collect();
+        let next: Vec<ClassHead> = next.take(CLASSES_PER_TURN).collect();
         match (next.last(), lag.again) {
             (Some(last), _) if next.len() == CLASSES_PER_TURN => lag.after = Some(*last),
             (_, true) => (lag.after, lag.again) = (None, false),
@@ -397,7 +395,7 @@ impl DispatchOrder {
         self.fair.insert(queue);
         fair.order.renew(shares, now);
         for bidder in std::mem::take(&mut fair.moved) {
-            let first = users.get(&bidder).and_then(|heads| heads.all.first().copied());
+            let first = users.get(&bidder).and_then(|heads| heads.all.first());
             match first.zip(leaves(bidder)) {
                 Some((head, leaves)) => fair.order.put(shares, bidder, head, &leaves),
                 None => fair.order.take(shares, bidder),
@@ -464,7 +462,7 @@ impl QueueHeads {
     /// Has the order of users follow the first class of a user, which was another before.
     fn first_moved(&mut self, user: Bidder, before: Option<ClassHead>) {
         let Some(heads) = self.users.get_mut(&user) else { return };
-        let first = heads.all.first().copied();
+        let first = heads.all.first();
         if before != first
             && let Some(fair) = &mut self.fair
         {

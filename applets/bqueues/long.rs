@@ -308,6 +308,21 @@ fn members(out: &mut String, q: &QueueInfo) {
     out.push_str(" \n");
 }
 
+/// The share of a slot pool.
+fn slot_pool(out: &mut String, q: &QueueInfo) {
+    let share = param(q, "SLOT_SHARE");
+    if !share.is_empty() {
+        line(out, "", "SLOT_SHARE:  ", &format!("{share}%"));
+    }
+    for (name, label) in [
+        ("SLOT_POOL", "SLOT_POOL:  "),
+        ("MAX_SLOTS_IN_POOL", "MAX_SLOTS_IN_POOL:  "),
+        ("USE_PRIORITY_IN_POOL", "USE_PRIORITY_IN_POOL:  "),
+    ] {
+        parameter(out, q, name, label);
+    }
+}
+
 fn rest(out: &mut String, q: &QueueInfo) {
     for (name, label) in [
         ("NQS_QUEUES", "NQS DESTINATION QUEUES:  "),
@@ -355,11 +370,10 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("SNDJOBS_TO", "SEND_JOBS_TO:  "),
         ("RCVJOBS_FROM", "RECEIVE_JOBS_FROM:  "),
         ("CHUNK_JOB_SIZE", "CHUNK_JOB_SIZE:  "),
-        ("SLOT_POOL", "SLOT_POOL:  "),
-        ("MAX_SLOTS_IN_POOL", "MAX_SLOTS_IN_POOL:  "),
     ] {
         parameter(out, q, name, label);
     }
+    slot_pool(out, q);
     if !q.admin_comment.is_empty() {
         out.push_str("\nADMIN ACTION COMMENT: \"");
         push_clean(out, &q.admin_comment);

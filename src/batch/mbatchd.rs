@@ -6,7 +6,7 @@ use crate::batch::StepContext;
 use crate::batch::cluster::hosts::Links;
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::Sched;
-use crate::batch::sched::view::View;
+use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
@@ -40,6 +40,7 @@ use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::service_goals::ServiceGoals;
+use crate::batch::usage::slot_pools::SlotShares;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::Diag;
@@ -97,6 +98,7 @@ pub struct Mbatchd {
     pub(super) idle_groups: IdleGroups,
     pub(super) application_counts: ApplicationCounts,
     pub(super) guarantees: Guarantees,
+    pub(super) slot_shares: SlotShares,
     pub(super) goals: ServiceGoals,
     /// The application profiles that the reconfiguration under way changes or removes.
     pub(super) changed_profiles: BTreeSet<String>,
@@ -137,6 +139,8 @@ macro_rules! view_of {
             preemptions: &$mbatchd.preemptions,
             reservations: &$mbatchd.reservations,
             guarantees: &$mbatchd.guarantees,
+            slot_shares: &$mbatchd.slot_shares,
+            shares_held: SharesHeld::All,
         }
     };
 }

@@ -97,6 +97,7 @@ mod run_limit_ratio;
 mod scenarios;
 mod service_goals;
 mod showstatus;
+mod slot_pool_properties;
 mod slot_reserve;
 mod slot_reserve_properties;
 mod start_needs;

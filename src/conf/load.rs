@@ -9,6 +9,7 @@ use super::check;
 use super::check_aps;
 use super::check_guarantees;
 use super::check_shares;
+use super::check_slot_pools;
 use super::diag::{Diag, Diags, NOT_ACTED_ON, Pos, Severity, has_errors};
 use super::files::{Files, Moment};
 use super::hosts::HostTable;
@@ -123,6 +124,7 @@ fn read_all(
     conf.changes = diags.next_change();
     check::cross(&conf, diags);
     check_shares::check(&conf, diags);
+    check_slot_pools::check(&conf, diags);
     check_aps::check(&conf, diags);
     limit_names::known(&conf, diags);
     check_guarantees::check(&conf, diags);

@@ -188,10 +188,32 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.queue_group = v.list("QUEUE_GROUP");
     v.word_of(&mut q.fairshare_queues.by_queue, "DISPATCH_ORDER", &[("QUEUE", true)]);
     q.factors = factors(v);
+    slot_pool(q, v);
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);
     pipe(q, v);
 }
+
+/// SLOT_POOL, SLOT_SHARE, MAX_SLOTS_IN_POOL and USE_PRIORITY_IN_POOL.
+fn slot_pool(q: &mut QueueConf, v: &mut Values<'_>) {
+    if let Some(value) = v.raw.get("SLOT_POOL") {
+        let well_formed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let name = value.text.as_str();
+        match !name.is_empty() && name.len() <= MAX_POOL_NAME && name.chars().all(well_formed) {
+            true => q.fairshare_queues.slot_pool.name = Some(name.to_owned()),
+            false => {
+                let want = "at most 60 letters, digits, underscores and dashes are wanted";
+                v.bad("SLOT_POOL", value, want);
+            }
+        }
+    }
+    q.fairshare_queues.slot_pool.share = v.number("SLOT_SHARE", 1..=100);
+    q.fairshare_queues.slot_pool.max = v.number("MAX_SLOTS_IN_POOL", 1..=u32::MAX);
+    v.flag(&mut q.fairshare_queues.slot_pool.by_priority, "USE_PRIORITY_IN_POOL");
+}
+
+/// Longest name of a slot pool.
+const MAX_POOL_NAME: usize = 60;
 
 /// NQS_QUEUES.
 fn pipe(q: &mut QueueConf, v: &mut Values<'_>) {

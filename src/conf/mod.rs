@@ -12,6 +12,7 @@ mod check_aps;
 mod check_guarantees;
 mod check_requirements;
 mod check_shares;
+mod check_slot_pools;
 pub mod diag;
 mod directives;
 pub mod equiv;

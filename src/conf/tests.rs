@@ -13,6 +13,7 @@ mod mistakes;
 mod preemption;
 mod service_classes;
 mod shares;
+mod slot_pools;
 mod units_and_ranges;
 
 /// The example site, as its files are shipped.

@@ -1,5 +1,6 @@
 //! Policies that some clusters have: fairshare of a queue, of two queues together or of the hosts
-//! of a partition, queues of one PRIORITY, and queues whose jobs reserve slots or backfill in them.
+//! of a partition, queues of one PRIORITY, queues whose jobs reserve slots or backfill in them, and
+//! queues that share a slot pool.
 //!
 //! The policies have random numbers of their own, so that a seed gives the same cluster as before
 //! but for them.
@@ -7,7 +8,7 @@
 use super::limits::{QUEUES, USERS};
 use super::rng::Rng;
 use crate::conf::Pos;
-use crate::conf::types::{BatchConf, HostPartition, Reserve, ShareAssignment};
+use crate::conf::types::{BatchConf, HostPartition, Reserve, ShareAssignment, SlotPoolConf};
 
 /// Makes the random numbers others than those of the rest of the cluster.
 const APART: u64 = 0x005e_ed0f_9011_c1e5;
@@ -16,6 +17,8 @@ const RESERVES: f64 = 0.3;
 const BACKFILLS: f64 = 0.4;
 /// Share of the clusters all queues of which have one PRIORITY.
 const EQUALS: f64 = 0.2;
+/// Share of the clusters without a host partition whose queues share a slot pool.
+const POOLS: f64 = 0.3;
 /// The longest time for which slots are reserved, times MBD_SLEEP_TIME.
 const MOST_TURNS: u64 = 3;
 
@@ -65,5 +68,20 @@ pub(super) fn configure(conf: &mut BatchConf, seed: u64) {
         let turns = 1 + rng.below(MOST_TURNS);
         queue.reserve = rng.chance(RESERVES).then_some(Reserve { turns, memory: false });
         queue.backfill = rng.chance(BACKFILLS);
+    }
+    if rng.chance(POOLS) && conf.hosts.partitions.is_empty() {
+        pool(conf, rng);
+    }
+}
+
+/// Gives all queues a slot pool, or all but one.
+fn pool(conf: &mut BatchConf, rng: &mut Rng) {
+    let by_priority = rng.chance(0.5);
+    let beside = rng.below(2 * QUEUES.len() as u64) as usize;
+    let (name, all) = (Some("pool".to_owned()), conf.queues.iter_mut().enumerate());
+    for (_, queue) in all.filter(|(at, _)| *at != beside) {
+        let share = Some(5 + rng.below(60) as u32);
+        queue.fairshare_queues.slot_pool =
+            SlotPoolConf { name: name.clone(), share, max: None, by_priority };
     }
 }

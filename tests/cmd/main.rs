@@ -51,3 +51,4 @@ mod reservations;
 mod rig;
 mod robust;
 mod rules;
+mod slot_pools;

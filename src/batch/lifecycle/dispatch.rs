@@ -1,6 +1,7 @@
 //! Runs the scheduler where a pass is due, and carries out what it decides.
 
 use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel, units_of_job};
+use crate::batch::state::names::HostId;
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -26,6 +27,7 @@ impl Mbatchd {
         self.slot_reservations_due(context);
         self.look_at_pool_hosts();
         if self.sched.begin_pass(context.now) {
+            self.share_slots_out();
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
                 fuel.spend_decision();
@@ -33,6 +35,29 @@ impl Mbatchd {
             }
             self.sched.end_turn();
         }
+    }
+
+    /// Shares the slots of slot pools out for the pass that is about to begin. A pass that goes
+    /// on keeps its shares; another follows it then.
+    fn share_slots_out(&mut self) {
+        if self.site.slot_pools.is_empty() || !self.sched.begins_pass() {
+            return;
+        }
+        let site = self.site.clone();
+        let hosts: Vec<HostId> = match self.sched.changed_hosts() {
+            Some(hosts) => hosts.collect(),
+            None => site.hosts.ids().collect(),
+        };
+        for host in hosts {
+            let offer = self.view().slot_offer(host);
+            self.slot_shares.set_host(&site, host, offer);
+        }
+        let mut shares = std::mem::take(&mut self.slot_shares);
+        let view = self.view();
+        shares.share_out(&site, &self.state, |queue, enough| {
+            self.sched.slot_demand(&view, queue, enough)
+        });
+        self.slot_shares = shares;
     }
 
     /// Has guaranteed pools follow the hosts that a pass will look at anew.

@@ -36,6 +36,7 @@ use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::service_goals::ServiceGoals;
+use crate::batch::usage::slot_pools::SlotShares;
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::conf::ClusterConf;
@@ -102,6 +103,7 @@ impl Mbatchd {
             idle_groups: IdleGroups::default(),
             application_counts: ApplicationCounts::default(),
             guarantees: Guarantees::default(),
+            slot_shares: SlotShares::default(),
             goals: ServiceGoals::default(),
             changed_profiles: Default::default(),
             reservations: AdvanceReservations::default(),
@@ -170,6 +172,7 @@ impl Mbatchd {
         self.preemptions = self.preemptions.anew(&self.state, &self.site);
         self.application_counts = ApplicationCounts::recount(&self.state);
         self.guarantees = Guarantees::of_all(&self.state, &self.site);
+        self.slot_shares = SlotShares::default();
         self.goals = ServiceGoals::of_all(&self.state, &self.site);
         self.reservations = AdvanceReservations::of_all(&self.state);
         self.rebuild_timeline();

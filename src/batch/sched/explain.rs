@@ -7,7 +7,7 @@ use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Alternative, Compiled, HostMatch, Reasons, Requirement};
 use crate::batch::sched::policy::Policies;
-use crate::batch::sched::view::View;
+use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
@@ -53,6 +53,7 @@ impl Sched {
     }
 
     fn explain(&self, view: &View, number: u32) -> Reasons {
+        let view = &View { shares_held: SharesHeld::NotLent, ..*view };
         let kind = &self.classes.get(number).kind;
         let Some(queue) = view.site.queue(kind.queue) else {
             let why = view.queue_closed(kind.queue).unwrap_or(PendReason::QueueInactive);

@@ -66,6 +66,12 @@ impl Growth {
         awake.next().map(|(at, grower)| (*at, grower.unseen))
     }
 
+    /// The jobs of a queue that want further slots now.
+    pub fn of_queue(&self, queue: QueueId) -> impl Iterator<Item = JobRef> + '_ {
+        let all = self.queues.get(&queue).into_iter().flatten();
+        all.filter(|(_, grower)| grower.rests.is_none()).map(|(at, _)| *at)
+    }
+
     pub fn set_unseen(&mut self, at: JobRef, unseen: bool) {
         let all = self.queue_of.get(&at).and_then(|queue| self.queues.get_mut(queue));
         if let Some(grower) = all.and_then(|all| all.get_mut(&at)) {

@@ -26,6 +26,8 @@
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
 //! | same_host | the host of the job before, for the next one of its class |
 //! | first_fit | hosts for a job, best first, until there are enough |
+//! | slot_demand | how many slots the ready jobs of a queue want |
+//! | lent_walk | slots that no queue of a slot pool uses by its share |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //! | start_needs | the smallest changes after which a job could start |
@@ -58,6 +60,7 @@ mod head_set;
 mod hold;
 pub mod host_snapshot;
 mod joint_room;
+mod lent_walk;
 mod limit_changes;
 mod limit_waits;
 mod lone;
@@ -75,6 +78,7 @@ mod reserving;
 mod resumption;
 pub(crate) mod run_limit;
 mod same_host;
+mod slot_demand;
 mod start_needs;
 mod start_times;
 pub mod view;
@@ -122,6 +126,8 @@ pub struct Sched {
     same_host: Option<same_host::SameHost>,
     /// The pass under way.
     walk: Option<Box<Walk>>,
+    /// The walk is not of the turn in which slot pools were shared out last.
+    went_on: bool,
     entries: IdTable<ClassEntry>,
     /// Entries of the parts of an array: (job, part from 1).
     parts: BTreeMap<(u32, u32), ClassEntry>,
@@ -339,6 +345,14 @@ impl Sched {
     /// changed meanwhile.
     pub(crate) fn end_turn(&mut self) {
         self.needed |= self.walk.is_some() || self.hosts.any_changed();
+        // what has changed during a walk of several turns may change shares
+        self.needed |= std::mem::take(&mut self.went_on) && self.walk.is_none();
+    }
+
+    /// Is a walk about to begin from the first queue? Else the one under way goes on.
+    pub(crate) fn begins_pass(&mut self) -> bool {
+        self.went_on = self.walk.is_some();
+        !self.went_on
     }
 
     /// A host was given a job: it is closed where it takes no further one.

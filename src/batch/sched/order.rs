@@ -301,6 +301,21 @@ impl DispatchOrder {
         own.flat_map(|(_, heads)| heads.all.iter().map(|head| head.1))
     }
 
+    /// The users of a queue with ready classes by the first of these, and their classes.
+    pub fn by_user(
+        &self,
+        queue: QueueId,
+    ) -> impl Iterator<Item = (Bidder, impl Iterator<Item = u32> + '_)> + '_ {
+        let of_queue = self.queues.get(&queue).into_iter();
+        of_queue.flat_map(|of_queue| {
+            let users = of_queue.firsts.iter().map(|first| first.1);
+            users.filter_map(|user| {
+                let heads = of_queue.users.get(&user)?;
+                Some((user, heads.all.iter().map(|head| head.1)))
+            })
+        })
+    }
+
     /// The class of a user behind another, of all or of the unseen ones.
     pub fn next_class(
         &self,

@@ -9,7 +9,7 @@ use crate::batch::sched::Sched;
 use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::place::{Compiled, HostMatch, Requirement};
 use crate::batch::sched::policy::{HostNow, resource_shortages};
-use crate::batch::sched::view::View;
+use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
@@ -68,6 +68,7 @@ impl Sched {
         };
         let Some(entry) = entry else { return Vec::new() };
         let kind = self.classes.get(entry.class).kind.clone();
+        let view = &View { shares_held: SharesHeld::NotLent, ..*view };
         let Some(queue) = view.site.queue(kind.queue) else { return Vec::new() };
         let limits = view.limits_of(kind.consumer);
         let mut common = self.needs_of_consumer(view, queue, &limits, kind.min.into());

@@ -20,6 +20,7 @@ use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::{Reserve, left};
 use crate::batch::usage::service_goals::ServiceGoals;
+use crate::batch::usage::slot_pools::{HostOffer, SlotShares};
 use crate::batch::usage::timeline::Timeline;
 use crate::batch::usage::windows::ClosedByWindows;
 use crate::lang::resreq::ResReqError;
@@ -32,6 +33,17 @@ use std::rc::Rc;
 /// The instant from which steps of escalation are counted where jobs are compared: any would do,
 /// and one of about now leaves the numbers small. 2026-01-01.
 const ESCALATION_ORIGIN: i64 = 1_767_225_600;
+
+/// The shares of slot pools that hold for a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharesHeld {
+    /// The shares of all pools.
+    All,
+    /// The shares of pools without USE_PRIORITY_IN_POOL: slots of others go to whoever is next.
+    NotLent,
+    /// No share, nor MAX_SLOTS_IN_POOL.
+    None,
+}
 
 /// The parts of mbatchd below the scheduler, for reading.
 #[derive(Clone, Copy)]
@@ -58,6 +70,8 @@ pub struct View<'a> {
     pub preemptions: &'a Preemptions,
     pub reservations: &'a AdvanceReservations,
     pub guarantees: &'a Guarantees,
+    pub slot_shares: &'a SlotShares,
+    pub shares_held: SharesHeld,
 }
 
 impl<'a> View<'a> {
@@ -72,6 +86,19 @@ impl<'a> View<'a> {
             true => self.host_max(i).unwrap_or_else(|| self.hosts[i].ncpus().into()),
             false => 0,
         }
+    }
+
+    /// The slots of a host as slot pools count them: of one that takes no job none are free.
+    pub(crate) fn slot_offer(&self, i: HostId) -> HostOffer {
+        if !self.hosts.contains(i) {
+            return HostOffer::default();
+        }
+        let slots = self.reservable(i);
+        let free = match self.host_status(i) {
+            HostStatus::Ok => slots.saturating_sub(self.host_used(i)),
+            _ => 0,
+        };
+        HostOffer { slots, free }
     }
 
     /// Slots of a host in use, without those of jobs that are suspended for a reservation.

@@ -11,7 +11,8 @@
 //!
 //! Before the classes of a queue come its preempted jobs: those go on whose slots no job of a
 //! higher queue wants any more (`resumption`). Before all queues come the jobs that the goals of
-//! service classes want to be started (`goal_walk`).
+//! service classes want to be started (`goal_walk`), behind them jobs that are given what is left
+//! of slot pools (`lent_walk`).
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::decision::{Decision, Fuel};
@@ -64,7 +65,9 @@ impl Sched {
             if fuel.is_empty() {
                 return None;
             }
-            let positions = view.site.dispatch_groups.get(walk.group)?;
+            let Some(positions) = view.site.dispatch_groups.get(walk.group) else {
+                return self.next_lent(view, walk, fuel);
+            };
             let queue = |position: &usize| view.site.queues.get(*position);
             let mut queues = positions.iter().filter_map(queue);
             if let Some(at) = queues.clone().find_map(|q| self.next_to_resume(view, q, walk)) {

@@ -27,7 +27,10 @@ pub(super) struct Walk {
     /// The classes of jobs that goals want to be started, with their service classes; none: they
     /// were not gathered yet.
     pub(super) for_goals: Option<VecDeque<(ServiceClassId, u32)>>,
-    /// How far these have come in the orders of hosts.
+    /// The first jobs of the classes that are given slots whatever the shares of slot pools, once
+    /// all queues are done; none: they were not gathered yet.
+    pub(super) lent: Option<BinaryHeap<Reverse<ClassHead>>>,
+    /// How far these two have come in the orders of hosts.
     pub(super) goal_looks: QueueWalk,
     /// The queues of the group with something to be done.
     pub(super) here: Vec<QueueWalk>,

@@ -17,6 +17,7 @@ pub mod rules;
 pub mod service_classes;
 pub mod settings;
 pub mod shares;
+pub mod slot_pools;
 pub mod units;
 
 use crate::batch::site::applications::Applications;
@@ -30,6 +31,7 @@ use crate::batch::site::retry_limits::RetryLimits;
 use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Lookup, Rules};
 use crate::batch::site::service_classes::ServiceClasses;
 use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
+use crate::batch::site::slot_pools::SlotPools;
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds,
@@ -175,6 +177,8 @@ pub struct Site {
     pub service_classes: ServiceClasses,
     /// The guaranteed pools that act.
     pub pools: Pools,
+    /// The queues that share slots.
+    pub slot_pools: SlotPools,
     /// Positions in `queues` in the order in which a pass comes to them: those whose jobs are
     /// dispatched in one order (QUEUE_GROUP) together, at the place of the first.
     pub dispatch_groups: Vec<Vec<usize>>,
@@ -256,6 +260,7 @@ impl Site {
             applications: Applications::compile(&conf.batch.applications, &resources),
             service_classes: ServiceClasses::compile(&conf.batch.service_classes),
             pools: Pools::default(),
+            slot_pools: SlotPools::default(),
             reservation_methods: ReservationMethods::compile(&conf.batch),
             conf,
             queues: Vec::new(),
@@ -340,7 +345,7 @@ impl Site {
         p.queues = queues;
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
-        p.pools = p.compiled_pools();
+        (p.pools, p.slot_pools) = (p.compiled_pools(), p.compiled_slot_pools());
         p.stops = p.any_stop();
         let of_queues = p.queues.iter().map(|queue| queue.conf.chunk_job_size);
         let of_profiles = p.conf.batch.applications.iter().filter_map(|a| a.chunk_job_size);
@@ -371,6 +376,13 @@ impl Site {
         let queue = |name: &str| self.find_queue(name).map(|queue| queue.id);
         let conf = self.conf.batch.resources.pools.iter();
         Pools::compile(conf, &self.service_classes, &self.names, hosts, queue)
+    }
+
+    /// The slot pools, likewise.
+    fn compiled_slot_pools(&self) -> SlotPools {
+        let queues = self.queues.iter();
+        let queues = queues.map(|queue| (queue.id, &queue.conf, queue.hosts.as_ref()));
+        SlotPools::compile(&self.conf.batch.queues, queues)
     }
 
     fn use_rules(&mut self, rules: Rules) {

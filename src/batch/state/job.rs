@@ -199,6 +199,15 @@ impl Job {
         }
     }
 
+    /// Further elements that the limit of an array lets start.
+    pub fn left_by_limit(&self) -> u32 {
+        let limit = match &self.body {
+            Body::Array(a) => a.spec.limit,
+            Body::Single(_) => None,
+        };
+        limit.map_or(u32::MAX, |n| n.saturating_sub(self.tally.started()))
+    }
+
     /// The effective resource requirement by which an element runs, or ran.
     pub fn effective_requirement<'a>(&'a self, e: &'a Elem) -> Option<&'a Arc<str>> {
         let given = match (&e.state, &self.body) {

@@ -18,5 +18,6 @@ pub mod processor_units;
 pub mod reserve;
 pub mod service_class_jobs;
 pub mod service_goals;
+pub mod slot_pools;
 pub mod timeline;
 pub mod windows;

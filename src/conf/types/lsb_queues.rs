@@ -87,12 +87,36 @@ pub struct Reserve {
     pub memory: bool,
 }
 
-/// Further queues that share by the FAIRSHARE of a queue.
+/// Queue-based fairshare: the slot pool that a queue belongs to, and its share there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SlotPoolConf {
+    /// SLOT_POOL.
+    pub name: Option<String>,
+    /// SLOT_SHARE, percent: 1 to 100.
+    pub share: Option<u32>,
+    /// MAX_SLOTS_IN_POOL, of the first queue of the pool: slots that its queues use at most.
+    pub max: Option<u32>,
+    /// USE_PRIORITY_IN_POOL, likewise: slots that no queue of the pool uses by its share are given
+    /// to the jobs of all of them by job priority.
+    pub by_priority: bool,
+}
+
+impl SlotPoolConf {
+    /// The name of the pool and the share, where the queue is in a pool.
+    pub fn share(&self) -> Option<(&str, u32)> {
+        Some((self.name.as_deref()?, self.share?))
+    }
+}
+
+/// The fairshare that a queue has with others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FairshareQueues {
+    /// FAIRSHARE_QUEUES: further queues that share by the FAIRSHARE of the queue.
     pub names: Vec<String>,
     /// DISPATCH_ORDER=QUEUE: PRIORITY comes before users in these queues.
     pub by_queue: bool,
+    /// SLOT_POOL and what goes with it.
+    pub slot_pool: SlotPoolConf,
 }
 
 /// A Queue section.

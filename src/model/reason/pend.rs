@@ -112,6 +112,8 @@ pending_reasons! {
     Span = 312, "Not enough hosts to meet the job's spanning requirement";
     QueueSpan = 313, "Not enough hosts to meet the queue's spanning requirement";
     QueueParallelJob = 314, "The queue has not enough job slots for the parallel job";
+    /// The number is LSF's, the text ours.
+    SlotShare = 319, "The queue has used its share of the slot pool";
     UserJobLimit = 601, "The user has reached his/her job slot limit";
     GroupJobLimit = 602, "One of the user's groups has reached its job slot limit";
     UserParallelJob = 603, "The user has not enough job slots for the parallel job";
@@ -160,6 +162,8 @@ pending_reasons! {
     UnitBalance = 1343, "Balance cannot be satisfied";
     SbatchdUnreachable = 1601, "Unable to reach slave batch server";
     SbatchdRefused = 1608, "Slave batch server failed to accept job";
+    /// The number is LSF's, the text ours.
+    SlotPool = 5950, "MAX_SLOTS_IN_POOL of the queue's slot pool is reached";
     /// Ours: held because the log lost part of the job's history.
     Damaged = 9001, "The event log lost part of this job's history; held for the administrator";
     /// Ours: the log cannot be written, nothing is dispatched.

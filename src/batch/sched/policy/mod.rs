@@ -26,6 +26,7 @@ mod registry;
 mod requirement;
 mod reservation;
 mod slot_reservation;
+mod slot_share;
 mod windows;
 
 use crate::batch::cluster::hosts::HostStatus;

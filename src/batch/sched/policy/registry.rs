@@ -9,7 +9,7 @@ use crate::batch::sched::policy::{
 };
 use crate::batch::sched::policy::{guarantee, host_partition, host_status, limits};
 use crate::batch::sched::policy::{
-    load_thresholds, preemption, requirement, reservation, slot_reservation,
+    load_thresholds, preemption, requirement, reservation, slot_reservation, slot_share,
 };
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
@@ -30,6 +30,7 @@ fn registry() -> Vec<Box<dyn Policy>> {
         Box::new(deadline::Deadline),
         Box::new(accept_interval::AcceptInterval),
         Box::new(limits::Limits),
+        Box::new(slot_share::SlotShare),
         Box::new(fairshare::Fairshare),
         Box::new(host_partition::HostPartition),
         Box::new(exclusive::Exclusive),

@@ -301,7 +301,7 @@ impl DispatchOrder {
         own.flat_map(|(_, heads)| heads.all.iter().map(|head| head.1))
     }
 
-    /// The users of a queue with ready classes by the first of these, and their classes.
+    /// The users of a queue with ready classes, and these, about in the order of the first of each.
     pub fn by_user(
         &self,
         queue: QueueId,

@@ -12,7 +12,7 @@ pub(super) enum HeadSet {
     /// One class, or none.
     Few(Option<ClassHead>),
     /// Several; a set that had several keeps its tree.
-    Many(Box<BTreeSet<ClassHead>>),
+    Many(BTreeSet<ClassHead>),
 }
 
 impl Default for HeadSet {
@@ -44,7 +44,7 @@ impl HeadSet {
         match self {
             HeadSet::Few(None) => *self = HeadSet::Few(Some(head)),
             HeadSet::Few(Some(one)) if *one == head => {}
-            HeadSet::Few(Some(one)) => *self = HeadSet::Many(Box::new([*one, head].into())),
+            HeadSet::Few(Some(one)) => *self = HeadSet::Many([*one, head].into()),
             HeadSet::Many(all) => drop(all.insert(head)),
         }
     }

@@ -10,8 +10,7 @@ use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Longest step or unit, microseconds: five times what an idle machine takes, as others may use the
-/// memory of a virtual one. All elements at once would take seconds.
+/// Longest step or unit, microseconds: five times what an idle machine takes.
 pub(super) const LONGEST: u64 = 100_000;
 /// Elements of a test.
 const MANY: u32 = 500_000;

@@ -43,7 +43,9 @@ impl Cut {
     }
 
     fn alive(&self, pid: &str) -> bool {
-        self.nodes.run("root", "hostc", &format!("kill -0 {pid}")).code == 0
+        let said = self.nodes.run("root", "hostc", &format!("kill -0 {pid} || ps -ef"));
+        print!("{}{}", said.out, said.err);
+        said.code == 0 && said.out.is_empty()
     }
 
     /// Starts of a job that the log tells of.

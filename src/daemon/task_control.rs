@@ -335,9 +335,8 @@ fn tree(tasks: &[TaskIdentity]) -> bool {
 /// The name of the directory of this launcher's groups: several launchers may have one group, also
 /// with one path, in PID namespaces of their own.
 fn name(rundir: &Path) -> String {
-    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let bytes = [rundir, &namespace].map(|path| path.as_os_str().as_encoded_bytes()).concat();
-    let hash = bytes.into_iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+    let path = rundir.join(std::fs::read_link("/proc/self/ns/pid").unwrap_or_default());
+    let hash = path.to_string_lossy().bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     format!("lsf-{hash:016x}")

@@ -16,6 +16,14 @@ pub(super) fn check(conf: &ClusterConf, diags: &mut Diags) {
             without_pool(queue, diags);
             continue;
         };
+        if queue.preemption.preemptive.is_some() {
+            let text = format!(
+                "jobs of queue <{}> preempt others only while its slot pool <{}> has a free slot",
+                shown(&queue.name),
+                shown(name)
+            );
+            diags.warning(at(queue, "PREEMPTION"), text);
+        }
         match firsts.get(name) {
             Some(first) => later(conf, (name, first), queue, diags),
             None => {

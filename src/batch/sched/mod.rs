@@ -23,6 +23,7 @@
 //! | limit_waits | users and classes that a limit leaves too little |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
+//! | head_set | the classes of one user in one queue, in dispatch order |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
 //! | same_host | the host of the job before, for the next one of its class |
 //! | first_fit | hosts for a job, best first, until there are enough |

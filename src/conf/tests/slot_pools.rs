@@ -16,7 +16,7 @@ fn with(normal: &str, idle: &str, section: &str) -> MapFiles {
 }
 
 /// A wrong configuration: lines of the two queues, and the words that are told.
-const WRONG: [(&str, &str, &str); 15] = [
+const WRONG: [(&str, &str, &str); 16] = [
     ("SLOT_POOL = a b", "", "error lsb.queues SLOT_POOL:13 bad value <a b>"),
     ("SLOT_POOL = a.b\nSLOT_SHARE = 5", "", "error lsb.queues SLOT_POOL:13 bad value <a.b>"),
     ("SLOT_POOL = a\nSLOT_SHARE = 0", "", "a number from 1 to 100 is wanted"),
@@ -42,6 +42,11 @@ const WRONG: [(&str, &str, &str); 15] = [
         "SLOT_POOL = a\nSLOT_SHARE = 50",
         "SLOT_POOL = a\nSLOT_SHARE = 50\nUSE_PRIORITY_IN_POOL = Y",
         "USE_PRIORITY_IN_POOL has no effect: the first queue of slot pool <a> is <normal>",
+    ),
+    (
+        "SLOT_POOL = a\nSLOT_SHARE = 50\nPREEMPTION = PREEMPTIVE",
+        "",
+        "jobs of queue <normal> preempt others only while its slot pool <a> has a free slot",
     ),
     ("SLOT_POOL =\nSLOT_SHARE = 5", "", "warning lsb.queues SLOT_SHARE:14 SLOT_SHARE has no"),
 ];

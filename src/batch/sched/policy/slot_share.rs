@@ -20,20 +20,21 @@ impl Policy for SlotShare {
         let Some((pool, at, member)) = view.site.slot_pools.of_queue(queue.id) else {
             return Room::ANY;
         };
-        let of_pool = || {
-            let max = pool.max?;
-            let slots = max.saturating_sub(used_in(view.state, pool));
-            Some(Room { slots, reason: PendReason::SlotPool, rule: None })
+        let of_pool = match pool.max {
+            Some(max) => {
+                let slots = max.saturating_sub(used_in(view.state, pool));
+                Room { slots, reason: PendReason::SlotPool, rule: None }
+            }
+            None => Room::ANY,
         };
         let by_share = || {
             let slots = view.slot_shares.left((at, member), view.state, queue.id);
             Room { slots, reason: PendReason::SlotShare, rule: None }
         };
         match view.shares_held {
-            SharesHeld::All => of_pool().unwrap_or(Room::ANY).and(by_share()),
-            SharesHeld::NotLent if pool.by_priority => of_pool().unwrap_or(Room::ANY),
-            SharesHeld::NotLent => of_pool().unwrap_or(Room::ANY).and(by_share()),
             SharesHeld::None => Room::ANY,
+            SharesHeld::NotLent if pool.by_priority => of_pool,
+            SharesHeld::NotLent | SharesHeld::All => of_pool.and(by_share()),
         }
     }
 }

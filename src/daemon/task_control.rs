@@ -344,8 +344,7 @@ fn name(rundir: &Path) -> String {
 
 /// The directory of the groups of all tasks, made within the launcher's own group.
 fn base(rundir: &Path) -> Option<(Version, PathBuf)> {
-    let all = cgroup::own_groups();
-    for (version, own) in all.into_iter().filter(|(version, _)| *version != Version::Memory) {
+    for (version, own) in cgroup::own_groups().into_iter().filter(|of| of.0 != Version::Memory) {
         let dir = own.join(name(rundir));
         // to be allowed to make it is not yet to be allowed to use it
         let made = cgroup::make(&dir)

@@ -54,7 +54,7 @@ use crate::net::pool::{Listeners, Pool};
 use crate::net::{Identity, SharedHosts, held_port, sock};
 use crate::proto::held_replies::Tickets;
 use crate::proto::machine::INCOMING;
-use crate::proto::{Daemon, Effect, Input, Machine};
+use crate::proto::{Daemon, Effect, Input, Machine, Msg};
 use crate::sys::raw::SignalFd;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -313,7 +313,7 @@ impl<D: DaemonDriver> Shell<D> {
         for input in std::mem::take(&mut shell.inputs) {
             timed(machine, now, input, effects);
         }
-        pool.work(now, &mut |input| timed(machine, now, input, effects));
+        pool.work(now, &mut |input| deliver(machine, now, input, effects));
         if machine.deadline().is_some_and(|at| at <= now.mono_us) {
             timed(machine, now, Input::Tick, effects);
         }
@@ -515,6 +515,18 @@ fn thread_cpu_us() -> u64 {
     u64::try_from(t.tv_sec).unwrap_or(0) * 1_000_000 + u64::try_from(t.tv_nsec).unwrap_or(0) / 1000
 }
 
+/// Hands the machine what came over the network. A `Ping` is answered here for every machine, after
+/// all that the machine has sent before: who asks whether a daemon is done with something, as
+/// `bsub -I` does, relies on that order.
+fn deliver<M: Machine>(machine: &mut M, now: Now, input: Input, out: &mut Vec<Effect>) {
+    match input {
+        Input::Msg { conn, msg: Msg::Ping { n } } => {
+            out.push(Effect::Send { conn, msg: Msg::Pong { n } });
+        }
+        input => timed(machine, now, input, out),
+    }
+}
+
 /// One step of the machine; its duration is logged on request.
 fn timed<M: Machine>(machine: &mut M, now: Now, input: Input, out: &mut Vec<Effect>) {
     let Some(from) = super::logging::timing() else { return machine.step(now, input, out) };
@@ -568,3 +580,36 @@ impl std::fmt::Display for ShellError {
     }
 }
 impl std::error::Error for ShellError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::Refusal;
+
+    /// Sends one message for each input.
+    struct Sends;
+
+    impl Machine for Sends {
+        fn step(&mut self, _: Now, input: Input, out: &mut Vec<Effect>) {
+            assert!(!matches!(input, Input::Msg { msg: Msg::Ping { .. }, .. }));
+            out.push(Effect::Send { conn: 7, msg: Msg::Refused(Refusal::new(1)) });
+        }
+
+        fn deadline(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn ping_is_answered_after_what_the_machine_has_sent_before() {
+        let (now, mut out) = (Now { mono_us: 0, wall_us: 0 }, Vec::new());
+        timed(&mut Sends, now, Input::Tick, &mut out);
+        deliver(&mut Sends, now, Input::Msg { conn: 7, msg: Msg::Ping { n: 3 } }, &mut out);
+        deliver(&mut Sends, now, Input::Closed { conn: 8 }, &mut out);
+        let sent = out.iter().map(|effect| match effect {
+            Effect::Send { conn: 7, msg: Msg::Pong { n } } => *n,
+            _ => 0,
+        });
+        assert_eq!(sent.collect::<Vec<_>>(), [0, 3, 0]);
+    }
+}

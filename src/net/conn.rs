@@ -498,11 +498,7 @@ impl Conn {
             if let Heard::Opened(peer) = &heard {
                 self.opened_by(ident.daemon, peer);
             }
-            if !matches!(heard, Heard::Msg(Msg::Ping { .. })) {
-                sink(heard);
-            } else if let Heard::Msg(Msg::Ping { n }) = heard {
-                self.send(Msg::Pong { n })?;
-            }
+            sink(heard);
             if late() {
                 self.left = self.dec.pending() > 0;
                 break;

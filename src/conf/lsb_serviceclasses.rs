@@ -11,11 +11,15 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_serviceclasses::SERVICE_CLASS;
 use super::names::nearest;
 use super::section::{Values, known_params};
-use super::types::{AccessControl, GoalConf, GoalKind, RawParam, ServiceClassConf, UserTerm};
+use super::types::{
+    AccessControl, ControlActionConf, GoalConf, GoalKind, RawParam, ServiceClassConf, UserTerm,
+};
 use crate::lang::window::Windows;
 
 /// Largest number of jobs of a goal.
 const MAX_JOBS: u32 = 1_000_000;
+/// Longest VIOLATION_PERIOD: a year.
+const MAX_MINUTES: u32 = 365 * 24 * 60;
 /// Longest NAME, characters.
 const MAX_NAME: usize = 60;
 const GOALS: [&str; 4] = ["GUARANTEE", "DEADLINE", "VELOCITY", "THROUGHPUT"];
@@ -57,6 +61,7 @@ fn class(section: &Section, diags: &mut Diags) -> Option<ServiceClassConf> {
     v.flag(&mut class.auto_attach, "AUTO_ATTACH");
     access_control(&mut class.access, &mut v);
     goals(&mut class, &mut v);
+    class.control_action = control_action(&mut v);
     if class.guarantee {
         for name in ["PRIORITY", "CONTROL_ACTION", "USER_GROUP"] {
             if let Some(value) = raw.get(name) {
@@ -145,6 +150,36 @@ fn goals(class: &mut ServiceClassConf, v: &mut Values<'_>) {
         let text = "a goal without timeWindow is always active: it must be the only one";
         v.diags.error(&goal.pos, text);
     }
+}
+
+/// CONTROL_ACTION: `VIOLATION_PERIOD[minutes] CMD [command]`; the command may have brackets.
+fn control_action(v: &mut Values<'_>) -> Option<ControlActionConf> {
+    let value = v.raw.get("CONTROL_ACTION")?;
+    let Some((minutes, command)) = action_parts(&value.text) else {
+        v.bad("CONTROL_ACTION", value, "VIOLATION_PERIOD[minutes] CMD[command] is wanted");
+        return None;
+    };
+    let known = minutes.parse::<u32>().ok().filter(|n| (1..=MAX_MINUTES).contains(n));
+    let Some(minutes) = known else {
+        let want = format!("minutes from 1 to {MAX_MINUTES} are wanted");
+        v.bad("CONTROL_ACTION", &piece(value, minutes), &want);
+        return None;
+    };
+    if command.is_empty() {
+        v.bad("CONTROL_ACTION", value, "a command is wanted in CMD[]");
+        return None;
+    }
+    Some(ControlActionConf { minutes, command: command.to_owned() })
+}
+
+/// The texts in the brackets of CONTROL_ACTION.
+fn action_parts(text: &str) -> Option<(&str, &str)> {
+    let (word, rest) = text.trim().split_once('[')?;
+    let (minutes, rest) = rest.split_once(']')?;
+    let (second, rest) = rest.split_once('[')?;
+    let named = word.trim().eq_ignore_ascii_case("VIOLATION_PERIOD")
+        && second.trim().eq_ignore_ascii_case("CMD");
+    named.then_some((minutes.trim(), rest.strip_suffix(']')?.trim()))
 }
 
 /// One goal: `VELOCITY 5 timeWindow (8:30-16:30)`.

@@ -18,6 +18,7 @@ use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
+use super::control_actions::ControlActions;
 use super::mails::Mails;
 use super::shell;
 use crate::batch::{Mbatchd, Recovered};
@@ -167,6 +168,7 @@ struct MbatchdDriver {
     members: GroupMembers,
     /// Mail of the routing of requests.
     mails: Mails,
+    control_actions: ControlActions,
     /// Reads the configuration.
     reading: Option<JoinHandle<()>>,
     /// The copy of the log, where this host has the primary.
@@ -351,6 +353,7 @@ impl DaemonDriver for MbatchdDriver {
                 let mail = Mail { program, to, text: text.as_str().into(), ..Mail::default() };
                 self.mails.put(mail, shell.tickets.due());
             }
+            Effect::ControlAction { class, command } => self.control_actions.put(class, command),
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
@@ -489,6 +492,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let members = GroupMembers::new();
     members.caller().fill(&mut conf, egroup::START_WAIT);
     let mails = Mails::new(conf.base.lsf.mail_program());
+    let control_actions = ControlActions::new(&conf.base.lsf.envdir);
     let host = MbatchdDriver {
         envdir,
         begin: Some(begin),
@@ -501,6 +505,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         late,
         members,
         mails,
+        control_actions,
         reading: None,
         dir,
         duplicate,

@@ -7,6 +7,7 @@ mod bind;
 pub mod boot;
 pub mod boot_error;
 mod change_user;
+mod control_actions;
 mod define_queues;
 pub mod delegate;
 pub mod driver;

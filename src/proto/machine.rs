@@ -297,6 +297,11 @@ pub enum Effect {
         to: String,
         text: String,
     },
+    /// Run the CONTROL_ACTION of a service class that misses a goal (mbatchd).
+    ControlAction {
+        class: String,
+        command: String,
+    },
     /// A line for the daemon's log.
     Say {
         level: log::Level,
@@ -339,6 +344,7 @@ impl Effect {
             Effect::Nlb(_) => "files of the load balancer",
             Effect::DefineQueues { .. } => "define queues",
             Effect::Mail { .. } => "mail",
+            Effect::ControlAction { .. } => "run a control action",
             Effect::Say { .. } => "say",
             Effect::Exit { .. } => "exit",
         }

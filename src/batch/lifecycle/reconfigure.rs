@@ -11,7 +11,6 @@ use crate::batch::usage::exclusive_units::ExclusiveUnits;
 use crate::batch::usage::guarantees::Guarantees;
 use crate::batch::usage::processor_units::ProcessorUnits;
 use crate::batch::usage::reserve::ledger::Reserve;
-use crate::batch::usage::service_goals::ServiceGoals;
 use crate::batch::usage::slot_pools::SlotShares;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::external_groups::ExternalGroup;
@@ -96,7 +95,7 @@ impl Mbatchd {
         self.limits.recount(&self.state, &self.site);
         self.guarantees = Guarantees::of_all(&self.state, &self.site);
         self.slot_shares = SlotShares::default();
-        self.goals = ServiceGoals::of_all(&self.state, &self.site);
+        self.goals = std::mem::take(&mut self.goals).anew(&self.state, &self.site);
         self.rebuild_timeline();
         self.works.refill(Some(0));
         self.sched.changed();

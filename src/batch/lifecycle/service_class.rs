@@ -7,7 +7,7 @@ use crate::conf::types::{ServiceClassConf, UserTerm};
 use crate::model::job::JobSpec;
 use crate::model::job_group::lineage;
 use crate::model::reason::err;
-use crate::proto::Refusal;
+use crate::proto::{Effect, Refusal};
 
 /// A condition of a service class that a job does not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,14 +63,21 @@ impl Mbatchd {
 }
 
 impl Mbatchd {
-    /// Looks at the goals of service classes where that is due.
-    pub(crate) fn service_goals_due(&mut self, context: &StepContext) {
+    /// Looks at the goals of service classes where that is due, and has the CONTROL_ACTION of those
+    /// run that have missed a goal for too long.
+    pub(crate) fn service_goals_due(&mut self, context: &mut StepContext) {
         let found = self.goals.look(context.now, &self.site, self.windows.zone());
         if found.more {
             self.sched.goal_room();
         }
         if found.turned {
             self.sched.changed();
+        }
+        for class in self.goals.take_actions() {
+            let Some(conf) = self.site.service_classes.get(class) else { continue };
+            let Some(action) = &conf.control_action else { continue };
+            let (class, command) = (conf.name.clone(), action.command.clone());
+            context.out.push(Effect::ControlAction { class, command });
         }
     }
 }

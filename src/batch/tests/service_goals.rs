@@ -47,6 +47,70 @@ fn job_of_a_group_is_in_the_service_class_of_the_group() {
     assert_eq!((of("RUN"), of("PEND")), (2, 2), "{all:?}");
 }
 
+/// How often the CONTROL_ACTION of each class was run since this was asked last.
+fn actions(c: &mut Cluster) -> Vec<(String, String)> {
+    std::mem::take(&mut c.actions)
+}
+
+#[test]
+fn control_action_is_run_after_each_violation_period_in_which_a_goal_was_missed() {
+    let class = "Begin ServiceClass\nNAME = steady\nGOALS = [VELOCITY 2]\n\
+        CONTROL_ACTION = VIOLATION_PERIOD[2] CMD [echo [late] >> /tmp/late]\nEnd ServiceClass\n";
+    let site = || cluster().hosts(1, 8).file("lsb.serviceclasses", class);
+    let mut c = site().up();
+    let due = vec![("steady".to_owned(), "echo [late] >> /tmp/late".to_owned())];
+    c.advance(600);
+    assert_eq!(actions(&mut c), [], "the class has no jobs");
+    c.badmin("hclose h1");
+    let job = c.submit("ann", "-sla steady");
+    c.advance(119);
+    assert_eq!(actions(&mut c), []);
+    c.advance(1);
+    assert_eq!(actions(&mut c), due);
+    c.advance(119);
+    assert_eq!(actions(&mut c), []);
+    c.advance(1);
+    assert_eq!(actions(&mut c), due);
+    // a period ends where the goal is met, and the next one begins anew
+    c.advance(100);
+    c.badmin("hopen h1");
+    c.advance(60);
+    c.end(job, 0);
+    c.badmin("hclose h1");
+    c.submit("ann", "-sla steady");
+    c.advance(60);
+    c.reconfigure(site());
+    c.advance(59);
+    assert_eq!(actions(&mut c), []);
+    c.advance(1);
+    assert_eq!(actions(&mut c), due, "a reconfiguration changed the period");
+    c.advance(60);
+    c.restart();
+    c.advance(119);
+    assert_eq!(actions(&mut c), [], "mbatchd began anew");
+    c.advance(10);
+    assert_eq!(actions(&mut c), due);
+}
+
+#[test]
+fn control_action_is_run_for_each_active_goal_that_is_missed_and_for_no_other_class() {
+    let class = |name: &str, lines: &str| {
+        format!("Begin ServiceClass\nNAME = {name}\n{lines}\nEnd ServiceClass\n")
+    };
+    // 22:13:20: the third goal is not active
+    let goals = "GOALS = [VELOCITY 2 timeWindow (22:00-23:00)] \
+        [THROUGHPUT 6 timeWindow (22:00-23:00)] [VELOCITY 1 timeWindow (5:00-6:00)]";
+    let text = class("both", &format!("{goals}\nCONTROL_ACTION = VIOLATION_PERIOD[1] CMD[true]"))
+        + &class("quiet", goals);
+    let mut c = cluster().hosts(1, 8).file("lsb.serviceclasses", &text).up();
+    c.badmin("hclose h1");
+    c.submit("ann", "-sla both");
+    c.submit("ann", "-sla quiet");
+    c.advance(60);
+    let due = ("both".to_owned(), "true".to_owned());
+    assert_eq!(actions(&mut c), [due.clone(), due]);
+}
+
 /// A step of a random history.
 #[derive(Clone, Debug)]
 enum Happening {

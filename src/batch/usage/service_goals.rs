@@ -10,7 +10,7 @@ use crate::batch::site::Site;
 use crate::batch::site::service_classes::{Goal, ServiceClassId};
 use crate::batch::state::State;
 use crate::batch::usage::service_class_jobs::{ClassTally, ClassWork, ServiceClassJobs};
-use crate::conf::types::GoalKind;
+use crate::conf::types::{GoalKind, ServiceClassConf};
 use crate::model::{JobRef, Now};
 use jiff::tz::TimeZone;
 
@@ -38,8 +38,11 @@ struct ClassNow {
     goals: Vec<GoalNow>,
     /// The jobs that should run by all active goals; `None`: none is active.
     optimum: Option<u64>,
+    name: String,
     /// Since when an active goal is missed, seconds since the epoch.
     missed_since: Option<i64>,
+    /// The beginning of the violation period of each goal that is active and missed, likewise.
+    violated: Vec<Option<i64>>,
 }
 
 /// The outcome of a look at the goals.
@@ -61,6 +64,8 @@ pub struct ServiceGoals {
     changed: bool,
     /// The next look, microseconds of the monotonic clock; `None`: after the next change.
     timer: Option<u64>,
+    /// The classes of goals whose violation period has passed, once for each such goal.
+    actions: Vec<ServiceClassId>,
 }
 
 /// The jobs of a class that count as running: those that the system suspended, too.
@@ -71,10 +76,25 @@ fn running(tally: &ClassTally) -> u64 {
 impl ServiceGoals {
     pub(crate) fn of_all(state: &State, site: &Site) -> ServiceGoals {
         let jobs = ServiceClassJobs::of_all(state, site);
-        let mut classes = Vec::new();
-        classes.resize_with(site.service_classes.len(), Default::default);
+        let named = |class: &ServiceClassConf| ClassNow {
+            name: class.name.clone(),
+            ..ClassNow::default()
+        };
+        let classes = site.service_classes.iter().map(|(_, class)| named(class)).collect();
         let changed = !site.service_classes.with_goals().is_empty();
-        ServiceGoals { jobs, classes, changed, timer: None }
+        ServiceGoals { jobs, classes, changed, ..ServiceGoals::default() }
+    }
+
+    /// The goals of another configuration. The times at which those of a class of the same name began
+    /// to be missed are kept.
+    pub(crate) fn anew(self, state: &State, site: &Site) -> ServiceGoals {
+        let mut next = ServiceGoals::of_all(state, site);
+        for class in &mut next.classes {
+            let Some(old) = self.classes.iter().find(|old| old.name == class.name) else { continue };
+            class.missed_since = old.missed_since;
+            class.violated.clone_from(&old.violated);
+        }
+        next
     }
 
     /// The jobs of all classes.
@@ -90,6 +110,12 @@ impl ServiceGoals {
     /// Since when a class has missed an active goal, seconds since the epoch.
     pub fn missed_since(&self, class: ServiceClassId) -> Option<i64> {
         self.classes.get(class.position())?.missed_since
+    }
+
+    /// The classes whose CONTROL_ACTION is due, once for each goal that was missed for the whole
+    /// violation period.
+    pub(crate) fn take_actions(&mut self) -> Vec<ServiceClassId> {
+        std::mem::take(&mut self.actions)
     }
 
     /// Jobs of a class that may still be started by its active goals; `None`: any number.
@@ -174,9 +200,31 @@ impl ServiceGoals {
         found.more |= kept.optimum.is_some_and(|before| optimum.is_none_or(|n| n > before));
         found.turned |= kept.optimum.is_some() != optimum.is_some();
         let missed_since = missed.then(|| kept.missed_since.unwrap_or(now));
-        *kept = ClassNow { goals: all, optimum, missed_since };
-        [edges, again].into_iter().flatten().min()
+        let mut violated = std::mem::take(&mut kept.violated);
+        let conf = site.service_classes.get(class).and_then(|conf| conf.control_action.as_ref());
+        let period = conf.map(|action| i64::from(action.minutes) * 60);
+        let due = period.map_or(0, |period| violations(&all, &mut violated, (period, now)));
+        let next = period.and_then(|period| Some(violated.iter().flatten().min()? + period));
+        let name = std::mem::take(&mut kept.name);
+        *kept = ClassNow { name, goals: all, optimum, missed_since, violated };
+        self.actions.extend(std::iter::repeat_n(class, due));
+        [edges, again, next].into_iter().flatten().min()
     }
+}
+
+/// Keeps the violation periods of goals; how many have passed. Such a period begins anew.
+fn violations(goals: &[GoalNow], since: &mut Vec<Option<i64>>, (period, now): (i64, i64)) -> usize {
+    since.resize(goals.len(), None);
+    let mut passed = 0;
+    for (goal, since) in goals.iter().zip(since) {
+        let missed = goal.active && !goal.on_time;
+        // a clock that is set back prolongs no period
+        let begun = since.filter(|_| missed).unwrap_or(now).min(now);
+        let is_over = missed && now - begun >= period;
+        passed += usize::from(is_over);
+        *since = missed.then_some(if is_over { now } else { begun });
+    }
+    passed
 }
 
 fn goal_now(

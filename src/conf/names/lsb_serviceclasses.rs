@@ -14,7 +14,7 @@ const NAMES: &[Name] = &[
     ),
     on("AUTO_ATTACH", "jobs that may be in the class are put into it: Y/N; N"),
     off("CONSUMER", "EGO consumer"),
-    off("CONTROL_ACTION", "VIOLATION_PERIOD[minutes] CMD[command]"),
+    on("CONTROL_ACTION", "VIOLATION_PERIOD[minutes] CMD[command]; none"),
     on("DESCRIPTION", "text shown by bsla"),
     off("EGO_RES_REQ", "EGO resource requirement"),
     on("GOALS", "[GUARANTEE], or [DEADLINE | VELOCITY n | THROUGHPUT n timeWindow(w)] ..."),

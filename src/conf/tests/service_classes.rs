@@ -51,6 +51,11 @@ fn service_class_is_read_with_all_its_values() {
         (GoalKind::Throughput(6), ""),
     ];
     assert_eq!(goals, want);
+    let action = "CONTROL_ACTION = violation_period[ 10 ] cmd [logger [late] $(date)]";
+    let (found, told) = class(&format!("NAME = a; GOALS = [VELOCITY 1]; {action}"));
+    assert_eq!(told, Vec::<String>::new());
+    let action = found[0].control_action.as_ref().unwrap();
+    assert_eq!((action.minutes, action.command.as_str()), (10, "logger [late] $(date)"));
     let access = "ACCESS_CONTROL = QUEUES[normal night] USERS[chip/] APPS[sim]";
     let (found, told) = class(&format!("NAME = g; GOALS = [GUARANTEE]; AUTO_ATTACH = Y; {access}"));
     assert_eq!(told, Vec::<String>::new());
@@ -68,7 +73,8 @@ fn service_class_is_read_with_all_its_values() {
 
 #[test]
 fn mistakes_of_service_classes_are_told_with_their_places() {
-    let rows = [
+    let action = |text: &str| format!("NAME = a; GOALS = [VELOCITY 1]; CONTROL_ACTION = {text}");
+    let rows: [(&str, &str); 26] = [
         ("GOALS = [GUARANTEE]", "1:7: service class without NAME"),
         ("NAME = a", "1:7: service class without GOALS"),
         ("NAME = a b; GOALS = [GUARANTEE]", "2:8: bad value <a b> of NAME: at most 60 letters"),
@@ -88,6 +94,13 @@ fn mistakes_of_service_classes_are_told_with_their_places() {
         ("NAME = a; GOALS = [GUARANTEE]; ACCESS_CONTROL = QUEUES", "4:18: bad value <QUEUES>"),
         ("NAME = a; GOALS = [GUARANTEE]; AUTO_ATACH = Y", "4:1: unknown keyword <AUTO_ATACH>"),
         ("NAME = a; GOALS = [GUARANTEE]; AUTO_ATTACH = ja", "4:15: bad value <ja> of AUTO_ATTACH"),
+        ("NAME = a; GOALS = [GUARANTEE]; CONTROL_ACTION = VIOLATION_PERIOD[5] CMD[x]", "4:18: "),
+        (&action("VIOLATION_PERIOD[5]"), "4:18: bad value <VIOLATION_PERIOD[5]> of CONTROL_ACTION"),
+        (&action("VIOLATION_PERIOD[0] CMD[x]"), "4:35: bad value <0> of CONTROL_ACTION: minutes"),
+        (&action("VIOLATION_PERIOD[x] CMD[x]"), "4:35: bad value <x> of CONTROL_ACTION: minutes"),
+        (&action("VIOLATION_PERIOD[5] CMD[]"), "4:18: bad value <VIOLATION_PERIOD[5] CMD[]>"),
+        (&action("VIOLATION_PERIOD[5] RUN[x]"), "4:18: bad value <VIOLATION_PERIOD[5] RUN[x]>"),
+        (&action("VIOLATION_PERIOD[5] CMD[x"), "4:18: bad value <VIOLATION_PERIOD[5] CMD[x>"),
     ];
     for (lines, told) in rows {
         let all = class(lines).1;

@@ -59,6 +59,7 @@ pub struct ServiceClassConf {
     pub access: AccessControl,
     /// AUTO_ATTACH.
     pub auto_attach: bool,
+    /// CONTROL_ACTION.
     pub control_action: Option<ControlActionConf>,
     pub description: String,
     /// Everything as it is written.

@@ -37,6 +37,7 @@ mod brestart;
 mod bresume;
 mod brsvadd;
 mod brsvdel;
+mod brsvjob;
 mod brsvmod;
 mod brsvs;
 mod brsvsub;
@@ -198,6 +199,7 @@ const APPLETS: &[Applet] = &[
     applet("bresume", Batch, bresume::run, "resume suspended jobs, release held ones"),
     applet("brsvadd", Batch, brsvadd::run, "make an advance reservation"),
     applet("brsvdel", Batch, brsvdel::run, "delete advance reservations"),
+    applet("brsvjob", Batch, brsvjob::run, "show the jobs of an advance reservation"),
     applet("brsvmod", Batch, brsvmod::run, "change an advance reservation"),
     applet("brsvs", Batch, brsvs::run, "show advance reservations"),
     applet("brsvsub", Batch, brsvsub::run, "make an advance reservation at the first time for it"),

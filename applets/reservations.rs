@@ -1,4 +1,4 @@
-//! Common code of brsvadd, brsvmod, brsvdel, brsvsub and brsvs: times, lists of names, and the
+//! Common code of brsvadd, brsvmod, brsvdel, brsvsub, brsvjob and brsvs: times, lists of names, and the
 //! words about what was done.
 
 use jiff::Timestamp;

@@ -34,6 +34,8 @@ const WRONG_USAGE: &[(&[&str], &str)] = &[
     (&["brsvadd"], "Either -b and -e, or -t, must be specified."),
     (&["brsvadd", "-b", "6:0", "-e", "25:0"], "25:0: Bad time specification."),
     (&["brsvdel"], "Reservation ID must be specified."),
+    (&["brsvjob"], "One reservation must be specified."),
+    (&["brsvjob", "a", "b"], "One reservation must be specified."),
     (&["brsvmod", "-o"], "One reservation must be specified."),
     (&["brsvmod", "x"], "What is to be changed must be specified."),
     (&["brsvsub", "-n", "1"], "-n and -D must be specified."),

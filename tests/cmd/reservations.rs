@@ -52,6 +52,24 @@ fn reservation_is_made_shown_changed_and_deleted() {
 }
 
 #[test]
+fn jobs_of_a_reservation_are_shown_in_the_long_format() {
+    let name = reservation("rsv-jobs", "1:3:00-1:4:00");
+    let none = said(0, "", "No job found\n");
+    assert_eq!(run("brsvjob", &[name]), none);
+    let (of_it, other) = (bsub(&["-U", name, "true"]), bsub(&["-H", "true"]));
+    let shown = ok("brsvjob", &[name]);
+    assert!(shown.contains(&format!("Job <{of_it}>")), "{shown}");
+    assert!(shown.contains("SCHEDULING PARAMETERS:"), "{shown}");
+    assert!(!shown.contains(&format!("Job <{other}>")), "{shown}");
+    ok("bkill", &[&of_it, &other]);
+    wait_for("the end of the job", || ok("brsvjob", &[name]).contains("Status <EXIT>"));
+    ok("brsvdel", &[name]);
+    assert!(ok("brsvjob", &[name]).contains(&format!("Job <{of_it}>")));
+    let unknown = said(255, "", "nosuch: Advance reservation does not exist\n");
+    assert_eq!(run("brsvjob", &["nosuch"]), unknown);
+}
+
+#[test]
 fn wrong_reservations_are_refused_with_the_word_that_is_wrong() {
     let host = host();
     let window = ["-t", "1:5:00-1:6:00"];

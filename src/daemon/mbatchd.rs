@@ -11,6 +11,7 @@
 
 use super::boot::Boot;
 use super::boot_error::BootError;
+use super::control_actions::ControlActions;
 use super::define_queues::define_queues;
 use super::driver::{DaemonDriver, Remote, ShellControl};
 use super::duplicate::{Duplicate, Places, Waited};
@@ -18,7 +19,6 @@ use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
-use super::control_actions::ControlActions;
 use super::mails::Mails;
 use super::shell;
 use crate::batch::{Mbatchd, Recovered};

@@ -76,10 +76,8 @@ fn running(tally: &ClassTally) -> u64 {
 impl ServiceGoals {
     pub(crate) fn of_all(state: &State, site: &Site) -> ServiceGoals {
         let jobs = ServiceClassJobs::of_all(state, site);
-        let named = |class: &ServiceClassConf| ClassNow {
-            name: class.name.clone(),
-            ..ClassNow::default()
-        };
+        let named =
+            |class: &ServiceClassConf| ClassNow { name: class.name.clone(), ..ClassNow::default() };
         let classes = site.service_classes.iter().map(|(_, class)| named(class)).collect();
         let changed = !site.service_classes.with_goals().is_empty();
         ServiceGoals { jobs, classes, changed, ..ServiceGoals::default() }
@@ -90,7 +88,9 @@ impl ServiceGoals {
     pub(crate) fn anew(self, state: &State, site: &Site) -> ServiceGoals {
         let mut next = ServiceGoals::of_all(state, site);
         for class in &mut next.classes {
-            let Some(old) = self.classes.iter().find(|old| old.name == class.name) else { continue };
+            let Some(old) = self.classes.iter().find(|old| old.name == class.name) else {
+                continue;
+            };
             class.missed_since = old.missed_since;
             class.violated.clone_from(&old.violated);
         }

@@ -1,5 +1,5 @@
-//! Common code of brsvadd, brsvmod, brsvdel, brsvsub, brsvjob and brsvs: times, lists of names, and the
-//! words about what was done.
+//! Common code of brsvadd, brsvmod, brsvdel, brsvsub, brsvjob and brsvs: times, lists of names, and
+//! the words about what was done.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};

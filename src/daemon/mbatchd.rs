@@ -491,8 +491,6 @@ fn serve(boot: Boot) -> Result<i32, String> {
     let late = ask_groups(&mut conf);
     let members = GroupMembers::new();
     members.caller().fill(&mut conf, egroup::START_WAIT);
-    let mails = Mails::new(conf.base.lsf.mail_program());
-    let control_actions = ControlActions::new(&conf.base.lsf.envdir);
     let host = MbatchdDriver {
         envdir,
         begin: Some(begin),
@@ -504,8 +502,8 @@ fn serve(boot: Boot) -> Result<i32, String> {
         groups: None,
         late,
         members,
-        mails,
-        control_actions,
+        mails: Mails::new(conf.base.lsf.mail_program()),
+        control_actions: ControlActions::new(&conf.base.lsf.envdir),
         reading: None,
         dir,
         duplicate,

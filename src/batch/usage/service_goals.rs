@@ -83,8 +83,8 @@ impl ServiceGoals {
         ServiceGoals { jobs, classes, changed, ..ServiceGoals::default() }
     }
 
-    /// The goals of another configuration. The times at which those of a class of the same name began
-    /// to be missed are kept.
+    /// The goals of another configuration. The times at which those of a class of the same name
+    /// began to be missed are kept.
     pub(crate) fn anew(self, state: &State, site: &Site) -> ServiceGoals {
         let mut next = ServiceGoals::of_all(state, site);
         for class in &mut next.classes {

@@ -120,7 +120,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.rusage_update_percent, "RUSAGE_UPDATE_PERCENT", 1..=100);
     v.set(&mut p.job_accept_interval, "JOB_ACCEPT_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
-    let _: Option<u64> = v.number("CLEAN_PERIOD_DONE", 0..=MAX_SECONDS);
+    clean_done(p, v);
     p.event_update_interval = v.number("EVENT_UPDATE_INTERVAL", 1..=MAX_SECONDS);
     v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
@@ -133,6 +133,19 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     p.command_timeouts.pre = minutes.map(|m: u64| m * 60);
     p.removal.orphan_grace = v.number("ORPHAN_JOB_TERM_GRACE_PERIOD", 0..=MAX_SECONDS);
     p.removal.hung = hung_jobs(v);
+}
+
+/// CLEAN_PERIOD_DONE, which must be less than CLEAN_PERIOD.
+fn clean_done(p: &mut BatchParams, v: &mut Values<'_>) {
+    const NAME: &str = "CLEAN_PERIOD_DONE";
+    p.clean_period_done = v.number(NAME, 0..=MAX_SECONDS).filter(|done| *done < p.clean_period);
+    if let (None, Some(value)) = (p.clean_period_done, v.raw.get(NAME))
+        && value.text.parse::<u64>().is_ok_and(|done| done <= MAX_SECONDS)
+    {
+        let text =
+            format!("{NAME} is ignored: it is not less than CLEAN_PERIOD, {}", p.clean_period);
+        v.diags.warning(&value.pos, text);
+    }
 }
 
 /// REMOVE_HUNG_JOBS_FOR: `runlimit[,wait_time=minutes]:host_unavail[,wait_time=minutes]`, one of

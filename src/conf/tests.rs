@@ -15,6 +15,7 @@ mod service_classes;
 mod shares;
 mod slot_pools;
 mod units_and_ranges;
+mod values;
 
 /// The example site, as its files are shipped.
 fn site() -> MapFiles {

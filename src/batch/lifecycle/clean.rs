@@ -6,6 +6,7 @@
 //! has about as many records more as would be carried over.
 
 use crate::batch::soft_state::works::{Count, UNIT};
+use crate::batch::state::ended_jobs::{KeepEnded, Leaving};
 use crate::batch::state::{Elem, ElemState, Job};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
@@ -33,17 +34,24 @@ impl Mbatchd {
 
     /// Is there a finished job to be taken out of memory?
     fn clean_due(&mut self, context: &mut StepContext) {
-        let period = self.site.params().clean_period as i64;
-        let Some((ended, _)) = self.state.ended().next() else {
+        let keep = self.keep_ended();
+        let Some(leaving) = self.state.ended().next(keep) else {
             return self.retention.clean_at(None);
         };
-        let due = ended + period;
+        let due = leaving.due(keep);
         let now = due <= context.now.secs();
         if now {
             self.works.set_cleaning(true);
         }
         let later = || context.now.mono_of_wall(due).max(context.now.mono_us + 1000);
         self.retention.clean_at((!now).then(later));
+    }
+
+    /// CLEAN_PERIOD and CLEAN_PERIOD_DONE.
+    fn keep_ended(&self) -> KeepEnded {
+        let p = self.site.params();
+        let done = p.clean_period_done.unwrap_or(p.clean_period) as i64;
+        KeepEnded { done, other: p.clean_period as i64 }
     }
 
     /// Does a pending job or a wait name the job, or its job group? As long as that is not known of
@@ -61,23 +69,25 @@ impl Mbatchd {
     /// stays.
     pub(crate) fn clean_unit(&mut self, context: &mut StepContext) {
         let now = context.now.secs();
-        let period = self.site.params().clean_period as i64;
+        let keep = self.keep_ended();
         for _ in 0..UNIT {
-            let Some((ended, id)) = self.state.take_ended(now - period) else {
+            let Some(leaving) = self.state.take_ended(now, keep) else {
                 self.works.set_cleaning(false);
                 return self.clean_due(context);
             };
+            let id = leaving.job;
             let Some(job) = self.state.job(id) else { continue };
             // The ID may have been given again since, or the job have run again: its last end
             // has an entry of its own. The time of submission tells nothing: the clock may have
             // been set back since.
-            if job.tally.unfinished() > 0 || self.state.ended().last_end(job) > ended {
+            if job.tally.unfinished() > 0 || self.state.ended().last_end(job) > leaving.ended {
                 continue;
             }
             // its host may come back with what must not go on
             if self.is_named(id) || self.left_alive(id) {
-                let again = (NAMED_AGAIN - period).max(0);
-                self.state.put_back_ended(now.saturating_add(again), id);
+                let again = (NAMED_AGAIN - leaving.period(keep)).max(0);
+                let ended = now.saturating_add(again);
+                self.state.put_back_ended(Leaving { ended, ..leaving });
                 continue;
             }
             self.emit(context, Event::JobClean { at: JobRef { job: id, idx: 0 } });

@@ -49,7 +49,7 @@ pub use crate::batch::state::element::{
     Bar, CheckpointState, Elem, ElemState, ElementEnd, ElementView, Exec, LastWords, Pend, Phase,
     PreemptionHistory, Run, Soft, Tries,
 };
-use crate::batch::state::ended_jobs::EndedJobs;
+use crate::batch::state::ended_jobs::{EndedJobs, KeepEnded, Leaving};
 use crate::batch::state::ineligible::Ineligible;
 pub use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::job_groups::JobGroups;
@@ -337,15 +337,13 @@ impl State {
     pub fn host_control_of(&self, name: &str) -> Option<&HostControl> {
         self.host_control(self.names.find_host(name)?)
     }
-    /// The ended job that leaves memory next, if it did so before that time; it is the caller's to
-    /// clean, or to put back.
-    pub(crate) fn take_ended(&mut self, before: i64) -> Option<(i64, u32)> {
-        self.ended.next().filter(|(end, _)| *end <= before)?;
-        self.ended.take()
+    /// An ended job that is due to leave memory; it is the caller's to clean, or to put back.
+    pub(crate) fn take_ended(&mut self, now: i64, keep: KeepEnded) -> Option<Leaving> {
+        self.ended.take(now, keep)
     }
     /// Keeps an ended job in memory as though it had ended then.
-    pub(crate) fn put_back_ended(&mut self, time: i64, job: u32) {
-        self.ended.put_back(time, job);
+    pub(crate) fn put_back_ended(&mut self, leaving: Leaving) {
+        self.ended.put_back(leaving);
     }
     /// IDs that must not be given again although no job of that ID is known.
     pub(crate) fn reserve_ids(&mut self, ids: impl Iterator<Item = u32>) {

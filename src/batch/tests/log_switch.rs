@@ -1,6 +1,9 @@
 //! When the log is switched.
 
+use super::cluster::{Cluster, cluster, element};
 use super::*;
+use crate::proto::client::Col;
+use std::collections::BTreeSet;
 
 /// Runs so many jobs to their end; how often the log was switched meanwhile.
 fn finish(r: &mut Rig, jobs: usize) -> usize {
@@ -187,4 +190,43 @@ fn job_that_ends_before_its_submission_by_a_clock_set_back_leaves_memory() {
     r.now.wall_us += 100_000_000;
     r.step(Input::Tick);
     assert!(r.mbd.state.job(job).is_none());
+}
+
+#[test]
+fn done_jobs_leave_memory_before_others() {
+    let site = || cluster().hosts(1, 9).param("CLEAN_PERIOD = 100");
+    let known = |c: &mut Cluster| {
+        let rows = c.listing(&[Col::Job]);
+        rows.iter().map(|row| row[0].as_u64().unwrap() as u32).collect::<BTreeSet<_>>()
+    };
+    let mut c = site().param("CLEAN_PERIOD_DONE = 10").up();
+    let [exit, done, mixed] = ["", "", "-J 'a[1-2]'"].map(|options| c.submit("ann", options));
+    let named = c.submit("ann", "");
+    c.started();
+    c.end(exit, 3);
+    c.end(done, 0);
+    c.end(named, 0);
+    c.end(element(mixed, 1), 3);
+    c.end(element(mixed, 2), 0);
+    let waits = c.submit("ann", &format!("-b +200 -w 'done({})'", named.job));
+    c.advance(9);
+    assert_eq!(known(&mut c).len(), 5);
+    c.advance(2);
+    let left = BTreeSet::from([exit.job, mixed.job, named.job, waits.job]);
+    assert_eq!(known(&mut c), left);
+    c.advance(80);
+    assert_eq!(known(&mut c), left);
+    // nobody names it any more
+    c.kill("ann", waits);
+    c.advance(10);
+    assert_eq!(known(&mut c), BTreeSet::from([waits.job]));
+    // without the parameter all stay as long
+    c.reconfigure(site());
+    let last = c.submit("ann", "");
+    c.started();
+    c.end(last, 0);
+    c.advance(99);
+    assert!(known(&mut c).contains(&last.job));
+    c.advance(2);
+    assert!(!known(&mut c).contains(&last.job));
 }

@@ -19,7 +19,7 @@ const NAMES: &[Name] = &[
     off("BSWITCH_MODIFY_RUSAGE", "bswitch modify rusage: Y/N; N"),
     on("CHUNK_JOB_DURATION", "longest jobs of a chunk, [hours:]minutes; 30 minutes or unlimited"),
     on("CLEAN_PERIOD", "seconds a finished job stays in memory; 3600"),
-    off("CLEAN_PERIOD_DONE", "as CLEAN_PERIOD, for DONE jobs; CLEAN_PERIOD"),
+    on("CLEAN_PERIOD_DONE", "as CLEAN_PERIOD, for DONE jobs; CLEAN_PERIOD"),
     on("COMMITTED_RUN_TIME_FACTOR", "fairshare: float; 0.0"),
     on("COMPUTE_UNIT_TYPES", "enclosure! rack ...; undefined"),
     off("CONDENSE_PENDING_REASONS", "single key reasons: ALL/PARTIAL/N; N"),

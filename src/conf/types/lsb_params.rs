@@ -89,6 +89,8 @@ pub struct BatchParams {
     pub preexec_exclude: Option<ExitCodes>,
     /// CLEAN_PERIOD, seconds.
     pub clean_period: u64,
+    /// CLEAN_PERIOD_DONE, seconds, less than `clean_period`; None: DONE jobs stay as long as others.
+    pub clean_period_done: Option<u64>,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
@@ -206,6 +208,7 @@ impl Default for BatchParams {
             sched_interval_min_ms: 1_000,
             preexec_exclude: None,
             clean_period: 3_600,
+            clean_period_done: None,
             max_job_num: 1_000,
             event_update_interval: None,
             min_switch_period: 0,

@@ -370,6 +370,8 @@ fn rest(out: &mut String, q: &QueueInfo) {
         ("SNDJOBS_TO", "SEND_JOBS_TO:  "),
         ("RCVJOBS_FROM", "RECEIVE_JOBS_FROM:  "),
         ("CHUNK_JOB_SIZE", "CHUNK_JOB_SIZE:  "),
+        ("JOB_SIZE_LIST", "JOB_SIZE_LIST:  "),
+        ("HOSTLIMIT_PER_JOB", "HOSTLIMIT_PER_JOB:  "),
     ] {
         parameter(out, q, name, label);
     }

@@ -212,6 +212,8 @@ fn bqueues_l_shows_further_parameters() {
         ("JOB_CONTROLS", "SUSPEND[kill -STOP -$LSB_JOBPGIDS] RESUME[SIGCONT] TERMINATE[a[1]]"),
         ("SNDJOBS_TO", "q1@c2"),
         ("CHUNK_JOB_SIZE", "4"),
+        ("HOSTLIMIT_PER_JOB", "2"),
+        ("JOB_SIZE_LIST", "4 2 8"),
     ];
     let params = params.map(|(n, v)| (n.to_string(), v.to_string())).to_vec();
     let q = QueueInfo { params, sleep_secs: 10, ..queue("normal") };
@@ -247,6 +249,8 @@ JOB_CONTROLS:
     TERMINATE:  [a[1]]
 SEND_JOBS_TO:  q1@c2 (not acted on)
 CHUNK_JOB_SIZE:  4
+JOB_SIZE_LIST:  4 2 8
+HOSTLIMIT_PER_JOB:  2
 ";
     assert!(out.contains(want), "{out}");
 }

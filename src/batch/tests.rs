@@ -62,6 +62,7 @@ mod host_partitions;
 mod interactive;
 mod job_columns;
 mod job_groups;
+mod job_sizes;
 mod large_site;
 mod last_actions;
 mod life;

@@ -104,6 +104,7 @@ fn limits(a: &mut ApplicationConf, v: &mut Values<'_>, unit: SizeUnit) {
     a.thread_limit = soft(v.counts("THREADLIMIT"));
     // PROCLIMIT is the older name of TASKLIMIT.
     a.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+    a.job_sizes = v.job_sizes();
 }
 
 fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {

@@ -27,6 +27,8 @@ use crate::model::job_control::JobControls;
 
 /// Largest PRIORITY.
 pub(super) const MAX_PRIORITY: u32 = 2_147_483_647;
+/// Largest HOSTLIMIT_PER_JOB.
+const MAX_HOSTS: u32 = 0x7fff_ffff;
 /// Largest period that is taken, seconds or minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
 
@@ -127,6 +129,8 @@ fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.thread_limit = v.counts("THREADLIMIT");
     // PROCLIMIT is the older name of TASKLIMIT.
     q.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+    q.host_limit = v.number("HOSTLIMIT_PER_JOB", 1..=MAX_HOSTS);
+    q.job_sizes = v.job_sizes();
     q.pend_limits = [v.period("PEND_TIME_LIMIT"), v.period("ELIGIBLE_PEND_TIME_LIMIT")];
 }
 

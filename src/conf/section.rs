@@ -13,6 +13,9 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+/// The largest number of tasks that JOB_SIZE_LIST may have.
+const MOST_TASKS: u32 = 2_147_483_646;
+
 // ---- vertical sections ----
 
 /// The `KEYWORD = value` lines of a section, in order.
@@ -433,6 +436,25 @@ impl<'a> Values<'a> {
             return None;
         }
         Some(limit)
+    }
+
+    /// JOB_SIZE_LIST: numbers of tasks, the default first.
+    pub fn job_sizes(&mut self) -> Vec<u32> {
+        const NAME: &str = "JOB_SIZE_LIST";
+        let mut sizes = Vec::new();
+        for word in self.words(NAME) {
+            match word.text.parse().ok().filter(|size| (1..=MOST_TASKS).contains(size)) {
+                Some(size) if sizes.contains(&size) => {
+                    self.diags.warning(&word.pos, format!("{NAME} has {size} twice"));
+                }
+                Some(size) => sizes.push(size),
+                None => {
+                    let want = format!("a number from 1 to {MOST_TASKS} is wanted");
+                    self.bad(NAME, &word, &want);
+                }
+            }
+        }
+        sizes
     }
 
     /// A threshold `loadSched/loadStop`, either side of which may be missing.

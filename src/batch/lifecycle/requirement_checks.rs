@@ -6,10 +6,11 @@ use crate::batch::site::Queue;
 use crate::batch::site::requirements::Req;
 use crate::batch::step::Checked;
 use crate::conf::types::ExclusiveUnitType;
-use crate::lang::resreq::{Cu, ResReq, ResReqError, RusageRange};
+use crate::lang::resreq::{Cu, ResReq, ResReqError, RusageRange, Simple, Tile};
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 impl Mbatchd {
@@ -46,7 +47,8 @@ impl Mbatchd {
             None => asked,
         };
         self.check_units(&whole, queue)?;
-        check_tasks(&whole, spec)
+        check_tasks(&whole, spec)?;
+        check_host_count(&whole, spec, queue)
     }
 
     fn check_units(&self, req: &ResReq, queue: &Queue) -> Checked<()> {
@@ -140,6 +142,56 @@ fn check_tasks(req: &ResReq, spec: &JobSpec) -> Checked<()> {
             Err(Refusal::about(err::BAD_RESREQ, text))
         }
     }
+}
+
+/// HOSTLIMIT_PER_JOB, as far as the submission says how many hosts the job needs.
+fn check_host_count(req: &ResReq, spec: &JobSpec, queue: &Queue) -> Checked<()> {
+    let Some(limit) = queue.conf.host_limit else { return Ok(()) };
+    let named: BTreeSet<&str> = spec.further.host_lines.iter().map(|(host, _)| &**host).collect();
+    let needed = match named.is_empty() {
+        true => least_hosts(req, spec.min_slots.max(1)),
+        false => named.len() as u64,
+    };
+    if needed <= u64::from(limit) {
+        return Ok(());
+    }
+    let name = &queue.conf.name;
+    let text = format!(
+        "Too many hosts requested: {needed}; HOSTLIMIT_PER_JOB of queue <{name}> is {limit}"
+    );
+    Err(Refusal::text(err::HOST_LIMIT, text))
+}
+
+/// The hosts that a job of so many tasks needs at least, whatever these are. A part of a compound
+/// requirement counts one where its span[] says nothing, of alternatives the fewest count.
+fn least_hosts(req: &ResReq, tasks: u32) -> u64 {
+    match req {
+        ResReq::Simple(simple) => hosts_of_span(simple, tasks),
+        ResReq::Compound(terms) => {
+            let given = terms.iter().filter_map(|term| term.tasks).fold(0, u32::saturating_add);
+            let rest = tasks.saturating_sub(given);
+            let hosts = terms.iter().map(|term| match term.tasks.unwrap_or(rest) {
+                0 => 0,
+                tasks => hosts_of_span(&term.req, tasks),
+            });
+            hosts.fold(0, u64::saturating_add)
+        }
+        ResReq::Alternatives(all) => {
+            let hosts = all.iter().map(|alternative| least_hosts(&alternative.req, tasks));
+            hosts.min().unwrap_or(1)
+        }
+    }
+}
+
+fn hosts_of_span(simple: &Simple, tasks: u32) -> u64 {
+    let most = simple.span.as_ref().and_then(|span| match (span.ptile, span.stripe) {
+        (Some(Tile::Tasks(tile)), _) => {
+            span.ptile_by.iter().map(|(_, tile)| *tile).chain([tile]).max()
+        }
+        (None, Some(limit)) => limit,
+        _ => None,
+    });
+    most.map_or(1, |most| u64::from(tasks.div_ceil(most.max(1)).max(1)))
 }
 
 /// A resource requirement that cannot be read: which name or sign, and where.

@@ -5,6 +5,7 @@ use crate::batch::site::Queue;
 use crate::batch::site::applications::Application;
 use crate::batch::site::limits::keep_to_estimate;
 use crate::batch::site::permissions::Caller;
+use crate::batch::site::task_rule::TaskRule;
 use crate::batch::state::names::UserId;
 use crate::batch::state::space::spec_bytes;
 use crate::batch::state::started_elements::Slots;
@@ -226,7 +227,7 @@ impl Mbatchd {
         {
             spec.further.estimate = estimate.into();
         }
-        asked.note_filled(spec);
+        asked.note_filled(spec, self.site.sized);
         Ok(())
     }
 
@@ -332,27 +333,20 @@ impl Mbatchd {
         application: Option<&Application>,
         queue: &Queue,
     ) -> Checked<()> {
-        let of_application = application.and_then(|a| a.conf.task_limit);
-        let of_queue = queue.conf.task_limit;
+        let of_application = TaskRule::of_application(application);
+        let of_queue = TaskRule::of_queue(queue);
         let asked = spec.min_slots > 0;
-        if !asked && let Some(limit) = of_application.or(of_queue) {
-            (spec.min_slots, spec.max_slots) = (limit.default, limit.default);
+        let default = of_application.default().or(of_queue.default());
+        if let Some(tasks) = default.filter(|_| !asked) {
+            (spec.min_slots, spec.max_slots) = (tasks, tasks);
         }
         let errors = match (asked, of_application) {
-            (false, Some(_)) => [err::PROC_APP_QUEUE; 2],
+            (false, TaskRule::Limit(_)) => [err::PROC_APP_QUEUE; 2],
             _ => [err::PROC_NUM, err::PROC_LESS],
         };
-        let levels = [(of_queue, errors), (of_application, [err::PROC_APP; 2])];
-        for (limit, [above, below]) in levels {
-            let Some(limit) = limit else { continue };
-            if spec.min_slots > limit.max {
-                return Err(Refusal::new(above));
-            }
-            if spec.max_slots.max(spec.min_slots) < limit.min {
-                return Err(Refusal::new(below));
-            }
-            spec.max_slots = spec.max_slots.min(limit.max);
-        }
+        of_queue.check(spec, ("queue", &queue.conf.name), errors)?;
+        let profile = application.map_or("", |a| &a.conf.name);
+        of_application.check(spec, ("application profile", profile), [err::PROC_APP; 2])?;
         spec.min_slots = spec.min_slots.max(1);
         spec.max_slots = spec.max_slots.max(spec.min_slots);
         if spec.max_slots > MAX_SLOTS {

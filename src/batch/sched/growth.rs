@@ -133,6 +133,7 @@ impl Sched {
         }
         let look =
             HostMatch::new((view, queue, room), (&kind, &limits), &compiled.asked, req.as_deref());
+        let look = look.of_growing_job();
         let hosts = self.further_hosts(&look, run, only, fuel);
         let slots: u32 = hosts.iter().map(|host| host.1).sum();
         if slots < wanted.least {
@@ -174,6 +175,8 @@ impl Sched {
             hosts.extend(others.filter(|host| asked(*host) && !known.contains(host)));
         }
         let (mut left, mut found) = (look.max(), Vec::new());
+        let limit = look.queue.conf.host_limit.map_or(usize::MAX, |limit| limit as usize);
+        let mut further = limit.saturating_sub(run.hosts.len());
         let mut joint = JointRoom::new(look);
         joint.has(&run.hosts);
         let mut room = SharedRoom::new(look);
@@ -182,6 +185,10 @@ impl Sched {
                 break;
             }
             fuel.spend(1);
+            let own = run.hosts.iter().any(|own| own.0 == host);
+            if further == 0 && !own {
+                continue;
+            }
             let has: u32 = run.hosts.iter().filter(|own| own.0 == host).map(|own| own.1).sum();
             let Ok(slots) = self.policies.host(look, host) else {
                 if let Some(until) = rests_until(look, host) {
@@ -198,6 +205,7 @@ impl Sched {
                 room.take(host, slots);
                 found.push((host, slots));
                 left -= slots;
+                further -= usize::from(!own);
             }
         }
         found

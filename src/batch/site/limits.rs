@@ -60,14 +60,14 @@ impl LimitsAsked {
         LimitsAsked { limits: spec.limits.clone(), slots, rerun, checkpoint, estimate }
     }
 
-    /// Notes what the queue gave beyond it.
-    pub fn note_filled(self, spec: &mut JobSpec) {
+    /// Notes what the queue gave beyond it; `sized`: some queue or profile has JOB_SIZE_LIST.
+    pub fn note_filled(self, spec: &mut JobSpec, sized: bool) {
         let given = |kind: &LimitKind| spec.limits.get(*kind).is_some();
         let asked = |kind: &LimitKind| self.limits.get(*kind).is_some();
         let filled = FilledByQueue {
             limits: LimitKind::ALL.into_iter().filter(|k| given(k) && !asked(k)).collect(),
-            // one slot is what every queue gives
-            slots: !self.slots && spec.max_slots > 1,
+            // one slot is what every queue gives that has no list
+            slots: !self.slots && (sized || spec.max_slots > 1),
             rerunnable: !self.rerun && spec.options & opt::RERUNNABLE != 0,
             checkpoint: !self.checkpoint && spec.further.checkpoint.is_some(),
             estimate: !self.estimate && !spec.further.estimate.is_empty(),

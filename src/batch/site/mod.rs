@@ -18,6 +18,7 @@ pub mod service_classes;
 pub mod settings;
 pub mod shares;
 pub mod slot_pools;
+pub mod task_rule;
 pub mod units;
 
 use crate::batch::site::applications::Applications;
@@ -182,6 +183,8 @@ pub struct Site {
     /// Positions in `queues` in the order in which a pass comes to them: those whose jobs are
     /// dispatched in one order (QUEUE_GROUP) together, at the place of the first.
     pub dispatch_groups: Vec<Vec<usize>>,
+    /// Has a queue or an application profile JOB_SIZE_LIST?
+    pub sized: bool,
     reservation_methods: ReservationMethods,
     queue_ids: HashMap<String, QueueId>,
     /// Positions in `queues` by id.
@@ -261,6 +264,7 @@ impl Site {
             service_classes: ServiceClasses::compile(&conf.batch.service_classes),
             pools: Pools::default(),
             slot_pools: SlotPools::default(),
+            sized: task_rule::any_sizes(&conf.batch),
             reservation_methods: ReservationMethods::compile(&conf.batch),
             conf,
             queues: Vec::new(),

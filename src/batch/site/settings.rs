@@ -4,6 +4,7 @@
 use crate::batch::site::applications::Application;
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::retry_limits::RetryLimits;
+use crate::batch::site::task_rule::TaskRule;
 use crate::batch::site::{Queue, Site};
 use crate::conf::types::{Resizable, TTL_NEVER};
 use crate::lang::exitcodes::ExitCodes;
@@ -251,9 +252,8 @@ impl<'a> Settings<'a> {
 
     /// The most tasks of a job.
     pub fn most_tasks(&self) -> u32 {
-        let own = self.application.and_then(|a| a.conf.task_limit);
-        let of_queue = self.queue.and_then(|q| q.conf.task_limit);
-        own.into_iter().chain(of_queue).map(|limit| limit.max).min().unwrap_or(u32::MAX)
+        let of_queue = self.queue.map_or(TaskRule::Any, TaskRule::of_queue);
+        TaskRule::of_application(self.application).most().min(of_queue.most())
     }
 
     /// The warning before the end of the job, as far as -wa and -wt leave it to the queue. Only a

@@ -45,7 +45,7 @@ const NAMES: &[Name] = &[
     on("JOB_INCLUDE_POSTPROC", "a job ends with its post-processing: Y/N; as lsb.params"),
     on("JOB_POSTPROC_TIMEOUT", "minutes of post-processing; as lsb.params"),
     on("JOB_PREPROC_TIMEOUT", "minutes of pre-processing; as lsb.params"),
-    off("JOB_SIZE_LIST", "allowed -n, first is default: list"),
+    on("JOB_SIZE_LIST", "allowed -n, first is default: list"),
     on("JOB_STARTER", "program that starts each job; as the queue"),
     on("LOCAL_MAX_PREEXEC_RETRY", "override: see lsb.params"),
     on("LOCAL_MAX_PREEXEC_RETRY_ACTION", "override: see lsb.params"),

@@ -20,3 +20,33 @@ fn period_of_done_jobs_is_ignored_unless_it_is_the_shorter_one() {
                from 0 to 2147483647 is wanted";
     assert_eq!(with("1h"), [bad]);
 }
+
+#[test]
+fn mistakes_in_sizes_of_jobs_are_told_with_their_place() {
+    let q = |line: &str| said("lsb.queues", "NICE           = 20", line);
+    assert!(q("JOB_SIZE_LIST = 4 2147483646 1\nHOSTLIMIT_PER_JOB = 3").is_empty());
+    for (line, told) in [
+        (
+            "JOB_SIZE_LIST = 4 x 0",
+            &[
+                "error lsb.queues JOB_SIZE_LIST:19 bad value <x> of JOB_SIZE_LIST: a number from 1 \
+                 to 2147483646 is wanted",
+                "error lsb.queues JOB_SIZE_LIST:21 bad value <0> of JOB_SIZE_LIST: a number from 1 \
+                 to 2147483646 is wanted",
+            ][..],
+        ),
+        (
+            "JOB_SIZE_LIST = 4 2 4",
+            &["warning lsb.queues JOB_SIZE_LIST:21 JOB_SIZE_LIST has 4 twice"],
+        ),
+        (
+            "HOSTLIMIT_PER_JOB = 0",
+            &[
+                "error lsb.queues HOSTLIMIT_PER_JOB:21 bad value <0> of HOSTLIMIT_PER_JOB: a number \
+               from 1 to 2147483647 is wanted",
+            ],
+        ),
+    ] {
+        assert_eq!(q(line), told, "{line}");
+    }
+}

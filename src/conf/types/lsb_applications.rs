@@ -35,6 +35,8 @@ pub struct ApplicationConf {
     pub thread_limit: Limit<u64>,
     /// PROCLIMIT or TASKLIMIT.
     pub task_limit: Option<TaskLimit>,
+    /// JOB_SIZE_LIST: the numbers of tasks that a job may have, the default first; empty: any.
+    pub job_sizes: Vec<u32>,
     /// PRE_EXEC.
     pub pre_exec: Option<String>,
     /// POST_EXEC.

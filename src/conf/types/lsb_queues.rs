@@ -160,6 +160,10 @@ pub struct QueueConf {
     pub thread_limit: Limit<u64>,
     /// PROCLIMIT or TASKLIMIT.
     pub task_limit: Option<TaskLimit>,
+    /// HOSTLIMIT_PER_JOB: the most hosts of a job.
+    pub host_limit: Option<u32>,
+    /// JOB_SIZE_LIST: the numbers of tasks that a job may have, the default first; empty: any.
+    pub job_sizes: Vec<u32>,
     /// QJOB_LIMIT, slots of the queue.
     pub qjob_limit: Option<u32>,
     /// UJOB_LIMIT, slots per user.
@@ -276,6 +280,8 @@ impl Default for QueueConf {
             process_limit: Limit::default(),
             thread_limit: Limit::default(),
             task_limit: None,
+            host_limit: None,
+            job_sizes: Vec::new(),
             qjob_limit: None,
             ujob_limit: None,
             pjob_limit: None,

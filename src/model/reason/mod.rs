@@ -272,6 +272,10 @@ pub mod err {
     pub const OVER_APP_LIMIT: i32 = 9008;
     /// Ours: lsb.resources has no limit of that name.
     pub const NO_LIMIT: i32 = 9009;
+    /// Ours: JOB_SIZE_LIST of queue or application profile does not have the number of tasks.
+    pub const JOB_SIZE: i32 = 9010;
+    /// Ours: the job needs more hosts than HOSTLIMIT_PER_JOB of its queue.
+    pub const HOST_LIMIT: i32 = 9011;
     /// Ours: the job has no message there.
     pub const NO_MESSAGE: i32 = 9005;
     /// Ours: the event log cannot be written.
@@ -430,6 +434,8 @@ const ERR_TEXTS: &[(i32, &str)] = &[
     (9007, "Job group has jobs"),
     (9008, "Cannot exceed the application profile's hard limit(s)"),
     (9009, "No such limit"),
+    (9010, "Number of tasks is not in JOB_SIZE_LIST"),
+    (9011, "Too many hosts requested"),
 ];
 
 /// The text of an lsberrno.

@@ -184,6 +184,10 @@ pending_reasons! {
     GoalReached = 9041, "As many jobs of the service class run as its goals want";
     /// The text is LSF's, the number ours.
     Fanout = 9043, "Failed to send fan-out information to other SBDs";
+    /// Ours: the list was changed after the submission.
+    JobSize = 9044, "The number of tasks is not in JOB_SIZE_LIST of queue or application profile";
+    /// Ours: without HOSTLIMIT_PER_JOB there would be hosts for the job.
+    HostLimit = 9045, "Not enough slots on as many hosts as the queue allows one job";
     /// Ours: bjobs shows the state WAIT and no reason.
     Chunk = 9042, "Waits for its turn in a chunk job";
     /// The number is ours.

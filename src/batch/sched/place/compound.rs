@@ -59,6 +59,7 @@ impl<'a> HostMatch<'a> {
             run: self.run,
             own: self.own,
             follows: self.follows,
+            misfit: self.misfit,
         }
     }
 

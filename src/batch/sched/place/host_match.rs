@@ -9,6 +9,7 @@ use crate::batch::sched::place::asked::RequestedHosts;
 use crate::batch::sched::place::requirement::Alternative;
 use crate::batch::sched::run_limit::RunLimit;
 use crate::batch::sched::view::View;
+use crate::batch::site::task_rule::TaskRule;
 use crate::batch::site::{Bounds, External, Queue};
 use crate::batch::state::names::{HostId, HostSet, Id, ResourceId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
@@ -17,7 +18,7 @@ use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::cell::{Cell, OnceCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most changed hosts that are ordered by themselves for each class; more are picked from the order
 /// of all open hosts.
@@ -79,6 +80,8 @@ pub(crate) struct HostMatch<'a> {
     pub(in crate::batch::sched) own: Option<JobRef>,
     /// The job has the slots of one that has just ended: there is no pause between the two.
     pub(in crate::batch::sched) follows: bool,
+    /// JOB_SIZE_LIST of queue or application profile does not have the number of tasks.
+    pub(in crate::batch::sched) misfit: bool,
     /// Looks at the CPUs of hosts that were not taken for work yet.
     pub(super) unit_steps: Cell<usize>,
     /// Type and model of the submission host, once they were asked for.
@@ -112,6 +115,7 @@ impl<'a> HostMatch<'a> {
             run: view.run_limit(queue, kind),
             own: None,
             follows: false,
+            misfit: has_other_size(view, queue, kind),
             unit_steps: Cell::new(0),
             local,
         }
@@ -120,6 +124,11 @@ impl<'a> HostMatch<'a> {
     /// This look for a job that has the slots of one that has just ended.
     pub fn after_another(self) -> HostMatch<'a> {
         HostMatch { follows: true, ..self }
+    }
+
+    /// This look for further slots of a started job.
+    pub fn of_growing_job(self) -> HostMatch<'a> {
+        HostMatch { misfit: false, ..self }
     }
 
     /// Does a host match select[]?
@@ -277,6 +286,11 @@ impl<'a> HostMatch<'a> {
         self.draft.map_or(0, |draft| draft.slots(host))
     }
 
+    /// The hosts of parts placed before.
+    pub(super) fn drafted_hosts(&self) -> BTreeSet<HostId> {
+        self.draft.into_iter().flat_map(|draft| &draft.slots).map(|own| own.0).collect()
+    }
+
     /// The amounts that parts placed before reserve where a host has a resource.
     pub(in crate::batch::sched) fn drafted(&self, host: HostId, resource: ResourceId) -> f64 {
         let Some(draft) = self.draft else { return 0.0 };
@@ -284,4 +298,14 @@ impl<'a> HostMatch<'a> {
         let here = draft.reserved.iter().filter(|held| (held.0, held.1) == (place, resource));
         here.map(|held| held.2).sum()
     }
+}
+
+/// Is the number of tasks of a class not in JOB_SIZE_LIST of its queue or application profile?
+fn has_other_size(view: &View, queue: &Queue, kind: &ClassKey) -> bool {
+    let application = match kind.application.is_empty() {
+        true => None,
+        false => view.site.applications.get(&kind.application),
+    };
+    let rules = [TaskRule::of_queue(queue), TaskRule::of_application(application)];
+    rules.iter().any(|rule| !rule.has_size(kind.min, kind.max))
 }

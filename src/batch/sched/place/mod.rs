@@ -8,6 +8,7 @@
 //! | asked, host_file | the hosts that a class asks for by name; the slots of -hostfile |
 //! | backfill | slots that other jobs keep, and whether a job gives them back in time |
 //! | spread | tasks over hosts: which of the forms below |
+//! | host_limit | no more hosts than HOSTLIMIT_PER_JOB |
 //! | fill, one_host, tile, stripe | the forms of span[] |
 //! | same, units | hosts that are alike; hosts in compute units |
 //! | affinity, unit_search | processor units of hosts, and which of them tasks get |
@@ -20,6 +21,7 @@ mod backfill;
 mod compound;
 mod fill;
 mod host_file;
+mod host_limit;
 mod host_match;
 mod one_host;
 mod requirement;
@@ -141,7 +143,8 @@ impl HostMatch<'_> {
                 let tasks = Tasks { min: self.tasks.min, max: self.max() };
                 self.placed(free, tasks, &SharedRoom::new(self)).ok()
             }
-            false => host_file::exactly(free, &self.asked.fixed),
+            false => host_file::exactly(free, &self.asked.fixed)
+                .filter(|hosts| self.host_limit().is_none_or(|most| hosts.len() <= most)),
         };
         hosts.filter(|h| h.first().is_some_and(|h| self.begins(h.0)))
     }
@@ -151,6 +154,7 @@ impl HostMatch<'_> {
         !self.asked.fixed.is_empty()
             || !self.asked.first.is_empty()
             || self.is_placed_by_groups()
+            || self.host_limit().is_some()
             || !SharedRoom::new(self).is_unlimited()
     }
 
@@ -171,6 +175,10 @@ impl HostMatch<'_> {
         let alike = self.simple.is_some_and(|simple| !simple.same.is_empty());
         if alike && self.spread(free, tasks, &mut room.clone()).is_some() {
             return PendReason::Same;
+        }
+        if self.host_limit().is_some() && self.spread_over(free, tasks, &mut room.clone()).is_some()
+        {
+            return PendReason::HostLimit;
         }
         if let Some(reason) = room.reason()
             && self.spread(free, tasks, &mut SharedRoom::unlimited(self)).is_some()

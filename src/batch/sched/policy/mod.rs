@@ -16,6 +16,7 @@ mod fairshare;
 mod guarantee;
 mod host_partition;
 mod host_status;
+mod job_size;
 mod limits;
 mod load_thresholds;
 #[cfg(test)]

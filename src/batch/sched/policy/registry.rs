@@ -7,7 +7,7 @@ use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Question, Room};
 use crate::batch::sched::policy::{
     accept_interval, advance_reservation, affinity, compute_units, deadline, exclusive, fairshare,
 };
-use crate::batch::sched::policy::{guarantee, host_partition, host_status, limits};
+use crate::batch::sched::policy::{guarantee, host_partition, host_status, job_size, limits};
 use crate::batch::sched::policy::{
     load_thresholds, preemption, requirement, reservation, slot_reservation, slot_share,
 };
@@ -23,6 +23,7 @@ use std::rc::Rc;
 fn registry() -> Vec<Box<dyn Policy>> {
     vec![
         Box::new(windows::Windows),
+        Box::new(job_size::JobSize),
         Box::new(host_status::HostStatusPolicy),
         Box::new(load_thresholds::LoadThresholds),
         Box::new(requirement::Requirement),

@@ -92,11 +92,9 @@ impl Mbatchd {
         }
         let exec = run.exec.as_deref().ok_or_else(|| Refusal::new(err::NOT_STARTED))?;
         let name = |f: &crate::model::ByteStr| expand(f.as_bytes(), at.job, at.idx).into();
-        let out_dir = spec.further.out_dir.as_bytes();
-        let out_dir = match self.start_order(run.key) {
-            Some(order) if !out_dir.is_empty() => expand_dir(out_dir, &order),
-            _ => Vec::new(),
-        };
+        let order = self.start_order(run.key);
+        let out_dir = order
+            .map_or(Vec::new(), |order| expand_dir(order.spec.further.out_dir.as_bytes(), &order));
         Ok(PeekInfo {
             id: at,
             host: run

@@ -44,6 +44,19 @@ fn both(first: Option<&str>, second: Option<&str>, always: bool) -> String {
     }
 }
 
+/// A directory that may be relative to that of the submission; one that is no text leaves it to the
+/// working directory.
+fn from_submission(spec: &JobSpec, dir: &str) -> String {
+    let at = match &*spec.further.submission_directory {
+        "" => std::str::from_utf8(spec.cwd.as_bytes()).unwrap_or_default(),
+        submitted => submitted,
+    };
+    match dir.starts_with('/') || at.is_empty() {
+        true => dir.to_owned(),
+        false => format!("{at}/{dir}"),
+    }
+}
+
 /// The job works in this directory, which may be relative to that of its submission.
 fn work_in(spec: &mut JobSpec, dir: &str) {
     let was = std::mem::take(&mut spec.cwd);
@@ -284,6 +297,12 @@ impl<'a> Settings<'a> {
             Arc::make_mut(&mut spec).further.requeue = codes.into();
         }
         self.warn(&mut spec);
+        if let Some(dir) = self.site.params().default_job_outdir.as_deref()
+            && spec.further.out_dir.is_empty()
+        {
+            let dir = from_submission(&spec, dir);
+            Arc::make_mut(&mut spec).further.out_dir = dir.into();
+        }
         let application = self.application.map(|a| &a.conf);
         let of_application = application.and_then(|a| a.job_cwd.as_deref());
         let dir = of_application.or(self.site.params().default_job_cwd.as_deref());

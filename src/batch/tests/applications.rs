@@ -380,6 +380,33 @@ fn the_directory_of_jobs_is_their_own_else_the_profiles_else_the_clusters() {
 }
 
 #[test]
+fn output_directory_of_a_job_is_its_own_else_the_clusters() {
+    let own = |out_dir: &str, options2: u32| {
+        let mut job = JobSpec { cwd: "/home/ann".into(), options2, ..spec("x") };
+        job.further.out_dir = out_dir.into();
+        if options2 != 0 {
+            job.cwd = "/elsewhere".into();
+            job.further.submission_directory = "/home/ann".into();
+        }
+        job
+    };
+    let dir = |of_site: &str, spec: JobSpec| {
+        let site = cluster().hosts(1, 8).param("DEFAULT_JOB_CWD = /run/%J");
+        let mut c = site.param(of_site).up();
+        c.ask("ann", ClientMsg::Submit(Box::new(Submit { spec, ..Submit::default() })));
+        c.start_orders().pop().unwrap().spec.further.out_dir.to_string()
+    };
+    let absolute = "DEFAULT_JOB_OUTDIR = /out/%U/%J";
+    assert_eq!(dir(absolute, own("", 0)), "/out/%U/%J");
+    assert_eq!(dir(absolute, own("mine", 0)), "mine");
+    // relative to the directory of the submission, wherever the job works
+    let relative = "DEFAULT_JOB_OUTDIR = out/%J";
+    assert_eq!(dir(relative, own("", 0)), "/home/ann/out/%J");
+    assert_eq!(dir(relative, own("", crate::model::job::opt2::CWD)), "/home/ann/out/%J");
+    assert_eq!(dir("JOB_CWD_TTL = 2", own("", 0)), "");
+}
+
+#[test]
 fn warning_and_estimate_of_the_queue_are_those_of_jobs_without_their_own() {
     let lines = "JOB_WARNING_ACTION = URG\nJOB_ACTION_WARNING_TIME = 2\nESTIMATED_RUNTIME = 30";
     let mut c = cluster().hosts(1, 9).queue("normal", lines).queue("c", "").up();

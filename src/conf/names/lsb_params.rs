@@ -29,7 +29,7 @@ const NAMES: &[Name] = &[
     on("DEFAULT_HOST_SPEC", "host or model by whose speed time limits are counted"),
     on("DEFAULT_JOBGROUP", "job group without bsub -g, with %p, %u and %s; undefined"),
     on("DEFAULT_JOB_CWD", "working directory of jobs, with the patterns of bsub -cwd; undefined"),
-    off("DEFAULT_JOB_OUTDIR", "with dynamic patterns: path; undefined"),
+    on("DEFAULT_JOB_OUTDIR", "with dynamic patterns: path; undefined"),
     off("DEFAULT_LIMIT_IGNORE_USER_GROUP", "default user limit skips groups: Y/N; N"),
     on("DEFAULT_PROJECT", "project of a job that names none; default"),
     on("DEFAULT_QUEUE", "queues tried for a job that names none; default"),

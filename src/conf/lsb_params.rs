@@ -211,6 +211,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.word_of(&mut Distribute::Any, "JOB_DISTRIBUTE_ON_HOST", &DISTRIBUTES);
+    v.flag(&mut p.bswitch_modify_rusage, "BSWITCH_MODIFY_RUSAGE");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
     v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");

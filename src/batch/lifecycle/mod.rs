@@ -59,6 +59,7 @@ pub mod still_preempted;
 pub mod submit;
 pub mod suspension;
 pub mod switch;
+mod switch_rusage;
 pub mod unreached_hosts;
 pub mod window_suspend;
 pub mod works;

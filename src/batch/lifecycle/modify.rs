@@ -491,7 +491,7 @@ impl Mbatchd {
     }
 
     /// The requirement that acts for a submission.
-    fn effective(&self, spec: &JobSpec) -> Checked<String> {
+    pub(crate) fn effective(&self, spec: &JobSpec) -> Checked<String> {
         let queue = self.site.find_queue(&spec.queue).and_then(|q| q.req.as_deref());
         let application = self.site.applications.get(&spec.further.application);
         let levels = [application.and_then(|a| a.req.as_deref()), queue];

@@ -5,7 +5,7 @@
 
 use crate::batch::lifecycle::meant_elements::{Meant, PARTS_PER_UNIT, named};
 use crate::batch::site::permissions::Caller;
-use crate::batch::soft_state::works::UNIT;
+use crate::batch::soft_state::works::{ElementDeed, RemainingElements, UNIT};
 use crate::batch::state::Job;
 use crate::batch::state::element_groups::ranges;
 use crate::batch::{Mbatchd, StepContext};
@@ -77,6 +77,12 @@ impl Mbatchd {
             }
         }
         let switched = named(sel, meant);
+        // further parts of a whole array follow one by one
+        let at_once: Vec<(u32, Vec<u32>)> = meant
+            .iter()
+            .filter(|m| m.part == 0 || !m.elems.is_empty())
+            .map(|m| (m.part, m.elems.clone()))
+            .collect();
         self.record_switched(context, who, (id, &switched), to);
         // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
@@ -96,6 +102,13 @@ impl Mbatchd {
                     JobModify { job: id, elems, spec, ..JobModify::default() },
                 );
             }
+        }
+        let mut reserves = false;
+        for (part, elems) in at_once {
+            reserves |= self.switch_rusage(context, who, (id, part), &elems);
+        }
+        if reserves {
+            self.tell_limits(context, id);
         }
         self.queue_changed(context, id, &switched);
         Ok(())
@@ -141,13 +154,20 @@ impl Mbatchd {
             let Some(part) = job.part(*next) else { return true };
             let look = part.look();
             // unless it was switched once more meanwhile
-            if part.pending() > 0 && **self.state.names().queue(look.queue) == *to {
+            let there = **self.state.names().queue(look.queue) == *to;
+            if there && part.pending() > 0 {
                 let mut spec = (*look.spec).clone();
                 if self.fit(&mut spec, queue).is_ok() && spec != *look.spec {
                     let change = JobModify { spec, ..job.change_of(*next) };
                     self.record_modified(context, who, change);
                     *fuel = fuel.saturating_sub(UNIT / PARTS_PER_UNIT);
                 }
+            }
+            // a part may become one with another
+            let started = self.state.job(id).map_or(Vec::new(), |job| job.started_in(*next));
+            if there && self.switch_rusage(context, who, (id, *next), &[]) {
+                let these = RemainingElements::These(started);
+                self.act_on_elements(context, id, these, ElementDeed::TellLimits);
             }
             *next += 1;
         }

@@ -217,6 +217,28 @@ impl Job {
         given.or_else(|| e.run().map(|run| &run.own_requirement))
     }
 
+    /// Is an element started?
+    pub fn is_started(&self, idx: u32) -> bool {
+        self.elem(idx).is_some_and(|e| matches!(e.state, ElemState::Run(_)))
+    }
+
+    /// A started element of a part.
+    pub fn started_of(&self, part: u32) -> Option<u32> {
+        match (&self.body, self.part(part)) {
+            (Body::Single(_), _) => self.is_started(0).then_some(0),
+            (Body::Array(_), Some(own)) => {
+                own.elems.iter().copied().find(|idx| self.is_started(*idx))
+            }
+            (Body::Array(a), None) => a.started().find(|idx| self.part_no(*idx) == part),
+        }
+    }
+
+    /// The started elements of a part that has some of its own, in descending order.
+    pub fn started_in(&self, part: u32) -> Vec<u32> {
+        let own = self.part(part).into_iter().flat_map(|own| own.elems.iter().rev());
+        own.copied().filter(|idx| self.is_started(*idx)).collect()
+    }
+
     /// How often the started elements of a part were given a requirement.
     pub(super) fn times_given(&self, part: u32) -> u32 {
         match &self.body {

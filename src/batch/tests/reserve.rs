@@ -1,7 +1,7 @@
 //! rusage and what it leaves; loadStop: suspending and resuming by load. External indices like
 //! built-in ones.
 
-use super::cluster::{Cluster, ClusterBuilder, cluster};
+use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::{Act, Col, JobRef};
 use crate::model::reason::{PendReason, err, susp, term};
 use crate::model::specfield::SpecField::ResReq;
@@ -432,6 +432,55 @@ fn reservation_of_a_running_job_that_is_changed_holds_from_then_on() {
     let reserved = |c: &mut Cluster| ["h1", "h2"].map(|host| memory(c, host).0).iter().sum::<f64>();
     assert_eq!(reserved(&mut c), 40.0);
     assert_eq!(c.modify("ann", job, &[ResReq], ""), 0);
+    assert_eq!(reserved(&mut c), 0.0);
+}
+
+/// Two queues that reserve 100 and 300 MB.
+fn reserving(modify: &str) -> ClusterBuilder {
+    let of = |mem: u32| format!("RES_REQ = rusage[mem={mem}]");
+    let site = cluster().hosts(1, 9).param(&format!("BSWITCH_MODIFY_RUSAGE = {modify}"));
+    site.queue("normal", &of(100)).queue("large", &of(300)).queue("bare", "")
+}
+
+#[test]
+fn switched_job_reserves_as_in_its_new_queue_where_the_parameter_says_so() {
+    for (modify, [large, none]) in [("Y", [300.0, 0.0]), ("N", [100.0, 100.0])] {
+        let mut c = reserving(modify).up();
+        c.loads("mem=1000");
+        let job = c.submit("ann", "-R 'select[mem>1]'");
+        assert_eq!(memory(&mut c, "h1").0, 100.0);
+        c.switch("ann", job, "large");
+        assert_eq!(memory(&mut c, "h1").0, large, "{modify}");
+        let effective = |c: &mut Cluster| c.column(job, Col::EffectiveResReq).to_string();
+        let shown = effective(&mut c);
+        let want = format!("rusage[mem={large:.2}]");
+        assert!(shown.contains(&want) && shown.contains("select[(mem>1)"), "{shown}");
+        assert_eq!(effective(&mut c.recovered()), shown);
+        c.switch("ann", job, "bare");
+        assert_eq!(memory(&mut c, "h1").0, none, "{modify}");
+        c.switch("ann", job, "normal");
+        // of a job that asks for itself nothing changes
+        let own = c.submit("ann", "-R 'rusage[mem=40]'");
+        assert_eq!(memory(&mut c, "h1").0, 140.0);
+        c.switch("ann", own, "large");
+        assert_eq!(memory(&mut c, "h1").0, 140.0);
+    }
+}
+
+#[test]
+fn started_elements_that_are_switched_reserve_as_in_their_new_queue() {
+    let mut c = reserving("Y").up();
+    c.loads("mem=1000");
+    let array = c.submit("ann", "-J 'a[1-12]'");
+    let reserved = |c: &mut Cluster| memory(c, "h1").0;
+    assert_eq!(reserved(&mut c), 900.0);
+    c.switch("ann", element(array, 2), "bare");
+    c.switch("ann", element(array, 3), "bare");
+    assert_eq!(reserved(&mut c), 700.0);
+    // all of it: the part of those two, too
+    c.switch("ann", element(array, 4), "large");
+    assert_eq!(reserved(&mut c), 900.0);
+    c.switch("ann", array, "bare");
     assert_eq!(reserved(&mut c), 0.0);
 }
 

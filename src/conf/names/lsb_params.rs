@@ -16,7 +16,7 @@ const NAMES: &[Name] = &[
     off("ALLOCATION_PLANNER", "plan-based reservation: Y/N; N"),
     off("ALLOW_EVENT_TYPE", "list"),
     off("BJOBS_RES_REQ_DISPLAY", "none/brief/full; brief"),
-    off("BSWITCH_MODIFY_RUSAGE", "bswitch modify rusage: Y/N; N"),
+    on("BSWITCH_MODIFY_RUSAGE", "bswitch modify rusage: Y/N; N"),
     on("CHUNK_JOB_DURATION", "longest jobs of a chunk, [hours:]minutes; 30 minutes or unlimited"),
     on("CLEAN_PERIOD", "seconds a finished job stays in memory; 3600"),
     on("CLEAN_PERIOD_DONE", "as CLEAN_PERIOD, for DONE jobs; CLEAN_PERIOD"),

@@ -50,3 +50,10 @@ fn mistakes_in_sizes_of_jobs_are_told_with_their_place() {
         assert_eq!(q(line), told, "{line}");
     }
 }
+
+#[test]
+fn words_of_the_display_of_requirements_are_checked() {
+    let bad = "error lsb.params BSWITCH_MODIFY_RUSAGE:25 bad value <maybe> of \
+               BSWITCH_MODIFY_RUSAGE: Y or N is wanted";
+    assert_eq!(of_params("BSWITCH_MODIFY_RUSAGE = maybe"), [bad]);
+}

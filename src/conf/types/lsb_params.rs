@@ -91,6 +91,8 @@ pub struct BatchParams {
     pub clean_period: u64,
     /// CLEAN_PERIOD_DONE, seconds, less than `clean_period`; None: DONE jobs stay as long as others.
     pub clean_period_done: Option<u64>,
+    /// BSWITCH_MODIFY_RUSAGE: a started job that is switched reserves as in its new queue.
+    pub bswitch_modify_rusage: bool,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
@@ -209,6 +211,7 @@ impl Default for BatchParams {
             preexec_exclude: None,
             clean_period: 3_600,
             clean_period_done: None,
+            bswitch_modify_rusage: false,
             max_job_num: 1_000,
             event_update_interval: None,
             min_switch_period: 0,

@@ -103,6 +103,7 @@ pub const COLS: &[Col] = &[
     Col::Messages,
     Col::Reservation,
     Col::ProcessorUnits,
+    Col::ResReqLevels,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -604,15 +605,30 @@ fn external_pairs(r: &JobRow) -> Vec<(String, String)> {
     r.list(Col::ExternalThresholds).iter().filter_map(pair).collect()
 }
 
+/// The resource requirements, as far as BJOBS_RES_REQ_DISPLAY has them shown.
 fn details(out: &mut String, r: &JobRow, wrap: bool) {
+    let levels = r.list(Col::ResReqLevels);
+    let word = |at: usize| levels.get(at).map(Cell::text).unwrap_or_default();
+    if word(0) == "none" {
+        return;
+    }
+    let mut lines = vec![
+        (" Combined: ", r.text(Col::CombinedResReq)),
+        (" Effective: ", r.text(Col::EffectiveResReq)),
+    ];
+    if word(0) == "full" {
+        let job = r.text(Col::ResReq);
+        lines.extend([
+            (" Job-level: ", job),
+            (" App-level: ", word(1)),
+            (" Queue-level: ", word(2)),
+        ]);
+    }
     out.push_str("\n RESOURCE REQUIREMENT DETAILS:\n");
     let mut t = String::new();
-    for (label, col) in
-        [(" Combined: ", Col::CombinedResReq), (" Effective: ", Col::EffectiveResReq)]
-    {
+    for (label, text) in lines {
         t.clear();
         t.push_str(label);
-        let text = r.text(col);
         push_clean(&mut t, if text.is_empty() { "-" } else { &text });
         paragraph(out, &t, wrap);
     }

@@ -224,6 +224,30 @@ fn a_running_job_unwrapped() {
 }
 
 #[test]
+fn requirements_are_shown_as_the_cluster_has_it() {
+    let shown = |levels: Value| {
+        let mut job = running();
+        job["ResReqLevels"] = levels;
+        let got = long_of(&Show { unwrapped: true, ..show() }, job);
+        let (_, after) = got.split_once("\n RESOURCE REQUIREMENT DETAILS:\n").unwrap_or_default();
+        after.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let brief = shown(Value::Null);
+    assert_eq!(brief.len(), 2);
+    assert_eq!(shown(json!(["none"])), Vec::<String>::new());
+    let full = shown(json!(["full", "", "select[type == any] rusage[mem=5\u{1b}]"]));
+    assert_eq!(full[..2], brief[..]);
+    assert_eq!(
+        full[2..],
+        [
+            " Job-level: rusage[mem=1000]",
+            " App-level: -",
+            " Queue-level: select[type == any] rusage[mem=5?]"
+        ]
+    );
+}
+
+#[test]
 fn bjobs_l_shows_the_note_of_the_execution_host() {
     let mut job = running();
     job["ExecNote"] = json!("current \u{1b}x; </tmp> is used");

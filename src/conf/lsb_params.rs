@@ -11,7 +11,7 @@ use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{
     BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RawParam, RawParams,
-    TTL_NEVER,
+    ResReqDisplay, TTL_NEVER,
 };
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -30,6 +30,9 @@ pub const LEAST_JOBID: u64 = 999_999;
 const MAX_SPACE_MB: u64 = 1 << 30;
 /// Largest JOB_RUNLIMIT_RATIO.
 const MAX_RATIO: u32 = 1_000_000;
+/// BJOBS_RES_REQ_DISPLAY: the words.
+const RES_REQ_DISPLAYS: [(&str, ResReqDisplay); 3] =
+    [("none", ResReqDisplay::None), ("brief", ResReqDisplay::Brief), ("full", ResReqDisplay::Full)];
 /// The exit value by which a pre-execution command ends its job.
 const PRE_ABORT: u8 = 99;
 /// Largest factor of fairshare.
@@ -211,6 +214,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.word_of(&mut Distribute::Any, "JOB_DISTRIBUTE_ON_HOST", &DISTRIBUTES);
+    v.word_of(&mut p.res_req_display, "BJOBS_RES_REQ_DISPLAY", &RES_REQ_DISPLAYS);
     v.flag(&mut p.bswitch_modify_rusage, "BSWITCH_MODIFY_RUSAGE");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");

@@ -7,6 +7,7 @@ use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
+use crate::conf::types::ResReqDisplay;
 use crate::lang::civil::clock_time;
 use crate::model::JobRef;
 use crate::model::aps::ApsSetting;
@@ -152,6 +153,7 @@ impl Shown<'_> {
             Col::TermTime => int(out, s.term_time),
             Col::ResReq => json(out, &s.res_req),
             Col::CombinedResReq => self.combined(out),
+            Col::ResReqLevels => self.levels(out),
             Col::AskedHosts => json(out, &s.hosts),
             Col::Depend => json(out, &s.depend),
             Col::InFile => json(out, &s.in_file),
@@ -368,6 +370,21 @@ impl Shown<'_> {
         let combined = || view.combined_req(levels, &spec.res_req, asked).ok();
         let req = req.or_else(|| combined().map(|r| r.0.to_string()));
         json(out, &req.unwrap_or_default());
+    }
+
+    /// BJOBS_RES_REQ_DISPLAY.
+    fn levels(&self, out: &mut Vec<u8>) {
+        let site = &self.mbd.site;
+        match site.params().res_req_display {
+            ResReqDisplay::Brief => json(out, &()),
+            ResReqDisplay::None => json(out, &["none"]),
+            ResReqDisplay::Full => {
+                let application = site.applications.get(&self.spec().further.application);
+                let own = application.and_then(|a| a.conf.res_req.as_deref());
+                let of_queue = self.queue().and_then(|q| q.conf.res_req.as_deref());
+                json(out, &["full", own.unwrap_or_default(), of_queue.unwrap_or_default()]);
+            }
+        }
     }
 
     fn run_time(&self) -> i64 {

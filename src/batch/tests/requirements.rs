@@ -99,3 +99,23 @@ fn change_of_a_pending_job_is_held_against_the_same_rules() {
     assert_eq!(code, err::QUEUE_RESERVATION);
     assert_eq!(text(&mut c, job, Col::ResReq), "rusage[mem=50]");
 }
+
+#[test]
+fn levels_of_a_requirement_are_told_as_the_cluster_wants_them_shown() {
+    let levels = |display: &str| {
+        let site = cluster().hosts(1, 4).queue("normal", "RES_REQ = select[mem>1]");
+        let site = site.application("sim", "RES_REQ = rusage[mem=2]").application("x", "");
+        let site = match display {
+            "" => site,
+            word => site.param(&format!("BJOBS_RES_REQ_DISPLAY = {word}")),
+        };
+        let mut c = site.up();
+        let jobs = ["-app sim", "-app x", ""].map(|options| c.submit("ann", options));
+        jobs.map(|job| c.column(job, Col::ResReqLevels).to_string())
+    };
+    assert_eq!(levels(""), ["null"; 3]);
+    assert_eq!(levels("brief"), ["null"; 3]);
+    assert_eq!(levels("none"), ["[\"none\"]"; 3]);
+    let of = |profile: &str| format!("[\"full\",\"{profile}\",\"select[mem>1]\"]");
+    assert_eq!(levels("full"), [of("rusage[mem=2]"), of(""), of("")]);
+}

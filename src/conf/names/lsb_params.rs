@@ -15,7 +15,7 @@ const NAMES: &[Name] = &[
     on("ADVRSV_USER_LIMIT", "advance reservations of a user or user group at most; 100"),
     off("ALLOCATION_PLANNER", "plan-based reservation: Y/N; N"),
     off("ALLOW_EVENT_TYPE", "list"),
-    off("BJOBS_RES_REQ_DISPLAY", "none/brief/full; brief"),
+    on("BJOBS_RES_REQ_DISPLAY", "none/brief/full; brief"),
     on("BSWITCH_MODIFY_RUSAGE", "bswitch modify rusage: Y/N; N"),
     on("CHUNK_JOB_DURATION", "longest jobs of a chunk, [hours:]minutes; 30 minutes or unlimited"),
     on("CLEAN_PERIOD", "seconds a finished job stays in memory; 3600"),

@@ -53,6 +53,12 @@ fn mistakes_in_sizes_of_jobs_are_told_with_their_place() {
 
 #[test]
 fn words_of_the_display_of_requirements_are_checked() {
+    for word in ["none", "Brief", "full"] {
+        assert!(of_params(&format!("BJOBS_RES_REQ_DISPLAY = {word}")).is_empty(), "{word}");
+    }
+    let bad = "error lsb.params BJOBS_RES_REQ_DISPLAY:25 bad value <all> of BJOBS_RES_REQ_DISPLAY: \
+               one of none, brief, full is wanted";
+    assert_eq!(of_params("BJOBS_RES_REQ_DISPLAY = all"), [bad]);
     let bad = "error lsb.params BSWITCH_MODIFY_RUSAGE:25 bad value <maybe> of \
                BSWITCH_MODIFY_RUSAGE: Y or N is wanted";
     assert_eq!(of_params("BSWITCH_MODIFY_RUSAGE = maybe"), [bad]);

@@ -22,6 +22,17 @@ pub enum GroupClean {
     All,
 }
 
+/// BJOBS_RES_REQ_DISPLAY: the resource requirements that `bjobs -l` shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResReqDisplay {
+    None,
+    /// The combined and the effective one.
+    #[default]
+    Brief,
+    /// Those of job, application profile and queue, too.
+    Full,
+}
+
 /// REMOVE_HUNG_JOBS_FOR: the jobs that hang and are removed, seconds after that; None: never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HungJobs {
@@ -91,6 +102,8 @@ pub struct BatchParams {
     pub clean_period: u64,
     /// CLEAN_PERIOD_DONE, seconds, less than `clean_period`; None: DONE jobs stay as long as others.
     pub clean_period_done: Option<u64>,
+    /// BJOBS_RES_REQ_DISPLAY.
+    pub res_req_display: ResReqDisplay,
     /// BSWITCH_MODIFY_RUSAGE: a started job that is switched reserves as in its new queue.
     pub bswitch_modify_rusage: bool,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
@@ -211,6 +224,7 @@ impl Default for BatchParams {
             preexec_exclude: None,
             clean_period: 3_600,
             clean_period_done: None,
+            res_req_display: ResReqDisplay::Brief,
             bswitch_modify_rusage: false,
             max_job_num: 1_000,
             event_update_interval: None,

@@ -10,8 +10,8 @@ use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{
-    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RawParam, RawParams,
-    ResReqDisplay, TTL_NEVER,
+    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RES_REQ_DISPLAYS, RawParam,
+    RawParams, ResReqDisplay, TTL_NEVER,
 };
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -30,9 +30,6 @@ pub const LEAST_JOBID: u64 = 999_999;
 const MAX_SPACE_MB: u64 = 1 << 30;
 /// Largest JOB_RUNLIMIT_RATIO.
 const MAX_RATIO: u32 = 1_000_000;
-/// BJOBS_RES_REQ_DISPLAY: the words.
-const RES_REQ_DISPLAYS: [(&str, ResReqDisplay); 3] =
-    [("none", ResReqDisplay::None), ("brief", ResReqDisplay::Brief), ("full", ResReqDisplay::Full)];
 /// The exit value by which a pre-execution command ends its job.
 const PRE_ABORT: u8 = 99;
 /// Largest factor of fairshare.
@@ -139,11 +136,10 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
 }
 
 /// CLEAN_PERIOD_DONE, which must be less than CLEAN_PERIOD.
-fn clean_done(p: &mut BatchParams, v: &mut Values<'_>) {
+fn clean_done(p: &BatchParams, v: &mut Values<'_>) {
     const NAME: &str = "CLEAN_PERIOD_DONE";
-    p.clean_period_done = v.number(NAME, 0..=MAX_SECONDS).filter(|done| *done < p.clean_period);
-    if let (None, Some(value)) = (p.clean_period_done, v.raw.get(NAME))
-        && value.text.parse::<u64>().is_ok_and(|done| done <= MAX_SECONDS)
+    let done: Option<u64> = v.number(NAME, 0..=MAX_SECONDS);
+    if let Some(value) = v.raw.get(NAME).filter(|_| done.is_some_and(|done| done >= p.clean_period))
     {
         let text =
             format!("{NAME} is ignored: it is not less than CLEAN_PERIOD, {}", p.clean_period);
@@ -214,8 +210,8 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.word_of(&mut Distribute::Any, "JOB_DISTRIBUTE_ON_HOST", &DISTRIBUTES);
-    v.word_of(&mut p.res_req_display, "BJOBS_RES_REQ_DISPLAY", &RES_REQ_DISPLAYS);
-    v.flag(&mut p.bswitch_modify_rusage, "BSWITCH_MODIFY_RUSAGE");
+    v.word_of(&mut ResReqDisplay::Brief, "BJOBS_RES_REQ_DISPLAY", &RES_REQ_DISPLAYS);
+    v.flag(&mut false, "BSWITCH_MODIFY_RUSAGE");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
     v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");

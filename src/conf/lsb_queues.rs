@@ -128,9 +128,9 @@ fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.process_limit = v.counts("PROCESSLIMIT");
     q.thread_limit = v.counts("THREADLIMIT");
     // PROCLIMIT is the older name of TASKLIMIT.
-    q.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
-    q.host_limit = v.number("HOSTLIMIT_PER_JOB", 1..=MAX_HOSTS);
-    q.job_sizes = v.job_sizes();
+    q.tasks.limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
+    q.tasks.hosts = v.number("HOSTLIMIT_PER_JOB", 1..=MAX_HOSTS);
+    q.tasks.sizes = v.job_sizes();
     q.pend_limits = [v.period("PEND_TIME_LIMIT"), v.period("ELIGIBLE_PEND_TIME_LIMIT")];
 }
 

@@ -120,7 +120,7 @@ fn queues_of_the_example_have_their_values() {
     assert_eq!(urgent.admins, ["dora"]);
     let normal = conf.queue("normal").unwrap();
     assert_eq!(normal.mem_limit, Limit { default: Some(2 << 20), maximum: Some(32 << 20) });
-    assert_eq!(normal.task_limit, Some(TaskLimit { min: 1, default: 1, max: 16 }));
+    assert_eq!(normal.tasks.limit, Some(TaskLimit { min: 1, default: 1, max: 16 }));
     let big = conf.queue("big").unwrap();
     assert_eq!(conf.queue_hosts(big), [("beta", 1), ("gamma", 2)]);
     assert_eq!(big.res_req.as_deref(), Some("select[mem > 4000] order[mem]"));

@@ -90,6 +90,14 @@ impl BaseConf {
     }
 }
 
+impl BatchConf {
+    /// Has a queue or an application profile JOB_SIZE_LIST?
+    pub fn has_job_sizes(&self) -> bool {
+        self.queues.iter().any(|queue| !queue.tasks.sizes.is_empty())
+            || self.applications.iter().any(|profile| !profile.job_sizes.is_empty())
+    }
+}
+
 /// The further configuration of mbatchd: the lsb.* files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchConf {

@@ -553,7 +553,7 @@ pub enum Col {
     Reservation,
     /// null, or [absolute priority, set as a whole, number of `admin`, [`ApsFactor::ALL`...]]
     AbsolutePriority,
-    /// What bjobs -l shows of the requirement (BJOBS_RES_REQ_DISPLAY): null: combined and effective;
+    /// The requirements that bjobs -l shows (BJOBS_RES_REQ_DISPLAY): null: combined and effective;
     /// ["none"]; ["full", RES_REQ of the application profile, RES_REQ of the queue]
     ResReqLevels,
 }

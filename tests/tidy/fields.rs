@@ -32,6 +32,8 @@ const RECORDS: &[(&str, &[&str])] = &[
             "HostSlots",
             "Job",
             "JobGroup",
+            "KeepEnded",
+            "Leaving",
             "UserSpace",
             "LeftAttempt",
             "Message",

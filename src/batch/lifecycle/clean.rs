@@ -50,7 +50,7 @@ impl Mbatchd {
     /// CLEAN_PERIOD and CLEAN_PERIOD_DONE.
     fn keep_ended(&self) -> KeepEnded {
         let p = self.site.params();
-        let done = p.clean_period_done.unwrap_or(p.clean_period) as i64;
+        let done = p.clean_period_done().unwrap_or(p.clean_period) as i64;
         KeepEnded { done, other: p.clean_period as i64 }
     }
 

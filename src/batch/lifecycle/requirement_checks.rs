@@ -146,7 +146,7 @@ fn check_tasks(req: &ResReq, spec: &JobSpec) -> Checked<()> {
 
 /// HOSTLIMIT_PER_JOB, as far as the submission says how many hosts the job needs.
 fn check_host_count(req: &ResReq, spec: &JobSpec, queue: &Queue) -> Checked<()> {
-    let Some(limit) = queue.conf.host_limit else { return Ok(()) };
+    let Some(limit) = queue.conf.tasks.hosts else { return Ok(()) };
     let named: BTreeSet<&str> = spec.further.host_lines.iter().map(|(host, _)| &**host).collect();
     let needed = match named.is_empty() {
         true => least_hosts(req, spec.min_slots.max(1)),

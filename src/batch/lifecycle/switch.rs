@@ -77,12 +77,6 @@ impl Mbatchd {
             }
         }
         let switched = named(sel, meant);
-        // further parts of a whole array follow one by one
-        let at_once: Vec<(u32, Vec<u32>)> = meant
-            .iter()
-            .filter(|m| m.part == 0 || !m.elems.is_empty())
-            .map(|m| (m.part, m.elems.clone()))
-            .collect();
         self.record_switched(context, who, (id, &switched), to);
         // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
@@ -103,13 +97,7 @@ impl Mbatchd {
                 );
             }
         }
-        let mut reserves = false;
-        for (part, elems) in at_once {
-            reserves |= self.switch_rusage(context, who, (id, part), &elems);
-        }
-        if reserves {
-            self.tell_limits(context, id);
-        }
+        self.switch_reserved(context, who, id, meant);
         self.queue_changed(context, id, &switched);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! BSWITCH_MODIFY_RUSAGE of lsb.params(5): started jobs that are switched reserve what their
 //! requirement says in the new queue.
 
+use crate::batch::lifecycle::meant_elements::Meant;
 use crate::batch::site::permissions::Caller;
 use crate::batch::state::Job;
 use crate::batch::state::element_groups::ranges;
@@ -9,7 +10,25 @@ use crate::lang::resreq::ResReq;
 use crate::model::event::JobModify;
 
 impl Mbatchd {
-    /// The started ones among these elements, which are of their new queue now; none named: those of
+    /// The elements meant are of their new queue now; further parts of a whole array follow one by
+    /// one.
+    pub(crate) fn switch_reserved(
+        &mut self,
+        context: &mut StepContext,
+        who: &Caller,
+        id: u32,
+        meant: &[Meant],
+    ) {
+        let mut reserves = false;
+        for m in meant.iter().filter(|m| m.part == 0 || !m.elems.is_empty()) {
+            reserves |= self.switch_rusage(context, who, (id, m.part), &m.elems);
+        }
+        if reserves {
+            self.tell_limits(context, id);
+        }
+    }
+
+    /// The started ones among these elements, which are of their new queue now; none named: all of
     /// a part. Returns whether they reserve something else, of which `tell_limits` takes note.
     pub(crate) fn switch_rusage(
         &mut self,
@@ -18,7 +37,7 @@ impl Mbatchd {
         (id, part): (u32, u32),
         elems: &[u32],
     ) -> bool {
-        if !self.site.params().bswitch_modify_rusage {
+        if !self.site.params().bswitch_modify_rusage() {
             return false;
         }
         let change = self.state.job(id).and_then(|job| self.with_new_rusage(job, part, elems));

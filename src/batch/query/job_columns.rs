@@ -375,7 +375,7 @@ impl Shown<'_> {
     /// BJOBS_RES_REQ_DISPLAY.
     fn levels(&self, out: &mut Vec<u8>) {
         let site = &self.mbd.site;
-        match site.params().res_req_display {
+        match site.params().res_req_display() {
             ResReqDisplay::Brief => json(out, &()),
             ResReqDisplay::None => json(out, &["none"]),
             ResReqDisplay::Full => {

@@ -86,7 +86,7 @@ fn numbers(p: &BatchParams) -> Rows {
 /// The limits that are set.
 fn maxima(p: &BatchParams) -> Rows {
     let all = [
-        ("CLEAN_PERIOD_DONE", p.clean_period_done),
+        ("CLEAN_PERIOD_DONE", p.clean_period_done()),
         ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
         ("MAX_PEND_JOBS", p.max_pend_jobs),
         ("MAX_PEND_SLOTS", p.max_pend_slots),

@@ -175,7 +175,7 @@ impl Sched {
             hosts.extend(others.filter(|host| asked(*host) && !known.contains(host)));
         }
         let (mut left, mut found) = (look.max(), Vec::new());
-        let limit = look.queue.conf.host_limit.map_or(usize::MAX, |limit| limit as usize);
+        let limit = look.queue.conf.tasks.hosts.map_or(usize::MAX, |limit| limit as usize);
         let mut further = limit.saturating_sub(run.hosts.len());
         let mut joint = JointRoom::new(look);
         joint.has(&run.hosts);

@@ -264,7 +264,7 @@ impl Site {
             service_classes: ServiceClasses::compile(&conf.batch.service_classes),
             pools: Pools::default(),
             slot_pools: SlotPools::default(),
-            sized: task_rule::any_sizes(&conf.batch),
+            sized: conf.batch.has_job_sizes(),
             reservation_methods: ReservationMethods::compile(&conf.batch),
             conf,
             queues: Vec::new(),

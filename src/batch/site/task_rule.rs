@@ -3,7 +3,7 @@
 
 use crate::batch::site::Queue;
 use crate::batch::site::applications::Application;
-use crate::conf::types::{BatchConf, TaskLimit};
+use crate::conf::types::TaskLimit;
 use crate::model::job::JobSpec;
 use crate::model::reason::err;
 use crate::proto::Refusal;
@@ -25,7 +25,7 @@ impl<'a> TaskRule<'a> {
     }
 
     pub fn of_queue(queue: &'a Queue) -> TaskRule<'a> {
-        TaskRule::of(&queue.conf.job_sizes, queue.conf.task_limit)
+        TaskRule::of(&queue.conf.tasks.sizes, queue.conf.tasks.limit)
     }
 
     fn of(sizes: &'a [u32], limit: Option<TaskLimit>) -> TaskRule<'a> {
@@ -88,12 +88,6 @@ impl<'a> TaskRule<'a> {
         }
         Ok(())
     }
-}
-
-/// Has a queue or an application profile JOB_SIZE_LIST?
-pub fn any_sizes(batch: &BatchConf) -> bool {
-    batch.queues.iter().any(|queue| !queue.job_sizes.is_empty())
-        || batch.applications.iter().any(|profile| !profile.job_sizes.is_empty())
 }
 
 /// The sizes; of many the first.

@@ -39,7 +39,7 @@ impl Leaving {
 /// Ended jobs, the first to leave memory in front.
 #[derive(Debug, Default)]
 pub struct EndedJobs {
-    /// Those with status DONE, by the time of their end.
+    /// Jobs with status DONE, by the time of their end.
     done: VecDeque<Leaving>,
     /// The other ones, by the time of their end.
     other: VecDeque<Leaving>,

@@ -4,7 +4,7 @@ use super::*;
 
 const MAX_JOBID: &str = "MAX_JOBID = 9999999";
 
-/// What is said of further lines of lsb.params.
+/// The diagnostics of further lines of lsb.params.
 fn of_params(lines: &str) -> Vec<String> {
     said("lsb.params", MAX_JOBID, &format!("{MAX_JOBID}\n{lines}"))
 }

@@ -2,6 +2,7 @@
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
 use super::{PreemptionParams, RawParams};
+use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
 
@@ -11,6 +12,10 @@ pub const TTL_NEVER: u64 = 0x7fff_ffff;
 /// JOB_DISTRIBUTE_ON_HOST: the words.
 pub const DISTRIBUTES: [(&str, Distribute); 3] =
     [("any", Distribute::Any), ("balance", Distribute::Balance), ("pack", Distribute::Pack(None))];
+
+/// BJOBS_RES_REQ_DISPLAY: the words.
+pub const RES_REQ_DISPLAYS: [(&str, ResReqDisplay); 3] =
+    [("none", ResReqDisplay::None), ("brief", ResReqDisplay::Brief), ("full", ResReqDisplay::Full)];
 
 /// JOB_GROUP_CLEAN: the job groups that leave when they are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub enum ResReqDisplay {
     /// The combined and the effective one.
     #[default]
     Brief,
-    /// Those of job, application profile and queue, too.
+    /// The requirements of job, application profile and queue, too.
     Full,
 }
 
@@ -53,6 +58,24 @@ pub struct JobRemoval {
 }
 
 impl BatchParams {
+    /// CLEAN_PERIOD_DONE, seconds, less than CLEAN_PERIOD; `None`: DONE jobs stay as others do.
+    pub fn clean_period_done(&self) -> Option<u64> {
+        let done: Option<u64> = self.raw.get("CLEAN_PERIOD_DONE")?.text.parse().ok();
+        done.filter(|done| *done < self.clean_period)
+    }
+
+    /// BJOBS_RES_REQ_DISPLAY.
+    pub fn res_req_display(&self) -> ResReqDisplay {
+        let word = self.raw.get("BJOBS_RES_REQ_DISPLAY").map_or("", |value| &value.text);
+        let known = RES_REQ_DISPLAYS.iter().find(|(known, _)| known.eq_ignore_ascii_case(word));
+        known.map_or(ResReqDisplay::Brief, |(_, display)| *display)
+    }
+
+    /// BSWITCH_MODIFY_RUSAGE: a started job that is switched reserves as in its new queue.
+    pub fn bswitch_modify_rusage(&self) -> bool {
+        self.raw.get("BSWITCH_MODIFY_RUSAGE").and_then(|value| yes_no(&value.text)) == Some(true)
+    }
+
     /// JOB_DISTRIBUTE_ON_HOST: how processor units are chosen for jobs that do not say.
     pub fn job_distribute(&self) -> Distribute {
         let word = self.raw.get("JOB_DISTRIBUTE_ON_HOST").map_or("any", |value| &value.text);
@@ -100,12 +123,6 @@ pub struct BatchParams {
     pub preexec_exclude: Option<ExitCodes>,
     /// CLEAN_PERIOD, seconds.
     pub clean_period: u64,
-    /// CLEAN_PERIOD_DONE, seconds, less than `clean_period`; None: DONE jobs stay as long as others.
-    pub clean_period_done: Option<u64>,
-    /// BJOBS_RES_REQ_DISPLAY.
-    pub res_req_display: ResReqDisplay,
-    /// BSWITCH_MODIFY_RUSAGE: a started job that is switched reserves as in its new queue.
-    pub bswitch_modify_rusage: bool,
     /// MAX_JOB_NUM, finished jobs in an lsb.events before it is switched.
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
@@ -223,9 +240,6 @@ impl Default for BatchParams {
             sched_interval_min_ms: 1_000,
             preexec_exclude: None,
             clean_period: 3_600,
-            clean_period_done: None,
-            res_req_display: ResReqDisplay::Brief,
-            bswitch_modify_rusage: false,
             max_job_num: 1_000,
             event_update_interval: None,
             min_switch_period: 0,

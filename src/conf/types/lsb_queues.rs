@@ -37,6 +37,17 @@ pub struct TaskLimit {
     pub max: u32,
 }
 
+/// The tasks and the hosts that a job of a queue may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskParams {
+    /// PROCLIMIT or TASKLIMIT.
+    pub limit: Option<TaskLimit>,
+    /// JOB_SIZE_LIST: the numbers of tasks that a job may have, the default first; empty: any.
+    pub sizes: Vec<u32>,
+    /// HOSTLIMIT_PER_JOB: the most hosts of a job.
+    pub hosts: Option<u32>,
+}
+
 /// INTERACTIVE of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interactive {
@@ -158,12 +169,8 @@ pub struct QueueConf {
     pub process_limit: Limit<u64>,
     /// THREADLIMIT.
     pub thread_limit: Limit<u64>,
-    /// PROCLIMIT or TASKLIMIT.
-    pub task_limit: Option<TaskLimit>,
-    /// HOSTLIMIT_PER_JOB: the most hosts of a job.
-    pub host_limit: Option<u32>,
-    /// JOB_SIZE_LIST: the numbers of tasks that a job may have, the default first; empty: any.
-    pub job_sizes: Vec<u32>,
+    /// TASKLIMIT, JOB_SIZE_LIST and HOSTLIMIT_PER_JOB.
+    pub tasks: TaskParams,
     /// QJOB_LIMIT, slots of the queue.
     pub qjob_limit: Option<u32>,
     /// UJOB_LIMIT, slots per user.
@@ -279,9 +286,7 @@ impl Default for QueueConf {
             core_limit: None,
             process_limit: Limit::default(),
             thread_limit: Limit::default(),
-            task_limit: None,
-            host_limit: None,
-            job_sizes: Vec::new(),
+            tasks: TaskParams::default(),
             qjob_limit: None,
             ujob_limit: None,
             pjob_limit: None,

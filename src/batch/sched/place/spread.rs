@@ -7,19 +7,6 @@ use crate::batch::state::names::HostId;
 use crate::lang::resreq::Span;
 
 impl HostMatch<'_> {
-    /// Hosts for tasks as span[] asks for them, no more than HOSTLIMIT_PER_JOB.
-    pub(super) fn spread(&self, free: Free, tasks: Tasks, room: &mut SharedRoom) -> Option<Placed> {
-        let Some(limit) = self.host_limit() else { return self.spread_over(free, tasks, room) };
-        let mut first = room.clone();
-        let placed = self.spread_over(free, tasks, &mut first);
-        if let Some(placed) = placed.filter(|placed| self.new_hosts(placed) <= limit) {
-            *room = first;
-            return Some(placed);
-        }
-        let few = self.largest_hosts(free, limit);
-        self.spread_over(&few, tasks, room).filter(|placed| self.new_hosts(placed) <= limit)
-    }
-
     /// Hosts for tasks as span[] asks for them, however many.
     pub(super) fn spread_over(
         &self,

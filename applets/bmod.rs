@@ -219,6 +219,7 @@ fn fields(o: &BsubOpts) -> Vec<SpecField> {
         (Group, o.group.is_some()),
         (App, o.app.is_some()),
         (Sla, o.sla.is_some()),
+        (Nlb, o.nlb.is_some()),
         (License, o.license_project.is_some()),
         (Reservation, o.reservation.is_some()),
         (Estimate, o.estimate.is_some()),

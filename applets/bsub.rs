@@ -226,8 +226,13 @@ fn send(ctx: &mut Ctx, site: &LocalSite, submit: Submit) -> Result<(u32, String,
     let mut again = Again::of(site);
     loop {
         match client::ask_at(site, &msg, ctx.err) {
-            Ok((client, Msg::Client(ClientMsg::Submitted { job, queue, class_ignored, .. }))) => {
-                answer::say_class(ctx, class_ignored);
+            Ok((
+                client,
+                Msg::Client(ClientMsg::Submitted {
+                    job, queue, class_ignored, nlb_unchecked, ..
+                }),
+            )) => {
+                answer::say_notices(ctx, class_ignored, nlb_unchecked);
                 return Ok((job, queue, client));
             }
             Ok(_) => return Err(ClientError::Unexpected.into()),

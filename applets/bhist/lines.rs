@@ -64,7 +64,12 @@ pub fn with_account(mut line: String, e: &Event, owner: &str) -> String {
 pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
     let mut t = String::new();
     match e {
-        Event::JobStart(s) => dispatched(&mut t, &s.hosts, &s.eff_res_req, tasks),
+        Event::JobStart(s) => {
+            dispatched(&mut t, &s.hosts, &s.eff_res_req, tasks);
+            if let Some(placed) = &s.placed {
+                let _ = write!(t, " {};", placed.words());
+            }
+        }
         Event::JobStartAccept { pid, .. } => {
             let _ = write!(t, "Starting (Pid {pid});");
         }

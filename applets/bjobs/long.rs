@@ -21,7 +21,7 @@ use lsf::model::checkpoint::Checkpoint;
 use lsf::model::further::{self, copies, host_lines};
 use lsf::model::job::Limits;
 use lsf::model::job_state::JobState;
-use lsf::model::nqs::Route;
+use lsf::model::nqs::{NlbPlacement, Route};
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
 use std::collections::BTreeMap;
@@ -104,6 +104,7 @@ pub const COLS: &[Col] = &[
     Col::Reservation,
     Col::ProcessorUnits,
     Col::ResReqLevels,
+    Col::NlbPlacement,
 ];
 
 /// One record, from its leading blank line to the line before the rule.
@@ -345,6 +346,10 @@ fn routed(out: &mut String, r: &JobRow, wrap: bool) {
         let _ = write!(text, " {};", route.words());
         paragraph(out, &text, wrap);
     }
+    let policy = extra("nlb");
+    if !policy.is_empty() {
+        paragraph(out, &format!(" NLB policy <{policy}>;"), wrap);
+    }
     let attributes = extra("nlbattr");
     if !attributes.is_empty() {
         paragraph(out, &format!(" NLB attributes: {attributes};"), wrap);
@@ -430,6 +435,9 @@ fn started(t: &mut String, r: &JobRow, s: &Show) {
     push_given(t, ", Execution CWD ", &r.text(Col::ExecCwd));
     if r.text(Col::ExecUser) != r.text(Col::User) {
         push_given(t, ", Execution user name ", &r.text(Col::ExecUser));
+    }
+    if let Some(placed) = NlbPlacement::parse(&r.text(Col::NlbPlacement)) {
+        let _ = write!(t, ", {}", placed.words());
     }
     t.push(';');
 }

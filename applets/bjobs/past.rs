@@ -175,6 +175,7 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
             boot: Arc::default(),
             account: Arc::default(),
             affinity: Arc::default(),
+            placed: None,
         };
         records.push(Record { time: fin.start_time, event: Event::JobStart(Box::new(start)) });
     }

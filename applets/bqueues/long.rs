@@ -326,6 +326,7 @@ fn slot_pool(out: &mut String, q: &QueueInfo) {
 fn rest(out: &mut String, q: &QueueInfo) {
     for (name, label) in [
         ("NQS_QUEUES", "NQS DESTINATION QUEUES:  "),
+        ("NLB_POLICY", "NLB_POLICY:  "),
         ("ADMINISTRATORS", "ADMINISTRATORS:  "),
         ("HOST_PRE_EXEC", "HOST_PRE_EXEC:  "),
         ("HOST_POST_EXEC", "HOST_POST_EXEC:  "),

@@ -19,11 +19,16 @@ pub fn answer(ctx: &mut Ctx, job: u32, queue: &str, named: bool) {
     }
 }
 
-/// Says on stderr that the service class of the job is ignored, where it is.
-pub fn say_class(ctx: &mut Ctx, ignored: bool) {
-    if ignored {
-        let name = ctx.name;
+/// Says on stderr that the service class of the job is ignored, and that what it asks of the load
+/// balancer was not checked, where that is so.
+pub fn say_notices(ctx: &mut Ctx, class_ignored: bool, nlb_unchecked: bool) {
+    let name = ctx.name;
+    if class_ignored {
         errln!(ctx, "{name}: the service class has no effect: no service class is configured");
+    }
+    if nlb_unchecked {
+        let words = "no NLB server is heard: its policy and attributes are not checked";
+        errln!(ctx, "{name}: -nlb: {words}");
     }
 }
 

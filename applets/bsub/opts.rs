@@ -253,6 +253,9 @@ struct BsubOpts {
     /// GPU request (accepted with a notice)
     #[argh(option, long = "gpu", arg_name = "request")]
     pub gpu: Option<String>,
+    /// policy and request attributes for the load balancer, which chooses the hosts
+    #[argh(option, long = "nlb-", arg_name = "[policy] [attribute[=value]] ...")]
+    pub nlb: Option<String>,
     /// number of nodes (accepted with a notice)
     #[argh(option, long = "nnodes", arg_name = "number")]
     pub nnodes: Option<String>,
@@ -372,7 +375,7 @@ mod tests {
         -outdir:v -env:v -L:v -E:v -Ep:v -H -gpu:- -a:v -f:v -Jd:v -k:v -Q:v -mig:v -U:v -Lp:v \
         -ext:v -extsched:v -s:v -wa:v -wt:v -Zs -pack:v -ptl:v -eptl:v -hostfile:v -jobaff:v -ar \
         -rnc:v -freq:v -network:v -data:v -datachk -datagrp:v -stage:v -clusters:v \
-        -core_isolation:v -smt:v -nnodes:v -cn_cu:v -cn_mem:v -ln_mem:v -ln_slots:v \
+        -core_isolation:v -smt:v -nnodes:v -nlb:v -cn_cu:v -cn_mem:v -ln_mem:v -ln_slots:v \
         -alloc_flags:v -step_cgroup:v -tty -jsdl:v -jsdl_strict:v -json:v -yaml:v -notify:v -X:v";
 
     #[test]

@@ -8,7 +8,7 @@
 //! again, and so are those behind it.
 
 use super::again::{self, Again};
-use super::answer::{answer, say_class};
+use super::answer::{answer, say_notices};
 use super::caller::{facts, request_id};
 use super::compose::compose;
 use super::opts::BsubOpts;
@@ -262,9 +262,10 @@ impl Pack<'_> {
                     queue,
                     env_kept,
                     class_ignored,
+                    nlb_unchecked,
                     ..
                 })) => {
-                    say_class(ctx, class_ignored);
+                    say_notices(ctx, class_ignored, nlb_unchecked);
                     let sent = self.waiting.pop_front();
                     if !self.kept && env_kept {
                         self.kept = sent.as_ref().is_some_and(|s| s.carries(&self.env));

@@ -14,8 +14,9 @@ use lsf::lang::depend::DepExpr;
 use lsf::lang::exitcodes::ExitCodes;
 use lsf::lang::jobname::JobName;
 use lsf::model::checkpoint::Checkpoint;
-use lsf::model::further::{CopyFile, Mark, SignalNumber};
+use lsf::model::further::{CopyFile, FurtherOptions, Mark, SignalNumber};
 use lsf::model::job::{JobSpec, opt, opt2};
+use lsf::model::nqs::asked_of_balancer;
 use lsf::model::reason::{err, err_text};
 use lsf::model::resize::MAX_COMMAND;
 use lsf::model::{ByteStr, signals};
@@ -182,9 +183,9 @@ fn naming(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) -> Resu
             *field = value.trim().into();
         }
     }
-    if let Some(text) = &opts.estimate
-        && units::time_limit(text).is_none_or(|l| l.seconds == 0)
-    {
+    load_balancer(opts.nlb.as_deref(), further)?;
+    let unusable = |text: &&String| units::time_limit(text).is_none_or(|l| l.seconds == 0);
+    if let Some(text) = opts.estimate.as_ref().filter(unusable) {
         return Err(Rejection::about(text, "Bad ESTIMATED_RUNTIME specification"));
     }
     if opts.group.as_ref().is_some_and(|g| !g.trim().starts_with('/')) {
@@ -196,6 +197,15 @@ fn naming(opts: &BsubOpts, facts: &SubmissionInputs, spec: &mut JobSpec) -> Resu
         spec.login_shell = ByteStr::from(shell.as_str());
         spec.options |= opt::LOGIN_SHELL;
     }
+    Ok(())
+}
+
+/// -nlb: the policy of the load balancer, and attributes of the job for it.
+fn load_balancer(text: Option<&str>, further: &mut FurtherOptions) -> Result<(), Rejection> {
+    let Some(text) = text else { return Ok(()) };
+    let fault = |(word, why)| Rejection::new(format!("-nlb <{word}>: {why}"));
+    let (policy, attributes) = asked_of_balancer(text).map_err(fault)?;
+    (further.nlb_policy, further.nlb_attributes) = (policy.into(), attributes.into());
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use lsf::conf::names::nearest;
 use lsf::model::ByteStr;
 use lsf::model::further::Mark;
 use lsf::model::job::{JobSpec, opt, opt2};
-use lsf::model::nqs::{RequestValue, put_attribute};
+use lsf::model::nqs::put_asked;
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::UserDatabase;
 use std::ffi::OsStr;
@@ -126,20 +126,8 @@ fn name(opts: &CqsubOpts, source: &Source) -> String {
 fn request_attributes(opts: &CqsubOpts) -> Result<String, Stop> {
     let mut all = String::new();
     for item in opts.attributes.iter().flat_map(|text| split(text)) {
-        let (name, value) = match item.split_once('=') {
-            Some((name, value)) => (name.trim(), Some(value.trim())),
-            None => (item.trim(), None),
-        };
-        let good = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !good {
-            let words = format!("-la <{item}>: a name has letters, digits and _");
-            return Err(refused(words));
-        }
-        let value = match value {
-            None => RequestValue::Number(1.0),
-            Some(value) => attribute_value(&item, value)?,
-        };
-        put_attribute(&mut all, &format!("JOB_{}", name.to_ascii_uppercase()), &value);
+        let why = |why| refused(format!("-la <{item}>: {why}"));
+        put_asked(&mut all, &item).map_err(why)?;
     }
     Ok(all)
 }
@@ -156,24 +144,6 @@ fn split(text: &str) -> Vec<String> {
     }
     all.push(word);
     all
-}
-
-fn attribute_value(item: &str, value: &str) -> Result<RequestValue, Stop> {
-    let quoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-    if let Some(text) = quoted {
-        return Ok(RequestValue::Text(text.to_owned()));
-    }
-    let digits = |c: char| c.is_ascii_digit() || ".eE+-".contains(c);
-    let plain = value.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let octal =
-        value.len() > 1 && value.starts_with('0') && value.chars().all(|c| c.is_ascii_digit());
-    let number = value.parse::<f64>().ok().filter(|n| n.is_finite());
-    match number.filter(|_| plain && !octal && value.chars().all(digits)) {
-        Some(number) => Ok(RequestValue::Number(number)),
-        None => {
-            Err(refused(format!("-la <{item}>: a decimal number, or a text in quotes, is wanted")))
-        }
-    }
 }
 
 /// -lU: attributes, and resources where lsf.shared has them.

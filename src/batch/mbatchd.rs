@@ -4,6 +4,7 @@
 
 use crate::batch::StepContext;
 use crate::batch::cluster::hosts::Links;
+use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::Sched;
 use crate::batch::sched::view::{SharesHeld, View};
@@ -15,6 +16,7 @@ use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::nlb_servers::NlbServers;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
@@ -109,6 +111,8 @@ pub struct Mbatchd {
     pub(super) eligible: Eligible,
     pub(super) perfmon: Perfmon,
     pub(super) routing: Routing,
+    pub(super) nlb_servers: NlbServers,
+    pub(super) nlb_lists: NlbLists,
     pub(super) diagnose: Diagnose,
     /// Connections that asked for the reconfiguration under way.
     pub(super) reconfig: Vec<ConnId>,
@@ -125,6 +129,7 @@ macro_rules! view_of {
             site: &$mbatchd.site,
             hosts: $mbatchd.links.hosts(),
             facts_changes: $mbatchd.links.facts_changes(),
+            nlb_lists: &$mbatchd.nlb_lists,
             reserve: &$mbatchd.reserve,
             exclusive_units: &$mbatchd.exclusive_units,
             processor_units: &$mbatchd.processor_units,

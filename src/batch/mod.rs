@@ -185,7 +185,7 @@ impl Mbatchd {
                 self.take_nlb_message(context, conn, m);
             }
             (Msg::Refused(r), Peer::Daemon { daemon: Daemon::NlbServer, .. }) => {
-                self.routing.refused(conn, &r.words());
+                self.nlb_servers.refused(conn, &r.words());
             }
             (Msg::Ping { n }, _) => context.send(conn, Msg::Pong { n }),
             (Msg::Pong { .. } | Msg::Refused(_), _) => self.heard(context, conn),
@@ -338,6 +338,12 @@ impl Mbatchd {
         self.perfmon.end_due_period(context.now);
         self.eligible_due(context);
         self.route_due(context);
+        self.nlb_hosts_due(context);
+        if self.nlb_lists.take_other_keys() {
+            // jobs that were alike to the scheduler may differ for a policy, or the other way
+            self.rebuild_by_units();
+        }
+        self.nlb_servers_due(context);
         for host in self.reserve.take_freed() {
             self.sched.host_changed(host);
         }
@@ -402,6 +408,8 @@ impl Machine for Mbatchd {
                 self.fanout.deadline(),
                 self.group_counts.has_emptied().then_some(0),
                 self.routing.deadline(),
+                self.nlb_lists.deadline(),
+                self.nlb_servers_deadline(),
             ]
         });
         let d = [self.links.deadline(), self.waits.deadline()];

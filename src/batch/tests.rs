@@ -74,6 +74,7 @@ mod lost_controls;
 mod messages;
 mod migrate;
 mod named;
+mod nlb_policy;
 mod order_properties;
 mod perfmon;
 mod permissions;

@@ -1,6 +1,7 @@
 //! How an option of an argh struct is typed on the command line.
 
-/// Options of ours, which LSF does not have: they are written with two dashes.
+/// Options of ours, which LSF does not have: they are written with two dashes. Where one of them is
+/// written with one dash, as `bsub -nlb`, its long name ends with a dash.
 const OURS: [&str; 12] = [
     "boot", "check", "destdir", "dir", "hosts", "key", "newPorts", "newkey", "nlb", "profile",
     "top", "watch",
@@ -15,7 +16,7 @@ pub(super) fn typed(short: Option<char>, long: &str) -> String {
 }
 
 pub(super) fn as_typed(word: &str, long: &str) -> String {
-    match OURS.contains(&word) {
+    match OURS.contains(&word) && !long.ends_with('-') {
         true => long.to_string(),
         false => format!("-{word}"),
     }

@@ -298,6 +298,7 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
         hosts: hosts?,
         queues,
         nqs,
+        nlb_servers: Vec::new(),
         applications: applications.unwrap_or_default(),
         users: users.unwrap_or_default(),
         resources: resources.unwrap_or_default(),

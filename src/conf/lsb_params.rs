@@ -115,6 +115,7 @@ fn unit_types(types: &mut ComputeUnitTypes, v: &mut Values<'_>) {
 
 fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.mbd_sleep_time, "MBD_SLEEP_TIME", 1..=MAX_SECONDS);
+    v.set(&mut p.nlb_rank_age, "NLB_RANK_AGE", 1..=300);
     v.set(&mut p.sbd_sleep_time, "SBD_SLEEP_TIME", 1..=MAX_SECONDS);
     v.set(&mut p.rusage_update_rate, "RUSAGE_UPDATE_RATE", 1..=MAX_UPDATE_RATE);
     v.set(&mut p.rusage_update_percent, "RUSAGE_UPDATE_PERCENT", 1..=100);
@@ -195,7 +196,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.max_user_space_mb, "MAX_USER_SPACE", 1..=MAX_SPACE_MB);
     p.max_pend_jobs = v.number("MAX_PEND_JOBS", 0..=u64::MAX);
     p.max_pend_slots = v.number("MAX_PEND_SLOTS", 0..=u64::MAX);
-    p.evaluate_job_dependency = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
+    p.evaluation.most = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
     evaluate_timeout(p, v);
     let _: Option<u32> = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
@@ -270,7 +271,7 @@ fn evaluate_timeout(p: &mut BatchParams, v: &mut Values<'_>) {
         None => text.parse::<u64>().ok().map(|n| (n, n.saturating_mul(1_000))),
     };
     match read.filter(|(n, _)| (1..=MAX_EVALUATE).contains(n)) {
-        Some((_, ms)) => p.evaluate_timeout_ms = Some(ms),
+        Some((_, ms)) => p.evaluation.timeout_ms = Some(ms),
         None => v.bad(name, value, "1 to 1000000 seconds, or milliseconds with ms, are wanted"),
     }
 }

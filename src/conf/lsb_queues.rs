@@ -14,13 +14,13 @@ use super::names::lsb_queues::QUEUE;
 use super::preemption;
 use super::section::{Values, is_empty, known_params, name_fault};
 use super::types::{
-    ExclusiveUnitType, HostTerm, Interactive, QueueConf, QueueFactors, RawParam, Reserve,
-    Resizable, Shared, UserTerm,
+    ExclusiveUnitType, HostTerm, Interactive, NlbPolicy, QueueConf, QueueFactors, RawParam,
+    Reserve, Resizable, Shared, UserTerm,
 };
 use super::units::{SizeUnit, time_limit};
 use super::user_shares;
 use super::warning;
-use crate::lang::qmgr::nqs_queues;
+use crate::lang::qmgr::{nqs_queues, policy_name};
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
@@ -196,6 +196,7 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.preemption = preemption::of_queue(v);
     preemption::protection(v);
     pipe(q, v);
+    nlb_policy(q, v);
 }
 
 /// SLOT_POOL, SLOT_SHARE, MAX_SLOTS_IN_POOL and USE_PRIORITY_IN_POOL.
@@ -226,6 +227,19 @@ fn pipe(q: &mut QueueConf, v: &mut Values<'_>) {
         Ok(to) => q.nqs.pipe = Some(Box::new(to)),
         Err(why) => v.bad("NQS_QUEUES", value, &why),
     }
+}
+
+/// NLB_POLICY: `name [hold]`.
+fn nlb_policy(q: &mut QueueConf, v: &mut Values<'_>) {
+    let Some(value) = v.raw.get("NLB_POLICY") else { return };
+    let mut words = value.text.split_whitespace();
+    let (name, hold, more) = (words.next().unwrap_or_default(), words.next(), words.next());
+    if !policy_name(name) || more.is_some() || hold.is_some_and(|w| !w.eq_ignore_ascii_case("hold"))
+    {
+        let want = "the name of a policy is wanted, and behind it `hold` or nothing";
+        return v.bad("NLB_POLICY", value, want);
+    }
+    q.nqs.nlb_policy = Some(NlbPolicy { name: name.to_owned(), hold: hold.is_some() });
 }
 
 /// The factors of fairshare that the queue sets itself.

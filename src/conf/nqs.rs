@@ -100,7 +100,7 @@ fn queue_conf(queue: &NqsQueue, pos: &Pos) -> QueueConf {
             load_only: queue.load_only,
             pipe_only: queue.pipe_only,
             by_qmgr: true,
-            nlb_servers: Vec::new(),
+            ..NqsSettings::default()
         },
         pos: pos.clone(),
         ..QueueConf::default()
@@ -373,6 +373,13 @@ pub fn servers(files: &dyn Files, conf: &mut ClusterConf, known: &[NlbAddress], 
         let others = known.iter().filter(|k| Some(*k) != own.as_ref()).cloned();
         queue.nqs.nlb_servers = own.iter().cloned().chain(others).collect();
     }
+    for queue in conf.batch.queues.iter().filter(|_| known.is_empty()) {
+        if let Some(value) = queue.raw.get("NLB_POLICY") {
+            let text = "NLB_POLICY: NLB_SERVER is not set in nqeinfo: no server is asked";
+            diags.warning(&value.pos, text.to_owned());
+        }
+    }
+    conf.batch.nlb_servers = known.to_vec();
 }
 
 #[cfg(test)]

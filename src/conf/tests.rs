@@ -10,6 +10,7 @@ mod affinity;
 mod aps;
 mod limits;
 mod mistakes;
+mod nlb_policy;
 mod preemption;
 mod service_classes;
 mod shares;
@@ -503,9 +504,8 @@ fn conditions_of_queues_are_read() {
         let wrong = wrong.iter().filter(|d| d.severity == Severity::Error);
         let wrong: Vec<String> = wrong.map(|d| placed(&files, d)).collect();
         let params = load(&files, ENVDIR).0.map(|conf| conf.batch.params);
-        let of = |p: BatchParams| {
-            (p.removal.orphan_grace, p.evaluate_job_dependency, p.evaluate_timeout_ms)
-        };
+        let of =
+            |p: BatchParams| (p.removal.orphan_grace, p.evaluation.most, p.evaluation.timeout_ms);
         (params.map(of), wrong)
     };
     assert_eq!(read("").0, Some((None, None, None)));

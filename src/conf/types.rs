@@ -29,6 +29,7 @@ mod unix_groups;
 
 use super::diag::Pos;
 use super::hosts::HostTable;
+use crate::model::nlb::NlbAddress;
 
 pub use aps::*;
 pub use fairshare::*;
@@ -117,4 +118,6 @@ pub struct BatchConf {
     pub service_classes: Vec<ServiceClassConf>,
     /// lsb.nqs; its queues are among `queues`, too.
     pub nqs: NqsConf,
+    /// NLB_SERVER of nqeinfo: the servers of the load balancer, in order.
+    pub nlb_servers: Vec<NlbAddress>,
 }

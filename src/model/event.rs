@@ -8,7 +8,7 @@ use super::checkpoint::{CheckpointEnd, CheckpointOrder};
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;
-use super::nqs::Route;
+use super::nqs::{NlbPlacement, Route};
 use super::reason::PendReason;
 use super::reservation::Reservation;
 use super::specfield::SpecField;
@@ -102,6 +102,8 @@ pub struct JobStart {
     /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
     /// none.
     pub affinity: Arc<str>,
+    /// Our tail: the choice of a policy of the load balancer that the job is placed by.
+    pub placed: Option<Arc<NlbPlacement>>,
 }
 
 /// LSF_RESERVE (ours): the slots that a pending job keeps until it has enough to start.

@@ -145,11 +145,127 @@ impl Route {
     }
 }
 
+/// The place of a started job's first host in the list of a policy of the load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NlbPlacement {
+    /// The policy that was applied.
+    pub policy: String,
+    /// The value of the policy's sort, as nlbpolicy prints it.
+    pub value: String,
+    /// The place of the host in the list, from 1.
+    pub choice: u32,
+    /// The length of the list.
+    pub of: u32,
+}
+
+impl NlbPlacement {
+    /// `placed by NLB policy <CPU>, 5.000000, choice 1 of 3`.
+    pub fn words(&self) -> String {
+        let NlbPlacement { policy, value, choice, of } = self;
+        format!("placed by NLB policy <{policy}>, {value}, choice {choice} of {of}")
+    }
+
+    /// Reads what is printed: policy, value, choice, length of the list.
+    pub fn parse(text: &str) -> Option<NlbPlacement> {
+        let mut words = text.split(' ').map(str::to_owned);
+        let (policy, value) = (words.next().filter(|w| !w.is_empty())?, words.next()?);
+        let (choice, of) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        words.next().is_none().then_some(NlbPlacement { policy, value, choice, of })
+    }
+}
+
+impl fmt::Display for NlbPlacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NlbPlacement { policy, value, choice, of } = self;
+        write!(f, "{policy} {value} {choice} {of}")
+    }
+}
+
 /// The value of an attribute of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestValue {
     Number(f64),
     Text(String),
+}
+
+/// Request attributes begin with this.
+pub const PREFIX: &str = "JOB_";
+
+impl RequestValue {
+    /// A decimal number, or a text in quotes.
+    pub fn read(value: &str) -> Option<RequestValue> {
+        let quoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+        if let Some(text) = quoted {
+            return Some(RequestValue::Text(text.to_owned()));
+        }
+        let digits = |c: char| c.is_ascii_digit() || ".eE+-".contains(c);
+        let plain = value.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let octal =
+            value.len() > 1 && value.starts_with('0') && value.chars().all(|c| c.is_ascii_digit());
+        let number = value.parse::<f64>().ok().filter(|n| n.is_finite());
+        let number = number.filter(|_| plain && !octal && value.chars().all(digits));
+        number.map(RequestValue::Number)
+    }
+}
+
+/// Appends `name` or `name=value`, as a user writes it, to the attributes of a request; without a
+/// value the attribute is the number 1. `Err`: what is wanted.
+pub fn put_asked(all: &mut String, item: &str) -> Result<(), &'static str> {
+    let (name, value) = match item.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(value.trim())),
+        None => (item.trim(), None),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err("a name has letters, digits and _");
+    }
+    let value = match value {
+        None => Some(RequestValue::Number(1.0)),
+        Some(value) => RequestValue::read(value),
+    };
+    let value = value.ok_or("a decimal number, or a text in quotes, is wanted")?;
+    put_attribute(all, &attribute_name(name), &value);
+    Ok(())
+}
+
+/// The attribute that a word of a user stands for: `nastran` for JOB_NASTRAN.
+pub fn attribute_name(word: &str) -> String {
+    format!("{PREFIX}{}", word.to_ascii_uppercase())
+}
+
+/// A word of a user for an attribute: `nastran` for JOB_NASTRAN.
+pub fn attribute_word(name: &str) -> String {
+    let word = name.to_ascii_uppercase();
+    word.strip_prefix(PREFIX).unwrap_or(&word).to_ascii_lowercase()
+}
+
+/// Reads `[policy] [attribute[=value]]...` of bsub -nlb: the policy, empty where none is named, and
+/// the attributes. A first word without a value may be either: it is taken for the policy. `Err`:
+/// the word, and what is wrong.
+pub fn asked_of_balancer(text: &str) -> Result<(String, String), (String, &'static str)> {
+    let (mut policy, mut all) = (String::new(), String::new());
+    for (n, item) in quoted_words(text).into_iter().enumerate() {
+        if n == 0 && !item.contains('=') {
+            policy = item;
+        } else if let Err(why) = put_asked(&mut all, &item) {
+            return Err((item, why));
+        }
+    }
+    Ok((policy, all))
+}
+
+/// Splits at blanks that stand in no quotes.
+fn quoted_words(text: &str) -> Vec<String> {
+    let (mut all, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    for c in text.chars() {
+        quoted ^= c == '"';
+        match c.is_whitespace() && !quoted {
+            true => all.push(std::mem::take(&mut word)),
+            false => word.push(c),
+        }
+    }
+    all.push(word);
+    all.retain(|word| !word.is_empty());
+    all
 }
 
 /// Appends `NAME=value` to the attributes of a request; texts stand in quotes.
@@ -213,6 +329,37 @@ fn unquoted(text: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_nlb_are_a_policy_and_attributes() {
+        let read = |text: &str| {
+            let read = asked_of_balancer(text);
+            read.map_or_else(|(w, why)| format!("{w}: {why}"), |(p, a)| format!("{p}|{a}"))
+        };
+        for (text, want) in [
+            ("cad", "cad|"),
+            ("cad nastran", "cad|JOB_NASTRAN=1"),
+            ("  cad  nastran=2 name=\"a b\" ", "cad|JOB_NASTRAN=2 JOB_NAME=\"a b\""),
+            ("nastran=1 cad", "|JOB_NASTRAN=1 JOB_CAD=1"),
+            ("", "|"),
+            ("cad a-b", "a-b: a name has letters, digits and _"),
+            ("x=10kw", "x=10kw: a decimal number, or a text in quotes, is wanted"),
+            ("x=010", "x=010: a decimal number, or a text in quotes, is wanted"),
+        ] {
+            assert_eq!(read(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn placement_as_text_reads_back() {
+        let (policy, value) = ("CPU".to_owned(), "5.000000".to_owned());
+        let placed = NlbPlacement { policy, value, choice: 1, of: 3 };
+        assert_eq!(placed.words(), "placed by NLB policy <CPU>, 5.000000, choice 1 of 3");
+        assert_eq!(NlbPlacement::parse(&placed.to_string()), Some(placed));
+        for bad in ["", "CPU", "CPU 1 x 2", "CPU 1 1 2 3", " 1 1 2"] {
+            assert_eq!(NlbPlacement::parse(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn route_as_text_reads_back() {

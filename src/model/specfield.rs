@@ -88,6 +88,7 @@ spec_fields! {
     Group "g" "Job Group" [further.job_group];
     App "app" "Application" [further.application];
     Sla "sla" "Service Class" [further.service_class];
+    Nlb "nlb" "NLB Policy" [further.nlb_policy, further.nlb_attributes];
     License "Lp" "License Project" [further.license_project];
     Reservation "U" "Reservation" [further.reservation];
     Estimate "We" "Estimated Run Time" [further.estimate];

@@ -1,6 +1,7 @@
 //! Watchers of the policies: mbatchd asks again when others are in force.
 
 use super::server::NlbServer;
+use crate::model::nlb::NLB_JOB;
 use crate::proto::machine::ConnId;
 use crate::proto::nlb::NlbMsg;
 use crate::proto::{Effect, Msg};
@@ -9,7 +10,11 @@ impl NlbServer {
     /// One of them hears of the policies in force.
     pub(super) fn tell_watcher(&self, conn: ConnId, out: &mut Vec<Effect>) {
         let policies = self.policies.list().iter().map(|p| p.name().to_owned()).collect();
-        let msg = Msg::Nlb(NlbMsg::Watched { generation: self.generation, policies });
+        let map = self.maps.numbered(NLB_JOB);
+        let attributes = map.iter().flat_map(|map| map.attributes());
+        let attributes = attributes.map(|a| a.name.to_string()).collect();
+        let generation = self.generation;
+        let msg = Msg::Nlb(NlbMsg::Watched { generation, policies, attributes });
         out.push(Effect::Send { conn, msg });
     }
 

@@ -32,6 +32,9 @@ pub enum ClientMsg {
         /// The job names a service class and none is configured: the name has no effect.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         class_ignored: bool,
+        /// No server of the load balancer is heard: what the job asks of one was not checked.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        nlb_unchecked: bool,
     },
     Control(Box<Control>),
     Controlled {
@@ -556,6 +559,9 @@ pub enum Col {
     /// The requirements that bjobs -l shows (BJOBS_RES_REQ_DISPLAY): null: combined and effective;
     /// ["none"]; ["full", RES_REQ of the application profile, RES_REQ of the queue]
     ResReqLevels,
+    /// the place of the host of a started job in a list of the load balancer
+    /// ([`crate::model::nqs::NlbPlacement`]); empty none
+    NlbPlacement,
 }
 
 /// bhosts.

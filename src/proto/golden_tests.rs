@@ -146,7 +146,7 @@ fn nlb_samples() -> Vec<NlbMsg> {
         NlbMsg::Check(file),
         NlbMsg::Outcome(outcome),
         NlbMsg::Watch,
-        NlbMsg::Watched { generation: 7, policies: vec![s("nqs")] },
+        NlbMsg::Watched { generation: 7, policies: vec![s("nqs")], attributes: vec![] },
     ]
 }
 
@@ -363,6 +363,7 @@ fn submitted_sample() -> ClientMsg {
         default_queue: true,
         env_kept: true,
         class_ignored: true,
+        nlb_unchecked: false,
     }
 }
 

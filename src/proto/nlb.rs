@@ -3,6 +3,7 @@
 //! Texts are files as their pages describe them, at most [`MAX_TEXT`] bytes; a longer listing comes
 //! in pieces of [`PIECE`] bytes.
 
+use crate::model::nqs::RequestValue;
 use serde::{Deserialize, Serialize};
 
 /// Largest file in one message, bytes. A frame of a user holds it with every character escaped.
@@ -21,6 +22,15 @@ pub const MAX_QUERY_HOSTS: usize = 4_096;
 pub enum AttributeValue {
     Number(f64),
     Text(String),
+}
+
+impl From<RequestValue> for AttributeValue {
+    fn from(value: RequestValue) -> Self {
+        match value {
+            RequestValue::Number(n) => AttributeValue::Number(n),
+            RequestValue::Text(text) => AttributeValue::Text(text),
+        }
+    }
 }
 
 /// The value of a sort expression. JSON has no infinity.
@@ -151,6 +161,9 @@ pub enum NlbMsg {
     Watched {
         generation: u64,
         policies: Vec<String>,
+        /// The attributes that requests may have.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attributes: Vec<String>,
     },
 }
 

@@ -36,6 +36,7 @@ mod mpirun;
 mod network_cut;
 mod nios;
 mod nlb;
+mod nlb_policy;
 mod nodes;
 mod nqs;
 mod oldsite;

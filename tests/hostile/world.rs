@@ -350,6 +350,7 @@ impl Toy {
                 let event = Event::LogSwitch { last_job: self.jobs };
                 out.push(Effect::Append(Box::new(Record { time: now.secs(), event })));
                 let msg = ClientMsg::Submitted {
+                    nlb_unchecked: false,
                     job: self.jobs,
                     queue,
                     default_queue,

@@ -72,6 +72,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Loans",
             "Lookup",
             "Member",
+            "NlbKey",
             "Pool",
             "PreemptionLimits",
             "Queue",
@@ -86,7 +87,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Variant",
         ],
     ),
-    ("cluster", &["HostRuntime"]),
+    ("cluster", &["HostRuntime", "KnownWords", "ListedHost", "NlbList"]),
     (
         "usage",
         &[

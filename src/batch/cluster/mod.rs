@@ -3,4 +3,5 @@
 
 pub mod hosts;
 pub mod links;
+pub mod nlb_lists;
 pub mod unreached;

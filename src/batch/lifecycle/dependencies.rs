@@ -21,10 +21,9 @@ impl Mbatchd {
     /// Where neither bounds it, those beyond [`SETTLED_AT_ONCE`] are looked at unit by unit.
     pub(crate) fn settle(&mut self, context: &mut StepContext) {
         let params = self.site.params();
-        let bounded =
-            params.evaluate_job_dependency.or(params.evaluate_timeout_ms.map(|_| u32::MAX));
+        let bounded = params.evaluation.most.or(params.evaluation.timeout_ms.map(|_| u32::MAX));
         let mut left = bounded.unwrap_or(SETTLED_AT_ONCE);
-        if let Some(ms) = params.evaluate_timeout_ms {
+        if let Some(ms) = params.evaluation.timeout_ms {
             let most = ms.saturating_mul(US / 1000);
             left = left.min(self.deps.share(context.now.mono_us, most));
         }
@@ -34,8 +33,7 @@ impl Mbatchd {
     /// Are conditions left that are looked at unit by unit?
     pub(crate) fn conditions_left(&self) -> bool {
         let params = self.site.params();
-        let bounded =
-            params.evaluate_job_dependency.is_some() || params.evaluate_timeout_ms.is_some();
+        let bounded = params.evaluation.most.is_some() || params.evaluation.timeout_ms.is_some();
         !bounded && self.deps.left()
     }
 

@@ -63,7 +63,7 @@ impl Mbatchd {
     }
 
     pub(crate) fn net_opened(&mut self, context: &mut StepContext, conn: ConnId) {
-        if self.routing.has(conn) {
+        if self.nlb_servers.has(conn) {
             return self.nlb_opened(context, conn);
         }
         let Some(whose) = self.links.whose(conn) else { return };
@@ -96,12 +96,12 @@ impl Mbatchd {
 
     pub(crate) fn net_failed(&mut self, context: &mut StepContext, conn: ConnId, why: &str) {
         context.say(log::Level::Debug, format!("connection {conn}: {why}"));
-        self.routing.closed(conn, why, context.now.mono_us);
+        self.nlb_closed(conn, why, context.now.mono_us);
         self.net_closed(context, conn);
     }
 
     pub(crate) fn net_closed(&mut self, context: &mut StepContext, conn: ConnId) {
-        if self.routing.closed(conn, "the connection was lost", context.now.mono_us) {
+        if self.nlb_closed(conn, "the connection was lost", context.now.mono_us) {
             self.peers.remove(&conn);
         }
         let Some((whose, was_up)) = self.links.closed(conn, context.now) else { return };

@@ -437,18 +437,34 @@ impl Mbatchd {
         if asked(SpecField::Begin) || asked(SpecField::Term) {
             check_times(&spec, context.now.secs())?;
         }
-        if asked(SpecField::Reservation) {
-            self.check_reserved(&spec.further.reservation, owner)?;
-        }
         if asked(SpecField::Depend) {
             self.check_depend(&mut spec, owner, &name)?;
         }
         self.default_project(&mut spec);
-        if asked(SpecField::Sla) && !spec.further.service_class.is_empty() {
-            self.check_service_class(&mut spec, owner, &queue.conf.name)?;
-        }
+        self.check_named(owner, m, &mut spec, &queue.conf.name)?;
         spec.further.trim();
         Ok(spec)
+    }
+
+    /// Checks what a change names: a reservation, a service class, a policy of the load balancer.
+    fn check_named(
+        &self,
+        owner: &Caller,
+        m: &Modify,
+        spec: &mut JobSpec,
+        queue: &str,
+    ) -> Checked<()> {
+        let asked = |field| m.fields.contains(&field);
+        if asked(SpecField::Reservation) {
+            self.check_reserved(&spec.further.reservation, owner)?;
+        }
+        if asked(SpecField::Sla) && !spec.further.service_class.is_empty() {
+            self.check_service_class(spec, owner, queue)?;
+        }
+        if asked(SpecField::Nlb) {
+            self.check_nlb(spec)?;
+        }
+        Ok(())
     }
 
     /// The name of a changed submission; the list of an array stays.

@@ -171,6 +171,7 @@ impl Mbatchd {
         self.reservations.renew();
         self.routing.touch_all();
         self.routing.renew(context.now.mono_us);
+        self.nlb_lists.forget_lists();
     }
 
     /// Groups have other members.

@@ -2,6 +2,7 @@
 //! written. Everything outside the state is rebuilt from the state.
 
 use crate::batch::cluster::hosts::Links;
+use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::mbatchd::Mbatchd;
 use crate::batch::sched::Sched;
@@ -13,6 +14,7 @@ use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
 use crate::batch::soft_state::lost_controls::LostControl;
+use crate::batch::soft_state::nlb_servers::NlbServers;
 use crate::batch::soft_state::perfmon::Perfmon;
 use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
@@ -113,6 +115,8 @@ impl Mbatchd {
             eligible: Eligible::default(),
             perfmon: Perfmon::default(),
             routing: Routing::default(),
+            nlb_servers: NlbServers::default(),
+            nlb_lists: NlbLists::default(),
             diagnose: Diagnose::default(),
             reconfig: Vec::new(),
             reconfig_diags: Vec::new(),

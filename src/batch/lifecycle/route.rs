@@ -1,15 +1,14 @@
 //! Pipe queues: which requests wait in them, when each is tried, and who is asked (qmgr(8)).
 //!
 //! A job of a pipe queue is a request as soon as nothing but the queue keeps it from being
-//! scheduled. Nothing here waits: servers answer later (`route_servers`), answers are carried out
+//! scheduled. Nothing here waits: servers answer later (`route_answers`), answers are carried out
 //! in slices (`route_decide`).
 
 use crate::batch::lifecycle::route_query::{acceptable, query_attributes};
 use crate::batch::sched::{NotReady, ReadinessQuery};
 use crate::batch::site::Queue;
-use crate::batch::soft_state::routing::{
-    Choice, Deciding, Group, Query, REQUESTS_OF_JOB, ServerWork,
-};
+use crate::batch::soft_state::nlb_servers::{Purpose, Query};
+use crate::batch::soft_state::routing::{Choice, Deciding, Group, REQUESTS_OF_JOB};
 use crate::batch::state::names::QueueId;
 use crate::batch::state::{ElemState, Job};
 use crate::batch::{Mbatchd, StepContext};
@@ -17,9 +16,7 @@ use crate::model::JobRef;
 use crate::model::nqs::{DEFAULT_QUERIES, Destination, Destinations};
 use crate::model::reason::{PendReason, term};
 use crate::model::time::US;
-use crate::proto::Msg;
-use crate::proto::machine::{Effect, Endpoint};
-use crate::proto::nlb::{MAX_QUERY_HOSTS, NlbMsg, NlbQuery};
+use crate::proto::nlb::{MAX_QUERY_HOSTS, NlbQuery};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -44,28 +41,7 @@ impl Mbatchd {
             self.look_for_requests(context, job);
         }
         self.try_due(context);
-        self.server_work(context);
-        while let Some(query) = self.routing.next_unanswered() {
-            self.not_answered(context, query);
-        }
         self.decide_due(context);
-    }
-
-    /// Carries out what the connections to servers need.
-    fn server_work(&mut self, context: &mut StepContext) {
-        for work in self.routing.server_work(context.now.mono_us) {
-            match work {
-                ServerWork::Dial(conn, to) => {
-                    let host = self.site.canonical(&to.host).unwrap_or(&to.host).to_owned();
-                    let to = Endpoint::Nlb { host, port: to.port };
-                    context.out.push(Effect::Connect { conn, to });
-                }
-                ServerWork::Send(conn, query) => {
-                    context.send(conn, Msg::Nlb(NlbMsg::Query(query)));
-                }
-                ServerWork::Close(conn) => context.out.push(Effect::Close { conn }),
-            }
-        }
     }
 
     /// Puts the requests of a job among those that wait, and takes out what is none any more.
@@ -214,8 +190,9 @@ impl Mbatchd {
                 }
                 let policy = selected.policy().unwrap_or_default().to_owned();
                 let Some(query) = self.query_of(queue, &group, policy) else { return };
-                let servers = queue.conf.nqs.nlb_servers.iter().cloned().collect();
-                self.routing.ask(Query { group, query, servers, failed: Vec::new() });
+                self.routing.query_begun(queue.id);
+                let purpose = Purpose::Requests(group);
+                self.nlb_servers.ask(Query::new(purpose, query, &queue.conf.nqs.nlb_servers));
             }
             None => {}
         }

@@ -35,6 +35,7 @@ impl Mbatchd {
             forced,
             account,
             affinity,
+            placed: self.nlb_placement(at, first).filter(|_| forced == Forced::No),
         };
         self.emit(context, Event::JobStart(Box::new(event)));
         for &(host, _) in &hosts {

@@ -74,8 +74,15 @@ impl Mbatchd {
         let default_queue = j.spec.options2 & opt2::DEFAULT_QUEUE != 0;
         let class_ignored =
             !j.spec.further.service_class.is_empty() && self.site.service_classes.is_empty();
-        let env_kept = true;
-        let msg = ClientMsg::Submitted { job, queue, default_queue, env_kept, class_ignored };
+        let nlb_unchecked = self.is_nlb_unchecked(&j.spec);
+        let msg = ClientMsg::Submitted {
+            job,
+            queue,
+            default_queue,
+            env_kept: true,
+            class_ignored,
+            nlb_unchecked,
+        };
         context.reply_durable(conn, msg);
     }
 
@@ -109,6 +116,7 @@ impl Mbatchd {
         self.check_depend(&mut spec, who, &name)?;
         self.default_project(&mut spec);
         self.check_service_class(&mut spec, who, &queue.conf.name)?;
+        self.check_nlb(&mut spec)?;
         self.check_group(&mut spec, &who.user)?;
         spec.further.trim();
         let job =

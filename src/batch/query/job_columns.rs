@@ -252,6 +252,10 @@ impl Shown<'_> {
             Col::Charged => json(out, &self.charged()),
             Col::Reservation => self.reservation(out),
             Col::AbsolutePriority => self.absolute_priority(out),
+            Col::NlbPlacement => {
+                let placed = run.and_then(|run| run.placed.as_ref());
+                json(out, &placed.map_or(String::new(), ToString::to_string));
+            }
             _ => self.col_usage(out, col),
         }
     }

@@ -1,10 +1,12 @@
 //! bqueues and bhosts.
 
 use crate::batch::cluster::hosts::HostStatus;
-use crate::batch::site::External;
+use crate::batch::cluster::nlb_lists::Standing;
+use crate::batch::site::{External, Queue};
 use crate::batch::state::names::HostId;
 use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::nlb_objects::date;
 use crate::conf::types::AffinityCpus;
 use crate::lang::resreq::SelectContext;
 use crate::model::reason::err;
@@ -50,7 +52,7 @@ impl Mbatchd {
         context.reply(conn, ClientMsg::QueueRows { rows });
     }
 
-    fn queue_info(&self, q: &crate::batch::site::Queue) -> QueueInfo {
+    fn queue_info(&self, q: &Queue) -> QueueInfo {
         let c = &q.conf;
         let s = self.state.counts().queue(q.id);
         let control = self.state.queue_control(q.id).cloned().unwrap_or_default();
@@ -76,11 +78,48 @@ impl Mbatchd {
             pjobs: s.pend_jobs,
             accept_interval_secs: self.site.accept_interval(c),
             sleep_secs: self.site.params().mbd_sleep_time,
-            params: c.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect(),
+            params: self.parameters_shown(q),
             thresholds: q.bounds.to_vec(),
             external: bounds_shown(&q.external),
             admin_comment: control.comment,
             shares: self.shares_of_queue(q),
+        }
+    }
+
+    /// The parameters of a queue as they are written; behind NLB_POLICY which list is in force.
+    fn parameters_shown(&self, q: &Queue) -> Vec<(String, String)> {
+        let mut all: Vec<(String, String)> =
+            q.conf.raw.iter().map(|(k, v)| (k.clone(), v.text.clone())).collect();
+        for (_, text) in all.iter_mut().filter(|(name, _)| name == "NLB_POLICY") {
+            text.push_str(&format!(" ({})", self.list_words(q)));
+        }
+        all
+    }
+
+    /// The list of the load balancer that is in force for the jobs of a queue.
+    fn list_words(&self, q: &Queue) -> String {
+        let Some(policy) = &q.conf.nqs.nlb_policy else { return String::new() };
+        let all: Vec<HostId> = match &q.hosts {
+            Some(hosts) => hosts.keys().copied().collect(),
+            None => self.links.hosts().ids().collect(),
+        };
+        match self.nlb_lists.latest(&policy.name) {
+            None => "not read yet".to_owned(),
+            Some((_, Standing::Listed(list))) if list.unknown => {
+                format!("no such policy: {} is applied", list.policy)
+            }
+            Some((read, Standing::Listed(list))) => {
+                let listed = all.iter().filter(|host| list.hosts.contains_key(host)).count();
+                let time = date(read, self.windows.zone());
+                format!("read {time}, {listed} of {} hosts", all.len())
+            }
+            Some((_, Standing::Awaited)) => "not read yet".to_owned(),
+            Some((_, Standing::Unanswered)) if policy.hold => {
+                "no NLB server answers: jobs wait".to_owned()
+            }
+            Some((_, Standing::Unanswered)) => {
+                "no NLB server answers: hosts are chosen without it".to_owned()
+            }
         }
     }
 

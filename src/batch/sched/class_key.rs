@@ -1,6 +1,7 @@
 //! The key of a class: the submission fields that pending jobs of one class have in common.
 
 use crate::batch::site::aps::ApsFormula;
+use crate::batch::site::nlb_request::NlbKey;
 use crate::batch::site::rules::Consumer;
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::{Queue, Site};
@@ -10,6 +11,7 @@ use crate::model::aps::ApsSetting;
 use crate::model::further::HostLines;
 use crate::model::job::JobSpec;
 use crate::model::reason::PendReason;
+use std::rc::Rc;
 
 /// Bytes of host words, host files and requirements that cost as much as a look at a host.
 const BYTES_PER_LOOK: usize = 32;
@@ -51,6 +53,9 @@ pub(crate) struct ClassKey {
     pub(super) time: Option<Box<TimeKey>>,
     /// The parts of their absolute priority, where the queue has APS_PRIORITY.
     pub(super) aps: Option<Box<ApsKey>>,
+    /// The list of hosts of the load balancer that they share, where a policy of it chooses hosts
+    /// for them.
+    pub(super) nlb: Option<Rc<NlbKey>>,
     /// Hosts that these are not to be started on, and why: of single elements (`sched::lone`).
     pub(super) barred: Vec<(HostId, PendReason)>,
 }

@@ -1,5 +1,6 @@
 //! Classes: pending jobs that ask for the same thing are one, and are held against hosts once.
 
+use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::sched::aps_rank::{ApsClass, ApsClock};
 use crate::batch::sched::class_key::{ApsKey, ClassKey, TimeKey};
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead, DispatchKey};
@@ -8,12 +9,13 @@ use crate::batch::sched::place::{Compiled, Requirements};
 use crate::batch::sched::view::View;
 use crate::batch::site::Site;
 use crate::batch::site::aps::ApsFormula;
+use crate::batch::site::nlb_request::{self, NlbKey};
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::model::job::{JobSpec, opt};
 use crate::model::reason::PendReason;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -79,6 +81,10 @@ pub(super) struct Classes {
     reserved: BTreeSet<u32>,
     /// Classes of jobs of service classes that have a ready job.
     of_services: BTreeSet<(ServiceClassId, u32)>,
+    /// Classes for which the load balancer chooses hosts and that have a ready job, by their list.
+    of_nlb: BTreeMap<Rc<NlbKey>, BTreeSet<u32>>,
+    /// A list is wanted that was not before.
+    nlb_news: bool,
     /// Jobs with other run limits are of other classes.
     timed: bool,
     /// The instants of absolute priorities.
@@ -230,6 +236,34 @@ impl Classes {
         self.of_services.range((service, 0)..=(service, u32::MAX)).map(|of| of.1)
     }
 
+    /// A class with a ready job wants a list of the load balancer, or no longer.
+    fn want_list(&mut self, key: &Rc<NlbKey>, class: u32, wants: bool) {
+        if wants {
+            self.nlb_news |= !self.of_nlb.contains_key(key);
+            self.of_nlb.entry(key.clone()).or_default().insert(class);
+        } else if let Some(all) = self.of_nlb.get_mut(key) {
+            all.remove(&class);
+            if all.is_empty() {
+                self.of_nlb.remove(key);
+            }
+        }
+    }
+
+    /// The lists of the load balancer that classes with a ready job want, in order.
+    pub fn wanted_lists(&self) -> impl Iterator<Item = &Rc<NlbKey>> {
+        self.of_nlb.keys()
+    }
+
+    /// Is a list wanted that was not when this was asked last?
+    pub fn take_nlb_news(&mut self) -> bool {
+        std::mem::take(&mut self.nlb_news)
+    }
+
+    /// The classes with a ready job that want a list.
+    pub fn of_list(&self, key: &NlbKey) -> BTreeSet<u32> {
+        self.of_nlb.get(key).cloned().unwrap_or_default()
+    }
+
     /// The first ready job of a class.
     pub fn head(&self, class: u32) -> Option<(DispatchKey, u32)> {
         self.get(class).head()
@@ -316,6 +350,10 @@ impl Classes {
                 None => self.of_services.remove(&(service, class)),
             };
         }
+        if let Some(key) = c.kind.nlb.clone().filter(|_| before.is_some() != after.is_some()) {
+            self.want_list(&key, class, after.is_some());
+        }
+        let c = &mut self.all[class as usize];
         // while it had no ready job, it was not held against the hosts that changed
         c.unseen |= before.is_none();
         let head = |place: DispatchKey| -> ClassHead { (place, class) };
@@ -330,7 +368,7 @@ impl Classes {
     /// The class of a submission; `by_group`: those of different groups differ.
     pub fn find(
         &mut self,
-        site: &Site,
+        (site, nlb_lists): (&Site, &NlbLists),
         (queue, user): (QueueId, UserId),
         spec: &Arc<JobSpec>,
         barred: &[(HostId, PendReason)],
@@ -367,6 +405,9 @@ impl Classes {
             fixed: spec.further.host_lines.clone(),
             time: TimeKey::of(site, site.queue(queue), spec),
             aps: formula.map(|formula| ApsKey::of(site, formula, spec, since)),
+            nlb: site
+                .nlb_policy(spec, site.queue(queue))
+                .map(|policy| Rc::new(nlb_request::key_of(policy, spec, nlb_lists.used(policy)))),
             barred: barred.to_vec(),
         };
         let c = match self.by_key.get(&kind) {

@@ -39,7 +39,14 @@ impl Sched {
         let of = (job.queue_of(part), job.user);
         let since = pending_since(view.state.spot_of(job, part).base).unwrap_or(0);
         let by_group = !view.fairshare.is_empty();
-        let class = self.classes.find(view.site, of, job.spec_of(part), barred, by_group, since);
+        let class = self.classes.find(
+            (view.site, view.nlb_lists),
+            of,
+            job.spec_of(part),
+            barred,
+            by_group,
+            since,
+        );
         self.begin_ranks(view, (job, part), class);
         class
     }

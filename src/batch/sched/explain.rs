@@ -131,7 +131,7 @@ type Gathered = (Vec<(HostId, u32)>, Vec<(PendReason, HostId)>);
 fn gathered(look: &HostMatch, mut joint: JointRoom, mut free: Vec<(HostId, u32)>) -> Gathered {
     let order = look.simple.and_then(|s| s.order.as_ref());
     free.sort_by_cached_key(|(host, _)| {
-        let preferred = std::cmp::Reverse(look.preference(*host).unwrap_or(0));
+        let preferred = std::cmp::Reverse(look.preference(*host).unwrap_or_default());
         (preferred, Rank::of(&look.view, *host, order))
     });
     let (mut left, mut cut, mut counted) = (Vec::new(), Vec::new(), 0);
@@ -176,7 +176,7 @@ fn placement(policies: &Policies, look: &HostMatch) -> Result<Vec<(HostId, u32)>
             Err(why) => all.entry(why).or_default().push(host),
         }
     }
-    free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or(0)));
+    free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or_default()));
     let mut cut = Vec::new();
     if !joint.is_empty() {
         (free, cut) = gathered(look, joint, free);

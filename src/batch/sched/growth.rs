@@ -112,7 +112,8 @@ impl Sched {
             return Ok(None);
         }
         let kind = self.classes.get(class).kind.clone();
-        let kind = ClassKey { min: 1, max, time: None, ..ClassKey::clone(&kind) };
+        // lists of the load balancer are read for jobs that wait
+        let kind = ClassKey { min: 1, max, time: None, nlb: None, ..ClassKey::clone(&kind) };
         let (compiled, looks) = self.classes.compiled(view, class);
         fuel.spend(looks + kind.looks());
         // the slots are found by the requirement by which the job was started

@@ -375,7 +375,7 @@ impl Sched {
         if let Some(hosts) = &mut some {
             fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
-            let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or(0));
+            let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or_default());
             hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
             for host in hosts.iter() {
                 fuel.spend(1);

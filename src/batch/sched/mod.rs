@@ -96,6 +96,7 @@ pub(crate) use place::{split_host_word, units_of_job};
 pub(crate) use readiness::{NotReady, ReadinessQuery};
 pub(crate) use start_needs::Need;
 
+use crate::batch::site::nlb_request::NlbKey;
 use crate::batch::state::names::{HostId, QueueId};
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::usage::guarantees::PoolWait;
@@ -108,6 +109,7 @@ use open_hosts::OpenHosts;
 use order::DispatchOrder;
 use policy::Policies;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use view::View;
 use walk_state::Walk;
 
@@ -237,6 +239,23 @@ impl Sched {
     /// Pending jobs keep fewer slots: the classes that these left too few are looked at again.
     pub(crate) fn reservations_released(&mut self) {
         let classes = std::mem::take(&mut self.short_by_reservations);
+        self.look_again(classes);
+        self.note_change();
+    }
+
+    /// The lists of the load balancer that classes with a ready job want, in order.
+    pub(crate) fn wanted_lists(&self) -> impl Iterator<Item = &Rc<NlbKey>> {
+        self.classes.wanted_lists()
+    }
+
+    /// Is a list of the load balancer wanted that was not when this was asked last?
+    pub(crate) fn take_nlb_news(&mut self) -> bool {
+        self.classes.take_nlb_news()
+    }
+
+    /// Other hosts may take the jobs that want a list of the load balancer.
+    pub(crate) fn list_changed(&mut self, key: &NlbKey) {
+        let classes = self.classes.of_list(key);
         self.look_again(classes);
         self.note_change();
     }

@@ -2,6 +2,7 @@
 //! hosts.
 
 use crate::batch::cluster::hosts::{HostRuntime, HostStatus, beyond};
+use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::site::requirements::Req;
@@ -55,6 +56,7 @@ pub struct View<'a> {
     pub hosts: &'a HostMap<HostRuntime>,
     /// How often the facts of hosts have changed.
     pub facts_changes: u64,
+    pub nlb_lists: &'a NlbLists,
     pub reserve: &'a Reserve,
     pub exclusive_units: &'a ExclusiveUnits,
     pub processor_units: &'a ProcessorUnits,

@@ -8,6 +8,7 @@ mod aps_inputs;
 mod dispatch_groups;
 pub mod guarantees;
 pub mod limits;
+pub mod nlb_request;
 pub mod permissions;
 pub mod preemption;
 pub mod requirements;

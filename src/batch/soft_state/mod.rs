@@ -14,6 +14,7 @@ pub mod lost_controls;
 pub mod missing_attempts;
 pub mod modify_work;
 pub mod named_elements;
+pub mod nlb_servers;
 pub mod perfmon;
 pub mod periodic_look;
 pub mod place_scan;

@@ -259,6 +259,7 @@ impl State {
                 forced: s.forced,
                 account: s.account.clone(),
                 affinity: s.affinity.clone(),
+                placed: s.placed.clone(),
                 unknown: false,
                 pid: 0,
                 pgid: 0,

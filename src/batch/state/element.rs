@@ -9,6 +9,7 @@ use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::Forced;
 use crate::model::job::Usage;
 use crate::model::job_state::JobState;
+use crate::model::nqs::NlbPlacement;
 use crate::model::reason::{PendReason, susp};
 use crate::proto::sbd::Post;
 use std::mem::take;
@@ -82,6 +83,8 @@ pub struct Run {
     /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
     /// none.
     pub affinity: Arc<str>,
+    /// The choice of a policy of the load balancer that the job was placed by.
+    pub placed: Option<Arc<NlbPlacement>>,
     /// UNKWN: its first host cannot be reached; `phase` is what was known last.
     pub unknown: bool,
     pub pid: u32,

@@ -359,6 +359,7 @@ impl State {
             forced,
             account,
             affinity,
+            placed,
             unknown,
             pid,
             pgid,
@@ -396,7 +397,7 @@ impl State {
             out,
             " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
         );
-        let _ = write!(out, " {account:?} {affinity} {slice}");
+        let _ = write!(out, " {account:?} {affinity} {placed:?} {slice}");
     }
 }
 

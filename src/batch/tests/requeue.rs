@@ -343,7 +343,7 @@ fn orphan_ends_after_its_time_of_grace() {
 #[test]
 fn conditions_are_looked_at_in_portions() {
     let mut c = conf();
-    c.batch.params.evaluate_job_dependency = Some(2);
+    c.batch.params.evaluation.most = Some(2);
     let mut r = Rig::of(c);
     let first = r.submit(spec("x")).unwrap();
     let depend = format!("done({first})");
@@ -373,7 +373,7 @@ fn conditions_are_looked_at_in_portions() {
 fn conditions_get_the_time_that_they_are_given() {
     const N: usize = 6_000;
     let mut c = conf();
-    c.batch.params.evaluate_timeout_ms = Some(100);
+    c.batch.params.evaluation.timeout_ms = Some(100);
     let mut r = Rig::of(c);
     let first = r.submit(spec("x")).unwrap();
     let depend = format!("done({first})");

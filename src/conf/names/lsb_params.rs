@@ -122,6 +122,7 @@ const NAMES: &[Name] = &[
     off("MC_RUSAGE_UPDATE_INTERVAL", "s; 300"),
     on("MIN_SWITCH_PERIOD", "least seconds between switches of lsb.events; 0"),
     off("NEWJOB_REFRESH", "query child sees new jobs: Y/N; N"),
+    on("NLB_RANK_AGE", "lists of NLB_POLICY are asked for again after: s, 1 to 300; 10"),
     on("NO_PREEMPT_FINISH_TIME", "protect jobs about to finish: min or %; -1"),
     on("NO_PREEMPT_INTERVAL", "min uninterrupted run: min; 0"),
     on("NO_PREEMPT_RUN_TIME", "protect jobs that ran longer: min or %; -1"),

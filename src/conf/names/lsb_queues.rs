@@ -72,6 +72,7 @@ const NAMES: &[Name] = &[
     on("MIG", "minutes suspended by load before a rerunnable job migrates; never"),
     on("NEW_JOB_SCHED_DELAY", "seconds before a new job is considered; 0"),
     on("NICE", "nice value of jobs; 0"),
+    on("NLB_POLICY", "the load balancer's policy chooses hosts: name [hold]; none"),
     on("NO_PREEMPT_FINISH_TIME", "override: see lsb.params"),
     on("NO_PREEMPT_INTERVAL", "override: see lsb.params"),
     on("NO_PREEMPT_RUN_TIME", "override: see lsb.params"),

@@ -117,6 +117,8 @@ pub struct BatchParams {
     pub rusage_update_percent: u32,
     /// JOB_ACCEPT_INTERVAL, in MBD_SLEEP_TIMEs.
     pub job_accept_interval: u64,
+    /// NLB_RANK_AGE: age at which a list of the load balancer is asked for again, seconds.
+    pub nlb_rank_age: u64,
     /// JOB_SCHEDULING_INTERVAL: shortest scheduling cycle, milliseconds.
     pub sched_interval_min_ms: u64,
     /// PREEXEC_EXCLUDE_HOST_EXIT_VALUES.
@@ -209,10 +211,8 @@ pub struct BatchParams {
     pub sched_metric_period: u64,
     /// PREEMPT_FOR, PREEMPT_JOBTYPE and the others about preemption.
     pub preemption: PreemptionParams,
-    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
-    pub evaluate_job_dependency: Option<u32>,
-    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
-    pub evaluate_timeout_ms: Option<u64>,
+    /// How dependency conditions are evaluated.
+    pub evaluation: DependencyEvaluation,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD and REMOVE_HUNG_JOBS_FOR.
     pub removal: JobRemoval,
     /// Every parameter as written.
@@ -237,6 +237,7 @@ impl Default for BatchParams {
             rusage_update_rate: 1,
             rusage_update_percent: 10,
             job_accept_interval: 1,
+            nlb_rank_age: 10,
             sched_interval_min_ms: 1_000,
             preexec_exclude: None,
             clean_period: 3_600,
@@ -283,12 +284,20 @@ impl Default for BatchParams {
             sched_metric: false,
             sched_metric_period: 60,
             preemption: PreemptionParams::default(),
-            evaluate_job_dependency: None,
-            evaluate_timeout_ms: None,
+            evaluation: DependencyEvaluation::default(),
             removal: JobRemoval::default(),
             raw: RawParams::new(),
         }
     }
+}
+
+/// How dependency conditions are evaluated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DependencyEvaluation {
+    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
+    pub most: Option<u32>,
+    /// EVALUATE_JOB_DEPENDENCY: conditions evaluated in one turn.
+    pub timeout_ms: Option<u64>,
 }
 
 /// How run limits count, and how long they may be.

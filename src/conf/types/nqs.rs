@@ -22,6 +22,15 @@ impl Default for NqsConf {
     }
 }
 
+/// NLB_POLICY of a queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NlbPolicy {
+    /// The policy, as it is written.
+    pub name: String,
+    /// Jobs wait while no server answers; else they are placed by LSF's order then.
+    pub hold: bool,
+}
+
 /// The settings of a queue of NQS.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NqsSettings {
@@ -33,6 +42,8 @@ pub struct NqsSettings {
     pub nlb_servers: Vec<NlbAddress>,
     /// A request from a pipe queue is accepted only where it could start at once.
     pub load_only: bool,
+    /// NLB_POLICY: the policy by which hosts are chosen for the queue's jobs.
+    pub nlb_policy: Option<NlbPolicy>,
     /// Only pipe queues put jobs into it.
     pub pipe_only: bool,
     /// Defined in lsb.nqs.

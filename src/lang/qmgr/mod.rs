@@ -10,7 +10,7 @@ mod phrases;
 mod print;
 mod tokens;
 
-pub use parse::{commands, nqs_queues};
+pub use parse::{commands, nqs_queues, policy_name};
 pub use phrases::phrases;
 pub use print::create;
 

@@ -413,8 +413,8 @@ fn destination(token: &Token) -> Read<Destination> {
     Ok(Destination { queue: queue.to_owned(), host: host.map(str::to_owned) })
 }
 
-/// Names of policies, as in the policies file.
-fn policy_name(text: &str) -> bool {
+/// Does a text name a policy, as in the policies file?
+pub fn policy_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-.+".contains(c);
     !text.is_empty() && text.len() <= MAX_NAME && text.chars().all(plain)
 }

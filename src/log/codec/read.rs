@@ -19,7 +19,7 @@ use crate::model::event::{
     Ctrl, Event, Forced, JobStart, JobStatus, QueuePosition, Record, ShareUsed,
 };
 use crate::model::job_state::LoggedStatus;
-use crate::model::nqs::Route;
+use crate::model::nqs::{NlbPlacement, Route};
 use crate::model::reason::PendReason;
 
 /// Reads a line, with or without its newline.
@@ -189,6 +189,10 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
             }
             b"lsf.boot" => s.boot = String::from_utf8_lossy(&value).into(),
             b"lsf.account" => s.account = String::from_utf8_lossy(&value).into(),
+            b"lsf.nlb" => {
+                s.placed =
+                    NlbPlacement::parse(&String::from_utf8_lossy(&value)).map(std::sync::Arc::new);
+            }
             _ => {}
         }
     }

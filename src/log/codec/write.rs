@@ -171,6 +171,9 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     if !s.account.is_empty() {
         tail.text(out, "lsf.account", s.account.as_bytes());
     }
+    if let Some(placed) = &s.placed {
+        tail.text(out, "lsf.nlb", placed.to_string().as_bytes());
+    }
     tail.end(out);
 }
 

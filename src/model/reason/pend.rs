@@ -168,6 +168,10 @@ pending_reasons! {
     Damaged = 9001, "The event log lost part of this job's history; held for the administrator";
     /// Ours: the log cannot be written, nothing is dispatched.
     LogFull = 9002, "The event log cannot be written; nothing is dispatched";
+    /// Ours: not among the hosts that the policy of the load balancer chooses.
+    NlbExcluded = 9003, "Host is excluded by the NLB policy";
+    /// Ours: no list of hosts has come from a server of the load balancer.
+    NlbUnanswered = 9007, "No NLB server answers";
     /// Ours: a pipe queue has not routed it yet.
     PipeQueue = 9006, "The job waits in a pipe queue to be routed";
     /// Ours: too many of its starts failed in a row.

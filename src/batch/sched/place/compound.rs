@@ -55,6 +55,8 @@ impl<'a> HostMatch<'a> {
             limits: self.limits,
             asked: self.asked,
             span_of_queue: self.span_of_queue,
+            nlb: self.nlb,
+            nlb_order: self.nlb_order,
             room: self.room,
             run: self.run,
             own: self.own,

@@ -1,6 +1,7 @@
 //! A class of jobs as it is held against hosts: what its jobs ask for, and which hosts they name.
 //! How their tasks are spread over hosts lies in the files above this one.
 
+use crate::batch::cluster::nlb_lists::Standing;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::FixedMatch;
 use crate::batch::sched::host_snapshot::HostSnapshot;
@@ -18,6 +19,7 @@ use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::cell::{Cell, OnceCell};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most changed hosts that are ordered by themselves for each class; more are picked from the order
@@ -53,6 +55,15 @@ impl Draft {
     }
 }
 
+/// The preference of a host among those that may take a job: the larger goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Preference {
+    /// `+n` of HOSTS of the queue and of -m.
+    named: u32,
+    /// The place in the list of the load balancer.
+    choice: Reverse<u32>,
+}
+
 /// One look for hosts for a job of a class.
 pub(crate) struct HostMatch<'a> {
     pub(in crate::batch::sched) view: View<'a>,
@@ -66,6 +77,10 @@ pub(crate) struct HostMatch<'a> {
     pub(super) fixed: Option<&'a FixedMatch>,
     /// span[] is the queue's.
     pub(super) span_of_queue: bool,
+    /// The hosts that a policy of the load balancer chooses for its jobs; `None`: none is asked.
+    pub(super) nlb: Option<&'a Standing>,
+    /// The order of these hosts counts: the job has no order[] of its own.
+    pub(super) nlb_order: bool,
     /// The tasks of a job, or of one part of it.
     pub(super) tasks: Tasks,
     /// These tasks are the first of the job.
@@ -99,6 +114,8 @@ impl<'a> HostMatch<'a> {
         let part = alternative.and_then(|alternative| alternative.parts.first());
         let (simple, fixed) = (part.map(|p| &p.simple), part.and_then(|p| p.fixed.as_ref()));
         let span_of_queue = alternative.is_some_and(|alternative| alternative.span_of_queue);
+        let nlb = kind.nlb.as_deref().map(|key| view.nlb_lists.standing(key));
+        let nlb_order = !alternative.is_some_and(|alternative| alternative.order_of_job);
         HostMatch {
             view: *view,
             queue,
@@ -108,6 +125,8 @@ impl<'a> HostMatch<'a> {
             simple,
             fixed,
             span_of_queue,
+            nlb,
+            nlb_order,
             tasks,
             first: true,
             draft: None,
@@ -221,8 +240,9 @@ impl<'a> HostMatch<'a> {
             && self.simple.is_none_or(|simple| simple.cu.is_none())
     }
 
-    /// The preference of a host: the larger goes first. None: queue or job do not name the host.
-    pub fn preference(&self, host: HostId) -> Result<u32, PendReason> {
+    /// The preference of a host: the larger goes first. `Err`: queue or job do not name the host,
+    /// or the policy of the load balancer does not choose it.
+    pub fn preference(&self, host: HostId) -> Result<Preference, PendReason> {
         let of_queue = match &self.queue.hosts {
             None => Some(0),
             Some(set) => set.get(&host).copied(),
@@ -234,7 +254,25 @@ impl<'a> HostMatch<'a> {
         match (of_queue, of_job) {
             (None, _) => Err(PendReason::NotQueueHost),
             (_, None) => Err(PendReason::NotAskedHost),
-            (Some(queue), Some(job)) => Ok(queue + job),
+            (Some(queue), Some(job)) => {
+                Ok(Preference { named: queue + job, choice: self.nlb_choice(host)? })
+            }
+        }
+    }
+
+    /// The place of a host among those that the policy of the load balancer chooses, where that
+    /// counts.
+    fn nlb_choice(&self, host: HostId) -> Result<Reverse<u32>, PendReason> {
+        let hold = || self.queue.conf.nqs.nlb_policy.as_ref().is_some_and(|policy| policy.hold);
+        match self.nlb {
+            None => Ok(Reverse(0)),
+            Some(Standing::Awaited) => Err(PendReason::NlbUnanswered),
+            Some(Standing::Unanswered) if hold() => Err(PendReason::NlbUnanswered),
+            Some(Standing::Unanswered) => Ok(Reverse(0)),
+            Some(Standing::Listed(list)) => {
+                let listed = list.hosts.get(&host).ok_or(PendReason::NlbExcluded)?;
+                Ok(Reverse(if self.nlb_order { listed.choice } else { 0 }))
+            }
         }
     }
 
@@ -242,6 +280,9 @@ impl<'a> HostMatch<'a> {
     pub fn named_hosts(&self) -> Option<Vec<HostId>> {
         let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
         let queue = self.queue.hosts.as_ref();
+        if let Some(Standing::Listed(list)) = self.nlb.filter(|_| self.nlb_order) {
+            return Some(list.hosts.keys().copied().collect());
+        }
         match &self.asked.preferred {
             Some(set) => Some(set.keys().copied().collect()),
             None => queue.filter(differs).map(|set| set.keys().copied().collect()),

@@ -82,6 +82,8 @@ pub(crate) struct Alternative {
     delay: u32,
     /// span[] is the queue's.
     pub(super) span_of_queue: bool,
+    /// order[] is the job's own.
+    pub(super) order_of_job: bool,
     /// The parts of a compound requirement in the order written; of a simple one itself.
     pub(super) parts: Vec<Part>,
 }
@@ -103,7 +105,7 @@ impl Part {
 }
 
 impl Alternative {
-    fn new(variant: Variant, span_of_queue: bool) -> Alternative {
+    fn new(variant: Variant, (span_of_queue, order_of_job): (bool, bool)) -> Alternative {
         let text = variant.req.to_string().into();
         let parts = match variant.req {
             ResReq::Simple(simple) => vec![Part::new(None, *simple)],
@@ -114,7 +116,7 @@ impl Alternative {
             // there are none within one
             ResReq::Alternatives(_) => Vec::new(),
         };
-        Alternative { text, delay: variant.delay, span_of_queue, parts }
+        Alternative { text, delay: variant.delay, span_of_queue, order_of_job, parts }
     }
 
     /// The instant before which this one starts no job, microseconds of the monotonic clock;
@@ -144,14 +146,20 @@ impl Requirement {
         let hosts_asked = !kind.hosts.is_empty() || !kind.reservation.is_empty();
         let req = view.combined_req(levels, &kind.res_req, hosts_asked);
         let req = req.ok().map(Rc::new);
-        let span_of_queue = span_of_queue(view, kind);
-        let compiled = |variant| Some(Rc::new(Alternative::new(variant, span_of_queue)));
+        let whose = (span_of_queue(view, kind), order_of_job(view, kind));
+        let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose)));
         let alternatives = match &req {
             Some(req) => req.alternatives().into_iter().map(compiled).collect(),
             None => vec![None],
         };
         Requirement { req, alternatives }
     }
+}
+
+/// Has the job an order[] of its own?
+fn order_of_job(view: &View, kind: &ClassKey) -> bool {
+    let own = view.site.names.parse_shared(&kind.res_req).ok();
+    own.is_some_and(|req| req.simples().iter().any(|simple| simple.order.is_some()))
 }
 
 /// Does span[] come from the queue, job and application profile being silent?

@@ -240,7 +240,7 @@ impl<'a, 'b> Plan<'a, 'b> {
             return None;
         }
         let mut free: Vec<(HostId, u32)> = self.free.iter().map(|on| (*on.0, *on.1)).collect();
-        free.sort_by_key(|on| Reverse(class.preference(on.0).unwrap_or(0)));
+        free.sort_by_key(|on| Reverse(class.preference(on.0).unwrap_or_default()));
         class.allocate(&free)
     }
 

@@ -15,6 +15,8 @@ pub struct Balancer {
     /// Queries are taken and not answered.
     silent: bool,
     rows: Vec<NlbRow>,
+    /// The rows of queries with an attribute.
+    rows_where: Option<(String, Vec<NlbRow>)>,
     used: Vec<String>,
     asked: Vec<NlbQuery>,
 }
@@ -22,12 +24,12 @@ pub struct Balancer {
 impl Cluster {
     /// The server's list for every policy: hosts with their NLB_QUEUE_NAME, best first.
     pub fn ranks(&mut self, hosts: &[(&str, &str)]) {
-        let row = |(n, (host, queue)): (usize, &(&str, &str))| NlbRow {
-            host: (*host).to_owned(),
-            value: SortValue::Number((hosts.len() - n) as f64),
-            queue: Some((*queue).to_owned()).filter(|q| !q.is_empty()),
-        };
-        self.balancer.rows = hosts.iter().enumerate().map(row).collect();
+        self.balancer.rows = rows(hosts);
+    }
+
+    /// The list for queries with an attribute.
+    pub fn ranks_where(&mut self, attribute: &str, hosts: &[(&str, &str)]) {
+        self.balancer.rows_where = Some((attribute.to_owned(), rows(hosts)));
     }
 
     /// The request attributes that its policies look at.
@@ -38,7 +40,9 @@ impl Cluster {
     /// Other policies are in force.
     pub fn policies_change(&mut self) {
         let Some(conn) = self.balancer.link else { return };
-        let msg = NlbMsg::Watched { generation: 2, policies: vec!["nqs".to_owned()] };
+        let policies = ["nqs", "CPU", "FAST"].map(str::to_owned).to_vec();
+        let attributes = ["job_nastran", "JOB_REQNAME"].map(str::to_owned).to_vec();
+        let msg = NlbMsg::Watched { generation: 2, policies, attributes };
         self.tell(Input::Msg { conn, msg: Msg::Nlb(msg) });
     }
 
@@ -74,6 +78,9 @@ impl Cluster {
     pub(super) fn tell_balancer(&mut self, conn: ConnId, msg: NlbMsg) {
         let NlbMsg::Query(query) = msg else { return };
         let policy = query.policy.clone();
+        let has = |name: &str| query.attributes.iter().any(|a| a.0 == name);
+        let of = self.balancer.rows_where.as_ref().filter(|of| has(&of.0)).map(|of| &of.1);
+        let rows = of.unwrap_or(&self.balancer.rows).clone();
         self.balancer.asked.push(query);
         if self.balancer.silent {
             return;
@@ -82,9 +89,18 @@ impl Cluster {
             policy,
             generation: 1,
             used: self.balancer.used.clone(),
-            rows: self.balancer.rows.clone(),
+            rows,
             ..NlbRanking::default()
         };
         self.inputs.push_back(Input::Msg { conn, msg: Msg::Nlb(NlbMsg::Ranked(ranking)) });
     }
+}
+
+fn rows(hosts: &[(&str, &str)]) -> Vec<NlbRow> {
+    let row = |(n, (host, queue)): (usize, &(&str, &str))| NlbRow {
+        host: (*host).to_owned(),
+        value: SortValue::Number((hosts.len() - n) as f64),
+        queue: Some((*queue).to_owned()).filter(|q| !q.is_empty()),
+    };
+    hosts.iter().enumerate().map(row).collect()
 }

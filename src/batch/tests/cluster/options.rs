@@ -55,6 +55,9 @@ fn option(spec: &mut JobSpec, word: &str, value: &str, now: i64) {
             spec.cwd = value.into();
             spec.options2 |= opt2::CWD;
         }
+        "-M" => spec.limits.rss = Some(u64::from(number())),
+        "-nlb" => spec.further.nlb_policy = value.into(),
+        "-nlbattr" => spec.further.nlb_attributes = value.into(),
         "-w" => spec.depend = value.to_owned(),
         "-G" => spec.user_group = value.to_owned(),
         "-J" => spec.name = value.to_owned(),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
+use crate::model::nqs::NlbPlacement;
 use crate::model::nqs::Route;
 use crate::model::reason::PendReason;
 use crate::model::reservation::{
@@ -203,6 +204,10 @@ fn job_start() -> impl Strategy<Value = Event> {
                 forced,
                 account,
                 affinity: units.into(),
+                placed: (attempt % 5 == 1).then(|| {
+                    let (policy, value) = ("CPU".to_owned(), "-inf".to_owned());
+                    Arc::new(NlbPlacement { policy, value, choice: 1, of: attempt })
+                }),
             };
             Event::JobStart(Box::new(start))
         },

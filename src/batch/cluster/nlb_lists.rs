@@ -1,0 +1,339 @@
+//! The hosts that policies of the load balancer choose for jobs, best first, as its servers have
+//! told (NLB_POLICY of lsb.queues(5)). `lifecycle::nlb_hosts` asks and fills it.
+//!
+//! Invariants: a list is of one answer, hence of one generation of policies; a list stays in force
+//! until the next one is there, or until no server has answered for [`NO_ANSWER`].
+
+use crate::batch::site::nlb_request::NlbKey;
+use crate::batch::state::names::HostId;
+use crate::model::time::US;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Time without an answer after which jobs are placed without a list, microseconds.
+pub const NO_ANSWER: u64 = 30 * US;
+/// Pause before a server is asked again after one that did not answer, microseconds.
+const AGAIN: u64 = 2 * US;
+/// Most lists: one more takes the place of the one that was read longest ago.
+pub const MAX_LISTS: usize = 256;
+
+/// A host of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedHost {
+    /// The place of the host, from 1.
+    pub choice: u32,
+    /// The value of the policy's sort.
+    pub value: Box<str>,
+}
+
+/// The hosts of one answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NlbList {
+    /// The policy that was applied.
+    pub policy: Box<str>,
+    /// The policy asked for does not exist: the default was applied.
+    pub unknown: bool,
+    /// The hosts of this cluster.
+    pub hosts: BTreeMap<HostId, ListedHost>,
+    /// The hosts of the answer.
+    pub of: u32,
+}
+
+/// The hosts of a policy for jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    /// No server has answered yet.
+    Awaited,
+    Listed(Rc<NlbList>),
+    /// No server has answered for [`NO_ANSWER`].
+    Unanswered,
+}
+
+#[derive(Debug)]
+struct Entry {
+    standing: Standing,
+    /// When the list was read, seconds since the epoch.
+    read: i64,
+    /// The first query that was not answered, microseconds of the monotonic clock.
+    silent_since: Option<u64>,
+    under_way: bool,
+    /// The next query, likewise.
+    next: u64,
+}
+
+/// The words that a server knows.
+#[derive(Debug, Default)]
+pub struct KnownWords {
+    pub policies: Vec<String>,
+    /// The attributes that requests may have.
+    pub attributes: Vec<String>,
+}
+
+/// All lists.
+#[derive(Debug, Default)]
+pub struct NlbLists {
+    all: BTreeMap<Rc<NlbKey>, Entry>,
+    /// The request attributes that policies look at.
+    used: BTreeMap<Box<str>, Box<[String]>>,
+    /// A policy looks at other attributes than before.
+    other_keys: bool,
+    /// Policies of which it was said that they do not exist.
+    told_unknown: BTreeSet<Box<str>>,
+    /// When it was last said that no server answers, microseconds of the monotonic clock.
+    told_silence: Option<u64>,
+    /// The words that a server has told of; `None`: none did since it was lost.
+    known: Option<KnownWords>,
+}
+
+/// The next step for a list.
+#[derive(Debug, PartialEq)]
+pub enum ListWork {
+    /// A server is to be asked.
+    Ask(Rc<NlbKey>),
+    /// Jobs are placed without it from now on.
+    GivenUp(Rc<NlbKey>),
+}
+
+impl NlbLists {
+    /// The hosts for jobs of a key.
+    pub fn standing(&self, key: &NlbKey) -> &Standing {
+        self.all.get(key).map_or(&Standing::Awaited, |entry| &entry.standing)
+    }
+
+    /// The state of the list of a policy that was read last, and when, seconds since the epoch.
+    pub fn latest(&self, policy: &str) -> Option<(i64, &Standing)> {
+        let of = self.all.iter().filter(|(key, _)| *key.policy == *policy);
+        of.map(|(_, entry)| (entry.read, &entry.standing)).max_by_key(|of| of.0)
+    }
+
+    /// When the list of a key was read, seconds since the epoch.
+    #[cfg(test)]
+    pub fn read_at(&self, key: &NlbKey) -> Option<i64> {
+        self.all.get(key).filter(|e| matches!(e.standing, Standing::Listed(_))).map(|e| e.read)
+    }
+
+    /// The attributes that a policy looks at; `None`: no answer has told.
+    pub fn used(&self, policy: &str) -> Option<&[String]> {
+        self.used.get(policy).map(|used| &used[..])
+    }
+
+    /// The policies and attributes of a server, while one is heard.
+    pub fn known(&self) -> Option<&KnownWords> {
+        self.known.as_ref()
+    }
+
+    /// The server is heard no more.
+    pub(crate) fn forget_policies(&mut self) {
+        self.known = None;
+    }
+
+    /// The policies of a server are these from now on: every list is asked for again.
+    pub(crate) fn note_policies(&mut self, known: KnownWords, now: u64) {
+        self.known = Some(known);
+        self.told_unknown.clear();
+        self.all.values_mut().for_each(|entry| entry.next = now);
+    }
+
+    /// Another configuration holds: hosts may have other numbers.
+    pub(crate) fn forget_lists(&mut self) {
+        self.all.retain(|_, entry| entry.under_way);
+        for entry in self.all.values_mut() {
+            entry.standing = Standing::Awaited;
+        }
+    }
+
+    /// The next steps for the lists of keys that jobs want; lists of others are forgotten.
+    pub(crate) fn look<'a>(
+        &mut self,
+        now: u64,
+        wanted: impl Iterator<Item = &'a Rc<NlbKey>>,
+    ) -> Vec<ListWork> {
+        let (mut work, mut fresh) = (Vec::new(), Vec::new());
+        let mut unused: Vec<Rc<NlbKey>> = Vec::new();
+        let mut known = self.all.iter_mut().peekable();
+        for key in wanted {
+            while let Some((other, entry)) = known.next_if(|(other, _)| *other < key) {
+                unused.extend((!entry.under_way).then(|| other.clone()));
+            }
+            match known.next_if(|(other, _)| *other == key) {
+                Some((_, entry)) => entry.look(now, key, &mut work),
+                None => fresh.push(key.clone()),
+            }
+        }
+        unused.extend(known.filter(|(_, e)| !e.under_way).map(|(other, _)| other.clone()));
+        for key in unused {
+            self.all.remove(&key);
+        }
+        for key in fresh {
+            if self.all.len() >= MAX_LISTS && !self.drop_oldest() {
+                break;
+            }
+            let (standing, silent_since) = (Standing::Awaited, Some(now));
+            let entry = Entry { standing, read: 0, silent_since, under_way: true, next: now };
+            self.all.insert(key.clone(), entry);
+            work.push(ListWork::Ask(key));
+        }
+        work
+    }
+
+    /// Makes room for one list.
+    fn drop_oldest(&mut self) -> bool {
+        let idle = self.all.iter().filter(|(_, entry)| !entry.under_way);
+        let oldest = idle.min_by_key(|(_, entry)| entry.read).map(|(key, _)| key.clone());
+        oldest.is_some_and(|key| self.all.remove(&key).is_some())
+    }
+
+    /// A list was answered; true: it is another one than before. `next`: when it is asked for
+    /// again.
+    pub(crate) fn answered(
+        &mut self,
+        key: &NlbKey,
+        list: NlbList,
+        (read, next): (i64, u64),
+    ) -> bool {
+        let Some(entry) = self.all.get_mut(key) else { return false };
+        let list = Standing::Listed(Rc::new(list));
+        (entry.read, entry.next) = (read, next);
+        (entry.silent_since, entry.under_way) = (None, false);
+        let differs = entry.standing != list;
+        entry.standing = list;
+        differs
+    }
+
+    /// No server has answered.
+    pub(crate) fn not_answered(&mut self, key: &NlbKey, now: u64) {
+        if let Some(entry) = self.all.get_mut(key) {
+            entry.silent_since.get_or_insert(now);
+            (entry.under_way, entry.next) = (false, now + AGAIN);
+        }
+    }
+
+    /// An answer tells which attributes a policy looks at.
+    pub(crate) fn note_used(&mut self, policy: &str, used: &[String]) {
+        if self.used(policy) != Some(used) {
+            let before = self.used.insert(policy.into(), used.into());
+            self.other_keys |= before.is_some_and(|b| !b.is_empty()) || !used.is_empty();
+        }
+    }
+
+    /// Does a policy look at other attributes than when this was asked last, so that jobs have
+    /// other keys?
+    pub(crate) fn take_other_keys(&mut self) -> bool {
+        std::mem::take(&mut self.other_keys)
+    }
+
+    /// Is it to be said that a policy does not exist? Once for each set of policies.
+    pub(crate) fn tells_unknown(&mut self, policy: &str) -> bool {
+        self.told_unknown.insert(policy.into())
+    }
+
+    /// Is it to be said that no server answers? Once in a while.
+    pub(crate) fn tells_silence(&mut self, now: u64, pause: u64) -> bool {
+        let tells = self.told_silence.is_none_or(|at| at + pause <= now);
+        if tells {
+            self.told_silence = Some(now);
+        }
+        tells
+    }
+
+    /// When something is to be done, microseconds of the monotonic clock.
+    pub fn deadline(&self) -> Option<u64> {
+        self.all.values().map(Entry::deadline).min()
+    }
+}
+
+impl Entry {
+    fn look(&mut self, now: u64, key: &Rc<NlbKey>, work: &mut Vec<ListWork>) {
+        if self.gives_up_at().is_some_and(|at| at <= now) {
+            self.standing = Standing::Unanswered;
+            work.push(ListWork::GivenUp(key.clone()));
+        }
+        if !self.under_way && self.next <= now {
+            self.under_way = true;
+            work.push(ListWork::Ask(key.clone()));
+        }
+    }
+
+    fn gives_up_at(&self) -> Option<u64> {
+        let since = self.silent_since.filter(|_| self.standing != Standing::Unanswered);
+        since.map(|since| since + NO_ANSWER)
+    }
+
+    fn deadline(&self) -> u64 {
+        let next = if self.under_way { u64::MAX } else { self.next };
+        next.min(self.gives_up_at().unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Rc<NlbKey> {
+        Rc::new(NlbKey { policy: name.into(), attributes: "".into() })
+    }
+
+    fn list(of: u32) -> NlbList {
+        NlbList { of, ..NlbList::default() }
+    }
+
+    #[test]
+    fn list_is_asked_for_again_by_age_and_given_up_without_an_answer() {
+        let (mut lists, a) = (NlbLists::default(), key("a"));
+        let look = |lists: &mut NlbLists, now| lists.look(now, [&a].into_iter());
+        assert_eq!(look(&mut lists, 5), [ListWork::Ask(a.clone())]);
+        assert_eq!((look(&mut lists, 6), lists.deadline()), (vec![], Some(5 + NO_ANSWER)));
+        assert!(lists.answered(&a, list(1), (1, 100)));
+        assert!(!lists.answered(&a, list(1), (2, 200)), "the same again");
+        assert_eq!((lists.read_at(&a), lists.deadline()), (Some(2), Some(200)));
+        assert_eq!(look(&mut lists, 199), []);
+        assert_eq!(look(&mut lists, 200), [ListWork::Ask(a.clone())]);
+        // the list stays in force until no server has answered for long enough
+        lists.not_answered(&a, 300);
+        assert_eq!(look(&mut lists, 300 + AGAIN), [ListWork::Ask(a.clone())]);
+        lists.not_answered(&a, 400 + AGAIN);
+        assert!(matches!(lists.standing(&a), Standing::Listed(_)));
+        let late = look(&mut lists, 300 + NO_ANSWER);
+        assert_eq!(late, [ListWork::GivenUp(a.clone()), ListWork::Ask(a.clone())]);
+        assert_eq!(*lists.standing(&a), Standing::Unanswered);
+        assert!(lists.answered(&a, list(1), (3, u64::MAX)));
+        lists.note_policies(KnownWords::default(), 900);
+        assert_eq!(
+            look(&mut lists, 900),
+            [ListWork::Ask(a.clone())],
+            "other policies are in force"
+        );
+    }
+
+    #[test]
+    fn lists_that_nobody_wants_or_that_are_too_many_are_forgotten() {
+        let mut lists = NlbLists::default();
+        let all: Vec<_> = (0..=MAX_LISTS).map(|n| key(&format!("{n:04}"))).collect();
+        assert_eq!(lists.look(1, all.iter()).len(), MAX_LISTS);
+        // all of them are under way: the last one waits for room
+        assert_eq!(lists.look(2, all.iter()), []);
+        assert!(lists.answered(&all[7], list(1), (1, u64::MAX)));
+        assert_eq!(lists.look(3, all.iter()), [ListWork::Ask(all[MAX_LISTS].clone())]);
+        assert_eq!(*lists.standing(&all[7]), Standing::Awaited);
+        for key in &all {
+            lists.answered(key, list(1), (1, u64::MAX));
+        }
+        assert_eq!(lists.look(4, [&all[3]].into_iter()), []);
+        assert_eq!((lists.read_at(&all[3]), lists.read_at(&all[4])), (Some(1), None));
+    }
+
+    #[test]
+    fn attributes_of_a_policy_make_other_keys_only_where_they_differ() {
+        let mut lists = NlbLists::default();
+        let used = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let mut differs = |words: &[&str]| {
+            lists.note_used("a", &used(words));
+            lists.take_other_keys()
+        };
+        assert!(!differs(&[]), "none was in the keys before");
+        assert!(differs(&["JOB_X"]));
+        assert!(!differs(&["JOB_X"]));
+        assert!(differs(&[]));
+        assert_eq!((lists.used("a"), lists.used("b")), (Some(&[][..]), None));
+    }
+}

@@ -1,0 +1,136 @@
+//! NLB_POLICY and bsub -nlb in a cluster: the hosts of jobs follow the policy while it is swapped.
+
+use super::nlb::{hosts, with_server};
+use crate::rig::{Rig, wait_for};
+
+/// The policies that are in force.
+const POLICIES: &str = "work/personal/nqe/nlbdir/policies";
+/// Two policies: the best host by rank, and for jobs with nastran only hosts that have it.
+const DAY: &str = "policy: plain\nsort: NLB_SITE_RANK\n\
+                   policy: cad\nconstraint: exists(job_nastran) => exists(host_nastran)\n\
+                   sort: NLB_SITE_RANK\n";
+/// Policies without host3 for the queue.
+const NIGHT: &str = "policy: plain\nsort: NLB_SITE_RANK\n\
+                     policy: cad\nconstraint: NLB_SITE_RANK < 3\nsort: NLB_SITE_RANK\n";
+
+/// A cluster of three hosts with a queue that a policy chooses hosts for.
+fn up(name: &str) -> Rig {
+    let rig = Rig::up(name, 3);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    let map = rig.path("name_map");
+    let map = map.to_str().unwrap();
+    rig.ok("nlbconfig", &["-mdump", "-f", map]);
+    let rank = "map NLB = 1024 {\n\tNLB_SITE_RANK \"Rank\" integer(8192);\n\
+                \thost_nastran \"Host supports nastran\" integer(8193);";
+    let job = "map NLB_JOB = 1025 {\n\tjob_nastran \"Job requires nastran\" integer(8192);";
+    let text = rig.read("name_map");
+    let text = text.replace("map NLB = 1024 {", rank).replace("map NLB_JOB = 1025 {", job);
+    rig.write("name_map", &text);
+    rig.ok("nlbconfig", &["-mput", "-f", map]);
+    rig.write(
+        "objects",
+        "object NLB (host1) { NLB_SITE_RANK = 1; }\n\
+         object NLB (host2) { NLB_SITE_RANK = 2; host_nastran = 1; }\n\
+         object NLB (host3) { NLB_SITE_RANK = 3; }\n",
+    );
+    rig.ok("nlbconfig", &["-oupdat", "objects"]);
+    policies(&rig, DAY);
+    let queues = rig.configdir().join("lsb.queues");
+    let text = std::fs::read_to_string(&queues).unwrap();
+    let queue = "\nBegin Queue\nQUEUE_NAME = cad\nPRIORITY = 20\nNLB_POLICY = cad\nEnd Queue\n";
+    std::fs::write(&queues, text + queue).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    rig
+}
+
+/// Has other policies taken.
+fn policies(rig: &Rig, text: &str) {
+    rig.write(POLICIES, text);
+    assert_eq!(rig.ok("nlbconfig", &["-pol"]), "");
+}
+
+/// Submits a job; the host on which it runs.
+fn runs_on(rig: &Rig, args: &[&str]) -> (u32, String) {
+    let job = rig.bsub(&[&["-o", "/dev/null"], args, &["sleep 300"]].concat());
+    wait_for("it to run", || rig.stat(job) == "RUN");
+    (job, rig.field(&job.to_string(), "first_host"))
+}
+
+#[test]
+fn hosts_of_jobs_follow_the_policy_of_the_queue_while_it_is_swapped() {
+    let rig = up("nlbpol");
+    let (job, host) = runs_on(&rig, &["-q", "cad"]);
+    assert_eq!(host, "host3");
+    let words = "placed by NLB policy <cad>, 3.000000, choice 1 of 3;";
+    let long = rig.ok("bjobs", &["-l", &job.to_string()]);
+    assert!(long.replace("\n                     ", "").contains(words), "{long}");
+    let story = rig.ok("bhist", &["-l", &job.to_string()]);
+    assert!(story.replace("\n                     ", "").contains(words), "{story}");
+    let shown = rig.ok("bqueues", &["-l", "cad"]);
+    let line = shown.lines().find(|l| l.starts_with("NLB_POLICY:  ")).unwrap_or_default();
+    assert!(
+        line.starts_with("NLB_POLICY:  cad (read ") && line.ends_with(", 3 of 3 hosts)"),
+        "{line}"
+    );
+    // an attribute for the policy
+    let (_, host) = runs_on(&rig, &["-q", "cad", "-nlb", "nastran"]);
+    assert_eq!(host, "host2");
+    // another queue knows of no policy, but for a job that names one
+    let (_, host) = runs_on(&rig, &["-q", "normal", "-nlb", "plain"]);
+    assert_eq!(host, "host3");
+    // the night's policies: at once, and for jobs that start from now on
+    policies(&rig, NIGHT);
+    let (late, host) = runs_on(&rig, &["-q", "cad"]);
+    assert_eq!(host, "host2");
+    let text = rig.ok("bjobs", &["-l", &late.to_string()]).replace("\n                     ", "");
+    assert!(text.contains("placed by NLB policy <cad>, 2.000000, choice 1 of 2;"), "{text}");
+    assert_eq!(rig.field(&job.to_string(), "first_host"), "host3");
+    // a file that is wrong changes nothing
+    rig.write(POLICIES, "policy: cad\nsort: NLB_SITE_RNAK\n");
+    assert_eq!(rig.run("nlbconfig", &["-pol"]).code, 255);
+    // host2 is full
+    let (_, host) = runs_on(&rig, &["-q", "cad"]);
+    assert_eq!(host, "host1");
+    // why a job that is bound to the third host waits
+    let waits = rig.bsub(&["-q", "cad", "-m", "host3", "true"]);
+    let reason = "Host is excluded by the NLB policy: 1 host;";
+    wait_for("its reason", || rig.ok("bjobs", &["-p", &waits.to_string()]).contains(reason));
+}
+
+#[test]
+fn words_of_nlb_are_checked_changed_and_reset() {
+    let rig = up("nlbwords");
+    // mbatchd hears the server as soon as it has asked it
+    runs_on(&rig, &["-q", "cad"]);
+    let refused = |args: &[&str], words: &str| {
+        let said = rig.run("bsub", &[args, &["true"]].concat());
+        assert_eq!(
+            (said.code, said.err),
+            (255, format!("{words}. Job not submitted.\n")),
+            "{args:?}"
+        );
+    };
+    refused(&["-nlb", "CPV"], "<CPV>: No such NLB policy");
+    let near = "<nastram>: no such attribute; did you mean <nastran>?";
+    refused(&["-nlb", "cad nastram"], near);
+    let number = "-nlb <nastran=x>: a decimal number, or a text in quotes, is wanted";
+    refused(&["-nlb", "cad nastran=x"], number);
+    let job = rig.bsub(&["-H", "-q", "cad", "-o", "/dev/null", "sleep 300"]).to_string();
+    let said = rig.run("bmod", &["-nlb", "nosuch", &job]);
+    assert_eq!((said.code, &*said.err), (255, "<nosuch>: No such NLB policy. Job not modified.\n"));
+    rig.ok("bmod", &["-nlb", "plain nastran=2", &job]);
+    let long = || rig.ok("bjobs", &["-l", &job]).replace("\n                     ", "");
+    assert!(long().contains(" NLB policy <plain>;"), "{}", long());
+    rig.ok("bmod", &["-nlbn", &job]);
+    assert!(!long().contains("NLB policy"), "{}", long());
+    // in a script
+    rig.write(
+        "job.sh",
+        "#!/bin/sh\n#BSUB -q normal\n#BSUB -nlb plain\n#BSUB -o /dev/null\nsleep 300\n",
+    );
+    let said = rig.feed("bsub", &[], &rig.read("job.sh"));
+    let job = crate::rig::job_id(&said.out).unwrap();
+    wait_for("it to run", || rig.stat(job) == "RUN");
+    assert_eq!(rig.field(&job.to_string(), "first_host"), "host3");
+}

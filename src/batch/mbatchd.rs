@@ -273,6 +273,29 @@ impl Mbatchd {
         for host in self.preemptions.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
         }
+        self.follow_vacated(at);
+    }
+
+    /// Hosts where preemption leaves more or less of a resource are looked at again; idx 0 of an
+    /// array: by each of its started elements.
+    pub(crate) fn follow_vacated(&mut self, at: JobRef) {
+        if !self.site.names.preempts_resources() {
+            return;
+        }
+        let job = self.state.job(at.job).filter(|job| at.idx == 0 && job.is_array());
+        let elements: Vec<JobRef> = match job.and_then(|job| job.array()) {
+            Some(array) => array.started().map(|idx| JobRef { job: at.job, idx }).collect(),
+            None => vec![at],
+        };
+        let mut rows = self.preemptions.take_freed_rows();
+        for at in elements {
+            rows.extend(self.reserve.set_preempted(at, self.preemptions.preempted_by(at)));
+        }
+        for row in rows {
+            for host in self.reserve.hosts_of_row(row) {
+                self.sched.host_changed(host);
+            }
+        }
     }
 
     /// Elements that have begun or ceased to wait in a chunk are looked at again.

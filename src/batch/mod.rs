@@ -76,7 +76,7 @@ impl Mbatchd {
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
     /// not. For tests and the simulator: it looks at every started element.
     pub fn reserve_audit(&self) -> Result<(), String> {
-        self.reserve.audit(&self.state, &self.site)
+        self.reserve.audit(&self.state, &self.site, &self.preemptions)
     }
 
     /// Is what is counted under each limit what the started elements hold? Else where it is not.

@@ -81,6 +81,7 @@ mod permissions;
 mod placement;
 mod policies;
 mod post;
+mod preemptable_resources;
 mod preemption;
 mod preemption_properties;
 mod properties;

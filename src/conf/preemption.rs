@@ -9,7 +9,9 @@ use super::names::nearest;
 use super::section::Values;
 use super::types::{
     ClusterConf, PreemptedQueue, PreemptionParams, QueueConf, QueuePreemption, RawParam,
+    ResourceKind,
 };
+use crate::lang::resreq::{Builtins, ResNames};
 
 /// The keywords of PREEMPTION.
 const KEYWORDS: [&str; 2] = ["PREEMPTIVE", "PREEMPTABLE"];
@@ -187,6 +189,7 @@ pub(super) fn of_cluster(v: &mut Values<'_>) -> PreemptionParams {
     }
     let _: Option<u64> = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER);
     v.flag(&mut p.resets, "MAX_JOB_PREEMPT_RESET");
+    p.resources = v.words("PREEMPTABLE_RESOURCES");
     p
 }
 
@@ -207,8 +210,12 @@ fn words(v: &mut Values<'_>, name: &str, known: &[&'static str]) -> Vec<&'static
     found
 }
 
-/// The queues that PREEMPTION names, which may come later in the file.
+/// The resources that PREEMPTABLE_RESOURCES names, and the queues that PREEMPTION names, which may
+/// come later in the file.
 pub(super) fn check(conf: &ClusterConf, diags: &mut Diags) {
+    for word in &conf.batch.params.preemption.resources {
+        check_resource(conf, word, diags);
+    }
     for queue in &conf.batch.queues {
         let lists = [(true, &queue.preemption.preemptive), (false, &queue.preemption.preemptable)];
         for (preempts, list) in lists {
@@ -217,6 +224,28 @@ pub(super) fn check(conf: &ClusterConf, diags: &mut Diags) {
             }
         }
     }
+}
+
+/// Is it a number that falls as the load grows, and that a suspended job gives back?
+fn check_resource(conf: &ClusterConf, word: &RawParam, diags: &mut Diags) {
+    let (name, all) = (word.text.as_str(), &conf.base.shared.resources);
+    let why = match all.iter().find(|def| def.name == name) {
+        None if name == "mem" => return,
+        None if name == "slots" || Builtins.kind(name).is_some() => {
+            "of the built-in resources it may name mem alone"
+        }
+        None => {
+            let text = format!("unknown resource <{}> in PREEMPTABLE_RESOURCES", shown(name));
+            let near = nearest(name, all.iter().map(|def| def.name.as_str()));
+            return diags.add_near(Severity::Error, &word.pos, text, near);
+        }
+        Some(def) if def.kind != ResourceKind::Numeric => "it is not numeric",
+        Some(def) if def.increasing == Some(true) => "more of it means more load (INCREASING=Y)",
+        Some(def) if !def.release => "a suspended job keeps it (RELEASE=N)",
+        Some(_) => return,
+    };
+    let text = format!("bad value <{}> of PREEMPTABLE_RESOURCES: {why}", shown(name));
+    diags.error(&word.pos, text);
 }
 
 fn check_one(

@@ -33,8 +33,10 @@ const HELD: f64 = 0.15;
 /// Share of jobs that run for minutes.
 const LONG_OF_FEW: f64 = 0.08;
 const LONG_OF_MANY: f64 = 0.01;
-/// Requirements of jobs, by turns. Of these indices a host has enough whatever is reserved.
-const RESERVE: [&str; 3] = ["", "rusage[r1m=0.5:duration=1:decay=1,ut=0.1/task]", "rusage[pg=2]"];
+/// Requirements of jobs, by turns. Of these indices a host has enough whatever is reserved, memory
+/// apart, of which two jobs at a time have enough.
+const RESERVE: [&str; 4] =
+    ["", "rusage[r1m=0.5:duration=1:decay=1,ut=0.1/task]", "rusage[pg=2]", "rusage[mem=3500]"];
 
 /// A submitter.
 #[derive(Debug)]

@@ -25,7 +25,7 @@ use crate::batch::state::started_elements::Slots;
 use crate::batch::state::{ElemState, ElementView, Phase, Run, State};
 use crate::conf::Pos;
 use crate::conf::types::{BatchConf, HostPolicy, Mxj, PreemptedQueue};
-use crate::conf::types::{QueueConf, QueuePreemption, UserPolicy};
+use crate::conf::types::{QueueConf, QueuePreemption, RawParam, UserPolicy};
 use crate::model::JobKey;
 use crate::model::event::{Event, Forced, Record, ResizeStep};
 use crate::model::reason::susp;
@@ -51,7 +51,8 @@ const ONE_A_HOST: f64 = 0.3;
 
 /// Share of the queues that put jobs into chunks.
 const CHUNKED: f64 = 0.2;
-/// Share of the clusters in which jobs of the highest queue preempt those of the lowest.
+/// Share of the clusters in which jobs of the highest queue preempt those of the lowest, for slots
+/// and memory.
 const PREEMPTIVE: f64 = 0.4;
 
 /// PREEMPTION of a queue of this name.
@@ -108,6 +109,10 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
     let narrow = |rng: &mut Rng| rng.chance(LIMITED).then(|| least + rng.below(2) as u32);
     conf.params.max_user_priority = Some(MAX_PRIORITY);
     let preempts = rng.chance(PREEMPTIVE);
+    if preempts {
+        let memory = RawParam { text: "mem".into(), ..RawParam::default() };
+        conf.params.preemption.resources.push(memory);
+    }
     for (name, priority) in QUEUES {
         conf.queues.push(QueueConf {
             name: name.into(),

@@ -166,6 +166,7 @@ impl Mbatchd {
     ) {
         if phase == RunPhase::Ssusp(susp::PREEMPTED) {
             self.preemptions.vacates(key.job_ref());
+            self.follow_vacated(key.job_ref());
         }
         self.act(context, key, i, Act::Suspend);
     }

@@ -21,6 +21,7 @@ impl Mbatchd {
         for host in self.preemptions.claim(at, claim) {
             self.sched.host_changed(host);
         }
+        self.follow_vacated(at);
         for victim in victims {
             self.preempt_one(context, victim);
         }
@@ -34,6 +35,7 @@ impl Mbatchd {
         }
         self.phase_event(context, at, key.attempt, JobState::Ssusp, susp::PREEMPTED);
         self.preemptions.vacates(at);
+        self.follow_vacated(at);
         self.act_on(context, key, Act::Suspend);
     }
 
@@ -42,6 +44,7 @@ impl Mbatchd {
         for host in self.preemptions.vacated(at) {
             self.sched.host_changed(host);
         }
+        self.follow_vacated(at);
     }
 
     /// A pending job does not want the slots any more that others were preempted for.
@@ -49,6 +52,7 @@ impl Mbatchd {
         for host in self.preemptions.drop_claim(at) {
             self.sched.host_changed(host);
         }
+        self.follow_vacated(at);
     }
 
     /// A preempted job goes on.
@@ -58,5 +62,16 @@ impl Mbatchd {
         self.state.resume_ordered(key);
         self.act_on(context, key, Act::Resume);
         self.preemptions.refresh(&self.state, &self.site, at);
+        self.follow_vacated(at);
+    }
+
+    /// Everything about preemption anew, with a new configuration or a new state, behind the
+    /// reservations.
+    pub(crate) fn rebuild_preemptions(&mut self) {
+        self.preemptions = self.preemptions.anew(&self.state, &self.site);
+        if self.site.names.preempts_resources() {
+            let started: Vec<JobRef> = self.state.counts().started().collect();
+            started.into_iter().for_each(|at| self.follow_vacated(at));
+        }
     }
 }

@@ -90,6 +90,7 @@ impl Mbatchd {
         self.unreached = Unreached::default();
         self.look_left();
         self.reserve = Reserve::of_all(&self.state, &self.site, self.reserve.now());
+        self.rebuild_preemptions();
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.processor_units = ProcessorUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);

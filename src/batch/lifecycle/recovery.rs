@@ -173,7 +173,7 @@ impl Mbatchd {
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.processor_units = ProcessorUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
-        self.preemptions = self.preemptions.anew(&self.state, &self.site);
+        self.rebuild_preemptions();
         self.application_counts = ApplicationCounts::recount(&self.state);
         self.guarantees = Guarantees::of_all(&self.state, &self.site);
         self.slot_shares = SlotShares::default();

@@ -40,5 +40,6 @@ impl Mbatchd {
         }
         self.state.no_order_open(key);
         self.preemptions.refresh(&self.state, &self.site, key.job_ref());
+        self.follow_vacated(key.job_ref());
     }
 }

@@ -1,6 +1,7 @@
 //! A host as a requirement sees it (`lang::resreq`): its load and resources, less what is reserved.
 
 use crate::batch::cluster::hosts::HostRuntime;
+use crate::batch::sched::vacancy::Vacancy;
 use crate::batch::site::requirements::Names;
 use crate::batch::state::names::{Id, ResourceId};
 use crate::batch::usage::reserve::ledger::{Reserved, left};
@@ -19,13 +20,15 @@ pub struct HostSnapshot<'a> {
     pub(super) status: &'a str,
     /// The reservations here, and the names of resources.
     pub(super) taken: Reserved<'a>,
+    /// The resources that preemption leaves to a queue; `None`: nothing, or no queue asks.
+    pub(super) vacancy: Option<Vacancy<'a>>,
     pub(super) names: &'a Names,
 }
 
 impl HostSnapshot<'_> {
     /// The host as it would be without reservations.
     pub(crate) fn without_reservations(self) -> Self {
-        HostSnapshot { taken: Reserved::default(), ..self }
+        HostSnapshot { taken: Reserved::default(), vacancy: None, ..self }
     }
 
     fn resource(&self, name: &str) -> Option<&Option<String>> {
@@ -95,7 +98,11 @@ impl HostSnapshot<'_> {
             Some(k) => self.rt.load.as_ref().map(|l| f64::from(l.index[k])),
             None => self.measured(name),
         };
-        Some(left(self.taken, id, value?, self.names.increasing(id)))
+        let more = self.vacancy.and_then(|vacancy| vacancy.more(id));
+        match more.filter(|more| *more != 0.0) {
+            None => Some(left(self.taken, id, value?, self.names.increasing(id))),
+            Some(more) => Some((value? - self.taken.unseen(id) + more).max(0.0)),
+        }
     }
 
     /// The value of a number before reservations; load indices apart.

@@ -23,6 +23,7 @@
 //! | limit_waits | users and classes that a limit leaves too little |
 //! | growing, growth | started jobs that want further slots; which hosts they are given |
 //! | resumption | which preempted jobs go on |
+//! | vacancy | resources that preempted jobs leave to a queue |
 //! | head_set | the classes of one user in one queue, in dispatch order |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
 //! | same_host | the host of the job before, for the next one of its class |
@@ -82,6 +83,7 @@ mod same_host;
 mod slot_demand;
 mod start_needs;
 mod start_times;
+pub mod vacancy;
 pub mod view;
 mod walk;
 mod walk_state;

@@ -12,6 +12,7 @@ use crate::batch::sched::walk_state::Walk;
 use crate::batch::site::Queue;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
+use crate::batch::usage::reserve::ledger::in_units;
 use crate::model::JobRef;
 use crate::model::job::opt;
 
@@ -88,6 +89,31 @@ impl Sched {
             let others = kept.saturating_add(runs + claimed);
             // its host may have fewer slots now than it was given
             up && alone && (others == 0 || others.saturating_add(own) <= most)
+        }) && self.has_resources_again(view, at)
+    }
+
+    /// May a job take the preemptable resources again that it reserves, beside what runs and what
+    /// jobs of higher queues claim?
+    fn has_resources_again(&self, view: &View, at: JobRef) -> bool {
+        /// Amounts below it count as nothing.
+        const NOTHING: f64 = 1e-6;
+        if !view.site.names.preempts_resources() {
+            return true;
+        }
+        view.reserve.held(at).iter().all(|held| {
+            if !view.hosts.contains(held.host) {
+                return true;
+            }
+            let (host, id) = (held.host, held.resource);
+            let name = view.site.names.name(id);
+            let sight = view.snapshot(host).without_reservations();
+            let Some(value) = sight.available(id, name) else { return true };
+            let live = |claimant: JobRef| self.wants_its_claim(view, claimant);
+            let claimed = view.preemptions.claimed_resource((held.row, id), live);
+            let runs = view.reserve.on(host).unseen(id) - view.reserve.vacated_unseen(host, id);
+            let others = runs - in_units(view.reserve.counted(at, held)) + claimed;
+            // there may be less of it now than the job was given
+            others <= NOTHING || value - others + NOTHING >= in_units(held.unseen)
         })
     }
 

@@ -182,7 +182,7 @@ impl Sched {
         }
         let mut needs: Vec<Need> = view.closures(host).into_iter().map(Need::Without).collect();
         let used = view.host_used(host);
-        let snapshot = view.snapshot_of(host, HostStatus::Ok, used);
+        let snapshot = look.sight(host, (HostStatus::Ok, used));
         let (id, status) = (host, HostStatus::Ok);
         let now = HostNow { id, status, used, snapshot, backfills: true };
         let wanted = if look.any_slot() || look.one_host() { min } else { 1 };

@@ -5,6 +5,7 @@ use crate::batch::cluster::hosts::{HostRuntime, HostStatus, beyond};
 use crate::batch::cluster::nlb_lists::NlbLists;
 use crate::batch::cluster::unreached::Unreached;
 use crate::batch::sched::host_snapshot::HostSnapshot;
+use crate::batch::sched::vacancy::Vacancy;
 use crate::batch::site::requirements::Req;
 use crate::batch::site::rules::{Consumer, LimitedQuantity, Rule};
 use crate::batch::site::{Bound, Bounds, External, Queue, Site};
@@ -362,8 +363,17 @@ impl<'a> View<'a> {
             by_slot: limit.is_some() && self.site.params().parallel_sched_by_slot,
             status,
             taken: self.reserve.on(i),
+            vacancy: None,
             names: &self.site.names,
         }
+    }
+
+    /// The resources that preemption leaves to a queue on a host.
+    pub(super) fn vacancy(&self, queue: &'a Queue, host: HostId) -> Option<Vacancy<'a>> {
+        let (site, reserve, preemptions) = (self.site, self.reserve, self.preemptions);
+        let any = || !reserve.vacates_nothing() || preemptions.claims_resources();
+        let asked = site.names.preempts_resources() && any();
+        asked.then_some(Vacancy { host, queue, site, reserve, preemptions })
     }
 
     /// Does this queue start no jobs now, by its windows?

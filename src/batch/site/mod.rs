@@ -291,7 +291,7 @@ impl Site {
     /// The policy of a configuration; its users, queues and hosts get ids.
     pub fn new(conf: ClusterConf, names: &mut names::Names) -> Site {
         let mut resources = Names::new(&conf.base);
-        resources.set_default_order(&conf.batch.params.default_resreq_order);
+        resources.set_params(&conf.batch.params);
         let resources = Rc::new(resources);
         let mut p = Site::without_hosts(conf, resources);
         let mut host_rows = HostRows::default();

@@ -2,7 +2,7 @@
 //! queue.
 
 use crate::batch::state::names::{Id, ResourceId};
-use crate::conf::types::{BaseConf, ResourceDef, ResourceKind};
+use crate::conf::types::{BaseConf, BatchParams, RawParam, ResourceDef, ResourceKind};
 use crate::lang::resreq::{
     Builtins, CompoundTerm, HOST_NUMBERS, HostOrder, MAX_RUSAGE_ALTERNATIVES,
 };
@@ -36,6 +36,8 @@ struct Resource {
     increasing: bool,
     /// A suspended job gives back what it reserved of it.
     release: bool,
+    /// PREEMPTABLE_RESOURCES names it.
+    preemptable: bool,
 }
 
 /// Every resource name with its kind. A resource is resolved here once, to its id.
@@ -45,6 +47,8 @@ pub struct Names {
     ids: HashMap<String, ResourceId>,
     resources: Vec<Resource>,
     size_unit_mb: f64,
+    /// Some resource is preemptable.
+    preempts: bool,
     /// DEFAULT_RESREQ_ORDER, where it is given.
     default_order: Option<HostOrder>,
     parsed: RefCell<Parsed>,
@@ -66,12 +70,35 @@ impl Names {
         }
         let (own, size_unit_mb) = (own.collect(), base.lsf.requirement_unit_mb());
         let (default_order, parsed) = (None, RefCell::default());
-        Names { own, ids, resources, size_unit_mb, default_order, parsed }
+        Names { own, ids, resources, size_unit_mb, preempts: false, default_order, parsed }
     }
 
-    /// The order of hosts for requirements without one; a text that cannot be read changes nothing.
-    pub fn set_default_order(&mut self, text: &str) {
-        self.default_order = HostOrder::read(text, &self.syntax()).ok();
+    /// The parameters about resources: the order of hosts for requirements without one, of which a
+    /// text that cannot be read changes nothing, and the preemptable resources.
+    pub fn set_params(&mut self, params: &BatchParams) {
+        self.default_order = HostOrder::read(&params.default_resreq_order, &self.syntax()).ok();
+        self.set_preemptable(&params.preemption.resources);
+    }
+
+    /// Jobs may be preempted for these resources; one that grows with the load, or that a suspended
+    /// job does not give back, memory apart, is none of them.
+    fn set_preemptable(&mut self, words: &[RawParam]) {
+        for word in words.iter().map(|word| word.text.as_str()) {
+            let Some(id) = self.id(word) else { continue };
+            let Some(resource) = self.resources.get_mut(id.index()) else { continue };
+            resource.preemptable = !resource.increasing && (resource.release || word == "mem");
+            self.preempts |= resource.preemptable;
+        }
+    }
+
+    /// May jobs be preempted for this resource?
+    pub fn preemptable(&self, id: ResourceId) -> bool {
+        self.preempts && self.resources.get(id.index()).is_some_and(|r| r.preemptable)
+    }
+
+    /// May jobs be preempted for any resource besides slots?
+    pub fn preempts_resources(&self) -> bool {
+        self.preempts
     }
 
     /// The id of a resource.
@@ -148,6 +175,7 @@ fn resources(site: &[ResourceDef]) -> Vec<Resource> {
         name: name.to_owned(),
         increasing,
         release: release(name),
+        preemptable: false,
     };
     let indices = INDEX_NAMES.iter().enumerate().map(|(k, name)| built_in(name, increasing(k)));
     let numbers = HOST_NUMBERS.iter().map(|name| built_in(name, false));
@@ -155,6 +183,7 @@ fn resources(site: &[ResourceDef]) -> Vec<Resource> {
         name: r.name.clone(),
         increasing: r.increasing.unwrap_or(false),
         release: r.release,
+        preemptable: false,
     });
     indices.chain(numbers).chain(own).collect()
 }

@@ -13,8 +13,9 @@
 
 use crate::batch::site::{Queue, Site};
 use crate::batch::state::job_hosts::JobHosts;
-use crate::batch::state::names::{HostId, HostSet, QueueId, UserId};
+use crate::batch::state::names::{HostId, HostSet, QueueId, ResourceId, UserId};
 use crate::batch::state::{ElemState, Job, Phase, Run, State};
+use crate::batch::usage::reserve::PreemptedBy;
 use crate::model::JobRef;
 use crate::model::event::Forced;
 use crate::model::idmap::IdMap;
@@ -39,6 +40,10 @@ pub struct Preemptions {
     /// The claims on each host.
     claimed: BTreeMap<HostId, BTreeSet<JobRef>>,
     claim_of: BTreeMap<JobRef, JobRef>,
+    /// The jobs whose claims are about resources, too.
+    resource_claims: BTreeSet<JobRef>,
+    /// Rows of resources that a claim leaves, not taken yet.
+    freed_rows: Vec<usize>,
 }
 
 /// An indexed element.
@@ -88,6 +93,17 @@ pub struct ClaimedHost {
     pub free: u32,
 }
 
+/// An amount of a resource that a pending job is to get.
+#[derive(Clone, Copy, Debug)]
+pub struct ClaimedResource {
+    /// The row of the ledger in which it is reserved.
+    pub row: usize,
+    pub resource: ResourceId,
+    pub amount: f64,
+    /// The part of `amount` that was free, not vacated.
+    pub free: f64,
+}
+
 /// The slots that a pending job has had elements preempted for.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -96,6 +112,8 @@ pub struct Claim {
     pub user: UserId,
     pub victims: Vec<JobRef>,
     pub hosts: Vec<ClaimedHost>,
+    /// The preemptable resources.
+    pub resources: Vec<ClaimedResource>,
 }
 
 impl Preemptions {
@@ -282,6 +300,9 @@ impl Preemptions {
         for victim in &claim.victims {
             self.claim_of.insert(*victim, at);
         }
+        if !claim.resources.is_empty() {
+            self.resource_claims.insert(at);
+        }
         self.claims.insert(at, claim);
         before
     }
@@ -289,6 +310,8 @@ impl Preemptions {
     /// A claim is void: its hosts, on which preempted elements may go on.
     pub(crate) fn drop_claim(&mut self, at: JobRef) -> Vec<HostId> {
         let Some(claim) = self.claims.remove(&at) else { return Vec::new() };
+        self.resource_claims.remove(&at);
+        self.freed_rows.extend(claim.resources.iter().map(|claimed| claimed.row));
         let mut hosts: BTreeSet<HostId> = claim.hosts.iter().map(|on| on.host).collect();
         for host in &hosts {
             let Some(here) = self.claimed.get_mut(host) else { continue };
@@ -326,6 +349,53 @@ impl Preemptions {
             Kind::Running(since) => Some((known.queue, Reverse(since))),
             Kind::Suspended | Kind::Ending => None,
         }
+    }
+
+    /// The preemption of an element that is suspended, or about to be.
+    pub fn preempted_by(&self, at: JobRef) -> Option<PreemptedBy> {
+        let known = self.known.get(&at).filter(|known| known.kind == Kind::Suspended)?;
+        Some(PreemptedBy { queue: known.queue, told: !self.vacating.contains(&at) })
+    }
+
+    /// The rows of resources that claims have left since this was asked last.
+    pub(crate) fn take_freed_rows(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.freed_rows)
+    }
+
+    /// Are resources claimed?
+    pub fn claims_resources(&self) -> bool {
+        !self.resource_claims.is_empty()
+    }
+
+    /// The amount of a resource in a row that is kept from a queue for jobs of queues of higher
+    /// priority.
+    pub fn resource_kept_from(
+        &self,
+        (row, resource): (usize, ResourceId),
+        queue: &Queue,
+        site: &Site,
+    ) -> f64 {
+        let higher = |claim: &&Claim| {
+            let high = site.queue(claim.queue);
+            high.is_some_and(|high| high.conf.priority > queue.conf.priority)
+        };
+        let claims = self.resource_claims.iter().filter_map(|at| self.claims.get(at));
+        let all = claims.filter(higher).flat_map(|claim| &claim.resources);
+        let here = all.filter(|on| (on.row, on.resource) == (row, resource));
+        // of what is vacated it counts nothing where it may not preempt
+        here.map(|on| if queue.preempts.is_empty() { on.free } else { on.amount }).sum()
+    }
+
+    /// The amount of a resource in a row that is claimed by jobs of which this is true.
+    pub fn claimed_resource(
+        &self,
+        (row, resource): (usize, ResourceId),
+        holds: impl Fn(JobRef) -> bool,
+    ) -> f64 {
+        let live = self.resource_claims.iter().filter(|at| holds(**at));
+        let all = live.filter_map(|at| self.claims.get(at)).flat_map(|claim| &claim.resources);
+        let here = all.filter(|on| (on.row, on.resource) == (row, resource));
+        here.map(|on| on.amount).sum()
     }
 
     /// Is an element preempted?

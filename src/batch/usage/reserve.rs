@@ -3,11 +3,14 @@
 //! The scheduler sees a load index as measured less what is reserved (more, where more is more
 //! loaded), a static number less what is reserved. A resource that hosts share is reserved once for
 //! a job on all of them. Memory that a job has come to use is in the measured value already and is
-//! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. Soft state:
+//! not taken away twice. A suspended job gives back what RELEASE says; memory it keeps. A
+//! preempted job gives preemptable resources back to the queues that preempt it alone. Soft state:
 //! derived from the jobs, element by element as they change, and kept in [`ledger`].
 
 mod audit;
 pub mod ledger;
+mod preempted;
+mod vacated;
 
 use crate::batch::site::Site;
 use crate::batch::state::names::{HostId, ResourceId};
@@ -16,7 +19,11 @@ use crate::conf::types::{BaseConf, ResourceKind};
 use crate::lang::resreq::{ResReq, RusageTerm, Simple};
 use crate::lim::facts;
 use crate::model::JobRef;
+use crate::model::reason::susp;
 use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
+pub(crate) use preempted::Supposing;
+pub(crate) use vacated::PreemptedBy;
+
 use ledger::{Holder, Reserve, Term, left, slots_by_host};
 
 /// The resource of which the measured value shows what a job has come to use.
@@ -46,6 +53,7 @@ impl Reserve {
         let holder = self.holder_of(state, site, at);
         if holder.is_some() || !self.is_empty() {
             self.set(at, holder);
+            self.amounts_changed(at);
         }
     }
 
@@ -78,7 +86,9 @@ impl Reserve {
             let req = site.names.parse(text).ok();
             let term = |part: usize, rusage: &RusageTerm| {
                 let resource = site.names.reserved(rusage)?;
+                let steady = rusage.phases.iter().all(|phase| phase.duration.is_none());
                 Some(Term {
+                    preemptable: steady && site.names.preemptable(resource),
                     resource,
                     part,
                     method: site.reservation_method(rusage),
@@ -103,6 +113,7 @@ impl Reserve {
             return None;
         }
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
+        let preempted = run.phase == Phase::Ssusp(susp::PREEMPTED);
         let measured = terms.iter().any(|term| term.measured);
         let known = |i| site.hosts.contains(i);
         let in_order = run.task_order.as_deref().unwrap_or(&run.hosts);
@@ -112,6 +123,7 @@ impl Reserve {
             part_hosts: of_parts.map(|part| slots_by_host(&part.into(), known)).collect(),
             start_time: run.start_time,
             stopped: stopped && terms.iter().any(|term| term.released),
+            preempted,
             used_kb: match measured {
                 true => self.unmeasured(at).unwrap_or(run.soft.usage.mem_kb),
                 false => 0,

@@ -92,6 +92,15 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             Some("unknown word <EXCLUSIV> in PREEMPT_JOBTYPE ~EXCLUSIVE"),
         ),
         ("PREEMPT_JOBTYPE = EXCLUSIVE GPU", Some("GPU of PREEMPT_JOBTYPE is not acted on")),
+        ("PREEMPTABLE_RESOURCES = mem", None),
+        (
+            "PREEMPTABLE_RESOURCES = mem nosuch",
+            Some("PREEMPTABLE_RESOURCES:29 unknown resource <nosuch> in PREEMPTABLE_RESOURCES"),
+        ),
+        (
+            "PREEMPTABLE_RESOURCES = slots",
+            Some("bad value <slots> of PREEMPTABLE_RESOURCES: of the built-in resources"),
+        ),
         ("MAX_JOB_PREEMPT_RESET = maybe", Some("Y or N is wanted")),
         ("NO_PREEMPT_RUN_TIME = 50%", None),
     ] {

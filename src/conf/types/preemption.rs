@@ -1,5 +1,6 @@
 //! Preemption as it is configured.
 
+use super::RawParam;
 use crate::conf::diag::Pos;
 
 /// PREEMPTION of a queue.
@@ -40,6 +41,8 @@ pub struct PreemptionParams {
     pub backfill: bool,
     /// MAX_JOB_PREEMPT_RESET: a job that is requeued has not been preempted yet.
     pub resets: bool,
+    /// PREEMPTABLE_RESOURCES: jobs are preempted for these, too.
+    pub resources: Vec<RawParam>,
 }
 
 impl Default for PreemptionParams {
@@ -54,6 +57,7 @@ impl Default for PreemptionParams {
             exclusive: false,
             backfill: false,
             resets: true,
+            resources: Vec::new(),
         }
     }
 }

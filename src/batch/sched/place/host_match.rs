@@ -1,6 +1,7 @@
 //! A class of jobs as it is held against hosts: what its jobs ask for, and which hosts they name.
 //! How their tasks are spread over hosts lies in the files above this one.
 
+use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::cluster::nlb_lists::Standing;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::FixedMatch;
@@ -320,6 +321,23 @@ impl<'a> HostMatch<'a> {
         let host_type = def.host_type.as_deref().or(facts.map(|f| f.host_type.as_str()));
         let model = def.model.as_deref().or(facts.map(|f| f.model.as_str()));
         (sure(host_type), sure(model))
+    }
+
+    /// A host as the class finds it: with what preemption leaves of its resources.
+    pub(in crate::batch::sched) fn sight(
+        &self,
+        host: HostId,
+        (status, used): (HostStatus, u64),
+    ) -> HostSnapshot<'a> {
+        let vacancy = self.view.vacancy(self.queue, host);
+        HostSnapshot { vacancy, ..self.view.snapshot_of(host, status, used) }
+    }
+
+    /// The amount of a resource that a host has left for the class.
+    pub(in crate::batch::sched) fn left_on(&self, host: HostId, resource: ResourceId) -> f64 {
+        let now = (self.view.host_status(host), self.view.host_used(host));
+        let name = self.view.site.names.name(resource);
+        self.sight(host, now).available(resource, name).unwrap_or(0.0)
     }
 
     /// Slots that parts placed before have taken on a host.

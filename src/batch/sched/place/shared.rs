@@ -69,8 +69,7 @@ impl<'a, 'b> SharedRoom<'a, 'b> {
         let view = &self.look.view;
         let instance = view.reserve.instance(host, term.resource)?;
         let free = || {
-            let name = view.site.names.name(term.resource);
-            let free = view.snapshot(host).available(term.resource, name).unwrap_or(0.0);
+            let free = self.look.left_on(host, term.resource);
             let free = free - self.look.drafted(host, term.resource);
             (free.max(0.0) / term.amount) as u64
         };

@@ -94,7 +94,7 @@ impl<'a> HostNow<'a> {
         let view = &class.view;
         let reserved = !class.kind.reservation.is_empty();
         let (status, used) = view.host_for((class.queue, reserved), id, vacated);
-        HostNow { id, status, used, snapshot: view.snapshot_of(id, status, used), backfills }
+        HostNow { id, status, used, snapshot: class.sight(id, (status, used)), backfills }
     }
 }
 

@@ -4,27 +4,34 @@
 //! Jobs are preempted in this order: of the queue with the larger preference, of the queue with the
 //! lower priority, the one that was started last (PREEMPT_FOR in lsb.params changes the last). No
 //! job is preempted whose slots are not needed: of the jobs found in that order those are left out
-//! again without which the others do. All other conditions for the start (load, requirement,
+//! again without which the others do. Resources of PREEMPTABLE_RESOURCES that they reserve are
+//! vacated with their slots. All other conditions for the start (load, requirement,
 //! limits) must hold as they are, so that no job is preempted in vain.
 //!
 //! Invariant: queues preempt queues of lower priority alone (`site::preemption`), and a preempted
 //! job goes on only where no claim and no job of a higher queue wants its slots: no circle.
 
 use crate::batch::sched::decision::{Decision, Preemption};
+use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::protection::{Protection, protection};
 use crate::batch::sched::policy::{BlockedJob, Policy, Question, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
+use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::ElemState;
-use crate::batch::state::names::{HostId, HostSet};
-use crate::batch::usage::preemptions::{Claim, ClaimedHost, Preemptions};
+use crate::batch::state::names::{HostId, HostSet, ResourceId};
+use crate::batch::usage::preemptions::{Claim, ClaimedHost, ClaimedResource, Preemptions};
+use crate::batch::usage::reserve::Supposing;
+use crate::lang::resreq::RusageTerm;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Most jobs that a plan is tried to do without, one by one.
 const MOST_TRIED: usize = 1024;
+/// The part of an amount that is left out where amounts are counted.
+const SLACK: f64 = 1e-9;
 
 #[derive(Debug)]
 pub(super) struct PreemptionPolicy;
@@ -103,6 +110,34 @@ struct Plan<'a, 'b> {
     free: BTreeMap<HostId, u32>,
     /// Whether a host would do if nothing ran there.
     usable: IdMap<HostId, bool>,
+    /// The preemptable resources that the job reserves.
+    wanted: Vec<WantedResource>,
+    /// The amounts of these that are vacated too.
+    supposing: Supposing<'b>,
+}
+
+/// A preemptable resource that a job reserves.
+#[derive(Clone, Copy, Debug)]
+struct WantedResource {
+    resource: ResourceId,
+    method: ReservationMethod,
+    amount: f64,
+}
+
+/// The preemptable resources that a job of a class reserves.
+fn wanted(class: &HostMatch) -> Vec<WantedResource> {
+    let (site, names) = (class.view.site, &class.view.site.names);
+    if !names.preempts_resources() {
+        return Vec::new();
+    }
+    let rusage = class.simple.and_then(|simple| simple.rusage.as_ref());
+    let terms = rusage.map_or(&[][..], |rusage| rusage.terms()).iter();
+    let of = |term: &RusageTerm| {
+        let resource = names.reserved(term).filter(|id| names.preemptable(*id))?;
+        let (method, amount) = (site.reservation_method(term), term.amount());
+        (amount > 0.0).then_some(WantedResource { resource, method, amount })
+    };
+    terms.filter_map(of).collect()
 }
 
 impl<'a, 'b> Plan<'a, 'b> {
@@ -113,6 +148,8 @@ impl<'a, 'b> Plan<'a, 'b> {
             released: IdMap::default(),
             free: BTreeMap::new(),
             usable: IdMap::default(),
+            wanted: wanted(job.class),
+            supposing: Supposing::new(job.class.view.reserve),
         };
         let view = &job.class.view;
         match job.class.queue.conf.backfill && !view.state.slot_reservations().is_empty() {
@@ -136,7 +173,8 @@ impl<'a, 'b> Plan<'a, 'b> {
         for at in self.candidates() {
             self.job.looked();
             let hosts = self.job.class.view.preemptions.hosts_of(at);
-            if !hosts.iter().any(|host| self.is_usable(host.0)) || self.is_protected(at) {
+            let helps = self.holds_wanted(at) || hosts.iter().any(|host| self.is_usable(host.0));
+            if !helps || self.is_protected(at) {
                 continue;
             }
             self.release(at, true);
@@ -153,7 +191,8 @@ impl<'a, 'b> Plan<'a, 'b> {
     fn candidates(&self) -> Box<dyn Iterator<Item = JobRef> + 'b> {
         let class = self.job.class;
         let (index, queue): (&'b Preemptions, &'b Queue) = (class.view.preemptions, class.queue);
-        if let Some(hosts) = self.job.changed.filter(|_| class.any_slot() || class.one_host()) {
+        let apart = (class.any_slot() || class.one_host()) && !self.wants_shared();
+        if let Some(hosts) = self.job.changed.filter(|_| apart) {
             return Box::new(self.candidates_on(hosts).into_iter());
         }
         let all = queue.preempts.iter().flat_map(|queue| index.running(*queue));
@@ -187,7 +226,7 @@ impl<'a, 'b> Plan<'a, 'b> {
             job.looked();
             let rests = rests_until(job.class, host);
             rests.into_iter().for_each(|until| job.look_again(until));
-            (job.host_after)(host, u64::MAX).is_ok()
+            self.supposing.with_all(|| (job.host_after)(host, u64::MAX).is_ok())
         })
     }
 
@@ -200,8 +239,43 @@ impl<'a, 'b> Plan<'a, 'b> {
         }
     }
 
+    /// Does a job hold a preemptable resource that this one wants?
+    fn holds_wanted(&self, at: JobRef) -> bool {
+        let reserve = self.job.class.view.reserve;
+        self.wanted.iter().any(|wanted| reserve.holds(at, wanted.resource))
+    }
+
+    /// Does the job want a resource that hosts share, so that others hold it anywhere?
+    fn wants_shared(&self) -> bool {
+        let reserve = self.job.class.view.reserve;
+        self.wanted.iter().any(|wanted| reserve.is_shared(wanted.resource))
+    }
+
+    /// Preemptable resources of a job are vacated, or are not after all: the further hosts that
+    /// have room for more jobs, or fewer, by that.
+    fn release_resources(&self, at: JobRef, vacated: bool) -> BTreeSet<HostId> {
+        let (class, reserve) = (self.job.class, self.job.class.view.reserve);
+        let mut others = BTreeSet::new();
+        for held in self.job.class.view.reserve.held(at) {
+            let Some(of) = self.wanted.iter().find(|of| of.resource == held.resource) else {
+                continue;
+            };
+            let times = || (class.left_on(held.host, held.resource) / of.amount + SLACK) as u64;
+            let before = times();
+            self.supposing.suppose(&held, vacated);
+            if reserve.is_shared(held.resource) && times() != before {
+                others.extend(reserve.hosts_of_row(held.row));
+            }
+        }
+        others
+    }
+
     /// Slots of a job are vacated, or are not after all.
     fn release(&mut self, at: JobRef, vacated: bool) {
+        let others = match self.wanted.is_empty() {
+            true => BTreeSet::new(),
+            false => self.release_resources(at, vacated),
+        };
         for &(host, n) in self.job.class.view.preemptions.hosts_of(at) {
             let released = self.released.entry(host).or_default();
             *released = match vacated {
@@ -210,6 +284,12 @@ impl<'a, 'b> Plan<'a, 'b> {
             };
             let released = *released;
             self.free_on(host, released);
+        }
+        for host in others {
+            if self.job.class.view.hosts.contains(host) && self.is_usable(host) {
+                let released = self.released.get(&host).copied().unwrap_or(0);
+                self.free_on(host, released);
+            }
         }
     }
 
@@ -248,7 +328,8 @@ impl<'a, 'b> Plan<'a, 'b> {
     fn fewest(&mut self, mut hosts: Vec<(HostId, u32)>) -> Vec<(HostId, u32)> {
         let index = self.job.class.view.preemptions;
         let helps = |hosts: &[(HostId, u32)], at: JobRef| {
-            index.hosts_of(at).iter().any(|on| hosts.iter().any(|host| host.0 == on.0))
+            let there = |on: &(HostId, u32)| hosts.iter().any(|host| host.0 == on.0);
+            index.hosts_of(at).iter().any(there) || self.holds_wanted(at)
         };
         let (needed, others): (Vec<_>, Vec<_>) =
             self.victims.iter().copied().partition(|at| helps(&hosts, *at));
@@ -267,12 +348,30 @@ impl<'a, 'b> Plan<'a, 'b> {
         hosts
     }
 
+    /// The amounts that the job is to get with slots on these hosts.
+    fn claimed_resources(&self, hosts: &[(HostId, u32)]) -> Vec<ClaimedResource> {
+        let (class, reserve) = (self.job.class, self.job.class.view.reserve);
+        let mut all = Vec::new();
+        for wanted in &self.wanted {
+            let resource = wanted.resource;
+            for (row, times) in reserve.rows_of(hosts, (resource, wanted.method)) {
+                let amount = wanted.amount * times as f64;
+                let host = hosts.iter().find(|host| reserve.row(host.0, resource) == row);
+                let left = host.map_or(0.0, |host| class.left_on(host.0, resource));
+                let free = (left - self.supposing.supposed(row, resource)).clamp(0.0, amount);
+                all.push(ClaimedResource { row, resource, amount, free });
+            }
+        }
+        all
+    }
+
     /// The decision: with the jobs whose slots are about to be vacated for nobody.
     fn whole(self, hosts: Vec<(HostId, u32)>) -> Preemption {
         let (job, class) = (self.job, self.job.class);
         let index = class.view.preemptions;
         let on_hosts = |at: JobRef| {
-            index.hosts_of(at).iter().any(|on| hosts.iter().any(|host| host.0 == on.0))
+            let there = |on: &(HostId, u32)| hosts.iter().any(|host| host.0 == on.0);
+            index.hosts_of(at).iter().any(there) || self.holds_wanted(at)
         };
         let unclaimed = index.unclaimed().map(|(at, _)| at).filter(|at| on_hosts(*at));
         let victims = self.victims.iter().copied().chain(unclaimed).collect();
@@ -280,9 +379,10 @@ impl<'a, 'b> Plan<'a, 'b> {
             let now = (job.host_after)(host, 0).unwrap_or(0);
             ClaimedHost { host, slots, free: now.min(u64::from(slots)) as u32 }
         };
+        let resources = self.claimed_resources(&hosts);
         let hosts = hosts.iter().map(claimed).collect();
         let (queue, user) = (class.queue.id, class.kind.user);
-        let claim = Claim { queue, user, victims, hosts };
+        let claim = Claim { queue, user, victims, hosts, resources };
         Preemption { at: job.at, victims: self.victims, claim }
     }
 }

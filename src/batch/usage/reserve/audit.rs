@@ -2,11 +2,13 @@
 
 use crate::batch::site::Site;
 use crate::batch::site::reservation_methods::ReservationMethod;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, QueueId};
 use crate::batch::state::{ElemState, Phase, Run, State};
+use crate::batch::usage::preemptions::Preemptions;
 use crate::batch::usage::reserve::ledger::Reserve;
 use crate::lang::resreq::{ResReq, RusageTerm, Simple};
 use crate::model::JobRef;
+use crate::model::reason::susp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Sums of a host's resources differ by no more than this part of them.
@@ -26,13 +28,21 @@ struct Audit<'a> {
     reserve: &'a Reserve,
     state: &'a State,
     site: &'a Site,
+    preemptions: &'a Preemptions,
 }
 
 impl Reserve {
     /// Are the reservations of all hosts what the started elements reserve? Else where they are
     /// not. Looks at every started element.
-    pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
-        Audit { reserve: self, state, site }.recount()
+    pub fn audit(
+        &self,
+        state: &State,
+        site: &Site,
+        preemptions: &Preemptions,
+    ) -> Result<(), String> {
+        let audit = Audit { reserve: self, state, site, preemptions };
+        audit.recount()?;
+        audit.recount_vacated()
     }
 }
 
@@ -83,6 +93,71 @@ impl Audit<'_> {
         }
     }
 
+    /// Is a reservation of a resource that PREEMPTABLE_RESOURCES names, without a duration?
+    fn is_preemptable(&self, term: &RusageTerm) -> bool {
+        let mut named = self.site.params().preemption.resources.iter();
+        term.phases.iter().all(|phase| phase.duration.is_none())
+            && named.any(|word| word.text == term.res)
+    }
+
+    /// Is what preempted elements hold of preemptable resources what they reserve?
+    fn recount_vacated(&self) -> Result<(), String> {
+        let shared: Vec<_> =
+            crate::batch::usage::reserve::instances(&self.site.conf.base).collect();
+        let (mut all, mut told) = (Sums::new(), BTreeMap::new());
+        let started: BTreeSet<JobRef> = self.state.counts().started().collect();
+        for at in started {
+            let Some(of) = self.preemptions.preempted_by(at) else { continue };
+            let Some(job) = self.state.job(at.job) else { continue };
+            let Some(elem) = job.elem(at.idx) else { continue };
+            let ElemState::Run(run) = &elem.state else { continue };
+            let text = job.effective_requirement(elem).map_or("", |text| text);
+            let mut next = 0;
+            for (number, (tasks, terms)) in self.audit_parts(text).into_iter().enumerate() {
+                let of_part = self.audit_slots(run, &mut next, tasks);
+                let terms: Vec<_> = terms.into_iter().filter(|t| self.is_preemptable(t)).collect();
+                let mut own = Sums::new();
+                self.audit_run((run, of_part, number == 0), &terms, &shared, &mut own);
+                for ((host, name), (amount, unseen)) in own {
+                    all.entry((host, name.clone())).or_default().1 += unseen;
+                    if of.told {
+                        *told.entry((host, name, of.queue)).or_insert(0.0) += amount;
+                    }
+                }
+            }
+        }
+        self.compare_vacated(&all, &told)
+    }
+
+    fn compare_vacated(
+        &self,
+        all: &Sums,
+        told: &BTreeMap<(HostId, String, QueueId), f64>,
+    ) -> Result<(), String> {
+        let same = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * a.abs().max(1.0);
+        for word in &self.site.params().preemption.resources {
+            let Some(id) = self.site.names.id(&word.text) else { continue };
+            for host in self.site.hosts.ids() {
+                let unseen = all.get(&(host, word.text.clone())).map_or(0.0, |sum| sum.1);
+                let kept = self.reserve.vacated_unseen(host, id);
+                let wrong = self.site.queues.iter().find(|queue| {
+                    let own = told.get(&(host, word.text.clone(), queue.id));
+                    let kept = self.reserve.vacated_for(host, id, &[queue.id]);
+                    !same(own.copied().unwrap_or(0.0), kept)
+                });
+                if !same(unseen, kept) || wrong.is_some() {
+                    let (host, name) = (self.state.names().host(host), &word.text);
+                    let of = wrong.map(|queue| queue.conf.name.as_str());
+                    return Err(format!(
+                        "{name} of {host}: preempted jobs hold {unseen}, not {kept}, or in queue \
+                         {of:?} what {told:?} says"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds what a started element reserves.
     fn audit_run(
         &self,
@@ -92,6 +167,7 @@ impl Audit<'_> {
         sums: &mut Sums,
     ) {
         let stopped = matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_));
+        let preempted = run.phase == Phase::Ssusp(susp::PREEMPTED);
         let mut hosts: Vec<(HostId, u32)> = Vec::new();
         for slot in slots.into_iter().filter(|host| self.site.hosts.contains(*host)) {
             match hosts.iter_mut().find(|host| host.0 == slot) {
@@ -104,7 +180,8 @@ impl Audit<'_> {
         for term in terms {
             let def = own.iter().find(|r| r.name == term.res);
             let kept = matches!(term.res.as_str(), "tmp" | "swp" | "mem");
-            if stopped && def.map_or(!kept, |r| r.release) {
+            let stays = preempted && self.is_preemptable(term);
+            if stopped && !stays && def.map_or(!kept, |r| r.release) {
                 continue;
             }
             let mut done: Vec<HostId> = Vec::new();

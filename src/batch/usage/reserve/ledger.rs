@@ -10,6 +10,7 @@ use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::element_table::ElementTable;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, Id, ResourceId};
+use crate::batch::usage::reserve::vacated::Vacated;
 use crate::lang::resreq::RusageTerm;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
@@ -19,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Parts of a resource's unit that are counted.
-const PARTS: f64 = 1e9;
+pub(in crate::batch::usage::reserve) const PARTS: f64 = 1e9;
 /// Largest amount of one element, in these parts: sums of all elements stay within an i128.
 const MAX_AMOUNT: f64 = 1e30;
 /// Amounts below it, in these parts, have room for a half beside every digit.
@@ -43,6 +44,8 @@ pub struct Term {
     pub released: bool,
     /// The measured value shows already how much of it the job uses.
     pub measured: bool,
+    /// A preempted job gives it back to the queues that preempt it, and to no other.
+    pub preemptable: bool,
 }
 
 impl Term {
@@ -127,8 +130,36 @@ pub struct Holder {
     pub start_time: i64,
     /// The element is suspended, and gives something back.
     pub stopped: bool,
+    /// The element is suspended because others preempt it.
+    pub preempted: bool,
     /// Memory in use, KB, where it reserves memory.
     pub used_kb: u64,
+}
+
+impl Holder {
+    /// The hosts of a term, with the slots there.
+    pub fn hosts_of(&self, term: &Term) -> &[(HostId, u32)] {
+        self.part_hosts.get(term.part).unwrap_or(&self.hosts)
+    }
+
+    /// Is a term reserved no more, as the element is suspended?
+    pub fn gives_back(&self, term: &Term) -> bool {
+        self.stopped && term.released && !(self.preempted && term.preemptable)
+    }
+}
+
+/// The memory in use that counts for a term, MB.
+pub(in crate::batch::usage::reserve) fn used_mb(holder: &Holder, term: &Term) -> f64 {
+    match term.measured && term.part == 0 {
+        true => holder.used_kb as f64 / MB,
+        false => 0.0,
+    }
+}
+
+/// An amount, of which so much is in use, in parts: all, and what the measured value does not show.
+pub(in crate::batch::usage::reserve) fn amounts(amount: f64, used: f64) -> (i128, i128) {
+    let sum = Sum::of(amount, used);
+    (sum.all, sum.unseen)
 }
 
 impl PartialEq for Holder {
@@ -136,8 +167,8 @@ impl PartialEq for Holder {
         let (a, b) = (&self.requirement, &other.requirement);
         (Rc::ptr_eq(a, b) || a.text == b.text)
             && (&self.hosts, &self.part_hosts) == (&other.hosts, &other.part_hosts)
-            && (self.start_time, self.stopped, self.used_kb)
-                == (other.start_time, other.stopped, other.used_kb)
+            && (self.start_time, self.stopped, self.preempted, self.used_kb)
+                == (other.start_time, other.stopped, other.preempted, other.used_kb)
     }
 }
 
@@ -162,6 +193,11 @@ impl Sum {
         self.unseen -= of.unseen;
         debug_assert!(self.all >= self.unseen && self.unseen >= 0, "below nothing: {self:?}");
     }
+}
+
+/// Parts in the unit of their resource.
+pub fn in_units(parts: i128) -> f64 {
+    parts as f64 / PARTS
 }
 
 fn parts(amount: f64) -> i128 {
@@ -269,6 +305,8 @@ pub struct Reserve {
     rows: Vec<ReservationRow>,
     /// The resources that hosts share instances of.
     shared: BTreeSet<ResourceId>,
+    /// The preemptable resources that preempted elements hold.
+    pub(in crate::batch::usage::reserve) vacated: Vacated,
     /// Rows of which something may be given back, not taken yet.
     freed: Vec<usize>,
     /// When the sums of rows change by themselves.
@@ -477,7 +515,7 @@ impl Reserve {
 
     fn spread_all(&mut self, at: JobRef, holder: &Holder, adds: bool) {
         for (number, term) in holder.requirement.terms.iter().enumerate() {
-            if !(holder.stopped && term.released) {
+            if !holder.gives_back(term) {
                 self.spread(at, holder, (number, term), adds);
             }
         }
@@ -485,31 +523,45 @@ impl Reserve {
 
     /// Adds what a term of an element reserves to the rows it is held in, or takes it away.
     fn spread(&mut self, at: JobRef, holder: &Holder, (number, term): (usize, &Term), adds: bool) {
-        let measured = term.measured && term.part == 0;
-        let used = if measured { holder.used_kb as f64 / MB } else { 0.0 };
-        let hosts = &holder.part_hosts.get(term.part).unwrap_or(&holder.hosts)[..];
-        let first_only = term.method == ReservationMethod::PerJob;
+        let hosts = holder.hosts_of(term);
+        let places = self.places(hosts, (term.resource, term.method), used_mb(holder, term));
+        for (row, times, used) in places {
+            self.enter(row, at, holder, (number, times, used), adds);
+        }
+    }
+
+    /// The rows in which tasks on these hosts reserve a resource: how many times each, and what is
+    /// in use of it, all of it on the first host.
+    pub(in crate::batch::usage::reserve) fn places(
+        &self,
+        hosts: &[(HostId, u32)],
+        (resource, method): (ResourceId, ReservationMethod),
+        used: f64,
+    ) -> Vec<(usize, u64, f64)> {
+        let first_only = method == ReservationMethod::PerJob;
         let hosts = &hosts[..if first_only { hosts.len().min(1) } else { hosts.len() }];
-        // instances, each with how often the amount is held there, and what is in use of it
-        let mut shared: Vec<(usize, u64, f64)> = Vec::new();
+        let mut places: Vec<(usize, u64, f64)> = Vec::with_capacity(hosts.len());
         for (n, &(host, slots)) in hosts.iter().enumerate() {
             let Some(row) = self.rows.get(host.index()) else { continue };
-            let instance = row.shared.iter().find(|s| s.0 == term.resource).map(|s| s.1);
+            let instance = row.shared.iter().find(|s| s.0 == resource).map(|s| s.1);
             let used = if n == 0 { used } else { 0.0 };
-            let times = match term.method {
+            let times = match method {
                 ReservationMethod::PerTask => u64::from(slots),
                 _ => 1,
             };
-            match (instance, shared.iter_mut().find(|s| Some(s.0) == instance)) {
-                (None, _) => self.enter(host.index(), at, holder, (number, times, used), adds),
-                (Some(_), Some(_)) if term.method == ReservationMethod::PerInstance => {}
-                (Some(_), Some(known)) => known.1 += times,
-                (Some(row), None) => shared.push((row, times, used)),
+            let known = instance.and_then(|row| places.iter_mut().find(|place| place.0 == row));
+            match known {
+                Some(_) if method == ReservationMethod::PerInstance => {}
+                Some(known) => known.1 += times,
+                None => places.push((instance.unwrap_or(host.index()), times, used)),
             }
         }
-        for (row, times, used) in shared {
-            self.enter(row, at, holder, (number, times, used), adds);
-        }
+        places
+    }
+
+    /// The hosts that share the instance of a row; none: it is the row of a host.
+    pub(in crate::batch::usage::reserve) fn sharing_hosts(&self, row: usize) -> &[HostId] {
+        self.rows.get(row).map_or(&[], |row| &row.hosts)
     }
 
     /// Adds the amount of a term so many times in one row, or takes it away; of it `used` is in

@@ -6,7 +6,9 @@
 
 use crate::batch::site::nlb_request::NlbKey;
 use crate::batch::state::names::HostId;
+use crate::model::Now;
 use crate::model::time::US;
+use crate::proto::nlb::SortValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -16,6 +18,9 @@ pub const NO_ANSWER: u64 = 30 * US;
 const AGAIN: u64 = 2 * US;
 /// Most lists: one more takes the place of the one that was read longest ago.
 pub const MAX_LISTS: usize = 256;
+/// Time for which a list is in force before another may take its place, so that its jobs are placed,
+/// microseconds.
+const KEPT: u64 = 2 * US;
 
 /// A host of a list.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +28,7 @@ pub struct ListedHost {
     /// The place of the host, from 1.
     pub choice: u32,
     /// The value of the policy's sort.
-    pub value: Box<str>,
+    pub value: SortValue,
 }
 
 /// The hosts of one answer.
@@ -54,6 +59,8 @@ struct Entry {
     standing: Standing,
     /// When the list was read, seconds since the epoch.
     read: i64,
+    /// Another list may take its place from this instant on, microseconds of the monotonic clock.
+    kept_until: u64,
     /// The first query that was not answered, microseconds of the monotonic clock.
     silent_since: Option<u64>,
     under_way: bool,
@@ -77,6 +84,8 @@ pub struct NlbLists {
     used: BTreeMap<Box<str>, Box<[String]>>,
     /// A policy looks at other attributes than before.
     other_keys: bool,
+    /// A list that is wanted has no room yet.
+    crowded: bool,
     /// Policies of which it was said that they do not exist.
     told_unknown: BTreeSet<Box<str>>,
     /// When it was last said that no server answers, microseconds of the monotonic clock.
@@ -164,12 +173,20 @@ impl NlbLists {
         for key in unused {
             self.all.remove(&key);
         }
+        self.crowded = false;
         for key in fresh {
-            if self.all.len() >= MAX_LISTS && !self.drop_oldest() {
+            if self.all.len() >= MAX_LISTS && !self.drop_oldest(now) {
+                self.crowded = true;
                 break;
             }
-            let (standing, silent_since) = (Standing::Awaited, Some(now));
-            let entry = Entry { standing, read: 0, silent_since, under_way: true, next: now };
+            let entry = Entry {
+                standing: Standing::Awaited,
+                read: 0,
+                kept_until: 0,
+                silent_since: Some(now),
+                under_way: true,
+                next: now,
+            };
             self.all.insert(key.clone(), entry);
             work.push(ListWork::Ask(key));
         }
@@ -177,23 +194,19 @@ impl NlbLists {
     }
 
     /// Makes room for one list.
-    fn drop_oldest(&mut self) -> bool {
-        let idle = self.all.iter().filter(|(_, entry)| !entry.under_way);
-        let oldest = idle.min_by_key(|(_, entry)| entry.read).map(|(key, _)| key.clone());
+    fn drop_oldest(&mut self, now: u64) -> bool {
+        let idle = self.all.iter().filter(|(_, e)| !e.under_way && e.kept_until <= now);
+        let oldest = idle.min_by_key(|(_, entry)| entry.kept_until).map(|(key, _)| key.clone());
         oldest.is_some_and(|key| self.all.remove(&key).is_some())
     }
 
-    /// A list was answered; true: it is another one than before. `next`: when it is asked for
-    /// again.
-    pub(crate) fn answered(
-        &mut self,
-        key: &NlbKey,
-        list: NlbList,
-        (read, next): (i64, u64),
-    ) -> bool {
+    /// A list was answered; true: it is another one than before. `age`: the time after which it is
+    /// asked for again, microseconds.
+    pub(crate) fn answered(&mut self, key: &NlbKey, list: NlbList, now: Now, age: u64) -> bool {
         let Some(entry) = self.all.get_mut(key) else { return false };
         let list = Standing::Listed(Rc::new(list));
-        (entry.read, entry.next) = (read, next);
+        (entry.read, entry.next) = (now.secs(), now.mono_us.saturating_add(age));
+        entry.kept_until = now.mono_us + KEPT;
         (entry.silent_since, entry.under_way) = (None, false);
         let differs = entry.standing != list;
         entry.standing = list;
@@ -205,6 +218,7 @@ impl NlbLists {
         if let Some(entry) = self.all.get_mut(key) {
             entry.silent_since.get_or_insert(now);
             (entry.under_way, entry.next) = (false, now + AGAIN);
+            entry.kept_until = now + KEPT;
         }
     }
 
@@ -238,7 +252,9 @@ impl NlbLists {
 
     /// When something is to be done, microseconds of the monotonic clock.
     pub fn deadline(&self) -> Option<u64> {
-        self.all.values().map(Entry::deadline).min()
+        let room = self.all.values().filter(|entry| self.crowded && !entry.under_way);
+        let room = room.map(|entry| entry.kept_until).min();
+        self.all.values().map(Entry::deadline).chain(room).min()
     }
 }
 
@@ -277,14 +293,18 @@ mod tests {
         NlbList { of, ..NlbList::default() }
     }
 
+    fn at(secs: i64, mono_us: u64) -> Now {
+        Now { mono_us, wall_us: secs * US as i64 }
+    }
+
     #[test]
     fn list_is_asked_for_again_by_age_and_given_up_without_an_answer() {
         let (mut lists, a) = (NlbLists::default(), key("a"));
         let look = |lists: &mut NlbLists, now| lists.look(now, [&a].into_iter());
         assert_eq!(look(&mut lists, 5), [ListWork::Ask(a.clone())]);
         assert_eq!((look(&mut lists, 6), lists.deadline()), (vec![], Some(5 + NO_ANSWER)));
-        assert!(lists.answered(&a, list(1), (1, 100)));
-        assert!(!lists.answered(&a, list(1), (2, 200)), "the same again");
+        assert!(lists.answered(&a, list(1), at(1, 90), 10));
+        assert!(!lists.answered(&a, list(1), at(2, 190), 10), "the same again");
         assert_eq!((lists.read_at(&a), lists.deadline()), (Some(2), Some(200)));
         assert_eq!(look(&mut lists, 199), []);
         assert_eq!(look(&mut lists, 200), [ListWork::Ask(a.clone())]);
@@ -296,7 +316,7 @@ mod tests {
         let late = look(&mut lists, 300 + NO_ANSWER);
         assert_eq!(late, [ListWork::GivenUp(a.clone()), ListWork::Ask(a.clone())]);
         assert_eq!(*lists.standing(&a), Standing::Unanswered);
-        assert!(lists.answered(&a, list(1), (3, u64::MAX)));
+        assert!(lists.answered(&a, list(1), at(3, 800), u64::MAX));
         lists.note_policies(KnownWords::default(), 900);
         assert_eq!(
             look(&mut lists, 900),
@@ -312,13 +332,16 @@ mod tests {
         assert_eq!(lists.look(1, all.iter()).len(), MAX_LISTS);
         // all of them are under way: the last one waits for room
         assert_eq!(lists.look(2, all.iter()), []);
-        assert!(lists.answered(&all[7], list(1), (1, u64::MAX)));
-        assert_eq!(lists.look(3, all.iter()), [ListWork::Ask(all[MAX_LISTS].clone())]);
+        assert!(lists.answered(&all[7], list(1), at(1, 3), u64::MAX));
+        // jobs are placed by a list before another takes its place
+        assert_eq!((lists.look(4, all.iter()), lists.deadline()), (vec![], Some(3 + KEPT)));
+        let asked = lists.look(3 + KEPT, all.iter());
+        assert_eq!(asked, [ListWork::Ask(all[MAX_LISTS].clone())]);
         assert_eq!(*lists.standing(&all[7]), Standing::Awaited);
         for key in &all {
-            lists.answered(key, list(1), (1, u64::MAX));
+            lists.answered(key, list(1), at(1, 9 + KEPT), u64::MAX);
         }
-        assert_eq!(lists.look(4, [&all[3]].into_iter()), []);
+        assert_eq!(lists.look(10 + KEPT, [&all[3]].into_iter()), []);
         assert_eq!((lists.read_at(&all[3]), lists.read_at(&all[4])), (Some(1), None));
     }
 

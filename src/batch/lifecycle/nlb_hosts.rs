@@ -62,8 +62,7 @@ impl Mbatchd {
         let of = rows.len() as u32;
         let listed = rows.into_iter().enumerate().filter_map(|(n, row)| {
             let host = self.site.host_id(self.site.canonical(&row.host)?)?;
-            let value = value_text(row.value).into();
-            Some((host, ListedHost { choice: n as u32 + 1, value }))
+            Some((host, ListedHost { choice: n as u32 + 1, value: row.value }))
         });
         let hosts = listed.collect();
         let list =
@@ -73,9 +72,8 @@ impl Mbatchd {
             let words = format!("no policy <{asked}>: the default, <{applied}>, is applied");
             context.say(log::Level::Warn, format!("NLB: {words}"));
         }
-        let now = context.now;
-        let next = now.mono_us + self.site.params().nlb_rank_age * US;
-        if self.nlb_lists.answered(key, list, (now.secs(), next)) {
+        let age = self.site.params().nlb_rank_age * US;
+        if self.nlb_lists.answered(key, list, context.now, age) {
             self.sched.list_changed(key);
         }
         self.nlb_lists.note_used(&key.policy, &head.used);
@@ -90,7 +88,7 @@ impl Mbatchd {
         let key = key_of(policy, spec, self.nlb_lists.used(policy));
         let Standing::Listed(list) = self.nlb_lists.standing(&key) else { return None };
         let listed = list.hosts.get(&host)?;
-        let (policy, value) = (list.policy.to_string(), listed.value.to_string());
+        let (policy, value) = (list.policy.to_string(), value_text(listed.value));
         Some(Arc::new(NlbPlacement { policy, value, choice: listed.choice, of: list.of }))
     }
 

@@ -215,3 +215,18 @@ fn start_says_by_which_choice_of_a_list_and_bqueues_which_list_is_in_force() {
     let other = c.submit("ann", "-q normal");
     assert_eq!(c.column(other, Col::NlbPlacement), "");
 }
+
+#[test]
+fn jobs_of_very_many_sets_of_attributes_all_get_their_list() {
+    let mut c = cluster()
+        .hosts(1, 1000)
+        .queue("cad", "NLB_POLICY = CPU")
+        .file("nqeinfo", "NLB_SERVER = h1:6883\n")
+        .up();
+    c.ranks(&[("h1", "")]);
+    c.policies_use(&["JOB_PRMEMSIZE"]);
+    let jobs: Vec<_> = (1..=700).map(|n| c.submit("ann", &format!("-q cad -M {n}"))).collect();
+    c.advance(8);
+    let pending = jobs.iter().filter(|job| c.state(**job) == "PEND").count();
+    assert_eq!(pending, 0);
+}

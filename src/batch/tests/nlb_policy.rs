@@ -225,7 +225,12 @@ fn jobs_of_very_many_sets_of_attributes_all_get_their_list() {
         .up();
     c.ranks(&[("h1", "")]);
     c.policies_use(&["JOB_PRMEMSIZE"]);
-    let jobs: Vec<_> = (1..=700).map(|n| c.submit("ann", &format!("-q cad -M {n}"))).collect();
+    // all at once: one after the other each would get its list
+    let first = c.submit("ann", "-q cad -H");
+    let after = |n: u32| format!("-q cad -M {n} -w done({})", first.job);
+    let jobs: Vec<_> = (1..=700).map(|n| c.submit("ann", &after(n))).collect();
+    c.resume("ann", first);
+    c.end(first, 0);
     c.advance(8);
     let pending = jobs.iter().filter(|job| c.state(**job) == "PEND").count();
     assert_eq!(pending, 0);

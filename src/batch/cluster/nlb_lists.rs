@@ -18,8 +18,8 @@ pub const NO_ANSWER: u64 = 30 * US;
 const AGAIN: u64 = 2 * US;
 /// Most lists: one more takes the place of the one that was read longest ago.
 pub const MAX_LISTS: usize = 256;
-/// Time for which a list is in force before another may take its place, so that its jobs are placed,
-/// microseconds.
+/// Time for which a list is in force before another may take its place, so that its jobs are
+/// placed, microseconds.
 const KEPT: u64 = 2 * US;
 
 /// A host of a list.

@@ -1,7 +1,10 @@
-//! NLB_POLICY and bsub -nlb in a cluster: the hosts of jobs follow the policy while it is swapped.
+//! NLB_POLICY and bsub -nlb in a cluster: the hosts of jobs follow the policy while it is swapped,
+//! with the files of conf-examples/nlb as with others.
 
 use super::nlb::{hosts, with_server};
 use crate::rig::{Rig, wait_for};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The policies that are in force.
 const POLICIES: &str = "work/personal/nqe/nlbdir/policies";
@@ -133,4 +136,70 @@ fn words_of_nlb_are_checked_changed_and_reset() {
     let job = crate::rig::job_id(&said.out).unwrap();
     wait_for("it to run", || rig.stat(job) == "RUN");
     assert_eq!(rig.field(&job.to_string(), "first_host"), "host3");
+}
+
+/// A file of conf-examples/nlb.
+fn example(name: &str) -> String {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/nlb");
+    std::fs::read_to_string(dir.join(name)).unwrap()
+}
+
+/// The command of a line of the example's crontab, with the directories of this cluster.
+fn crontab_command(rig: &Rig, word: &str) -> String {
+    let text = example("crontab");
+    let line = text.lines().find(|l| !l.starts_with('#') && l.contains(word)).unwrap();
+    let command = line.split_whitespace().skip(5).collect::<Vec<_>>().join(" ");
+    let bin = rig.path("bin").display().to_string();
+    let dir = rig.path("work/personal/nqe/nlbdir").display().to_string();
+    command.replace("/usr/spool/nqe/nlbdir", &dir).replace("/opt/lsf/bin", &bin)
+}
+
+#[test]
+fn example_of_a_site_swaps_its_policies_by_its_crontab() {
+    let rig = Rig::up("nlbexample", 3);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    // the attributes of the site, merged into the maps
+    let map = rig.path("name_map");
+    let map = map.to_str().unwrap();
+    rig.ok("nlbconfig", &["-mdump", "-f", map]);
+    let mut text = rig.read("name_map");
+    let mut head = String::new();
+    for line in example("attributes").lines().filter(|l| !l.starts_with('#')) {
+        match line.strip_suffix('{') {
+            Some(_) => head = line.to_owned(),
+            None if line.starts_with('}') => {}
+            None => text = text.replacen(&head, &format!("{head}\n{line}"), 1),
+        }
+    }
+    rig.write("name_map", &text);
+    rig.ok("nlbconfig", &["-mput", "-f", map]);
+    rig.write("objects", &example("objects"));
+    rig.ok("nlbconfig", &["-oupdat", "objects"]);
+    for name in ["policies.day", "policies.night"] {
+        let path = format!("work/personal/nqe/nlbdir/{name}");
+        rig.write(&path, &example(name));
+        let said = rig.ok("nlbconfig", &["-check", &path]);
+        assert_eq!(said, "2 policies, the default is <nqs>\n", "{name}");
+    }
+    let queues = rig.configdir().join("lsb.queues");
+    let before = std::fs::read_to_string(&queues).unwrap();
+    std::fs::write(&queues, before + &example("lsb.queues")).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    let swap = |word: &str| {
+        let mut cron = Command::new("/bin/sh");
+        cron.args(["-c", &crontab_command(&rig, word)]).env_clear();
+        cron.env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent").current_dir("/");
+        let out = cron.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+        assert_eq!((out.status.code(), &*said), (Some(0), ""), "{word}");
+    };
+    swap("policies.day");
+    let (_, host) = runs_on(&rig, &["-q", "cad"]);
+    assert_ne!(host, "host1", "the file server is kept free by day");
+    let (_, host) = runs_on(&rig, &["-q", "cad", "-nlb", "nastran"]);
+    assert_eq!(host, "host2");
+    swap("policies.night");
+    let (_, host) = runs_on(&rig, &["-q", "cad"]);
+    assert_eq!(host, "host1");
 }

@@ -113,7 +113,8 @@ pub fn run(
     let dir = Scratch::new().map_err(fail)?;
     let mut printed = Vec::new();
     for p in programs {
-        let mut parm = parameters(spec, command, asked);
+        let shows = site.lsf.yes_or("LSB_SUB_COMMANDNAME", true);
+        let mut parm = parameters(spec, shows.then_some(&**command), asked);
         if caller == "bmod" {
             parm.push_str("LSB_SUB_MODIFY=Y\n");
         }
@@ -288,8 +289,9 @@ const FLAGS: [(&str, u32, u32); 11] = [
     ("SUB_BSUB_BLOCK", 0, opt2::WAIT),
 ];
 
-/// The submission in the form that an esub reads.
-fn parameters(spec: &JobSpec, command: &[u8], asked: &str) -> String {
+/// The submission in the form that an esub reads; with its command where LSB_SUB_COMMANDNAME allows
+/// it.
+fn parameters(spec: &JobSpec, command: Option<&[u8]>, asked: &str) -> String {
     let mut s = spec.clone();
     let mut out = String::new();
     let mut put = |name: &str, value: &str, quote: bool| {
@@ -332,7 +334,7 @@ fn parameters(spec: &JobSpec, command: &[u8], asked: &str) -> String {
     put("SUB2_JOB_GROUP", &s.further.job_group, true);
     put("SUB3_APP", &s.further.application, true);
     put("SUB_ADDITIONAL", asked, true);
-    let line = String::from_utf8_lossy(command);
+    let line = String::from_utf8_lossy(command.unwrap_or_default());
     put("SUB_COMMAND_LINE", &line, true);
     put("SUB_COMMANDNAME", line.split_whitespace().next().unwrap_or(""), true);
     out
@@ -429,7 +431,9 @@ mod tests {
             ..JobSpec::default()
         };
         spec.limits.run = Some(600);
-        let shown = parameters(&spec, b"echo \"x\"", "app");
+        let hidden = parameters(&spec, None, "app");
+        assert!(!hidden.contains("COMMAND") && hidden.contains("LSB_SUB_QUEUE"), "{hidden}");
+        let shown = parameters(&spec, Some(b"echo \"x\""), "app");
         for line in [
             "LSB_SUB_QUEUE=\"night\"",
             "LSB_SUB_EXCLUSIVE=Y",
@@ -437,6 +441,7 @@ mod tests {
             "LSB_SUB_RLIMIT_RUN=600",
             "LSB_SUB_ADDITIONAL=\"app\"",
             "LSB_SUB_COMMAND_LINE=\"echo \\\"x\\\"\"",
+            "LSB_SUB_COMMANDNAME=\"echo\"",
         ] {
             assert!(shown.lines().any(|l| l == line), "{line} is not in\n{shown}");
         }

@@ -115,6 +115,7 @@ const FLAGS: &[&str] = &[
     "LSB_JOB_MEMLIMIT",
     "LSB_MEMLIMIT_ENFORCE",
     "LSB_SIM_EXEC",
+    "LSB_SUB_COMMANDNAME",
     "LSF_ALLOW_LOCAL_HOST",
     "LSF_PERSONAL",
     "LSF_PIM_SLEEPTIME_UPDATE",
@@ -136,6 +137,20 @@ pub const LOG_MASKS: &[&str] = &[
     "LOG_DEBUG3",
 ];
 
+/// Most bytes of LSB_JOB_TMPDIR and LSF_TMPDIR.
+const MAX_TMPDIR: usize = 256;
+
+/// May a job find its temporary directory in this variable? None that the system sets, or that
+/// says how programs are run.
+fn may_hold_tmpdir(name: &str) -> bool {
+    let well_formed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let taken = ["HOME", "PATH", "USER", "LOGNAME", "PWD", "SHELL", "IFS", "ENV", "BASH_ENV"];
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(well_formed)
+        && !["LSB_", "LSF_", "LS_", "LD_"].iter().any(|prefix| name.starts_with(prefix))
+        && !taken.contains(&name)
+}
+
 /// Tells the values of acted-on variables that mean nothing.
 fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let mut check = |name: &str, ok: &dyn Fn(&str) -> bool, want: &str| {
@@ -156,6 +171,12 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let seconds = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_HANG_SECS);
     check("MBD_HANG_TIME", &seconds, "seconds are wanted, a day at most; 0 for never");
     let pause = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_HANG_SECS).contains(&n));
+    let absolute = |dir: &str| dir.starts_with('/') && dir.len() <= MAX_TMPDIR;
+    for name in ["LSB_JOB_TMPDIR", "LSF_TMPDIR"] {
+        check(name, &absolute, "an absolute path of at most 256 bytes is wanted");
+    }
+    let variable = |text: &str| yes_no(text).is_some() || may_hold_tmpdir(text);
+    check("LSB_SET_TMPDIR", &variable, "Y, N or the name of a variable is wanted");
     let apart = |dir: &str| dir.starts_with('/') && Some(dir) != conf.sharedir();
     check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");

@@ -25,10 +25,42 @@ pub fn make(path: &Path) -> Option<JobDirectory> {
     }
     let new = std::fs::DirBuilder::new().mode(0o700).create(path).is_ok();
     let meta = path.symlink_metadata().ok()?;
+    let own = meta.is_dir() && meta.uid() == euid();
+    own.then(|| JobDirectory { new, ..of(path, &meta) })
+}
+
+/// Makes a directory that is new, for this user alone. A directory that an earlier attempt of the
+/// job has left is removed before. The error says why there is none.
+pub fn make_private(path: &Path) -> Result<JobDirectory, String> {
+    let said = |e: io::Error| crate::sys::words(&e);
+    let parent = path.parent().unwrap_or(Path::new("/")).metadata().map_err(said)?;
+    if parent.mode() & 0o1002 == 0o002 {
+        return Err("others may put another in its place".to_owned());
+    }
+    let new = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+    let made = new(path).or_else(|e| {
+        let left = e.kind() == io::ErrorKind::AlreadyExists;
+        let meta = path.symlink_metadata().ok().filter(|meta| left && meta.is_dir());
+        let own = meta.filter(|meta| meta.uid() == euid()).map(|meta| of(path, &meta));
+        let own = own.ok_or(e)?;
+        // made while the other is still there, so that the two differ in their numbers
+        let beside = path.with_extension(format!("new.{}", std::process::id()));
+        new(&beside)?;
+        let moved = remove(&own).and_then(|()| std::fs::rename(&beside, path));
+        moved.inspect_err(|_| drop(std::fs::remove_dir(&beside)))
+    });
+    made.map_err(said)?;
+    let meta = path.symlink_metadata().map_err(said)?;
+    match meta.is_dir() && meta.uid() == euid() {
+        true => Ok(JobDirectory { new: true, ..of(path, &meta) }),
+        false => Err("another is in its place".to_owned()),
+    }
+}
+
+fn of(path: &Path, meta: &std::fs::Metadata) -> JobDirectory {
     let (device, inode) = (meta.dev(), meta.ino());
     let path = path.as_os_str().as_bytes().to_vec().into();
-    let own = meta.is_dir() && meta.uid() == euid();
-    own.then_some(JobDirectory { path, device, inode, new })
+    JobDirectory { path, device, inode, new: false }
 }
 
 /// Removes the directory with all that is in it. It gets another name first, so that a job that
@@ -108,6 +140,36 @@ mod tests {
         assert_eq!(fs::read(top.join("others/file")).unwrap(), b"kept");
         // gone is as good as removed
         remove(&made).unwrap();
+        fs::remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn private_directory_is_always_a_new_one_of_its_user() {
+        let top = place("private");
+        let path = top.join("7.tmpdir");
+        let made = make_private(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::write(path.join("left"), "x").unwrap();
+        // what an earlier attempt has left is gone, and its removal later leaves this one
+        let again = make_private(&path).unwrap();
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+        assert_ne!(made.inode, again.inode);
+        remove(&made).unwrap();
+        assert!(path.exists());
+        remove(&again).unwrap();
+        assert!(!path.exists());
+        // no link is followed
+        fs::create_dir(top.join("others")).unwrap();
+        fs::write(top.join("others/file"), "kept").unwrap();
+        symlink(top.join("others"), &path).unwrap();
+        assert_eq!(make_private(&path), Err("File exists".to_owned()));
+        assert_eq!(fs::read(top.join("others/file")).unwrap(), b"kept");
+        fs::remove_file(&path).unwrap();
+        fs::set_permissions(&top, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(make_private(&path), Err("others may put another in its place".to_owned()));
+        fs::set_permissions(&top, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(make_private(&path).is_ok());
+        assert!(make_private(&top.join("none/7.tmpdir")).is_err());
         fs::remove_dir_all(&top).unwrap();
     }
 

@@ -26,6 +26,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+/// The variable with the temporary directory of a job.
+const JOB_TMPDIR: &str = "LSB_JOB_TMPDIR";
+
 /// Opens and makes what the job needs.
 /// `eexec`: where it is asked for as another user. `begun` is called when PRE_EXEC of the queue has
 /// succeeded.
@@ -38,7 +41,8 @@ pub fn prepare(
 ) -> SetupResult<ReadyTask> {
     let cwd = enter(job, user, ready)?;
     if let Some(attach) = &job.attach {
-        let env = environment(job, user, &cwd, None);
+        let mut env = environment(job, user, &cwd, None);
+        without_temporary(&mut env);
         return attach::prepare(attach, user, env, eexec);
     }
     let stdin = input(job)?;
@@ -82,6 +86,8 @@ pub fn prepare(
     };
     let set_up = hooks::before(job, &task, &mut || begun(ready))
         .and_then(|()| eexec(&task, ready).map_err(Failed::begun));
+    // the commands before a job, some of which run under other accounts, do not see it
+    let set_up = set_up.inspect(|()| temporary(job, ready, &mut task.env));
     let joined = set_up.and_then(|()| match &job.interactive {
         Some(attach) => attach::join(attach, job, &mut task).map_err(Failed::begun),
         None => Ok(()),
@@ -101,6 +107,34 @@ fn clear(ready: &Ready) {
     if let Some(made) = ready.directory.as_ref().filter(|d| d.new) {
         // only if it is empty
         let _ = std::fs::remove_dir(path_of(&made.path.0));
+    }
+    if let Some(made) = &ready.temporary {
+        let _ = std::fs::remove_dir(path_of(&made.path.0));
+    }
+}
+
+/// Makes the directory for the temporary files of the job, and tells the job of it.
+fn temporary(job: &JobPlan, ready: &mut Ready, env: &mut Vec<(OsString, OsString)>) {
+    let Some(wanted) = &job.temporary else { return };
+    let path = path_of(&wanted.path.0);
+    match job_directory::make_private(path) {
+        Ok(made) => {
+            // of two of a name the later one counts
+            env.push((JOB_TMPDIR.into(), path.into()));
+            if !wanted.variable.is_empty() {
+                env.push((wanted.variable.clone().into(), path.into()));
+            }
+            ready.temporary = Some(Box::new(made));
+        }
+        Err(why) => note(ready, format!("temporary directory <{}>: {why}", path.display())),
+    }
+}
+
+/// A task on another host than the first one of its job has no temporary directory there.
+fn without_temporary(env: &mut Vec<(OsString, OsString)>) {
+    let dir = env.iter().rfind(|(name, _)| name == JOB_TMPDIR).map(|(_, dir)| dir.clone());
+    if let Some(dir) = dir.filter(|dir| !Path::new(dir).is_dir()) {
+        env.retain(|(_, value)| *value != dir);
     }
 }
 

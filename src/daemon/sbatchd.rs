@@ -38,6 +38,7 @@ fn conf(boot: &Boot) -> SbatchdConf {
         terminate_interval: 0,
         stop_signal: lsf.stop_signal(),
         enforcement: lsf.limit_enforcement(),
+        tmpdir: lsf.job_tmpdir().map(|(base, variable)| (base.into(), variable.into())),
     };
     SbatchdConf {
         site,

@@ -8,7 +8,9 @@ use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::model::limits::{GroupMemory, LimitEnforcement, Limits};
-use crate::proto::launch::{Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
+use crate::proto::launch::{
+    Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan, TemporaryDirectory,
+};
 use crate::proto::res::{Pty, job_token};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -18,7 +20,7 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or job.
 /// The variables that [`job_env`] sets are dropped too.
-const DROPPED: [&[u8]; 28] = [
+const DROPPED: [&[u8]; 29] = [
     EEXEC_DATA.as_bytes(),
     b"HOME",
     b"PWD",
@@ -28,6 +30,7 @@ const DROPPED: [&[u8]; 28] = [
     b"TERMCAP",
     b"LS_JOBPID",
     b"LSB_JOBFILENAME",
+    b"LSB_JOB_TMPDIR",
     b"LSB_CHKFILENAME",
     b"LSB_JOBPIDS",
     b"LSB_JOBPGIDS",
@@ -80,6 +83,9 @@ pub struct HostEnvironment {
     /// LSB_SIGSTOP: the signal that suspends every job.
     pub stop_signal: Option<i32>,
     pub enforcement: LimitEnforcement,
+    /// The directory below which each job has one for its temporary files, and the variable that
+    /// names it; `None`: jobs have none.
+    pub tmpdir: Option<(String, String)>,
 }
 
 /// The limits that the kernel enforces for each process.
@@ -355,6 +361,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         // one that is named by the job is made for it
         make_cwd: spec.options2 & opt2::CWD != 0 && spec.cwd.0.contains(&b'%'),
         out_dir: expand_dir(spec.further.out_dir.as_bytes(), o).into(),
+        temporary: temporary(site, o),
         home: spec.home.clone(),
         need_cwd: site.need_cwd || yes(user_env, "LSB_EXIT_IF_CWD_NOTEXIST"),
         in_file: name(&spec.in_file),
@@ -380,6 +387,18 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         binding: binding::binding(o, &site.host),
     };
     Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what: TaskPlan::Job(Box::new(job)) }
+}
+
+/// `base/JOB.tmpdir`, of an element `base/JOB_INDEX.tmpdir`; %H stands for the first host.
+fn temporary(site: &HostEnvironment, o: &StartJob) -> Option<Box<TemporaryDirectory>> {
+    let (base, variable) = site.tmpdir.as_ref()?;
+    let base = base.replace("%H", o.hosts.first().map_or("", |host| &*host.0));
+    let name = match o.key.idx {
+        0 => format!("{}.tmpdir", o.key.job),
+        idx => format!("{}_{idx}.tmpdir", o.key.job),
+    };
+    let path = format!("{}/{name}", base.trim_end_matches('/')).into_bytes().into();
+    Some(Box::new(TemporaryDirectory { path, variable: variable.clone() }))
 }
 
 /// The account of ~/.lsfhosts under which the job runs.

@@ -287,3 +287,26 @@ fn variables_of_the_application_profile_give_way_to_those_of_user_and_batch_syst
         assert_eq!(all, [want]);
     }
 }
+
+#[test]
+fn temporary_directory_of_a_job_has_its_number_in_the_name() {
+    let of = |base: &str, idx: u32| {
+        let tmpdir = Some((base.to_owned(), "SCRATCH".to_owned()));
+        let site = HostEnvironment { tmpdir, ..HostEnvironment::default() };
+        let mut o = order();
+        o.key.idx = idx;
+        let TaskPlan::Job(job) = plan(&site, &o, b"LSB_JOB_TMPDIR=/x\0", b"").what else {
+            panic!()
+        };
+        assert!(!job.env.lossy().contains("LSB_JOB_TMPDIR"));
+        let temporary = job.temporary.unwrap();
+        assert_eq!(temporary.variable, "SCRATCH");
+        temporary.path.lossy().into_owned()
+    };
+    assert_eq!(of("/scratch", 0), "/scratch/101.tmpdir");
+    assert_eq!(of("/scratch/%H/", 3), "/scratch/h1/101_3.tmpdir");
+    let TaskPlan::Job(job) = plan(&HostEnvironment::default(), &order(), b"", b"").what else {
+        panic!()
+    };
+    assert_eq!(job.temporary, None);
+}

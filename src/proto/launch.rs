@@ -292,6 +292,9 @@ pub struct Ready {
     /// The directory that was made for the job, or that it shares.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<Box<JobDirectory>>,
+    /// The directory that was made for its temporary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<Box<JobDirectory>>,
     /// An interactive job: res hears of its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
@@ -341,6 +344,9 @@ pub struct JobPlan {
     /// -outdir: made where it is missing, holds the output files; empty: they follow `cwd`.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub out_dir: ByteStr,
+    /// A directory for the temporary files of the job alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<Box<TemporaryDirectory>>,
     /// Home at submission: a cwd below it is taken relative to the home here.
     pub home: ByteStr,
     /// LSB_EXIT_IF_CWD_NOTEXIST=Y.
@@ -392,6 +398,15 @@ pub struct JobPlan {
     /// The processors and the memory that the job is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding: Option<Box<Binding>>,
+}
+
+/// The temporary directory of a job (LSB_JOB_TMPDIR), made when the job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TemporaryDirectory {
+    pub path: ByteStr,
+    /// The variable in which the job has it beside LSB_JOB_TMPDIR; empty none.
+    pub variable: String,
 }
 
 /// The account of ~/.lsfhosts under which a job runs, and the user and host that it must accept.

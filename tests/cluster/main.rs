@@ -62,6 +62,7 @@ mod signals;
 mod site;
 mod stops;
 mod syscalls;
+mod temporary;
 mod terminal;
 mod threshold;
 mod transfers;

@@ -63,3 +63,43 @@ fn words_of_the_display_of_requirements_are_checked() {
                BSWITCH_MODIFY_RUSAGE: Y or N is wanted";
     assert_eq!(of_params("BSWITCH_MODIFY_RUSAGE = maybe"), [bad]);
 }
+
+#[test]
+fn temporary_directories_of_jobs_are_read_from_three_variables() {
+    use crate::conf::types::LsfConf;
+    let of = |lines: &str| {
+        let mut files = site();
+        let path = format!("{ENVDIR}/lsf.conf");
+        let text = String::from_utf8(files.read(&path).unwrap().to_vec()).unwrap();
+        files.put(&path, format!("{text}\n{lines}\n"));
+        let (conf, diags) = load(&files, ENVDIR);
+        let told: Vec<String> = diags.iter().map(|d| placed(&files, d)).collect();
+        let found =
+            |lsf: &LsfConf| lsf.job_tmpdir().map(|(base, variable)| format!("{base} {variable}"));
+        (conf.and_then(|conf| found(&conf.base.lsf)), told)
+    };
+    for (lines, want) in [
+        ("", None),
+        ("LSB_SET_TMPDIR=n", None),
+        ("LSB_SET_TMPDIR=y", Some("/tmp TMPDIR")),
+        ("LSB_SET_TMPDIR=MY_TMP", Some("/tmp MY_TMP")),
+        ("LSF_TMPDIR=/scratch", Some("/scratch ")),
+        ("LSF_TMPDIR=/scratch\nLSB_JOB_TMPDIR=/%H/jobs\nLSB_SET_TMPDIR=Y", Some("/%H/jobs TMPDIR")),
+    ] {
+        assert_eq!(of(lines), (want.map(str::to_owned), vec![]), "{lines}");
+    }
+    for (line, told) in [
+        (
+            "LSB_SET_TMPDIR=LD_PRELOAD",
+            "error lsf.conf LSB_SET_TMPDIR:16 bad value <LD_PRELOAD> of LSB_SET_TMPDIR: Y, N or the \
+             name of a variable is wanted",
+        ),
+        (
+            "LSB_JOB_TMPDIR=tmp",
+            "error lsf.conf LSB_JOB_TMPDIR:16 bad value <tmp> of LSB_JOB_TMPDIR: an absolute path \
+             of at most 256 bytes is wanted",
+        ),
+    ] {
+        assert_eq!(of(line).1, [told], "{line}");
+    }
+}

@@ -329,6 +329,21 @@ impl LsfConf {
         self.yes("LSB_STDOUT_DIRECT")
     }
 
+    /// The directory below which each job has one of its own, and the variable in which the job
+    /// finds it; empty none. LSB_JOB_TMPDIR, LSF_TMPDIR, LSB_SET_TMPDIR; `None`: jobs have none.
+    pub fn job_tmpdir(&self) -> Option<(&str, &str)> {
+        let variable = match self.get("LSB_SET_TMPDIR").map(|value| (value, yes_no(value))) {
+            None | Some((_, Some(false))) => "",
+            Some((_, Some(true))) => "TMPDIR",
+            Some((name, None)) => name,
+        };
+        let base = self.get("LSB_JOB_TMPDIR").or_else(|| self.get("LSF_TMPDIR"));
+        match base {
+            None if variable.is_empty() => None,
+            base => Some((base.unwrap_or("/tmp"), variable)),
+        }
+    }
+
     /// LSB_SIM_EXEC: jobs are not run but imagined; only in a personal cluster.
     pub fn sim_exec(&self) -> bool {
         self.personal() && self.yes("LSB_SIM_EXEC")

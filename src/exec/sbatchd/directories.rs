@@ -57,6 +57,37 @@ impl Sbatchd {
         self.directories.entries.insert(key, DirectoryEntry { kept, at, tries: 0, runs: false });
     }
 
+    /// An attempt is over: its temporary directory is removed, also where the job goes back to its
+    /// queue.
+    pub(super) fn temporary_over(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let Some(job) = self.jobs.get(&key) else { return };
+        let Some(directory) = &job.ready.temporary else { return };
+        let o = &job.note.order;
+        if self.directories.has_no_room(o.uid) {
+            let path = directory.path.lossy();
+            let text = format!(
+                "temporary directory <{path}> of a job is kept: too many of user <{}> \
+                                wait to be removed",
+                o.user
+            );
+            return say(out, log::Level::Warn, text);
+        }
+        let kept = KeptDirectory {
+            directory: (**directory).clone(),
+            uid: o.uid,
+            gid: o.gid,
+            user: o.user.to_string(),
+            account: job.account(),
+            due: now.secs(),
+        };
+        let key = self.directories.free_key(kept.uid);
+        if let Ok(note) = serde_json::to_string(&kept) {
+            ask(out, LaunchMsg::Note { key, note });
+        }
+        let entry = DirectoryEntry { kept, at: now.mono_us, tries: 0, runs: false };
+        self.directories.entries.insert(key, entry);
+    }
+
     pub(super) fn directories_deadline(&self) -> Option<u64> {
         self.directories.entries.values().map(|e| e.at).min().filter(|_| self.linked)
     }

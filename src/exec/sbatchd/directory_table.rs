@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// The launcher keeps them beside the tasks of all jobs, and no user may fill its table.
 pub(super) const DIRECTORIES_OF_USER: usize = 256;
 
+/// Temporary directories of one user that wait beside those; they are due at once.
+pub(super) const TEMPORARY_OF_USER: usize = 1024;
+
 /// A directory and its account, as the launcher keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptDirectory {
@@ -62,10 +65,19 @@ pub(super) fn is_own(order: &StartJob) -> bool {
 }
 
 impl DirectoryTable {
-    /// Whether a user has as many as there may be.
+    /// Whether a user has as many as there may be of working directories.
     pub(super) fn is_full(&self, uid: u32) -> bool {
+        self.of_user(uid) >= DIRECTORIES_OF_USER
+    }
+
+    /// Whether there is no room for a temporary directory either.
+    pub(super) fn has_no_room(&self, uid: u32) -> bool {
+        self.of_user(uid) >= DIRECTORIES_OF_USER + TEMPORARY_OF_USER
+    }
+
+    fn of_user(&self, uid: u32) -> usize {
         let key = |attempt| JobKey { job: 0, idx: uid, attempt };
-        self.entries.range(key(0)..=key(u32::MAX)).count() >= DIRECTORIES_OF_USER
+        self.entries.range(key(0)..=key(u32::MAX)).count()
     }
 
     /// A key that no directory has.

@@ -245,6 +245,7 @@ impl Sbatchd {
             self.tidy.attempt_over(now, job);
         }
         self.directory_over(now, key, out);
+        self.temporary_over(now, key, out);
         self.tell_state(key, out);
     }
 

@@ -118,3 +118,25 @@ fn directory_that_cannot_be_removed_is_tried_three_times() {
         }
     }
 }
+
+#[test]
+fn temporary_directory_is_removed_at_the_end_of_each_attempt() {
+    for code in [0, 3] {
+        let mut r = Rig::new();
+        r.copying = true;
+        let ready = |path| Ready { temporary: directory(path, true), ..Ready::default() };
+        r.setup = Some(Setup::Ready(Box::new(ready("/tmp/1.tmpdir"))));
+        // with exit value 3 it goes back to its queue
+        let mut o = order(1);
+        std::sync::Arc::make_mut(&mut o.spec).further.requeue = "3".into();
+        r.start(o);
+        r.setup = None;
+        assert_eq!(removed(&r), [""; 0]);
+        r.exits(501, code << 8);
+        r.wait(1);
+        assert_eq!(removed(&r), ["/tmp/1.tmpdir"], "{code}");
+        removal_ends(&mut r, "");
+        r.wait(HOUR);
+        assert_eq!(removed(&r).len(), 1, "once");
+    }
+}

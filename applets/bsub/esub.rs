@@ -114,7 +114,7 @@ pub fn run(
     let mut printed = Vec::new();
     for p in programs {
         let shows = site.lsf.yes_or("LSB_SUB_COMMANDNAME", true);
-        let mut parm = parameters(spec, shows.then_some(&**command), asked);
+        let mut parm = parameters(spec, (command, shows), asked);
         if caller == "bmod" {
             parm.push_str("LSB_SUB_MODIFY=Y\n");
         }
@@ -289,9 +289,9 @@ const FLAGS: [(&str, u32, u32); 11] = [
     ("SUB_BSUB_BLOCK", 0, opt2::WAIT),
 ];
 
-/// The submission in the form that an esub reads; with its command where LSB_SUB_COMMANDNAME allows
-/// it.
-fn parameters(spec: &JobSpec, command: Option<&[u8]>, asked: &str) -> String {
+/// The submission in the form that an esub reads. `named`: with the name of its command
+/// (LSB_SUB_COMMANDNAME of lsf.conf).
+fn parameters(spec: &JobSpec, (command, named): (&[u8], bool), asked: &str) -> String {
     let mut s = spec.clone();
     let mut out = String::new();
     let mut put = |name: &str, value: &str, quote: bool| {
@@ -334,9 +334,11 @@ fn parameters(spec: &JobSpec, command: Option<&[u8]>, asked: &str) -> String {
     put("SUB2_JOB_GROUP", &s.further.job_group, true);
     put("SUB3_APP", &s.further.application, true);
     put("SUB_ADDITIONAL", asked, true);
-    let line = String::from_utf8_lossy(command.unwrap_or_default());
+    let line = String::from_utf8_lossy(command);
     put("SUB_COMMAND_LINE", &line, true);
-    put("SUB_COMMANDNAME", line.split_whitespace().next().unwrap_or(""), true);
+    if named {
+        put("SUB_COMMANDNAME", line.split_whitespace().next().unwrap_or(""), true);
+    }
     out
 }
 
@@ -431,9 +433,9 @@ mod tests {
             ..JobSpec::default()
         };
         spec.limits.run = Some(600);
-        let hidden = parameters(&spec, None, "app");
-        assert!(!hidden.contains("COMMAND") && hidden.contains("LSB_SUB_QUEUE"), "{hidden}");
-        let shown = parameters(&spec, Some(b"echo \"x\""), "app");
+        let hidden = parameters(&spec, (b"echo \"x\"", false), "app");
+        assert!(!hidden.contains("COMMANDNAME") && hidden.contains("COMMAND_LINE"), "{hidden}");
+        let shown = parameters(&spec, (b"echo \"x\"", true), "app");
         for line in [
             "LSB_SUB_QUEUE=\"night\"",
             "LSB_SUB_EXCLUSIVE=Y",

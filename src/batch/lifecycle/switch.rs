@@ -151,11 +151,14 @@ impl Mbatchd {
                     *fuel = fuel.saturating_sub(UNIT / PARTS_PER_UNIT);
                 }
             }
-            // a part may become one with another
-            let started = self.state.job(id).map_or(Vec::new(), |job| job.started_in(*next));
-            if there && self.switch_rusage(context, who, (id, *next), &[]) {
-                let these = RemainingElements::These(started);
-                self.act_on_elements(context, id, these, ElementDeed::TellLimits);
+            if there && self.site.params().bswitch_modify_rusage() {
+                // a part may become one with another
+                let started = self.state.job(id).map_or(Vec::new(), |job| job.started_in(*next));
+                *fuel = fuel.saturating_sub(started.len());
+                if self.switch_rusage(context, who, (id, *next), &[]) {
+                    let these = RemainingElements::These(started);
+                    self.act_on_elements(context, id, these, ElementDeed::TellLimits);
+                }
             }
             *next += 1;
         }

@@ -339,7 +339,7 @@ impl Mbatchd {
         self.eligible_due(context);
         self.route_due(context);
         self.nlb_hosts_due(context);
-        if self.nlb_lists.take_other_keys() {
+        if self.nlb_lists.take_rekey(context.now.mono_us) {
             // jobs that were alike to the scheduler may differ for a policy, or the other way
             self.rebuild_by_units();
         }

@@ -18,6 +18,12 @@ pub const NO_ANSWER: u64 = 30 * US;
 const AGAIN: u64 = 2 * US;
 /// Most lists: one more takes the place of the one that was read longest ago.
 pub const MAX_LISTS: usize = 256;
+/// Most policies of which it is known what they look at, beside those with a list.
+const MAX_KNOWN: usize = 1_024;
+/// Jobs are given other keys, for which the scheduler looks at all of them anew, so often in a
+/// period of this length, microseconds.
+const REKEYS: u32 = 4;
+const REKEY_PERIOD: u64 = 10 * US;
 /// Time for which a list is in force before another may take its place, so that its jobs are
 /// placed, microseconds.
 const KEPT: u64 = 2 * US;
@@ -72,8 +78,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct KnownWords {
     pub policies: Vec<String>,
-    /// The attributes that requests may have.
-    pub attributes: Vec<String>,
+    /// The attributes that requests may have, in capital letters.
+    pub attributes: BTreeSet<String>,
 }
 
 /// All lists.
@@ -82,8 +88,11 @@ pub struct NlbLists {
     all: BTreeMap<Rc<NlbKey>, Entry>,
     /// The request attributes that policies look at.
     used: BTreeMap<Box<str>, Box<[String]>>,
-    /// A policy looks at other attributes than before.
-    other_keys: bool,
+    /// A policy looks at other attributes than before: jobs are to be given other keys from this
+    /// instant on, microseconds of the monotonic clock.
+    rekey_at: Option<u64>,
+    /// When the period of [`REKEY_PERIOD`] has begun, and how often they were given some in it.
+    rekeyed: (u64, u32),
     /// A list that is wanted has no room yet.
     crowded: bool,
     /// Policies of which it was said that they do not exist.
@@ -223,21 +232,39 @@ impl NlbLists {
     }
 
     /// An answer tells which attributes a policy looks at.
-    pub(crate) fn note_used(&mut self, policy: &str, used: &[String]) {
-        if self.used(policy) != Some(used) {
-            let before = self.used.insert(policy.into(), used.into());
-            self.other_keys |= before.is_some_and(|b| !b.is_empty()) || !used.is_empty();
+    pub(crate) fn note_used(&mut self, policy: &str, used: &[String], now: u64) {
+        if self.used(policy) == Some(used) {
+            return;
+        }
+        if self.used.len() >= MAX_KNOWN {
+            let listed: BTreeSet<&str> = self.all.keys().map(|key| &*key.policy).collect();
+            self.used.retain(|policy, _| listed.contains(&**policy));
+        }
+        let before = self.used.insert(policy.into(), used.into());
+        if before.is_some_and(|b| !b.is_empty()) || !used.is_empty() {
+            let (since, times) = self.rekeyed;
+            let soonest = if times < REKEYS { now } else { now.max(since + REKEY_PERIOD) };
+            self.rekey_at.get_or_insert(soonest);
         }
     }
 
-    /// Does a policy look at other attributes than when this was asked last, so that jobs have
-    /// other keys?
-    pub(crate) fn take_other_keys(&mut self) -> bool {
-        std::mem::take(&mut self.other_keys)
+    /// Are jobs to be given other keys now, as a policy looks at other attributes?
+    pub(crate) fn take_rekey(&mut self, now: u64) -> bool {
+        let due = self.rekey_at.is_some_and(|at| at <= now);
+        if due {
+            self.rekey_at = None;
+            let (since, times) = self.rekeyed;
+            let goes_on = now < since + REKEY_PERIOD;
+            self.rekeyed = if goes_on { (since, times + 1) } else { (now, 1) };
+        }
+        due
     }
 
     /// Is it to be said that a policy does not exist? Once for each set of policies.
     pub(crate) fn tells_unknown(&mut self, policy: &str) -> bool {
+        if self.told_unknown.len() >= MAX_KNOWN {
+            return false;
+        }
         self.told_unknown.insert(policy.into())
     }
 
@@ -254,7 +281,7 @@ impl NlbLists {
     pub fn deadline(&self) -> Option<u64> {
         let room = self.all.values().filter(|entry| self.crowded && !entry.under_way);
         let room = room.map(|entry| entry.kept_until).min();
-        self.all.values().map(Entry::deadline).chain(room).min()
+        self.all.values().map(Entry::deadline).chain(room).chain(self.rekey_at).min()
     }
 }
 
@@ -349,14 +376,30 @@ mod tests {
     fn attributes_of_a_policy_make_other_keys_only_where_they_differ() {
         let mut lists = NlbLists::default();
         let used = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let mut now = 0;
         let mut differs = |words: &[&str]| {
-            lists.note_used("a", &used(words));
-            lists.take_other_keys()
+            now += REKEY_PERIOD;
+            lists.note_used("a", &used(words), now);
+            lists.take_rekey(now)
         };
         assert!(!differs(&[]), "none was in the keys before");
         assert!(differs(&["JOB_X"]));
         assert!(!differs(&["JOB_X"]));
         assert!(differs(&[]));
         assert_eq!((lists.used("a"), lists.used("b")), (Some(&[][..]), None));
+        // a server whose answers differ each time has all jobs looked at once in a while
+        let now = 9 * REKEY_PERIOD;
+        for n in 0..REKEYS {
+            lists.note_used("a", &used(&[&format!("JOB_{n}")]), now);
+            assert_eq!((lists.take_rekey(now), lists.deadline()), (true, None));
+        }
+        lists.note_used("a", &used(&["JOB_X"]), now + 1);
+        assert_eq!(lists.deadline(), Some(now + REKEY_PERIOD));
+        assert!(!lists.take_rekey(now + 1) && lists.take_rekey(now + REKEY_PERIOD));
+        // of policies without a list few are known
+        for n in 0..2 * MAX_KNOWN {
+            lists.note_used(&format!("p{n}"), &[], now);
+        }
+        assert!(lists.used.len() <= MAX_KNOWN);
     }
 }

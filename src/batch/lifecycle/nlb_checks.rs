@@ -2,11 +2,14 @@
 //! server of the load balancer has told of.
 
 use crate::batch::Mbatchd;
+use crate::conf::lexer::shown;
 use crate::conf::names::nearest;
+use crate::lang::qmgr::policy_name;
 use crate::model::job::JobSpec;
 use crate::model::nqs::{attribute_name, attribute_word, attributes, put_asked};
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use crate::proto::nlb::MAX_QUERY_ATTRIBUTES;
 
 impl Mbatchd {
     /// Is it not known whether the policy and the attributes of a submission exist?
@@ -17,9 +20,9 @@ impl Mbatchd {
     /// Checks the policy and the attributes of a submission. A word that names no policy may be an
     /// attribute.
     pub(crate) fn check_nlb(&self, spec: &mut JobSpec) -> Result<(), Refusal> {
+        check_form(spec)?;
         let Some(known) = self.nlb_lists.known().filter(|_| asks(spec)) else { return Ok(()) };
-        let is_attribute =
-            |name: &str| known.attributes.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let is_attribute = |name: &str| known.attributes.contains(&name.to_ascii_uppercase());
         let policy = spec.further.nlb_policy.clone();
         if !policy.is_empty() && !known.policies.iter().any(|known| **known == *policy) {
             let mut all = spec.further.nlb_attributes.to_string();
@@ -42,6 +45,21 @@ impl Mbatchd {
         }
         Ok(())
     }
+}
+
+/// Checks what holds whether a server is heard or not: the policy goes to the log by its name, and
+/// each attribute is held against those of the server.
+fn check_form(spec: &JobSpec) -> Result<(), Refusal> {
+    let further = &spec.further;
+    if !further.nlb_policy.is_empty() && !policy_name(&further.nlb_policy) {
+        let words = format!("<{}>: No such NLB policy", shown(&further.nlb_policy));
+        return Err(Refusal::text(err::BAD_ARG, words));
+    }
+    if attributes(&further.nlb_attributes).len() > MAX_QUERY_ATTRIBUTES {
+        let words = format!("more than {MAX_QUERY_ATTRIBUTES} attributes for the load balancer");
+        return Err(Refusal::text(err::BAD_ARG, words));
+    }
+    Ok(())
 }
 
 /// Does a submission ask for a policy or have attributes, and is no request of NQS?

@@ -29,16 +29,20 @@ impl Mbatchd {
         if !self.sched.take_nlb_news() && !due {
             return;
         }
+        let mut given_up: Option<(Rc<NlbKey>, usize)> = None;
         for work in self.nlb_lists.look(now, self.sched.wanted_lists()) {
             match work {
                 ListWork::Ask(key) => self.ask_for_list(key),
                 ListWork::GivenUp(key) => {
-                    let (policy, secs) = (&key.policy, NO_ANSWER / US);
-                    let words = format!("no NLB server has answered for {secs} s");
-                    context.say(log::Level::Warn, format!("NLB policy <{policy}>: {words}"));
                     self.sched.list_changed(&key);
+                    given_up.get_or_insert((key, 0)).1 += 1;
                 }
             }
+        }
+        if let Some((key, lists)) = given_up {
+            let (policy, secs) = (&key.policy, NO_ANSWER / US);
+            let words = format!("no NLB server has answered for {secs} s; lists given up: {lists}");
+            context.say(log::Level::Warn, format!("NLB policy <{policy}>: {words}"));
         }
     }
 
@@ -76,7 +80,7 @@ impl Mbatchd {
         if self.nlb_lists.answered(key, list, context.now, age) {
             self.sched.list_changed(key);
         }
-        self.nlb_lists.note_used(&key.policy, &head.used);
+        self.nlb_lists.note_used(&key.policy, &head.used, context.now.mono_us);
     }
 
     /// The place of a host in the list by which an element is placed; `None`: there is no list.

@@ -82,6 +82,7 @@ impl Mbatchd {
             NlbMsg::Watched { policies, attributes, .. } => {
                 let now = context.now.mono_us;
                 self.routing.note_policies(now);
+                let attributes = attributes.iter().map(|a| a.to_ascii_uppercase()).collect();
                 self.nlb_lists.note_policies(KnownWords { policies, attributes }, now);
             }
             _ => {}

@@ -235,3 +235,17 @@ fn jobs_of_very_many_sets_of_attributes_all_get_their_list() {
     let pending = jobs.iter().filter(|job| c.state(**job) == "PEND").count();
     assert_eq!(pending, 0);
 }
+
+#[test]
+fn policy_that_is_no_name_and_very_many_attributes_are_refused() {
+    let mut c = ranked(&["h2"]);
+    let refused = |c: &mut Cluster, options: &str| {
+        c.try_submit("ann", options).map_err(|refusal| refusal.words().to_string()).unwrap_err()
+    };
+    // what nobody has checked goes to the log by its name
+    assert_eq!(refused(&mut c, "-q normal -nlb 'a\nb'"), "<a b>: No such NLB policy");
+    let many = |n: usize| format!("-q cad -H -nlbattr '{}'", "JOB_A=1 ".repeat(n));
+    let words = "more than 256 attributes for the load balancer";
+    assert_eq!(refused(&mut c, &many(257)), words);
+    assert!(c.try_submit("ann", &many(256)).is_ok());
+}

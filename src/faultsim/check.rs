@@ -7,7 +7,7 @@ use super::limits;
 use crate::batch::Mbatchd;
 use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
-use crate::model::event::{Event, Finish};
+use crate::model::event::Finish;
 use crate::model::reason::term;
 use crate::model::specfield::SpecField;
 use crate::model::{JobKey, JobRef};
@@ -52,13 +52,6 @@ pub struct Check {
     preempted: HashSet<JobKey>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
-    /// The job that each request has made last.
-    made: HashMap<String, u32>,
-    /// Jobs that were taken out of memory.
-    cleaned: HashSet<u32>,
-    /// Jobs of requests that came again after the job had left memory and the log: no submitter
-    /// hears of these.
-    forgotten: HashSet<u32>,
     /// The log was damaged: of a job that had ended, records may be lost.
     pub damaged: bool,
     /// Jobs that are held because the log was damaged; what becomes of them is not asked.
@@ -431,22 +424,8 @@ impl Check {
                 ends.iter().for_each(|f| self.accounted_end(at, f));
             }
         }
-        if let Some(at) = seen.keys().find(|at| !self.forgotten.contains(&at.job)) {
+        if let Some(at) = seen.keys().next() {
             self.fail(format!("lsb.acct has job <{at}>, which nobody was told of"));
-        }
-    }
-
-    /// mbatchd logs an event; those about submissions matter here.
-    pub fn submission_logged(&mut self, event: &Event) {
-        match event {
-            Event::JobNew(new) if !new.request.is_empty() => {
-                let before = self.made.insert(new.request.clone(), new.job);
-                self.forgotten.extend(before.filter(|job| self.cleaned.contains(job)));
-                // the ID may be that of a job whose submission was lost
-                self.cleaned.remove(&new.job);
-            }
-            Event::JobClean { at } => drop(self.cleaned.insert(at.job)),
-            _ => {}
         }
     }
 

@@ -101,7 +101,6 @@ impl World {
         if let Effect::Append(record) = &eff {
             log::trace!("{:.6} appended: {record:?}", self.now_us as f64 / 1e6);
             self.mbd_decides(&record.event);
-            self.check.submission_logged(&record.event);
         }
         if let Effect::Account(finish) = &eff {
             self.check.accounts(finish);

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 46] = [
+const KINDS: [&str; 47] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -88,6 +88,7 @@ const KINDS: [&str; 46] = [
     "JOB_CHUNK",
     "LSF_ARRAY_SWITCH",
     "LSF_ARRAY_MOVE",
+    "LSF_SUBMITTED",
 ];
 
 /// The kind of an event.
@@ -112,6 +113,11 @@ impl ChecksumEntry {
             _ => super::codec::job_of(event),
         };
         ChecksumEntry { at, len: line.len() as u32, crc, job, kind: kind_of(event) }
+    }
+
+    /// Has the record the request ID of a submission?
+    pub fn has_request_id(&self) -> bool {
+        matches!(self.name(), "JOB_NEW" | "LSF_SUBMITTED")
     }
 
     /// First byte behind the record.

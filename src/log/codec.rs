@@ -37,7 +37,7 @@ mod write;
 pub use brief::{Brief, Late, read_brief};
 pub use finish::{read_finish, write_finish};
 pub use new::NO_GID;
-pub use read::read_record;
+pub use read::{name_and_time, read_record};
 pub use record::{MAX_RECORD, VERSION, job_of, name_of, read_exact_spec, spooled_of};
 pub use record_error::RecordError;
 pub use reservation::{read_reservation_finish, write_reservation_finish};

@@ -11,13 +11,16 @@
 //! may then have moved up by one: that is history, not state.) Where the file system has no second
 //! names, lsb.events is renamed to lsb.events.1 first.
 //!
+//! A job that has left memory leaves its request ID (LSF_SUBMITTED), for the time in which a client
+//! may repeat the submission.
+//!
 //! A crash at any step recovers ([`finish_interrupted`]): as long as the new log has its own name,
 //! it is thrown away; once it has not, it is complete and durable, and the change of names is
 //! finished. A record of a live job that turns out to be damaged is carried over as
 //! LSF_HOLD, so that the job is held after the next start, as if the damage had been found then.
 
 use super::checksums::{self, ChecksumEntry, ChecksumHead, ENTRY};
-use super::codec::{job_of, read_record, write_record};
+use super::codec::{job_of, name_and_time, read_record, write_record};
 use super::disk::{Disk, PUBLIC, Tail, read_full};
 use super::fail::{Fail, fatal, said};
 use super::log_files::LogFiles;
@@ -26,11 +29,14 @@ use super::spool;
 use super::switch_names::{NEW, OLD, change_names, discard, make_room, one_name, sum_of};
 use super::{EVENTS, EVENTS_SUM};
 use crate::model::JobRef;
-use crate::model::event::{Event, Record};
+use crate::model::event::{Event, JobNew, Record};
+use crate::model::time::REQUEST_WINDOW;
 use std::io;
 
 /// Bytes copied in one slice.
 const SLICE: usize = 1 << 20;
+/// Records that have the request ID of a submission.
+const SUBMISSIONS: [&[u8]; 2] = [b"JOB_NEW", b"LSF_SUBMITTED"];
 /// Records examined in one slice.
 pub(super) const SLICE_RECORDS: usize = 4000;
 
@@ -103,10 +109,15 @@ impl Switching {
     fn take(&mut self, step: WalkStep, line: &[u8], time: i64) {
         match step.what {
             PlaceContents::Checked(entry) if self.is_live(entry.job) => self.carry(line, entry),
+            PlaceContents::Checked(entry) if entry.has_request_id() => {
+                self.carry_submission(line, time);
+            }
             PlaceContents::Text => {
                 let Ok(record) = read_record(line) else { return };
                 if self.is_live(job_of(&record.event)) {
                     self.carry(line, ChecksumEntry::of(0, line, &record.event));
+                } else {
+                    self.carry_submission(line, time);
                 }
             }
             PlaceContents::Wrong(e) | PlaceContents::Beyond(e) if self.is_live(e.job) => {
@@ -115,6 +126,27 @@ impl Switching {
                 self.carry_record(&Record { time, event });
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the request ID of a submission whose job has left memory, as long as a retry of it may
+    /// arrive. `newest`: the time of the newest record.
+    fn carry_submission(&mut self, line: &[u8], newest: i64) {
+        let kept = |time: i64| time.saturating_add(REQUEST_WINDOW) > newest;
+        let begins = name_and_time(line);
+        if !begins.is_some_and(|(name, time)| SUBMISSIONS.contains(&name) && kept(time)) {
+            return;
+        }
+        let Ok(Record { time, event }) = read_record(line) else { return };
+        let event = match event {
+            Event::JobNew(new) => {
+                let JobNew { job, submit_time, request, .. } = *new;
+                Event::Submitted { job, submit_time, request }
+            }
+            other => other,
+        };
+        if matches!(&event, Event::Submitted { request, .. } if !request.is_empty()) {
+            self.carry_record(&Record { time, event });
         }
     }
 

@@ -620,6 +620,13 @@ pub enum Event {
         next_job: u32,
         epoch: u64,
     },
+    /// `LSF_SUBMITTED` (ours): a submission whose job has left memory; a switched log keeps its
+    /// request ID, so that a retry of it makes no second job.
+    Submitted {
+        job: u32,
+        submit_time: i64,
+        request: String,
+    },
     /// `LSF_ELIGIBLE` (ours): a pending job or element can be dispatched from now on as soon as
     /// there is room, or no longer (TRACK_ELIGIBLE_PENDINFO). One without such a record could
     /// always; idx 0 of an array: the elements without one of their own.

@@ -12,6 +12,10 @@ pub struct Now {
 /// Microseconds in a second.
 pub const US: u64 = 1_000_000;
 
+/// How long the request ID of a submission is kept for a retry of it, seconds: in memory, and in
+/// the log though the job was cleaned and the log was switched.
+pub const REQUEST_WINDOW: i64 = 3600;
+
 impl Now {
     /// Whole seconds since the epoch.
     pub fn secs(&self) -> i64 {

@@ -105,6 +105,10 @@ impl State {
                 self.job_groups.remove(path);
                 Applied::Nothing
             }
+            Event::Submitted { job, submit_time, request } => {
+                self.requests.note(*submit_time, request, *job);
+                Applied::Nothing
+            }
             Event::ShareUsed(used) => {
                 self.names.user_id(&used.user);
                 Applied::Nothing

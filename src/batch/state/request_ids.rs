@@ -1,10 +1,9 @@
 //! Request ids of clients as the state keeps them, and the jobs that submissions with such ids
 //! made: a retry of a submission whose answer was lost is told of its job.
 
+use crate::model::time::REQUEST_WINDOW;
 use std::collections::{HashMap, VecDeque};
 
-/// How long a request id is kept for a retry of its submission, seconds.
-pub const REQUEST_WINDOW: i64 = 3600;
 /// Request ids that are kept however old they seem: the clock of the master may be set forward.
 const KEPT_AT_LEAST: usize = 10_000;
 

@@ -82,6 +82,11 @@ pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
     Ok(Record { time, event })
 }
 
+/// The name and the time of the record in a line, if that begins like one.
+pub fn name_and_time(line: &[u8]) -> Option<(&[u8], i64)> {
+    head(&mut Fields::new(line)).ok().map(|(name, _, time)| (name, time))
+}
+
 /// `"TYPE" "version" time`. The openlava family counts versions without a point.
 fn head<'a>(f: &mut Fields<'a>) -> Result<(&'a [u8], bool, i64), RecordError> {
     let Ok(Some(Field::Quoted(name, false))) = f.field() else {
@@ -370,6 +375,10 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             user: f.text()?,
             message: f.text()?,
         },
+        b"LSF_SUBMITTED" => {
+            let (job, submit_time) = (f.num()?, f.num()?);
+            Event::Submitted { job, submit_time, request: f.text()? }
+        }
         b"LSF_ELIGIBLE" => {
             let at = get_ref(f)?;
             Event::Eligible { at, on: f.num::<u32>()? != 0 }

@@ -303,6 +303,11 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_ref(out, *at);
             put_int(out, u32::from(*on));
         }
+        Event::Submitted { job, submit_time, request } => {
+            put_int(out, *job);
+            put_int(out, *submit_time);
+            put_str(out, request.as_bytes());
+        }
         Event::ShareUsed(used) => {
             put_str(out, used.queue.as_bytes());
             put_str(out, used.user.as_bytes());

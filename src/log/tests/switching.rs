@@ -4,6 +4,7 @@ use super::super::disk::Disk;
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::*;
+use crate::model::event::JobNew;
 use crate::model::job_state::{JobState, LoggedStatus};
 
 fn carried() -> Record {
@@ -330,4 +331,54 @@ fn a_switch_of_a_long_log_begins_and_goes_on_in_short_slices() {
     println!("longest slice: {longest} us");
     assert!(longest <= 40_000, "a slice of {longest} us");
     assert_eq!(look(&disk, BOOT).recovered.records, [carried()]);
+}
+
+/// A job that has left memory is not carried over, but its request ID is: a client whose answer was
+/// lost may still ask again.
+#[test]
+fn request_ids_of_cleaned_jobs_outlast_switches_for_their_window() {
+    let asked = |job: u32, time: i64, request: &str| {
+        let submission = JobNew { submit_time: time, request: request.to_string(), ..job_new(job) };
+        Record { time, event: Event::JobNew(Box::new(submission)) }
+    };
+    let kept = |job: u32, time: i64, request: &str| {
+        let event = Event::Submitted { job, submit_time: time, request: request.to_string() };
+        Record { time, event }
+    };
+    let window = crate::model::time::REQUEST_WINDOW;
+    // with the checksum file, and without it
+    for checked in [true, false] {
+        let disk = SimDisk::new();
+        let (_, mut store) = open(&disk, BOOT);
+        let old = [asked(1, 3000, "r1"), asked(2, 6000, "r2"), asked(3, 6000, ""), done(3)];
+        commit(&mut store, &batch(&old)).unwrap();
+        commit(&mut store, &batch(&[asked(4, 7000, "r4")])).unwrap();
+        let records = |disk: &SimDisk| look(disk, BOOT).recovered.records;
+        if !checked {
+            disk.damage(crate::log::EVENTS_SUM, |bytes| bytes.truncate(32));
+        }
+        let order = |live: &[u32]| SwitchOrder {
+            live: live.to_vec(),
+            head: vec![carried()],
+            spool: 2,
+            oldest_spool: 2,
+        };
+        store.begin_switch(order(&[4])).unwrap();
+        while !store.switch_slice().unwrap() {}
+        assert_eq!(records(&disk), [carried(), kept(2, 6000, "r2"), asked(4, 7000, "r4")]);
+        // the next switch keeps it as well, until its time is over
+        store.begin_switch(order(&[])).unwrap();
+        while !store.switch_slice().unwrap() {}
+        let both = [kept(2, 6000, "r2"), kept(4, 7000, "r4")];
+        assert_eq!(records(&disk), [vec![carried()], both.to_vec()].concat());
+        commit(&mut store, &batch(&[new_at(5, 6000 + window)])).unwrap();
+        store.begin_switch(order(&[5])).unwrap();
+        while !store.switch_slice().unwrap() {}
+        let left = [carried(), kept(4, 7000, "r4"), new_at(5, 6000 + window)];
+        assert_eq!(records(&disk), left, "checked: {checked}");
+    }
+}
+
+fn new_at(job: u32, time: i64) -> Record {
+    Record { time, ..new(job) }
 }

@@ -436,6 +436,9 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),
+        (any::<u32>(), any::<i64>(), kept()).prop_map(|(job, submit_time, request)| {
+            Event::Submitted { job, submit_time, request }
+        }),
         job_message(),
         job_attachment(),
     ]

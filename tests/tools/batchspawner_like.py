@@ -130,8 +130,11 @@ def interactive():
     shell.size(33, 111)
     shell.type("stty size\r")
     shell.read(r"\n33 111\r\n")
+    # a prompt that comes after the next words would stand before their output
+    shell.read("ready> ")
     shell.type("echo $((6 * 7)) > page.txt; tty > /dev/null && echo a terminal\r")
     shell.read(r"\na terminal\r\n")
+    shell.read("ready> ")
     shell.type(f'python3 -c "{SERVER}"\r')
     port = shell.read(r"\nport (\d+)\r\n")[1]
     assert page(port) == b"42\n"

@@ -13,6 +13,7 @@ use lsf::cli::site::{self, LocalSite, means_yes};
 use lsf::conf::{HostTable, load};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
+use lsf::model::task_gone::TaskGoneAction;
 use lsf::model::{ByteStr, JobRef, cut};
 use lsf::proto::res::{RUN_MAX, RunTask};
 use lsf::sys::files::RealFiles;
@@ -139,7 +140,9 @@ fn prepared(args: &[OsString]) -> Result<Prepared, Fault> {
     Ok(Prepared::Tasks(Box::new(site), Box::new(many)))
 }
 
-fn launched(ctx: &mut Ctx, site: &LocalSite, many: ManyTasks) -> i32 {
+fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
+    let gone = task_gone(ctx);
+    many.tasks.iter_mut().for_each(|(_, task)| task.gone = gone);
     ctx.flush();
     let ends = match many_tasks::run(site, many) {
         Ok(ends) => ends,
@@ -323,6 +326,19 @@ fn task(options: &LaunchOptions, job: JobRef, command: &[OsString]) -> Result<Ru
         ))),
         false => Ok(task),
     }
+}
+
+/// The ends of a task that end the job; the tasks of a pam are looked after by that.
+fn task_gone(ctx: &mut Ctx) -> Option<TaskGoneAction> {
+    if std::env::var_os("LSF_PAM_PID").is_some() {
+        return None;
+    }
+    let name = "LSB_DJOB_RTASK_GONE_ACTION";
+    let action = std::env::var_os(name).map(|text| TaskGoneAction::parse(&text.to_string_lossy()));
+    Some(action.unwrap_or_else(|| Ok(TaskGoneAction::default())).unwrap_or_else(|wanted| {
+        errln!(ctx, "{}: {name} is not heeded: {wanted}", ctx.name);
+        TaskGoneAction::default()
+    }))
 }
 
 /// The task with its number, by which launchers place their ranks.

@@ -18,6 +18,7 @@ use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
 use crate::model::checkpoint::{Checkpoint, MAX_PERIOD, is_method};
 use crate::model::job_control::{ControlAction, JobControls};
+use crate::model::task_gone::TaskGoneAction;
 
 /// Largest period that is taken, minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
@@ -186,8 +187,8 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.estimate = estimate(v, "ESTIMATED_RUNTIME").or_else(|| estimate(v, "RUNTIME"));
 }
 
-/// The variables by which a job's blaunch learns of DJOB_DISABLED, DJOB_COMMFAIL_ACTION and
-/// DJOB_HB_INTERVAL.
+/// The variables by which a job's blaunch learns of DJOB_DISABLED, DJOB_COMMFAIL_ACTION,
+/// RTASK_GONE_ACTION and DJOB_HB_INTERVAL.
 fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut put = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
@@ -201,6 +202,12 @@ fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
     v.word_of(&mut action, "DJOB_COMMFAIL_ACTION", &words);
     if !action.is_empty() {
         put("LSB_DJOB_COMMFAIL_ACTION", action);
+    }
+    if let Some(value) = v.raw.get("RTASK_GONE_ACTION") {
+        match TaskGoneAction::parse(&value.text) {
+            Ok(_) => put("LSB_DJOB_RTASK_GONE_ACTION", value.text.trim().trim_matches('"')),
+            Err(wanted) => v.bad("RTASK_GONE_ACTION", value, wanted),
+        }
     }
     if let Some(secs) = v.number("DJOB_HB_INTERVAL", 1..=DAY_SECS) {
         put("LSB_DJOB_HB_INTERVAL", &secs.to_string());

@@ -242,10 +242,9 @@ impl Launcher {
 
     /// Signals a task, or the processes that it left behind when it ended.
     fn signal(&mut self, id: TaskId, signal: i32, out: &mut Vec<Effect>) {
-        if let Some(t) = self.state.tasks.get(&id)
-            && t.info.pid != 0
-            && (1..=64).contains(&signal)
-        {
+        let task = self.state.tasks.get_mut(&id).filter(|t| t.info.pid != 0);
+        if let Some(t) = task.filter(|_| (1..=64).contains(&signal)) {
+            t.info.signalled_by(signal);
             out.push(signal_task(t, signal));
         }
     }
@@ -481,7 +480,8 @@ impl Launcher {
     fn go_down(&mut self, now: Now, jobs: bool, out: &mut Vec<Effect>) {
         if jobs && !matches!(self.down, Some(Down::Jobs(_))) {
             self.down = Some(Down::Jobs(now.mono_us + DOWN_GRACE));
-            for t in self.state.tasks.values().filter(|t| t.alive()) {
+            for t in self.state.tasks.values_mut().filter(|t| t.alive()) {
+                t.info.signalled_by(SIGKILL);
                 out.push(signal_task(t, SIGKILL));
             }
         } else if self.down.is_none() {
@@ -648,11 +648,11 @@ fn unknown(now: Now, restarted: bool) -> TaskEnd {
 
 /// A task as told to others: without the note of a job, which is long.
 fn told(info: &TaskInfo) -> LaunchMsg {
-    let TaskInfo { id, uid, pid, started, ended, ticks, .. } = *info;
+    let TaskInfo { id, uid, pid, started, ended, ticks, signalled, .. } = *info;
     let (setup, group) = (info.setup.clone(), info.group.clone());
     let note = if id.step == TaskStep::Task { info.note.clone() } else { String::new() };
-    let told = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group };
-    LaunchMsg::Task(Box::new(told))
+    let all = TaskInfo { id, uid, pid, started, setup, ended, note, ticks, group, signalled };
+    LaunchMsg::Task(Box::new(all))
 }
 
 fn kill(pid: u32, ticks: u64, signal: i32) -> Effect {

@@ -10,10 +10,10 @@
 //! that begin late are ended too; `Left` is told when no task of the job is left here.
 
 use crate::exec::attempt::Kill;
-use crate::model::job::Usage;
+use crate::model::job::{End, Usage};
 use crate::model::take::take_where;
 use crate::model::{JobKey, JobRef, Now, time::US};
-use crate::proto::launch::{TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep};
+use crate::proto::launch::{Setup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep};
 use crate::proto::member::TaskNote;
 use crate::proto::sbd::{Act, StartJob};
 use std::borrow::Cow;
@@ -66,6 +66,8 @@ pub struct Members {
     ended: BTreeMap<JobKey, VecDeque<TaskId>>,
     leaving: BTreeMap<JobKey, Leaving>,
     left: VecDeque<JobKey>,
+    /// Attempts that the end of a task is to end, with its wait status.
+    gone: BTreeMap<JobKey, i32>,
     /// The usage of the tasks of each job that have ended.
     spent: BTreeMap<JobKey, Usage>,
     /// The usage of each member as it was measured last.
@@ -110,7 +112,8 @@ impl Members {
     /// The task that the launcher may forget, if there is one.
     pub fn told(&mut self, now: Now, info: &TaskInfo, news: bool) -> Option<TaskId> {
         let note = (info.id.step == TaskStep::Task).then(|| TaskNote::of(&info.note)).flatten();
-        let key = note?.key;
+        let note = note?;
+        let key = note.key;
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
             let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
@@ -123,6 +126,12 @@ impl Members {
         }
         // where it has not begun, the launcher tells of it again
         let end = info.ended?;
+        if matches!(info.setup, Some(Setup::Ready(_)))
+            && note.gone.is_some_and(|action| action.ends_job(&end.end, info.signalled))
+            && let End::Status(status) = end.end
+        {
+            self.gone.entry(key).or_insert(status);
+        }
         let mut known = false;
         if let Some(tasks) = self.tasks.get_mut(&key) {
             known = tasks.remove(&info.id).is_some();
@@ -144,6 +153,11 @@ impl Members {
         }
         let ended = self.ended.entry(key).or_default();
         if ended.len() > ENDED_MAX { ended.pop_front() } else { None }
+    }
+
+    /// The attempts that the end of a task is to end, each with the task's wait status.
+    pub fn gone(&self) -> impl Iterator<Item = (JobKey, i32)> {
+        self.gone.iter().map(|(key, status)| (*key, *status))
     }
 
     /// Takes the tasks of a job that have ended.
@@ -282,6 +296,7 @@ impl Members {
         let all = take_where(&mut self.leaving, |key, _| !tasks.contains_key(key));
         let mut left = Vec::new();
         for (key, leaving) in all {
+            self.gone.remove(&key);
             let mut usage = self.spent.remove(&key).unwrap_or_default();
             if let Some(before) = self.measured.remove(&key) {
                 usage.max_mem_kb = usage.max_mem_kb.max(before.max_mem_kb);

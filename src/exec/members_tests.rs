@@ -11,7 +11,7 @@ fn order(key: JobKey) -> Box<StartJob> {
 
 fn task(n: u32, key: JobKey) -> TaskInfo {
     let id = TaskId { key: JobKey { job: n, idx: 1 << 31, attempt: 5 }, step: TaskStep::Task };
-    let note = TaskNote { key, detached: false }.text();
+    let note = TaskNote { key, detached: false, gone: None }.text();
     TaskInfo { uid: 9, pid: 100 + n, ticks: 3, note, ..TaskInfo::new(id) }
 }
 
@@ -188,4 +188,30 @@ fn ended_tasks_are_kept_in_mind_until_their_job_leaves_or_there_are_too_many() {
     assert_eq!(left(&mut members), [KEY]);
     assert_eq!(members.take_ended(KEY).count(), ENDED_MAX);
     assert!(!members.knows(KEY) && members.to_settle(|_| false).is_empty());
+}
+
+/// The end of a task that ends its job is told until the attempt has left, however many crash.
+#[test]
+fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
+    use crate::model::task_gone::TaskGoneAction;
+    let gone = |action: Option<TaskGoneAction>, status: i32, set_up: bool, signalled: bool| {
+        let mut members = joined();
+        let note = TaskNote { key: KEY, detached: false, gone: action }.text();
+        let mut info = TaskInfo { note, ..ended(task(1, KEY)) };
+        info.ended.as_mut().unwrap().end = crate::model::job::End::Status(status);
+        info.signalled = signalled;
+        info.setup = set_up.then(|| Setup::Ready(Box::default()));
+        members.told(NOW, &info, true);
+        members.told(NOW, &TaskInfo { id: task(2, KEY).id, ..info }, true);
+        let told: Vec<_> = members.gone().collect();
+        members.leave(NOW, KEY, true);
+        assert_eq!((left(&mut members), members.gone().count()), (vec![KEY], 0));
+        told
+    };
+    let crash = Some(TaskGoneAction::default());
+    assert_eq!(gone(crash, 11, true, false), [(KEY, 11)]);
+    assert_eq!(gone(crash, 11, true, true), []);
+    assert_eq!(gone(crash, 11, false, false), []);
+    assert_eq!(gone(crash, 0x100, true, false), []);
+    assert_eq!(gone(None, 11, true, false), []);
 }

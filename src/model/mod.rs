@@ -25,6 +25,7 @@ pub mod signals;
 pub mod sort;
 pub mod specfield;
 pub mod take;
+pub mod task_gone;
 pub mod time;
 pub mod topology;
 

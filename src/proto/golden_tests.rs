@@ -244,6 +244,7 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::JoinRefused { .. } => "Sbd.JoinRefused",
         SbdMsg::Left { .. } => "Sbd.Left",
         SbdMsg::HostUsage { .. } => "Sbd.HostUsage",
+        SbdMsg::TaskGone { .. } => "Sbd.TaskGone",
         SbdMsg::Params(_) => "Sbd.Params",
         SbdMsg::Logging(_) => "Sbd.Logging",
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
@@ -299,7 +300,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 19 + 41 + 21 + 12 + 13 + 3;
+const VARIANTS: usize = 3 + 20 + 41 + 21 + 12 + 13 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -500,6 +501,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::JoinRefused { key: KEY, why: s("full") },
         SbdMsg::Left { key: KEY, usage: usage().into() },
         SbdMsg::HostUsage { key: KEY, usage: usage().into(), pids: vec![10], groups: vec![10] },
+        SbdMsg::TaskGone { key: KEY, status: 11 },
         SbdMsg::Usage {
             key: KEY,
             usage: usage().into(),

@@ -15,8 +15,9 @@ use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
 pub use super::job_directory::JobDirectory;
 pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
+pub use super::task_end::TaskEnd;
 pub use super::task_group::TaskGroup;
-use crate::model::job::{End, Limits, Usage};
+use crate::model::job::{Limits, Usage};
 use crate::model::limits::GroupMemory;
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
@@ -146,19 +147,28 @@ pub struct TaskInfo {
     pub ticks: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Box<TaskGroup>>,
+    /// A daemon has sent it a signal that may end it. A launcher that begins anew forgets this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signalled: bool,
 }
 
 impl TaskInfo {
     /// A task of which nothing is known yet.
     pub fn new(id: TaskId) -> Self {
         let (setup, ended, note) = (None, None, String::new());
-        TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks: 0, group: None }
+        let (ticks, group, signalled) = (0, None, false);
+        TaskInfo { id, uid: 0, pid: 0, started: 0, setup, ended, note, ticks, group, signalled }
+    }
+
+    /// A daemon sends the task a signal: CHLD CONT STOP TSTP TTIN TTOU URG WINCH end nothing.
+    pub fn signalled_by(&mut self, signal: i32) {
+        self.signalled |= ![17, 18, 19, 20, 21, 22, 23, 28].contains(&signal);
     }
 
     /// The task in the journal; nothing of one that has no process yet.
     pub fn journal(&self) -> impl Iterator<Item = Journal> + use<> {
         let noted = self.pid != 0 || self.is_note();
-        let TaskInfo { id, uid, pid, ticks, started, setup, ended, note, group } = self.clone();
+        let TaskInfo { id, uid, pid, ticks, started, setup, ended, note, group, .. } = self.clone();
         let setup = setup.map(|setup| Journal::Setup { id, setup });
         let ended = ended.map(|ended| Journal::End { id, ended });
         let task = Journal::Task { id, uid, pid, ticks, started, note, group };
@@ -232,17 +242,6 @@ pub fn note_fault(all: impl Iterator<Item = usize>, had: usize, len: usize) -> O
     let grows = len > had.max(NOTE_SMALL);
     let full = grows && all.sum::<usize>() - had + len > NOTES_MAX;
     full.then(|| format!("notes of all tasks would take more than {NOTES_MAX} bytes"))
-}
-
-/// The end of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TaskEnd {
-    /// Seconds since the epoch (of the discovery, where the end itself is unknown).
-    pub time: i64,
-    pub end: End,
-    pub usage: Usage,
-    /// The end is unknown because the host was restarted.
-    pub restarted: bool,
 }
 
 /// The report of the starter just before it becomes the job, or when it fails.

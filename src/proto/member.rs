@@ -1,6 +1,7 @@
 //! res and the sbatchd of its host: which jobs have slots here. res, which connects, asks before it
 //! starts a task of a job (blaunch(1)); nothing is sent about jobs that start none.
 
+use crate::model::task_gone::TaskGoneAction;
 use crate::model::{ByteStr, JobKey, JobRef};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,9 @@ pub struct TaskNote {
     /// The task has no connection to whoever asked for it (blaunch -no-wait).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
+    /// The ends of the task that end its job; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<TaskGoneAction>,
 }
 
 impl TaskNote {

@@ -35,6 +35,7 @@ pub mod sbd;
 mod setup_stage;
 pub mod share_rows;
 mod slot_windows;
+mod task_end;
 mod task_group;
 pub mod user_rows;
 mod version;

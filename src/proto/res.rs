@@ -7,6 +7,7 @@
 //! and a signal never waits behind input.
 
 use crate::model::job::Usage;
+use crate::model::task_gone::TaskGoneAction;
 use crate::model::{ByteStr, JobKey, JobRef};
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +113,9 @@ pub struct RunTask {
     /// The first word is text for the user's login shell.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub login_shell: bool,
+    /// The ends of the task that end its job (RTASK_GONE_ACTION); `None`: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<TaskGoneAction>,
 }
 
 /// The system's number of a resource, its soft and its hard limit; `None` no limit.

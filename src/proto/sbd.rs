@@ -109,6 +109,13 @@ pub enum SbdMsg {
         /// The process group of each of `pids`.
         groups: Vec<u32>,
     },
+    /// The end of a task of the attempt on this host is to end the job (RTASK_GONE_ACTION). Told
+    /// once an attempt, and again after each greeting until the attempt has left.
+    TaskGone {
+        key: JobKey,
+        /// The wait status of the task.
+        status: i32,
+    },
     /// The state of an attempt; also the answer to a repeated `Start`.
     State(Box<TaskState>),
     NeedBlob {
@@ -153,6 +160,9 @@ pub struct SbdParams {
     /// Bench: tasks are not started, they end after the number of seconds in their command if it
     /// is `sleep N`, else at once. Refused outside a personal cluster.
     pub simulated: bool,
+    /// This mbatchd takes `TaskGone`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub task_gone: bool,
 }
 
 fn is_zero<T: Default + PartialEq>(number: &T) -> bool {

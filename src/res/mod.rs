@@ -128,7 +128,10 @@ impl Res {
         if !run.detached {
             out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
         }
-        let of_job = of.map(|of| TaskNote { key: of.key, detached: run.detached });
+        let of_job = of.map(|of| {
+            let RunTask { detached, gone, .. } = run;
+            TaskNote { key: of.key, detached, gone }
+        });
         self.tasks.insert(n, Task { account, of_job, ..Task::new(conn, run.pty.is_some()) });
         let mut job = self.plan(run, token);
         if let Some(of) = of {

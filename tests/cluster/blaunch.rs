@@ -62,7 +62,7 @@ head -c 3000000 /dev/zero | blaunch $two wc -c
 blaunch $two 'head -c 3000000 /dev/zero' | wc -c
 echo "== ends"
 blaunch $two exit 7; echo $?
-blaunch $two 'kill -9 $$'; echo $?
+LSB_DJOB_RTASK_GONE_ACTION=IGNORE_TASKCRASH blaunch $two 'kill -9 $$'; echo $?
 blaunch -z "$1 $two $three" 'exit $(((LSF_PM_TASKID - 1) * 5))'; echo $?
 blaunch $two /no/such/program 2> /dev/null; echo $?
 blaunch $two 'echo out; echo err >&2' 2> /dev/null
@@ -377,4 +377,40 @@ fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
         assert!(text.contains(lost) && text.ends_with("\n255\n"), "{action}: {text}");
         wait_for("res of host2", || rig.pids("res").iter().any(|(host, _)| host == "host2"));
     }
+}
+
+/// RTASK_GONE_ACTION of the environment: a task that crashes ends the job, one that a signal of
+/// blaunch or bkill has ended does not; other ends do where the action says so.
+#[test]
+fn end_of_a_task_ends_the_job_as_the_action_says() {
+    let rig = up("blaunch-gone");
+    let run = |action: &str, task: &str| {
+        let line = format!(
+            "export LSB_DJOB_RTASK_GONE_ACTION='{action}'; blaunch -z host2 '{task}'; sleep 5; exit 7"
+        );
+        let args = ["-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2", "-o", "/dev/null"];
+        let job = rig.bsub(&[&args[..], &[&line]].concat());
+        rig.end_of(job);
+        let said = rig.ok("bhist", &["-l", &job.to_string()]);
+        let ended = said.contains("TERM_EXTERNAL_SIGNAL");
+        assert_eq!(ended, !said.contains("Exited with exit code 7"), "{said}");
+        ended
+    };
+    assert!(run("", "kill -SEGV $$"));
+    assert!(!run("IGNORE_TASKCRASH", "kill -SEGV $$"));
+    assert!(!run("", "exit 3"));
+    assert!(run("KILLJOB_TASKEXIT", "exit 3"));
+    assert!(run("KILLJOB_TASKDONE", "true"));
+    // USR1, which ends the task, is that of bkill
+    let line = "trap : USR1; blaunch -z host2 'echo > up; exec sleep 100'; exit 9";
+    let _ = std::fs::remove_file(rig.path("up"));
+    let dir = rig.path("").display().to_string();
+    let args =
+        ["-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2", "-o", "/dev/null", "-cwd", &dir];
+    let job = rig.bsub(&[&args[..], &[line]].concat());
+    wait_for("the task", || rig.path("up").exists());
+    rig.ok("bkill", &["-s", "USR1", &job.to_string()]);
+    rig.end_of(job);
+    let said = rig.ok("bhist", &["-l", &job.to_string()]);
+    assert!(said.contains("Exited with exit code 9"), "{said}");
 }

@@ -151,6 +151,30 @@ impl Mbatchd {
         }
     }
 
+    /// The end of a task of an attempt on one of its hosts is to end the job (RTASK_GONE_ACTION).
+    pub(crate) fn task_gone(
+        &mut self,
+        context: &mut StepContext,
+        i: HostId,
+        key: JobKey,
+        status: i32,
+    ) {
+        if !self.hosts_of_attempt(key).contains(&i) {
+            return self.refuse_report(context, i, "the end of a task", key.job_ref());
+        }
+        if self.state.running(key).is_none_or(|run| run.killed.is_some()) {
+            return;
+        }
+        let host = &self.links.hosts()[i].name;
+        let how = match status & 0x7f {
+            0 => format!("with exit code {}", status >> 8 & 0xff),
+            signal => format!("by signal {signal}"),
+        };
+        let text = format!("{key}: a task on {host} has ended {how}: the job is ended");
+        context.say(log::Level::Info, text);
+        self.act_on(context, key, Act::Terminate { exit_info: term::EXTERNAL_SIGNAL });
+    }
+
     /// Is this a host of an attempt besides its first one, or was it until the attempt ended? Words
     /// of it may have crossed the end.
     fn was_member(&self, key: JobKey, i: HostId) -> bool {

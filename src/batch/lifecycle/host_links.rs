@@ -50,6 +50,7 @@ impl Mbatchd {
             rusage_update_percent: p.rusage_update_percent,
             job_terminate_interval: p.job_terminate_interval,
             simulated: self.site.personal() && self.site.conf.base.lsf.sim_exec(),
+            task_gone: true,
         }
     }
 

@@ -33,6 +33,7 @@ impl Mbatchd {
             SbdMsg::HostUsage { key, usage, pids, groups } => {
                 self.host_usage(context, i, key, (*usage, pids, groups));
             }
+            SbdMsg::TaskGone { key, status } => self.task_gone(context, i, key, status),
             SbdMsg::State(t) => self.task_state(context, i, &t),
             SbdMsg::AskHosts { key, work } => self.hosts_asked(context, i, key, work),
             SbdMsg::HostCommandTold { key, work, state } => {

@@ -336,7 +336,8 @@ fn environment_directory_and_times_come_from_the_profile() {
     let lines = "ENV_VARS = A='x y',B=z; JOB_CWD = run/%J; JOB_INCLUDE_POSTPROC = Y\n\
                  JOB_POSTPROC_TIMEOUT = 2\nJOB_PREPROC_TIMEOUT = 3\nRUNTIME = 1:30\n\
                  RESIZE_NOTIFY_CMD = told\nRESIZABLE_JOBS = Y\nPEND_TIME_LIMIT = 4\n\
-                 DJOB_DISABLED = y\nDJOB_COMMFAIL_ACTION = ignore_commfail\nDJOB_HB_INTERVAL = 20";
+                 DJOB_DISABLED = y\nDJOB_COMMFAIL_ACTION = ignore_commfail\nDJOB_HB_INTERVAL = 20\n\
+                 RTASK_GONE_ACTION = \"KILLJOB_TASKEXIT IGNORE_TASKCRASH\"";
     let mut c = cluster()
         .hosts(1, 8)
         .param("JOB_PREPROC_TIMEOUT = 5")
@@ -351,7 +352,8 @@ fn environment_directory_and_times_come_from_the_profile() {
         o.env_vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let launch = ["LSB_DJOB_DISABLED=Y", "LSB_DJOB_COMMFAIL_ACTION=IGNORE_COMMFAIL"];
     assert_eq!(vars[..2], ["A=x y", "B=z"]);
-    assert_eq!(vars[2..], [launch[0], launch[1], "LSB_DJOB_HB_INTERVAL=20"]);
+    let gone = "LSB_DJOB_RTASK_GONE_ACTION=KILLJOB_TASKEXIT IGNORE_TASKCRASH";
+    assert_eq!(vars[2..], [launch[0], launch[1], gone, "LSB_DJOB_HB_INTERVAL=20"]);
     assert_eq!(o.spec.cwd.lossy(), "/run/%J");
     assert_eq!(&*o.spec.further.estimate, "1:30");
     let job = o.key.job_ref();

@@ -232,3 +232,15 @@ fn limits_of_a_job_are_those_of_the_sum_of_its_hosts() {
         (vec!["terminate"], vec!["terminate"])
     );
 }
+
+/// RTASK_GONE_ACTION: a host of the job says that a task has ended in such a way.
+#[test]
+fn gone_task_ends_its_job_on_all_hosts() {
+    let (mut r, [h1, h2]) = rig();
+    let key = running(&mut r, [h1, h2]);
+    let before = (orders(&mut r, h1).len(), orders(&mut r, h2).len());
+    tell(&mut r, h2, SbdMsg::TaskGone { key, status: 11 });
+    let now = (orders(&mut r, h1), orders(&mut r, h2));
+    assert_eq!((&now.0[before.0..], &now.1[before.1..]), (&["terminate"][..], &["terminate"][..]));
+    assert_eq!(r.mbd.reports_refused(), 0);
+}

@@ -81,6 +81,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "JoinRefused" => SbdMsg::JoinRefused { key, why: "full".into() },
         "Left" => SbdMsg::Left { key, usage: usage.into() },
         "HostUsage" => SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] },
+        "TaskGone" => SbdMsg::TaskGone { key, status: 11 },
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
         other => panic!("no message {other} is sent here"),
     }
@@ -158,7 +159,7 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
             n += 1;
         }
     }
-    assert_eq!(n, 21 * 5);
+    assert_eq!(n, 22 * 5);
 }
 
 #[test]

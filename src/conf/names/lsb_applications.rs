@@ -78,7 +78,7 @@ const NAMES: &[Name] = &[
     on("RESIZE_NOTIFY_CMD", "command on the first host when slots change"),
     on("RESUME_CONTROL", "action in place of the signal that resumes a job"),
     on("RES_REQ", "resource requirement of every job"),
-    off("RTASK_GONE_ACTION", "what follows when remote tasks are gone"),
+    on("RTASK_GONE_ACTION", "ends of tasks that end the job: KILLJOB_TASKDONE/TASKEXIT; a crash"),
     on("RUNLIMIT", "run time of a job: [h:]m[/host]; as the queue"),
     on("RUNTIME", "old name of ESTIMATED_RUNTIME"),
     on("STACKLIMIT", "stack of a process; as the queue"),

@@ -570,6 +570,10 @@ fn mistakes_in_parameters_of_application_profiles() {
             Some("bad value <A> of ENV_VARS: name='value'[,name='value' ...] is wanted"),
         ),
         ("DJOB_DISABLED = maybe", Some("bad value <maybe> of DJOB_DISABLED: Y or N is wanted")),
+        (
+            "RTASK_GONE_ACTION = \"KILLJOB\"",
+            Some("KILLJOB_TASKDONE or KILLJOB_TASKEXIT, and IGNORE_TASKCRASH are known"),
+        ),
         ("DJOB_COMMFAIL_ACTION = x", Some("one of KILL_TASKS, IGNORE_COMMFAIL is wanted")),
         ("DJOB_HB_INTERVAL = 0", Some("a number from 1 to 86400 is wanted")),
         ("ENV_VARS = 1A=b", Some("name='value'")),

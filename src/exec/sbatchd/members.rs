@@ -109,10 +109,21 @@ impl Sbatchd {
         news: bool,
         out: &mut Vec<Effect>,
     ) {
+        let before = self.members.gone().count();
         if let Some(id) = self.members.told(now, info, news) {
             ask(out, LaunchMsg::Forget { key: id.key });
         }
+        if self.members.gone().count() > before {
+            self.tell_gone(out);
+        }
         self.members_due(now, out);
+    }
+
+    /// Tells which attempts the end of a task is to end.
+    pub(super) fn tell_gone(&self, out: &mut Vec<Effect>) {
+        for (key, status) in self.members.gone().filter(|_| self.params.task_gone) {
+            self.tell(SbdMsg::TaskGone { key, status }, out);
+        }
     }
 
     /// Tells what the tasks of jobs of other first hosts use.

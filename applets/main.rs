@@ -52,6 +52,7 @@ mod btop;
 mod bugroup;
 mod busers;
 mod bwait;
+mod ccollect;
 mod control;
 mod cqdel;
 mod cqstatl;
@@ -214,6 +215,7 @@ const APPLETS: &[Applet] = &[
     applet("bugroup", Batch, bugroup::users, "show the user groups"),
     applet("busers", Batch, busers::run, "show users and user groups with their limits and slots"),
     applet("bwait", Batch, bwait::run, "wait until a condition of jobs is met"),
+    applet("ccollect", Daemon, ccollect::run, "measures this host for the NQE load balancer"),
     applet("cqdel", Batch, cqdel::run, "delete or signal requests as users of NQS do"),
     applet("cqstatl", Batch, cqstatl::run, "show queues and requests as NQS does"),
     applet("cqsub", Batch, cqsub::run, "submit a request as users of NQS do"),

@@ -23,8 +23,15 @@ const AT_ONCE: usize = 32;
 /// The command of root when other users can write lsf.conf.
 const ROOTS_RSH: &str = "ssh -o BatchMode=yes";
 /// The daemons that can be named, in the order of `status`.
-const NAMED: [Daemon; 6] =
-    [Daemon::Authd, Daemon::Lim, Daemon::Res, Daemon::Sbatchd, Daemon::Mbatchd, Daemon::NlbServer];
+const NAMED: [Daemon; 7] = [
+    Daemon::Authd,
+    Daemon::Lim,
+    Daemon::Res,
+    Daemon::Sbatchd,
+    Daemon::Mbatchd,
+    Daemon::NlbServer,
+    Daemon::Ccollect,
+];
 
 /// The action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +238,7 @@ pub fn status(site: &LocalSite) -> Result<Vec<(&'static str, Option<u32>)>, Stri
     let pid = |d: Daemon| daemons::pid_of(&up, d);
     let here = |d: &Daemon| match d {
         Daemon::Authd => true,
-        Daemon::Mbatchd | Daemon::NlbServer => pid(*d).is_some(),
+        Daemon::Mbatchd | Daemon::NlbServer | Daemon::Ccollect => pid(*d).is_some(),
         _ => server,
     };
     Ok(NAMED.into_iter().filter(here).map(|d| (d.name(), pid(d))).collect())

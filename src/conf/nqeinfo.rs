@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 
 /// Most servers that NLB_SERVER names.
 pub const MAX_SERVERS: usize = 16;
+/// Most custom collectors.
+pub const MAX_COLLECTORS: usize = 32;
+/// Most words of a custom collector, its name included.
+const MAX_WORDS: usize = 64;
 /// The name of the service whose port is LSF_NLB_PORT where /etc/services lacks it.
 const SERVICE: &str = "nlb";
 /// Longest value once its variables are replaced, bytes.
@@ -32,6 +36,14 @@ pub struct NqeInfo {
     pub queue: String,
     /// NQE_DEFAULT_COMPLIST has NLB.
     pub runs_nlb: bool,
+    /// NQE_DEFAULT_COMPLIST has COLLECTOR.
+    pub runs_collector: bool,
+    /// NLB_CCOLLECT_OPTIONS.
+    pub collector_options: Vec<String>,
+    /// NQE_BIN, where relative names of custom collectors start.
+    pub bin: String,
+    /// NQE_CUSTOM_COLLECTOR_LIST: programs with their words.
+    pub collectors: Vec<Vec<String>>,
 }
 
 /// The files where nqeinfo is looked for by daemons, in order.
@@ -57,13 +69,28 @@ pub fn read(
     let dir = get("NLB_SERVER_DIR").map_or(format!("{spool}/nlbdir"), str::to_owned);
     let components = get("NQE_DEFAULT_COMPLIST").unwrap_or("NQS,NLB");
     let words = components.split(|c: char| c == ',' || c.is_whitespace());
+    let components: Vec<&str> = words.collect();
+    let runs = |upper, lower| components.iter().any(|w| *w == upper || *w == lower);
     let servers = values.get("NLB_SERVER").map(|v| addresses(files, v, lsf, diags));
+    let list = values.get("NQE_CUSTOM_COLLECTOR_LIST");
+    let collectors = list.and_then(|v| match collectors(&v.text) {
+        Ok(list) => Some(list),
+        Err(words) => {
+            diags.error(&v.pos, format!("NQE_CUSTOM_COLLECTOR_LIST: {words}"));
+            None
+        }
+    });
+    let options = get("NLB_CCOLLECT_OPTIONS").unwrap_or_default().split_whitespace();
     Some(NqeInfo {
         servers: servers.unwrap_or_default(),
         server_dir: dir.replace("%H", host),
         etc: get("NQE_ETC").map_or(format!("{}/nqe", lsf.confdir()), str::to_owned),
         queue: get("NLB_QUEUE").unwrap_or_default().to_owned(),
-        runs_nlb: words.into_iter().any(|w| w == "NLB" || w == "nlb"),
+        runs_nlb: runs("NLB", "nlb"),
+        runs_collector: runs("COLLECTOR", "collector"),
+        collector_options: options.map(str::to_owned).collect(),
+        bin: get("NQE_BIN").or(lsf.bindir()).unwrap_or("/").to_owned(),
+        collectors: collectors.unwrap_or_default(),
         spool,
     })
 }
@@ -145,6 +172,27 @@ fn addresses(
     all
 }
 
+/// The programs of a value `prog1, arg1, arg2: prog2: prog3, arg1`.
+///
+/// # Errors
+/// Words for more than [`MAX_COLLECTORS`] programs or [`MAX_WORDS`] words of one.
+pub fn collectors(text: &str) -> Result<Vec<Vec<String>>, String> {
+    let words = |entry: &str| entry.split(',').map(|w| w.trim().to_owned()).collect();
+    let entries = text.split(':').map(str::trim).filter(|e| !e.is_empty());
+    let all: Vec<Vec<String>> = entries.map(words).collect();
+    if all.len() > MAX_COLLECTORS {
+        return Err(format!("more than {MAX_COLLECTORS} programs"));
+    }
+    for words in &all {
+        let name = words.first().filter(|name| !name.is_empty());
+        let name = name.ok_or("a comma stands where a program is wanted")?;
+        if words.len() > MAX_WORDS {
+            return Err(format!("<{}> has more than {MAX_WORDS} words", shown(name)));
+        }
+    }
+    Ok(all)
+}
+
 /// One server `host[:port]`; the port is a number or a name of /etc/services.
 ///
 /// # Errors
@@ -202,6 +250,10 @@ mod tests {
             spool: "/w/c1/nqe".into(),
             queue: String::new(),
             runs_nlb: true,
+            runs_collector: false,
+            collector_options: Vec::new(),
+            bin: "/".into(),
+            collectors: Vec::new(),
         };
         assert_eq!(found, defaults);
     }
@@ -226,6 +278,25 @@ mod tests {
                 "/e/nqeinfo:9:1: NQS_SERVER is known and not acted on",
             ]
         );
+    }
+
+    #[test]
+    fn collectors_are_programs_by_colons_with_words_by_commas() {
+        let (found, said) = info(
+            "NQE_BIN=/opt/bin\nNQE_CUSTOM_COLLECTOR_LIST=\"prog1, arg1, arg2: prog2: /p/prog3,arg1\"\n\
+             NLB_CCOLLECT_OPTIONS=\"-r 600 -d /scratch\"\nNQE_DEFAULT_COMPLIST=NLB,COLLECTOR\n",
+        );
+        assert_eq!(said, Vec::<String>::new());
+        let programs: Vec<String> = found.collectors.iter().map(|p| p.join("|")).collect();
+        assert_eq!(programs, ["prog1|arg1|arg2", "prog2", "/p/prog3|arg1"]);
+        assert_eq!(found.collector_options.join(" "), "-r 600 -d /scratch");
+        assert_eq!((found.bin.as_str(), found.runs_collector, found.runs_nlb), ("/opt/bin", true, true));
+        let list = |value: &str| info(&format!("NQE_CUSTOM_COLLECTOR_LIST={value}")).1.join("");
+        let place = "/e/nqeinfo:1:27: NQE_CUSTOM_COLLECTOR_LIST: ";
+        assert_eq!(list(", a"), format!("{place}a comma stands where a program is wanted"));
+        assert_eq!(list(&"a:".repeat(33)), format!("{place}more than 32 programs"));
+        let long = format!("p{}", ",x".repeat(64));
+        assert_eq!(list(&long), format!("{place}<p> has more than 64 words"));
     }
 
     #[test]

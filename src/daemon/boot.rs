@@ -138,7 +138,7 @@ impl Boot {
             daemon,
             host: self.host.clone(),
             addr: self.addr,
-            tcp: daemon != Daemon::Launcher,
+            tcp: !matches!(daemon, Daemon::Launcher | Daemon::Ccollect),
             udp: daemon == Daemon::Lim,
             unix: None,
             ports: Ports::of(&self.conf.lsf),

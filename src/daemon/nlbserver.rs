@@ -50,6 +50,7 @@ impl DaemonDriver for NlbDriver {
                 let read = read(&self.dir.join(POLICIES), nlb::MAX_FILE);
                 shell.input(Input::Nlb(NlbInput::Policies { n, read }));
             }
+            Effect::Nlb(NlbEffect::Collector(_)) => log::warn!("an order for a collector"),
             other => log::warn!("nlbserver does not carry out an effect: {}", other.name()),
         }
     }

@@ -101,7 +101,8 @@ impl Ports {
             Daemon::Mbatchd => self.mbd,
             Daemon::Sbatchd => self.sbd,
             Daemon::NlbServer => self.nlb,
-            Daemon::Launcher | Daemon::Authd | Daemon::Eauthd | Daemon::Eexecd | Daemon::Pam => 0,
+            Daemon::Launcher | Daemon::Authd | Daemon::Eauthd | Daemon::Eexecd => 0,
+            Daemon::Ccollect | Daemon::Pam => 0,
         }
     }
 }

@@ -220,6 +220,7 @@ impl NlbServer {
             ("POLICIES", names.join(" ")),
             ("POLICIES_READ", date(self.policies_read, zone)),
             ("HOSTS", self.store.count(NLB).to_string()),
+            ("HOSTS_COLLECTOR", hosts().filter(|o| o.collected()).count().to_string()),
             ("HOSTS_LIM", hosts().filter(|o| o.measured()).count().to_string()),
             ("HOSTS_ADMIN", hosts().filter(|o| !o.stored().is_empty()).count().to_string()),
             ("HOSTS_SILENT", silent.to_string()),

@@ -4,7 +4,7 @@
 use super::changing::{Changing, What};
 use super::server::NlbServer;
 use super::store::ObjectChange;
-use crate::conf::diag::{Diag, Diags};
+use crate::conf::diag::{Diag, Diags, Pos};
 use crate::conf::nlb_map::NameMaps;
 use crate::conf::nlb_objects::{MAX_OBJECTS, MAX_VALUES, ObjectData, date, read_objects};
 use crate::lang::nlb::text::Cursor;
@@ -19,6 +19,9 @@ use crate::proto::nlb::{
 use crate::proto::{Effect, Refusal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Most warnings of values that a collector reports as well.
+const MAX_HIDDEN: usize = 100;
 
 impl NlbServer {
     /// Begins a change of a caller who may make it; there is none under way.
@@ -111,7 +114,7 @@ impl NlbServer {
             of => match self.maps.named(of) {
                 Some(map) => Some(map.number()),
                 None => {
-                    let at = crate::conf::diag::Pos::whole(&file.name);
+                    let at = Pos::whole(&file.name);
                     diags.error(&at, format!("<{of}> is no object type"));
                     return None;
                 }
@@ -132,6 +135,8 @@ impl NlbServer {
             let words = vec![format!("{}: requests are not stored here", file.name)];
             return self.faults(conn, words, "objects not taken", out);
         }
+        let hidden = self.hidden(&objects);
+        hidden.iter().for_each(|words| diags.warning(&Pos::whole(&file.name), words.as_str()));
         let changes: Vec<_> =
             objects.into_iter().map(|o| self.change_of(o, file.replace)).collect();
         if let Some(words) = self.too_many(&changes) {
@@ -140,6 +145,23 @@ impl NlbServer {
         }
         let text = self.store.text(&self.maps, &changes);
         self.write(conn, diags, What::Objects(changes), (NlbStored::Objects, text), out);
+    }
+
+    /// A line for each value that nobody will see, since a collector reports the attribute.
+    fn hidden(&self, objects: &[ObjectData]) -> Vec<String> {
+        let mut lines = Vec::new();
+        for object in objects.iter().filter(|o| o.object_type == NLB) {
+            let name = self.conf.hosts.canonical(&object.name).unwrap_or(&object.name);
+            let Some(found) = self.store.find(NLB, name) else { continue };
+            for id in object.values.keys().filter(|id| found.reported(**id)) {
+                let map = self.maps.numbered(NLB).and_then(|m| m.of_id(*id));
+                let attribute = map.map_or_else(|| id.to_string(), |a| a.name.clone());
+                let by = "is reported by its collector, which goes before";
+                lines.push(format!("{attribute} of <{}> {by}", found.name()));
+            }
+        }
+        lines.truncate(MAX_HIDDEN);
+        lines
     }
 
     /// The words for changes that would exceed a limit.
@@ -230,6 +252,7 @@ impl NlbServer {
     pub(super) fn report(&mut self, now: Now, report: NlbInput, out: &mut Vec<Effect>) {
         let n = match &report {
             NlbInput::Written { n, .. } | NlbInput::Policies { n, .. } => *n,
+            NlbInput::Collector(_) => return,
         };
         let Some(changing) = self.changing.take_if(|c| c.order == n) else { return };
         match report {
@@ -244,6 +267,7 @@ impl NlbServer {
                 self.faults(changing.conn, vec![why], &words, out);
             }
             NlbInput::Written { failed: None, .. } => self.written(now, changing, out),
+            NlbInput::Collector(_) => {}
         }
     }
 
@@ -265,7 +289,7 @@ impl NlbServer {
             Ok(bytes) => nlb::parse(&Arc::from(path.as_str()), bytes, &self.maps, &mut diags)
                 .map(|p| (p, String::from_utf8_lossy(bytes).into_owned())),
             Err(why) => {
-                diags.error(&crate::conf::diag::Pos::whole(&path), why.as_str());
+                diags.error(&Pos::whole(&path), why.as_str());
                 None
             }
         };
@@ -295,6 +319,7 @@ impl NlbServer {
                 }
                 (self.maps, self.policies) = (*maps, policies);
                 self.generation += 1;
+                self.map_generation += 1;
                 self.tell_watchers(out);
             }
             What::Objects(changes) => self.store.change(changes),

@@ -1,6 +1,6 @@
 //! The attributes of hosts that LIM measures, where no collector reports them.
 
-use super::store::{Report, Store, Values};
+use super::store::{Measured, Report, Store, Values};
 use crate::conf::nlb_map::{FIRST_OF_SITE, MapAttribute, NameMaps};
 use crate::conf::nlb_objects::of_number;
 use crate::model::Now;
@@ -63,16 +63,18 @@ impl Feed {
             if load.unavailable() {
                 continue;
             }
-            let (values, readings) = values(&load, facts, queue, maps);
+            let (values, readings) = values(&load, facts, queue);
+            let of_lim = of_site(&load, facts, maps);
             let ids = AVERAGED.map(|(_, mean)| mean);
+            let reading = Measured { values, of_lim, means: (&ids, readings), window: WINDOW };
             let report = Report { at: now.mono_us, wall: now.secs(), from: from.to_owned() };
-            store.measured(&load.host, values, (&ids, readings), report, WINDOW);
+            store.measured(&load.host, reading, report);
         }
     }
 }
 
 /// The values of a reading, and those of [`AVERAGED`] as they were measured.
-fn values(load: &HostLoad, facts: &HostFacts, queue: &str, maps: &NameMaps) -> (Values, Vec<f64>) {
+fn values(load: &HostLoad, facts: &HostFacts, queue: &str) -> (Values, Vec<f64>) {
     let index = |at: usize| f64::from(load.index.get(at).copied().unwrap_or(0.0));
     let [r15s, ut, pg, io, it] = [0, 3, 4, 5, 7].map(index);
     let [tmp, swp, mem] = [8, 9, 10].map(index);
@@ -99,12 +101,18 @@ fn values(load: &HostLoad, facts: &HostFacts, queue: &str, maps: &NameMaps) -> (
             values.insert(string(number), Value::Str(text.into()));
         }
     }
-    for a in maps.numbered(NLB).into_iter().flat_map(|m| m.attributes()) {
-        let value = resource_of(a).and_then(|name| resource(load, facts, name, a.id.kind));
-        values.extend(value.map(|v| (a.id, v)));
-    }
     let of = |id: &AttrId| numbers.iter().find(|(i, _)| i == id).map_or(0.0, |(_, x)| *x);
     (values, AVERAGED.iter().map(|(id, _)| of(id)).collect())
+}
+
+/// The attributes NLB_LIM_* of the site.
+fn of_site(load: &HostLoad, facts: &HostFacts, maps: &NameMaps) -> Values {
+    let all = maps.numbered(NLB).into_iter().flat_map(|m| m.attributes());
+    let value = |a: &MapAttribute| {
+        let value = resource_of(a).and_then(|name| resource(load, facts, name, a.id.kind));
+        Some((a.id, value?))
+    };
+    all.filter_map(value).collect()
 }
 
 /// The resource that an attribute of a site is fed from.

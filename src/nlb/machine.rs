@@ -48,6 +48,11 @@ impl NlbServer {
                 self.tell_watcher(conn, out);
             }
             NlbMsg::Check(file) => self.check(conn, &file, out),
+            NlbMsg::Report(report) => {
+                if self.reported(now, conn, report, out) {
+                    self.first_reports(now, out);
+                }
+            }
             NlbMsg::Reload | NlbMsg::MapPut(_) | NlbMsg::Put(_) | NlbMsg::Delete(_) => {
                 if !self.in_master_list(conn) {
                     return self.denied(conn, out);
@@ -63,6 +68,7 @@ impl NlbServer {
             NlbMsg::Ranked(_)
             | NlbMsg::Text { .. }
             | NlbMsg::Outcome(_)
+            | NlbMsg::Reported { .. }
             | NlbMsg::Watched { .. } => {
                 self.refuse(conn, Refusal::new(err::BAD_ARG), out);
             }

@@ -43,6 +43,8 @@ pub struct NlbServer {
     pub(super) maps: NameMaps,
     /// The last change of each map, seconds since 1970; 0: before the start.
     pub(super) map_changed: HashMap<u16, i64>,
+    /// Number of the set of maps: the server's start and a count.
+    pub(super) map_generation: u64,
     pub(super) store: Store,
     pub(super) policies: Policies,
     pub(super) policies_text: String,
@@ -87,6 +89,7 @@ impl NlbServer {
             conf,
             maps: begins.maps,
             map_changed: HashMap::new(),
+            map_generation: u64::try_from(now.secs()).unwrap_or(0) << 20,
             store,
             policies: begins.policies,
             policies_text: begins.text,

@@ -1,8 +1,9 @@
 //! The objects of the database. The sources of an object's values are kept apart, so that a value
-//! never depends on who wrote last: what administrators stored goes before what LIM measures.
+//! never depends on who wrote last: custom objects of a collector go before what the collector
+//! itself measures, that before what administrators stored, and that before what LIM measures.
 
 use super::average::Readings;
-use crate::conf::nlb_map::{NameMap, NameMaps};
+use crate::conf::nlb_map::{FIRST_OF_SITE, NameMap, NameMaps};
 use crate::conf::nlb_objects::{self, SET_BY_SERVER};
 use crate::lang::nlb::Attributes;
 use crate::model::nlb::{AttrId, NLB, Value};
@@ -22,13 +23,41 @@ pub(super) struct Report {
     pub(super) from: String,
 }
 
+/// A reading of LIM about a host.
+pub(super) struct Measured<'a> {
+    /// The attributes that a collector of the host measures as well.
+    pub(super) values: Values,
+    /// The attributes that LIM alone has.
+    pub(super) of_lim: Values,
+    /// The attributes of means, and the readings that these are made of.
+    pub(super) means: (&'a [AttrId], Vec<f64>),
+    /// The window of means, microseconds.
+    pub(super) window: u64,
+}
+
+/// The report of a collector about its host.
+#[derive(Default)]
+pub(super) struct Collected {
+    pub(super) values: Values,
+    pub(super) custom: Values,
+    /// Microseconds until the next one.
+    pub(super) interval: u64,
+}
+
+/// Intervals after which a collector that is silent no longer hides what LIM measures.
+const SILENT: u64 = 3;
+
 /// One object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Object {
     name: String,
     host: bool,
+    custom: Values,
+    collector: Values,
     admin: Values,
     lim: Values,
+    /// When the values of the collector are too old, microseconds; `None`: there are none.
+    collected_until: Option<u64>,
     /// The result of the last sort applied.
     policy: Option<f64>,
     report: Option<Report>,
@@ -51,6 +80,22 @@ impl Object {
         self.report.as_ref()
     }
 
+    /// A collector has reported the host.
+    pub(super) fn collected(&self) -> bool {
+        self.collected_until.is_some()
+    }
+
+    /// A value that its collector reports goes before that of administrators.
+    pub(super) fn reported(&self, id: AttrId) -> bool {
+        self.custom.contains_key(&id) || self.collector.contains_key(&id)
+    }
+
+    fn found(&self, id: AttrId) -> Option<&Value> {
+        let reported = || self.collector.get(&id);
+        let stored = || self.admin.get(&id).or_else(|| self.lim.get(&id));
+        self.custom.get(&id).or_else(reported).or_else(stored)
+    }
+
     /// The host was measured by LIM.
     pub(super) fn measured(&self) -> bool {
         !self.lim.is_empty()
@@ -65,11 +110,11 @@ impl Object {
     fn value(&self, id: AttrId) -> Option<Value> {
         let [policy, stamp, from] = SET_BY_SERVER;
         match id {
-            _ if !self.host => self.admin.get(&id).cloned(),
+            _ if !self.host => self.found(id).cloned(),
             id if id == policy => self.policy.filter(|x| x.is_finite()).map(Value::Float),
             id if id == stamp => self.report.as_ref().map(|r| Value::Time(r.wall)),
             id if id == from => self.report.as_ref().map(|r| Value::Str(r.from.as_str().into())),
-            id => self.admin.get(&id).or_else(|| self.lim.get(&id)).cloned(),
+            id => self.found(id).cloned(),
         }
     }
 
@@ -85,14 +130,14 @@ impl Attributes for Object {
         if self.host && SET_BY_SERVER.contains(&id) {
             return self.value(id).and_then(|v| v.number());
         }
-        self.admin.get(&id).or_else(|| self.lim.get(&id))?.number()
+        self.found(id)?.number()
     }
 
     fn text(&self, id: AttrId) -> Option<&str> {
         if self.host && id == SET_BY_SERVER[2] {
             return self.report.as_ref().map(|r| r.from.as_str());
         }
-        self.admin.get(&id).or_else(|| self.lim.get(&id))?.text()
+        self.found(id)?.text()
     }
 }
 
@@ -148,23 +193,38 @@ impl Store {
         }
     }
 
-    /// LIM has measured a host: `values` and the means of `averaged`, whose attributes and readings
-    /// go together, replace what it said before.
-    pub(super) fn measured(
-        &mut self,
-        name: &str,
-        values: Values,
-        averaged: (&[AttrId], Vec<f64>),
-        report: Report,
-        window: u64,
-    ) {
+    /// LIM has measured a host: this replaces what it said before. Where a collector of the host
+    /// reports, LIM's own attributes alone count, and this is no report.
+    pub(super) fn measured(&mut self, name: &str, reading: Measured<'_>, report: Report) {
         let object = self.entry(NLB, name);
-        object.lim = values;
-        let (ids, readings) = averaged;
-        object.readings.add(report.at, window, readings);
-        for (id, mean) in ids.iter().zip(object.readings.means()) {
-            object.lim.insert(*id, nlb_objects::of_number(id.kind, mean));
+        let (ids, readings) = reading.means;
+        object.readings.add(report.at, reading.window, readings);
+        object.lim = reading.of_lim;
+        if object.collected_until.is_some_and(|until| report.at < until) {
+            return;
         }
+        // a collector that is dead must not hide what LIM sees
+        object.collected_until = None;
+        (object.collector, object.custom) = (Values::new(), Values::new());
+        object.lim.extend(reading.values);
+        for (id, mean) in ids.iter().zip(object.readings.means()) {
+            object.lim.extend(mean.map(|mean| (*id, nlb_objects::of_number(id.kind, mean))));
+        }
+        object.report = Some(report);
+    }
+
+    /// The collector of a host reports an object that has the host's name.
+    pub(super) fn collected(
+        &mut self,
+        object_type: u16,
+        name: &str,
+        said: Collected,
+        report: Report,
+    ) {
+        let object = self.entry(object_type, name);
+        object.collected_until = Some(report.at + SILENT * said.interval);
+        (object.collector, object.custom) = (said.values, said.custom);
+        object.lim.retain(|id, _| id.number >= FIRST_OF_SITE);
         object.report = Some(report);
     }
 

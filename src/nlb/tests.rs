@@ -8,7 +8,7 @@ use crate::proto::lim::{HostFacts, HostLoad, LimMsg, status};
 use crate::proto::machine::INCOMING;
 use crate::proto::nlb::{
     AttributeValue, NlbEffect, NlbFile, NlbInput, NlbMsg, NlbObjects, NlbOutcome, NlbQuery,
-    NlbRanking, NlbStored, SortValue,
+    NlbRanking, NlbReport, NlbStored, SortValue,
 };
 use crate::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
 use jiff::tz::TimeZone;
@@ -410,7 +410,7 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Nlb."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 11);
+    assert_eq!(rows.len(), 12);
     let which = || NlbObjects { object_type: "NLB".into(), names: Vec::new() };
     let message = |name: &str| match name {
         "Nlb.Query" => NlbMsg::Query(NlbQuery::default()),
@@ -419,6 +419,7 @@ fn the_matrix_of_message_and_role() {
         "Nlb.Dump" => NlbMsg::Dump(which()),
         "Nlb.Status" => NlbMsg::Status,
         "Nlb.Watch" => NlbMsg::Watch,
+        "Nlb.Report" => NlbMsg::Report(NlbReport::default()),
         "Nlb.Check" => NlbMsg::Check(file("f", "policy: a")),
         "Nlb.Reload" => NlbMsg::Reload,
         "Nlb.MapPut" => NlbMsg::MapPut(file("m", "map A = 5 { }")),

@@ -18,6 +18,8 @@ pub enum Daemon {
     Eexecd,
     /// The server of the NQE load balancer.
     NlbServer,
+    /// The collector of the NQE load balancer on one host.
+    Ccollect,
     /// No daemon: pam(1), which its user runs, and which the tasks' starters call.
     Pam,
 }
@@ -34,6 +36,7 @@ impl Daemon {
             Daemon::Eauthd => "eauthd",
             Daemon::Eexecd => "eexecd",
             Daemon::NlbServer => "nlbserver",
+            Daemon::Ccollect => "ccollect",
             Daemon::Pam => "pam",
         }
     }

@@ -45,7 +45,7 @@ fn name(msg: &Msg) -> &'static str {
 }
 
 /// Number of variants of `NlbMsg`, beside those of all other enums.
-const NLB_VARIANTS: usize = 15;
+const NLB_VARIANTS: usize = 17;
 
 /// Number of variants of `PamMsg`, likewise.
 const PAM_VARIANTS: usize = 7;
@@ -94,6 +94,8 @@ fn nlb_name(m: &NlbMsg) -> &'static str {
         NlbMsg::Outcome(_) => "Nlb.Outcome",
         NlbMsg::Watch => "Nlb.Watch",
         NlbMsg::Watched { .. } => "Nlb.Watched",
+        NlbMsg::Report(_) => "Nlb.Report",
+        NlbMsg::Reported { .. } => "Nlb.Reported",
     }
 }
 
@@ -130,6 +132,10 @@ fn nlb_samples() -> Vec<NlbMsg> {
         rows: all.map(row).to_vec(),
         more: true,
     };
+    let values =
+        vec![(1, ReportedValue::Float(0.5)), (2, ReportedValue::Integer(3)), (5, ReportedValue::Text(s("q")))];
+    let custom = ReportedObject { object_type: 1024, name: s("h1"), values: vec![values[1].clone()] };
+    let report = NlbReport { interval: 30, collector: values, custom: vec![custom] };
     let outcome = NlbOutcome { taken: true, lines: vec![s("f:1:1: x")], words: s("kept") };
     vec![
         NlbMsg::Query(query),
@@ -147,6 +153,8 @@ fn nlb_samples() -> Vec<NlbMsg> {
         NlbMsg::Outcome(outcome),
         NlbMsg::Watch,
         NlbMsg::Watched { generation: 7, policies: vec![s("nqs")], attributes: vec![] },
+        NlbMsg::Report(report),
+        NlbMsg::Reported { map: 7 },
     ]
 }
 

@@ -8,6 +8,7 @@ mod application_rows;
 pub mod binding;
 pub mod caps;
 pub mod client;
+pub mod collect;
 mod daemon;
 pub mod dependency;
 pub mod force;

@@ -3,6 +3,7 @@
 //! Texts are files as their pages describe them, at most [`MAX_TEXT`] bytes; a longer listing comes
 //! in pieces of [`PIECE`] bytes.
 
+use super::collect::{CollectorEffect, CollectorInput};
 use crate::model::nqs::RequestValue;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,10 @@ pub const PIECE: usize = 256 << 10;
 pub const PIECE_HOSTS: usize = 2_000;
 /// Most request attributes of a query.
 pub const MAX_QUERY_ATTRIBUTES: usize = 256;
+/// Longest time between two reports of a collector, seconds.
+pub const MAX_INTERVAL: u32 = 3_600;
+/// Largest custom data of one report, bytes.
+pub const MAX_REPORT: usize = 1 << 20;
 /// Most acceptable hosts that a query names.
 pub const MAX_QUERY_HOSTS: usize = 4_096;
 
@@ -165,6 +170,46 @@ pub enum NlbMsg {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attributes: Vec<String>,
     },
+    /// Replace what this collector said of its host before (ccollect).
+    Report(NlbReport),
+    /// The report is in force; the maps have this number.
+    Reported {
+        map: u64,
+    },
+}
+
+/// A value that a collector reports. Its kind is that of the attribute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ReportedValue {
+    Float(f64),
+    Integer(i64),
+    Text(String),
+}
+
+/// Values by the number of their attribute.
+pub type ReportedValues = Vec<(u32, ReportedValue)>;
+
+/// An object of custom data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportedObject {
+    /// The number of its type: NLB or NLB_JOB.
+    pub object_type: u16,
+    /// The name of the host that reports.
+    pub name: String,
+    pub values: ReportedValues,
+}
+
+/// The report of a collector about its own host. It replaces the one before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NlbReport {
+    /// Seconds until the next one.
+    pub interval: u32,
+    /// The attributes that the collector measures itself.
+    pub collector: ReportedValues,
+    /// The objects of the site's own files.
+    pub custom: Vec<ReportedObject>,
 }
 
 impl NlbMsg {
@@ -205,6 +250,8 @@ pub enum NlbEffect {
     Write { n: u64, files: Vec<(NlbStored, String)> },
     /// Read the policies file; answered by [`NlbInput::Policies`].
     ReadPolicies { n: u64 },
+    /// The work of a collector's runner.
+    Collector(CollectorEffect),
 }
 
 /// The reports of the runner.
@@ -219,4 +266,5 @@ pub enum NlbInput {
         n: u64,
         read: Result<Vec<u8>, String>,
     },
+    Collector(CollectorInput),
 }

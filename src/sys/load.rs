@@ -42,13 +42,13 @@ pub struct Probe {
 }
 
 /// A file that the kernel makes up anew whenever it is read from its beginning.
-struct KernelFile {
+pub(super) struct KernelFile {
     path: &'static str,
     file: Option<fs::File>,
 }
 
 impl KernelFile {
-    fn new(path: &'static str) -> KernelFile {
+    pub(super) fn new(path: &'static str) -> KernelFile {
         KernelFile { path, file: None }
     }
 
@@ -259,13 +259,13 @@ fn jiffies(stat: &str) -> (u64, u64) {
 }
 
 /// The value of a `Name: value kB` or `name value` line.
-fn value(text: &str, name: &str) -> Option<u64> {
+pub(super) fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix([':', ' ']))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 /// The disks of this host: block devices with hardware behind them.
-fn disks() -> BTreeSet<String> {
+pub(super) fn disks() -> BTreeSet<String> {
     let Ok(dir) = fs::read_dir("/sys/block") else { return BTreeSet::new() };
     dir.flatten()
         .filter(|e| e.path().join("device").exists())
@@ -274,7 +274,7 @@ fn disks() -> BTreeSet<String> {
 }
 
 /// KB read and written since boot by these disks.
-fn disk_kb(diskstats: &str, disks: &BTreeSet<String>) -> u64 {
+pub(super) fn disk_kb(diskstats: &str, disks: &BTreeSet<String>) -> u64 {
     let mut sectors = 0u64;
     for line in diskstats.lines() {
         let f: Vec<&str> = line.split_whitespace().collect();
@@ -290,12 +290,12 @@ fn disk_kb(diskstats: &str, disks: &BTreeSet<String>) -> u64 {
 
 /// A user on a terminal.
 #[derive(Debug, PartialEq, Eq)]
-struct Login {
+pub(super) struct Login {
     user: Vec<u8>,
     line: Vec<u8>,
 }
 
-fn logins() -> Vec<Login> {
+pub(super) fn logins() -> Vec<Login> {
     let found = ["/run/utmp", "/var/run/utmp"].map(bytes).into_iter().find(|d| !d.is_empty());
     utmp(&found.unwrap_or_default())
 }
@@ -312,7 +312,7 @@ fn utmp(data: &[u8]) -> Vec<Login> {
 }
 
 /// Minutes since the last key was typed; since boot if there is no terminal.
-fn idle_minutes(lines: &[Login], uptime: &mut KernelFile) -> f64 {
+pub(super) fn idle_minutes(lines: &[Login], uptime: &mut KernelFile) -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
     let mut terminals: Vec<PathBuf> = lines
         .iter()

@@ -3,6 +3,7 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod collect;
 pub mod equiv;
 pub mod files;
 #[cfg(any(target_env = "musl", test))]

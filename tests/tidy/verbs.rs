@@ -41,6 +41,7 @@ const ANSWERS: &[&str] = &[
     "Nlb.Text",
     "Nlb.Outcome",
     "Nlb.Watched",
+    "Nlb.Reported",
 ];
 
 fn read(rel: &str) -> String {

@@ -283,14 +283,18 @@ mod tests {
     #[test]
     fn collectors_are_programs_by_colons_with_words_by_commas() {
         let (found, said) = info(
-            "NQE_BIN=/opt/bin\nNQE_CUSTOM_COLLECTOR_LIST=\"prog1, arg1, arg2: prog2: /p/prog3,arg1\"\n\
+            "NQE_BIN=/opt/bin\n\
+             NQE_CUSTOM_COLLECTOR_LIST=\"prog1, arg1, arg2: prog2: /p/prog3,arg1\"\n\
              NLB_CCOLLECT_OPTIONS=\"-r 600 -d /scratch\"\nNQE_DEFAULT_COMPLIST=NLB,COLLECTOR\n",
         );
         assert_eq!(said, Vec::<String>::new());
         let programs: Vec<String> = found.collectors.iter().map(|p| p.join("|")).collect();
         assert_eq!(programs, ["prog1|arg1|arg2", "prog2", "/p/prog3|arg1"]);
         assert_eq!(found.collector_options.join(" "), "-r 600 -d /scratch");
-        assert_eq!((found.bin.as_str(), found.runs_collector, found.runs_nlb), ("/opt/bin", true, true));
+        assert_eq!(
+            (found.bin.as_str(), found.runs_collector, found.runs_nlb),
+            ("/opt/bin", true, true)
+        );
         let list = |value: &str| info(&format!("NQE_CUSTOM_COLLECTOR_LIST={value}")).1.join("");
         let place = "/e/nqeinfo:1:27: NQE_CUSTOM_COLLECTOR_LIST: ";
         assert_eq!(list(", a"), format!("{place}a comma stands where a program is wanted"));

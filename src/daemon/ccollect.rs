@@ -7,12 +7,11 @@
 use super::boot::Boot;
 use super::boot_error::BootError;
 use super::custom_collectors::CustomCollectors;
-use super::delegate::conf_files;
 use super::driver::{DaemonDriver, ShellControl};
 use super::shell;
 use crate::conf::diag::Diags;
 use crate::conf::nqeinfo::{self, NqeInfo};
-use crate::conf::{BaseConf, LsfConf, Severity};
+use crate::conf::{LsfConf, Severity};
 use crate::model::nlb::NlbAddress;
 use crate::nlb::{Collector, CollectorConf};
 use crate::proto::collect::{CollectorEffect, CollectorInput, CustomContent};
@@ -39,9 +38,9 @@ pub struct CollectSettings {
     pub servers: Vec<NlbAddress>,
     /// Custom collectors with their words.
     pub collectors: Vec<Vec<String>>,
-    /// Where relative names of these start.
+    /// The directory in which relative names of these start.
     pub bin: String,
-    /// Where these run.
+    /// The directory in which these run.
     pub spool: String,
 }
 
@@ -113,15 +112,6 @@ pub fn info(lsf: &LsfConf, cluster: &str, host: &str) -> (Option<NqeInfo>, Vec<S
     (info, told.map(ToString::to_string).collect())
 }
 
-/// ccollect, where nqeinfo has one on this host. Without the file there is none.
-pub(super) fn of_host(conf: &BaseConf, host: &str) -> Option<Daemon> {
-    let places = nqeinfo::places(&conf.lsf);
-    // the collector's own log names the faults
-    let (files, mut diags) = (conf_files(), Diags::new());
-    let info = nqeinfo::read(&*files, &places, &conf.lsf, &conf.name, host, &mut diags)?;
-    (info.runs_collector && !info.servers.is_empty()).then_some(Daemon::Ccollect)
-}
-
 /// Collects on this host until it is told to end.
 pub fn run(boot: Boot, settings: CollectSettings) -> Result<i32, BootError> {
     let conf = CollectorConf {
@@ -135,7 +125,8 @@ pub fn run(boot: Boot, settings: CollectSettings) -> Result<i32, BootError> {
         files: settings.files.clone(),
         programs: settings.collectors.iter().filter_map(|w| w.first().cloned()).collect(),
     };
-    let programs = CustomCollectors::new(&boot, &settings);
+    let directories = (settings.bin.as_str(), settings.spool.as_str());
+    let programs = CustomCollectors::new(&boot, settings.collectors.clone(), directories);
     programs.end_those_before();
     let random = crate::sys::random::<8>().map(u64::from_le_bytes).unwrap_or(1);
     let driver = CollectDriver { tmp: settings.tmp, programs };

@@ -5,7 +5,6 @@
 //! left.
 
 use super::boot::Boot;
-use super::ccollect::CollectSettings;
 use super::driver::Remote;
 use super::members;
 use crate::proto::Input;
@@ -57,11 +56,13 @@ pub struct CustomCollectors {
 }
 
 impl CustomCollectors {
-    pub fn new(boot: &Boot, settings: &CollectSettings) -> CustomCollectors {
+    /// Programs with their words; relative names start in the first directory, and all run in
+    /// the second.
+    pub fn new(boot: &Boot, list: Vec<Vec<String>>, (bin, spool): (&str, &str)) -> Self {
         CustomCollectors {
-            list: settings.collectors.clone(),
-            bin: PathBuf::from(&settings.bin),
-            spool: PathBuf::from(&settings.spool),
+            list,
+            bin: PathBuf::from(bin),
+            spool: PathBuf::from(spool),
             env: boot.named(),
             root: crate::sys::euid() == 0 && !boot.conf.lsf.personal(),
             record: boot.site.rundir().join("authd/ccollect.programs"),
@@ -90,7 +91,9 @@ impl CustomCollectors {
                 self.keep(program, child.pid());
                 let (name, running) = (name.clone(), self.running.clone());
                 let record = self.record.clone();
-                std::thread::spawn(move || watch(child, program, &name, &running, &record, &remote));
+                std::thread::spawn(move || {
+                    watch(child, program, &name, &running, &record, &remote)
+                });
                 None
             }
             Err(e) => Some(told(words(&e))),
@@ -112,7 +115,10 @@ impl CustomCollectors {
         let mut command = Command::new(path);
         command.args(args).current_dir(&self.spool).envs(self.env.iter().cloned());
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        child::start(&command, Given { env: false, group: true, stdio: [Io::Null, Io::Pipe, Io::Pipe] })
+        child::start(
+            &command,
+            Given { env: false, group: true, stdio: [Io::Null, Io::Pipe, Io::Pipe] },
+        )
     }
 
     fn keep(&self, program: usize, pid: Pid) {
@@ -130,7 +136,9 @@ impl CustomCollectors {
         };
         for line in text.lines() {
             let mut numbers = line.split(' ').map(str::parse::<u64>);
-            let (Some(Ok(pid)), Some(Ok(ticks))) = (numbers.next(), numbers.next()) else { continue };
+            let (Some(Ok(pid)), Some(Ok(ticks))) = (numbers.next(), numbers.next()) else {
+                continue;
+            };
             let Ok(pid) = u32::try_from(pid) else { continue };
             if (Proc { pid, ticks }).alive() {
                 log::warn!("custom collector {pid} of an earlier ccollect is ended");

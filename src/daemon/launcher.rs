@@ -16,7 +16,7 @@ use super::launcher_journal::{self, JournalFile};
 use super::launcher_successor::{Handover, STATE_FD, handed_over};
 use super::ports::KeptPorts;
 use super::task_control::{NewGroup, TaskControl};
-use super::{boot::Boot, boot_error::BootError, ccollect, guard, handover, nlbserver, step};
+use super::{boot::Boot, boot_error::BootError, guard, handover, nlbserver, step};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::model::time::US;
 use crate::net::local::{LocalConn, would_block};
@@ -138,7 +138,6 @@ fn conf(boot: &Boot) -> Result<LauncherConf, BootError> {
     if server {
         daemons.extend([Daemon::Lim, Daemon::Sbatchd, Daemon::Res]);
         daemons.extend(users.keys());
-        daemons.extend(ccollect::of_host(&boot.conf, &boot.host));
     }
     daemons.extend(nlbserver::of_host(&boot.conf, &boot.host));
     Ok(LauncherConf {

@@ -160,16 +160,19 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     shell::run(shell_config, machine, driver).map_err(|e| BootError(e.to_string()))
 }
 
-/// nlbserver, where nqeinfo has one on this host. Without the file there is none.
-pub(super) fn of_host(conf: &BaseConf, host: &str) -> Option<Daemon> {
+/// The daemons of the load balancer that nqeinfo has on this host. Without the file there is none.
+pub(super) fn of_host(conf: &BaseConf, host: &str) -> Vec<Daemon> {
     let places = nqeinfo::places(&conf.lsf);
-    // the server's own log names the faults
+    // their own logs name the faults
     let mut diags = Diags::new();
     let files = conf_files();
-    let info = nqeinfo::read(&*files, &places, &conf.lsf, &conf.name, host, &mut diags)?;
-    let mut servers = info.servers.iter().filter(|_| info.runs_nlb);
-    let own = servers.any(|s| conf.hosts.canonical(&s.host) == Some(host));
-    own.then_some(Daemon::NlbServer)
+    let info = nqeinfo::read(&*files, &places, &conf.lsf, &conf.name, host, &mut diags);
+    let info = info.unwrap_or_default();
+    let own = info.servers.iter().any(|s| conf.hosts.canonical(&s.host) == Some(host));
+    let serves = conf.cluster.hosts.iter().any(|h| h.name == host && h.server);
+    let server = (own && info.runs_nlb).then_some(Daemon::NlbServer);
+    let collects = serves && info.runs_collector && !info.servers.is_empty();
+    server.into_iter().chain(collects.then_some(Daemon::Ccollect)).collect()
 }
 
 /// The site's nqeinfo.

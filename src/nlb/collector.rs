@@ -24,6 +24,9 @@ const FIRST_PAUSE: u64 = US;
 /// The pause between two glances at the run queue, microseconds.
 const GLANCE: u64 = US;
 
+/// The pause before the batch agent is called again, microseconds.
+const BATCH_PAUSE: u64 = US / 2;
+
 /// The surroundings of a collector.
 #[derive(Clone, Debug)]
 pub struct CollectorConf {
@@ -31,7 +34,7 @@ pub struct CollectorConf {
     pub host: String,
     /// The cluster's hosts with their other names.
     pub hosts: HostTable,
-    /// Where to report.
+    /// The servers to report to.
     pub servers: Vec<NlbAddress>,
     /// NLB_QUEUE_NAME; empty: none.
     pub queue: String,
@@ -70,6 +73,7 @@ pub struct Collector {
     glance_at: Option<u64>,
     /// The connection to the host's batch agent, and whether it is open.
     batch: Option<(ConnId, bool)>,
+    batch_at: Option<u64>,
     last_link: ConnId,
     random: u64,
 }
@@ -88,6 +92,7 @@ impl Collector {
             measure_at: None,
             glance_at: None,
             batch: None,
+            batch_at: Some(0),
             last_link: 0,
             random: random | 1,
             conf,
@@ -118,15 +123,15 @@ impl Collector {
 
     fn measure(&mut self, out: &mut Vec<Effect>) {
         self.measure_at = None;
-        if self.batch.is_none() {
-            let to = Endpoint::Tcp { host: self.conf.host.clone(), daemon: Daemon::Sbatchd };
-            self.batch = Some((self.connect(to, out), false));
-        }
         Self::order(CollectorEffect::Measure { files: self.files.paths() }, out);
     }
 
     fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
         let now = now.mono_us;
+        if self.batch_at.take_if(|at| *at <= now).is_some() {
+            let to = Endpoint::Tcp { host: self.conf.host.clone(), daemon: Daemon::Sbatchd };
+            self.batch = Some((self.connect(to, out), false));
+        }
         if self.measure_at.is_some_and(|at| at <= now) {
             self.measure(out);
         }
@@ -191,7 +196,8 @@ impl Collector {
         let Some(maps) = &link.maps else { return };
         let (host, hosts) = (&self.conf.host, &self.conf.hosts);
         let own = |name: &str| {
-            hosts.canonical(name).is_some_and(|name| name == host) || name.eq_ignore_ascii_case(host)
+            hosts.canonical(name).is_some_and(|name| name == host)
+                || name.eq_ignore_ascii_case(host)
         };
         for text in link.meanings.read(&mut self.files, maps, own, next) {
             out.push(Effect::Say { level: log::Level::Warn, text });
@@ -226,8 +232,8 @@ impl Collector {
 
     fn closed(&mut self, now: Now, conn: ConnId, why: &str, out: &mut Vec<Effect>) {
         if self.batch.is_some_and(|(c, _)| c == conn) {
-            // called again when the host is measured next
             self.batch = None;
+            self.batch_at = Some(now.mono_us + BATCH_PAUSE);
         }
         if let Some(n) = self.links.iter().position(|l| l.conn() == Some(conn)) {
             self.lost(now, n, why, out);
@@ -310,7 +316,7 @@ impl Machine for Collector {
 
     fn deadline(&self) -> Option<u64> {
         let calls = self.links.iter().filter_map(Link::call_at).min();
-        let own = [self.measure_at, self.glance_at, self.programs.deadline(), calls];
+        let own = [self.measure_at, self.glance_at, self.batch_at, self.programs.deadline(), calls];
         own.into_iter().flatten().min()
     }
 }

@@ -201,9 +201,12 @@ fn read_one(
     }
     let (ours, others): (Vec<_>, Vec<_>) = objects.into_iter().partition(|o| own(&o.name));
     if let Some(other) = others.first() {
-        let count = others.len();
-        let words = "a collector reports its own host alone";
-        lines.push(format!("{path}: <{}>: {count} objects not sent: {words}", other.name));
+        let count = match others.len() {
+            1 => "1 object is".to_owned(),
+            n => format!("{n} objects are"),
+        };
+        let words = "not sent: a collector reports its own host alone";
+        lines.push(format!("{path}: <{}>: {count} {words}", other.name));
     }
     (Some(ours), lines)
 }
@@ -213,7 +216,8 @@ mod tests {
     use super::*;
 
     fn maps() -> NameMaps {
-        let map = b"map NLB = 1024 { SITE_INODES \"\" integer(9000); SITE_NAME \"\" string(9000); }";
+        let map =
+            b"map NLB = 1024 { SITE_INODES \"\" integer(9000); SITE_NAME \"\" string(9000); }";
         let mut diags = Diags::new();
         NameMaps::shipped().put(&Arc::from("m"), map, &mut diags).unwrap()
     }
@@ -251,7 +255,8 @@ mod tests {
         let mut rig = Rig::new();
         assert_eq!(rig.read(Ok(GOOD)), (vec![], SEVEN.to_owned()));
         let bad = b"object NLB (hosta) {\n SITE_INODS = 8; }";
-        let line = "/c:2:2: no attribute <SITE_INODS> in the map of NLB; did you mean <SITE_INODES>?";
+        let line =
+            "/c:2:2: no attribute <SITE_INODS> in the map of NLB; did you mean <SITE_INODES>?";
         assert_eq!(rig.read(Ok(bad)), (vec![line.to_owned()], SEVEN.to_owned()));
         assert_eq!(rig.read(Ok(bad)), (vec![], SEVEN.to_owned()));
         assert_eq!(rig.read(Ok(bad)), (vec![], SEVEN.to_owned()));
@@ -269,10 +274,19 @@ mod tests {
         let cases: [(&[u8], &str); 6] = [
             (b"", ""),
             (b"\xff\xfe", "/c:1:1: not UTF-8"),
-            (b"object NLB (hosta) { SITE_INODES = ", "/c:1:36: a value is wanted before the end of the file"),
+            (
+                b"object NLB (hosta) { SITE_INODES = ",
+                "/c:1:36: a value is wanted before the end of the file",
+            ),
             (b"object NLB (hosta) { SITE_INODES = 1e3; }", "/c:1:36: <1e3> is no whole number"),
-            (b"object NJS (hosta) { NJS_NQSID = a; }", "/c: object NJS (hosta): a collector reports objects of NLB and NLB_JOB alone"),
-            (b"object NLB (hostb) { SITE_INODES = 1; }", "/c: <hostb>: 1 objects not sent: a collector reports its own host alone"),
+            (
+                b"object NJS (hosta) { NJS_NQSID = a; }",
+                "/c: object NJS (hosta): a collector reports objects of NLB and NLB_JOB alone",
+            ),
+            (
+                b"object NLB (hostb) { SITE_INODES = 1; }",
+                "/c: <hostb>: 1 object is not sent: a collector reports its own host alone",
+            ),
         ];
         for (content, line) in cases {
             let (log, objects) = Rig::new().read(Ok(content));

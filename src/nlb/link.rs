@@ -185,6 +185,8 @@ impl Link {
         (self.asked, self.due) = (Asked::Nothing, false);
         let news = self.refused != words;
         self.refused = words.to_owned();
-        news.then(|| format!("the NLB server at {}:{} refuses: {words}", self.to.host, self.to.port))
+        news.then(|| {
+            format!("the NLB server at {}:{} refuses: {words}", self.to.host, self.to.port)
+        })
     }
 }

@@ -38,7 +38,7 @@ const AVERAGED: [(AttrId, AttrId); 12] = [
 /// Picoseconds in a second.
 const PICO: f64 = 1e12;
 
-/// What is known of a host beside its counters.
+/// The facts of a host beside its counters.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// NLB_QUEUE_NAME; empty: none.

@@ -9,7 +9,8 @@
 //! - `feed` makes attributes of what LIM measures.
 //! - `start` reads the server's files, before there is a server.
 //! - `server` is the object: `answer` answers queries, `change` does changes, of which `changing`
-//!   is the one under way; `reports` takes what collectors say; `machine` has the turn and calls them.
+//!   is the one under way; `reports` takes those of collectors; `machine` has the turn
+//!   and calls them.
 //!
 //! Pure. A change is answered when its files are durable, and acts from then on; until then all
 //! queries see the state before it.

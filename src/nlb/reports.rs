@@ -83,7 +83,9 @@ impl NlbServer {
                 NLB if own => said.custom.extend(values),
                 NLB_JOB if own => requests.extend(values),
                 NLB | NLB_JOB => _ = strangers.entry(object.name).or_insert(()),
-                other => return Err(format!("an object of type {other}: NLB or NLB_JOB is wanted")),
+                other => {
+                    return Err(format!("an object of type {other}: NLB or NLB_JOB is wanted"));
+                }
             }
         }
         if said.custom.len() > MAX_VALUES || requests.len() > MAX_VALUES {

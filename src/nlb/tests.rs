@@ -14,6 +14,8 @@ use crate::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
+mod reports;
+
 /// A server with its disk.
 struct Rig {
     server: NlbServer,

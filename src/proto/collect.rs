@@ -41,7 +41,7 @@ pub struct Counters {
 pub struct CpuTime {
     /// Idle, waits for disks included.
     pub idle: u64,
-    /// Of the system, interrupts included.
+    /// Spent by the system, interrupts included.
     pub system: u64,
     pub total: u64,
 }
@@ -77,7 +77,7 @@ pub enum CollectorInput {
         program: usize,
         how: String,
     },
-    /// It was not started, and why.
+    /// The custom collector was not started, and why.
     NotStarted {
         program: usize,
         why: String,

@@ -132,9 +132,13 @@ fn nlb_samples() -> Vec<NlbMsg> {
         rows: all.map(row).to_vec(),
         more: true,
     };
-    let values =
-        vec![(1, ReportedValue::Float(0.5)), (2, ReportedValue::Integer(3)), (5, ReportedValue::Text(s("q")))];
-    let custom = ReportedObject { object_type: 1024, name: s("h1"), values: vec![values[1].clone()] };
+    let values = vec![
+        (1, ReportedValue::Float(0.5)),
+        (2, ReportedValue::Integer(3)),
+        (5, ReportedValue::Text(s("q"))),
+    ];
+    let custom =
+        ReportedObject { object_type: 1024, name: s("h1"), values: vec![values[1].clone()] };
     let report = NlbReport { interval: 30, collector: values, custom: vec![custom] };
     let outcome = NlbOutcome { taken: true, lines: vec![s("f:1:1: x")], words: s("kept") };
     vec![

@@ -1,11 +1,11 @@
-//! The readings of the load balancer's collector. What cannot be read is not there, never 0: a
-//! policy must not choose a host by a value that nobody has measured.
+//! The readings of the load balancer's collector. A value that cannot be read is missing, never 0:
+//! a policy must not choose a host by a value that nobody has measured.
 
 use super::load::{KernelFile, disk_kb, disks, idle_minutes, logins, value};
 use crate::proto::collect::{Counters, CpuTime};
 use std::collections::BTreeSet;
 
-/// Where the highest frequency of a processor stands, in kHz.
+/// The file in which the highest frequency of a processor stands, in kHz.
 const FREQUENCY: &str = "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
 
 /// The texts of the kernel that one reading is made of; empty: not there.

@@ -10,6 +10,7 @@ mod beats;
 mod blaunch;
 mod chkpnt;
 mod chunks;
+mod collect;
 mod control_action;
 mod controls;
 mod crash_daemons;

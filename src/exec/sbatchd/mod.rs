@@ -68,6 +68,9 @@ impl Sbatchd {
             (_, Peer::Daemon { daemon: Daemon::Res, host }) if host == self.conf.site.host => {
                 self.askers.insert(conn);
             }
+            // it looks whether this agent answers, and asks for nothing
+            (_, Peer::Daemon { daemon: Daemon::Ccollect, host }) if host == self.conf.site.host => {
+            }
             (_, peer) => {
                 say(out, log::Level::Warn, format!("{peer} has no business with sbatchd"));
                 refuse(out, conn, Refusal::new(err::PERMISSION));

@@ -31,6 +31,9 @@ struct Options {
     /// read the policies file again
     #[argh(switch)]
     pol: bool,
+    /// read the config file again: who may do what
+    #[argh(switch)]
+    conf: bool,
     /// show the name maps
     #[argh(switch)]
     mdump: bool,
@@ -70,6 +73,7 @@ struct Options {
 #[derive(Clone, Copy, PartialEq)]
 enum Verb {
     Pol,
+    Conf,
     MapDump,
     MapPut,
     List,
@@ -97,6 +101,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
 fn verb(o: &Options) -> Result<Verb, String> {
     let given = [
         (o.pol, Verb::Pol),
+        (o.conf, Verb::Conf),
         (o.mdump, Verb::MapDump),
         (o.mput, Verb::MapPut),
         (o.olist, Verb::List),
@@ -111,9 +116,11 @@ fn verb(o: &Options) -> Result<Verb, String> {
     let mut found = given.iter().filter(|(is, _)| *is).map(|(_, verb)| *verb);
     match (found.next(), found.next()) {
         (Some(verb), None) => Ok(verb),
-        (None, _) => Err("a verb is wanted: -pol, -mdump, -mput, -olist, -odump, -oupdat, -oput, \
+        (None, _) => {
+            Err("a verb is wanted: -pol, -conf, -mdump, -mput, -olist, -odump, -oupdat, -oput, \
                           -odel, -check or -status"
-            .to_owned()),
+                .to_owned())
+        }
         (Some(_), Some(_)) => Err("one verb at a time".to_owned()),
     }
 }
@@ -177,6 +184,7 @@ fn message(verb: Verb, o: &Options) -> Result<NlbMsg, String> {
     };
     Ok(match verb {
         Verb::Pol => NlbMsg::Reload,
+        Verb::Conf => NlbMsg::Conf,
         Verb::MapDump => NlbMsg::Map { object_type },
         Verb::MapPut => NlbMsg::MapPut(file(o.file.as_ref())?),
         Verb::List => NlbMsg::List(which),

@@ -40,6 +40,7 @@ pub mod lsf_shared;
 pub mod lsf_sudoers;
 pub mod members;
 pub mod names;
+pub mod nlb_config;
 pub mod nlb_map;
 pub mod nlb_objects;
 mod nlb_reader;

@@ -11,7 +11,7 @@ use super::driver::{DaemonDriver, ShellControl};
 use super::shell;
 use crate::conf::diag::Diags;
 use crate::conf::nqeinfo::{self, NqeInfo};
-use crate::conf::{BaseConf, Severity, nlb_map, nlb_objects};
+use crate::conf::{BaseConf, Severity, nlb_config, nlb_map, nlb_objects};
 use crate::lang::nlb;
 use crate::nlb::{NlbConf, NlbServer, StartFiles, start};
 use crate::proto::nlb::{NlbEffect, NlbInput, NlbStored};
@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 const MODE: u32 = 0o644;
 /// Name of the policies file.
 const POLICIES: &str = "policies";
+/// Name of the file that says who may do what.
+const CONFIG: &str = "config";
 
 /// The files of one server.
 struct NlbDriver {
@@ -49,6 +51,10 @@ impl DaemonDriver for NlbDriver {
             Effect::Nlb(NlbEffect::ReadPolicies { n }) => {
                 let read = read(&self.dir.join(POLICIES), nlb::MAX_FILE);
                 shell.input(Input::Nlb(NlbInput::Policies { n, read }));
+            }
+            Effect::Nlb(NlbEffect::ReadConfig { n }) => {
+                let read = plain(&self.dir, CONFIG, nlb_config::MAX_FILE);
+                shell.input(Input::Nlb(NlbInput::Config { n, read }));
             }
             Effect::Nlb(NlbEffect::Collector(_)) => log::warn!("an order for a collector"),
             other => log::warn!("nlbserver does not carry out an effect: {}", other.name()),
@@ -109,15 +115,18 @@ fn read(path: &Path, max: usize) -> Result<Vec<u8>, String> {
 }
 
 /// A file that may be absent.
-fn optional(dir: &Path, name: &str, max: usize) -> Result<Option<Vec<u8>>, BootError> {
+fn plain(dir: &Path, name: &str, max: usize) -> Result<Option<Vec<u8>>, String> {
     let path = dir.join(name);
     match path.symlink_metadata() {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        _ => {
-            let told = |why| BootError(format!("{}: {why}", path.display()));
-            read(&path, max).map(Some).map_err(told)
-        }
+        _ => read(&path, max).map(Some),
     }
+}
+
+/// A file that may be absent, at the start.
+fn optional(dir: &Path, name: &str, max: usize) -> Result<Option<Vec<u8>>, BootError> {
+    let told = |why| BootError(format!("{}: {why}", dir.join(name).display()));
+    plain(dir, name, max).map_err(told)
 }
 
 /// Runs the load balancer's server of this host until it is told to end.
@@ -127,6 +136,7 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let lock = lock(&dir, &boot.host)?;
     first_start(&dir, &info)?;
     let files = StartFiles {
+        config: optional(&dir, CONFIG, nlb_config::MAX_FILE)?,
         name_map: optional(&dir, "name_map", nlb_map::MAX_FILE)?,
         objects: optional(&dir, "objects", nlb_objects::MAX_FILE)?,
         policies: read(&dir.join(POLICIES), nlb::MAX_FILE),

@@ -1,6 +1,7 @@
 //! Answers: queries, maps, objects, and how the server fares. Nothing is changed but NLB_POLICY.
 
 use super::server::NlbServer;
+use crate::conf::nlb_config::Right;
 use crate::conf::nlb_map::NameMap;
 use crate::conf::nlb_objects::{date, dump, dump_maps};
 use crate::lang::nlb::{Attributes, Candidate, Owner, Policy, Ranked, rank};
@@ -143,7 +144,7 @@ impl NlbServer {
     /// The name maps as text.
     pub(super) fn map(&mut self, now: Now, conn: ConnId, of: &str, out: &mut Vec<Effect>) {
         let maps: Vec<&NameMap> = match of {
-            "" => self.maps.list().iter().collect(),
+            "" => self.readable(conn),
             name => match self.map_named(conn, name, out) {
                 Some(map) => vec![map],
                 None => return,
@@ -155,10 +156,16 @@ impl NlbServer {
         self.send(conn, texts(&text), out);
     }
 
+    /// The maps of the types that the peer may read.
+    fn readable(&self, conn: ConnId) -> Vec<&NameMap> {
+        let all = self.maps.list().iter();
+        all.filter(|m| self.may(conn, m.number(), Right::Read)).collect()
+    }
+
     /// The maps of the types asked for.
     fn types(&self, conn: ConnId, of: &str, out: &mut Vec<Effect>) -> Option<Vec<&NameMap>> {
         match of {
-            "" => Some(self.maps.list().iter().collect()),
+            "" => Some(self.readable(conn)),
             name => self.map_named(conn, name, out).map(|m| vec![m]),
         }
     }
@@ -219,6 +226,7 @@ impl NlbServer {
             ("GENERATION", self.generation.to_string()),
             ("POLICIES", names.join(" ")),
             ("POLICIES_READ", date(self.policies_read, zone)),
+            ("CONFIG_READ", date(self.access_read, zone)),
             ("HOSTS", self.store.count(NLB).to_string()),
             ("HOSTS_COLLECTOR", hosts().filter(|o| o.collected()).count().to_string()),
             ("HOSTS_LIM", hosts().filter(|o| o.measured()).count().to_string()),

@@ -5,6 +5,7 @@ use super::changing::{Changing, What};
 use super::server::NlbServer;
 use super::store::ObjectChange;
 use crate::conf::diag::{Diag, Diags, Pos};
+use crate::conf::nlb_config::{Access, Right, read_config};
 use crate::conf::nlb_map::NameMaps;
 use crate::conf::nlb_objects::{MAX_OBJECTS, MAX_VALUES, ObjectData, date, read_objects};
 use crate::lang::nlb::text::Cursor;
@@ -17,7 +18,7 @@ use crate::proto::nlb::{
     MAX_TEXT, NlbEffect, NlbFile, NlbInput, NlbMsg, NlbObjects, NlbOutcome, NlbStored,
 };
 use crate::proto::{Effect, Refusal};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Most warnings of values that a collector reports as well.
@@ -32,6 +33,12 @@ impl NlbServer {
                 self.changing =
                     Some(Changing { order: n, conn, lines: Vec::new(), what: What::Reading });
                 Self::files(NlbEffect::ReadPolicies { n }, out);
+            }
+            NlbMsg::Conf => {
+                let n = self.next_order();
+                let what = What::ReadingConfig;
+                self.changing = Some(Changing { order: n, conn, lines: Vec::new(), what });
+                Self::files(NlbEffect::ReadConfig { n }, out);
             }
             NlbMsg::MapPut(file) => self.map_put(conn, &file, out),
             NlbMsg::Put(file) => self.put(conn, &file, out),
@@ -131,6 +138,10 @@ impl NlbServer {
         let Some(objects) = self.object_data(file, &mut diags) else {
             return self.faults(conn, lines(diags.list()), "objects not taken", out);
         };
+        let types: BTreeSet<u16> = objects.iter().map(|o| o.object_type).collect();
+        if !types.into_iter().all(|number| self.has(conn, number, Right::Update, out)) {
+            return;
+        }
         if objects.iter().any(|o| o.object_type == NJS) {
             let words = vec![format!("{}: requests are not stored here", file.name)];
             return self.faults(conn, words, "objects not taken", out);
@@ -251,16 +262,19 @@ impl NlbServer {
     /// The runner has done what it was ordered, or could not.
     pub(super) fn report(&mut self, now: Now, report: NlbInput, out: &mut Vec<Effect>) {
         let n = match &report {
-            NlbInput::Written { n, .. } | NlbInput::Policies { n, .. } => *n,
+            NlbInput::Written { n, .. }
+            | NlbInput::Policies { n, .. }
+            | NlbInput::Config { n, .. } => *n,
             NlbInput::Collector(_) => return,
         };
         let Some(changing) = self.changing.take_if(|c| c.order == n) else { return };
         match report {
             NlbInput::Policies { read, .. } => self.policies_read(changing, read, out),
+            NlbInput::Config { read, .. } => self.config_read(now, changing, read, out),
             NlbInput::Written { failed: Some(why), .. } => {
                 out.push(Effect::Say { level: log::Level::Error, text: why.clone() });
                 let words = match changing.what {
-                    What::Policies(..) | What::Reading => self.kept(),
+                    What::Policies(..) | What::Reading | What::ReadingConfig => self.kept(),
                     What::Maps(..) => "name map not taken".to_owned(),
                     What::Objects(_) => "objects not taken".to_owned(),
                 };
@@ -301,10 +315,41 @@ impl NlbServer {
         self.write(changing.conn, diags, What::Policies(policies, text), file, out);
     }
 
+    /// The config file acts at once, or not at all.
+    fn config_read(
+        &mut self,
+        now: Now,
+        changing: Changing,
+        read: Result<Option<Vec<u8>>, String>,
+        out: &mut Vec<Effect>,
+    ) {
+        let (path, mut diags) = (self.path("config"), Diags::new());
+        let access = match read {
+            Ok(Some(bytes)) => {
+                read_config(&Arc::from(path.as_str()), &bytes, &self.maps, &mut diags)
+            }
+            Ok(None) => Some(Access::default()),
+            Err(why) => {
+                diags.error(&Pos::whole(&path), why);
+                None
+            }
+        };
+        let Some(access) = access else {
+            let read = date(self.access_read, &self.conf.zone);
+            let words = format!("config not taken; that read at {read} stays in force");
+            return self.faults(changing.conn, lines(diags.list()), &words, out);
+        };
+        self.expire_at = (access.expire > 0).then_some(now.mono_us);
+        (self.access, self.access_read) = (access, now.secs());
+        let lines = lines(diags.list());
+        let outcome = NlbOutcome { taken: true, lines, words: String::new() };
+        self.outcome(changing.conn, outcome, out);
+    }
+
     /// The files of a change are durable: it acts from now on.
     fn written(&mut self, now: Now, changing: Changing, out: &mut Vec<Effect>) {
         match changing.what {
-            What::Reading => {}
+            What::Reading | What::ReadingConfig => {}
             What::Policies(policies, text) => {
                 (self.policies, self.policies_text) = (policies, text);
                 self.policies_read = now.secs();

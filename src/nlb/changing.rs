@@ -19,6 +19,8 @@ pub(super) struct Changing {
 pub(super) enum What {
     /// The policies file is being read.
     Reading,
+    /// The config file is being read.
+    ReadingConfig,
     Policies(Policies, String),
     Maps(Box<NameMaps>, Policies),
     Objects(Vec<ObjectChange>),

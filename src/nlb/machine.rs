@@ -30,6 +30,9 @@ impl NlbServer {
         if self.pieces.contains_key(&conn) {
             return self.busy(conn, out);
         }
+        if !self.allowed(conn, &msg, out) {
+            return;
+        }
         match msg {
             NlbMsg::Query(query) if self.hold_until.is_some() => {
                 let own = self.held.iter().filter(|(c, _)| *c == conn).count();
@@ -53,10 +56,11 @@ impl NlbServer {
                     self.first_reports(now, out);
                 }
             }
-            NlbMsg::Reload | NlbMsg::MapPut(_) | NlbMsg::Put(_) | NlbMsg::Delete(_) => {
-                if !self.in_master_list(conn) {
-                    return self.denied(conn, out);
-                }
+            NlbMsg::Reload
+            | NlbMsg::Conf
+            | NlbMsg::MapPut(_)
+            | NlbMsg::Put(_)
+            | NlbMsg::Delete(_) => {
                 if self.changing.is_none() {
                     self.begin(conn, msg, out);
                 } else if self.waiting.len() < MAX_WAITING {
@@ -73,17 +77,6 @@ impl NlbServer {
                 self.refuse(conn, Refusal::new(err::BAD_ARG), out);
             }
         }
-    }
-
-    fn denied(&self, conn: ConnId, out: &mut Vec<Effect>) {
-        let (user, host) = (self.user(conn), &self.conf.host);
-        let list = "the master list of the NLB server on";
-        let words = format!("User permission denied: <{user}> is not in {list} <{host}>");
-        let who = self.peers.get(&conn).map(ToString::to_string).unwrap_or_default();
-        let text = format!("{who} may change nothing here");
-        out.push(Effect::Say { level: log::Level::Warn, text });
-        let words = format!("{words} (root and the administrators of the cluster)");
-        self.refuse(conn, Refusal::text(err::PERMISSION, words), out);
     }
 
     /// Does the next change that waits.
@@ -171,6 +164,7 @@ impl NlbServer {
 
     fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.first_reports(now, out);
+        self.expire(now);
         if self.retry.is_some_and(|at| at <= now.mono_us) {
             self.retry = None;
             match self.lim {
@@ -208,6 +202,6 @@ impl Machine for NlbServer {
     }
 
     fn deadline(&self) -> Option<u64> {
-        [self.retry, self.hold_until].into_iter().flatten().min()
+        [self.retry, self.hold_until, self.expire_at].into_iter().flatten().min()
     }
 }

@@ -8,13 +8,14 @@
 //! - `store` holds the objects, each value by its source.
 //! - `feed` makes attributes of what LIM measures.
 //! - `start` reads the server's files, before there is a server.
-//! - `server` is the object: `answer` answers queries, `change` does changes, of which `changing`
-//!   is the one under way; `reports` takes those of collectors; `machine` has the turn
-//!   and calls them.
+//! - `server` is the object: `access` says who may do what, `answer` answers queries, `change` does
+//!   changes, of which `changing` is the one under way; `reports` takes those of collectors;
+//!   `machine` has the turn and calls them.
 //!
 //! Pure. A change is answered when its files are durable, and acts from then on; until then all
 //! queries see the state before it.
 
+mod access;
 mod answer;
 mod average;
 mod change;

@@ -26,7 +26,9 @@ impl NlbServer {
         out: &mut Vec<Effect>,
     ) -> bool {
         let host = match self.peers.get(&conn) {
-            Some(Peer::Daemon { daemon: Daemon::Ccollect, host }) => host.clone(),
+            Some(Peer::Daemon { daemon: Daemon::Ccollect, host }) if self.collectors_may(NLB) => {
+                host.clone()
+            }
             _ => {
                 self.not_a_collector(conn, out);
                 return false;
@@ -44,6 +46,7 @@ impl NlbServer {
         let at = Report { at: now.mono_us, wall: now.secs(), from: host.clone() };
         let interval = said.interval;
         self.store.collected(NLB, &host, said, at.clone());
+        let custom = if self.collectors_may(NLB_JOB) { custom } else { Values::new() };
         let requests = Collected { custom, interval, ..Collected::default() };
         if !requests.custom.is_empty() || self.store.find(NLB_JOB, &host).is_some() {
             self.store.collected(NLB_JOB, &host, requests, at);

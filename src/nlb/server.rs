@@ -5,6 +5,7 @@ use super::feed::Feed;
 use super::start::Started;
 use super::store::Store;
 use crate::conf::HostTable;
+use crate::conf::nlb_config::Access;
 use crate::conf::nlb_map::NameMaps;
 use crate::lang::nlb::Policies;
 use crate::model::Now;
@@ -46,6 +47,12 @@ pub struct NlbServer {
     /// Number of the set of maps: the server's start and a count.
     pub(super) map_generation: u64,
     pub(super) store: Store,
+    /// The settings of the file `config`.
+    pub(super) access: Access,
+    /// When they were read, seconds since 1970.
+    pub(super) access_read: i64,
+    /// When objects that nobody reports are looked for, microseconds.
+    pub(super) expire_at: Option<u64>,
     pub(super) policies: Policies,
     pub(super) policies_text: String,
     /// When the policies were read, seconds since 1970.
@@ -91,6 +98,9 @@ impl NlbServer {
             map_changed: HashMap::new(),
             map_generation: u64::try_from(now.secs()).unwrap_or(0) << 20,
             store,
+            expire_at: (begins.access.expire > 0).then_some(now.mono_us),
+            access: begins.access,
+            access_read: now.secs(),
             policies: begins.policies,
             policies_text: begins.text,
             policies_read: now.secs(),
@@ -117,14 +127,6 @@ impl NlbServer {
     /// The path of a file of the server's directory.
     pub(super) fn path(&self, file: &str) -> String {
         format!("{}/{file}", self.conf.dir)
-    }
-
-    /// May the peer change the database?
-    pub(super) fn in_master_list(&self, conn: ConnId) -> bool {
-        match self.peers.get(&conn) {
-            Some(Peer::User { uid, user, .. }) => *uid == 0 || self.conf.admins.contains(user),
-            _ => false,
-        }
     }
 
     /// The user of a connection, for texts.

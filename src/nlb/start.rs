@@ -2,6 +2,7 @@
 
 use super::store::ObjectChange;
 use crate::conf::diag::Diags;
+use crate::conf::nlb_config::{Access, read_config};
 use crate::conf::nlb_map::NameMaps;
 use crate::conf::nlb_objects::{ObjectData, read_objects};
 use crate::lang::nlb::{self, Policies};
@@ -10,6 +11,7 @@ use std::sync::Arc;
 /// The files of NLB_SERVER_DIR as they were read; `None`: not there.
 #[derive(Clone, Debug)]
 pub struct StartFiles {
+    pub config: Option<Vec<u8>>,
     pub name_map: Option<Vec<u8>>,
     pub objects: Option<Vec<u8>>,
     /// The policies file, or why it cannot be read.
@@ -21,13 +23,14 @@ impl Default for StartFiles {
     /// An empty directory.
     fn default() -> Self {
         let policies = Err("No such file or directory".to_owned());
-        StartFiles { name_map: None, objects: None, policies, last: None }
+        StartFiles { config: None, name_map: None, objects: None, policies, last: None }
     }
 }
 
 /// The database with which a server begins.
 #[derive(Clone, Debug)]
 pub struct Started {
+    pub(super) access: Access,
     pub(super) maps: NameMaps,
     pub(super) objects: Vec<ObjectChange>,
     pub(super) policies: Policies,
@@ -59,6 +62,12 @@ pub fn start(dir: &str, files: &StartFiles) -> Result<Started, Vec<String>> {
         None => Some(NameMaps::shipped()),
     };
     let maps = maps.ok_or_else(|| refused(&diags, "name_map"))?;
+    let mut diags = Diags::new();
+    let access = match &files.config {
+        Some(bytes) => read_config(&name("config"), bytes, &maps, &mut diags),
+        None => Some(Access::default()),
+    };
+    let access = access.ok_or_else(|| refused(&diags, "config"))?;
     let mut diags = Diags::new();
     let objects = match &files.objects {
         Some(bytes) => read_objects(&name("objects"), bytes, &maps, None, &mut diags),
@@ -101,7 +110,7 @@ pub fn start(dir: &str, files: &StartFiles) -> Result<Started, Vec<String>> {
     let (policies, text) = found.map_or_else(built_in, Ok)?;
     let new_map = files.name_map.is_none();
     let objects = objects.into_iter().map(stored).collect();
-    Ok(Started { maps, objects, policies, text, notes, new_map })
+    Ok(Started { access, maps, objects, policies, text, notes, new_map })
 }
 
 fn stored(object: ObjectData) -> ObjectChange {
@@ -110,7 +119,10 @@ fn stored(object: ObjectData) -> ObjectChange {
 
 fn refused(diags: &Diags, file: &str) -> Vec<String> {
     let mut lines: Vec<String> = diags.list().iter().map(ToString::to_string).collect();
-    let advice = if file == "name_map" { " for the default map" } else { "" };
-    lines.push(format!("put back {file}.prev, or take the file away{advice}"));
+    lines.push(match file {
+        "config" => "put the file right, or take it away for the defaults".to_owned(),
+        "name_map" => format!("put back {file}.prev, or take the file away for the default map"),
+        _ => format!("put back {file}.prev, or take the file away"),
+    });
     lines
 }

@@ -228,6 +228,15 @@ impl Store {
         object.report = Some(report);
     }
 
+    /// Drops what was last reported before that time and is not stored.
+    pub(super) fn expire(&mut self, before: u64) {
+        for objects in self.types.values_mut() {
+            objects.retain(|_, o| {
+                !o.admin.is_empty() || o.report.as_ref().is_none_or(|r| r.at >= before)
+            });
+        }
+    }
+
     /// The last sort yielded this for the host.
     pub(super) fn sorted(&mut self, name: &str, value: Option<f64>) {
         if let Some(object) = self.types.get_mut(&NLB).and_then(|all| all.get_mut(name)) {

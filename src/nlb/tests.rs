@@ -14,6 +14,7 @@ use crate::proto::{Daemon, Effect, Endpoint, Input, Machine, Msg, Peer};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
+mod access;
 mod reports;
 
 /// A server with its disk.
@@ -21,6 +22,7 @@ struct Rig {
     server: NlbServer,
     disk: BTreeMap<&'static str, String>,
     policies: Result<Vec<u8>, String>,
+    config: Result<Option<Vec<u8>>, String>,
     /// Writes fail with these words.
     full: Option<String>,
     now: u64,
@@ -53,6 +55,7 @@ impl Rig {
             server: NlbServer::new(conf, begins, now),
             disk: BTreeMap::new(),
             policies: Ok(BUILT_IN.as_bytes().to_vec()),
+            config: Ok(files.config.clone()),
             full: None,
             now: 100 * SECOND,
             callers: 2,
@@ -100,6 +103,10 @@ impl Rig {
                         }
                         let failed = self.full.clone();
                         inputs.push(Input::Nlb(NlbInput::Written { n, failed }));
+                    }
+                    Effect::Nlb(NlbEffect::ReadConfig { n }) => {
+                        let read = self.config.clone();
+                        inputs.push(Input::Nlb(NlbInput::Config { n, read }));
                     }
                     Effect::Nlb(NlbEffect::ReadPolicies { n }) => {
                         let read = self.policies.clone();
@@ -233,7 +240,7 @@ fn the_example_of_the_manual_for_cpu_normalisation_holds_word_by_word() {
         name_map: bytes("name_map"),
         objects: bytes("objects"),
         policies: Ok(policy.into()),
-        last: None,
+        ..StartFiles::default()
     };
     let mut again = Rig::files(&files);
     again.loads(vec![load("cool", 0.5), load("gust", 0.1), load("hot", 0.0)]);
@@ -412,7 +419,7 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Nlb."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 12);
+    assert_eq!(rows.len(), 13);
     let which = || NlbObjects { object_type: "NLB".into(), names: Vec::new() };
     let message = |name: &str| match name {
         "Nlb.Query" => NlbMsg::Query(NlbQuery::default()),
@@ -423,6 +430,7 @@ fn the_matrix_of_message_and_role() {
         "Nlb.Watch" => NlbMsg::Watch,
         "Nlb.Report" => NlbMsg::Report(NlbReport::default()),
         "Nlb.Check" => NlbMsg::Check(file("f", "policy: a")),
+        "Nlb.Conf" => NlbMsg::Conf,
         "Nlb.Reload" => NlbMsg::Reload,
         "Nlb.MapPut" => NlbMsg::MapPut(file("m", "map A = 5 { }")),
         "Nlb.Put" => NlbMsg::Put(file("o", "object NLB (a) { }")),

@@ -45,7 +45,7 @@ fn name(msg: &Msg) -> &'static str {
 }
 
 /// Number of variants of `NlbMsg`, beside those of all other enums.
-const NLB_VARIANTS: usize = 17;
+const NLB_VARIANTS: usize = 18;
 
 /// Number of variants of `PamMsg`, likewise.
 const PAM_VARIANTS: usize = 7;
@@ -87,6 +87,7 @@ fn nlb_name(m: &NlbMsg) -> &'static str {
         NlbMsg::Status => "Nlb.Status",
         NlbMsg::Text { .. } => "Nlb.Text",
         NlbMsg::Reload => "Nlb.Reload",
+        NlbMsg::Conf => "Nlb.Conf",
         NlbMsg::MapPut(_) => "Nlb.MapPut",
         NlbMsg::Put(_) => "Nlb.Put",
         NlbMsg::Delete(_) => "Nlb.Delete",
@@ -150,6 +151,7 @@ fn nlb_samples() -> Vec<NlbMsg> {
         NlbMsg::Status,
         NlbMsg::Text { text: s("map"), more: true },
         NlbMsg::Reload,
+        NlbMsg::Conf,
         NlbMsg::MapPut(file.clone()),
         NlbMsg::Put(file.clone()),
         NlbMsg::Delete(which),

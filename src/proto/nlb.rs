@@ -151,6 +151,8 @@ pub enum NlbMsg {
     },
     /// Read the policies file again.
     Reload,
+    /// Read the config file again.
+    Conf,
     /// Put name maps in the place of those of the same types.
     MapPut(NlbFile),
     /// Set attributes.
@@ -250,6 +252,8 @@ pub enum NlbEffect {
     Write { n: u64, files: Vec<(NlbStored, String)> },
     /// Read the policies file; answered by [`NlbInput::Policies`].
     ReadPolicies { n: u64 },
+    /// Read the config file; answered by [`NlbInput::Config`].
+    ReadConfig { n: u64 },
     /// The work of a collector's runner.
     Collector(CollectorEffect),
 }
@@ -265,6 +269,11 @@ pub enum NlbInput {
     Policies {
         n: u64,
         read: Result<Vec<u8>, String>,
+    },
+    /// The config file; `None`: there is none.
+    Config {
+        n: u64,
+        read: Result<Option<Vec<u8>>, String>,
     },
     Collector(CollectorInput),
 }

@@ -124,3 +124,45 @@ fn nlbpolicy_says_what_it_does_not_find() {
     refused(&["-s", &at], &format!("no NLB server answers at {at} (Connection refused)"));
     assert_eq!(said(&["-a", "JOB_PRMEMSIZE", "=", "5", "-c1"]), (0, String::new()));
 }
+
+#[test]
+fn config_of_the_server_is_read_again_and_refuses_those_whom_it_does_not_name() {
+    let rig = Rig::up("nlb-config", 1);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    let path = rig.path(&format!("{DIR}/config")).display().to_string();
+    let config = |text: &str| rig.write(&format!("{DIR}/config"), text);
+    config("master: somebody\nacl NLP: read=*\n");
+    let bad = rig.run("nlbconfig", &["-conf"]);
+    let lines: Vec<&str> = bad.err.lines().collect();
+    let fault = format!("{path}:2:5: <NLP> is no object type; did you mean <NLB>?");
+    assert_eq!((bad.code, bad.out.as_str(), lines[0]), (255, "", fault.as_str()));
+    let kept = "nlbconfig: host1: config not taken; that read at ";
+    assert!(lines[1].starts_with(kept) && lines[1].ends_with(" stays in force"), "{}", lines[1]);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    let bad = rig.run("nlbconfig", &["-conf"]);
+    assert!(bad.err.starts_with(&format!("{path}: not a plain file\n")), "{}", bad.err);
+    std::fs::remove_file(&path).unwrap();
+    config("# the caller is another one\nmaster: somebody-else\n");
+    assert_eq!(rig.ok("nlbconfig", &["-conf"]), "");
+    let own = rig.ok("nlbconfig", &["-status"]);
+    assert!(own.contains("CONFIG_READ: "), "{own}");
+    for verb in ["-conf", "-pol"] {
+        let refused = rig.run("nlbconfig", &[verb]);
+        let list = "is not in the master list of the NLB server on <host1>";
+        assert_eq!((refused.code, refused.out.as_str()), (255, ""));
+        let head = "nlbconfig: host1: User permission denied: <";
+        let tail = format!("> {list} ({path}:2)\n");
+        assert!(refused.err.starts_with(head) && refused.err.ends_with(&tail), "{}", refused.err);
+    }
+    // over a restart as well; a file with a fault hinders it
+    config("mastr: x\n");
+    assert!(rig.kill9("nlbserver", "host1"));
+    let log = || rig.read("log/nlbserver.log.host1");
+    let fault = format!("{path}:1:1: <mastr> is unknown");
+    wait_for("the fault in the log", || log().contains(&fault));
+    std::fs::remove_file(&path).unwrap();
+    hosts(&rig, &[]);
+    assert_eq!(rig.ok("nlbconfig", &["-pol"]), "");
+}

@@ -69,7 +69,7 @@ help:
 	@echo 'make test      every test; the last line counts them'
 	@echo 'make test-nfs  a site on NFS in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
 	@echo 'make test-tools  tools of others on a personal cluster (python3; pip installs them)'
-	@echo 'make demo      a personal cluster of three hosts runs a real workload'
+	@echo 'make demo      personal clusters of three hosts run a real workload, and one by policies'
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'
 	@echo 'make fuzz      coverage-guided fuzzing, FUZZ=60 seconds a target (nightly Rust, cargo-fuzz)'
 	@echo 'make bench     figures beside what the machine itself can do'
@@ -120,6 +120,7 @@ test-tools: build
 demo: PROFILE = demo
 demo: build
 	@LSF=$(BIN) bash conf-examples/jobs/demo
+	@LSF=$(BIN) bash conf-examples/nlb/demo
 
 soak: build
 	$(BIN) lsfsim -t $(SOAK)

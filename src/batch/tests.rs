@@ -69,6 +69,7 @@ mod life;
 mod limit_listing;
 mod limit_properties;
 mod listing_properties;
+mod load_suspension;
 mod log_switch;
 mod lost_controls;
 mod messages;

@@ -94,7 +94,9 @@ pub fn run_for(
         return Ok(false);
     }
     let mut command = Command::new(path);
-    command.env_clear().envs(env.iter().cloned()).env("LS_EXEC_T", when.word());
+    // a job has its own; the end of one is told of by the process that writes its report
+    command.env_clear().env("LS_JOBPID", std::process::id().to_string());
+    command.envs(env.iter().cloned()).env("LS_EXEC_T", when.word());
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Some(dir) = cwd {
         command.current_dir(if dir.is_dir() { dir } else { Path::new("/tmp") });

@@ -151,6 +151,11 @@ impl LoggedStatus {
         self.has(JobState::Done)
     }
 
+    /// SSUSP or USUSP.
+    pub fn is_suspended(self) -> bool {
+        self.has(JobState::Ssusp) || self.has(JobState::Ususp)
+    }
+
     /// DONE or EXIT, whatever else.
     pub fn is_finished(self) -> bool {
         self.has(JobState::Done) || self.has(JobState::Exit)

@@ -288,6 +288,11 @@ impl Mbatchd {
             self.shut_job(context, key);
             return 0;
         }
+        let stands = phase.is_some_and(|phase| !matches!(phase, Phase::Starting | Phase::Running));
+        if stands && self.waits_for_load(at) {
+            self.state.no_order_open(key);
+            return 0;
+        }
         self.state.resume_ordered(key);
         self.act_on(context, key, Act::Resume);
         0

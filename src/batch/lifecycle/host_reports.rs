@@ -78,7 +78,7 @@ impl Mbatchd {
                 if starting && want == 0 {
                     // nothing else was asked for
                 } else if (shut && phase == RunPhase::Ssusp(susp::WINDOW))
-                    || (phase.suspended_by_need() && asked.is_none() && killed.is_none())
+                    || (stays_suspended(phase) && asked.is_none() && killed.is_none())
                 {
                     self.suspend_again(context, i, t.key, phase);
                 } else if matches!(phase, RunPhase::Ssusp(_) | RunPhase::Ususp(_)) && want == 0 {
@@ -276,4 +276,9 @@ impl Mbatchd {
             self.order(context, i, SbdMsg::Forget { key: t.key, mail: String::new() });
         }
     }
+}
+
+/// Is a job that its host runs to be suspended? A job that was let go may have gone on by now.
+fn stays_suspended(phase: RunPhase) -> bool {
+    phase.suspended_by_need() && phase != RunPhase::Ssusp(susp::RESUMED)
 }

@@ -6,6 +6,11 @@
 //! those to be suspended the one of the lowest queue first, of those to be resumed the one of the
 //! highest. A job that is alone on its host is suspended only if somebody sits at the host. As
 //! for run windows, the suspension is logged before the host is told.
+//!
+//! A job on several hosts is suspended for the load of any of them; it goes on in the turn of its
+//! first host, when the load of all of them allows it.
+//!
+//! A job that bresume lets go waits for the load in the same way where thresholds concern it.
 
 use crate::batch::site::requirements::Req;
 use crate::batch::site::{Bounds, External, Queue};
@@ -121,7 +126,8 @@ impl Mbatchd {
         }
         let here = self.state.counts().host(i)?;
         let running = || here.jobs.iter().filter_map(|at| self.running_job(*at));
-        if !self.in_use(i) && running().nth(1).is_none() {
+        let busy = || here.jobs.iter().filter(|at| self.keeps_running(**at));
+        if !self.in_use(i) && busy().nth(1).is_none() {
             return None;
         }
         let stops = |job: Candidate| {
@@ -164,9 +170,52 @@ impl Mbatchd {
         }
         let resumable = |at: &JobRef| {
             let job = self.candidate(*at, Phase::suspended_by_load)?;
-            (fit.contains(&job.queue) && !self.run_shut(*at)).then_some(job)
+            let run = self.state.running(job.key)?;
+            let (first, others) = run.hosts.split_first()?;
+            let queue = &self.site.queues[job.queue];
+            let allows = |host: HostId| {
+                let holds = |cond| self.cond_holds(host, cond);
+                self.fits(host, queue) && queue.resume_cond.as_ref().is_none_or(holds)
+            };
+            let here = first.0 == i && fit.contains(&job.queue) && !self.run_shut(*at);
+            (here && others.iter().all(|(host, _)| *host == i || allows(*host))).then_some(job)
         };
         suspended.iter().filter_map(resumable).collect()
+    }
+
+    /// Does a job that may go on after bresume wait for the load of its hosts? Its turn comes with
+    /// the next look at its first host, at once where that has had none lately.
+    pub(crate) fn waits_for_load(&mut self, at: JobRef) -> bool {
+        let waits = self.has_thresholds(at);
+        if waits {
+            self.load_checks.job_waits();
+        }
+        waits
+    }
+
+    /// Are there thresholds or conditions on the load for a started job, of its queue or a host?
+    fn has_thresholds(&self, at: JobRef) -> bool {
+        let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
+        let Some(queue) = self.queue_of(at).map(|position| &self.site.queues[position]) else {
+            return false;
+        };
+        let any = |bounds: &Bounds, external: &External| {
+            !external.is_empty() || bounds.iter().any(|b| b.0.is_some() || b.1.is_some())
+        };
+        let of_host = |host: HostId| {
+            self.site.hosts.get(host).is_some_and(|host| any(&host.bounds, &host.external))
+        };
+        !run.is_never_suspended()
+            && (queue.stop_cond.is_some()
+                || queue.resume_cond.is_some()
+                || any(&queue.bounds, &queue.external)
+                || run.hosts.iter().any(|(host, _)| of_host(*host)))
+    }
+
+    /// Does a job run on, whatever its kind, without being about to end or to stop?
+    fn keeps_running(&self, at: JobRef) -> bool {
+        matches!(self.state.elem(at).map(|e| &e.state), Some(ElemState::Run(run))
+            if run.phase == Phase::Running && run.killed.is_none() && run.soft.asked.is_none())
     }
 
     /// Are there started jobs of a queue?
@@ -174,10 +223,12 @@ impl Mbatchd {
         self.state.counts().queue(queue.id).started() > 0
     }
 
-    /// Is the load of a host within all thresholds for jobs of a queue?
+    /// Is the load of a host known, and within all thresholds for jobs of a queue?
     fn fits(&self, i: HostId, queue: &Queue) -> bool {
+        let known = self.links.hosts().get(i).and_then(|host| host.load.as_ref());
         let (view, host) = (self.view(), &self.site.hosts[i]);
-        view.load_over(i, &queue.bounds).is_none()
+        known.is_some_and(|load| !load.unavailable())
+            && view.load_over(i, &queue.bounds).is_none()
             && view.load_over(i, &host.bounds).is_none()
             && view.external_over(i, &queue.external).is_none()
             && view.external_over(i, &host.external).is_none()

@@ -69,6 +69,11 @@ impl LoadChecks {
         self.look = true;
     }
 
+    /// A job waits for the load of its hosts: a look is due.
+    pub(crate) fn job_waits(&mut self) {
+        (self.look, self.some) = (true, true);
+    }
+
     /// The hosts whose load was heard of since this was asked last; `None`: all hosts.
     pub(crate) fn take_heard(&mut self) -> Option<HostSet> {
         self.heard.replace(HostSet::default())

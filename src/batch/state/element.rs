@@ -207,9 +207,9 @@ impl Phase {
         let for_jobs = [Phase::Ssusp(susp::PREEMPTED), Phase::Ssusp(susp::RESERVED)];
         self.suspended_by_load() || for_jobs.contains(&self)
     }
-    /// Is it suspended for the load of its host?
+    /// Is it suspended for the load of its host, or does it wait for that after bresume?
     pub fn suspended_by_load(self) -> bool {
-        matches!(self, Phase::Ssusp(why) if (susp::LOAD..=susp::RESUME_COND).contains(&why))
+        matches!(self, Phase::Ssusp(susp::RESUMED | susp::LOAD..=susp::RESUME_COND))
     }
 }
 

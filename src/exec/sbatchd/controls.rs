@@ -203,7 +203,7 @@ impl Sbatchd {
             put("LS_EXEC_T", "JOB_CONTROLS");
         }
         if control.verb == ControlVerb::Suspend {
-            let (reasons, subreasons) = reason_bits(control.why);
+            let (reasons, subreasons) = susp::bits(control.why);
             put("LSB_SUSP_REASONS", &reasons.to_string());
             put("LSB_SUSP_SUBREASONS", &subreasons.to_string());
         }
@@ -392,7 +392,12 @@ impl Sbatchd {
             return self.control_over(now, key, true, out);
         }
         job.control_by = Some(now.after(CHECKPOINT_SECS) + OVERTIME);
+        let stands = job.suspended();
         self.keep_note(key, out);
+        // a method may need the help of the job's processes
+        if stands {
+            self.signal(now, key, SIGCONT, out);
+        }
         self.start_command(now, key, out);
     }
 
@@ -423,9 +428,12 @@ impl Sbatchd {
         if job.stage != AttemptStage::Running {
             return;
         }
+        let stands = job.suspended() && job.note.mark.kill.is_none();
         self.tell_state(key, out);
         if succeeded && kill {
             self.start_termination(now, key, Cause::Asked(term::CHKPNT), out);
+        } else if stands {
+            self.signal(now, key, SIGSTOP, out);
         }
     }
 
@@ -481,23 +489,6 @@ impl Sbatchd {
                 kill.signals.clear();
             }
         }
-    }
-}
-
-/// A suspending reason as LSB_SUSP_REASONS and LSB_SUSP_SUBREASONS have it: the bit of the reason,
-/// and the number of the load index.
-fn reason_bits(why: u32) -> (u32, u32) {
-    match why {
-        susp::USER => (0x2, 0),
-        susp::ADMIN => (0x4000, 0),
-        susp::RESUMED => (0x1, 0),
-        susp::WINDOW => (0x8, 0),
-        susp::PREEMPTED => (0x80, 0),
-        susp::RESERVED => (0x10_0000, 0),
-        susp::LOAD..=susp::LOAD_EXTERNAL => (0x40, why - susp::LOAD),
-        susp::STOP_COND => (0x200, 0),
-        susp::RESUME_COND => (0x400, 0),
-        _ => (0, 0),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::model::event::{
 };
 use crate::model::job_state::LoggedStatus;
 use crate::model::nqs::{NlbPlacement, Route};
-use crate::model::reason::PendReason;
+use crate::model::reason::{PendReason, susp};
 
 /// Reads a line, with or without its newline.
 pub fn read_record(line: &[u8]) -> Result<Record, RecordError> {
@@ -230,32 +230,43 @@ fn get_status(f: &mut Fields<'_>, openlava: bool) -> Result<Event, RecordError> 
     f.skip(usize::from(!openlava))?;
     s.exit_status = f.num()?;
     s.at.idx = f.num()?;
+    let mut own_reason = false;
     if !openlava && !f.at_end() {
         s.exit_info = f.num()?;
-        get_status_rest(f, &mut s);
+        own_reason = get_status_rest(f, &mut s);
+    }
+    // our older records have an attempt, and our number in the place of LSF's
+    if s.status.is_suspended() && !own_reason && s.attempt == 0 {
+        s.reason = susp::of_bits(s.reason, std::mem::take(&mut s.subreason));
     }
     Ok(Event::JobStatus(Box::new(s)))
 }
 
-/// The fields that older versions do not have.
-fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
-    let mut ahead = f.clone();
+/// The fields that older versions do not have; whether our suspending reason is among them.
+fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) -> bool {
+    let (mut ahead, mut own_reason) = (f.clone(), false);
     if s.status.is_finished() {
         let hosts: usize = ahead.num().unwrap_or(0);
         for _ in 0..hosts {
             if ahead.skip(5).is_err() {
-                return;
+                return false;
             }
         }
     }
     // maxMem avgMem, src and dst cluster, maskedJStatus, nextStatusNo
     if ahead.skip(8).is_err() {
-        return;
+        return false;
     }
     *f = ahead;
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),
+            b"lsf.susp" => {
+                if let Some(&[reason, sub]) = nums(&value, ' ').as_deref() {
+                    let [reason, sub] = [reason, sub].map(|n| u32::try_from(n).unwrap_or(0));
+                    (s.reason, s.subreason, own_reason) = (reason, sub, true);
+                }
+            }
             b"lsf.unknown_end" => s.unknown_end = one_number(&value) != 0,
             b"lsf.post" => s.post = one_number(&value) != 0,
             b"lsf.after" => s.after = text(&value),
@@ -285,6 +296,7 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) {
             _ => {}
         }
     }
+    own_reason
 }
 
 fn text(value: &[u8]) -> String {

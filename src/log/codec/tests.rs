@@ -2,8 +2,6 @@
 
 use super::text::Fields;
 use super::*;
-use crate::model::ByteStr;
-use crate::model::JobRef;
 use crate::model::action::JobAction;
 use crate::model::bytes::log_loses;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
@@ -13,9 +11,11 @@ use crate::model::job::{JobSpec, Limits, SpoolRef, Usage};
 use crate::model::job_state::JobState;
 use crate::model::reservation::{Reservation, ReservationFinish, ReservationKind, ReservationTime};
 use crate::model::specfield::SpecField;
+use crate::model::{ByteStr, JobRef};
 use std::sync::Arc;
 
 mod random_records;
+mod suspending;
 
 fn line(event: Event) -> String {
     let mut out = Vec::new();

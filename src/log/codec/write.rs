@@ -12,6 +12,7 @@ use super::{
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
 use crate::model::job_state::JobState;
+use crate::model::reason::susp;
 
 /// Appends the line of a record, newline included. [`Event::Foreign`] is only ever read: nothing
 /// is written for it.
@@ -178,7 +179,11 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
 }
 
 fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
-    for n in [s.at.job, s.status.bits(), s.reason, s.subreason] {
+    let (reason, subreason) = match s.status.is_suspended() {
+        true => susp::bits(s.reason),
+        false => (s.reason, s.subreason),
+    };
+    for n in [s.at.job, s.status.bits(), reason, subreason] {
         put_int(out, n);
     }
     put_secs(out, s.cpu);
@@ -206,6 +211,9 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
     out.extend_from_slice(b" \"\" -1 \"\" -1 0 0");
     let mut tail = Tail::begin(out);
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
+    if s.status.is_suspended() {
+        tail.nums(out, "lsf.susp", b' ', &[u64::from(s.reason), u64::from(s.subreason)]);
+    }
     if s.unknown_end {
         tail.nums(out, "lsf.unknown_end", b' ', &[1]);
     }

@@ -24,6 +24,33 @@ pub mod susp {
     /// Queue's conditions on the load; the last of those by load.
     pub const STOP_COND: u32 = 32;
     pub const RESUME_COND: u32 = 33;
+
+    /// The bit of the reason and the number of the load index, as LSF has them in its log and in
+    /// LSB_SUSP_REASONS and LSB_SUSP_SUBREASONS.
+    pub fn bits(code: u32) -> (u32, u32) {
+        match code {
+            RESUMED => (0x1, 0),
+            USER => (0x2, 0),
+            WINDOW => (0x8, 0),
+            LOAD..=LOAD_EXTERNAL => (0x40, code - LOAD),
+            PREEMPTED => (0x80, 0),
+            STOP_COND => (0x200, 0),
+            RESUME_COND => (0x400, 0),
+            ADMIN => (0x4000, 0),
+            RESERVED => (0x10_0000, 0),
+            _ => (0, 0),
+        }
+    }
+
+    /// The reason of a log of another LSF; 0: none that is known here.
+    pub fn of_bits(reason: u32, index: u32) -> u32 {
+        let load = LOAD + index.min(LOAD_EXTERNAL - LOAD);
+        let same = |code: &u32| bits(*code).0 == reason && reason != 0;
+        match reason {
+            0x40 => load,
+            _ => (1..=RESUME_COND).find(same).unwrap_or(0),
+        }
+    }
 }
 
 /// The text of a suspending reason.

@@ -192,3 +192,34 @@ fn warning_action_chkpnt_makes_a_checkpoint_once() {
     r.wait(20);
     assert_eq!(commands(&r).len(), 1);
 }
+
+/// A method that needs the help of the job's processes would wait for ever for those that stand.
+#[test]
+fn stopped_job_goes_on_for_the_time_of_its_checkpoint() {
+    let (mut r, pid) = started("/c");
+    r.act(1, 1, Act::Suspend);
+    assert_eq!(r.last(), AttemptPhase::Suspended);
+    r.wait(30);
+    r.procs.get_mut(&pid).unwrap().signals.clear();
+    r.act(1, 2, Act::Checkpoint(NOW));
+    assert_eq!(r.procs[&pid].signals, [SIGCONT]);
+    let echkpnt = r.pid();
+    r.exits(echkpnt, 0);
+    assert_eq!(r.procs[&pid].signals, [SIGCONT, SIGSTOP]);
+    assert_eq!(r.last(), AttemptPhase::Suspended);
+    // resumed meanwhile it goes on
+    r.act(1, 3, Act::Checkpoint(NOW));
+    let echkpnt = r.pid();
+    r.act(1, 4, Act::Resume);
+    r.exits(echkpnt, 0);
+    assert_eq!(r.procs[&pid].signals.last(), Some(&SIGCONT));
+    assert_eq!(r.last(), AttemptPhase::Running);
+    // to be ended by it, it is
+    r.act(1, 5, Act::Suspend);
+    r.wait(30);
+    r.act(1, 6, Act::Checkpoint(KILL));
+    let echkpnt = r.pid();
+    r.exits(echkpnt, 0);
+    r.wait(30);
+    assert!(matches!(r.last(), AttemptPhase::Ended { exit_info: term::CHKPNT, .. }));
+}

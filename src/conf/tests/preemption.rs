@@ -87,6 +87,7 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             Some("unknown word <LEAST_RUNTIME> in PREEMPT_FOR ~LEAST_RUN_TIME"),
         ),
         ("PREEMPT_FOR = MINI_JOB least_run_time 0", None),
+        ("PREEMPT_FOR = GROUP_MAX GROUP_JLP USER_JLP HOST_JLU", None),
         (
             "PREEMPT_JOBTYPE = EXCLUSIV",
             Some("unknown word <EXCLUSIV> in PREEMPT_JOBTYPE ~EXCLUSIVE"),

@@ -182,7 +182,9 @@ pub(super) fn of_cluster(v: &mut Values<'_>) -> PreemptionParams {
             }
         }
     }
-    let _: Option<u64> = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER);
+    if let Some(secs) = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER) {
+        p.wait_secs = secs;
+    }
     v.flag(&mut p.resets, "MAX_JOB_PREEMPT_RESET");
     p.resources = v.words("PREEMPTABLE_RESOURCES");
     p

@@ -114,6 +114,9 @@ pub struct Claim {
     pub hosts: Vec<ClaimedHost>,
     /// The preemptable resources.
     pub resources: Vec<ClaimedResource>,
+    /// Until when no more elements are preempted while these alone are lacking, seconds since the
+    /// epoch.
+    pub until: i64,
 }
 
 impl Preemptions {

@@ -102,6 +102,8 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             "PREEMPTABLE_RESOURCES = slots",
             Some("bad value <slots> of PREEMPTABLE_RESOURCES: of the built-in resources"),
         ),
+        ("PREEMPTION_WAIT_TIME = 0", None),
+        ("PREEMPTION_WAIT_TIME = 5m", Some("a number from 0 to")),
         ("MAX_JOB_PREEMPT_RESET = maybe", Some("Y or N is wanted")),
         ("NO_PREEMPT_RUN_TIME = 50%", None),
     ] {

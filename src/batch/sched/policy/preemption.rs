@@ -5,8 +5,9 @@
 //! lower priority, the one that was started last (PREEMPT_FOR in lsb.params changes the last). No
 //! job is preempted whose slots are not needed: of the jobs found in that order those are left out
 //! again without which the others do. Resources of PREEMPTABLE_RESOURCES that they reserve are
-//! vacated with their slots. All other conditions for the start (load, requirement,
-//! limits) must hold as they are, so that no job is preempted in vain.
+//! vacated with their slots; where the measured value does not show that yet, no others are
+//! preempted before PREEMPTION_WAIT_TIME is over. All other conditions for the start (load,
+//! requirement, limits) must hold as they are, so that no job is preempted in vain.
 //!
 //! Invariant: queues preempt queues of lower priority alone (`site::preemption`), and a preempted
 //! job goes on only where no claim and no job of a higher queue wants its slots: no circle.
@@ -61,6 +62,9 @@ impl Policy for PreemptionPolicy {
         if claim.is_some_and(|claim| open(claim) || claim.hosts.iter().any(rests)) {
             return None;
         }
+        if claim.is_some_and(|claim| waits_for_resources(job, claim)) {
+            return None;
+        }
         let release = claim.map(|_| Decision::Release { at: job.at });
         let least = u64::from(class.kind.min);
         let by_preemption = || {
@@ -75,6 +79,22 @@ impl Policy for PreemptionPolicy {
         let preemption = Plan::new(job).find();
         preemption.map(Decision::Preempt).or(release)
     }
+}
+
+/// Have the jobs of a claim been preempted lately (PREEMPTION_WAIT_TIME), and is all that is lacking
+/// what they held of resources whose measured values may show it later?
+fn waits_for_resources(job: &BlockedJob, claim: &Claim) -> bool {
+    let names = &job.class.view.site.names;
+    let measured = claim.resources.iter().any(|of| names.measured(of.resource));
+    if !measured || claim.until <= job.class.view.now.secs() {
+        return false;
+    }
+    let supposing = Supposing::new(job.class.view.reserve);
+    let fits = |on: &ClaimedHost| {
+        let room = supposing.with_all(|| (job.host_after)(on.host, Leaving::NONE));
+        room.is_ok_and(|slots| slots >= u64::from(on.slots))
+    };
+    claim.hosts.iter().all(fits) && job.waits(claim.until)
 }
 
 impl PreemptionPolicy {
@@ -412,7 +432,9 @@ impl<'a, 'b> Plan<'a, 'b> {
         let resources = self.claimed_resources(&hosts);
         let hosts = hosts.iter().map(claimed).collect();
         let (queue, user) = (class.queue.id, class.kind.user);
-        let claim = Claim { queue, user, victims, hosts, resources };
+        let wait = class.view.site.params().preemption.wait_secs;
+        let until = class.view.now.secs().saturating_add_unsigned(wait);
+        let claim = Claim { queue, user, victims, hosts, resources, until };
         Preemption { at: job.at, victims: self.victims, claim }
     }
 }

@@ -366,6 +366,11 @@ impl Preemptions {
         Some(PreemptedBy { queue: known.queue, told: !self.vacating.contains(&at) })
     }
 
+    /// The elements that are preempted, or about to be, and not being resumed.
+    pub fn preempted(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.suspended.values().flatten().chain(&self.vacating).copied()
+    }
+
     /// The rows of resources that claims have left since this was asked last.
     pub(crate) fn take_freed_rows(&mut self) -> Vec<usize> {
         std::mem::take(&mut self.freed_rows)

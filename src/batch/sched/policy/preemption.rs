@@ -14,7 +14,7 @@
 
 use crate::batch::sched::decision::{Decision, Preemption};
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::protection::{Protection, protection};
+use crate::batch::sched::policy::protection::{Protection, is_guaranteed, protection};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Policy, Question, limits, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
@@ -264,7 +264,7 @@ impl<'a, 'b> Plan<'a, 'b> {
     /// Is a job protected from preemption, now or for good?
     fn is_protected(&self, at: JobRef) -> bool {
         match protection(&self.job.class.view, at) {
-            Protection::None => false,
+            Protection::None => is_guaranteed(&self.job.class.view, at, &self.victims),
             Protection::Until(secs) => self.job.waits(secs),
             Protection::ForGood => true,
         }

@@ -296,7 +296,7 @@ impl Mbatchd {
         }
     }
 
-    /// Those who waited for a limit to leave more are looked at again.
+    /// All who waited for a limit to leave more are looked at again.
     pub(crate) fn note_limits(&mut self) {
         // slots that a claim kept from others under limits may be any user's
         if self.preemptions.take_dropped() && self.site.rules.ignore_preempted() {

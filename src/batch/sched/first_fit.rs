@@ -18,7 +18,7 @@ pub(super) struct TooFew {
 }
 
 impl TooFew {
-    /// Of a job to which queue or user have too few slots left: no host was looked at.
+    /// The shortage of a job to which queue or user have too few slots left: no host was looked at.
     pub fn by_limits(look: &HostMatch) -> TooFew {
         let full = JointRoom::new(look).full(look.min_slots()).map(|(rule, _)| Short::of(rule));
         TooFew { free: Vec::new(), short: full.unwrap_or_default() }

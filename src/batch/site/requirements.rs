@@ -38,7 +38,7 @@ struct Resource {
     release: bool,
     /// PREEMPTABLE_RESOURCES names it.
     preemptable: bool,
-    /// Its value is measured again and again, and shows later what a job takes or gives up.
+    /// The value is measured again and again, and shows later what a job takes or gives up.
     measured: bool,
 }
 

@@ -268,7 +268,7 @@ impl Run {
         self.forced == Forced::NeverSuspended
     }
 
-    /// It is suspended for jobs that preempt it, and its host has not been told to end or to resume
+    /// Jobs that preempt it had it suspended, and its host has not been told to end or to resume
     /// it.
     pub fn is_preempted(&self) -> bool {
         self.phase == Phase::Ssusp(susp::PREEMPTED)

@@ -65,7 +65,7 @@ struct Holding {
     /// Each host once.
     hosts: JobHosts,
     demand: Option<Rc<ElementDemand>>,
-    /// It is preempted, and there are rules under which it does not count then.
+    /// The element is preempted, and there are rules under which it does not count then.
     preempted: bool,
 }
 

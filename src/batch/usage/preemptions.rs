@@ -114,8 +114,8 @@ pub struct Claim {
     pub hosts: Vec<ClaimedHost>,
     /// The preemptable resources.
     pub resources: Vec<ClaimedResource>,
-    /// Until when no more elements are preempted while these alone are lacking, seconds since the
-    /// epoch.
+    /// No more elements are preempted before this time while these alone are lacking, seconds
+    /// since the epoch.
     pub until: i64,
 }
 

@@ -83,7 +83,7 @@ impl Room {
 pub(crate) struct Leaving<'a> {
     /// The slots there that are not in use any more then.
     pub(super) slots: u64,
-    /// `None`: all that run there.
+    /// All that run there, if `None`.
     pub(super) jobs: Option<&'a [JobRef]>,
 }
 

@@ -81,8 +81,8 @@ impl Policy for PreemptionPolicy {
     }
 }
 
-/// Have the jobs of a claim been preempted lately (PREEMPTION_WAIT_TIME), and is all that is lacking
-/// what they held of resources whose measured values may show it later?
+/// Have the jobs of a claim been preempted lately (PREEMPTION_WAIT_TIME), and is all that is
+/// lacking what they held of resources whose measured values may show it later?
 fn waits_for_resources(job: &BlockedJob, claim: &Claim) -> bool {
     let names = &job.class.view.site.names;
     let measured = claim.resources.iter().any(|of| names.measured(of.resource));

@@ -2,7 +2,7 @@
 //! with the files of conf-examples/nlb as with others.
 
 use super::nlb::{hosts, with_server};
-use crate::rig::{Rig, wait_for};
+use crate::rig::{Rig, Said, binary, wait_for};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -202,4 +202,47 @@ fn example_of_a_site_swaps_its_policies_by_its_crontab() {
     swap("policies.night");
     let (_, host) = runs_on(&rig, &["-q", "cad"]);
     assert_eq!(host, "host1");
+}
+
+/// Runs the demo on `count` pages, with the first of two texts in it replaced by the second.
+fn demo(name: &str, count: usize, spoil: Option<(&str, &str)>) -> Said {
+    let top = std::env::temp_dir().join(format!("lsf-{name}-{}", std::process::id()));
+    let pages = top.join("pages");
+    std::fs::create_dir_all(&pages).unwrap();
+    for n in 0..count {
+        std::fs::write(pages.join(format!("page{n}.1")), "text\n".repeat(100)).unwrap();
+    }
+    for file in ["demo", "inodes"] {
+        let text = example(file);
+        let (from, to) = spoil.unwrap_or_default();
+        assert!(file != "demo" || text.contains(from));
+        let text = if from.is_empty() { text } else { text.replacen(from, to, 1) };
+        std::fs::write(top.join(file), text).unwrap();
+    }
+    let mut bash = Command::new("timeout");
+    bash.args(["-k", "20", "180", "bash"]).arg(top.join("demo")).current_dir(&top);
+    bash.env("LSF", binary()).env("LSF_DEMO_CRON", "no").env_remove("LSF_ENVDIR");
+    bash.env("LSF_DEMO_DIR", top.join("cluster")).env("LSF_DEMO_PAGES", &pages);
+    let said = Said::from(bash.stdin(Stdio::null()).output().unwrap());
+    std::fs::remove_dir_all(&top).unwrap();
+    said
+}
+
+#[test]
+fn demo_of_the_load_balancer_counts_each_request_where_the_policies_want_it() {
+    let said = demo("nlbdemo", 7, None);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let last = said.out.lines().last().unwrap();
+    assert_eq!(last, "== 7 of 7 requests ran where the policies wanted them");
+    assert!(said.out.contains("no attribute <NLB_A_IDLECPV>"), "{}", said.out);
+}
+
+#[test]
+fn demo_whose_night_prefers_no_host_tells_that_something_went_wrong() {
+    let night =
+        ("sort: exists(host_fileserver) * 1000000", "sort: 0 - exists(host_fileserver) * 1000000");
+    let said = demo("nlbspoiled", 4, Some(night));
+    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    assert!(said.out.contains("WRONG: the first host of the night: "), "{}", said.out);
+    assert!(!said.out.contains("requests ran where the policies"), "{}", said.out);
 }

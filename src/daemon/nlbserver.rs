@@ -102,8 +102,13 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 /// The bytes of a plain file, one more than `max` of a larger one.
 fn read(path: &Path, max: usize) -> Result<Vec<u8>, String> {
     let bytes = || -> io::Result<Vec<u8>> {
-        // a FIFO must not hold the server up
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        // neither a FIFO holds the server up, nor does a link show it a file of another place
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        let file = file.map_err(|e| match e.raw_os_error() {
+            Some(libc::ELOOP) => io::Error::other("a symbolic link is not followed"),
+            _ => e,
+        })?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("not a plain file"));
         }

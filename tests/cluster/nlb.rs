@@ -142,7 +142,11 @@ fn config_of_the_server_is_read_again_and_refuses_those_whom_it_does_not_name() 
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
     let bad = rig.run("nlbconfig", &["-conf"]);
-    assert!(bad.err.starts_with(&format!("{path}: not a plain file\n")), "{}", bad.err);
+    assert!(
+        bad.err.starts_with(&format!("{path}: a symbolic link is not followed\n")),
+        "{}",
+        bad.err
+    );
     std::fs::remove_file(&path).unwrap();
     config("# the caller is another one\nmaster: somebody-else\n");
     assert_eq!(rig.ok("nlbconfig", &["-conf"]), "");
@@ -165,4 +169,105 @@ fn config_of_the_server_is_read_again_and_refuses_those_whom_it_does_not_name() 
     std::fs::remove_file(&path).unwrap();
     hosts(&rig, &[]);
     assert_eq!(rig.ok("nlbconfig", &["-pol"]), "");
+}
+
+/// Texts that are no good file of any kind.
+fn bad_texts(half: &str) -> [(&'static str, Vec<u8>); 3] {
+    let large = " ".repeat(5 << 20).into_bytes();
+    [("half", half.into()), ("large", large), ("bytes", b"\xff\xfe\n".to_vec())]
+}
+
+/// The state in force: the count of changes, and the objects about requests.
+fn in_force(rig: &Rig) -> (String, String) {
+    let status = rig.ok("nlbconfig", &["-status"]);
+    let line = status.lines().find(|l| l.starts_with("GENERATION: ")).unwrap().to_owned();
+    (line, rig.ok("nlbconfig", &["-odump", "-t", "NLB_JOB"]))
+}
+
+fn bad_policies(rig: &Rig, refused: &dyn Fn(&[&str], &str)) {
+    let path = rig.path(&format!("{DIR}/policies"));
+    let put = |bytes: &[u8]| {
+        let _ = std::fs::remove_file(&path);
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let unclosed =
+        "/policies:2:17: <)> is wanted before the end of the file, for the <(> in line 2";
+    let wanted = [unclosed, "/policies: larger than 1 MB", "/policies:1:1: not UTF-8"];
+    for ((_, bytes), words) in bad_texts("policy: a\nsort: (NLB_NCPUS").into_iter().zip(wanted) {
+        put(&bytes);
+        refused(&["-pol"], words);
+    }
+    put(b"");
+    refused(&["-pol"], "/policies: no policy is defined");
+    std::fs::remove_file(&path).unwrap();
+    refused(&["-pol"], "/policies: No such file or directory");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    refused(&["-pol"], "/policies: not a plain file");
+    std::fs::remove_file(&path).unwrap();
+    rig.write("elsewhere", "policy: a\nsort: NLB_NCPUS\n");
+    std::os::unix::fs::symlink(rig.path("elsewhere"), &path).unwrap();
+    refused(&["-pol"], "/policies: a symbolic link is not followed");
+}
+
+fn bad_config(rig: &Rig, refused: &dyn Fn(&[&str], &str)) {
+    let config = rig.path(&format!("{DIR}/config"));
+    let faults = [
+        "/config:1:1: <mast>: a line with a colon is wanted",
+        "/config: larger than",
+        "/config:1:1: not UTF-8",
+    ];
+    for ((_, bytes), words) in bad_texts("mast").into_iter().zip(faults) {
+        std::fs::write(&config, bytes).unwrap();
+        refused(&["-conf"], words);
+    }
+    std::fs::remove_file(&config).unwrap();
+    assert!(Command::new("mkfifo").arg(&config).status().unwrap().success());
+    refused(&["-conf"], "/config: not a plain file");
+    std::fs::remove_file(&config).unwrap();
+}
+
+#[test]
+fn files_that_are_half_large_links_or_no_text_change_nothing_and_are_told() {
+    let rig = Rig::up("nlbfiles", 1);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    let before = in_force(&rig);
+    let refused = |args: &[&str], words: &str| {
+        let said = rig.run("nlbconfig", args);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}, wanted {words}", said.err);
+        assert_eq!(in_force(&rig), before, "{args:?}");
+    };
+    bad_policies(&rig, &refused);
+    let maps = ["half:2:8: <int> is no kind", "large: larger than 2 MB", "bytes:1:1: not UTF-8"];
+    for ((name, bytes), words) in bad_texts("map NLB = 1024 {\n\tX \"x\" int").into_iter().zip(maps)
+    {
+        std::fs::write(rig.path(name), bytes).unwrap();
+        refused(&["-mput", "-f", name], words);
+    }
+    let value = "half:2:14: a value is wanted before the end of the file";
+    let objects = [value, "large: larger than 2 MB", "bytes:1:1: not UTF-8"];
+    for ((name, bytes), words) in
+        bad_texts("object NLB (host1) {\n NLB_CLOCK = ").into_iter().zip(objects)
+    {
+        std::fs::write(rig.path(name), bytes).unwrap();
+        refused(&["-oupdat", name], words);
+        refused(&["-oput", name], words);
+    }
+    refused(&["-oupdat", "absent"], "absent: No such file or directory");
+    refused(&["-oupdat", "."], ".: Is a directory");
+    bad_config(&rig, &refused);
+    // bad policies at a start: those last accepted run
+    let good = hosts(&rig, &[]);
+    assert!(rig.kill9("nlbserver", "host1"));
+    assert_eq!(hosts(&rig, &[]), good);
+    // a name map that is a link hinders it, with words
+    let map = rig.path(&format!("{DIR}/name_map"));
+    std::fs::rename(&map, rig.path("moved")).unwrap();
+    std::os::unix::fs::symlink(rig.path("moved"), &map).unwrap();
+    assert!(rig.kill9("nlbserver", "host1"));
+    let words = format!("{}: a symbolic link is not followed", map.display());
+    wait_for("the log to tell", || rig.read("log/nlbserver.log.host1").contains(&words));
+    std::fs::rename(rig.path("moved"), &map).unwrap();
+    assert_eq!(hosts(&rig, &[]), good);
 }

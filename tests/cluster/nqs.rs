@@ -162,3 +162,40 @@ fn qmgr_refuses_what_is_wrong_and_changes_nothing() {
     assert_eq!((unknown.code, unknown.out.as_str()), (255, ""));
     assert!(rig.ok("bjobs", &["-a"]).is_empty(), "something was submitted");
 }
+
+#[test]
+fn definitions_that_are_half_large_a_pipe_or_no_text_are_refused_with_their_place() {
+    let rig = Rig::up("nqsfile", 1);
+    rig.ok("qmgr", &["create batch_queue extra priority=3"]);
+    let before = rig.ok("bqueues", &[]);
+    let path = rig.configdir().join("lsb.nqs");
+    let good = std::fs::read(&path).unwrap();
+    let refused = |words: &str| {
+        for command in ["ckconfig", "reconfig"] {
+            let said = rig.run("badmin", &[command]);
+            let text = format!("{}{}", said.out, said.err);
+            assert_eq!(said.code, 255, "{command}: {text}");
+            assert!(text.contains(words), "{command}: {text}, wanted {words}");
+        }
+        assert_eq!(rig.ok("bqueues", &[]), before, "{words}");
+    };
+    let half = good[..good.len() / 2].to_vec();
+    let large = b"# x\n".repeat(5 << 18);
+    for (bytes, words) in [
+        (half, "lsb.nqs:2:18: the name of a queue is wanted at the end"),
+        (large, "lsb.nqs: larger than 1 MB"),
+        (b"\xff\xfe\n".to_vec(), "lsb.nqs:1:1: not UTF-8"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        refused(words);
+    }
+    std::fs::remove_file(&path).unwrap();
+    let fifo = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(fifo.success());
+    refused("lsb.nqs: not a regular file");
+    // what is there again is read again
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, good).unwrap();
+    rig.ok("badmin", &["reconfig", "-f"]);
+    assert_eq!(rig.ok("bqueues", &[]), before);
+}

@@ -21,6 +21,7 @@
 //! | control across users | cluster::users::jobs_can_be, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | joining another's job | interactive, res::joined_tests | `Ends::attach` compares the uid of a starter with that of the bsub; `Arrivals::keep` bounds what one user leaves |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
+//! | a collector of another host | collectors, nlb::tests::reports | `NlbServer::read_report` asks the connection for the host; its bounds of a report |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbatchd::roles` asks by queue; `guard::admin` |
 //! | root believes the administrator | administrator::* | `RootFiles`, `delegate::open_log`, `guard::directories`, `guard::admin`, `files::follow`, `files::unsafe_program`, `Boot::readable` |
 //! | injection | rows::texts_of_users | `put_str` of the log, `one_line` of daemon logs, `cli::columns` |
@@ -37,6 +38,7 @@ mod attacks;
 mod authd;
 mod bounds;
 mod classes;
+mod collectors;
 mod commit;
 mod datagrams;
 mod eauth;

@@ -41,7 +41,5 @@ impl Mbatchd {
         self.state.no_order_open(key);
         self.preemptions.refresh(&self.state, &self.site, key.job_ref());
         self.follow_vacated(key.job_ref());
-        self.limits.refresh_preempted(&self.state, &self.site, key.job_ref());
-        self.note_limits();
     }
 }

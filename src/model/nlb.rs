@@ -68,6 +68,21 @@ impl AttrId {
     pub const fn new(kind: Kind, number: u32) -> Self {
         AttrId { kind, number }
     }
+
+    /// The attribute of that number whose values are floats.
+    pub const fn float(number: u32) -> Self {
+        AttrId::new(Kind::Float, number)
+    }
+
+    /// The attribute of that number whose values are integers.
+    pub const fn integer(number: u32) -> Self {
+        AttrId::new(Kind::Integer, number)
+    }
+
+    /// The attribute of that number whose values are strings.
+    pub const fn string(number: u32) -> Self {
+        AttrId::new(Kind::Str, number)
+    }
 }
 
 impl fmt::Display for AttrId {

@@ -14,27 +14,15 @@ const WINDOW: u64 = 300 * US;
 /// Names of attributes that are fed from LIM begin with this.
 const PREFIX: &str = "NLB_LIM_";
 
-const fn float(number: u32) -> AttrId {
-    AttrId::new(Kind::Float, number)
-}
-
-const fn integer(number: u32) -> AttrId {
-    AttrId::new(Kind::Integer, number)
-}
-
-const fn string(number: u32) -> AttrId {
-    AttrId::new(Kind::Str, number)
-}
-
 /// The attributes of which means are kept, and those of the means.
 const AVERAGED: [(AttrId, AttrId); 7] = [
-    (float(1), float(11)),
-    (float(2), float(12)),
-    (float(3), float(13)),
-    (integer(2), integer(11)),
-    (integer(7), integer(14)),
-    (integer(10), integer(15)),
-    (integer(16), integer(17)),
+    (AttrId::float(1), AttrId::float(11)),
+    (AttrId::float(2), AttrId::float(12)),
+    (AttrId::float(3), AttrId::float(13)),
+    (AttrId::integer(2), AttrId::integer(11)),
+    (AttrId::integer(7), AttrId::integer(14)),
+    (AttrId::integer(10), AttrId::integer(15)),
+    (AttrId::integer(16), AttrId::integer(17)),
 ];
 
 /// The words of LIM about each host.
@@ -80,25 +68,25 @@ fn values(load: &HostLoad, facts: &HostFacts, queue: &str) -> (Values, Vec<f64>)
     let [tmp, swp, mem] = [8, 9, 10].map(index);
     let locked = load.status & status::LOCKED != 0;
     let numbers = [
-        (float(1), (1.0 - ut) * 100.0),
-        (float(2), r15s),
-        (float(3), pg * 4.0),
-        (integer(1), facts.max_mem as f64 * 1024.0),
-        (integer(2), mem * 1024.0),
-        (integer(4), f64::from(facts.ncpus)),
-        (integer(7), tmp),
-        (integer(8), it),
-        (integer(9), facts.max_swp as f64),
-        (integer(10), swp),
-        (integer(16), io),
-        (integer(24), f64::from(u8::from(!locked))),
+        (AttrId::float(1), (1.0 - ut) * 100.0),
+        (AttrId::float(2), r15s),
+        (AttrId::float(3), pg * 4.0),
+        (AttrId::integer(1), facts.max_mem as f64 * 1024.0),
+        (AttrId::integer(2), mem * 1024.0),
+        (AttrId::integer(4), f64::from(facts.ncpus)),
+        (AttrId::integer(7), tmp),
+        (AttrId::integer(8), it),
+        (AttrId::integer(9), facts.max_swp as f64),
+        (AttrId::integer(10), swp),
+        (AttrId::integer(16), io),
+        (AttrId::integer(24), f64::from(u8::from(!locked))),
     ];
     let finite = numbers.iter().filter(|(_, x)| x.is_finite());
     let mut values: Values = finite.map(|(id, x)| (*id, of_number(id.kind, *x))).collect();
     let hardware = format!("{} {}", facts.host_type, facts.model);
     for (number, text) in [(1, "Linux"), (4, hardware.trim()), (5, queue), (6, "/tmp")] {
         if !text.is_empty() {
-            values.insert(string(number), Value::Str(text.into()));
+            values.insert(AttrId::string(number), Value::Str(text.into()));
         }
     }
     let of = |id: &AttrId| numbers.iter().find(|(i, _)| i == id).map_or(0.0, |(_, x)| *x);

@@ -4,35 +4,23 @@
 use super::average::Readings;
 use super::store::Values;
 use crate::conf::nlb_objects::of_number;
-use crate::model::nlb::{AttrId, Kind, MAX_STRING, Value};
+use crate::model::nlb::{AttrId, MAX_STRING, Value};
 use crate::proto::collect::Counters;
-
-const fn float(number: u32) -> AttrId {
-    AttrId::new(Kind::Float, number)
-}
-
-const fn integer(number: u32) -> AttrId {
-    AttrId::new(Kind::Integer, number)
-}
-
-const fn string(number: u32) -> AttrId {
-    AttrId::new(Kind::Str, number)
-}
 
 /// The attributes of which means are kept, and those of the means.
 const AVERAGED: [(AttrId, AttrId); 12] = [
-    (float(1), float(11)),
-    (float(2), float(12)),
-    (float(3), float(13)),
-    (float(5), float(14)),
-    (float(6), float(15)),
-    (integer(2), integer(11)),
-    (integer(5), integer(12)),
-    (integer(6), integer(13)),
-    (integer(7), integer(14)),
-    (integer(10), integer(15)),
-    (integer(16), integer(17)),
-    (integer(18), integer(19)),
+    (AttrId::float(1), AttrId::float(11)),
+    (AttrId::float(2), AttrId::float(12)),
+    (AttrId::float(3), AttrId::float(13)),
+    (AttrId::float(5), AttrId::float(14)),
+    (AttrId::float(6), AttrId::float(15)),
+    (AttrId::integer(2), AttrId::integer(11)),
+    (AttrId::integer(5), AttrId::integer(12)),
+    (AttrId::integer(6), AttrId::integer(13)),
+    (AttrId::integer(7), AttrId::integer(14)),
+    (AttrId::integer(10), AttrId::integer(15)),
+    (AttrId::integer(16), AttrId::integer(17)),
+    (AttrId::integer(18), AttrId::integer(19)),
 ];
 
 /// Picoseconds in a second.
@@ -69,26 +57,26 @@ pub(super) fn values(before: &Counters, now: &Counters, around: &Surroundings) -
     let waited = rate(|c| c.waited_us).map(|us| (us / 1e4).min(100.0));
     let whole = |n: Option<u64>| n.map(|n| n as f64);
     let numbers = [
-        (float(1), share(|c| c.idle)),
-        (float(2), whole(now.runnable)),
-        (float(3), rate(|c| c.swapped_kb)),
-        (float(5), share(|c| c.system)),
-        (float(6), waited.or(around.crowded)),
-        (integer(1), whole(now.memory_kb)),
-        (integer(2), whole(now.free_memory_kb)),
-        (integer(3), now.clock_hz.map(|hz| PICO / hz)),
-        (integer(4), whole(now.cpus)),
-        (integer(5), rate(|c| c.switches)),
-        (integer(6), whole(now.processes)),
-        (integer(7), whole(now.tmp_mb)),
-        (integer(8), now.idle_minutes),
-        (integer(9), whole(now.swap_kb.map(|kb| kb / 1024))),
-        (integer(10), whole(now.free_swap_kb.map(|kb| kb / 1024))),
-        (integer(16), rate(|c| c.disk_kb)),
-        (integer(18), rate(|c| c.disk_requests)),
-        (integer(24), Some(f64::from(u8::from(around.batch)))),
+        (AttrId::float(1), share(|c| c.idle)),
+        (AttrId::float(2), whole(now.runnable)),
+        (AttrId::float(3), rate(|c| c.swapped_kb)),
+        (AttrId::float(5), share(|c| c.system)),
+        (AttrId::float(6), waited.or(around.crowded)),
+        (AttrId::integer(1), whole(now.memory_kb)),
+        (AttrId::integer(2), whole(now.free_memory_kb)),
+        (AttrId::integer(3), now.clock_hz.map(|hz| PICO / hz)),
+        (AttrId::integer(4), whole(now.cpus)),
+        (AttrId::integer(5), rate(|c| c.switches)),
+        (AttrId::integer(6), whole(now.processes)),
+        (AttrId::integer(7), whole(now.tmp_mb)),
+        (AttrId::integer(8), now.idle_minutes),
+        (AttrId::integer(9), whole(now.swap_kb.map(|kb| kb / 1024))),
+        (AttrId::integer(10), whole(now.free_swap_kb.map(|kb| kb / 1024))),
+        (AttrId::integer(16), rate(|c| c.disk_kb)),
+        (AttrId::integer(18), rate(|c| c.disk_requests)),
+        (AttrId::integer(24), Some(f64::from(u8::from(around.batch)))),
         // no file validation is done here
-        (integer(25), Some(0.0)),
+        (AttrId::integer(25), Some(0.0)),
     ];
     let known = numbers.iter().filter_map(|(id, x)| Some((*id, (*x)?)));
     let mut values: Values = known.map(|(id, x)| (id, of_number(id.kind, x))).collect();
@@ -99,7 +87,7 @@ pub(super) fn values(before: &Counters, now: &Counters, around: &Surroundings) -
     for (number, text) in (1..).zip(strings) {
         let fits = text.len() <= MAX_STRING && !text.chars().any(char::is_control);
         if !text.is_empty() && fits {
-            values.insert(string(number), Value::Str(text.into()));
+            values.insert(AttrId::string(number), Value::Str(text.into()));
         }
     }
     values

@@ -68,6 +68,8 @@ pub struct Members {
     left: VecDeque<JobKey>,
     /// Attempts that the end of a task is to end, with its wait status.
     gone: BTreeMap<JobKey, i32>,
+    /// The attempts in `gone` that were not told of yet.
+    newly_gone: Vec<JobKey>,
     /// The usage of the tasks of each job that have ended.
     spent: BTreeMap<JobKey, Usage>,
     /// The usage of each member as it was measured last.
@@ -129,8 +131,9 @@ impl Members {
         if matches!(info.setup, Some(Setup::Ready(_)))
             && note.gone.is_some_and(|action| action.ends_job(&end.end, info.signalled))
             && let End::Status(status) = end.end
+            && self.gone.insert(key, status).is_none()
         {
-            self.gone.entry(key).or_insert(status);
+            self.newly_gone.push(key);
         }
         let mut known = false;
         if let Some(tasks) = self.tasks.get_mut(&key) {
@@ -158,6 +161,12 @@ impl Members {
     /// The attempts that the end of a task is to end, each with the task's wait status.
     pub fn gone(&self) -> impl Iterator<Item = (JobKey, i32)> {
         self.gone.iter().map(|(key, status)| (*key, *status))
+    }
+
+    /// Takes those of the attempts in [`Members::gone`] that were not taken before.
+    pub fn take_newly_gone(&mut self) -> Vec<(JobKey, i32)> {
+        let keys = std::mem::take(&mut self.newly_gone).into_iter();
+        keys.filter_map(|key| Some((key, *self.gone.get(&key)?))).collect()
     }
 
     /// Takes the tasks of a job that have ended.

@@ -204,6 +204,7 @@ fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
         members.told(NOW, &info, true);
         members.told(NOW, &TaskInfo { id: task(2, KEY).id, ..info }, true);
         let told: Vec<_> = members.gone().collect();
+        assert_eq!((members.take_newly_gone(), members.take_newly_gone()), (told.clone(), vec![]));
         members.leave(NOW, KEY, true);
         assert_eq!((left(&mut members), members.gone().count()), (vec![KEY], 0));
         told

@@ -42,13 +42,15 @@ pub enum JobAction {
     EndByPreemption,
     /// The end because the advance reservation of the job is over.
     EndByReservation,
+    /// The end because a task of the job has ended (RTASK_GONE_ACTION).
+    EndByTask,
     Requeue(Requeued),
     /// A word that this version does not know: it is kept, and nothing is done about it.
     Other(Box<str>),
 }
 
 /// The actions that have one word.
-static WORDS: [(&str, JobAction); 11] = [
+static WORDS: [(&str, JobAction); 12] = [
     ("KILL", JobAction::Kill),
     ("DELETEJOB", JobAction::Remove),
     ("STOP", JobAction::Stop),
@@ -57,6 +59,7 @@ static WORDS: [(&str, JobAction); 11] = [
     ("SIG_TERM_WINDOW", JobAction::EndByWindow),
     ("SIG_TERM_PREEMPT", JobAction::EndByPreemption),
     ("SIG_TERM_ADVRSV", JobAction::EndByReservation),
+    ("SIG_TERM_TASK", JobAction::EndByTask),
     ("REQUEUE_PEND", JobAction::Requeue(Requeued::Pending)),
     ("REQUEUE_PSUSP_USER", JobAction::Requeue(Requeued::HeldByOwner)),
     ("REQUEUE_PSUSP_ADMIN", JobAction::Requeue(Requeued::HeldByAdmin)),

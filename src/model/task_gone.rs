@@ -25,7 +25,7 @@ impl TaskGoneAction {
     /// Reads the value of RTASK_GONE_ACTION, with or without its quotes.
     ///
     /// # Errors
-    /// What is wanted.
+    /// The words that are known.
     pub fn parse(text: &str) -> Result<TaskGoneAction, &'static str> {
         const WANTED: &str = "KILLJOB_TASKDONE or KILLJOB_TASKEXIT, and IGNORE_TASKCRASH are known";
         let mut action = TaskGoneAction::default();

@@ -16,6 +16,7 @@ use crate::batch::state::names::HostId;
 use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
+use crate::model::action::JobAction;
 use crate::model::job::Usage;
 use crate::model::reason::{PendReason, term};
 use crate::model::time::US;
@@ -172,7 +173,7 @@ impl Mbatchd {
         };
         let text = format!("{key}: a task on {host} has ended {how}: the job is ended");
         context.say(log::Level::Info, text);
-        self.act_on(context, key, Act::Terminate { exit_info: term::EXTERNAL_SIGNAL });
+        self.end_for(context, key, JobAction::EndByTask, term::EXTERNAL_SIGNAL);
     }
 
     /// Is this a host of an attempt besides its first one, or was it until the attempt ended? Words

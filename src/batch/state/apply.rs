@@ -374,6 +374,7 @@ impl State {
             (JobAction::EndByWindow, _) => term::WINDOW,
             (JobAction::EndByPreemption, _) => term::PREEMPT,
             (JobAction::EndByReservation, _) => term::DEADLINE,
+            (JobAction::EndByTask, _) => term::EXTERNAL_SIGNAL,
             _ => return Applied::noted(at),
         };
         match self.elem(at) {

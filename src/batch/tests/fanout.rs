@@ -242,5 +242,14 @@ fn gone_task_ends_its_job_on_all_hosts() {
     tell(&mut r, h2, SbdMsg::TaskGone { key, status: 11 });
     let now = (orders(&mut r, h1), orders(&mut r, h2));
     assert_eq!((&now.0[before.0..], &now.1[before.1..]), (&["terminate"][..], &["terminate"][..]));
+    // each host tells of its own, and again when it has greeted: the first one counts
+    let seen = (orders(&mut r, h1).len(), r.log.len());
+    tell(&mut r, h1, SbdMsg::TaskGone { key, status: 11 });
+    tell(&mut r, h2, SbdMsg::TaskGone { key, status: 11 });
+    assert_eq!((orders(&mut r, h1).len(), r.log.len()), seen);
+    assert_eq!(
+        r.mbd.state.running(key).unwrap().killed,
+        Some(crate::model::reason::term::EXTERNAL_SIGNAL)
+    );
     assert_eq!(r.mbd.reports_refused(), 0);
 }

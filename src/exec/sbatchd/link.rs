@@ -58,7 +58,7 @@ impl Sbatchd {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }
         self.inventory(out);
-        self.tell_gone(out);
+        self.tell_all_gone(out);
         for key in first.into_iter().filter(|_| greeted) {
             self.tell_state(key, out);
         }

@@ -109,21 +109,24 @@ impl Sbatchd {
         news: bool,
         out: &mut Vec<Effect>,
     ) {
-        let before = self.members.gone().count();
         if let Some(id) = self.members.told(now, info, news) {
             ask(out, LaunchMsg::Forget { key: id.key });
         }
-        if self.members.gone().count() > before {
-            self.tell_gone(out);
-        }
+        let newly = self.members.take_newly_gone();
+        self.tell_gone(newly, out);
         self.members_due(now, out);
     }
 
-    /// Tells which attempts the end of a task is to end.
-    pub(super) fn tell_gone(&self, out: &mut Vec<Effect>) {
-        for (key, status) in self.members.gone().filter(|_| self.params.task_gone) {
+    /// Tells which attempts the end of a task is to end, each with the task's wait status.
+    fn tell_gone(&self, gone: impl IntoIterator<Item = (JobKey, i32)>, out: &mut Vec<Effect>) {
+        for (key, status) in gone.into_iter().filter(|_| self.params.task_gone) {
             self.tell(SbdMsg::TaskGone { key, status }, out);
         }
+    }
+
+    /// Tells an mbatchd that has greeted of all of them.
+    pub(super) fn tell_all_gone(&self, out: &mut Vec<Effect>) {
+        self.tell_gone(self.members.gone(), out);
     }
 
     /// Tells what the tasks of jobs of other first hosts use.

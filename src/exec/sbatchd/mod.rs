@@ -177,7 +177,7 @@ impl Sbatchd {
         self.set_params(params, out);
         (self.mbd, self.pieces) = (Some((conn, false)), pieces);
         self.inventory(out);
-        self.tell_gone(out);
+        self.tell_all_gone(out);
     }
 
     fn set_params(&mut self, params: SbdParams, out: &mut Vec<Effect>) {

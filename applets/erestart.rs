@@ -1,5 +1,7 @@
-//! erestart: starts a job from its last checkpoint (erestart(8)). The applet runs in place of the
-//! command of the job, and becomes the command that the method gives it.
+//! erestart: starts a job from its last checkpoint (erestart(8)). Before the job, `-p` has the
+//! method prepare the restart, so that a host where it fails is one where the pre-execution of the
+//! job fails; in place of the command of the job, `-r` becomes the command that the method gave.
+//! Without either it does both.
 
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::checkpoint::{self, Method, RESTART_FILE, SUBMISSION_FILE};
@@ -22,6 +24,12 @@ struct Opts {
     /// also where the method would refuse
     #[argh(switch, short = 'f')]
     force: bool,
+    /// only have the method prepare the restart, before the job
+    #[argh(switch, short = 'p')]
+    prepare: bool,
+    /// only become the command of a restart that -p has prepared
+    #[argh(switch, short = 'r')]
+    run: bool,
     /// the directory with the checkpoint of the job
     #[argh(positional, arg_name = "checkpoint_dir/job_ID")]
     _dir: Vec<String>,
@@ -32,18 +40,42 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Ok(parsed) => parsed,
         Err(exit) => return exit.show(ctx),
     };
-    let begun = match &parsed.operands[..] {
+    let done = match &parsed.operands[..] {
+        [dir] if parsed.options.prepare => prepare(&parsed.options, Path::new(dir)),
         [dir] => restart(&parsed.options, Path::new(dir)),
         _ => Err("the directory of a checkpoint is wanted".into()),
     };
-    match begun {
-        Ok(mut command) => {
-            let why = command.exec();
-            errln!(ctx, "{}: /bin/sh: {}", ctx.name, os_words(&why));
+    match done {
+        Ok(()) => 0,
+        Err(why) => {
+            errln!(ctx, "{}: {why}", ctx.name);
+            FAIL
         }
-        Err(why) => errln!(ctx, "{}: {why}", ctx.name),
     }
-    FAIL
+}
+
+/// Has the method prepare the restart. A directory that this host cannot reach may be there on
+/// another; anything else that is wrong with the checkpoint is so on every host and ends the job:
+/// it is left to the job's own command to say.
+fn prepare(opts: &Opts, from: &Path) -> Result<(), String> {
+    let site = site::find().map_err(|e| e.to_string())?;
+    fs::metadata(from).map_err(|e| format!("{}: {}", from.display(), os_words(&e)))?;
+    let Ok((dir, old)) = taken_over(from) else { return Ok(()) };
+    let Ok(method) = Method::of(&dir) else { return Ok(()) };
+    command_of_method(&site, opts, (&dir, &old), &method).map(|_| ())
+}
+
+/// Becomes the command by which the method restarts the job; returns only the reason why not.
+fn restart(opts: &Opts, from: &Path) -> Result<(), String> {
+    let site = site::find().map_err(|e| e.to_string())?;
+    let (dir, old) = taken_over(from)?;
+    let text = match opts.run {
+        true => Method::of(&dir).and_then(|_| prepared_command(&dir)),
+        false => Method::of(&dir).and_then(|m| command_of_method(&site, opts, (&dir, &old), &m)),
+    }?;
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(text).envs(variables(&dir, &old));
+    Err(format!("/bin/sh: {}", os_words(&command.exec())))
 }
 
 /// The name of this job's directory: `12`, `12[3]`.
@@ -72,22 +104,6 @@ fn taken_over(from: &Path) -> Result<(PathBuf, String), String> {
     Ok((new, old_name))
 }
 
-fn restart(opts: &Opts, from: &Path) -> Result<Command, String> {
-    let site = site::find().map_err(|e| e.to_string())?;
-    let (dir, old) = taken_over(from)?;
-    let done = command_of(&site, opts, &dir, &old);
-    match &done {
-        Ok(text) => checkpoint::log(&dir, &format!("restart of job {old}: {text}")),
-        Err(why) => checkpoint::log(&dir, &format!("restart of job {old} failed: {why}")),
-    }
-    let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(done?);
-    for (name, value) in variables(&dir, &old) {
-        command.env(name, value);
-    }
-    Ok(command)
-}
-
 fn variables(dir: &Path, old: &str) -> [(&'static str, String); 3] {
     [
         ("LSB_CHKPNT_DIR", dir.display().to_string()),
@@ -96,14 +112,27 @@ fn variables(dir: &Path, old: &str) -> [(&'static str, String); 3] {
     ]
 }
 
-/// The command that the method wants the job to be restarted by.
-fn command_of(
+/// Has the method prepare the restart, logs that, and returns the command that it wants.
+fn command_of_method(
     site: &site::LocalSite,
     opts: &Opts,
-    dir: &Path,
-    old: &str,
+    (dir, old): (&Path, &str),
+    method: &Method,
 ) -> Result<String, String> {
-    let method = Method::of(dir)?;
+    let done = run_method(site, opts, (dir, old), method).and_then(|()| prepared_command(dir));
+    match &done {
+        Ok(text) => checkpoint::log(dir, &format!("restart of job {old}: {text}")),
+        Err(why) => checkpoint::log(dir, &format!("restart of job {old} failed: {why}")),
+    }
+    done
+}
+
+fn run_method(
+    site: &site::LocalSite,
+    opts: &Opts,
+    (dir, old): (&Path, &str),
+    method: &Method,
+) -> Result<(), String> {
     let told = dir.join(RESTART_FILE);
     if let Err(e) = fs::remove_file(&told)
         && e.kind() != std::io::ErrorKind::NotFound
@@ -117,7 +146,12 @@ fn command_of(
     if let Some(spec) = submission.and_then(|t| serde_json::from_str::<JobSpec>(&t).ok()) {
         command.env("LSB_ERESTART_USRCMD", spec.command.lossy().into_owned());
     }
-    checkpoint::run(site, dir, "erestart", command)?;
+    checkpoint::run(site, dir, "erestart", command)
+}
+
+/// The command that the method has left in the directory of the job.
+fn prepared_command(dir: &Path) -> Result<String, String> {
+    let told = dir.join(RESTART_FILE);
     let text = checkpoint::read_file(&told)?;
     let line = text.lines().find_map(|line| line.trim_start().strip_prefix("LSB_RESTART_CMD="));
     match line.map(str::trim).filter(|command| !command.is_empty()) {

@@ -56,7 +56,8 @@ pub fn before(job: &JobPlan, task: &ReadyTask, begun: &mut dyn FnMut()) -> Setup
             HookOf::Queue | HookOf::Host => None,
             _ => Some([&task.stdin, &task.stdout, &task.stderr]),
         };
-        let (whose, at) = (name_of(hook.of), stage_of(hook.of));
+        let whose = if hook.shown.is_empty() { name_of(hook.of) } else { &hook.shown };
+        let at = stage_of(hook.of);
         let ended = run(hook, &task.env, job.pre_limit_secs, files);
         let how = match &ended {
             Ok(status) if status.success() => continue,

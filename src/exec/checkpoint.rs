@@ -37,12 +37,30 @@ pub fn command(o: &StartJob, group: u32, order: CheckpointOrder) -> String {
     program("echkpnt", &format!("{force}{kill}-d {dir} {group}"))
 }
 
-/// The command in place of that of the job; `None`: the job begins anew.
-pub fn restart_command(o: &StartJob) -> Option<String> {
+/// The options and the directory of erestart; `None`: the job begins anew.
+fn restart_arguments(o: &StartJob) -> Option<String> {
     let checkpoint = o.spec.further.checkpoint.as_deref().filter(|_| !o.restart.is_empty())?;
     let from = format!("{}/{}", checkpoint.dir.trim_end_matches('/'), o.restart);
     let force = if o.spec.options & opt::RESTART_FORCE != 0 { "-f " } else { "" };
-    Some(program("erestart", &format!("{force}{}", word(&from))))
+    Some(format!("{force}{}", word(&from)))
+}
+
+/// The program erestart of a site, which knows one step only.
+const ERESTART_OF_SITE: &str = "test -n \"$LSF_ECHKPNTDIR\" -a -x \"$LSF_ECHKPNTDIR/erestart\"";
+
+/// The command before the job: the method prepares the restart on this host, and its failure is
+/// one of pre-execution, after which the job may be tried elsewhere. `None`: the job begins anew.
+pub fn prepare_restart_command(o: &StartJob) -> Option<String> {
+    let arguments = format!("-p {}", restart_arguments(o)?);
+    Some(format!("{ERESTART_OF_SITE} && exit 0\n{}", program("erestart", &arguments)))
+}
+
+/// The command in place of that of the job; `None`: the job begins anew.
+pub fn restart_command(o: &StartJob) -> Option<String> {
+    let arguments = restart_arguments(o)?;
+    let prepared = program("erestart", &format!("-r {arguments}"));
+    let of_site = format!("{ERESTART_OF_SITE} && exec \"$LSF_ECHKPNTDIR/erestart\" {arguments}");
+    Some(format!("{of_site}\n{prepared}"))
 }
 
 /// Puts the variables of echkpnt, beside those of the job.
@@ -84,7 +102,12 @@ mod tests {
         assert!(plain.ends_with("exec echkpnt -d '/c/it'\\''s/7[2]' 99"), "{plain}");
         assert_eq!(restart_command(&o), None);
         let again = restart_command(&order("/c", "5[2]")).unwrap();
-        assert!(again.ends_with("exec erestart '/c/5[2]'"), "{again}");
+        assert!(again.contains("exec \"$LSF_ECHKPNTDIR/erestart\" '/c/5[2]'\n"), "{again}");
+        assert!(again.ends_with("exec erestart -r '/c/5[2]'"), "{again}");
+        let before = prepare_restart_command(&order("/c", "5[2]")).unwrap();
+        assert!(before.contains("/erestart\" && exit 0\n"), "{before}");
+        assert!(before.ends_with("exec erestart -p '/c/5[2]'"), "{before}");
+        assert_eq!(prepare_restart_command(&o), None);
     }
 
     #[test]

@@ -439,6 +439,10 @@ fn pre(o: &StartJob) -> Vec<Hook> {
     all.extend(copies.map(|c| copy(o, c, &from_host(o, &c.local), c.remote.as_bytes())));
     hook(&mut all, HookOf::Queue, o.pre_exec.as_bytes());
     hook(&mut all, HookOf::Job, &o.spec.pre_exec.0);
+    if let Some(restart) = checkpoint::prepare_restart_command(o) {
+        let shown = "the restart from the checkpoint".into();
+        all.push(Hook { shown, ..Hook::new(HookOf::Job, restart) });
+    }
     all
 }
 

@@ -9,7 +9,7 @@ pub struct Hook {
     /// Shell text.
     pub text: ByteStr,
     pub of: HookOf,
-    /// Words for it in messages: a file transfer as its user wrote it.
+    /// Words for it in messages: a file transfer as its user wrote it. Empty: those of its owner.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub shown: String,
 }

@@ -135,6 +135,42 @@ fn a_checkpointable_job_migrates_and_one_whose_checkpoint_fails_goes_on() {
     rig.run("bkill", &["0"]);
 }
 
+#[test]
+fn a_migrated_job_whose_restart_fails_on_a_host_waits_and_goes_on_from_its_checkpoint() {
+    let (rig, dir) = cluster("chkfail", 2);
+    let (out, blocked) = (rig.path("numbers"), rig.path("blocked"));
+    let methods = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/checkpoint");
+    let own = rig.path("methods");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::copy(methods.join("echkpnt.counter"), own.join("echkpnt.counter")).unwrap();
+    let text = format!(
+        "#!/bin/sh\ntest ! -e {} || {{ echo no licence >&2; exit 3; }}\nexec {}/erestart.counter \"$@\"\n",
+        blocked.display(),
+        methods.display()
+    );
+    super::rig::program(&own.join("erestart.counter"), &text);
+    rig.set_conf("LSB_ECHKPNT_METHOD_DIR", &own.display().to_string());
+    assert_eq!(rig.run("badmin", &["reconfig", "-f"]).code, 0);
+    std::fs::write(&blocked, "").unwrap();
+    let job = counting(&rig, &dir, &out, &[]);
+    let id = job.to_string();
+    rig.ok("badmin", &["hclose", "host1"]);
+    rig.ok("badmin", &["hopen", "host2"]);
+    rig.ok("bmig", &[&id]);
+    let log = || std::fs::read_to_string(dir.join(&id).join("chklog")).unwrap_or_default();
+    wait_for("a restart that fails", || log().contains("restart of job"));
+    assert!(log().contains("exit status: 3: no licence"), "{}", log());
+    wait_for("PEND", || rig.stat(job) == "PEND");
+    let last = saved(&dir, job).unwrap();
+    assert_eq!(numbers(&out).last(), Some(&last), "nothing is counted without a restart");
+    std::fs::remove_file(&blocked).unwrap();
+    wait_for("later numbers", || *numbers(&out).last().unwrap() > last + 1);
+    assert_eq!(rig.field(&id, "exec_host"), "host2");
+    let all = numbers(&out);
+    assert!(all.windows(2).all(|two| two[1] == two[0] + 1), "{all:?}");
+    rig.run("bkill", &["0"]);
+}
+
 /// Submits a program that knows nothing of checkpoints: it counts into a file, and ends with 7 when
 /// `stop` is there.
 fn unaware(rig: &Rig, criu: &str, dir: &Path, out: &Path, stop: &Path) -> u32 {

@@ -2,7 +2,7 @@
 //! and its value. A field that nothing can fill yet has no columns and is empty.
 
 use super::figures::{EFFICIENCY_COLS, efficiency, eligible_secs, kept_secs, wait_limit};
-use super::reasons;
+use super::reasons::{self, suspending_reason};
 use super::show::{Show, host_words, is_finished, is_pending, is_suspended, push_hosts_joined};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{Column, Fields, in_unit};
@@ -11,7 +11,7 @@ use lsf::cli::long_format::{Efficiency, mem_words, size_words};
 use lsf::cli::submission::cwd_words;
 use lsf::model::job::opt;
 use lsf::model::job_state::JobState;
-use lsf::model::reason::{PendReason, susp, susp_text, term_text};
+use lsf::model::reason::{PendReason, susp, term_text};
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ const fn empty(name: &'static str, alias: &'static [&'static str], width: usize)
 
 const EXTRA: &[Col] = &[Col::Extra];
 const ISSUED: &[Col] = &[Col::Issued];
-const SUSPENDED: &[Col] = &[Col::Stat, Col::SuspReason, Col::Issued];
+const SUSPENDED: &[Col] = &[Col::Stat, Col::SuspReason, Col::SuspIndex, Col::Issued];
 /// The places of the actions in [`Col::Issued`].
 const KILL: usize = 0;
 const SUSPEND: usize = 1;
@@ -484,7 +484,7 @@ fn suspend_reason(o: &mut String, r: &JobRow, _: &Show) {
         issued(o, r, SUSPEND, REASON);
     }
     if o.len() == from && is_suspended(r) {
-        o.push_str(susp_text(code));
+        o.push_str(&suspending_reason(r));
     }
 }
 

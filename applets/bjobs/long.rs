@@ -55,6 +55,7 @@ pub const COLS: &[Col] = &[
     Col::PendReasons,
     Col::StartNeeds,
     Col::SuspReason,
+    Col::SuspIndex,
     Col::Pgid,
     Col::Pids,
     Col::PidGroups,

@@ -136,10 +136,19 @@ pub fn lines(r: &JobRow) -> Vec<String> {
     if is_pending(r) { pending(r).map(line).collect() } else { Vec::new() }
 }
 
+/// Why a job is suspended, with the external index where it is for one.
+pub fn suspending_reason(r: &JobRow) -> String {
+    let text = susp_text(r.int(Col::SuspReason) as u32);
+    match &*r.text(Col::SuspIndex) {
+        "" => text.to_string(),
+        index => format!("{text} ({index})"),
+    }
+}
+
 /// The reason lines of a job in a state that has reasons; else nothing.
 pub fn push(out: &mut String, r: &JobRow, s: &Show) {
     if is_suspended(r) {
-        let _ = writeln!(out, " {};", susp_text(r.int(Col::SuspReason) as u32));
+        let _ = writeln!(out, " {};", suspending_reason(r));
     }
     if !is_pending(r) {
         return;

@@ -49,7 +49,7 @@ impl TableKind {
             TableKind::Aps | TableKind::Priorities => {
                 cols.extend([Col::ExecHosts, Col::AbsolutePriority]);
             }
-            TableKind::Reasons => cols.extend([Col::PendReasons, Col::SuspReason]),
+            TableKind::Reasons => cols.extend([Col::PendReasons, Col::SuspReason, Col::SuspIndex]),
         }
         cols.extend([Col::Stat, Col::Queue, Col::FromHost, Col::Name, Col::SubmitTime]);
         if self == TableKind::Usage {

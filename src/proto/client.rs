@@ -562,6 +562,8 @@ pub enum Col {
     /// the place of the host of a started job in a list of the load balancer
     /// ([`crate::model::nqs::NlbPlacement`]); empty none
     NlbPlacement,
+    /// the external index for which a job is suspended; empty none
+    SuspIndex,
 }
 
 /// bhosts.

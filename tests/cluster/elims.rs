@@ -280,7 +280,7 @@ fn external_indices_act_like_built_in_ones() {
     assert!(stats().contains(&"RUN".to_owned()), "one alone on its host goes on");
     let held = jobs[stats().iter().position(|s| s == "SSUSP").unwrap()];
     let why = rig.ok("bjobs", &["-s", &held.to_string()]);
-    assert!(why.contains("Host load exceeded threshold:  External load index"), "{why}");
+    assert!(why.contains("Host load exceeded threshold:  External load index (tok);"), "{why}");
     set("5 9");
     wait_for("both to run again", || stats() == ["RUN", "RUN"]);
     // loadSched of hosts

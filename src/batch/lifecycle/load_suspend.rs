@@ -292,7 +292,7 @@ impl Mbatchd {
             let pair = load.external.iter().find(|(n, _)| n == name);
             pair.and_then(|(_, v)| v.parse::<f64>().ok())
         };
-        let over = external.iter().any(|b| match (b.stop, value(&b.name)) {
+        let over = external.iter().find(|b| match (b.stop, value(&b.name)) {
             (Some(stop), Some(v)) => {
                 if b.up {
                     v > stop
@@ -302,6 +302,6 @@ impl Mbatchd {
             }
             _ => false,
         });
-        over.then_some(susp::LOAD_EXTERNAL)
+        over.map(|bound| bound.suspends_for)
     }
 }

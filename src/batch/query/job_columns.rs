@@ -15,7 +15,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::further;
 use crate::model::job::except;
 use crate::model::job_state::JobState;
-use crate::model::reason::{LimitOf, PendReason};
+use crate::model::reason::{LimitOf, PendReason, susp};
 use crate::proto::client::Col;
 use crate::proto::sbd::Post;
 
@@ -212,6 +212,7 @@ impl Shown<'_> {
             Col::StartNeeds => self.start_needs(out),
             Col::ProcessorUnits => json(out, run.map_or("", |r| &r.affinity)),
             Col::SuspReason => int(out, i64::from(self.susp_reason())),
+            Col::SuspIndex => json(out, self.suspending_index()),
             Col::Pid => int(out, run.map_or(0, |r| i64::from(r.pid))),
             Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),
             Col::Pids => json(out, run.map_or(&[][..], |r| &r.soft.pids)),
@@ -403,6 +404,15 @@ impl Shown<'_> {
             },
             _ => 0,
         }
+    }
+
+    /// The external index for which it is suspended; empty: none.
+    fn suspending_index(&self) -> &str {
+        let code = self.susp_reason();
+        let shared = &self.mbd.site.conf.base.shared;
+        let mut all = shared.external_indices().enumerate();
+        let of_code = all.find(|(place, _)| susp::of_external(*place) == code);
+        of_code.map_or("", |(_, index)| &index.name)
     }
 
     /// The tighter of the queue's and the host's thresholds.

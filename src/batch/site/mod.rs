@@ -43,7 +43,7 @@ use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::{RusageRange, RusageTerm};
 use crate::lang::window::Windows;
-use crate::model::reason::PendReason;
+use crate::model::reason::{PendReason, susp};
 use crate::model::sort::sort_by_key;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -86,6 +86,8 @@ pub struct Bound {
     pub stop: Option<f64>,
     /// More of it is more loaded.
     pub up: bool,
+    /// The suspending reason of jobs where it is beyond its loadStop.
+    pub suspends_for: u32,
 }
 
 /// A compiled queue.
@@ -236,8 +238,10 @@ fn bounds(t: &Thresholds) -> Bounds {
 fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
     let own = |th: &crate::conf::types::Threshold| {
         let def = shared.resources.iter().find(|r| r.name == th.index)?;
+        let place = shared.external_indices().position(|r| r.name == th.index);
         let (name, up) = (th.index.clone(), def.increasing.unwrap_or(false));
-        Some(Bound { id: names.id(&name)?, name, sched: th.sched, stop: th.stop, up })
+        let suspends_for = place.map_or(susp::LOAD_EXTERNAL, susp::of_external);
+        Some(Bound { id: names.id(&name)?, name, sched: th.sched, stop: th.stop, up, suspends_for })
     };
     t.iter().filter_map(own).collect()
 }

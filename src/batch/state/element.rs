@@ -209,7 +209,11 @@ impl Phase {
     }
     /// Is it suspended for the load of its host, or does it wait for that after bresume?
     pub fn suspended_by_load(self) -> bool {
-        matches!(self, Phase::Ssusp(susp::RESUMED | susp::LOAD..=susp::RESUME_COND))
+        match self {
+            Phase::Ssusp(susp::RESUMED | susp::LOAD..=susp::RESUME_COND) => true,
+            Phase::Ssusp(code) => susp::is_external(code),
+            _ => false,
+        }
     }
 }
 

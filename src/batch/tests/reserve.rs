@@ -168,7 +168,8 @@ fn load_stop_suspends_one_after_the_other_and_load_sched_lets_go_on() {
     c.loads("it=5 tok=1");
     assert_eq!(c.orders(), [(low, Act::Suspend)]);
     assert_eq!(both(&mut c, high, low), ["RUN", "SSUSP"]);
-    assert_eq!(c.suspended_for(low), susp::LOAD_EXTERNAL);
+    assert_eq!(c.suspended_for(low), susp::of_external(0));
+    assert_eq!(c.column(low, Col::SuspIndex), "tok");
     c.advance(20);
     assert_eq!(c.orders(), []);
     assert_eq!(both(&mut c, high, low), ["RUN", "SSUSP"]);

@@ -13,6 +13,14 @@ pub struct Shared {
     pub resources: Vec<ResourceDef>,
 }
 
+impl Shared {
+    /// The external load indices, in the order of lsf.shared.
+    pub fn external_indices(&self) -> impl Iterator<Item = &ResourceDef> {
+        let index = |r: &&ResourceDef| r.kind == ResourceKind::Numeric && r.interval.is_some();
+        self.resources.iter().filter(index)
+    }
+}
+
 /// A row of lsf.shared's Cluster section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClusterName {

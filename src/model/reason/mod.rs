@@ -19,11 +19,26 @@ pub mod susp {
     pub const RESERVED: u32 = 6;
     /// First of those by load; the index number is added.
     pub const LOAD: u32 = 20;
-    /// The code of external indices.
+    /// An external index that is not known more closely, as in older records.
     pub const LOAD_EXTERNAL: u32 = 31;
     /// Queue's conditions on the load; the last of those by load.
     pub const STOP_COND: u32 = 32;
     pub const RESUME_COND: u32 = 33;
+    /// First of those by external indices; the place of the index among those of lsf.shared is
+    /// added.
+    pub const EXTERNAL: u32 = 1024;
+    /// Most external indices that are told apart.
+    const EXTERNAL_MAX: u32 = 1024;
+
+    /// The code of an external index, from its place among those of lsf.shared.
+    pub fn of_external(place: usize) -> u32 {
+        EXTERNAL + (place as u32).min(EXTERNAL_MAX)
+    }
+
+    /// Is it the code of an external index?
+    pub fn is_external(code: u32) -> bool {
+        code == LOAD_EXTERNAL || (EXTERNAL..=EXTERNAL + EXTERNAL_MAX).contains(&code)
+    }
 
     /// The bit of the reason and the number of the load index, as LSF has them in its log and in
     /// LSB_SUSP_REASONS and LSB_SUSP_SUBREASONS.
@@ -33,6 +48,7 @@ pub mod susp {
             USER => (0x2, 0),
             WINDOW => (0x8, 0),
             LOAD..=LOAD_EXTERNAL => (0x40, code - LOAD),
+            _ if is_external(code) => (0x40, code - EXTERNAL + LOAD_EXTERNAL - LOAD),
             PREEMPTED => (0x80, 0),
             STOP_COND => (0x200, 0),
             RESUME_COND => (0x400, 0),
@@ -44,7 +60,10 @@ pub mod susp {
 
     /// The reason of a log of another LSF; 0: none that is known here.
     pub fn of_bits(reason: u32, index: u32) -> u32 {
-        let load = LOAD + index.min(LOAD_EXTERNAL - LOAD);
+        let load = match index.checked_sub(LOAD_EXTERNAL - LOAD) {
+            Some(place) => of_external(place as usize),
+            None => LOAD + index,
+        };
         let same = |code: &u32| bits(*code).0 == reason && reason != 0;
         match reason {
             0x40 => load,
@@ -73,7 +92,7 @@ pub fn susp_text(code: u32) -> &'static str {
         28 => "Host load exceeded threshold:  Available /tmp space (tmp)",
         29 => "Host load exceeded threshold:  Available swap space (swp)",
         30 => "Host load exceeded threshold:  Available memory (mem)",
-        31 => "Host load exceeded threshold:  External load index",
+        code if susp::is_external(code) => "Host load exceeded threshold:  External load index",
         32 => "STOP_COND is true with current host load",
         33 => "RESUME_COND is false with current host load",
         _ => "Unknown suspending reason",

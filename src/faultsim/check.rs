@@ -222,12 +222,14 @@ impl Check {
         self.slots.insert(key, slots);
     }
 
-    /// mbatchd has recorded that an attempt is preempted, or that it is in another state.
-    pub fn recorded(&mut self, key: JobKey, preempted: bool) {
+    /// mbatchd has recorded that an attempt is preempted, or that it is in another state. One that
+    /// is preempted and `ends` goes on only to end; the slots are those of its preemptor by then.
+    pub fn recorded(&mut self, key: JobKey, preempted: bool, ends: bool) {
         match preempted {
-            true => self.preempted.insert(key),
-            false => self.preempted.remove(&key),
-        };
+            true => _ = self.preempted.insert(key),
+            false if ends => {}
+            false => _ = self.preempted.remove(&key),
+        }
     }
 
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {

@@ -56,8 +56,10 @@ impl World {
                 for (key, slots) in limits::on_first_hosts(mbd.state(), Some(records(&out))) {
                     self.check.given(key, slots);
                 }
-                for status in records(&out).filter_map(suspended_or_running) {
-                    self.check.recorded(status.0, status.1);
+                for (key, preempted) in records(&out).filter_map(suspended_or_running) {
+                    let run = mbd.state().elem(key.job_ref()).and_then(|elem| elem.run());
+                    let ends = run.is_some_and(|run| run.killed.is_some() || run.migrates);
+                    self.check.recorded(key, preempted, ends);
                 }
             }
             // one unit in a turn, so that others and failures come between two of them

@@ -42,10 +42,21 @@ pub fn ways(site: &LocalSite, hello: &Hello) -> Result<Vec<Way>, AuthError> {
             found.push(way);
         }
     }
-    match found.is_empty() {
-        true => Err(AuthError::NotEnabled { way: hello.ways.chars().take(40).collect() }),
-        false => Ok(found),
+    if !found.is_empty() {
+        return Ok(found);
     }
+    // the file is compared when a daemon starts: it may have gone since
+    if hello.ways == Way::Eauth.name() && site.lsf.auth().any(|word| word == Way::Eauth.name()) {
+        let why = format!(
+            "{} on {} was started with an eauth of the site, and {} of this host is none: put it \
+             back, or run lsf_daemons restart on that host",
+            hello.daemon.name(),
+            hello.host,
+            own.eauth.display()
+        );
+        return Err(AuthError::Unproved { way: Way::Eauth, why });
+    }
+    Err(AuthError::NotEnabled { way: hello.ways.chars().take(40).collect() })
 }
 
 /// Appends the client's first frame.

@@ -135,6 +135,11 @@ fn callers_are_admitted_by_the_eauth_of_the_site() {
     let site = up("eauthrun", &|site| eauth(site, script));
     wait_for("res to answer", || right(&site.run("ann", ID), "ann"));
     denied(&site.run("bob", ID));
+    // daemons that run still want it after it has gone
+    std::fs::rename(site.path("srv/eauth"), site.path("srv/gone")).unwrap();
+    let said = site.run("ann", ID);
+    denied(&said);
+    assert!(said.err.contains("put it back, or run lsf_daemons restart on that host"), "{said:?}");
 }
 
 /// A munged with a key of its own, at DIR/NAME/sock.

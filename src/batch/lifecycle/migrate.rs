@@ -7,14 +7,13 @@
 //! mbatchd are lost holds for it, too.
 
 use crate::batch::site::permissions::Caller;
-use crate::batch::state::{ElemState, Run};
+use crate::batch::state::{ElemState, Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobRef;
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::{Event, JobMigrate};
-use crate::model::reason::{err, term};
+use crate::model::reason::{err, susp, term};
 use crate::proto::sbd::Act;
-use std::collections::BTreeSet;
 
 /// Seconds between two looks for jobs that were suspended for too long.
 const PAUSE: u64 = 5;
@@ -64,18 +63,16 @@ impl Mbatchd {
         0
     }
 
-    /// bsub -mig, and MIG of a queue or host: jobs that were suspended for the load of their host
-    /// for as many minutes migrate, if they may be run again.
+    /// bsub -mig, and MIG of a queue, application profile or host: jobs that have been SSUSP for
+    /// as many minutes, but not for their run window, migrate if they may be run again.
     pub(crate) fn migrate_suspended(&mut self, context: &mut StepContext) {
-        let some = !self.state.counts().hosts_with_suspended().is_empty();
+        let some = !self.state.counts().suspended().is_empty();
         if !self.migration_checks.begin(context.now, PAUSE, some) {
             return;
         }
-        let hosts = self.state.counts().hosts_with_suspended().iter();
-        let all = hosts.filter_map(|host| self.state.counts().host(*host));
-        let long = |at: &&JobRef| self.suspended_too_long(context.now.secs(), **at);
-        let due: BTreeSet<JobRef> =
-            all.flat_map(|here| here.suspended_by_load.iter().filter(long)).copied().collect();
+        let all = self.state.counts().suspended().iter().copied();
+        let due: Vec<JobRef> =
+            all.filter(|at| self.suspended_too_long(context.now.secs(), *at)).collect();
         let user = self.site.conf.base.cluster.admins.first().cloned().unwrap_or_default();
         let (uid, gid, host) = (0, 0, String::new());
         let who = Caller { uid, gid, user, host };
@@ -89,7 +86,9 @@ impl Mbatchd {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         let Some(minutes) = self.migration_threshold(at, run) else { return false };
         let may = self.rerunnable(at) || self.checkpointable(at);
-        let open = run.killed.is_none() && !run.migrates && !run.unknown && may;
+        // no host would let it run outside the run window of its queue
+        let helps = run.phase != Phase::Ssusp(susp::WINDOW);
+        let open = helps && run.killed.is_none() && !run.migrates && !run.unknown && may;
         let since = now.saturating_sub(run.susp_since);
         open && since >= i64::try_from(minutes).unwrap_or(i64::MAX).saturating_mul(60)
     }

@@ -45,6 +45,8 @@ pub struct Counts {
     pub(super) host: IdVec<HostId, HostSlots>,
     /// The hosts on which elements are suspended for load.
     pub(super) hosts_with_suspended: BTreeSet<HostId>,
+    /// The elements that are SSUSP, for whatever reason.
+    pub(super) suspended: BTreeSet<JobRef>,
     /// Started slots.
     pub(super) queue_user: IdMap<(QueueId, UserId), u64>,
 }
@@ -106,6 +108,10 @@ impl Counts {
     /// The hosts on which elements are suspended for load.
     pub fn hosts_with_suspended(&self) -> &BTreeSet<HostId> {
         &self.hosts_with_suspended
+    }
+    /// The elements that are SSUSP: for load, preempted, outside their run window.
+    pub fn suspended(&self) -> &BTreeSet<JobRef> {
+        &self.suspended
     }
     /// Adds or subtracts the slots of an element on this host.
     pub(super) fn fresh(&mut self, queue: QueueId, user: UserId, slots: u32, n: u32, up: bool) {
@@ -185,6 +191,12 @@ impl Counts {
                     started(s, phase, n, up);
                 }
                 bump_map(&mut self.queue_user, (queue, user), n, up);
+                if matches!(phase, Phase::Ssusp(_)) {
+                    match up {
+                        true => self.suspended.insert(at),
+                        false => self.suspended.remove(&at),
+                    };
+                }
                 for &(host, k) in &run.hosts {
                     let here = self.host.or_default(host);
                     here.note(at, phase, u64::from(k), up);

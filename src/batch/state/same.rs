@@ -212,6 +212,7 @@ impl State {
             user,
             host,
             hosts_with_suspended,
+            suspended,
             queue_user,
         } = counts;
         let names = &self.names;
@@ -226,6 +227,9 @@ impl State {
         }
         for (id, on) in host.iter().filter(|(_, on)| on.slots.all() > 0) {
             out.put(format!("slots of host {}", names.host(id)), (&on.slots, &on.jobs));
+        }
+        for at in suspended {
+            out.put(format!("element {at}"), "SSUSP");
         }
         for id in hosts_with_suspended {
             out.put(format!("elements of host {}", names.host(*id)), "suspended for load");

@@ -202,6 +202,24 @@ fn a_job_suspended_for_longer_than_mig_migrates_if_it_may_run_again() {
 }
 
 #[test]
+fn a_preempted_job_migrates_to_another_host() {
+    let site = cluster().hosts(2, 1).queue("high", "PRIORITY = 60; PREEMPTION = PREEMPTIVE");
+    let mut c = site.queue("low", "PRIORITY = 20; MIG = 2").up();
+    let preempted = c.submit("ann", "-q low -r");
+    assert_eq!(c.running_on(preempted), ["h1"]);
+    let filler = c.submit("ann", "-q high -m h2");
+    let high = c.submit("bob", "-q high -m h1");
+    assert_eq!((c.state(preempted), c.state(high)), ("SSUSP".into(), "RUN".into()));
+    c.advance(90);
+    c.end(filler, 0);
+    assert_eq!(c.state(preempted), "SSUSP");
+    c.advance(60);
+    assert_eq!(c.running_on(preempted), ["h2"]);
+    assert_eq!((c.state(preempted), c.state(high)), ("RUN".into(), "RUN".into()));
+    assert_eq!(c.logged(|e| matches!(e, Event::JobMigrate(_))), 1);
+}
+
+#[test]
 fn threshold_of_the_job_is_above_that_of_the_queue_and_the_least_of_hosts_counts() {
     let hosts = "Begin Host\nHOST_NAME MXJ MIG\nh1 9 2\nh2 9 ()\nEnd Host";
     let lines = "PRIORITY = 40; r1m = 1/2; MIG = 4";

@@ -45,6 +45,24 @@ fn run_windows_suspend_and_resume() {
 }
 
 #[test]
+fn a_job_outside_its_run_window_does_not_migrate() {
+    use crate::model::job::opt;
+    use crate::model::reason::susp;
+    let mut c = conf();
+    (c.batch.queues[0].run_window, c.batch.queues[0].mig) = (SHUT_SOON.into(), Some(0));
+    let mut r = Rig::of(c);
+    let spec = JobSpec { options: spec("x").options | opt::RERUNNABLE, ..spec("x") };
+    let job = r.submit(spec).unwrap();
+    let starts = r.starts();
+    r.report(starts[0].0, starts[0].1, AttemptPhase::Running);
+    r.pass(40);
+    r.report(starts[0].0, starts[0].1, AttemptPhase::Suspended);
+    r.pass(600);
+    assert_eq!(r.phase(job), state::Phase::Ssusp(susp::WINDOW));
+    assert_eq!(r.acts(), [Act::Suspend]);
+}
+
+#[test]
 fn hosts_are_brought_in_line_with_run_windows() {
     let mut c = conf();
     c.batch.queues[0].run_window = SHUT_SOON.into();
@@ -111,6 +129,7 @@ fn dispatch_windows_hold_dispatch_alone() {
 /// bswitch of a started job: the run windows of the new queue act at once.
 #[test]
 fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
+    use crate::model::job::opt;
     use crate::model::reason::susp;
     let mut c = conf();
     c.batch.queues[0].run_window = SHUT_SOON.into();

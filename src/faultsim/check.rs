@@ -404,7 +404,9 @@ impl Check {
                     let twice = !before.is_empty() && !again;
                     before.push(f);
                     if twice && !self.excused(at.job) {
-                        self.fail(format!("job <{at}> is in lsb.acct twice"));
+                        let ends = before.iter().map(|f| (f.attempt, f.event_time, f.start_time));
+                        let ends: Vec<_> = ends.collect();
+                        self.fail(format!("job <{at}> is in lsb.acct twice: {ends:?}"));
                     }
                 }
                 // another kind of record, or what a loss of power tore

@@ -372,3 +372,18 @@ fn elements_whose_start_fails_are_not_all_looked_at_for_each_of_them() {
         assert_eq!(r.mbd.state.job(array).unwrap().tally.run, 25);
     }
 }
+
+#[test]
+fn a_job_killed_before_a_start_that_fails_never_ran_in_its_record_of_accounting() {
+    let mut c = cluster().hosts(1, 1).up();
+    c.hosts_wait();
+    let job = c.submit("ann", "");
+    c.kill("ann", job);
+    c.start_fails(job, PendReason::ExecInit, "no room");
+    assert_eq!(c.state(job), "EXIT");
+    let ends = c.accounted();
+    // what a recovery would derive from the log
+    let [end] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!((end.attempt, end.start_time, end.exec_hosts.len()), (0, 0, 0));
+    assert_eq!(c.column(job, Col::StartTime), 0);
+}

@@ -62,7 +62,8 @@ impl Rig {
 
     fn apply_status(&mut self, at: JobRef, state: JobState) {
         let (status, end_time) = (state.into(), self.now.secs());
-        let s = JobStatus { at, status, end_time, ..JobStatus::default() };
+        let attempt = self.mbd.state.elem(at).and_then(|e| e.run()).map_or(0, |r| r.key.attempt);
+        let s = JobStatus { at, status, end_time, attempt, ..JobStatus::default() };
         let time = self.now.secs();
         self.apply(&Record { time, event: Event::JobStatus(Box::new(s)) });
     }

@@ -222,8 +222,8 @@ impl Check {
         self.slots.insert(key, slots);
     }
 
-    /// mbatchd has recorded that an attempt is preempted, or that it is in another state. One that
-    /// is preempted and `ends` goes on only to end; the slots are those of its preemptor by then.
+    /// mbatchd has recorded that an attempt is preempted, or that it is in another state. An
+    /// attempt that is preempted and `ends` goes on only to end: its preemptor has the slots then.
     pub fn recorded(&mut self, key: JobKey, preempted: bool, ends: bool) {
         match preempted {
             true => _ = self.preempted.insert(key),

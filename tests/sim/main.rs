@@ -28,6 +28,13 @@ fn small_clusters_and_some_large_ones() {
 }
 
 #[test]
+fn seeds_of_a_soak_that_found_defects_stay_whole() {
+    for seed in ["1780", "5937"] {
+        lsfsim(&["-j", "1", "-s", seed]);
+    }
+}
+
+#[test]
 fn duplicate_logs_lose_nothing_that_was_acknowledged() {
     lsfsim(&["-j", "1", "-d", "-s", "0-999"]);
 }

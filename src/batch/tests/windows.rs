@@ -129,7 +129,6 @@ fn dispatch_windows_hold_dispatch_alone() {
 /// bswitch of a started job: the run windows of the new queue act at once.
 #[test]
 fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
-    use crate::model::job::opt;
     use crate::model::reason::susp;
     let mut c = conf();
     c.batch.queues[0].run_window = SHUT_SOON.into();

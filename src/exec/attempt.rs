@@ -1,6 +1,7 @@
 //! One attempt of a job on this host: its state, the part of it that survives sbatchd (the note
 //! kept by the launcher), how it is killed, and its resource usage.
 
+use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostsAsked;
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
@@ -121,6 +122,8 @@ pub struct AttemptMark {
     pub susp_since: i64,
     /// Seconds suspended before.
     pub susp_secs: i64,
+    /// How this host's clock was set meanwhile.
+    pub clock: ClockMark,
     /// When SIGSTOP follows the signal that suspended it, seconds since the epoch; 0: none does.
     #[serde(skip_serializing_if = "i64_is_zero")]
     pub stop_by: i64,
@@ -284,7 +287,8 @@ fn cpu(limits: &Limits, enforced: LimitEnforcement) -> Option<u64> {
 impl Attempt {
     pub fn new(order: StartJob, now: Now) -> Self {
         let shown = report::shown(&order.spec.command.0);
-        Attempt::noted(Note { order, shown, mark: AttemptMark::default() }, now)
+        let mark = AttemptMark { clock: ClockMark::begin(now), ..AttemptMark::default() };
+        Attempt::noted(Note { order, shown, mark }, now)
     }
 
     /// Rebuilds an attempt from the note that the launcher keeps of it.
@@ -369,7 +373,17 @@ impl Attempt {
     pub fn run_secs(&self, secs: i64) -> i64 {
         let m = &self.note.mark;
         let now = if m.susp_since != 0 { m.susp_since } else { secs };
-        (now - self.started - m.susp_secs).max(0)
+        (now - self.started - m.susp_secs - m.clock.set_by()).max(0)
+    }
+
+    /// Takes into account by how much the clock was set; false: it was not.
+    pub fn follow_clock(&mut self, now: Now) -> bool {
+        let mark = &mut self.note.mark;
+        let by = mark.clock.follow(now);
+        if mark.susp_since != 0 {
+            mark.susp_since = mark.susp_since.saturating_add(by);
+        }
+        by != 0
     }
 
     /// The job runs: its limits count from now on.

@@ -4,6 +4,7 @@ pub mod attempt;
 mod binding;
 pub mod blobs;
 pub mod checkpoint;
+pub mod clock_steps;
 pub mod host_commands;
 pub mod job_starter;
 pub mod launcher;

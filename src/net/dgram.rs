@@ -4,8 +4,11 @@
 //! sender's wall clock in microseconds, made to grow; where that clock is set back further than
 //! clocks may differ, the numbers begin anew, as with another start of the sender. The receiver
 //! takes only what is newer than the last it took from that host, or of a later start; nothing
-//! that is further ahead of its own clock than clocks may differ, or longer ago than a window. The
-//! body names sender and receiver, the source address must be the sender's; only one that asks to
+//! that is further ahead of its own clock than clocks may differ, or longer ago than a window.
+//! Where clocks were set back and forward, a start may be earlier than one before: it counts when
+//! its number is newer than the last one by more than clocks may differ, which that of a datagram
+//! that is replayed is not; a last number that is ahead of the receiver's own clock by more than
+//! that is from before the receiver's clock was set back, and is forgotten. The body names sender and receiver, the source address must be the sender's; only one that asks to
 //! be let into the cluster may come from an address that no host has.
 
 use super::Identity;
@@ -48,17 +51,45 @@ struct KeyOnly {
     key: String,
 }
 
+/// The numbers of the datagrams taken from a host, microseconds.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    /// The beginning of the numbers that count.
+    start: u64,
+    /// The last of them.
+    last: u64,
+    /// The latest beginning of all.
+    latest_start: u64,
+}
+
+impl Taken {
+    /// Is a datagram new? It is the last one then.
+    fn take(&mut self, start: u64, seq: u64, clock: i64) -> bool {
+        let may_differ = CLOCK_AHEAD_US as u64;
+        if self.last > (clock.max(0) as u64).saturating_add(may_differ) {
+            self.last = 0;
+        }
+        let same = start == self.start || start == 0;
+        let new = same && seq > self.last
+            || start > self.latest_start
+            || seq > self.last.saturating_add(may_differ);
+        if new {
+            self.start = if start == 0 { self.start } else { start };
+            (self.last, self.latest_start) = (seq, start.max(self.latest_start));
+        }
+        new
+    }
+}
+
 /// The signing and replay state of a daemon's datagrams.
 #[derive(Default)]
 pub struct Seal {
     /// The beginning of our numbers, and the last number sent.
     start: u64,
     last_sent: u64,
-    /// Beginning and last number of the datagrams taken from each host.
-    last_taken: HashMap<String, (u64, u64)>,
-    /// Beginning and last number for hosts that ask to be let in; a holder of the key can invent
-    /// any number of names.
-    strangers: HashMap<String, (u64, u64)>,
+    last_taken: HashMap<String, Taken>,
+    /// Hosts that ask to be let in; a holder of the key can invent any number of names.
+    strangers: HashMap<String, Taken>,
     keys: HashMap<String, MacKey>,
 }
 
@@ -162,13 +193,10 @@ impl Seal {
         if joins && known.len() >= MAX_STRANGERS && !known.contains_key(host) {
             known.clear();
         }
-        let last = known.entry(host.to_string()).or_default();
-        let later = start > last.0 || (start == last.0 || start == 0) && seq > last.1;
-        if !later {
-            return Err(format!("an old datagram of host {host} (replayed?)"));
+        match known.entry(host.to_string()).or_default().take(start, seq, wall) {
+            true => Ok(()),
+            false => Err(format!("an old datagram of host {host} (replayed?)")),
         }
-        *last = (start.max(last.0), seq);
-        Ok(())
     }
 }
 

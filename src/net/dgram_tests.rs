@@ -98,6 +98,46 @@ fn a_clock_that_is_set_back_far_begins_anew() {
 }
 
 #[test]
+fn hosts_whose_clocks_are_set_back_and_forward_hear_each_other() {
+    const S: i64 = 1_000_000;
+    let at = |b: &mut Seal, bytes: &[u8], time: i64| {
+        let found = b.read(&ident("hostb", '0'), bytes, "127.0.0.2".parse().unwrap(), time);
+        found.map(|(host, _)| host)
+    };
+    let ok = || Ok("hosta".to_string());
+    // both, by an hour, soon after the sender has begun
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let mut sent = Vec::new();
+    for time in [NOW, NOW + 5 * S, NOW - 3590 * S, NOW - 3585 * S, NOW + 20 * S, NOW + 25 * S] {
+        let bytes = beat(&mut a, "hostb", time);
+        assert_eq!(at(&mut b, &bytes, time), ok(), "{time}");
+        // nothing is taken twice meanwhile
+        sent.push(bytes);
+        for old in &sent {
+            assert!(at(&mut b, old, time).is_err());
+        }
+    }
+    // a sender that begins anew while they are back
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    let first = beat(&mut a, "hostb", NOW);
+    assert_eq!(at(&mut b, &first, NOW), ok());
+    let mut again = Seal::default();
+    for time in [NOW - 3590 * S, NOW - 3585 * S, NOW + 20 * S, NOW + 25 * S] {
+        assert_eq!(at(&mut b, &beat(&mut again, "hostb", time), time), ok(), "{time}");
+    }
+    assert!(at(&mut b, &first, NOW + 25 * S).is_err());
+    // the sender alone: it is heard again when its clock is right, a minute later at most
+    let (mut a, mut b) = (Seal::default(), Seal::default());
+    assert_eq!(at(&mut b, &beat(&mut a, "hostb", NOW), NOW), ok());
+    let wrong = beat(&mut a, "hostb", NOW - 3590 * S);
+    assert!(at(&mut b, &wrong, NOW + 10 * S).unwrap_err().contains("from ours"));
+    let times = [70 * S, 75 * S].map(|later| NOW + later);
+    for time in times {
+        assert_eq!(at(&mut b, &beat(&mut a, "hostb", time), time), ok(), "{time}");
+    }
+}
+
+#[test]
 fn a_datagram_of_an_older_sender_has_no_start_and_is_taken_by_its_number() {
     #[derive(serde::Serialize)]
     struct Old<'a> {

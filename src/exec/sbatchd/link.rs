@@ -79,6 +79,7 @@ impl Sbatchd {
             Note { order, ..Note::default() }
         });
         let mut job = Attempt::noted(note, now);
+        job.follow_clock(now);
         (job.stage, job.accepted) = (AttemptStage::Launching, info.started);
         self.jobs.insert(key, job);
     }

@@ -193,6 +193,9 @@ impl Sbatchd {
 
 impl Machine for Sbatchd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        if self.clock.has_stepped(now) {
+            self.clock_stepped(now, out);
+        }
         match input {
             Input::Start => {
                 (self.retry_launcher, self.retry_lim) = (Some(0), Some(0));

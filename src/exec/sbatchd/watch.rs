@@ -38,6 +38,20 @@ impl Sbatchd {
         self.forget_host_tasks(now, out);
     }
 
+    /// This host's clock was set: the limits of jobs go on counting the seconds that pass.
+    pub(super) fn clock_stepped(&mut self, now: Now, out: &mut Vec<Effect>) {
+        let keys: Vec<JobKey> = self.jobs.keys().copied().collect();
+        for key in keys {
+            let Some(job) = self.jobs.get_mut(&key) else { continue };
+            if job.follow_clock(now) {
+                if job.stage == AttemptStage::Running {
+                    job.arm(now);
+                }
+                self.keep_note(key, out);
+            }
+        }
+    }
+
     pub(super) fn tick_job(&mut self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         let due = |at: Option<u64>| at.is_some_and(|at| at <= now.mono_us);

@@ -26,6 +26,38 @@ fn suspended_time_does_not_count_against_the_run_limit() {
 }
 
 #[test]
+fn run_limit_counts_the_seconds_that_pass_where_the_clock_is_set() {
+    // back and forward; sbatchd runs, or is away meanwhile
+    for (by, away) in [(-3600, false), (3600, false), (-3600, true), (3600, true)] {
+        let mut r = Rig::new();
+        let limits = Limits { run: Some(60), ..Limits::default() };
+        r.template.ignores = vec![12];
+        r.start(StartJob { limits, ..order(1) });
+        let pid = r.pid();
+        r.wait(20);
+        if away {
+            r.crash();
+        }
+        r.now.wall_us += by * US as i64;
+        if away {
+            r.boot(true);
+            r.greet(1);
+        }
+        r.wait(10);
+        // the time of a suspension over which it is set does not count either
+        r.act(1, 1, Act::Suspend);
+        r.wait(50);
+        r.now.wall_us -= by * US as i64;
+        r.wait(50);
+        r.act(1, 2, Act::Resume);
+        r.wait(27);
+        assert_eq!(r.procs[&pid].signals, [SIGSTOP, SIGCONT], "{by} {away}");
+        r.wait(5);
+        assert_eq!(r.procs[&pid].signals[2..], [12], "{by} {away}");
+    }
+}
+
+#[test]
 fn a_warning_comes_before_the_run_limit_once() {
     for (time, limit, at) in [("20", 60, 40), ("25%", 80, 60)] {
         let mut r = Rig::new();

@@ -67,7 +67,7 @@ help:
 	@echo 'make check     formatting, lints, house rules'
 	@echo 'make picture   who imports whom: target/picture.svg, and the circles (python3)'
 	@echo 'make test      every test; the last line counts them'
-	@echo 'make test-nfs  a site on NFS in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
+	@echo 'make test-nfs  a site on NFS, and clocks that are set, in a guest of its own (qemu, Debian kernel, nfs-kernel-server)'
 	@echo 'make test-tools  tools of others on a personal cluster (python3; pip installs them)'
 	@echo 'make demo      personal clusters of three hosts run a real workload, and one by policies'
 	@echo 'make soak      simulations with fresh seeds, SOAK=10m'

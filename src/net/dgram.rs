@@ -8,8 +8,9 @@
 //! Where clocks were set back and forward, a start may be earlier than one before: it counts when
 //! its number is newer than the last one by more than clocks may differ, which that of a datagram
 //! that is replayed is not; a last number that is ahead of the receiver's own clock by more than
-//! that is from before the receiver's clock was set back, and is forgotten. The body names sender and receiver, the source address must be the sender's; only one that asks to
-//! be let into the cluster may come from an address that no host has.
+//! that is from before the receiver's clock was set back, and is forgotten. The body names sender
+//! and receiver, the source address must be the sender's; only one that asks to be let into the
+//! cluster may come from an address that no host has.
 
 use super::Identity;
 use super::limits::{

@@ -180,6 +180,8 @@ impl NlbServer {
 
 impl Machine for NlbServer {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
+        let first = out.len();
+        let of_peer = matches!(input, Input::Msg { .. });
         match input {
             Input::Start => self.call_own_lim(out),
             Input::Tick => self.tick(now, out),
@@ -198,6 +200,9 @@ impl Machine for NlbServer {
                 self.next_change(out);
             }
             _ => {}
+        }
+        if of_peer {
+            self.peer_lines.bound(now, first, out);
         }
     }
 

@@ -29,6 +29,7 @@ mod link;
 mod machine;
 mod measures;
 mod once;
+mod peer_lines;
 mod programs;
 mod reports;
 mod server;

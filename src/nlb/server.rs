@@ -2,6 +2,7 @@
 
 use super::changing::Changing;
 use super::feed::Feed;
+use super::peer_lines::PeerLines;
 use super::start::Started;
 use super::store::Store;
 use crate::conf::HostTable;
@@ -71,6 +72,7 @@ pub struct NlbServer {
     /// When queries are answered whoever has not reported; `None`: they are already.
     pub(super) hold_until: Option<u64>,
     pub(super) peers: HashMap<ConnId, Peer>,
+    pub(super) peer_lines: PeerLines,
     /// The connections that hear of other policies.
     pub(super) watchers: BTreeSet<ConnId>,
     /// The pieces of answers that have not been sent.
@@ -113,6 +115,7 @@ impl NlbServer {
             held: VecDeque::new(),
             hold_until: Some(now.mono_us + FIRST_REPORTS),
             peers: HashMap::new(),
+            peer_lines: PeerLines::default(),
             watchers: BTreeSet::new(),
             pieces: HashMap::new(),
             feed: Feed::default(),

@@ -90,6 +90,36 @@ fn each_message_in_each_role_is_let_through_as_config_says() {
 }
 
 #[test]
+fn refusals_of_a_flood_of_messages_are_counted_instead_of_logged_one_by_one() {
+    let mut rig = with(CONFIG);
+    let bob = user(&mut rig, 2, "bob", "gust");
+    let logged = |rig: &mut Rig, times: usize| {
+        let (mut lines, mut refused) = (Vec::new(), 0);
+        for _ in 0..times {
+            let mut out = Vec::new();
+            let now = Now { mono_us: rig.now, wall_us: 0 };
+            let msg = Msg::Nlb(NlbMsg::Reload);
+            rig.server.step(now, Input::Msg { conn: bob, msg }, &mut out);
+            for effect in out {
+                match effect {
+                    Effect::Say { text, .. } => lines.push(text),
+                    Effect::Send { msg: Msg::Refused(_), .. } => refused += 1,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(refused, times, "each is answered");
+        lines
+    };
+    let lines = logged(&mut rig, 1000);
+    assert_eq!(lines.len(), 20);
+    assert!(lines.iter().all(|line| line.contains("is not in the master list")), "{lines:?}");
+    rig.now += 11 * SECOND;
+    let lines = logged(&mut rig, 2);
+    assert_eq!((lines.len(), &*lines[0]), (3, "980 more lines like these were left out"));
+}
+
+#[test]
 fn refusals_name_the_line_of_config_and_objects_that_may_not_be_read_are_not_listed() {
     let mut rig = with(CONFIG);
     let bob = user(&mut rig, 2, "bob", "gust");

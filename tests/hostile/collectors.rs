@@ -4,10 +4,13 @@
 
 use crate::rig::{Rig, Said, binary, wait_for};
 use crate::script::{Script, speak};
-use lsf::proto::nlb::{NlbMsg, NlbReport, ReportedObject, ReportedValue, ReportedValues};
+use lsf::proto::nlb::{NlbMsg, NlbQuery, NlbReport, ReportedObject, ReportedValue, ReportedValues};
 use lsf::proto::{Daemon, Endpoint, Msg};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Has the cluster run a server on host1; its port.
 fn with_server(rig: &Rig) -> u16 {
@@ -109,5 +112,41 @@ fn a_collector_that_reports_another_host_or_rubbish_changes_nothing_of_others() 
     }
     let all = rig.ok("nlbconfig", &["-t", "NLB", "-odump"]);
     assert!(!all.contains("8888"), "{all}");
+    assert_eq!(rig.pid("nlbserver", "host1"), server, "the server ended");
+}
+
+#[test]
+fn half_open_connections_and_a_flood_of_queries_keep_nobody_from_his_answer() {
+    let rig = Rig::up("nlbflood", 2);
+    let port = with_server(&rig);
+    let hosts = rig.read("conf/hosts");
+    let line = hosts.lines().find(|line| line.split_whitespace().any(|word| word == "host1"));
+    let host = line.and_then(|line| line.split_whitespace().next()).unwrap();
+    let server = rig.pid("nlbserver", "host1");
+    let silent: Vec<TcpStream> =
+        (0..1000).filter_map(|_| TcpStream::connect((host, port)).ok()).collect();
+    assert!(silent.len() >= 500, "{}", silent.len());
+    let (over, answered) = (AtomicBool::new(false), AtomicU32::new(0));
+    let script = speak(&rig, Daemon::Mbatchd, Endpoint::Nlb { host: "host1".into(), port });
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::SeqCst) && answered.load(Ordering::SeqCst) < 10_000 {
+                let query = Msg::Nlb(NlbMsg::Query(NlbQuery::default()));
+                crate::script::say(&script, "a ranking", query, |msg| match msg {
+                    Msg::Nlb(NlbMsg::Ranked(_)) | Msg::Refused(_) => Some(msg.clone()),
+                    _ => None,
+                });
+                answered.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        wait_for("the flood", || answered.load(Ordering::SeqCst) > 20);
+        for _ in 0..10 {
+            let begun = Instant::now();
+            assert_eq!(rig.ok("nlbpolicy", &["-p", "nqs"]).lines().count(), 2);
+            assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        }
+        over.store(true, Ordering::SeqCst);
+    });
+    drop(silent);
     assert_eq!(rig.pid("nlbserver", "host1"), server, "the server ended");
 }

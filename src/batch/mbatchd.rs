@@ -232,9 +232,7 @@ impl Mbatchd {
         }
         self.limits.follow(&self.state, &self.site, change);
         self.follow_preemptions(at);
-        for counter in self.limits.take_freed() {
-            self.sched.limit_fell(&self.site, counter);
-        }
+        self.note_limits();
         self.note_group_of(at.job);
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();
@@ -294,6 +292,25 @@ impl Mbatchd {
         for row in rows {
             for host in self.reserve.hosts_of_row(row) {
                 self.sched.host_changed(host);
+            }
+        }
+    }
+
+    /// All who waited for a limit to leave more are looked at again.
+    pub(crate) fn note_limits(&mut self) {
+        // slots that a claim kept from others under limits may be any user's
+        if self.preemptions.take_dropped() && self.site.rules.ignore_preempted() {
+            self.sched.changed();
+        }
+        for counter in self.limits.take_freed() {
+            self.sched.limit_fell(&self.site, counter);
+        }
+        for at in self.limits.take_given_up() {
+            let Some(job) = self.state.job(at.job) else { continue };
+            self.sched.slots_released(job.user);
+            let run = job.elem(at.idx).and_then(|elem| elem.run());
+            for (host, _) in run.iter().flat_map(|run| &run.hosts) {
+                self.sched.host_changed(*host);
             }
         }
     }

@@ -83,6 +83,7 @@ mod placement;
 mod policies;
 mod post;
 mod preemptable_resources;
+mod preempted_under_limits;
 mod preemption;
 mod preemption_properties;
 mod properties;

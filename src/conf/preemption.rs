@@ -172,11 +172,6 @@ pub(super) fn of_cluster(v: &mut Values<'_>) -> PreemptionParams {
             _ => p.fewest_jobs = true,
         }
     }
-    let limits = [p.group_max, p.group_jlp, p.user_jlp, p.host_jlu];
-    if let Some(value) = v.raw.get("PREEMPT_FOR").filter(|_| limits.contains(&true)) {
-        let text = "GROUP_MAX, GROUP_JLP, USER_JLP and HOST_JLU of PREEMPT_FOR are not acted on";
-        v.diags.notice(&value.pos, text);
-    }
     for word in words(v, "PREEMPT_JOBTYPE", &JOBTYPES) {
         match word {
             "EXCLUSIVE" => p.exclusive = true,
@@ -187,7 +182,9 @@ pub(super) fn of_cluster(v: &mut Values<'_>) -> PreemptionParams {
             }
         }
     }
-    let _: Option<u64> = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER);
+    if let Some(secs) = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER) {
+        p.wait_secs = secs;
+    }
     v.flag(&mut p.resets, "MAX_JOB_PREEMPT_RESET");
     p.resources = v.words("PREEMPTABLE_RESOURCES");
     p

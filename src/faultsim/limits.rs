@@ -9,7 +9,8 @@
 //! Taken for started is an attempt from the decision to start it until mbatchd knows its end or
 //! gives it up: also while it is suspended, while its host cannot be reached, and before the host
 //! has accepted it. An attempt that was given up is not counted though its process may run. A
-//! preempted job has its slots back when it goes on, and until then MXJ does not count it. A
+//! preempted job has its slots back when it goes on, and until then neither MXJ nor MAX_JOBS counts
+//! it, nor do JL/U and JL/P where PREEMPT_FOR says so. A
 //! running job that bswitch moves to another queue may bring that queue above its limits; the next
 //! start there must not.
 //!
@@ -113,6 +114,9 @@ pub(super) fn configure(conf: &mut BatchConf, scale: Scale, rng: &mut Rng) {
         let memory = RawParam { text: "mem".into(), ..RawParam::default() };
         conf.params.preemption.resources.push(memory);
     }
+    let words = &mut conf.params.preemption;
+    words.user_jlp = preempts && rng.chance(LIMITED);
+    words.host_jlu = preempts && rng.chance(LIMITED);
     for (name, priority) in QUEUES {
         conf.queues.push(QueueConf {
             name: name.into(),
@@ -145,9 +149,12 @@ struct Used {
     /// Without those of preempted jobs.
     host_runs: BTreeMap<HostId, u64>,
     host_user: BTreeMap<(HostId, UserId), u64>,
+    /// Without those of preempted jobs.
+    host_user_runs: BTreeMap<(HostId, UserId), u64>,
     host_queue: BTreeMap<(HostId, QueueId), u64>,
     queue: BTreeMap<QueueId, u64>,
     queue_user: BTreeMap<(QueueId, UserId), u64>,
+    /// Without those of preempted jobs.
     user: BTreeMap<UserId, u64>,
     /// Started elements, by job.
     job: BTreeMap<u32, u64>,
@@ -167,7 +174,10 @@ impl Used {
             *self.host_queue.entry((host, queue)).or_default() += slots;
             *self.queue.entry(queue).or_default() += slots;
             *self.queue_user.entry((queue, user)).or_default() += slots;
-            *self.user.entry(user).or_default() += slots;
+            if !run.is_preempted() {
+                *self.host_user_runs.entry((host, user)).or_default() += slots;
+                *self.user.entry(user).or_default() += slots;
+            }
         }
     }
 }
@@ -275,11 +285,16 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
         let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
         let Mxj::Slots(slots) = row.mxj else { continue };
         within("MXJ", Some(u64::from(slots)), used.host_runs.get(&host), key)?;
-        within("JL/U", row.jl_u.map(u64::from), used.host_user.get(&(host, user)), key)?;
+        let words = &conf.params.preemption;
+        let of_user = |ignores: bool| match ignores {
+            true => used.host_user_runs.get(&(host, user)),
+            false => used.host_user.get(&(host, user)),
+        };
+        within("JL/U", row.jl_u.map(u64::from), of_user(words.host_jlu), key)?;
         let here = used.host_queue.get(&(host, queue));
         let by_cpus = |limit: Option<f64>| limit.map(|p| (p * f64::from(CPUS)).ceil() as u64);
         let per_cpu = by_cpus(user_row.and_then(|u| u.jl_p));
-        within("JL/P", per_cpu, used.host_user.get(&(host, user)), key)?;
+        within("JL/P", per_cpu, of_user(words.user_jlp), key)?;
         within("HJOB_LIMIT", limits.hjob_limit.map(u64::from), here, key)?;
         within("PJOB_LIMIT", by_cpus(limits.pjob_limit), here, key)?;
     }

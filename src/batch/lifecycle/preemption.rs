@@ -25,6 +25,7 @@ impl Mbatchd {
         for victim in victims {
             self.preempt_one(context, victim);
         }
+        self.note_limits();
     }
 
     fn preempt_one(&mut self, context: &mut StepContext, at: JobRef) {
@@ -53,6 +54,7 @@ impl Mbatchd {
             self.sched.host_changed(host);
         }
         self.follow_vacated(at);
+        self.note_limits();
     }
 
     /// A preempted job goes on.
@@ -63,6 +65,8 @@ impl Mbatchd {
         self.act_on(context, key, Act::Resume);
         self.preemptions.refresh(&self.state, &self.site, at);
         self.follow_vacated(at);
+        self.limits.refresh_preempted(&self.state, &self.site, at);
+        self.note_limits();
     }
 
     /// Everything about preemption anew, with a new configuration or a new state, behind the

@@ -41,5 +41,7 @@ impl Mbatchd {
         self.state.no_order_open(key);
         self.preemptions.refresh(&self.state, &self.site, key.job_ref());
         self.follow_vacated(key.job_ref());
+        self.limits.refresh_preempted(&self.state, &self.site, key.job_ref());
+        self.note_limits();
     }
 }

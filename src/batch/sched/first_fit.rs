@@ -17,6 +17,14 @@ pub(super) struct TooFew {
     pub(super) short: Short,
 }
 
+impl TooFew {
+    /// The shortage of a job to which queue or user have too few slots left: no host was looked at.
+    pub fn by_limits(look: &HostMatch) -> TooFew {
+        let full = JointRoom::new(look).full(look.min_slots()).map(|(rule, _)| Short::of(rule));
+        TooFew { free: Vec::new(), short: full.unwrap_or_default() }
+    }
+}
+
 /// Gathers hosts with slots, best first, until a job has enough.
 pub(super) struct FirstFit<'a, 'b> {
     policies: &'a Policies,

@@ -9,7 +9,7 @@ use crate::batch::sched::first_fit::{FirstFit, Hosts, TooFew};
 use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Alternative, HostMatch};
-use crate::batch::sched::policy::{BlockedJob, Room};
+use crate::batch::sched::policy::{BlockedJob, Leaving, Room};
 use crate::batch::sched::same_host::SameHost;
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::QueueWalk;
@@ -169,7 +169,7 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Option<Decision> {
         let policies = self.policies.clone();
-        let after = |host, vacated| policies.host_after(look, host, vacated);
+        let after = |host, leaving: Leaving| policies.host_after(look, host, leaving);
         let job = BlockedJob::new((&after, look, at), &few.free, only);
         let decision = policies.blocked(&job);
         fuel.spend(job.looks());
@@ -260,7 +260,7 @@ impl Sched {
                 HostMatch::new((view, queue, room), (kind, limits), &compiled.asked, alternative);
             let look = look.of(Some(at));
             let found = match limited {
-                true => Err(TooFew::default()),
+                true => Err(TooFew::by_limits(&look)),
                 false => self.find_hosts(&look, alternative, (class, n), here, only, fuel),
             };
             match found {

@@ -7,11 +7,13 @@
 //! A class without such a limit or pool costs nothing here.
 
 use crate::batch::sched::place::HostMatch;
+use crate::batch::sched::view::View;
+use crate::batch::site::Queue;
 use crate::batch::site::Site;
 use crate::batch::site::guarantees::PoolId;
 use crate::batch::site::rules::{Counter, LimitedQuantity, Members, Rule, RuleId};
 use crate::batch::state::names::HostId;
-use crate::batch::usage::guarantees::{Guarantees, PoolJob, PoolLeft, PoolRoom};
+use crate::batch::usage::guarantees::{PoolJob, PoolLeft, PoolRoom};
 use crate::batch::usage::limits_ledger::{Demand, Draw};
 use crate::model::reason::PendReason;
 
@@ -28,18 +30,20 @@ struct JointRule<'a> {
 }
 
 /// A guaranteed pool, and what it leaves while hosts are gathered.
-#[derive(Debug)]
 struct JointPool<'a> {
     id: PoolId,
     job: PoolJob,
-    of: (&'a Site, &'a Guarantees),
+    view: View<'a>,
+    queue: &'a Queue,
     left: PoolLeft,
 }
 
 impl JointPool<'_> {
     fn on_host(&self, host: HostId) -> Option<PoolRoom> {
-        let (site, guarantees) = self.of;
-        guarantees.on_host(site, (self.id, host), self.job)
+        let view = &self.view;
+        let room = view.guarantees.on_host(view.site, (self.id, host), self.job)?;
+        let (_, used) = view.host_for((self.queue, false), host, 0);
+        Some(room.with_vacated(view.vacated_in_pools(host, used)))
     }
 }
 
@@ -68,7 +72,6 @@ impl Short {
 }
 
 /// The amounts that the rules leave for one job of a class.
-#[derive(Debug)]
 pub(super) struct JointRoom<'a> {
     rules: Vec<JointRule<'a>>,
     pools: Vec<JointPool<'a>>,
@@ -243,7 +246,8 @@ fn pools<'a>(look: &HostMatch<'a>) -> Vec<JointPool<'a>> {
     let pool = |(id, _)| JointPool {
         id,
         job,
-        of: (site, look.view.guarantees),
+        view: look.view,
+        queue: look.queue,
         left: look.view.guarantees.left(site, id, job),
     };
     site.pools.iter().map(pool).filter(|pool| !pool.left.suffices(look.max().into())).collect()

@@ -9,6 +9,11 @@ use crate::batch::site::rules::Counter;
 impl Sched {
     /// A limit leaves more than before: those who waited for that are looked at again.
     pub(crate) fn limit_fell(&mut self, site: &Site, counter: Counter) {
+        if site.rules.get(counter.rule).ignores_preempted {
+            for host in self.held_by_limits.take() {
+                self.host_changed(host);
+            }
+        }
         let Some(waiting) = self.limit_waits.fell(site, counter) else { return };
         for (queue, user) in waiting.users {
             self.order.wake_user(queue, user);

@@ -110,6 +110,7 @@ use limit_waits::LimitWaits;
 use open_hosts::OpenHosts;
 use order::DispatchOrder;
 use policy::Policies;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use view::View;
@@ -158,6 +159,8 @@ pub struct Sched {
     full_goals: BTreeSet<u32>,
     /// Users and classes that a limit left too little.
     limit_waits: LimitWaits,
+    /// Hosts of preempted jobs that a limit keeps from going on.
+    held_by_limits: RefCell<BTreeSet<HostId>>,
     /// Classes that a guaranteed pool left too little.
     pool_waits: BTreeMap<PoolWait, BTreeSet<u32>>,
     /// The conditions under which jobs are kept from slots.

@@ -36,6 +36,16 @@ impl View<'_> {
         HostFacts { pools, max, used, exclusive }
     }
 
+    /// The slots of a host that are free to a queue which counts so many as used, beyond those that
+    /// are in no use: preemption has vacated them.
+    pub(crate) fn vacated_in_pools(&self, host: HostId, used: u64) -> u64 {
+        if !self.site.preempts {
+            return 0;
+        }
+        let max = self.reservable(host);
+        max.saturating_sub(used).saturating_sub(max.saturating_sub(self.host_used(host)))
+    }
+
     /// Does a host match RES_SELECT?
     fn chooses(&self, host: HostId, select: &Req) -> bool {
         let sight = self.snapshot(host).without_reservations();

@@ -7,6 +7,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
+use crate::batch::sched::policy::may_count_again;
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::Walk;
 use crate::batch::site::Queue;
@@ -62,6 +63,11 @@ impl Sched {
         // its slots are for that job, also where free slots are kept for other suspended ones
         let claimant = view.preemptions.claimant(at);
         if claimant.is_some_and(|claimant| self.wants_its_claim(view, claimant)) {
+            return false;
+        }
+        if !may_count_again(view, at) {
+            let hosts = run.hosts.iter().map(|host| host.0);
+            self.held_by_limits.borrow_mut().extend(hosts);
             return false;
         }
         let exclusive = job.spec_at(at.idx).options & opt::EXCLUSIVE != 0;

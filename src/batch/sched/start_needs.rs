@@ -8,7 +8,7 @@ use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
 use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::place::{Compiled, HostMatch, Requirement};
-use crate::batch::sched::policy::{HostNow, resource_shortages};
+use crate::batch::sched::policy::{HostNow, Leaving, resource_shortages};
 use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, ResourceId};
@@ -184,7 +184,7 @@ impl Sched {
         let used = view.host_used(host);
         let snapshot = look.sight(host, (HostStatus::Ok, used));
         let (id, status) = (host, HostStatus::Ok);
-        let now = HostNow { id, status, used, snapshot, backfills: true };
+        let now = HostNow { id, status, used, snapshot, leaving: Leaving::NONE, backfills: true };
         let wanted = if look.any_slot() || look.one_host() { min } else { 1 };
         for room in self.policies.each_on_host(look, &now) {
             if room.slots >= wanted {

@@ -172,7 +172,7 @@ impl Sched {
         here.users.insert(user, UserWalk { left: LOOKS_PER_USER, fresh, unseen_only });
         let limits = view.limits_of(Consumer::new(queue.id, user.user));
         let room = self.policies.user(view, queue, &limits);
-        if room.slots == 0 {
+        if room.slots == 0 && self.policies.room_by_preemption(view, queue, &limits) == 0 {
             if let Some(rule) = room.rule {
                 self.limit_waits.user(view.site, rule, &limits.consumer);
             }

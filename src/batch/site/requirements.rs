@@ -38,6 +38,8 @@ struct Resource {
     release: bool,
     /// PREEMPTABLE_RESOURCES names it.
     preemptable: bool,
+    /// The value is measured again and again, and shows later what a job takes or gives up.
+    measured: bool,
 }
 
 /// Every resource name with its kind. A resource is resolved here once, to its id.
@@ -132,6 +134,11 @@ impl Names {
         self.resources.get(id.index()).is_some_and(|r| r.release)
     }
 
+    /// Is its value measured again and again?
+    pub fn measured(&self, id: ResourceId) -> bool {
+        self.resources.get(id.index()).is_some_and(|r| r.measured)
+    }
+
     fn syntax(&self) -> Syntax<'_> {
         // the default of the type, in tests, has no unit
         let size_unit_mb = if self.size_unit_mb > 0.0 { self.size_unit_mb } else { 1.0 };
@@ -176,6 +183,7 @@ fn resources(site: &[ResourceDef]) -> Vec<Resource> {
         increasing,
         release: release(name),
         preemptable: false,
+        measured: true,
     };
     let indices = INDEX_NAMES.iter().enumerate().map(|(k, name)| built_in(name, increasing(k)));
     let numbers = HOST_NUMBERS.iter().map(|name| built_in(name, false));
@@ -184,6 +192,7 @@ fn resources(site: &[ResourceDef]) -> Vec<Resource> {
         increasing: r.increasing.unwrap_or(false),
         release: r.release,
         preemptable: false,
+        measured: r.interval.is_some(),
     });
     indices.chain(numbers).chain(own).collect()
 }

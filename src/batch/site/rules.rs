@@ -161,6 +161,8 @@ pub struct Rule {
     pub reason: PendReason,
     /// Attempts that were given up with their host, and may still run there, count as well.
     pub with_given_up: bool,
+    /// Preempted jobs do not count (PREEMPT_FOR of lsb.params).
+    pub ignores_preempted: bool,
     /// The parameter's section or row.
     pub pos: Pos,
     /// The limit of lsb.resources that it belongs to, by its position.
@@ -264,6 +266,7 @@ impl Rule {
         projects.set().is_some()
             || applications.set().is_some()
             || license_projects.set().is_some()
+            || self.ignores_preempted
             || matches!(self.what, LimitedQuantity::Resource(_))
             || (self.what == LimitedQuantity::Jobs && self.joins_hosts())
     }
@@ -396,6 +399,8 @@ pub struct Rules {
     closely: bool,
     /// Pending time of jobs that some rule keeps is not eligible.
     ineligible: bool,
+    /// Under some rule preempted jobs do not count.
+    ignores_preempted: bool,
     names: ConsumerNames,
 }
 
@@ -414,7 +419,9 @@ impl Rules {
         }
         let closely = all.iter().any(Rule::looks_closely);
         let ineligible = all.iter().any(|rule| rule.ineligible);
-        let mut rules = Rules { all, closely, ineligible, names, ..Rules::default() };
+        let ignores_preempted = all.iter().any(|rule| rule.ignores_preempted);
+        let mut rules =
+            Rules { all, closely, ineligible, ignores_preempted, names, ..Rules::default() };
         for (i, rule) in rules.all.iter().enumerate() {
             let id = RuleId(i as u32);
             let Scope { users, queues, hosts, .. } = &rule.scope;
@@ -478,6 +485,11 @@ impl Rules {
     /// Is the pending time of jobs that some rule keeps not eligible?
     pub fn make_ineligible(&self) -> bool {
         self.ineligible
+    }
+
+    /// Are there rules under which preempted jobs do not count?
+    pub fn ignore_preempted(&self) -> bool {
+        self.ignores_preempted
     }
 
     /// Does some rule count this resource?

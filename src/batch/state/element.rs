@@ -272,6 +272,14 @@ impl Run {
         self.forced == Forced::NeverSuspended
     }
 
+    /// Jobs that preempt it had it suspended, and its host has not been told to end or to resume
+    /// it.
+    pub fn is_preempted(&self) -> bool {
+        self.phase == Phase::Ssusp(susp::PREEMPTED)
+            && self.killed.is_none()
+            && self.soft.asked.is_none()
+    }
+
     /// Why it is suspended or is to be; 0: it is not.
     pub fn suspending_reason(&self) -> u32 {
         match (self.soft.asked, self.phase) {

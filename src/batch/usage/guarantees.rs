@@ -171,6 +171,19 @@ pub enum PoolRoom {
     Shut,
 }
 
+impl PoolRoom {
+    /// The room of a host where preemption has vacated so many slots more: the pool counts them as
+    /// used.
+    pub fn with_vacated(self, vacated: u64) -> PoolRoom {
+        match self {
+            PoolRoom::Slots { beside, slots } => {
+                PoolRoom::Slots { beside: beside.saturating_add(vacated), slots }
+            }
+            other => other,
+        }
+    }
+}
+
 impl PoolLeft {
     /// The slots of a host for this job.
     pub fn slots(self, of: PoolRoom) -> u64 {
@@ -540,6 +553,51 @@ impl Guarantees {
             Tenure::Of { lent: true, .. } => PoolRoom::Lent,
             Tenure::Of { lent: false, .. } => PoolRoom::Open,
         })
+    }
+
+    /// Would the class of a started element use less than a pool guarantees it, without the element
+    /// and without these others?
+    pub fn is_needed(&self, site: &Site, at: JobRef, gone: impl Iterator<Item = JobRef>) -> bool {
+        let Some(own) = self.elements.get(&at) else { return false };
+        let Some(class) = own.holder.class else { return false };
+        let of_class =
+            |at: JobRef| self.elements.get(&at).filter(|of| of.holder.class == Some(class));
+        let gone: BTreeSet<JobRef> = gone.filter(|other| *other != at).collect();
+        let others = gone.into_iter().filter_map(of_class);
+        let mut given: BTreeMap<HostId, u64> = BTreeMap::new();
+        for (host, slots) in others.chain([own]).flat_map(|of| &of.hosts) {
+            *given.entry(*host).or_default() += slots;
+        }
+        let pools: BTreeSet<PoolId> =
+            own.hosts.iter().flat_map(|of| site.pools.of_host(of.0)).copied().collect();
+        pools.into_iter().any(|id| self.takes_guarantee(site, id, class, &given))
+    }
+
+    /// Does a class have less of a pool than it is guaranteed without these slots of it?
+    fn takes_guarantee(
+        &self,
+        site: &Site,
+        id: PoolId,
+        class: ServiceClassId,
+        given: &BTreeMap<HostId, u64>,
+    ) -> bool {
+        let (pool, now) = (site.pools.get(id), self.now(id));
+        let Some(member) = pool.member(Some(class)) else { return false };
+        let lost = |(host, slots): (&HostId, &u64)| -> u64 {
+            let Some(facts) = self.hosts.get(host).filter(|h| h.pools.contains(&id)) else {
+                return 0;
+            };
+            let own = |of: &(&Holder, &u64)| of.0.class == Some(class);
+            let here = self.holders.get(host).into_iter().flatten();
+            let held: u64 = here.filter(own).map(|of| of.1).sum();
+            let left = held.saturating_sub(*slots);
+            match pool.of_hosts() {
+                true => u64::from(left == 0),
+                false => held.min(facts.total_of(pool)) - left.min(facts.total_of(pool)),
+            }
+        };
+        let all: u64 = given.iter().map(lost).sum();
+        now.used[member].saturating_sub(all) < now.guaranteed[member].min(now.used[member])
     }
 
     /// Is what is counted what the hosts and the started elements are? For tests and the

@@ -52,8 +52,10 @@ pub struct LimitsLedger {
     /// [`Rules::look_closely`]: crate::batch::site::rules::Rules::look_closely
     holdings: IdMap<JobRef, Box<Holding>>,
     demands: Demands,
-    /// Counters that fell, of rules for which classes or users may wait.
+    /// Counters that fell, of rules for which classes, users or preempted jobs may wait.
     freed: Vec<Counter>,
+    /// Elements that do not count under some rules since they are preempted.
+    given_up: Vec<JobRef>,
 }
 
 /// Everything by which a started element counts under rules.
@@ -63,6 +65,8 @@ struct Holding {
     /// Each host once.
     hosts: JobHosts,
     demand: Option<Rc<ElementDemand>>,
+    /// The element is preempted, and there are rules under which it does not count then.
+    preempted: bool,
 }
 
 /// The rules that the jobs of a consumer are subject to, as [`ConsumerRules`], with the numbers of
@@ -265,6 +269,19 @@ impl LimitsLedger {
         }
     }
 
+    /// An element is preempted, or is not any more.
+    pub(crate) fn refresh_preempted(&mut self, state: &State, site: &Site, at: JobRef) {
+        if site.rules.ignore_preempted() {
+            self.refresh((state, site), at);
+        }
+    }
+
+    /// The elements that do not count under some rules any more, as they are preempted, since this
+    /// was asked last.
+    pub(crate) fn take_given_up(&mut self) -> Vec<JobRef> {
+        std::mem::take(&mut self.given_up)
+    }
+
     /// Counts an element as it is now.
     fn refresh(&mut self, of: (&State, &Site), at: JobRef) {
         let holds = self.holding(of, at);
@@ -275,12 +292,16 @@ impl LimitsLedger {
         if let Some(holds) = &holds {
             self.count(of, holds, true);
         }
+        let preempted = holds.as_ref().is_some_and(|holds| holds.preempted);
         let before = match holds {
             Some(holds) => self.holdings.insert(at, Box::new(holds)),
             None => self.holdings.remove(&at),
         };
         if let Some(before) = before {
             self.count(of, &before, false);
+            if preempted && !before.preempted {
+                self.given_up.push(at);
+            }
         }
     }
 
@@ -292,7 +313,8 @@ impl LimitsLedger {
         let consumer = site.rules.consumer(of, job.spec_at(at.idx));
         let hosts = slots_by_host(&run.hosts, |_| true);
         let demand = job.effective_requirement(elem).and_then(|text| self.demands.of(site, text));
-        Some(Holding { consumer, hosts, demand })
+        let preempted = site.rules.ignore_preempted() && run.is_preempted();
+        Some(Holding { consumer, hosts, demand, preempted })
     }
 
     /// Counts what an element holds in or out.
@@ -304,8 +326,12 @@ impl LimitsLedger {
         for counter in site.queue(consumer.queue).map_or(&[][..], |queue| &queue.limits) {
             self.add(of, *counter, counted(site.rules.get(counter.rule), all), adds);
         }
+        let left_out = |rule: &Rule| holds.preempted && rule.ignores_preempted;
         for &(id, cell) in limits.user.iter().chain(&limits.demand) {
             let rule = site.rules.get(id);
+            if left_out(rule) {
+                continue;
+            }
             let counter = || Counter { rule: id, member: rule.member(&consumer, HostId::MAX) };
             let n = match rule.what {
                 LimitedQuantity::Resource(_) => self.drawn(rule, holds, |_| true).sum(),
@@ -314,10 +340,13 @@ impl LimitsLedger {
             self.add_to_cell(of, (cell, counter), n, adds);
         }
         for share in holds.hosts.iter().map(share_of_host) {
-            self.add_on_host(of, (consumer, &[]), share, adds);
+            self.add_on_host(of, (consumer, &[], holds.preempted), share, adds);
         }
         for &id in &limits.host {
             let rule = site.rules.get(id);
+            if left_out(rule) {
+                continue;
+            }
             let shares: Vec<u64> = self.drawn(rule, holds, |host| rule.counts_on(host)).collect();
             for ((host, _), n) in holds.hosts.iter().zip(shares) {
                 if n > 0 {
@@ -392,7 +421,7 @@ impl LimitsLedger {
             self.add_to_cell((state, site), (cell, counter), counted(rule, all), adds);
         }
         for share in hosts {
-            self.add_on_host((state, site), (consumer, &limits.host), share, adds);
+            self.add_on_host((state, site), (consumer, &limits.host, false), share, adds);
         }
     }
 
@@ -400,13 +429,16 @@ impl LimitsLedger {
     fn add_on_host(
         &mut self,
         of: (&State, &Site),
-        (consumer, rules): (Consumer, &[RuleId]),
+        (consumer, rules, preempted): (Consumer, &[RuleId], bool),
         (host, share): (HostId, Share),
         adds: bool,
     ) {
         let site = of.1;
         for own in site.rules.on_host(host) {
             let rule = site.rules.get(own.rule);
+            if preempted && rule.ignores_preempted {
+                continue;
+            }
             let n = counted(rule, share);
             let counter = || Counter { rule: own.rule, member: rule.member(&consumer, host) };
             match own.cell {
@@ -446,7 +478,8 @@ impl LimitsLedger {
     }
 
     fn note_freed(&mut self, site: &Site, counter: Counter) {
-        if site.rules.get(counter.rule).has_waiters() {
+        let rule = site.rules.get(counter.rule);
+        if rule.has_waiters() || rule.ignores_preempted {
             self.freed.push(counter);
         }
     }

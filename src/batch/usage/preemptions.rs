@@ -44,6 +44,8 @@ pub struct Preemptions {
     resource_claims: BTreeSet<JobRef>,
     /// Rows of resources that a claim leaves, not taken yet.
     freed_rows: Vec<usize>,
+    /// A claim has been dropped since this was asked last.
+    dropped: bool,
 }
 
 /// An indexed element.
@@ -71,9 +73,7 @@ impl Kind {
         match (run.phase, run.killed) {
             (_, Some(term::PREEMPT)) => Some(Kind::Ending),
             (_, Some(_)) => None,
-            (Phase::Ssusp(susp::PREEMPTED), None) if run.soft.asked.is_none() => {
-                Some(Kind::Suspended)
-            }
+            (_, None) if run.is_preempted() => Some(Kind::Suspended),
             (Phase::Running, None) if run.forced == Forced::No => {
                 let least = site.params().preemption.least_run_time;
                 let since = run.start_time + if least { run.susp_total } else { 0 };
@@ -114,6 +114,9 @@ pub struct Claim {
     pub hosts: Vec<ClaimedHost>,
     /// The preemptable resources.
     pub resources: Vec<ClaimedResource>,
+    /// No more elements are preempted before this time while these alone are lacking, seconds
+    /// since the epoch.
+    pub until: i64,
 }
 
 impl Preemptions {
@@ -286,6 +289,11 @@ impl Preemptions {
         }
     }
 
+    /// Has a claim been dropped since this was asked last?
+    pub(crate) fn take_dropped(&mut self) -> bool {
+        std::mem::take(&mut self.dropped)
+    }
+
     /// Has a pending job a claim?
     pub fn has_claim(&self, at: JobRef) -> bool {
         self.claims.contains_key(&at)
@@ -312,6 +320,7 @@ impl Preemptions {
         let Some(claim) = self.claims.remove(&at) else { return Vec::new() };
         self.resource_claims.remove(&at);
         self.freed_rows.extend(claim.resources.iter().map(|claimed| claimed.row));
+        self.dropped = true;
         let mut hosts: BTreeSet<HostId> = claim.hosts.iter().map(|on| on.host).collect();
         for host in &hosts {
             let Some(here) = self.claimed.get_mut(host) else { continue };
@@ -355,6 +364,11 @@ impl Preemptions {
     pub fn preempted_by(&self, at: JobRef) -> Option<PreemptedBy> {
         let known = self.known.get(&at).filter(|known| known.kind == Kind::Suspended)?;
         Some(PreemptedBy { queue: known.queue, told: !self.vacating.contains(&at) })
+    }
+
+    /// The elements that are preempted, or about to be, and not being resumed.
+    pub fn preempted(&self) -> impl Iterator<Item = JobRef> + '_ {
+        self.suspended.values().flatten().chain(&self.vacating).copied()
     }
 
     /// The rows of resources that claims have left since this was asked last.
@@ -501,6 +515,11 @@ impl Preemptions {
     /// The pending jobs that claim slots.
     pub fn claimants(&self) -> impl Iterator<Item = JobRef> + '_ {
         self.claims.keys().copied()
+    }
+
+    /// All claims.
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.claims.values()
     }
 
     /// The claim of a pending job.

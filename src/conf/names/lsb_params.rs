@@ -135,7 +135,7 @@ const NAMES: &[Name] = &[
     off("PERFORMANCE_THRESHOLD_FILE", "performance threshold file"),
     on("PG_SUSP_IT", "idle seconds of a host after which pg suspends no job; 180"),
     on("PREEMPTABLE_RESOURCES", "resources (besides slots) that may be preempted: list; undefined"),
-    off("PREEMPTION_WAIT_TIME", "wait for released shared resource: s; 300"),
+    on("PREEMPTION_WAIT_TIME", "wait for released shared resource: s; 300"),
     on("PREEMPT_DELAY", "grace before preempting: s; 0"),
     on(
         "PREEMPT_FOR",

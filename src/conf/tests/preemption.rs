@@ -87,6 +87,7 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             Some("unknown word <LEAST_RUNTIME> in PREEMPT_FOR ~LEAST_RUN_TIME"),
         ),
         ("PREEMPT_FOR = MINI_JOB least_run_time 0", None),
+        ("PREEMPT_FOR = GROUP_MAX GROUP_JLP USER_JLP HOST_JLU", None),
         (
             "PREEMPT_JOBTYPE = EXCLUSIV",
             Some("unknown word <EXCLUSIV> in PREEMPT_JOBTYPE ~EXCLUSIVE"),
@@ -101,6 +102,8 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             "PREEMPTABLE_RESOURCES = slots",
             Some("bad value <slots> of PREEMPTABLE_RESOURCES: of the built-in resources"),
         ),
+        ("PREEMPTION_WAIT_TIME = 0", None),
+        ("PREEMPTION_WAIT_TIME = 5m", Some("a number from 0 to")),
         ("MAX_JOB_PREEMPT_RESET = maybe", Some("Y or N is wanted")),
         ("NO_PREEMPT_RUN_TIME = 50%", None),
     ] {

@@ -43,6 +43,8 @@ pub struct PreemptionParams {
     pub resets: bool,
     /// PREEMPTABLE_RESOURCES: jobs are preempted for these, too.
     pub resources: Vec<RawParam>,
+    /// PREEMPTION_WAIT_TIME: how long these may be lacking before more jobs are preempted, seconds.
+    pub wait_secs: u64,
 }
 
 impl Default for PreemptionParams {
@@ -58,6 +60,7 @@ impl Default for PreemptionParams {
             backfill: false,
             resets: true,
             resources: Vec::new(),
+            wait_secs: 300,
         }
     }
 }

@@ -202,7 +202,9 @@ impl<'a> HostMatch<'a> {
 
     /// The most slots that a job may get.
     pub fn max(&self) -> u32 {
-        u64::from(self.tasks.max).min(self.room) as u32
+        // where limits leave too few, it is held against hosts for those that others give up
+        let room = self.room.max(self.tasks.min.into());
+        u64::from(self.tasks.max).min(room) as u32
     }
 
     /// Do the hosts of a job have to suit each other, or units of hosts to suit the job?

@@ -25,6 +25,7 @@ impl Policy for Guarantee {
         pools.iter().fold(Room::ANY, |room, id| {
             let of = (*id, host.id);
             let Some(here) = view.guarantees.on_host(view.site, of, job) else { return room };
+            let here = here.with_vacated(view.vacated_in_pools(host.id, host.used));
             let slots = view.guarantees.left(view.site, *id, job).slots(here);
             room.and(Room { slots, reason: PendReason::Guaranteed, rule: None })
         })

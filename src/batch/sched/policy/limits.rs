@@ -10,6 +10,7 @@ use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Rule, RuleId};
+use crate::batch::state::names::HostId;
 use crate::batch::state::slot_reservations::SlotReservation;
 use crate::batch::usage::limits_ledger::{ConsumerLimits, Demand, Draw};
 use crate::model::JobRef;
@@ -30,10 +31,10 @@ impl Policy for Limits {
         })
     }
 
-    fn user(&self, view: &View, _queue: &Queue, limits: &ConsumerLimits) -> Room {
+    fn user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> Room {
         limits.user.iter().enumerate().fold(Room::ANY, |room, (at, (id, _))| {
-            let used = view.limits.used_by(limits, at);
             let rule = view.site.rules.get(*id);
+            let used = view.limits.used_by(limits, at) + claimed_by_users(view, queue, limits, at);
             room.and(left(*id, rule, rule.amount.on(|| 1).saturating_sub(used)))
         })
     }
@@ -50,6 +51,8 @@ impl Policy for Limits {
                 false => view.limits.used_on(*of_host, member),
             };
             let kept = kept_under(rule, class, host, |_| true);
+            let used = used.saturating_sub(leaving_under(of_host.rule, class, host));
+            let used = used + claimed_on(view, class.queue, (of_host.rule, &own.consumer), host.id);
             let left_here = rule.amount.on(processors).saturating_sub(used + kept);
             room = room.and(left(of_host.rule, rule, left_here));
         }
@@ -58,6 +61,8 @@ impl Policy for Limits {
             if rule.counts_on(host.id) {
                 let member = rule.member(&own.consumer, host.id);
                 let used = view.limits.used(Counter { rule: id, member });
+                let used = used.saturating_sub(leaving_under(id, class, host));
+                let used = used + claimed_on(view, class.queue, (id, &own.consumer), host.id);
                 let kept = kept_under(rule, class, host, |other| other.each_host.contains(&id));
                 let left_here = view.allowed(rule, host.id).saturating_sub(used + kept);
                 room = room.and(match rule.what {
@@ -105,6 +110,172 @@ fn further_under(rule: &Rule, left: u64) -> u64 {
         LimitedQuantity::Resource(_) => 0,
         _ => left.saturating_sub(1),
     }
+}
+
+/// The slots that pending jobs of queues above one claim, as far as a rule counts them under which
+/// preempted jobs do not: these would have been preempted in vain if others took what they gave up.
+fn claimed(
+    (view, queue): (&View, &Queue),
+    rule: &Rule,
+    counts: impl Fn(&ConsumerLimits) -> bool,
+    on: impl Fn(HostId) -> bool,
+) -> u64 {
+    if !rule.ignores_preempted {
+        return 0;
+    }
+    let above = view.preemptions.claims().filter(|claim| {
+        let of = view.site.queue(claim.queue);
+        of.is_some_and(|of| of.conf.priority > queue.conf.priority)
+            && counts(&view.limits_of(Consumer::new(claim.queue, claim.user)))
+    });
+    let hosts = above.flat_map(|claim| &claim.hosts).filter(|host| on(host.host));
+    hosts.map(|host| u64::from(host.slots)).sum()
+}
+
+/// The slots that are claimed above a queue, under a rule about users by its position.
+fn claimed_by_users(view: &View, queue: &Queue, limits: &ConsumerLimits, at: usize) -> u64 {
+    let own = limits.user[at];
+    let rule = view.site.rules.get(own.0);
+    claimed((view, queue), rule, |other| other.user.contains(&own), |_| true)
+}
+
+/// The slots of a host that are claimed above a queue, under a rule about each host.
+fn claimed_on(view: &View, queue: &Queue, (id, mine): (RuleId, &Consumer), host: HostId) -> u64 {
+    let rule = view.site.rules.get(id);
+    let of_host = || view.site.rules.on_host(host).iter().any(|own| own.rule == id);
+    let counts = |other: &ConsumerLimits| {
+        rule.member(&other.consumer, host) == rule.member(mine, host)
+            && (other.each_host.contains(&id) || of_host())
+    };
+    claimed((view, queue), rule, counts, |on| on == host)
+}
+
+/// The slots of a host that do not count under a rule any more once jobs there are preempted.
+fn leaving_under(id: RuleId, class: &HostMatch, host: &HostNow) -> u64 {
+    let view = &class.view;
+    let rule = view.site.rules.get(id);
+    if !rule.ignores_preempted {
+        return 0;
+    }
+    let Some(jobs) = host.leaving.jobs else { return u64::MAX };
+    let mine = rule.member(&class.limits.consumer, host.id);
+    let slots = |at: &JobRef| -> u64 {
+        let Some(consumer) = counting_consumer(view, *at) else { return 0 };
+        let of_host = view.site.rules.on_host(host.id).iter().any(|own| own.rule == id);
+        let concerned = of_host || view.limits_of(consumer).each_host.contains(&id);
+        if !concerned || rule.member(&consumer, host.id) != mine {
+            return 0;
+        }
+        let here = view.preemptions.hosts_of(*at).iter().filter(|on| on.0 == host.id);
+        here.map(|on| u64::from(on.1)).sum()
+    };
+    jobs.iter().map(slots).sum()
+}
+
+/// The consumer of an element that counts under each of its limits; `None`: it is preempted.
+fn counting_consumer(view: &View, at: JobRef) -> Option<Consumer> {
+    let job = view.state.job(at.job)?;
+    let run = job.elem(at.idx)?.run().filter(|run| !run.is_preempted())?;
+    let of = (job.queue_at(run.key.idx), job.user);
+    Some(view.site.rules.consumer(of, job.spec_at(at.idx)))
+}
+
+/// The slots that the jobs of a user may get from a queue where preempted jobs give some up under
+/// the limits of the user. With slots reserved for pending jobs it is 0: these count, too.
+pub(super) fn room_by_preemption(view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
+    if !view.state.slot_reservations().is_empty() {
+        return 0;
+    }
+    let by_queue = Limits.queue(view, queue).slots;
+    let rules = limits.user.iter().enumerate();
+    rules.fold(by_queue, |room, (at, (id, _))| {
+        let rule = view.site.rules.get(*id);
+        let most = rule.amount.on(|| 1);
+        let own = match rule.ignores_preempted {
+            true => most,
+            false => most.saturating_sub(view.limits.used_by(limits, at)),
+        };
+        room.min(left(*id, rule, own).slots)
+    })
+}
+
+/// The slots that the limits of the user, under which preempted jobs do not count, leave a class
+/// once these are preempted.
+pub(super) fn room_once_preempted(class: &HostMatch, victims: &[JobRef]) -> u64 {
+    let (view, limits) = (&class.view, class.limits);
+    let rules = limits.user.iter().enumerate();
+    rules.fold(u64::MAX, |room, (at, own)| {
+        let rule = view.site.rules.get(own.0);
+        if !rule.ignores_preempted {
+            return room;
+        }
+        let given_up: u64 = victims.iter().map(|at| given_up_under(view, *own, *at)).sum();
+        let used = view.limits.used_by(limits, at).saturating_sub(given_up);
+        let used = used + claimed_by_users(view, class.queue, limits, at);
+        room.min(rule.amount.on(|| 1).saturating_sub(used))
+    })
+}
+
+/// The slots of a job that do not count under a rule of users any more once it is preempted.
+fn given_up_under(view: &View, own: (RuleId, u32), at: JobRef) -> u64 {
+    let Some(consumer) = counting_consumer(view, at) else { return 0 };
+    // it counts until it has ended
+    let ends = view.site.queue(consumer.queue).is_none_or(|queue| queue.end_by_preemption);
+    match !ends && view.limits_of(consumer).user.contains(&own) {
+        true => view.preemptions.hosts_of(at).iter().map(|on| u64::from(on.1)).sum(),
+        false => 0,
+    }
+}
+
+/// Does a job give slots up under some limit of the user of a class once it is preempted?
+pub(super) fn helps_under_limits(class: &HostMatch, at: JobRef) -> bool {
+    let rules = &class.view.site.rules;
+    let mut own = class.limits.user.iter().filter(|own| rules.get(own.0).ignores_preempted);
+    own.any(|own| given_up_under(&class.view, *own, at) > 0)
+}
+
+/// Do the limits under which preempted jobs do not count let a suspended job go on?
+pub(in crate::batch::sched) fn may_count_again(view: &View, at: JobRef) -> bool {
+    if !view.site.rules.ignore_preempted() {
+        return true;
+    }
+    let Some(job) = view.state.job(at.job) else { return true };
+    let Some(run) = job.elem(at.idx).and_then(|elem| elem.run()) else { return true };
+    let counts = !run.is_preempted();
+    let of = (job.queue_at(at.idx), job.user);
+    let consumer = view.site.rules.consumer(of, job.spec_at(at.idx));
+    let (limits, rules) = (view.limits_of(consumer), &view.site.rules);
+    let Some(queue) = view.site.queue(consumer.queue) else { return true };
+    let fits = |used: u64, own: u64, most: u64| {
+        let others = if counts { used.saturating_sub(own) } else { used };
+        // of a limit that has become lower than the job alone there is nothing to wait for
+        others == 0 || others.saturating_add(own) <= most
+    };
+    let in_all = u64::from(run.slots());
+    let of_user = limits.user.iter().enumerate().all(|(position, (id, _))| {
+        let rule = rules.get(*id);
+        let claimed = || claimed_by_users(view, queue, &limits, position);
+        let used = || view.limits.used_by(&limits, position) + claimed();
+        !rule.ignores_preempted || fits(used(), in_all, rule.amount.on(|| 1))
+    });
+    let on_host = |host: HostId, slots: u32| {
+        let own = u64::from(slots);
+        rules.on_host(host).iter().all(|of_host| {
+            let rule = rules.get(of_host.rule);
+            let claimed = || claimed_on(view, queue, (of_host.rule, &consumer), host);
+            let member = || rule.member(&consumer, host);
+            let used = || view.limits.used_on(*of_host, member) + claimed();
+            !rule.ignores_preempted || fits(used(), own, view.allowed(rule, host))
+        }) && limits.each_host.iter().all(|id| {
+            let rule = rules.get(*id);
+            let member = rule.member(&consumer, host);
+            let claimed = || claimed_on(view, queue, (*id, &consumer), host);
+            let used = || view.limits.used(Counter { rule: *id, member }) + claimed();
+            let concerned = rule.ignores_preempted && rule.counts_on(host);
+            !concerned || fits(used(), own, view.allowed(rule, host))
+        })
+    };
+    of_user && run.hosts.iter().all(|(host, slots)| on_host(*host, *slots))
 }
 
 /// The slots of a host that count under a rule because other jobs keep them; `concerns`: is the

@@ -45,6 +45,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
+pub(super) use limits::may_count_again;
 pub(crate) use registry::Policies;
 pub(super) use reservation::resource_shortages;
 
@@ -77,6 +78,21 @@ impl Room {
     }
 }
 
+/// The jobs that are to be preempted on a host.
+#[derive(Clone, Copy)]
+pub(crate) struct Leaving<'a> {
+    /// The slots there that are not in use any more then.
+    pub(super) slots: u64,
+    /// All that run there, if `None`.
+    pub(super) jobs: Option<&'a [JobRef]>,
+}
+
+impl Leaving<'_> {
+    pub(in crate::batch::sched) const NONE: Leaving<'static> =
+        Leaving { slots: 0, jobs: Some(&[]) };
+    pub(super) const ALL: Leaving<'static> = Leaving { slots: u64::MAX, jobs: None };
+}
+
 /// A host as a class of jobs finds it.
 pub(crate) struct HostNow<'a> {
     pub(super) id: HostId,
@@ -84,17 +100,25 @@ pub(crate) struct HostNow<'a> {
     /// Slots in use, those of attempts that were given up with it too.
     pub(super) used: u64,
     pub(super) snapshot: HostSnapshot<'a>,
+    /// The jobs that are to be preempted there.
+    pub(super) leaving: Leaving<'a>,
     /// A job may backfill: the promises that it relies on do not depend on its own start.
     pub(super) backfills: bool,
 }
 
 impl<'a> HostNow<'a> {
-    /// A host as a class finds it once so many more slots are not in use any more.
-    fn of(class: &HostMatch<'a>, id: HostId, vacated: u64, backfills: bool) -> HostNow<'a> {
+    /// A host as a class finds it once these jobs are preempted.
+    fn of<'c: 'a>(
+        class: &HostMatch<'c>,
+        id: HostId,
+        leaving: Leaving<'a>,
+        backfills: bool,
+    ) -> HostNow<'a> {
         let view = &class.view;
         let reserved = !class.kind.reservation.is_empty();
-        let (status, used) = view.host_for((class.queue, reserved), id, vacated);
-        HostNow { id, status, used, snapshot: class.sight(id, (status, used)), backfills }
+        let (status, used) = view.host_for((class.queue, reserved), id, leaving.slots);
+        let snapshot = class.sight(id, (status, used));
+        HostNow { id, status, used, snapshot, leaving, backfills }
     }
 }
 
@@ -157,12 +181,12 @@ pub(crate) trait Policy: Debug {
     }
 }
 
-/// Slots of a host, or why there are none, once so many more are not in use any more.
-type HostAfter<'a> = &'a dyn Fn(HostId, u64) -> Result<u64, PendReason>;
+/// Slots of a host, or why there are none, once these jobs are preempted.
+type HostAfter<'a> = &'a dyn Fn(HostId, Leaving) -> Result<u64, PendReason>;
 
 /// A job of a class that found no host.
 pub(crate) struct BlockedJob<'a, 'b> {
-    /// Slots of a host for the class once so many more are not in use any more.
+    /// Slots of a host for the class once these jobs are preempted.
     pub(super) host_after: HostAfter<'a>,
     pub(super) class: &'a HostMatch<'b>,
     /// The job or element of the class that would start next.

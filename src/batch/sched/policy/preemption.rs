@@ -5,16 +5,17 @@
 //! lower priority, the one that was started last (PREEMPT_FOR in lsb.params changes the last). No
 //! job is preempted whose slots are not needed: of the jobs found in that order those are left out
 //! again without which the others do. Resources of PREEMPTABLE_RESOURCES that they reserve are
-//! vacated with their slots. All other conditions for the start (load, requirement,
-//! limits) must hold as they are, so that no job is preempted in vain.
+//! vacated with their slots; where the measured value does not show that yet, no others are
+//! preempted before PREEMPTION_WAIT_TIME is over. All other conditions for the start (load,
+//! requirement, limits) must hold as they are, so that no job is preempted in vain.
 //!
 //! Invariant: queues preempt queues of lower priority alone (`site::preemption`), and a preempted
 //! job goes on only where no claim and no job of a higher queue wants its slots: no circle.
 
 use crate::batch::sched::decision::{Decision, Preemption};
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::protection::{Protection, protection};
-use crate::batch::sched::policy::{BlockedJob, Policy, Question, rests_until};
+use crate::batch::sched::policy::protection::{Protection, is_guaranteed, protection};
+use crate::batch::sched::policy::{BlockedJob, Leaving, Policy, Question, limits, rests_until};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::reservation_methods::ReservationMethod;
@@ -61,8 +62,16 @@ impl Policy for PreemptionPolicy {
         if claim.is_some_and(|claim| open(claim) || claim.hosts.iter().any(rests)) {
             return None;
         }
+        if claim.is_some_and(|claim| waits_for_resources(job, claim)) {
+            return None;
+        }
         let release = claim.map(|_| Decision::Release { at: job.at });
-        let enough = class.room >= u64::from(class.kind.min);
+        let least = u64::from(class.kind.min);
+        let by_preemption = || {
+            let ignored = view.site.rules.ignore_preempted();
+            ignored && limits::room_by_preemption(view, class.queue, class.limits) >= least
+        };
+        let enough = class.room >= least || by_preemption();
         let may = !class.kind.exclusive || view.site.params().preemption.exclusive;
         if !enough || !may || self.others_first(job) || job.waits(self.delay(job)) {
             return release;
@@ -72,6 +81,22 @@ impl Policy for PreemptionPolicy {
     }
 }
 
+/// Have the jobs of a claim been preempted lately (PREEMPTION_WAIT_TIME), and is all that is
+/// lacking what they held of resources whose measured values may show it later?
+fn waits_for_resources(job: &BlockedJob, claim: &Claim) -> bool {
+    let names = &job.class.view.site.names;
+    let measured = claim.resources.iter().any(|of| names.measured(of.resource));
+    if !measured || claim.until <= job.class.view.now.secs() {
+        return false;
+    }
+    let supposing = Supposing::new(job.class.view.reserve);
+    let fits = |on: &ClaimedHost| {
+        let room = supposing.with_all(|| (job.host_after)(on.host, Leaving::NONE));
+        room.is_ok_and(|slots| slots >= u64::from(on.slots))
+    };
+    claim.hosts.iter().all(fits) && job.waits(claim.until)
+}
+
 impl PreemptionPolicy {
     /// Do other jobs claim slots, so that a limit may keep this one from starting? It is looked at
     /// again when they have started.
@@ -79,7 +104,10 @@ impl PreemptionPolicy {
         let (kind, index) = (job.class.kind, job.class.view.preemptions);
         let limited = job.class.room < u64::MAX && {
             let claimed = index.claimed_by_others(job.at, kind.queue, kind.user);
-            job.class.room.saturating_sub(claimed) < u64::from(kind.min)
+            match job.class.room < u64::from(kind.min) {
+                true => claimed > 0,
+                false => job.class.room.saturating_sub(claimed) < u64::from(kind.min),
+            }
         };
         let in_group = |at: JobRef| {
             let of = job.class.view.state.job(at.job);
@@ -104,8 +132,8 @@ impl PreemptionPolicy {
 struct Plan<'a, 'b> {
     job: &'a BlockedJob<'a, 'b>,
     victims: Vec<JobRef>,
-    /// Slots that are vacated on each host, or about to be for nobody.
-    released: IdMap<HostId, u64>,
+    /// Slots that are vacated on each host, or about to be for nobody, and the jobs that had them.
+    released: IdMap<HostId, (u64, Vec<JobRef>)>,
     /// The hosts with slots for the job once these are vacated.
     free: BTreeMap<HostId, u32>,
     /// Whether a host would do if nothing ran there.
@@ -155,7 +183,7 @@ impl<'a, 'b> Plan<'a, 'b> {
         match job.class.queue.conf.backfill && !view.state.slot_reservations().is_empty() {
             false => plan.free.extend(job.free.iter().copied()),
             // the slots in which it would backfill are not free for it once it preempts others
-            true => job.free.iter().for_each(|on| plan.free_on(on.0, 0)),
+            true => job.free.iter().for_each(|on| plan.free_on(on.0)),
         }
         let preempts = &job.class.queue.preempts;
         let unclaimed = view.preemptions.unclaimed().filter(|(_, of)| preempts.contains(of));
@@ -173,12 +201,15 @@ impl<'a, 'b> Plan<'a, 'b> {
         for at in self.candidates() {
             self.job.looked();
             let hosts = self.job.class.view.preemptions.hosts_of(at);
+            if self.is_limited() && !limits::helps_under_limits(self.job.class, at) {
+                continue;
+            }
             let helps = self.holds_wanted(at) || hosts.iter().any(|host| self.is_usable(host.0));
             if !helps || self.is_protected(at) {
                 continue;
             }
-            self.release(at, true);
             self.victims.push(at);
+            self.release(at, true);
             if let Some(hosts) = self.allocate() {
                 let hosts = self.fewest(hosts);
                 return Some(self.whole(hosts));
@@ -226,14 +257,14 @@ impl<'a, 'b> Plan<'a, 'b> {
             job.looked();
             let rests = rests_until(job.class, host);
             rests.into_iter().for_each(|until| job.look_again(until));
-            self.supposing.with_all(|| (job.host_after)(host, u64::MAX).is_ok())
+            self.supposing.with_all(|| (job.host_after)(host, Leaving::ALL).is_ok())
         })
     }
 
     /// Is a job protected from preemption, now or for good?
     fn is_protected(&self, at: JobRef) -> bool {
         match protection(&self.job.class.view, at) {
-            Protection::None => false,
+            Protection::None => is_guaranteed(&self.job.class.view, at, &self.victims),
             Protection::Until(secs) => self.job.waits(secs),
             Protection::ForGood => true,
         }
@@ -278,38 +309,52 @@ impl<'a, 'b> Plan<'a, 'b> {
         };
         for &(host, n) in self.job.class.view.preemptions.hosts_of(at) {
             let released = self.released.entry(host).or_default();
-            *released = match vacated {
-                true => *released + u64::from(n),
-                false => released.saturating_sub(u64::from(n)),
+            match vacated {
+                true => released.1.push(at),
+                false => released.1.retain(|other| *other != at),
+            }
+            released.0 = match vacated {
+                true => released.0 + u64::from(n),
+                false => released.0.saturating_sub(u64::from(n)),
             };
-            let released = *released;
-            self.free_on(host, released);
+            self.free_on(host);
         }
         for host in others {
             if self.job.class.view.hosts.contains(host) && self.is_usable(host) {
-                let released = self.released.get(&host).copied().unwrap_or(0);
-                self.free_on(host, released);
+                self.free_on(host);
             }
         }
     }
 
-    /// Notes the slots of a host once so many are vacated.
-    fn free_on(&mut self, host: HostId, released: u64) {
-        let room = (self.job.host_after)(host, released);
+    /// Notes the slots of a host once those are vacated.
+    fn free_on(&mut self, host: HostId) {
+        let leaving = match self.released.get(&host) {
+            Some((slots, jobs)) => Leaving { slots: *slots, jobs: Some(jobs) },
+            None => Leaving::NONE,
+        };
+        let room = (self.job.host_after)(host, leaving);
         match room.map(|slots| slots.min(u64::from(self.job.class.max())) as u32) {
             Ok(slots) if slots > 0 => drop(self.free.insert(host, slots)),
             _ => drop(self.free.remove(&host)),
         }
     }
 
+    /// Do limits under which preempted jobs do not count leave the user too few slots as it is?
+    fn is_limited(&self) -> bool {
+        self.job.class.room < u64::from(self.job.class.kind.min)
+    }
+
     /// The slots of the job once those are vacated.
     fn allocate(&self) -> Option<Vec<(HostId, u32)>> {
         let class = self.job.class;
+        let least = u64::from(class.kind.min);
+        if self.is_limited() && limits::room_once_preempted(class, &self.victims) < least {
+            return None;
+        }
         if class.any_slot() {
             let host = self.free.keys().find(|host| class.begins(**host));
             return host.map(|host| vec![(*host, 1)]);
         }
-        let least = u64::from(class.kind.min);
         let counted =
             || self.free.iter().map(|(host, slots)| class.capacity_of_host(*host, *slots));
         let enough = match class.one_host() {
@@ -329,20 +374,25 @@ impl<'a, 'b> Plan<'a, 'b> {
         let index = self.job.class.view.preemptions;
         let helps = |hosts: &[(HostId, u32)], at: JobRef| {
             let there = |on: &(HostId, u32)| hosts.iter().any(|host| host.0 == on.0);
-            index.hosts_of(at).iter().any(there) || self.holds_wanted(at)
+            let holds = index.hosts_of(at).iter().any(there) || self.holds_wanted(at);
+            self.is_limited() || holds
         };
         let (needed, others): (Vec<_>, Vec<_>) =
             self.victims.iter().copied().partition(|at| helps(&hosts, *at));
         self.victims = needed;
         others.into_iter().for_each(|at| self.release(at, false));
         for at in self.victims.clone().into_iter().rev().take(MOST_TRIED) {
+            let Some(place) = self.victims.iter().rposition(|victim| *victim == at) else {
+                continue;
+            };
+            self.victims.remove(place);
             self.release(at, false);
             match self.allocate() {
-                Some(without) => {
-                    self.victims.retain(|victim| *victim != at);
-                    hosts = without;
+                Some(without) => hosts = without,
+                None => {
+                    self.victims.insert(place, at);
+                    self.release(at, true);
                 }
-                None => self.release(at, true),
             }
         }
         hosts
@@ -376,13 +426,15 @@ impl<'a, 'b> Plan<'a, 'b> {
         let unclaimed = index.unclaimed().map(|(at, _)| at).filter(|at| on_hosts(*at));
         let victims = self.victims.iter().copied().chain(unclaimed).collect();
         let claimed = |&(host, slots): &(HostId, u32)| {
-            let now = (job.host_after)(host, 0).unwrap_or(0);
+            let now = (job.host_after)(host, Leaving::NONE).unwrap_or(0);
             ClaimedHost { host, slots, free: now.min(u64::from(slots)) as u32 }
         };
         let resources = self.claimed_resources(&hosts);
         let hosts = hosts.iter().map(claimed).collect();
         let (queue, user) = (class.queue.id, class.kind.user);
-        let claim = Claim { queue, user, victims, hosts, resources };
+        let wait = class.view.site.params().preemption.wait_secs;
+        let until = class.view.now.secs().saturating_add_unsigned(wait);
+        let claim = Claim { queue, user, victims, hosts, resources, until };
         Preemption { at: job.at, victims: self.victims, claim }
     }
 }

@@ -1,7 +1,8 @@
 //! The jobs that are not preempted: exclusive ones and those of backfill queues unless
 //! PREEMPT_JOBTYPE has them, those of an active advance reservation, those of a service class with
-//! an active goal that is a number of jobs, those that were preempted often or for long enough, and
-//! those that NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and NO_PREEMPT_INTERVAL protect.
+//! an active goal that is a number of jobs, those by which a service class uses what a pool
+//! guarantees it, those that were preempted often or for long enough, and those that
+//! NO_PREEMPT_RUN_TIME, NO_PREEMPT_FINISH_TIME and NO_PREEMPT_INTERVAL protect.
 
 use crate::batch::sched::view::View;
 use crate::batch::site::limits::expected_run_time;
@@ -61,6 +62,16 @@ pub(super) fn protection(view: &View, at: JobRef) -> Protection {
         true => Protection::Until(until),
         false => Protection::None,
     }
+}
+
+/// Does the service class of a job need it for what a pool guarantees that class, once these are
+/// preempted?
+pub(super) fn is_guaranteed(view: &View, at: JobRef, victims: &[JobRef]) -> bool {
+    if view.site.pools.is_empty() {
+        return false;
+    }
+    let gone = view.preemptions.preempted().chain(victims.iter().copied());
+    view.guarantees.is_needed(view.site, at, gone)
 }
 
 /// Is something else asked of the job, or is its host not to be asked?

@@ -3,7 +3,7 @@
 use crate::batch::sched::decision::Decision;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::windows;
-use crate::batch::sched::policy::{BlockedJob, HostNow, Policy, Question, Room};
+use crate::batch::sched::policy::{BlockedJob, HostNow, Leaving, Policy, Question, Room};
 use crate::batch::sched::policy::{
     accept_interval, advance_reservation, affinity, compute_units, deadline, exclusive, fairshare,
 };
@@ -112,6 +112,15 @@ impl Policies {
         self.0.host.iter().map(|policy| policy.host(class, host))
     }
 
+    /// The slots that the jobs of a user may get from a queue by preempting others of the user or
+    /// of the same group: 0 where their limits count preempted jobs all the same.
+    pub fn room_by_preemption(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
+        match view.site.rules.ignore_preempted() && !queue.preempts.is_empty() {
+            true => limits::room_by_preemption(view, queue, limits),
+            false => 0,
+        }
+    }
+
     /// The room of a class of a user, `of_user`, where reservations of other jobs than `own` count
     /// against the limits of queue and user.
     pub fn beside_reservations(
@@ -128,33 +137,33 @@ impl Policies {
 
     /// Slots for a job of a class on a host now; the reason where there are none.
     pub fn host(&self, class: &HostMatch, host: HostId) -> Result<u64, PendReason> {
-        self.room_on(class, host, 0, true)
+        self.room_on(class, host, Leaving::NONE, true)
     }
 
-    /// Slots for a job of a class on a host once it has preempted others, so that so many more are
-    /// not in use any more. It gets none in which it would backfill: when a job is suspended, it
-    /// is not known any more when it ends, nor when the job starts that waits for its slots.
+    /// Slots for a job of a class on a host once it has preempted these. It gets none in which it
+    /// would backfill: when a job is suspended, it is not known any more when it ends, nor when
+    /// the job starts that waits for its slots.
     pub fn host_after(
         &self,
         class: &HostMatch,
         host: HostId,
-        vacated: u64,
+        leaving: Leaving,
     ) -> Result<u64, PendReason> {
-        self.room_on(class, host, vacated, false)
+        self.room_on(class, host, leaving, false)
     }
 
     fn room_on(
         &self,
         class: &HostMatch,
         host: HostId,
-        vacated: u64,
+        leaving: Leaving,
         backfills: bool,
     ) -> Result<u64, PendReason> {
         class.preference(host)?;
         if let Some(bar) = class.kind.barred.iter().find(|bar| bar.0 == host) {
             return Err(bar.1);
         }
-        let now = HostNow::of(class, host, vacated, backfills);
+        let now = HostNow::of(class, host, leaving, backfills);
         let mut room = Room::ANY;
         let drafted = class.drafted_slots(host);
         for policy in &self.0.host {
@@ -170,7 +179,7 @@ impl Policies {
     /// Further jobs of one slot of a class that a host takes for sure after one that was just found
     /// for it, while nothing but these starts changes.
     pub fn further(&self, class: &HostMatch, host: HostId) -> u64 {
-        let now = HostNow::of(class, host, 0, true);
+        let now = HostNow::of(class, host, Leaving::NONE, true);
         let mut least = u64::MAX;
         for policy in &self.0.host {
             least = least.min(policy.further(class, &now));

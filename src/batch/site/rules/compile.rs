@@ -52,10 +52,11 @@ impl Rules {
         lookup: &Lookup,
     ) -> Rules {
         let mut all: Vec<Rule> = Vec::new();
-        hosts.rows.iter().for_each(|row| of_hosts(row, &mut all));
+        let ignored = IgnoredSuspensions::new(conf);
+        hosts.rows.iter().for_each(|row| of_hosts(row, &ignored, &mut all));
         queues.for_each(|(id, conf)| of_queue(id, conf, &mut all));
         let rows = conf.users.users.iter().enumerate();
-        rows.for_each(|(position, row)| of_user(position, row, &conf.users, &mut all));
+        rows.for_each(|(position, row)| of_user((position, row), &conf.users, &ignored, &mut all));
         let names = ConsumerNames::default();
         for (position, limit) in conf.resources.limits.iter().enumerate() {
             of_limit(position as u32, limit, (lookup, &names), &mut all);
@@ -64,10 +65,48 @@ impl Rules {
     }
 }
 
+/// The limits under which preempted jobs do not count.
+struct IgnoredSuspensions {
+    max_jobs: bool,
+    max_jobs_of_groups: bool,
+    jl_p: bool,
+    jl_p_of_groups: bool,
+    jl_u: bool,
+}
+
+impl IgnoredSuspensions {
+    fn new(conf: &BatchConf) -> IgnoredSuspensions {
+        let some = |queue: &QueueConf| {
+            let of = &queue.preemption;
+            of.preemptive.is_some() || of.preemptable.is_some()
+        };
+        let (preempts, words) = (conf.queues.iter().any(some), &conf.params.preemption);
+        IgnoredSuspensions {
+            // of users, whether asked or not
+            max_jobs: preempts,
+            max_jobs_of_groups: preempts && words.group_max,
+            jl_p: preempts && words.user_jlp,
+            jl_p_of_groups: preempts && words.group_jlp,
+            jl_u: preempts && words.host_jlu,
+        }
+    }
+}
+
 fn rule(name: &'static str, scope: Scope, amount: Amount, reason: PendReason, pos: &Pos) -> Rule {
     let (what, with_given_up, pos) = (LimitedQuantity::Slots, false, pos.clone());
-    let (limit, ineligible) = (None, false);
-    Rule { name, scope, what, amount, reason, with_given_up, pos, limit, ineligible }
+    let (limit, ineligible, ignores_preempted) = (None, false, false);
+    Rule {
+        name,
+        scope,
+        what,
+        amount,
+        reason,
+        with_given_up,
+        ignores_preempted,
+        pos,
+        limit,
+        ineligible,
+    }
 }
 
 fn fixed(n: u32) -> Amount {
@@ -75,7 +114,7 @@ fn fixed(n: u32) -> Amount {
 }
 
 /// MXJ and JL/U.
-fn of_hosts(row: &HostRow, all: &mut Vec<Rule>) {
+fn of_hosts(row: &HostRow, ignored: &IgnoredSuspensions, all: &mut Vec<Rule>) {
     let hosts = || Members::Each(Hosts::These(row.hosts.clone()));
     let slots = match row.mxj {
         Mxj::Unlimited => None,
@@ -90,7 +129,8 @@ fn of_hosts(row: &HostRow, all: &mut Vec<Rule>) {
     if let Some(n) = row.jl_u {
         let users = Members::Each(Users::Any);
         let scope = Scope { users, hosts: hosts(), ..Scope::default() };
-        all.push(rule(JL_U, scope, fixed(n), PendReason::HostUserLimit, &row.pos));
+        let rule = rule(JL_U, scope, fixed(n), PendReason::HostUserLimit, &row.pos);
+        all.push(Rule { ignores_preempted: ignored.jl_u, ..rule });
     }
 }
 
@@ -114,7 +154,12 @@ fn of_queue(id: QueueId, conf: &QueueConf, all: &mut Vec<Rule>) {
 }
 
 /// MAX_JOBS and JL/P: of a user, of each member of a group (`group@`), or of a group as a whole.
-fn of_user(position: usize, row: &UserPolicy, users: &BatchUsers, all: &mut Vec<Rule>) {
+fn of_user(
+    (position, row): (usize, &UserPolicy),
+    users: &BatchUsers,
+    ignored: &IgnoredSuspensions,
+    all: &mut Vec<Rule>,
+) {
     let is_group = |name: &str| users.groups.iter().any(|group| group.name == name);
     let whole = !row.each_member && is_group(&row.name);
     let members = || match whole {
@@ -128,14 +173,20 @@ fn of_user(position: usize, row: &UserPolicy, users: &BatchUsers, all: &mut Vec<
         true => [PendReason::GroupJobLimit, PendReason::GroupCpuLimit],
         false => [PendReason::UserJobLimit, PendReason::UserCpuLimit],
     };
+    let [in_all, on_host] = match whole {
+        true => [ignored.max_jobs_of_groups, ignored.jl_p_of_groups],
+        false => [ignored.max_jobs, ignored.jl_p],
+    };
     if let Some(n) = row.max_jobs {
         let scope = Scope { users: members(), ..Scope::default() };
-        all.push(rule("MAX_JOBS", scope, fixed(n), slots, &row.pos));
+        let rule = rule("MAX_JOBS", scope, fixed(n), slots, &row.pos);
+        all.push(Rule { ignores_preempted: in_all, ..rule });
     }
     if let Some(n) = row.jl_p {
         let hosts = Members::Each(Hosts::Any);
         let scope = Scope { users: members(), hosts, ..Scope::default() };
         let amount = Amount::PerProcessor(n);
-        all.push(rule("JL/P", scope, amount, of_cpu, &row.pos));
+        let rule = rule("JL/P", scope, amount, of_cpu, &row.pos);
+        all.push(Rule { ignores_preempted: on_host, ..rule });
     }
 }

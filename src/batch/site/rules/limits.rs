@@ -37,6 +37,7 @@ pub(super) fn of_limit(
             amount: number(amount, what),
             reason: PendReason::Limit(reason),
             with_given_up: false,
+            ignores_preempted: false,
             pos: amount.pos.clone(),
             limit: Some(position),
             ineligible: limit.ineligible,

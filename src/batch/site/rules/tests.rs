@@ -93,6 +93,33 @@ fn user_is_limited_by_the_own_row_else_that_of_a_group_else_default() {
     }
 }
 
+#[test]
+fn words_of_preempt_for_make_limits_ignore_preempted_jobs() {
+    let hosts = "Begin Host\nHOST_NAME MXJ JL/U\nh1 4 3\nEnd Host\n";
+    let users = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER\nchip (bob eve)\nEnd UserGroup\n\
+        Begin User\nUSER_NAME MAX_JOBS JL/P\nann 6 0.5\nchip 5 1\nEnd User\n";
+    let ignoring = |preemption: &str, words: &str| -> Vec<(&'static str, bool)> {
+        let queue = format!("PRIORITY = 30; UJOB_LIMIT = 8{preemption}");
+        let files = cluster().hosts(1, 4).queue("low", "PRIORITY = 20").queue("normal", &queue);
+        let files =
+            files.lsb_hosts(hosts).lsb_users(users).param(&format!("PREEMPT_FOR = {words}"));
+        let site = Site::new(files.read(), &mut Names::default());
+        let ignoring = site.rules.iter().filter(|(_, rule)| rule.ignores_preempted);
+        let of_group = |rule: &Rule| matches!(rule.scope.users.set(), Some(Users::Named(_)));
+        ignoring.map(|(_, rule)| (rule.name, of_group(rule))).collect()
+    };
+    let preempts = "; PREEMPTION = PREEMPTIVE[low]";
+    let all = "GROUP_MAX GROUP_JLP USER_JLP HOST_JLU";
+    let (own, of_group) = (("MAX_JOBS", false), ("MAX_JOBS", true));
+    assert_eq!(ignoring("", all), []);
+    assert_eq!(ignoring(preempts, "0"), [own]);
+    assert_eq!(ignoring(preempts, "GROUP_MAX"), [own, of_group]);
+    assert_eq!(ignoring(preempts, "GROUP_JLP"), [own, ("JL/P", true)]);
+    assert_eq!(ignoring(preempts, "USER_JLP"), [own, ("JL/P", false)]);
+    assert_eq!(ignoring(preempts, "HOST_JLU"), [("JL/U", false), own]);
+    assert_eq!(ignoring(preempts, all).len(), 5);
+}
+
 fn id<I: Id>(n: usize) -> I {
     I::from_index(n)
 }
@@ -107,6 +134,7 @@ fn scoped(scope: Scope) -> Rule {
         amount,
         reason: PendReason::New,
         with_given_up: false,
+        ignores_preempted: false,
         pos: Pos::default(),
         limit: None,
         ineligible: false,

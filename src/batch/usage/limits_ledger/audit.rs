@@ -67,6 +67,9 @@ fn count(
     let consumer = site.rules.consumer((job.queue_at(idx), job.user), job.spec_at(idx));
     let requirement = job.effective_requirement(elem).map_or("", |text| text);
     for (id, rule) in site.rules.iter() {
+        if rule.ignores_preempted && run.is_preempted() {
+            continue;
+        }
         if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
             continue;
         }

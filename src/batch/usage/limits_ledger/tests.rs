@@ -88,9 +88,18 @@ fn jobs_of_each_user(hosts: Members<Hosts>, most: u64) -> Cluster {
     let (what, amount, reason) =
         (LimitedQuantity::Jobs, Amount::Fixed(most), PendReason::UserJobLimit);
     let (name, pos) = ("Limit", Pos::default());
-    let (limit, ineligible) = (None, false);
-    let rule =
-        Rule { name, scope, what, amount, reason, with_given_up: false, pos, limit, ineligible };
+    let rule = Rule {
+        name,
+        scope,
+        what,
+        amount,
+        reason,
+        with_given_up: false,
+        ignores_preempted: false,
+        pos,
+        limit: None,
+        ineligible: false,
+    };
     c.use_rules(Rules::new(vec![rule]));
     c
 }

@@ -4,6 +4,7 @@
 
 use super::checkpoints::Checkpoints;
 use super::limits;
+use super::preempted::Preempted;
 use crate::batch::Mbatchd;
 use crate::batch::state::{ElemState, ElementView};
 use crate::log::codec::read_finish;
@@ -49,7 +50,7 @@ pub struct Check {
     /// Slots of each attempt on its first host.
     slots: HashMap<JobKey, u32>,
     /// Attempts that a job of a higher queue has preempted: their slots are free for that queue.
-    preempted: HashSet<JobKey>,
+    preempted: Preempted,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
     /// The log was damaged: of a job that had ended, records may be lost.
@@ -224,12 +225,16 @@ impl Check {
 
     /// mbatchd has recorded that an attempt is preempted, or that it is in another state. An
     /// attempt that is preempted and `ends` goes on only to end: its preemptor has the slots then.
-    pub fn recorded(&mut self, key: JobKey, preempted: bool, ends: bool) {
-        match preempted {
-            true => _ = self.preempted.insert(key),
-            false if ends => {}
-            false => _ = self.preempted.remove(&key),
+    pub fn recorded(&mut self, key: JobKey, preempted: bool, ends: bool, secs: f64) {
+        if preempted || !ends {
+            let wrong = self.preempted.recorded(key, preempted, secs).err();
+            wrong.into_iter().for_each(|why| self.fail(why));
         }
+    }
+
+    /// mbatchd has started a job.
+    pub fn decided_start(&mut self) {
+        self.preempted.job_started();
     }
 
     pub fn started(&mut self, host: usize, key: JobKey, slots: u32) {

@@ -17,6 +17,7 @@
 //! | groups | job groups that submitters name and change |
 //! | change, modify, verbs | requests that change jobs: bmod; bswitch, bkill and others |
 //! | client | submitters |
+//! | preempted | attempts that are preempted, and how often |
 //! | same | the state that a recovery finds is the one before |
 //! | check | conditions that must hold |
 //! | log | the event log of mbatchd on a disk with faults |
@@ -57,6 +58,7 @@ mod modify;
 mod net;
 mod os;
 mod policies;
+mod preempted;
 mod processes;
 mod requests;
 mod rng;

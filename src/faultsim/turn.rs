@@ -56,10 +56,13 @@ impl World {
                 for (key, slots) in limits::on_first_hosts(mbd.state(), Some(records(&out))) {
                     self.check.given(key, slots);
                 }
+                if records(&out).any(|record| matches!(record.event, Event::JobStart(_))) {
+                    self.check.decided_start();
+                }
                 for (key, preempted) in records(&out).filter_map(suspended_or_running) {
                     let run = mbd.state().elem(key.job_ref()).and_then(|elem| elem.run());
                     let ends = run.is_some_and(|run| run.killed.is_some() || run.migrates);
-                    self.check.recorded(key, preempted, ends);
+                    self.check.recorded(key, preempted, ends, self.now_us as f64 / 1e6);
                 }
             }
             // one unit in a turn, so that others and failures come between two of them

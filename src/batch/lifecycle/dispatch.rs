@@ -99,7 +99,7 @@ impl Mbatchd {
             }
             Decision::Grow(given) => self.grow(context, given),
             Decision::Preempt(preemption) => self.preempt(context, preemption),
-            Decision::Release { at } => self.release_claim(at),
+            Decision::Release { at } => self.release_claim(context, at),
             Decision::Resume { at } => self.resume_preempted(context, at),
             Decision::Reserve(reserve) => self.keep_slots(context, reserve),
         }

@@ -49,8 +49,8 @@ impl Mbatchd {
     }
 
     /// A pending job does not want the slots any more that others were preempted for.
-    pub(crate) fn release_claim(&mut self, at: JobRef) {
-        for host in self.preemptions.drop_claim(at) {
+    pub(crate) fn release_claim(&mut self, context: &StepContext, at: JobRef) {
+        for host in self.preemptions.give_up_claim(at, context.now.secs()) {
             self.sched.host_changed(host);
         }
         self.follow_vacated(at);

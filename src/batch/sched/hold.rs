@@ -170,7 +170,11 @@ impl Sched {
     ) -> Option<Decision> {
         let policies = self.policies.clone();
         let after = |host, leaving: Leaving| policies.host_after(look, host, leaving);
-        let job = BlockedJob::new((&after, look, at), &few.free, only);
+        let room = match look.room >= u64::from(look.kind.min) {
+            true => look.room,
+            false => policies.room_by_preemption(&look.view, look.queue, look.limits),
+        };
+        let job = BlockedJob::new((&after, room), (look, at), &few.free, only);
         let decision = policies.blocked(&job);
         fuel.spend(job.looks());
         self.again.extend(job.again().map(|again| (again, look.queue.id)));

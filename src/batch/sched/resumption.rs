@@ -8,7 +8,7 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
 use crate::batch::sched::policy::may_count_again;
-use crate::batch::sched::view::View;
+use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::sched::walk_state::Walk;
 use crate::batch::site::Queue;
 use crate::batch::state::ElemState;
@@ -152,8 +152,10 @@ impl Sched {
         first.next().map(|at| at.job)
     }
 
-    /// Could a pending job start now if it had a host?
+    /// Could a pending job start now if it had a host? Slots that were lent to others out of the
+    /// share of its queue in a pool are no hindrance: it starts as they did.
     fn wants_its_claim(&self, view: &View, at: JobRef) -> bool {
+        let view = &View { shares_held: SharesHeld::NotLent, ..*view };
         let Some(job) = view.state.job(at.job) else { return false };
         let part = job.part_no(at.idx);
         let entry = match self.lone.get(at) {

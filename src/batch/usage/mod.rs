@@ -20,4 +20,5 @@ pub mod service_class_jobs;
 pub mod service_goals;
 pub mod slot_pools;
 pub mod timeline;
+mod vain_preemptions;
 pub mod windows;

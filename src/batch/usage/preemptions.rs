@@ -16,6 +16,7 @@ use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{HostId, HostSet, QueueId, ResourceId, UserId};
 use crate::batch::state::{ElemState, Job, Phase, Run, State};
 use crate::batch::usage::reserve::PreemptedBy;
+use crate::batch::usage::vain_preemptions::VainPreemptions;
 use crate::model::JobRef;
 use crate::model::event::Forced;
 use crate::model::idmap::IdMap;
@@ -46,6 +47,7 @@ pub struct Preemptions {
     freed_rows: Vec<usize>,
     /// A claim has been dropped since this was asked last.
     dropped: bool,
+    vain: VainPreemptions,
 }
 
 /// An indexed element.
@@ -216,6 +218,9 @@ impl Preemptions {
         let queue = queue.filter(|queue| queue.preemptable || kind == Some(Kind::Suspended));
         let (Some(run), Some(queue), Some(kind)) = (run, queue, kind) else {
             self.forget(at);
+            if run.is_none() {
+                self.vain.forget(at);
+            }
             return Vec::new();
         };
         match kind {
@@ -294,6 +299,12 @@ impl Preemptions {
         std::mem::take(&mut self.dropped)
     }
 
+    /// The end of the time for which jobs of a queue and user leave an element alone that they
+    /// preempted in vain, seconds since the epoch.
+    pub fn left_alone(&self, at: JobRef, by: (QueueId, UserId)) -> Option<i64> {
+        self.vain.until(at, by)
+    }
+
     /// Has a pending job a claim?
     pub fn has_claim(&self, at: JobRef) -> bool {
         self.claims.contains_key(&at)
@@ -313,6 +324,17 @@ impl Preemptions {
         }
         self.claims.insert(at, claim);
         before
+    }
+
+    /// The job of a claim does not start after all: gives the hosts of the claim, as
+    /// `drop_claim`. `now`: seconds since the epoch.
+    pub(crate) fn give_up_claim(&mut self, at: JobRef, now: i64) -> Vec<HostId> {
+        if let Some(claim) = self.claims.get(&at) {
+            for victim in &claim.victims {
+                self.vain.let_go(*victim, (claim.queue, claim.user), now);
+            }
+        }
+        self.drop_claim(at)
     }
 
     /// A claim is void: its hosts, on which preempted elements may go on.

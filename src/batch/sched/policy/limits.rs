@@ -39,6 +39,15 @@ impl Policy for Limits {
         })
     }
 
+    fn user_after(&self, view: &View, _queue: &Queue, limits: &ConsumerLimits) -> Room {
+        limits.user.iter().enumerate().fold(Room::ANY, |room, (at, (id, _))| {
+            let rule = view.site.rules.get(*id);
+            let counts = !rule.ignores_preempted;
+            let used = if counts { view.limits.used_by(limits, at) } else { 0 };
+            room.and(left(*id, rule, rule.amount.on(|| 1).saturating_sub(used)))
+        })
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let (view, rules, own) = (&class.view, &class.view.site.rules, class.limits);
         let processors = || view.hosts[host.id].ncpus();
@@ -178,25 +187,6 @@ fn counting_consumer(view: &View, at: JobRef) -> Option<Consumer> {
     let run = job.elem(at.idx)?.run().filter(|run| !run.is_preempted())?;
     let of = (job.queue_at(run.key.idx), job.user);
     Some(view.site.rules.consumer(of, job.spec_at(at.idx)))
-}
-
-/// The slots that the jobs of a user may get from a queue where preempted jobs give some up under
-/// the limits of the user. With slots reserved for pending jobs it is 0: these count, too.
-pub(super) fn room_by_preemption(view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
-    if !view.state.slot_reservations().is_empty() {
-        return 0;
-    }
-    let by_queue = Limits.queue(view, queue).slots;
-    let rules = limits.user.iter().enumerate();
-    rules.fold(by_queue, |room, (at, (id, _))| {
-        let rule = view.site.rules.get(*id);
-        let most = rule.amount.on(|| 1);
-        let own = match rule.ignores_preempted {
-            true => most,
-            false => most.saturating_sub(view.limits.used_by(limits, at)),
-        };
-        room.min(left(*id, rule, own).slots)
-    })
 }
 
 /// The slots that the limits of the user, under which preempted jobs do not count, leave a class

@@ -149,6 +149,11 @@ pub(crate) trait Policy: Debug {
         Room::ANY
     }
 
+    /// The answer of `user` once started jobs are preempted whose slots do not count any more then.
+    fn user_after(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> Room {
+        self.user(view, queue, limits)
+    }
+
     /// Does `host` take into account what the parts of a job that were placed before have taken?
     /// Else their slots are subtracted from its answer.
     fn counts_draft(&self) -> bool {
@@ -189,6 +194,8 @@ pub(crate) struct BlockedJob<'a, 'b> {
     /// Slots of a host for the class once these jobs are preempted.
     pub(super) host_after: HostAfter<'a>,
     pub(super) class: &'a HostMatch<'b>,
+    /// The slots that queue and user may have left for it at most, once others are preempted.
+    pub(super) room_after: u64,
     /// The job or element of the class that would start next.
     pub(super) at: JobRef,
     /// The open hosts with slots for it, best first, together too few.
@@ -203,12 +210,13 @@ pub(crate) struct BlockedJob<'a, 'b> {
 
 impl<'a, 'b> BlockedJob<'a, 'b> {
     pub(super) fn new(
-        (host_after, class, at): (HostAfter<'a>, &'a HostMatch<'b>, JobRef),
+        (host_after, room_after): (HostAfter<'a>, u64),
+        (class, at): (&'a HostMatch<'b>, JobRef),
         free: &'a [(HostId, u32)],
         changed: Option<&'a HostSet>,
     ) -> BlockedJob<'a, 'b> {
         let (again, looks) = (Cell::new(None), Cell::new(0));
-        BlockedJob { host_after, class, at, free, changed, again, looks }
+        BlockedJob { host_after, class, room_after, at, free, changed, again, looks }
     }
 
     /// Is this instant ahead, in seconds since the epoch? The class is looked at again then.

@@ -16,7 +16,7 @@ use crate::batch::sched::decision::{Decision, Preemption};
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::protection::{Protection, is_guaranteed, protection};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Policy, Question, limits, rests_until};
-use crate::batch::sched::view::View;
+use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Queue;
 use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::ElemState;
@@ -48,7 +48,8 @@ impl Policy for PreemptionPolicy {
 
     fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
         let (class, view) = (job.class, &job.class.view);
-        if class.queue.preempts.is_empty() {
+        // slots that are lent out of a pool are free ones: nobody stops for them
+        if class.queue.preempts.is_empty() || view.shares_held == SharesHeld::NotLent {
             return None;
         }
         let claim = view.preemptions.claim_by(job.at);
@@ -66,12 +67,7 @@ impl Policy for PreemptionPolicy {
             return None;
         }
         let release = claim.map(|_| Decision::Release { at: job.at });
-        let least = u64::from(class.kind.min);
-        let by_preemption = || {
-            let ignored = view.site.rules.ignore_preempted();
-            ignored && limits::room_by_preemption(view, class.queue, class.limits) >= least
-        };
-        let enough = class.room >= least || by_preemption();
+        let enough = job.room_after >= u64::from(class.kind.min);
         let may = !class.kind.exclusive || view.site.params().preemption.exclusive;
         if !enough || !may || self.others_first(job) || job.waits(self.delay(job)) {
             return release;
@@ -263,6 +259,11 @@ impl<'a, 'b> Plan<'a, 'b> {
 
     /// Is a job protected from preemption, now or for good?
     fn is_protected(&self, at: JobRef) -> bool {
+        let class = self.job.class;
+        let by = (class.queue.id, class.kind.user);
+        if class.view.preemptions.left_alone(at, by).is_some_and(|until| self.job.waits(until)) {
+            return true;
+        }
         match protection(&self.job.class.view, at) {
             Protection::None => is_guaranteed(&self.job.class.view, at, &self.victims),
             Protection::Until(secs) => self.job.waits(secs),
@@ -436,5 +437,52 @@ impl<'a, 'b> Plan<'a, 'b> {
         let until = class.view.now.secs().saturating_add_unsigned(wait);
         let claim = Claim { queue, user, victims, hosts, resources, until };
         Preemption { at: job.at, victims: self.victims, claim }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::sched::policy::{HostNow, Room};
+    use crate::batch::tests::cluster::cluster;
+    use crate::model::reason::PendReason;
+    use crate::proto::sbd::Act;
+
+    /// Keeps all jobs of the preemptive queue off hosts, but tells only when they are vacated.
+    #[derive(Debug)]
+    struct PromisesInVain;
+
+    impl Policy for PromisesInVain {
+        fn answers(&self) -> &'static [Question] {
+            &[Question::Host]
+        }
+
+        fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
+            match class.queue.preempts.is_empty() || host.leaving.slots > 0 {
+                true => Room::ANY,
+                false => Room::none(PendReason::HostUserLimit),
+            }
+        }
+    }
+
+    #[test]
+    fn job_preempted_in_vain_is_left_alone_for_longer_each_time() {
+        let high = "PRIORITY = 40; PREEMPTION = PREEMPTIVE[normal]";
+        let site = cluster().hosts(1, 1).queue("normal", "PRIORITY = 30").queue("high", high);
+        let mut c = site.up().with_policy(Box::new(PromisesInVain));
+        let low = c.submit("ann", "-q normal");
+        let begin = c.secs();
+        c.submit("bob", "-q high");
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            let orders = c.orders();
+            let stopped = orders.iter().filter(|order| **order == (low, Act::Suspend)).count();
+            times.extend(std::iter::repeat_n(c.secs() - begin, stopped));
+            c.advance(1);
+        }
+        assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 127, 191]);
+        // another user's jobs were not in vain
+        c.submit("eve", "-q high");
+        assert!(c.orders().contains(&(low, Act::Suspend)));
     }
 }

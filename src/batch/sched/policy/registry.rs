@@ -113,12 +113,15 @@ impl Policies {
     }
 
     /// The slots that the jobs of a user may get from a queue by preempting others of the user or
-    /// of the same group: 0 where their limits count preempted jobs all the same.
+    /// of the same group: 0 where their limits count preempted jobs all the same, and with slots
+    /// reserved for pending jobs, which count, too.
     pub fn room_by_preemption(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
-        match view.site.rules.ignore_preempted() && !queue.preempts.is_empty() {
-            true => limits::room_by_preemption(view, queue, limits),
-            false => 0,
+        let ignored = view.site.rules.ignore_preempted() && !queue.preempts.is_empty();
+        if !ignored || !view.state.slot_reservations().is_empty() {
+            return 0;
         }
+        let of_user = self.0.user.iter().map(|policy| policy.user_after(view, queue, limits).slots);
+        of_user.fold(self.queue(view, queue).slots, u64::min)
     }
 
     /// The room of a class of a user, `of_user`, where reservations of other jobs than `own` count

@@ -187,8 +187,8 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.estimate = estimate(v, "ESTIMATED_RUNTIME").or_else(|| estimate(v, "RUNTIME"));
 }
 
-/// The variables by which a job's blaunch learns of DJOB_DISABLED, DJOB_COMMFAIL_ACTION,
-/// RTASK_GONE_ACTION and DJOB_HB_INTERVAL.
+/// The variables by which a job and its blaunch learn of DJOB_DISABLED, DJOB_COMMFAIL_ACTION,
+/// RTASK_GONE_ACTION, DJOB_HB_INTERVAL and DJOB_ENV_SCRIPT.
 fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut put = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
@@ -211,6 +211,13 @@ fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
     }
     if let Some(secs) = v.number("DJOB_HB_INTERVAL", 1..=DAY_SECS) {
         put("LSB_DJOB_HB_INTERVAL", &secs.to_string());
+    }
+    if let Some(value) = v.raw.get("DJOB_ENV_SCRIPT") {
+        let path = value.text.trim();
+        match path.is_empty() || path.ends_with('/') || path.contains(char::is_whitespace) {
+            false => put("LSB_DJOB_ENV_SCRIPT", path),
+            true => v.bad("DJOB_ENV_SCRIPT", value, "the path of a script is wanted"),
+        }
     }
     all
 }

@@ -7,6 +7,7 @@
 use super::eexecd::{self, When};
 use super::step::{SetupResult, at};
 use super::task::{Gate, ReadyTask};
+use crate::model::ByteStr;
 use crate::net::sock::{send_fds, with_unix_path};
 use crate::proto::launch::{Attach, JobPlan, SetupStage};
 use crate::proto::res::Rlim;
@@ -69,7 +70,8 @@ pub fn prepare(
         arg0 = Some(format!("-{name}").into());
         argv = [shell.into(), "-c".into()].into_iter().chain(argv).collect();
     }
-    Ok(ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate })
+    let env_script = ByteStr::default();
+    Ok(ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate, env_script })
 }
 
 /// Makes the terminal or pipes of an interactive job in the place of the files that it does not

@@ -221,18 +221,26 @@ fn run(
     if limit_secs == 0 {
         return command.status();
     }
+    run_in_group(command, limit_secs)?.ok_or_else(|| {
+        let why = format!("took longer than JOB_PREPROC_TIMEOUT, {limit_secs} seconds");
+        io::Error::new(io::ErrorKind::TimedOut, why)
+    })
+}
+
+/// Runs a command in a process group of its own, which is killed after so many seconds; `None`: it
+/// was.
+pub fn run_in_group(mut command: Command, limit_secs: u64) -> io::Result<Option<ExitStatus>> {
     let mut child = command.process_group(0).spawn()?;
     let until = Instant::now() + Duration::from_secs(limit_secs);
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(status);
+            return Ok(Some(status));
         }
         if Instant::now() >= until {
             let group = rustix::process::Pid::from_child(&child);
             rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
             child.wait()?;
-            let why = format!("took longer than JOB_PREPROC_TIMEOUT, {limit_secs} seconds");
-            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            return Ok(None);
         }
         std::thread::sleep(LOOK_PAUSE);
     }

@@ -17,6 +17,7 @@ mod duplicate;
 pub mod eauthd;
 pub mod eexecd;
 mod egroup;
+mod env_script;
 pub mod groups;
 pub mod guard;
 pub mod handover;

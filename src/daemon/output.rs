@@ -9,7 +9,7 @@
 
 use super::job_files::{JobFiles, open, path_of, remove, remove_all};
 use super::step::{SetupResult, at, note};
-use super::{hooks, job_directory, mail};
+use super::{env_script, hooks, job_directory, mail};
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, SetupStage, Tidy};
 use crate::sys::users::User;
@@ -60,9 +60,7 @@ pub(super) fn open_all(
     let err = OutputRequest { name: &job.err_file, over: job.err_over, ext: "err" };
     let err = match asked(job, dir, store, &err, ready) {
         Some(err) => {
-            if !err.buffer.as_os_str().is_empty() {
-                (ready.err, ready.err_buffer) = (bytes(err.path), bytes(err.buffer));
-            }
+            (ready.err, ready.err_buffer) = (bytes(err.path), bytes(err.buffer));
             err.fd
         }
         None => out.fd.try_clone().map_err(at(SetupStage::Output, "error output"))?,
@@ -87,10 +85,8 @@ pub(super) fn open_named(
     let err = OutputRequest { name: &job.err_file, over: job.err_over, ext: "err" };
     let err = match asked(job, dir, store, &err, ready) {
         Some(err) => {
-            if !err.buffer.as_os_str().is_empty() {
-                let bytes = |path: PathBuf| ByteStr(path.into_os_string().into_vec());
-                (ready.err, ready.err_buffer) = (bytes(err.path), bytes(err.buffer));
-            }
+            let bytes = |path: PathBuf| ByteStr(path.into_os_string().into_vec());
+            (ready.err, ready.err_buffer) = (bytes(err.path), bytes(err.buffer));
             err.fd
         }
         None => null()?,
@@ -219,6 +215,11 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
         rustix::process::umask(Mode::from_raw_mode(mask & 0o777));
     }
     let store = JobFiles::of(user, plan.kept_as.unwrap_or_default(), &plan.tag);
+    if let Some(cleanup) = &plan.cleanup
+        && let Some(why) = env_script::clean_up(plan, cleanup, &store)
+    {
+        note(&mut ready, why);
+    }
     report(plan, &store, &mut ready);
     error_output(plan, &mut ready);
     // transfers may take long, and be ended
@@ -227,6 +228,23 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     }
     hooks::copy_back(plan, &mut ready);
     Setup::Ready(Box::new(ready))
+}
+
+/// Output and error output of a job that has ended, as far as files have them, for what is part of
+/// it still.
+pub(super) fn of_ended(plan: &FinishPlan) -> (Option<OwnedFd>, Option<OwnedFd>) {
+    let file = |buffer: &ByteStr, named: &ByteStr| {
+        let path = if buffer.is_empty() { named } else { buffer };
+        let opened = target(path_of(&path.0), WRITE.difference(OFlags::CREATE));
+        opened.ok().filter(|_| !path.is_empty()).map(|(fd, _)| fd)
+    };
+    let out = file(&plan.buffer, &plan.append_to);
+    let one = plan.err_buffer.is_empty() && plan.err.is_empty();
+    let err = match &out {
+        Some(out) if one => out.try_clone().ok(),
+        _ => file(&plan.err_buffer, &plan.err),
+    };
+    (out, err)
 }
 
 /// Mails what is to be mailed, and writes the report.

@@ -76,8 +76,9 @@ pub fn prepare(
         let word = |w: &ByteStr| OsStr::from_bytes(&w.0).to_owned();
         or_else = std::mem::replace(&mut argv, job.words.iter().map(word).collect());
     }
-    let (control, gate) = (None, None);
-    let mut task = ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate };
+    let (control, gate, env_script) = (None, None, job.env_script.clone());
+    let mut task =
+        ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate, env_script };
     let eexec = |task: &ReadyTask, ready: &mut Ready| {
         let Eexec { program, data } = &job.eexec;
         let ran = eexecd::run_for(eexec, user, &task.env, (program, data), When::Start, None);
@@ -93,6 +94,7 @@ pub fn prepare(
         None => Ok(()),
     });
     ready.interactive = job.interactive.is_some();
+    ready.env_script = job.env_script.clone();
     joined.inspect_err(|_| clear(ready))?;
     Ok(task)
 }

@@ -1,7 +1,9 @@
 //! A job whose setup is done: it only has to be exec'ed.
 
+use super::env_script;
 use super::step::{SetupResult, at};
 use super::supervise::supervise;
+use crate::model::ByteStr;
 use crate::proto::launch::SetupStage;
 use crate::sys::{raw, words};
 use std::collections::BTreeSet;
@@ -35,6 +37,8 @@ pub struct ReadyTask {
     pub(super) control: Option<UnixStream>,
     /// An interactive job waits here until its bsub has joined it.
     pub(super) gate: Option<Gate>,
+    /// DJOB_ENV_SCRIPT; empty none.
+    pub(super) env_script: ByteStr,
 }
 
 /// The connection to res over which an interactive job is told to go on.
@@ -67,6 +71,12 @@ impl ReadyTask {
         std(rustix::stdio::dup2_stdin(&self.stdin))?;
         std(rustix::stdio::dup2_stdout(&self.stdout))?;
         std(rustix::stdio::dup2_stderr(&self.stderr))?;
+        let script = std::mem::take(&mut self.env_script);
+        if !script.is_empty()
+            && let Err(code) = env_script::set_up(&script, &self.env)
+        {
+            return Ok(code);
+        }
         let e = match self.control.take() {
             None => self.replace(),
             Some(control) => match supervise(self.command(), control) {

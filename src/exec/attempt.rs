@@ -254,6 +254,8 @@ pub struct Attempt {
     pub resize_runs: ResizeTold,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
+    /// Until when a script may clean up, before the report is written.
+    pub cleans_until: Option<u64>,
     /// When what runs after it is killed.
     pub post_by: Option<u64>,
     pub sim_end: Option<u64>,
@@ -324,6 +326,7 @@ impl Attempt {
             resize_runs: ResizeTold::default(),
             sample_at: None,
             finish_by: None,
+            cleans_until: None,
             post_by: None,
             sim_end: None,
             usage: Usage::default(),

@@ -5,6 +5,7 @@ mod binding;
 pub mod blobs;
 pub mod checkpoint;
 pub mod clock_steps;
+pub mod env_script;
 pub mod host_commands;
 pub mod job_starter;
 pub mod launcher;

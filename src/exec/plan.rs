@@ -1,7 +1,7 @@
 //! Makes a starter's plan from a start order: the job's environment, its file names, its text.
 
 use crate::exec::job_starter::quoted;
-use crate::exec::{binding, checkpoint};
+use crate::exec::{binding, checkpoint, env_script};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
 use crate::model::bytes::b64_decode;
@@ -347,7 +347,9 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         Some(line) => (line.as_bytes(), &b""[..]),
         None => (&spec.command.0[..], script),
     };
+    let env = job_env(site, o, user_env);
     let job = JobPlan {
+        env_script: env_script::path(|name| value(&env, name)),
         job: o.key.job,
         idx: o.key.idx,
         submit_time: o.submit_time,
@@ -356,7 +358,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
         words: plain_words(command),
         script: script.to_vec().into(),
         starter: o.starter.as_str().into(),
-        env: job_env(site, o, user_env).into(),
+        env: env.into(),
         cwd: expand_dir(&spec.cwd.0, o).into(),
         // one that is named by the job is made for it
         make_cwd: spec.options2 & opt2::CWD != 0 && spec.cwd.0.contains(&b'%'),

@@ -310,3 +310,20 @@ fn temporary_directory_of_a_job_has_its_number_in_the_name() {
     };
     assert_eq!(job.temporary, None);
 }
+
+#[test]
+fn script_of_an_application_profile_is_looked_for_in_the_directory_of_commands() {
+    let env = |script: &str| vec![("LSB_DJOB_ENV_SCRIPT".to_string(), script.to_string())];
+    let of = |script: &str, own: &[u8]| {
+        let o = StartJob { env_vars: env(script), ..order() };
+        let env = vec![("LSF_BINDIR".into(), "/lsf/bin".into())];
+        let site = HostEnvironment { env, ..HostEnvironment::default() };
+        let TaskPlan::Job(job) = plan(&site, &o, own, b"").what else { panic!() };
+        job.env_script.lossy().into_owned()
+    };
+    assert_eq!(of("mpi.sh", b""), "/lsf/bin/mpi.sh");
+    assert_eq!(of("mpi/e.sh", b"LSF_BINDIR=/evil\0"), "/lsf/bin/mpi/e.sh");
+    assert_eq!(of("/x/mpi.sh", b""), "/x/mpi.sh");
+    assert_eq!(of("mpi.sh", b"LSB_DJOB_ENV_SCRIPT=own\0"), "/lsf/bin/own");
+    assert_eq!(of("mpi.sh", b"LSB_DJOB_ENV_SCRIPT=\0"), "");
+}

@@ -30,6 +30,8 @@ impl Attempt {
     /// When what runs after it has to be over, seconds since the epoch.
     fn post_end(&self, begun: i64) -> Option<i64> {
         let limit = i64::try_from(self.note.order.post_timeout).ok().filter(|&l| l > 0)?;
+        // what is part of the job comes first
+        let begun = self.outcome.as_ref().map_or(begun, |(_, ended)| begun.max(*ended));
         Some(begun.saturating_add(limit))
     }
 
@@ -54,17 +56,17 @@ impl Attempt {
         if self.post != Post::Running || !self.includes_post() {
             return;
         }
-        if let Some((_, at)) = &mut self.outcome {
-            *at = time.max(*at);
-        }
         if self.post_end(begun).is_none_or(|end| time < end) {
             self.usage.utime_us += usage.utime_us;
             self.usage.stime_us += usage.stime_us;
         }
+        if let Some((_, at)) = &mut self.outcome {
+            *at = time.max(*at);
+        }
     }
 
     /// The word of its starter when report and transfers are done, or that it ended before. The
-    /// transfers are part of the job: it ends with them.
+    /// transfers and the script that cleans up are part of the job: it ends with them.
     pub fn told_after(&mut self, now: Now, info: &TaskInfo) {
         if self.stage != AttemptStage::Finishing {
             return;
@@ -76,7 +78,8 @@ impl Attempt {
             (None, Some(_)) if copies => self.after = "file transfers back were cut short".into(),
             (None, _) => return,
         }
-        if let Some((_, at)) = self.outcome.as_mut().filter(|_| copies) {
+        let longer = copies || !self.ready.env_script.is_empty();
+        if let Some((_, at)) = self.outcome.as_mut().filter(|_| longer) {
             *at = now.secs().max(*at);
         }
     }

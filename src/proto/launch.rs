@@ -10,6 +10,7 @@
 //! else. Each effect says what answers it; `Spawn` and `SpawnDaemon` are answered before any other
 //! input. Start ticks are never 0.
 
+pub use super::after_job::{Cleanup, Mail, Tidy};
 use super::binding::Binding;
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
@@ -297,6 +298,9 @@ pub struct Ready {
     /// An interactive job: res hears of its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interactive: bool,
+    /// DJOB_ENV_SCRIPT, which the job has run with `setup`; empty none.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub env_script: ByteStr,
 }
 
 /// Everything a starter needs; it reads it from a descriptor.
@@ -397,6 +401,9 @@ pub struct JobPlan {
     /// The processors and the memory that the job is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding: Option<Box<Binding>>,
+    /// DJOB_ENV_SCRIPT: run with `setup` before the command of the job; empty none.
+    #[serde(skip_serializing_if = "ByteStr::is_empty")]
+    pub env_script: ByteStr,
 }
 
 /// The temporary directory of a job (LSB_JOB_TMPDIR), made when the job is.
@@ -511,6 +518,9 @@ pub struct FinishPlan {
     /// The eexec is that of a checkpoint.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub checkpoint: bool,
+    /// Run before all else, with the output of the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cleanup: Option<Box<Cleanup>>,
     /// Run one after the other, when all else is done and told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub post: Vec<Hook>,
@@ -522,30 +532,6 @@ pub struct FinishPlan {
     pub env: ByteStr,
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub cwd: ByteStr,
-}
-
-/// The files removed where no job of a user runs on a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Tidy {
-    /// The host's name as LSF_MCPU_HOSTS of jobs has it: its files of hosts go.
-    pub host: String,
-    /// Seconds for which output without a file of its own is kept.
-    pub keep_secs: u64,
-}
-
-/// A message about a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Mail {
-    pub program: ByteStr,
-    pub to: String,
-    /// Header and text.
-    pub text: ByteStr,
-    /// `append_to` follows the text, and is removed once it is sent.
-    pub output: bool,
-    /// Largest message, KB; 0 any.
-    pub limit_kb: u64,
 }
 
 /// One line of the launcher's journal: enough for a successor to adopt what survives.

@@ -4,6 +4,7 @@
 //! `nlb` and `lim` hold the bodies by who speaks to whom. A golden-bytes test pins their JSON.
 
 mod admin_ops;
+mod after_job;
 mod application_rows;
 pub mod binding;
 pub mod caps;

@@ -20,6 +20,7 @@ mod duplicate;
 mod dynamic;
 mod egroup;
 mod elims;
+mod env_script;
 mod failover;
 mod full;
 mod groups_messages;

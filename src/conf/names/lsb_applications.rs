@@ -25,7 +25,7 @@ const NAMES: &[Name] = &[
     on("DESCRIPTION", "text shown by bapp -l"),
     on("DJOB_COMMFAIL_ACTION", "blaunch loses a host: KILL_TASKS/IGNORE_COMMFAIL; KILL_TASKS"),
     on("DJOB_DISABLED", "blaunch is refused: Y/N; N"),
-    off("DJOB_ENV_SCRIPT", "script that sets up the environment of tasks"),
+    on("DJOB_ENV_SCRIPT", "script run with setup before a job, cleanup after it; none"),
     on("DJOB_HB_INTERVAL", "seconds between heartbeats of tasks; 60 or more"),
     off("DJOB_RESIZE_GRACE_PERIOD", "seconds that tasks have when slots are released"),
     off("DJOB_RU_INTERVAL", "seconds between usage reports of tasks"),

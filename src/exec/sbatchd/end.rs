@@ -2,6 +2,7 @@
 
 use super::agent::*;
 use super::*;
+use crate::exec::env_script::{self, CLEANUP_SECS};
 use crate::exec::report::ReportPlace;
 use crate::model::job::Usage;
 use crate::proto::launch::{Eexec, HookOf};
@@ -105,7 +106,9 @@ impl Sbatchd {
         copies.retain(|_| !job.begun);
         // a job whose setup failed has no files, and what is done after it was not begun
         let ran = job.stage != AttemptStage::Launching || job.begun;
-        let none = post.is_empty() && copies.is_empty() && !job.ready.eexec;
+        let variable = self.conf.site.tmpdir.as_ref().map_or("", |(_, variable)| variable);
+        let cleanup = env_script::cleanup(&job.ready, variable).filter(|_| !job.begun);
+        let none = post.is_empty() && copies.is_empty() && !job.ready.eexec && cleanup.is_none();
         let Ready { out: output, script, err_buffer, .. } = &job.ready;
         let files = !output.is_empty() || !script.is_empty() || !err_buffer.is_empty();
         if !ran || !files && none {
@@ -115,9 +118,11 @@ impl Sbatchd {
         if post.iter().any(|hook| hook.of != HookOf::Copy) {
             job.post = Post::Running;
         }
+        let cleans = cleanup.as_ref().map_or(0, |_| CLEANUP_SECS * US);
+        job.cleans_until.get_or_insert(now.mono_us + cleans);
         // transfers take as long as they take: bkill ends them
         if copies.is_empty() {
-            job.finish_by.get_or_insert(now.mono_us + FINISH_WAIT);
+            job.finish_by.get_or_insert(now.mono_us + cleans + FINISH_WAIT);
         }
         if !self.linked {
             return;
@@ -140,13 +145,15 @@ impl Sbatchd {
             true => FinishPlan { remove: job.ready.script.clone(), ..FinishPlan::default() },
             false => self.written(job),
         };
-        let what = FinishPlan { eexec, post, copies, env, cwd, ..written };
+        let what = FinishPlan { eexec, post, copies, cleanup, env, cwd, ..written };
         as_account(&self.jobs[&key], TaskStep::Finish, what, out);
     }
 
-    /// A kill of a job that only copies files back ends that, and with it the job.
-    pub(super) fn cut_short(&self, key: JobKey, out: &mut Vec<Effect>) {
-        let copies = |j: &&Attempt| !plan::copies_back(&j.note.order).is_empty();
+    /// A kill of a job that only copies files back ends that, and with it the job. It does not end
+    /// a script that cleans up, with which the output of the job would be lost.
+    pub(super) fn cut_short(&self, now: Now, key: JobKey, out: &mut Vec<Effect>) {
+        let cleaned = |j: &Attempt| j.cleans_until.is_none_or(|until| until <= now.mono_us);
+        let copies = |j: &&Attempt| !plan::copies_back(&j.note.order).is_empty() && cleaned(j);
         if self.linked && self.jobs.get(&key).filter(copies).is_some() {
             let id = TaskId { key, step: TaskStep::Finish };
             ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
@@ -180,7 +187,7 @@ impl Sbatchd {
             err_buffer: ready.err_buffer.clone(),
             err: ready.err.clone(),
             err_over: o.spec.options2 & opt2::OVERWRITE_ERR != 0,
-            umask: buffered.then_some(o.spec.umask & 0o777),
+            umask: (buffered || !ready.env_script.is_empty()).then_some(o.spec.umask & 0o777),
             unwritten,
             kept_as: Some((o.key.job, o.key.idx, o.submit_time)),
             tag: self.conf.site.tag.clone(),

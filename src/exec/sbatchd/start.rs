@@ -131,7 +131,9 @@ impl Sbatchd {
         let mark = &mut job.note.mark;
         (mark.seq, mark.order) = (mark.seq.max(number.0), mark.order.max(number.1));
         match (job.stage, act) {
-            (AttemptStage::Finishing, Act::Terminate { .. }) => return self.cut_short(key, out),
+            (AttemptStage::Finishing, Act::Terminate { .. }) => {
+                return self.cut_short(now, key, out);
+            }
             (AttemptStage::Finishing | AttemptStage::Over, _) => return,
             (AttemptStage::Blobs, Act::Terminate { exit_info }) => {
                 return self.ended_before(now, key, SIGINT, exit_info, out);

@@ -10,7 +10,7 @@ use lsf::cli::launch_words::{
 use lsf::cli::many_tasks::{self, ManyTasks, TASKS_MAX};
 use lsf::cli::remote::surroundings;
 use lsf::cli::site::{self, LocalSite, means_yes};
-use lsf::conf::{HostTable, load};
+use lsf::conf::{HostTable, MAX_PAM_SECS, TASK_SECS_MAX, load};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::model::task_gone::TaskGoneAction;
@@ -30,6 +30,8 @@ const LSF_ERROR: i32 = 255;
 const NAME_MAX: usize = 255;
 /// How long the name service has to tell the caller's name.
 const USER_WAIT: Duration = Duration::from_secs(5);
+/// LSF_DJOB_TASK_REG_WAIT_TIME where it is not set, seconds.
+const START_WITHIN: u64 = 300;
 /// Longest file of host names, bytes.
 const HOST_FILE_MAX: u64 = 16 << 20;
 
@@ -136,13 +138,21 @@ fn prepared(args: &[OsString]) -> Result<Prepared, Fault> {
     many_tasks::raise_descriptors(hosts.len()).map_err(Fault::Words)?;
     let tasks = hosts.into_iter().zip(1..).map(|(host, n)| (host, numbered(&task, n)));
     let input = !options.no_input && !options.no_wait && many_tasks::may_read_input();
-    let many = ManyTasks { tasks: tasks.collect(), input, no_wait: options.no_wait };
+    let start_within = Duration::from_secs(START_WITHIN);
+    let many = ManyTasks { tasks: tasks.collect(), input, no_wait: options.no_wait, start_within };
     Ok(Prepared::Tasks(Box::new(site), Box::new(many)))
 }
 
 fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     let gone = task_gone(ctx);
-    many.tasks.iter_mut().for_each(|(_, task)| task.gone = gone);
+    let within = seconds(ctx, Some(site), "LSF_DJOB_TASK_REG_WAIT_TIME", MAX_PAM_SECS);
+    many.start_within = within.map_or(many.start_within, Duration::from_secs);
+    // the loop reads it for itself
+    let _ = seconds(ctx, None, "LSB_DJOB_HB_INTERVAL", TASK_SECS_MAX);
+    let usage = seconds(ctx, None, "LSB_DJOB_RU_INTERVAL", TASK_SECS_MAX).unwrap_or(0);
+    for (_, task) in &mut many.tasks {
+        (task.gone, task.usage_secs) = (gone, u32::try_from(usage).unwrap_or(0));
+    }
     ctx.flush();
     let ends = match many_tasks::run(site, many) {
         Ok(ends) => ends,
@@ -339,6 +349,14 @@ fn task_gone(ctx: &mut Ctx) -> Option<TaskGoneAction> {
         errln!(ctx, "{}: {name} is not heeded: {wanted}", ctx.name);
         TaskGoneAction::default()
     }))
+}
+
+/// A number of seconds from the environment, or lsf.conf of a site; one that is none is told.
+fn seconds(ctx: &mut Ctx, site: Option<&LocalSite>, name: &str, most: u64) -> Option<u64> {
+    site::seconds(site, name, 1..=most).unwrap_or_else(|words| {
+        errln!(ctx, "{}: {words} from 1 to {most}; not heeded", ctx.name);
+        None
+    })
 }
 
 /// The task with its number, by which launchers place their ranks.

@@ -237,12 +237,10 @@ fn chosen(site: &LocalSite, all: &[String], names: &[String]) -> Result<Vec<Stri
 /// A number of seconds from the environment or lsf.conf: at least `least`; one that is none is told
 /// and the usual one taken.
 fn seconds(ctx: &mut Ctx, site: &LocalSite, name: &str, (least, usual): (u64, u64)) -> u64 {
-    let Some(value) = param(Some(site), name) else { return usual };
-    match value.trim().parse::<u64>().ok().filter(|secs| (least..=MAX_PAM_SECS).contains(secs)) {
-        Some(secs) => secs,
-        None => {
-            let (own, value) = (ctx.name, value.escape_debug().to_string());
-            errln!(ctx, "{own}: {name}={value}: not a number of seconds; {usual} is used");
+    match site::seconds(Some(site), name, least..=MAX_PAM_SECS) {
+        Ok(secs) => secs.unwrap_or(usual),
+        Err(words) => {
+            errln!(ctx, "{}: {words}; {usual} is used", ctx.name);
             usual
         }
     }

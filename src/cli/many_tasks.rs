@@ -51,6 +51,8 @@ pub struct ManyTasks {
     pub input: bool,
     /// Ends as soon as all are started.
     pub no_wait: bool,
+    /// The time that a task has to start (LSF_DJOB_TASK_REG_WAIT_TIME).
+    pub start_within: Duration,
 }
 
 /// How it has ended.
@@ -85,6 +87,8 @@ struct OneTask {
     deferred: Vec<Msg>,
     /// The host was asked for a sign of life and has given none.
     asked: bool,
+    /// When it has to have started.
+    start_by: Instant,
 }
 
 struct Loop {
@@ -96,6 +100,7 @@ struct Loop {
     several: bool,
     chunk: Vec<u8>,
     hangup: Duration,
+    start_within: Duration,
     /// All tasks are being ended: by force at this instant.
     kill_at: Option<Instant>,
     ending: bool,
@@ -129,6 +134,7 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
         several: count > 1,
         chunk: vec![0; DATA_MAX],
         hangup: Duration::from_secs(site.lsf.int("LSF_RES_TIMEOUT", HANGUP).max(1)),
+        start_within: many.start_within,
         kill_at: None,
         ending: false,
         beat,
@@ -198,8 +204,10 @@ impl Loop {
     fn begin(&mut self, site: &LocalSite, host: String, task: RunTask) {
         let phase = TaskPhase::Starting;
         let (begun, deferred, asked) = (<[Vec<u8>; 2]>::default(), Vec::new(), false);
+        let start_by = Instant::now() + self.start_within;
+        let (client, room, credit) = (None, WINDOW, 0);
         let mut one =
-            OneTask { host, client: None, phase, room: WINDOW, credit: 0, begun, deferred, asked };
+            OneTask { host, client, phase, room, credit, begun, deferred, asked, start_by };
         if self.ending && !self.no_wait {
             let why = String::new();
             one.phase = TaskPhase::Failed { started: false, why };
@@ -230,6 +238,10 @@ impl Loop {
 
     fn live(task: &OneTask) -> bool {
         task.client.is_some() && matches!(task.phase, TaskPhase::Starting | TaskPhase::Running)
+    }
+
+    fn starts(task: &OneTask) -> bool {
+        Self::live(task) && matches!(task.phase, TaskPhase::Starting)
     }
 
     fn signal_all(&mut self, signals: &[i32]) {
@@ -326,7 +338,8 @@ impl Loop {
         for out in self.outs.iter().filter(|out| !out.is_empty()) {
             fds.push(PollFd::new(out, PollFlags::OUT));
         }
-        let until = self.kill_at.into_iter().chain([self.beat_at]).min();
+        let starts = self.tasks.iter().filter(|t| Self::starts(t)).map(|t| t.start_by);
+        let until = self.kill_at.into_iter().chain([self.beat_at]).chain(starts).min();
         let left = until.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, left.as_ref()) {
@@ -466,6 +479,13 @@ impl Loop {
             self.kill_at = Some(now + self.hangup);
             self.signal_all(&[libc::SIGKILL]);
         }
+        for at in 0..self.tasks.len() {
+            if Self::starts(&self.tasks[at]) && self.tasks[at].start_by <= now {
+                let secs = self.start_within.as_secs();
+                let why = format!("the task has not started within {secs} seconds");
+                self.fail(at, &ClientError::Timeout(why));
+            }
+        }
         if self.beat_at > now {
             return;
         }
@@ -510,7 +530,9 @@ impl Loop {
         let _ = kill_process(getpid(), Signal::STOP);
         while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
         self.beat_at = Instant::now() + self.beat;
-        self.tasks.iter_mut().for_each(|task| task.asked = false);
+        for task in &mut self.tasks {
+            (task.asked, task.start_by) = (false, Instant::now() + self.start_within);
+        }
         self.signal_all(&[libc::SIGCONT]);
     }
 

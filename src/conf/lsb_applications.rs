@@ -12,7 +12,7 @@ use super::lsf_shared::{nothing, unknown_section};
 use super::names::lsb_applications::APPLICATION;
 use super::preemption;
 use super::section::{Values, known_params};
-use super::types::{ApplicationConf, Limit, Shared, TTL_NEVER};
+use super::types::{ApplicationConf, Limit, Shared, TASK_SECS_MAX, TTL_NEVER};
 use super::units::{SizeUnit, yes_no};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
@@ -22,8 +22,6 @@ use crate::model::task_gone::TaskGoneAction;
 
 /// Largest period that is taken, minutes.
 const MAX_TIME: u64 = 0x7fff_ffff;
-/// Longest time between two signs of life, seconds.
-const DAY_SECS: u64 = 86_400;
 
 /// Reads lsb.applications. None: it cannot be read.
 pub fn parse(
@@ -188,7 +186,7 @@ fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
 }
 
 /// The variables by which a job and its blaunch learn of DJOB_DISABLED, DJOB_COMMFAIL_ACTION,
-/// RTASK_GONE_ACTION, DJOB_HB_INTERVAL and DJOB_ENV_SCRIPT.
+/// RTASK_GONE_ACTION, DJOB_HB_INTERVAL, DJOB_RU_INTERVAL and DJOB_ENV_SCRIPT.
 fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut put = |name: &str, value: &str| all.push((name.to_owned(), value.to_owned()));
@@ -209,8 +207,11 @@ fn launch_variables(v: &mut Values<'_>) -> Vec<(String, String)> {
             Err(wanted) => v.bad("RTASK_GONE_ACTION", value, wanted),
         }
     }
-    if let Some(secs) = v.number("DJOB_HB_INTERVAL", 1..=DAY_SECS) {
+    if let Some(secs) = v.number("DJOB_HB_INTERVAL", 1..=TASK_SECS_MAX) {
         put("LSB_DJOB_HB_INTERVAL", &secs.to_string());
+    }
+    if let Some(secs) = v.number("DJOB_RU_INTERVAL", 1..=TASK_SECS_MAX) {
+        put("LSB_DJOB_RU_INTERVAL", &secs.to_string());
     }
     if let Some(value) = v.raw.get("DJOB_ENV_SCRIPT") {
         let path = value.text.trim();

@@ -181,7 +181,9 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
     let register = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_PAM_SECS).contains(&n));
-    check("LSF_HPC_PJL_LOADENV_TIMEOUT", &register, "seconds are wanted, from 1 to a year");
+    for name in ["LSF_HPC_PJL_LOADENV_TIMEOUT", "LSF_DJOB_TASK_REG_WAIT_TIME"] {
+        check(name, &register, "seconds are wanted, from 1 to a year");
+    }
     let delay = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_PAM_SECS);
     check("LSF_PAM_CLEAN_JOB_DELAY", &delay, "seconds are wanted, a year at most");
     let signal = |v: &str| signals::number(v).is_some();

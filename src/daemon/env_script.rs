@@ -4,14 +4,15 @@
 //! Invariants: a script runs with no rights but the user's, its path is the plan's, and nothing
 //! looks for it in PATH.
 
-use super::hooks::{run_in_group, variables};
+use super::commands::{run_in_group, variables};
+use super::hostfile;
 use super::job_files::{JobFiles, beside, path_of};
-use super::{hostfile, output};
 use crate::model::ByteStr;
 use crate::proto::launch::{Cleanup, FinishPlan};
 use crate::sys::words;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -39,16 +40,20 @@ pub fn set_up(script: &ByteStr, env: &Env) -> Result<(), i32> {
     Err(code)
 }
 
-/// Runs a script after the job, its output being that of the job; the failure that cannot be told
+/// Runs a script after the job, with these files of its output; the failure that cannot be told
 /// there.
-pub fn clean_up(plan: &FinishPlan, cleanup: &Cleanup, store: &JobFiles) -> Option<String> {
+pub fn clean_up(
+    plan: &FinishPlan,
+    cleanup: &Cleanup,
+    store: &JobFiles,
+    (out, err): (Option<OwnedFd>, Option<OwnedFd>),
+) -> Option<String> {
     let path = path_of(&cleanup.script.0);
     let mut env = variables(&plan.env.0);
     env.extend(variables(&cleanup.env.0));
     env.extend(host_files(plan, store, &env));
-    let (out, err) = output::of_ended(plan);
     let told = err.as_ref().and_then(|err| err.try_clone().ok());
-    let stdio = |fd: Option<std::os::fd::OwnedFd>| fd.map_or_else(Stdio::null, Stdio::from);
+    let stdio = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::null, Stdio::from);
     let ended = command(path, "cleanup", &env).and_then(|mut command| {
         let dir = path_of(&plan.cwd.0);
         command.current_dir(if dir.is_dir() { dir } else { Path::new("/tmp") });

@@ -4,6 +4,7 @@
 //! Invariant: nothing here runs with another's rights; it is all in the session of its task, so
 //! that what kills the task kills it too.
 
+use super::commands::{run_command, run_in_group, variables};
 use super::eexecd::{self, When};
 use super::prepost_helper::{Helper, takes};
 use super::step::{Failed, SetupResult, note};
@@ -18,21 +19,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 /// PATH of the commands of a queue.
 pub const QUEUE_PATH: &str = "/bin:/usr/bin:/sbin:/usr/sbin";
 
 /// Most output of a transfer that is read, bytes.
 const SAID_MAX: usize = 512;
-
-/// Pause between two looks at a command with a time limit.
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// The exit status in the place of a command that has none.
 const EXIT_KILLED: i32 = 1;
@@ -167,40 +163,10 @@ fn environment(plan: &FinishPlan) -> Vec<(OsString, OsString)> {
     variables(&plan.env.0)
 }
 
-/// The variables of NUL-separated `NAME=value`.
-pub fn variables(env: &[u8]) -> Vec<(OsString, OsString)> {
-    let entries = env.split(|&b| b == 0);
-    let pair = |entry: &[u8]| {
-        let eq = entry.iter().position(|&b| b == b'=').filter(|&eq| eq > 0)?;
-        let word = |b: &[u8]| OsString::from_vec(b.to_vec());
-        Some((word(&entry[..eq]), word(&entry[eq + 1..])))
-    };
-    entries.filter_map(pair).collect()
-}
-
 /// Runs a command that may take so many seconds (0: any); then the whole process group of the task
 /// is killed.
 fn run_within(limit_secs: u64, hook: &Hook, env: &Env, cwd: &Path) -> io::Result<ExitStatus> {
     run_command(limit_secs, command(hook, env, Some(cwd)))
-}
-
-/// Runs a command without input and output; `limit_secs` as above.
-pub fn run_command(limit_secs: u64, mut command: Command) -> io::Result<ExitStatus> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if limit_secs == 0 {
-        return command.status();
-    }
-    let mut child = command.spawn()?;
-    let until = Instant::now() + Duration::from_secs(limit_secs);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if Instant::now() >= until {
-            rustix::process::kill_current_process_group(rustix::process::Signal::KILL)?;
-        }
-        std::thread::sleep(LOOK_PAUSE);
-    }
 }
 
 /// Runs a command before the job. A command that takes longer than this (0: any) is killed
@@ -225,25 +191,6 @@ fn run(
         let why = format!("took longer than JOB_PREPROC_TIMEOUT, {limit_secs} seconds");
         io::Error::new(io::ErrorKind::TimedOut, why)
     })
-}
-
-/// Runs a command in a process group of its own, which is killed after so many seconds; `None`: it
-/// was.
-pub fn run_in_group(mut command: Command, limit_secs: u64) -> io::Result<Option<ExitStatus>> {
-    let mut child = command.process_group(0).spawn()?;
-    let until = Instant::now() + Duration::from_secs(limit_secs);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= until {
-            let group = rustix::process::Pid::from_child(&child);
-            rustix::process::kill_process_group(group, rustix::process::Signal::KILL)?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(LOOK_PAUSE);
-    }
 }
 
 pub fn command(hook: &Hook, env: &Env, cwd: Option<&Path>) -> Command {
@@ -290,6 +237,8 @@ pub fn under_login_shell(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_login_shell_passes_the_words_on() {

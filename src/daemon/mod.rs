@@ -8,6 +8,7 @@ pub mod boot;
 pub mod boot_error;
 pub mod ccollect;
 mod change_user;
+mod commands;
 mod control_actions;
 mod custom_collectors;
 mod define_queues;

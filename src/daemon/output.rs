@@ -216,7 +216,7 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     }
     let store = JobFiles::of(user, plan.kept_as.unwrap_or_default(), &plan.tag);
     if let Some(cleanup) = &plan.cleanup
-        && let Some(why) = env_script::clean_up(plan, cleanup, &store)
+        && let Some(why) = env_script::clean_up(plan, cleanup, &store, of_ended(plan))
     {
         note(&mut ready, why);
     }
@@ -232,7 +232,7 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
 
 /// Output and error output of a job that has ended, as far as files have them, for what is part of
 /// it still.
-pub(super) fn of_ended(plan: &FinishPlan) -> (Option<OwnedFd>, Option<OwnedFd>) {
+fn of_ended(plan: &FinishPlan) -> (Option<OwnedFd>, Option<OwnedFd>) {
     let file = |buffer: &ByteStr, named: &ByteStr| {
         let path = if buffer.is_empty() { named } else { buffer };
         let opened = target(path_of(&path.0), WRITE.difference(OFlags::CREATE));

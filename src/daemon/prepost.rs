@@ -7,7 +7,8 @@
 //! to write, and words without a shell.
 
 use super::change_user::{USER_WAIT, become_user};
-use super::hooks::{QUEUE_PATH, command, name_of, run_command, variables};
+use super::commands::{run_command, variables};
+use super::hooks::{QUEUE_PATH, command, name_of};
 pub use super::prepost_helper::NAME;
 use super::prepost_helper::{GO, HelperFailure, Request};
 use super::starter::PLAN_MAX;

@@ -27,6 +27,8 @@ const LEFT_MAX: usize = 4096;
 const ENDED_MAX: usize = 256;
 /// First measurement of new tasks, microseconds after the first of them has started.
 const FIRST_SAMPLE: u64 = US;
+/// Least pause between two measurements of a job, for each of its hosts, microseconds.
+const PER_HOST: u64 = 3 * US / 10;
 /// Pause between two kills of what does not end, microseconds.
 const KILL_AGAIN: u64 = US;
 const SIGKILL: i32 = 9;
@@ -74,8 +76,9 @@ pub struct Members {
     spent: BTreeMap<JobKey, Usage>,
     /// The usage of each member as it was measured last.
     measured: BTreeMap<JobKey, Usage>,
-    /// When the tasks of members are measured next.
-    sample_at: Option<u64>,
+    /// When the tasks of each job are measured next, and the seconds between two measurements, 0
+    /// being the usual ones.
+    samples: BTreeMap<JobKey, (u64, u32)>,
 }
 
 /// Signals for all tasks of a job.
@@ -120,7 +123,8 @@ impl Members {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
             let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
             self.tasks.entry(key).or_default().insert(id, identity);
-            self.sample_at.get_or_insert(now.mono_us + FIRST_SAMPLE);
+            let first = (now.mono_us + FIRST_SAMPLE, 0);
+            self.samples.entry(key).or_insert(first).1 = note.usage_secs;
             if self.left.contains(&key) && !self.joined.contains_key(&key) {
                 self.leave(now, key, false);
             }
@@ -221,20 +225,30 @@ impl Members {
         self.tasks.values().flat_map(BTreeMap::values)
     }
 
-    /// The tasks of members, if they are to be measured now.
-    pub fn to_measure(&mut self, now: Now, pause: u64) -> Vec<TaskIdentity> {
-        if self.sample_at.is_none_or(|at| at > now.mono_us) {
-            return Vec::new();
-        }
-        let of = |key: &JobKey| self.joined.contains_key(key);
-        let tasks = self.tasks.iter().filter(|(key, _)| of(key));
-        let all: Vec<_> = tasks.flat_map(|(_, tasks)| tasks.values().cloned()).collect();
-        self.sample_at = (!all.is_empty()).then_some(now.mono_us + pause);
+    /// The tasks of the members that are to be measured now. `usual`: the pause of a job that says
+    /// nothing, microseconds; one of many hosts is measured less often.
+    pub fn to_measure(&mut self, now: Now, usual: u64) -> Vec<TaskIdentity> {
+        let mut all = Vec::new();
+        let (joined, tasks) = (&self.joined, &self.tasks);
+        self.samples.retain(|key, (at, secs)| {
+            // those of jobs of this host are measured with their job
+            let member = joined.get(key).zip(tasks.get(key));
+            if let Some((member, tasks)) = member.filter(|_| *at <= now.mono_us) {
+                all.extend(tasks.values().cloned());
+                let hosts = member.order.hosts.len() as u64;
+                *at = now.mono_us
+                    + match *secs {
+                        0 => usual.max(hosts * PER_HOST),
+                        secs => u64::from(secs) * US,
+                    };
+            }
+            member.is_some()
+        });
         all
     }
 
     pub fn sample_at(&self) -> Option<u64> {
-        self.sample_at
+        self.samples.values().map(|(at, _)| *at).min()
     }
 
     /// The members whose usage has changed, by the processes of their tasks.

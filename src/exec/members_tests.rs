@@ -11,7 +11,7 @@ fn order(key: JobKey) -> Box<StartJob> {
 
 fn task(n: u32, key: JobKey) -> TaskInfo {
     let id = TaskId { key: JobKey { job: n, idx: 1 << 31, attempt: 5 }, step: TaskStep::Task };
-    let note = TaskNote { key, detached: false, gone: None }.text();
+    let note = TaskNote { key, detached: false, gone: None, usage_secs: 0 }.text();
     TaskInfo { uid: 9, pid: 100 + n, ticks: 3, note, ..TaskInfo::new(id) }
 }
 
@@ -196,7 +196,7 @@ fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
     use crate::model::task_gone::TaskGoneAction;
     let gone = |action: Option<TaskGoneAction>, status: i32, set_up: bool, signalled: bool| {
         let mut members = joined();
-        let note = TaskNote { key: KEY, detached: false, gone: action }.text();
+        let note = TaskNote { key: KEY, detached: false, gone: action, usage_secs: 0 }.text();
         let mut info = TaskInfo { note, ..ended(task(1, KEY)) };
         info.ended.as_mut().unwrap().end = crate::model::job::End::Status(status);
         info.signalled = signalled;
@@ -215,4 +215,32 @@ fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
     assert_eq!(gone(crash, 11, false, false), []);
     assert_eq!(gone(crash, 0x100, true, false), []);
     assert_eq!(gone(None, 11, true, false), []);
+}
+
+#[test]
+fn tasks_of_members_are_measured_as_their_jobs_say_and_those_of_many_hosts_less_often() {
+    let mut members = joined();
+    let [often, wide] = [8, 9].map(|job| JobKey { job, ..KEY });
+    members.join(order(often)).unwrap();
+    let hosts: Vec<_> = (0..100).map(|n| (format!("h{n}").into(), 1)).collect();
+    members.join(Box::new(StartJob { hosts: hosts.into(), ..*order(wide) })).unwrap();
+    let note = TaskNote { key: often, detached: false, gone: None, usage_secs: 2 }.text();
+    for info in [task(1, KEY), TaskInfo { note, ..task(2, often) }, task(3, wide)] {
+        members.told(NOW, &info, true);
+    }
+    // of a job of this host: measured with that
+    members.told(NOW, &task(4, JobKey { job: 10, ..KEY }), true);
+    let mut measured: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for secs in 0..=40 {
+        let due = members.sample_at().is_some_and(|at| at <= later(secs).mono_us);
+        let tasks = members.to_measure(later(secs), 7 * US);
+        assert!(due || tasks.is_empty(), "{secs}");
+        tasks.iter().for_each(|task| measured.entry(task.pid).or_default().push(secs));
+    }
+    let odd: Vec<u64> = (1..=40).step_by(2).collect();
+    let all = [(101, vec![1, 8, 15, 22, 29, 36]), (102, odd), (103, vec![1, 31])];
+    assert_eq!(measured, all.into());
+    // one that has left is measured no more
+    members.leave(later(41), often, true);
+    assert!(members.to_measure(later(60), 7 * US).iter().all(|task| task.pid != 102));
 }

@@ -47,6 +47,13 @@ pub struct TaskNote {
     /// The ends of the task that end its job; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<TaskGoneAction>,
+    /// Seconds between two measurements of the tasks of its job; 0: the usual ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub usage_secs: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl TaskNote {

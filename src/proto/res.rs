@@ -116,6 +116,14 @@ pub struct RunTask {
     /// The ends of the task that end its job (RTASK_GONE_ACTION); `None`: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<TaskGoneAction>,
+    /// Seconds between two measurements of the tasks of the job on a host (DJOB_RU_INTERVAL); 0:
+    /// the usual ones.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub usage_secs: u32,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// The system's number of a resource, its soft and its hard limit; `None` no limit.

@@ -129,8 +129,8 @@ impl Res {
             out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
         }
         let of_job = of.map(|of| {
-            let RunTask { detached, gone, .. } = run;
-            TaskNote { key: of.key, detached, gone }
+            let RunTask { detached, gone, usage_secs, .. } = run;
+            TaskNote { key: of.key, detached, gone, usage_secs }
         });
         self.tasks.insert(n, Task { account, of_job, ..Task::new(conn, run.pty.is_some()) });
         let mut job = self.plan(run, token);

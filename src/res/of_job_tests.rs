@@ -65,7 +65,10 @@ fn task_of_a_job_starts_when_sbatchd_has_spoken_for_it() {
         _ => None,
     });
     let (plan, note) = start.unwrap();
-    assert_eq!(TaskNote::of(&note), Some(TaskNote { key: KEY, detached: false, gone: None }));
+    assert_eq!(
+        TaskNote::of(&note),
+        Some(TaskNote { key: KEY, detached: false, gone: None, usage_secs: 0 })
+    );
     let TaskPlan::Job(job) = plan.what else { panic!("no job") };
     assert_eq!((job.env.lossy().as_ref(), job.nice, plan.uid), ("A=1\0LSB_JOBID=7", 3, 1001));
 }
@@ -110,7 +113,7 @@ fn detached_task_goes_on_without_its_connection_and_sbatchd_forgets_it() {
     up(&mut r);
     assert_eq!(asked(&says(&mut r, of_ann(&["h2"]))), ["start"], "nothing comes from a starter");
     let (id, setup) = (r.res.id(1), Some(Setup::Ready(Box::default())));
-    let note = TaskNote { key: KEY, detached: true, gone: None }.text();
+    let note = TaskNote { key: KEY, detached: true, gone: None, usage_secs: 0 }.text();
     let ready = TaskInfo { uid: 1001, pid: 9, started: 4, setup, note, ..TaskInfo::new(id) };
     let told = |info: TaskInfo| Input::Msg {
         conn: LAUNCHER,

@@ -379,6 +379,81 @@ fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
     }
 }
 
+/// The launcher of a host stands still: the host has the order to start a task, and does not.
+#[test]
+fn task_that_does_not_start_in_time_fails_and_ends_when_it_starts_late() {
+    let rig = up("blaunch-late");
+    let word = mark(&rig);
+    let (go, ran) = (rig.path("go"), rig.path("ran"));
+    let run = |env: &str| format!("{env} blaunch -z 'host2 host3' sleep {word}; echo $? $SECONDS");
+    let unused = |value: &str| {
+        format!(
+            "blaunch: LSF_DJOB_TASK_REG_WAIT_TIME={value}: not a number of seconds from 1 to \
+             31536000; not heeded\n"
+        )
+    };
+    let script = format!(
+        "while ! test -e {}; do sleep 0.1; done; SECONDS=0; {}; LSF_DJOB_TASK_REG_WAIT_TIME=x \
+         LSB_DJOB_RU_INTERVAL=-1 LSB_DJOB_HB_INTERVAL=1.5 blaunch host3 echo ran; \
+         LSF_DJOB_TASK_REG_WAIT_TIME=0 blaunch host3 echo ran; sleep 60",
+        go.display(),
+        run("LSF_DJOB_TASK_REG_WAIT_TIME=2")
+    );
+    std::fs::write(rig.path("late.sh"), script).unwrap();
+    let line = format!("bash {} > {} 2>&1", rig.path("late.sh").display(), ran.display());
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-m", "host1! host2 host3", "-o", "/dev/null"];
+    let job = rig.bsub(&[&args[..], &[&line]].concat());
+    wait_for("the job", || rig.stat(job) == "RUN");
+    let launcher = rig.pid("launcher", "host2").unwrap();
+    super::rig::kill(launcher, 19);
+    std::fs::write(&go, "").unwrap();
+    let text = || std::fs::read_to_string(&ran).unwrap_or_default();
+    wait_for("the end of blaunch", || text().matches("ran\n").count() == 2);
+    super::rig::kill(launcher, 18);
+    let (said, rest) =
+        text().split_once("\n255 ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let why = "Timeout in communication with RES (the task has not started within 2 seconds)";
+    let words = "lsb_launch(): Failed while executing tasks.";
+    assert_eq!(said, format!("blaunch: host2: {why}\n{words}"));
+    let (secs, rest) = rest.split_once('\n').unwrap();
+    assert!((2..20).contains(&secs.parse::<u32>().unwrap()), "{secs}");
+    let day = |name: &str| {
+        format!("blaunch: {name}: not a number of seconds from 1 to 86400; not heeded\n")
+    };
+    let of_day = [day("LSB_DJOB_HB_INTERVAL=1.5"), day("LSB_DJOB_RU_INTERVAL=-1")].concat();
+    assert_eq!(rest, format!("{}{of_day}ran\n{}ran\n", unused("x"), unused("0")));
+    wait_for("no task", || running(&word) == 0);
+    rig.ok("bkill", &[&job.to_string()]);
+    rig.end_of(job);
+    assert_eq!(running(&word), 0);
+}
+
+#[test]
+fn tasks_on_other_hosts_are_measured_as_often_as_the_application_profile_says() {
+    let rig = up("blaunch-often");
+    let params = rig.configdir().join("lsb.params");
+    let text = std::fs::read_to_string(&params).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().starts_with("SBD_SLEEP_TIME"));
+    let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let text = lines.replacen("Begin Parameters\n", "Begin Parameters\nSBD_SLEEP_TIME = 600\n", 1);
+    std::fs::write(&params, text).unwrap();
+    let text = "Begin Application\nNAME = often\nDJOB_RU_INTERVAL = 2\nEnd Application\n";
+    std::fs::write(rig.configdir().join("lsb.applications"), text).unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    let late = rig.path("late");
+    let script =
+        format!("blaunch host2 'sleep 5; sleep 1000 & echo $! > {0}; wait'", late.display());
+    let args = ["-app", "often", "-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2"];
+    let job = rig.bsub(&[&args[..], &["-o", "/dev/null", &script]].concat()).to_string();
+    let pid = || std::fs::read_to_string(&late).unwrap_or_default().trim().to_owned();
+    wait_for("a later process", || {
+        let shown = rig.field(&job, "pids");
+        !pid().is_empty() && shown.split(',').any(|word| word == pid())
+    });
+    rig.ok("bkill", &[&job]);
+    rig.end_of(job.parse().unwrap());
+}
+
 /// RTASK_GONE_ACTION of the environment: a task that crashes ends the job, one that a signal of
 /// blaunch or bkill has ended does not; other ends do where the action says so.
 #[test]

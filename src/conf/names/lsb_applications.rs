@@ -28,7 +28,7 @@ const NAMES: &[Name] = &[
     on("DJOB_ENV_SCRIPT", "script run with setup before a job, cleanup after it; none"),
     on("DJOB_HB_INTERVAL", "seconds between heartbeats of tasks; 60 or more"),
     off("DJOB_RESIZE_GRACE_PERIOD", "seconds that tasks have when slots are released"),
-    off("DJOB_RU_INTERVAL", "seconds between usage reports of tasks"),
+    on("DJOB_RU_INTERVAL", "seconds between measurements of tasks; SBD_SLEEP_TIME or more"),
     off("DJOB_TASK_BIND", "binding of tasks: Y/N; N"),
     off("DOCKER_IMAGE_AFFINITY", "hosts with the image are preferred: Y/N; N"),
     on("ELIGIBLE_PEND_TIME_LIMIT", "longest time pending and eligible: [h:]m; as the queue"),

@@ -208,6 +208,7 @@ const NAMES: &[Name] = &[
     off("LSF_DHCP_ENV", "legacy/platform"),
     on("LSF_DISABLE_LSRUN", "only admins lsrun: Y/N; N"),
     off("LSF_DISPATCHER_LOGDIR", "accepted; not described here"),
+    on("LSF_DJOB_TASK_REG_WAIT_TIME", "seconds that a task of blaunch has to start; 300"),
     off("LSF_DOCKER_IMAGE", "accepted; not described here"),
     off("LSF_DUALSTACK_PREFER_IPV6", "N"),
     on(

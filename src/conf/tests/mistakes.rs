@@ -48,14 +48,17 @@ fn process_parameters_of_lsf_conf_are_read_and_checked() {
 }
 
 #[test]
-fn times_of_pam_are_numbers_of_seconds_within_a_year() {
-    let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0";
+fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
+    let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0\n\
+                LSF_DJOB_TASK_REG_WAIT_TIME=1";
     assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
     for (line, want) in [
         ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
         ("LSF_HPC_PJL_LOADENV_TIMEOUT=-1", "from 1 to a year"),
         ("LSF_HPC_PJL_LOADENV_TIMEOUT=x", "from 1 to a year"),
         ("LSF_PAM_CLEAN_JOB_DELAY=99999999", "a year at most"),
+        ("LSF_DJOB_TASK_REG_WAIT_TIME=0", "from 1 to a year"),
+        ("LSF_DJOB_TASK_REG_WAIT_TIME=x", "from 1 to a year"),
     ] {
         let (name, value) = line.split_once('=').unwrap();
         let at = name.len() + 2;
@@ -576,6 +579,9 @@ fn mistakes_in_parameters_of_application_profiles() {
         ),
         ("DJOB_COMMFAIL_ACTION = x", Some("one of KILL_TASKS, IGNORE_COMMFAIL is wanted")),
         ("DJOB_HB_INTERVAL = 0", Some("a number from 1 to 86400 is wanted")),
+        ("DJOB_RU_INTERVAL = 0", Some("a number from 1 to 86400 is wanted")),
+        ("DJOB_RU_INTERVAL = x", Some("a number from 1 to 86400 is wanted")),
+        ("DJOB_RU_INTERVAL = 90", None),
         ("DJOB_ENV_SCRIPT = a b", Some("<a b> of DJOB_ENV_SCRIPT: the path of a script is wanted")),
         ("DJOB_ENV_SCRIPT = /etc/", Some("the path of a script is wanted")),
         ("DJOB_ENV_SCRIPT = mpi/env.sh", None),

@@ -4,6 +4,9 @@ use super::{Limit, Pos, RawParams, Resizable, TaskLimit, TimeLimit};
 use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
 
+/// Longest DJOB_HB_INTERVAL and DJOB_RU_INTERVAL, seconds.
+pub const TASK_SECS_MAX: u64 = 86_400;
+
 /// An Application section. A parameter that is not set is left to the queue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationConf {

@@ -254,7 +254,7 @@ pub struct Attempt {
     pub resize_runs: ResizeTold,
     pub sample_at: Option<u64>,
     pub finish_by: Option<u64>,
-    /// Until when a script may clean up, before the report is written.
+    /// The end of the time that a script has to clean up, before the report is written.
     pub cleans_until: Option<u64>,
     /// When what runs after it is killed.
     pub post_by: Option<u64>,

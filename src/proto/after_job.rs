@@ -1,4 +1,4 @@
-//! What a starter does for a job after its end, beside its report.
+//! The work of a starter for a job after its end, beside its report.
 
 use crate::model::ByteStr;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,8 @@
 
 use super::binding::Binding;
 use super::client::*;
-use super::launch::{FinishPlan, JobDirectory, Ready, Setup};
+use super::launch::{Cleanup, FinishPlan, JobDirectory, JobPlan, Ready, Setup};
+use super::member::TaskNote;
 use super::sbd::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job::Usage;
@@ -66,6 +67,27 @@ fn directory_of_a_job_has_its_name_and_numbers() {
     assert_eq!(ready.directory, Some(Box::new(JobDirectory { path, ..JobDirectory::default() })));
     assert!(!serde_json::to_string(&Ready::default()).unwrap().contains("directory"));
     assert!(!serde_json::to_string(&FinishPlan::default()).unwrap().contains("directory"));
+}
+
+#[test]
+fn script_of_an_application_profile_is_in_plans_of_jobs_that_have_one() {
+    let cleanup = Cleanup { script: "/b/e.sh".into(), limit_secs: 300, env: "A=1\0".into() };
+    is(&cleanup, r#"{"script":"/b/e.sh","limit_secs":300,"env":"A=1\u0000"}"#);
+    let told = r#"{"Ready":{"env_script":"/b/e.sh"}}"#;
+    let Ok(Setup::Ready(ready)) = serde_json::from_str(told) else { panic!() };
+    assert_eq!(ready.env_script, "/b/e.sh".into());
+    let plain = [
+        serde_json::to_string(&Ready::default()),
+        serde_json::to_string(&JobPlan::default()),
+        serde_json::to_string(&FinishPlan::default()),
+    ];
+    for text in plain.map(Result::unwrap) {
+        assert!(!text.contains("env_script") && !text.contains("cleanup"), "{text}");
+    }
+    let note = r#"{"key":{"job":1,"idx":0,"attempt":1},"usage_secs":9}"#;
+    let note = TaskNote::of(note).unwrap();
+    assert_eq!((note.usage_secs, TaskNote::of(&note.text())), (9, Some(note)));
+    assert!(!TaskNote { usage_secs: 0, ..note }.text().contains("usage"));
 }
 
 #[test]

@@ -146,3 +146,30 @@ fn ranks_of_mpich_are_stopped_continued_and_killed_with_their_job() {
     assert_eq!(rig.end_of(job), "EXIT");
     wait_for("the ranks to go", || running(&rig) == 0);
 }
+
+/// The examples of the source, in C and in Python; the latter where there is an mpi4py.
+#[test]
+fn examples_of_parallel_jobs_run_on_all_hosts_of_their_job() {
+    let name = "examples_of_parallel_jobs_run_on_all_hosts_of_their_job";
+    let Some(rig) = up("mpich-examples") else { return };
+    let jobs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("conf-examples/jobs");
+    let mut c = Command::new("mpicc");
+    c.current_dir(&rig.dir).args(["-O2", "-o", "pi"]).arg(jobs.join("mpi.c"));
+    let out = c.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let run = |command: &str| {
+        let _ = std::fs::remove_file(rig.path("pi.out"));
+        let words = ["-n", "6", "-R", "span[ptile=2]", "-o", "pi.out", command];
+        let job = rig.bsub(&words);
+        assert_eq!(rig.end_of(job), "DONE", "{}", rig.read("pi.out"));
+        rig.read("pi.out")
+    };
+    assert!(run("mpiexec ./pi").contains("pi is 3.141593, by 6 ranks\n"));
+    let there = Command::new("python3").args(["-c", "import mpi4py.MPI"]).output();
+    if there.is_ok_and(|out| out.status.success()) {
+        let out = run(&format!("mpiexec python3 {}", jobs.join("mpi.py").display()));
+        assert!(out.contains("pi is 3.141593, by 6 ranks\n"), "{out}");
+    } else {
+        skipped(&format!("{name}, the part in Python: mpi4py is wanted"));
+    }
+}

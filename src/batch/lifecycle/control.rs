@@ -245,6 +245,9 @@ impl Mbatchd {
             return;
         }
         self.state.suspend_ordered(key, why);
+        if self.state.running(key).is_some_and(|r| r.phase == Phase::Ssusp(susp::PREEMPTED)) {
+            self.follow_order(at);
+        }
         self.act_on(context, key, Act::Suspend);
     }
 

@@ -87,7 +87,7 @@ impl Mbatchd {
                     self.act(context, t.key, i, Act::Suspend);
                 }
                 if want == 0 {
-                    self.state.no_order_open(t.key);
+                    self.close_order(t.key, phase);
                 }
                 if shut && want == 0 {
                     self.shut_job(context, t.key);
@@ -99,7 +99,7 @@ impl Mbatchd {
                 }
                 self.suspended(context, i, t.key, phase, asked);
                 if asked != Some(0) {
-                    self.state.no_order_open(t.key);
+                    self.close_order(t.key, phase);
                 }
                 self.preemption_told(at);
             }

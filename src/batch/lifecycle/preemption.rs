@@ -63,10 +63,7 @@ impl Mbatchd {
         let key = run.key;
         self.state.resume_ordered(key);
         self.act_on(context, key, Act::Resume);
-        self.preemptions.refresh(&self.state, &self.site, at);
-        self.follow_vacated(at);
-        self.limits.refresh_preempted(&self.state, &self.site, at);
-        self.note_limits();
+        self.follow_order(at);
     }
 
     /// Everything about preemption anew, with a new configuration or a new state, behind the

@@ -28,6 +28,23 @@ impl Mbatchd {
             && !self.sched.has_room_again(&self.view(), at)
     }
 
+    /// An order to a job that is suspended for a preemption was given, or is not open any more:
+    /// whether it counts as preempted follows.
+    pub(crate) fn follow_order(&mut self, at: JobRef) {
+        self.preemptions.refresh(&self.state, &self.site, at);
+        self.follow_vacated(at);
+        self.limits.refresh_preempted(&self.state, &self.site, at);
+        self.note_limits();
+    }
+
+    /// The host has done what an attempt of this phase was ordered, or that was taken back.
+    pub(crate) fn close_order(&mut self, key: JobKey, phase: Phase) {
+        self.state.no_order_open(key);
+        if phase == Phase::Ssusp(susp::PREEMPTED) {
+            self.follow_order(key.job_ref());
+        }
+    }
+
     /// A job that somebody else resumes is preempted still, or again: it goes on when its slots are
     /// free.
     pub(crate) fn stay_preempted(&mut self, context: &mut StepContext, key: JobKey) {
@@ -39,9 +56,6 @@ impl Mbatchd {
             self.phase_event(context, at, key.attempt, JobState::Ssusp, susp::PREEMPTED);
         }
         self.state.no_order_open(key);
-        self.preemptions.refresh(&self.state, &self.site, key.job_ref());
-        self.follow_vacated(key.job_ref());
-        self.limits.refresh_preempted(&self.state, &self.site, key.job_ref());
-        self.note_limits();
+        self.follow_order(key.job_ref());
     }
 }

@@ -448,7 +448,7 @@ impl State {
             let old = std::mem::replace(&mut e.state, ElemState::Pend(Pend::default()));
             let run = match old {
                 // it was given to a host, and could not start there
-                ElemState::Run(r) if s.attempt == 0 && r.key.attempt > 0 => None,
+                ElemState::Run(r) if s.attempt == 0 && r.phase == Phase::Starting => None,
                 ElemState::Run(mut r) => {
                     if r.susp_since > 0 {
                         r.susp_total += (end_time - r.susp_since).max(0);

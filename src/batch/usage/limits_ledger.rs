@@ -24,10 +24,11 @@ use crate::batch::state::names::{
     ApplicationId, HostId, LicenseProjectId, ProjectId, QueueId, UserId,
 };
 use crate::batch::state::started_elements::Share;
-use crate::batch::state::{ElemState, State};
+use crate::batch::state::{ElemState, Phase, State};
 use crate::batch::usage::reserve::ledger::slots_by_host;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
+use crate::model::reason::susp;
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
@@ -265,7 +266,25 @@ impl LimitsLedger {
                     }
                 }
             }
+            ChangeKind::Noted if of.1.rules.ignore_preempted() => self.refresh_noted(of, at),
             _ => {}
+        }
+    }
+
+    /// A preempted element that is to end, or to stop, does not count as preempted any more; idx 0
+    /// of an array: each of its elements.
+    fn refresh_noted(&mut self, of: (&State, &Site), at: JobRef) {
+        let Some(job) = of.0.job(at.job) else { return };
+        let preempted = |idx: u32| {
+            let run = job.elem(idx).and_then(|elem| elem.run());
+            run.is_some_and(|run| run.phase == Phase::Ssusp(susp::PREEMPTED))
+        };
+        let elements: Vec<u32> = match job.array().filter(|_| at.idx == 0) {
+            None => vec![at.idx],
+            Some(array) => array.started().collect(),
+        };
+        for idx in elements.into_iter().filter(|idx| preempted(*idx)) {
+            self.refresh(of, JobRef { job: at.job, idx });
         }
     }
 

@@ -301,8 +301,8 @@ impl Preemptions {
 
     /// The end of the time for which jobs of a queue and user leave an element alone that they
     /// preempted in vain, seconds since the epoch.
-    pub fn left_alone(&self, at: JobRef, by: (QueueId, UserId)) -> Option<i64> {
-        self.vain.until(at, by)
+    pub fn left_alone(&self, at: JobRef, by: (QueueId, UserId), now: i64) -> Option<i64> {
+        self.vain.until(at, by, now)
     }
 
     /// Has a pending job a claim?

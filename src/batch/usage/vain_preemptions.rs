@@ -47,13 +47,46 @@ impl VainPreemptions {
 
     /// The end of the time for which jobs of a queue and user leave an element alone, seconds since
     /// the epoch.
-    pub(super) fn until(&self, at: JobRef, (queue, user): (QueueId, UserId)) -> Option<i64> {
+    pub(super) fn until(
+        &self,
+        at: JobRef,
+        (queue, user): (QueueId, UserId),
+        now: i64,
+    ) -> Option<i64> {
         let own = |vain: &&Vain| (vain.queue, vain.user) == (queue, user);
-        self.0.get(&at)?.iter().find(own).map(|vain| vain.until)
+        let vain = self.0.get(&at)?.iter().find(own)?;
+        // a clock that was set back does not make it longer
+        (vain.until - now <= vain.secs).then_some(vain.until)
     }
 
     /// An element runs no more.
     pub(super) fn forget(&mut self, at: JobRef) {
         self.0.remove(&at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::state::names::Id;
+
+    #[test]
+    fn the_time_doubles_up_to_a_bound_and_a_clock_that_is_set_back_ends_it() {
+        let (mut all, victim) = (VainPreemptions::default(), JobRef { job: 1, idx: 0 });
+        let by = (QueueId::from_index(0), UserId::from_index(0));
+        let mut now = 1_000_000;
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            all.let_go(victim, by, now);
+            let until = all.until(victim, by, now).unwrap();
+            waits.push(until - now);
+            now = until;
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!(all.until(victim, (by.0, UserId::from_index(1)), now), None);
+        all.let_go(victim, by, now);
+        assert_eq!(all.until(victim, by, now - 3600), None);
+        all.forget(victim);
+        assert_eq!(all.until(victim, by, now), None);
     }
 }

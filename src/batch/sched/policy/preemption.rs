@@ -261,7 +261,8 @@ impl<'a, 'b> Plan<'a, 'b> {
     fn is_protected(&self, at: JobRef) -> bool {
         let class = self.job.class;
         let by = (class.queue.id, class.kind.user);
-        if class.view.preemptions.left_alone(at, by).is_some_and(|until| self.job.waits(until)) {
+        let left_alone = class.view.preemptions.left_alone(at, by, class.view.now.secs());
+        if left_alone.is_some_and(|until| self.job.waits(until)) {
             return true;
         }
         match protection(&self.job.class.view, at) {

@@ -3,6 +3,7 @@
 
 use super::rig::{Rig, Said, wait_for};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A cluster of three hosts with two slots each.
 fn up(name: &str) -> Rig {
@@ -172,15 +173,16 @@ fn command_outside_the_job_has_no_task_of_it_from_a_host_without_its_slots() {
     rig.end_of(job);
 }
 
-/// A word that only processes of this test have.
-fn mark(rig: &Rig) -> String {
-    format!("{}.5", 3000 + std::process::id() % 997 + rig.hosts as u32)
+/// A word for `sleep` that only processes of this test have: tests run beside each other.
+fn mark() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("{}.{}5", 3000 + std::process::id() % 997, NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 #[test]
 fn task_ends_with_its_job_however_that_ends() {
     let rig = up("blaunch-end");
-    let word = mark(&rig);
+    let word = mark();
     let launch = |how: &str| format!("blaunch {how} -z 'host1 host2 host3' sleep {word} &");
     // the script ends by itself, and leaves tasks behind that nobody waits for
     let (_, _) = output(&rig, &format!("{} sleep 1; exit 0\n", launch("-no-wait")));
@@ -203,7 +205,7 @@ fn task_ends_with_its_job_however_that_ends() {
 #[ignore = "a process is left now and then on a busy machine: a fault that is not understood yet"]
 fn process_that_a_task_leaves_behind_ends_with_its_job() {
     let rig = up("blaunch-left");
-    let word = mark(&rig);
+    let word = mark();
     let behind = format!("(setsid sleep {word} > /dev/null 2>&1 < /dev/null &)");
     let line =
         format!("blaunch -z 'host1 host2 host3' '{behind}'; sleep 1; pgrep -fc 'sleep {word}$'");
@@ -295,7 +297,7 @@ fn job_on_several_hosts_survives_the_end_of_each_daemon() {
 #[test]
 fn blaunch_passes_signals_on_and_hangs_up_when_it_is_killed() {
     let rig = up("blaunch-int");
-    let word = mark(&rig);
+    let word = mark();
     let script = format!(
         "blaunch -z 'host2 host3' sleep {word} & pid=$!; sleep 2; kill -TERM $pid; wait $pid; \
          echo term $?\nblaunch host2 sleep {word} & pid=$!; sleep 2; kill -9 $pid; wait $pid; \
@@ -383,7 +385,7 @@ fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
 #[test]
 fn task_that_does_not_start_in_time_fails_and_ends_when_it_starts_late() {
     let rig = up("blaunch-late");
-    let word = mark(&rig);
+    let word = mark();
     let (go, ran) = (rig.path("go"), rig.path("ran"));
     let run = |env: &str| format!("{env} blaunch -z 'host2 host3' sleep {word}; echo $? $SECONDS");
     let unused = |value: &str| {

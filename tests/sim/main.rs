@@ -29,7 +29,7 @@ fn small_clusters_and_some_large_ones() {
 
 #[test]
 fn seeds_of_a_soak_that_found_defects_stay_whole() {
-    for seed in ["717", "1780", "2898", "3592", "5937", "9347"] {
+    for seed in ["717", "1780", "2898", "3592", "5937", "9347", "10480"] {
         lsfsim(&["-j", "1", "-s", seed]);
     }
 }

@@ -649,6 +649,10 @@ impl State {
         match self.jobs.get_mut(&at.job) {
             Some(job) => {
                 job.damaged = on;
+                // nobody knows whether its turn in a chunk has come
+                for member in self.chunks.members_among(JobRef { job: at.job, idx: 0 }) {
+                    self.chunks.leave(member);
+                }
                 Applied::noted(JobRef { job: at.job, idx: 0 })
             }
             None => Applied::Rejected("no such job"),

@@ -41,6 +41,9 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         Err(exit) => return exit.show(ctx),
     };
     let done = match &parsed.operands[..] {
+        _ if parsed.options.prepare && parsed.options.run => {
+            Err("-p and -r exclude each other".into())
+        }
         [dir] if parsed.options.prepare => prepare(&parsed.options, Path::new(dir)),
         [dir] => restart(&parsed.options, Path::new(dir)),
         _ => Err("the directory of a checkpoint is wanted".into()),

@@ -279,12 +279,10 @@ impl LimitsLedger {
             let run = job.elem(idx).and_then(|elem| elem.run());
             run.is_some_and(|run| run.phase == Phase::Ssusp(susp::PREEMPTED))
         };
-        let elements: Vec<u32> = match job.array().filter(|_| at.idx == 0) {
-            None => vec![at.idx],
-            Some(array) => array.started().collect(),
-        };
-        for idx in elements.into_iter().filter(|idx| preempted(*idx)) {
-            self.refresh(of, JobRef { job: at.job, idx });
+        let last = if at.idx == 0 { u32::MAX } else { at.idx };
+        let suspended = of.0.counts().suspended().range(at..=JobRef { idx: last, ..at });
+        for at in suspended.filter(|at| preempted(at.idx)) {
+            self.refresh(of, *at);
         }
     }
 

@@ -5,7 +5,7 @@ use super::directory_table::DirectoryTable;
 use super::tidy_table::TidyTable;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
-use crate::exec::clock_steps::ClockWatch;
+use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostTask;
 use crate::exec::members::Members;
 use crate::exec::plan::HostEnvironment;
@@ -86,7 +86,7 @@ pub struct Sbatchd {
     /// Whether this is the master host, once known.
     pub(super) master: Option<bool>,
     pub(super) jobs: BTreeMap<JobKey, Attempt>,
-    pub(super) clock: ClockWatch,
+    pub(super) clock: ClockMark,
     pub(super) blobs: Blobs,
     pub(super) asked: BTreeSet<SpoolRef>,
     /// Orders that came while the launcher was away.
@@ -126,7 +126,7 @@ impl Sbatchd {
             lim_lost: None,
             master: None,
             jobs: BTreeMap::new(),
-            clock: ClockWatch::default(),
+            clock: ClockMark::default(),
             blobs: Blobs::default(),
             asked: BTreeSet::new(),
             deferred: Vec::new(),

@@ -193,7 +193,7 @@ impl Sbatchd {
 
 impl Machine for Sbatchd {
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
-        if self.clock.has_stepped(now) {
+        if self.clock.follow(now) != 0 {
             self.clock_stepped(now, out);
         }
         match input {

@@ -88,6 +88,8 @@ mod preemption;
 mod preemption_properties;
 mod properties;
 mod readiness;
+mod reason_evaluator;
+mod reason_properties;
 mod refused;
 mod reporters;
 mod requeue;

@@ -6,6 +6,7 @@ use super::cluster::random::{
     self, Happening, Listed, STARTED, all_are_told_why_they_wait, cases, number,
 };
 use super::cluster::{ADMINISTRATOR, Cluster, ClusterBuilder, cluster};
+use crate::model::reason::{LimitOf, LimitOn, LimitReason};
 use crate::model::specfield::SpecField;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +90,25 @@ impl RandomLimit {
             What::Memory => ("MEM", 100),
         };
         format!("Begin Limit\n{lines}{name} = {}\nEnd Limit\n", factor * self.amount)
+    }
+
+    /// The amount that it allows.
+    pub(super) fn most(&self) -> u32 {
+        let unit = if self.what == What::Memory { 100 } else { 1 };
+        unit * self.amount
+    }
+
+    /// The reason of a job that it keeps waiting: of several consumers the first is told.
+    pub(super) fn reason(&self) -> LimitReason {
+        let named = |dimension: &Dimension| !matches!(dimension, Dimension::Unnamed);
+        let on = [LimitOn::User, LimitOn::Queue, LimitOn::Project, LimitOn::Host];
+        let first = self.dimensions.iter().zip(on).find(|(dimension, _)| named(dimension));
+        let of = match self.what {
+            What::Slots => LimitOf::Slots,
+            What::Jobs => LimitOf::Jobs,
+            What::Memory => LimitOf::Index(10),
+        };
+        LimitReason { on: first.map_or(LimitOn::Cluster, |(_, on)| on), of, limit: None }
     }
 
     /// The amounts that started jobs hold of this limit: what each has for itself.
@@ -235,10 +255,8 @@ proptest! {
             happens(&mut c, &mut memory, what);
             let jobs = c.listed();
             for limit in &limits {
-                let unit = if limit.what == What::Memory { 100 } else { 1 };
-                let most = unit * limit.amount;
                 let held = limit.held(&jobs, &memory).into_values().max().unwrap_or(0);
-                prop_assert!(held <= most, "{} holds {held}: {jobs:?}", limit.section());
+                prop_assert!(held <= limit.most(), "{} holds {held}: {jobs:?}", limit.section());
             }
             all_are_told_why_they_wait(&jobs);
         }

@@ -25,7 +25,7 @@ const GROUPS: [[usize; 2]; 2] = [[0, 1], [1, 2]];
 const MEM: u8 = 10;
 const R1M: u8 = 1;
 
-/// A time window within the hour from 22:00 to 23:00: its first minute, and the first one behind it.
+/// A time window between 22:00 and 23:00: its first minute, and the first one behind it.
 pub type Window = (u32, u32);
 
 /// loadSched of r1m and mem.
@@ -41,7 +41,7 @@ pub struct HostRules {
     pub slots: u32,
     pub of_user: Option<u32>,
     pub thresholds: Thresholds,
-    /// It has the Boolean resource `big`.
+    /// The host has the Boolean resource `big`.
     pub big: bool,
     pub window: Option<Window>,
 }

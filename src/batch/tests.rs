@@ -108,6 +108,7 @@ mod slot_pool_properties;
 mod slot_reserve;
 mod slot_reserve_properties;
 mod start_needs;
+mod stopped_jobs;
 mod turns;
 mod unreached;
 mod watch;

@@ -51,6 +51,8 @@ pub struct Check {
     slots: HashMap<JobKey, u32>,
     /// Attempts that a job of a higher queue has preempted: their slots are free for that queue.
     preempted: Preempted,
+    /// Suspended attempts of queues that others preempt: their slots are free for these.
+    idle: HashSet<JobKey>,
     /// Finished jobs are taken out of memory; lsb.acct alone knows of them then.
     pub cleans: bool,
     /// The log was damaged: of a job that had ended, records may be lost.
@@ -232,6 +234,14 @@ impl Check {
         }
     }
 
+    /// mbatchd has recorded that an attempt leaves its slots while it is suspended, or has them.
+    pub fn recorded_idle(&mut self, key: JobKey, leaves: bool) {
+        match leaves {
+            true => self.idle.insert(key),
+            false => self.idle.remove(&key),
+        };
+    }
+
     /// mbatchd has started a job.
     pub fn decided_start(&mut self) {
         self.preempted.job_started();
@@ -259,6 +269,7 @@ impl Check {
                 || self.hurt_ended.contains(&k.job)
                 || self.forced.contains(k)
                 || self.preempted.contains(k)
+                || self.idle.contains(k)
         };
         let known = on.iter().filter(|k| !hurt(k));
         let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();

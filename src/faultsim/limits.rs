@@ -63,6 +63,17 @@ fn preemption(name: &str, preempts: bool) -> QueuePreemption {
     QueuePreemption { preemptive: high.then(|| vec![low]), preemptable: None }
 }
 
+/// Do jobs of a queue preempt those of another?
+fn preempts(queue: &QueueConf, other: &str) -> bool {
+    let named = queue.preemption.preemptive.as_deref().unwrap_or_default();
+    named.iter().any(|of| of.name == other)
+}
+
+/// May jobs of a queue be preempted?
+pub(super) fn is_preempted(conf: &BatchConf, queue: &str) -> bool {
+    conf.queues.iter().any(|other| preempts(other, queue))
+}
+
 /// May a job need two slots of one host?
 pub(super) fn has_pairs(conf: &BatchConf) -> bool {
     let one = |q: &QueueConf| q.hjob_limit == Some(1) || q.pjob_limit.is_some_and(|p| p < 0.2);
@@ -148,6 +159,8 @@ struct Used {
     host: BTreeMap<HostId, u64>,
     /// Without those of preempted jobs.
     host_runs: BTreeMap<HostId, u64>,
+    /// Slots of suspended jobs among them, by queue.
+    host_stopped: BTreeMap<(HostId, QueueId), u64>,
     host_user: BTreeMap<(HostId, UserId), u64>,
     /// Without those of preempted jobs.
     host_user_runs: BTreeMap<(HostId, UserId), u64>,
@@ -169,6 +182,9 @@ impl Used {
             // the slots of a preempted job are free for the queue that preempted it
             if run.phase != Phase::Ssusp(susp::PREEMPTED) {
                 *self.host_runs.entry(host).or_default() += slots;
+                if matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_)) {
+                    *self.host_stopped.entry((host, queue)).or_default() += slots;
+                }
             }
             *self.host_user.entry((host, user)).or_default() += slots;
             *self.host_queue.entry((host, queue)).or_default() += slots;
@@ -284,7 +300,16 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
         let row = conf.hosts.hosts.iter().find(|h| *h.name == **name);
         let row = row.ok_or_else(|| format!("{key} is started on {name}"))?;
         let Mxj::Slots(slots) = row.mxj else { continue };
-        within("MXJ", Some(u64::from(slots)), used.host_runs.get(&host), key)?;
+        // those of suspended jobs are free for a queue that preempts theirs
+        let stopped = |(of, n): (&(HostId, QueueId), &u64)| match of.0 == host
+            && preempts(limits, state.names().queue(of.1))
+        {
+            true => *n,
+            false => 0,
+        };
+        let stopped: u64 = used.host_stopped.iter().map(stopped).sum();
+        let runs = used.host_runs.get(&host).map(|n| n.saturating_sub(stopped));
+        within("MXJ", Some(u64::from(slots)), runs.as_ref(), key)?;
         let words = &conf.params.preemption;
         let of_user = |ignores: bool| match ignores {
             true => used.host_user_runs.get(&(host, user)),

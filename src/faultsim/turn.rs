@@ -1,8 +1,11 @@
 //! The turn of a machine: one input, and the effects that it leads to at once.
 
+use super::check::Check;
 use super::event::SimEvent;
 use super::limits;
 use super::world::{DaemonMachine, World};
+use crate::batch::state::{Phase, State};
+use crate::conf::types::BatchConf;
 use crate::model::event::{Event, Finish, Record};
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::susp;
@@ -20,15 +23,58 @@ fn records(out: &[Effect]) -> impl Iterator<Item = &Record> {
     })
 }
 
-/// The attempt that a record is about, and whether it is preempted from now on; none: the record
-/// says neither.
-fn suspended_or_running(record: &Record) -> Option<(JobKey, bool)> {
+/// The attempt that a record is about, and whether it is preempted from now on, or suspended for
+/// any reason; none: the record says nothing of that.
+fn suspended_or_running(record: &Record) -> Option<(JobKey, bool, bool)> {
     let Event::JobStatus(status) = &record.event else { return None };
     let key = JobKey { job: status.at.job, idx: status.at.idx, attempt: status.attempt };
     match status.status {
-        LoggedStatus::State(JobState::Ssusp) => Some((key, status.reason == susp::PREEMPTED)),
-        LoggedStatus::State(JobState::Run | JobState::Ususp) => Some((key, false)),
+        LoggedStatus::State(JobState::Ssusp) => Some((key, status.reason == susp::PREEMPTED, true)),
+        LoggedStatus::State(JobState::Ususp) => Some((key, false, true)),
+        LoggedStatus::State(JobState::Run) => Some((key, false, false)),
         _ => None,
+    }
+}
+
+/// The elements that a record takes to another queue, where they are suspended.
+fn suspended_switched(state: &State, record: &Record) -> Vec<JobKey> {
+    let job = match &record.event {
+        Event::JobSwitch { at, .. } => at.job,
+        Event::ArraySwitch { job, .. } => *job,
+        _ => return Vec::new(),
+    };
+    let Some(of) = state.job(job) else { return Vec::new() };
+    let runs = of.indices().into_iter().filter_map(|idx| of.elem(idx)?.run());
+    let suspended = runs.filter(|run| matches!(run.phase, Phase::Ssusp(_) | Phase::Ususp(_)));
+    suspended.map(|run| run.key).collect()
+}
+
+/// The rules learn from the records of mbatchd which attempts are preempted, and which leave their
+/// slots to others while they are suspended.
+fn hear_of_suspension<'a>(
+    check: &mut Check,
+    state: &State,
+    conf: &BatchConf,
+    records: impl Iterator<Item = &'a Record>,
+    secs: f64,
+) {
+    let is_preempted = |key: JobKey| {
+        let queue = state.job(key.job).map(|job| job.queue_at(key.idx));
+        limits::is_preempted(conf, queue.map_or("", |queue| state.names().queue(queue)))
+    };
+    for record in records {
+        for key in suspended_switched(state, record) {
+            if is_preempted(key) {
+                check.recorded_idle(key, true);
+            }
+        }
+        let Some((key, preempted, idle)) = suspended_or_running(record) else { continue };
+        let run = state.elem(key.job_ref()).and_then(|elem| elem.run());
+        let ends = run.is_some_and(|run| run.killed.is_some() || run.migrates);
+        check.recorded(key, preempted, ends, secs);
+        if idle || !ends {
+            check.recorded_idle(key, idle && is_preempted(key));
+        }
     }
 }
 
@@ -59,11 +105,9 @@ impl World {
                 if records(&out).any(|record| matches!(record.event, Event::JobStart(_))) {
                     self.check.decided_start();
                 }
-                for (key, preempted) in records(&out).filter_map(suspended_or_running) {
-                    let run = mbd.state().elem(key.job_ref()).and_then(|elem| elem.run());
-                    let ends = run.is_some_and(|run| run.killed.is_some() || run.migrates);
-                    self.check.recorded(key, preempted, ends, self.now_us as f64 / 1e6);
-                }
+                let secs = self.now_us as f64 / 1e6;
+                let state = mbd.state();
+                hear_of_suspension(&mut self.check, state, &self.conf.batch, records(&out), secs);
             }
             // one unit in a turn, so that others and failures come between two of them
             if tick && mach.has_work() {

@@ -245,7 +245,7 @@ impl Mbatchd {
             return;
         }
         self.state.suspend_ordered(key, why);
-        if self.state.running(key).is_some_and(|r| r.phase == Phase::Ssusp(susp::PREEMPTED)) {
+        if self.state.running(key).is_some_and(|r| matches!(r.phase, Phase::Ssusp(_))) {
             self.follow_order(at);
         }
         self.act_on(context, key, Act::Suspend);
@@ -287,17 +287,16 @@ impl Mbatchd {
             self.phase_event(context, at, key.attempt, JobState::Ssusp, why);
         }
         if shut {
-            self.state.no_order_open(key);
+            self.close_order(key);
             self.shut_job(context, key);
             return 0;
         }
         let stands = phase.is_some_and(|phase| !matches!(phase, Phase::Starting | Phase::Running));
         if stands && self.waits_for_load(at) {
-            self.state.no_order_open(key);
+            self.close_order(key);
             return 0;
         }
-        self.state.resume_ordered(key);
-        self.act_on(context, key, Act::Resume);
+        self.order_resume(context, key);
         0
     }
 

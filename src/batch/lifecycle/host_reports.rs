@@ -87,7 +87,7 @@ impl Mbatchd {
                     self.act(context, t.key, i, Act::Suspend);
                 }
                 if want == 0 {
-                    self.close_order(t.key, phase);
+                    self.close_order(t.key);
                 }
                 if shut && want == 0 {
                     self.shut_job(context, t.key);
@@ -99,7 +99,7 @@ impl Mbatchd {
                 }
                 self.suspended(context, i, t.key, phase, asked);
                 if asked != Some(0) {
-                    self.close_order(t.key, phase);
+                    self.close_order(t.key);
                 }
                 self.preemption_told(at);
             }
@@ -164,7 +164,8 @@ impl Mbatchd {
         key: JobKey,
         phase: RunPhase,
     ) {
-        if phase == RunPhase::Ssusp(susp::PREEMPTED) {
+        let at = key.job_ref();
+        if phase == RunPhase::Ssusp(susp::PREEMPTED) || self.preemptions.is_stopped(at) {
             self.preemptions.vacates(key.job_ref());
             self.follow_vacated(key.job_ref());
         }
@@ -187,6 +188,8 @@ impl Mbatchd {
         let overtaken = asked.is_none() && self.state.running(key).is_some_and(resumed);
         if needed || (windowed && self.run_shut(key.job_ref())) {
             // The job is suspended as it should be.
+        } else if windowed && asked.is_none() {
+            self.resume_job(context, key);
         } else if windowed || asked == Some(0) || overtaken {
             self.act(context, key, i, Act::Resume);
         } else if !matches!(phase, RunPhase::Ususp(_)) {

@@ -61,9 +61,7 @@ impl Mbatchd {
     pub(crate) fn resume_preempted(&mut self, context: &mut StepContext, at: JobRef) {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|elem| &elem.state) else { return };
         let key = run.key;
-        self.state.resume_ordered(key);
-        self.act_on(context, key, Act::Resume);
-        self.follow_order(at);
+        self.order_resume(context, key);
     }
 
     /// Everything about preemption anew, with a new configuration or a new state, behind the

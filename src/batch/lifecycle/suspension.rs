@@ -52,7 +52,7 @@ impl Mbatchd {
             return self.window_signal(context, key, signal);
         }
         self.phase_event(context, key.job_ref(), key.attempt, JobState::Ssusp, susp::WINDOW);
-        self.state.no_order_open(key);
+        self.close_order(key);
         self.act_on(context, key, Act::Suspend);
     }
 
@@ -91,9 +91,16 @@ impl Mbatchd {
             return self.stay_preempted(context, key);
         }
         if self.state.running(key).is_some_and(|r| r.soft.asked != Some(0)) {
-            self.state.resume_ordered(key);
-            self.act_on(context, key, Act::Resume);
+            self.order_resume(context, key);
         }
+    }
+
+    /// The host of a suspended job is told to resume it; from now on it has its slots again, for
+    /// queues that preempt it, too.
+    pub(crate) fn order_resume(&mut self, context: &mut StepContext, key: JobKey) {
+        self.state.resume_ordered(key);
+        self.act_on(context, key, Act::Resume);
+        self.follow_order(key.job_ref());
     }
 
     /// Ends a job that TERMINATE_WHEN does not let be suspended.

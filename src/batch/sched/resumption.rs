@@ -79,12 +79,14 @@ impl Sched {
                 return true;
             }
             let Some(most) = view.host_max(*host) else { return true };
-            let suspended = view.preemptions.suspended_slots(*host);
-            let counted = view.preemptions.suspended_on(*host).all(|(other, _)| other != at);
+            // those that are suspended for another reason have to find room again, too
+            let idle = view.preemptions.suspended_slots(*host);
+            let idle = idle + view.preemptions.stopped_slots(*host);
+            let counted = !view.preemptions.is_suspended(at) && !view.preemptions.is_stopped(at);
             let own = if counted { 0 } else { u64::from(*slots) };
             let live = |claimant: JobRef| self.wants_its_claim(view, claimant);
             let claimed = view.preemptions.claimed_slots(*host, live);
-            let runs = view.host_used(*host).saturating_sub(suspended);
+            let runs = view.host_used(*host).saturating_sub(idle);
             let kept = view.reservations.kept_now(*host, reservation);
             let kept = kept.saturating_add(self.reserved_above(view, *host, priority));
             let up = !matches!(view.host_status(*host), HostStatus::Unavail | HostStatus::Unreach);

@@ -279,9 +279,10 @@ impl<'a> View<'a> {
         match self.host_status(i) {
             HostStatus::Ok => true,
             HostStatus::ClosedFull | HostStatus::ClosedExcl
-                if self.site.preempts && self.preemptions.any_on(i) =>
+                if self.site.preempts && self.preemptions.any_vacated_on(i) =>
             {
-                let used = self.host_used(i).saturating_sub(self.preemptions.vacated_slots(i));
+                let vacated = self.preemptions.vacated_for_some(i);
+                let used = self.host_used(i).saturating_sub(vacated);
                 self.host_status_at(i, used) == HostStatus::Ok
             }
             _ => false,

@@ -58,6 +58,11 @@ struct Submitted {
     slots: u32,
 }
 
+/// May jobs of some queue preempt a job?
+fn is_preempted(job: &Submitted) -> bool {
+    PREEMPTS.iter().any(|queues| queues.contains(&job.queue))
+}
+
 struct Tested {
     c: Cluster,
     jobs: Vec<Submitted>,
@@ -82,10 +87,10 @@ impl Tested {
         }
     }
 
-    /// The slots of the jobs in this state, by host.
-    fn used(&mut self, state: &str) -> BTreeMap<String, u32> {
+    /// The slots of these jobs, by host.
+    fn used(&mut self, jobs: &[Submitted]) -> BTreeMap<String, u32> {
         let mut used = BTreeMap::new();
-        for job in self.in_state(state) {
+        for job in jobs {
             for host in self.c.running_on(job.at) {
                 *used.entry(host).or_default() += 1;
             }
@@ -94,7 +99,10 @@ impl Tested {
     }
 
     fn check(&mut self) {
-        let (runs, stopped) = (self.used("RUN"), self.used("USUSP"));
+        let (runs, stopped) = (self.in_state("RUN"), self.in_state("USUSP"));
+        let kept: Vec<Submitted> =
+            stopped.iter().filter(|job| !is_preempted(job)).copied().collect();
+        let (runs, kept) = (self.used(&runs), self.used(&kept));
         let of = |used: &BTreeMap<String, u32>, host: &str| used.get(host).copied().unwrap_or(0);
         let most = |host: &str| {
             let n: usize = host[1..].parse().unwrap();
@@ -106,7 +114,7 @@ impl Tested {
         let full = |hosts: &[String]| {
             hosts.iter().any(|host| {
                 let own = hosts.iter().filter(|other| *other == host).count() as u32;
-                of(&runs, host) + of(&stopped, host) + own > most(host)
+                of(&runs, host) + of(&kept, host) + own > most(host)
             })
         };
         let mut orders: BTreeMap<JobRef, usize> = BTreeMap::new();
@@ -114,13 +122,14 @@ impl Tested {
             *orders.entry(at).or_default() += 1;
         }
         assert!(orders.values().all(|n| *n <= 2), "suspended again and again: {orders:?}");
-        let kept: Vec<JobRef> = self.jobs.iter().map(|job| job.at).collect();
-        for at in kept {
+        let all: Vec<JobRef> = self.jobs.iter().map(|job| job.at).collect();
+        for at in all {
             if self.c.state(at) == "SSUSP" {
                 let hosts = self.c.running_on(at);
                 assert!(full(&hosts), "job {at} is preempted in vain on {hosts:?}");
             }
         }
+        self.check_free_slots();
         // a job that its user has stopped keeps its slots, also where others are in them by then
         if !stopped.is_empty() {
             return;
@@ -139,6 +148,22 @@ impl Tested {
                 .filter(|low| lower(low))
                 .find(|low| self.c.running_on(low.at).iter().all(|host| !held.contains(host)));
             assert!(victim.is_none(), "job {} waits and may preempt {victim:?}", job.at);
+        }
+    }
+
+    /// No slot is free for a pending job, nor one of a suspended job of a queue that it preempts.
+    fn check_free_slots(&mut self) {
+        let states = ["RUN", "SSUSP", "USUSP"].map(|state| self.in_state(state));
+        let [running, idle @ ..] = states;
+        for job in self.in_state("PEND").into_iter().filter(|job| job.slots == 1) {
+            let counts = |other: &&Submitted| !PREEMPTS[job.queue].contains(&other.queue);
+            let others = idle.iter().flatten().filter(counts);
+            let used: Vec<Submitted> = running.iter().chain(others).copied().collect();
+            let used = self.used(&used);
+            let full =
+                |(n, slots): (usize, &u32)| used.get(&format!("h{n}")).is_some_and(|n| n >= slots);
+            let all = (1..).zip(&self.slots).all(full);
+            assert!(all, "job {} waits, in use are {used:?} of {:?}", job.at, self.slots);
         }
     }
 

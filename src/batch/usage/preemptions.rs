@@ -3,7 +3,8 @@
 //!
 //! A preempted element is suspended for that reason (`susp::PREEMPTED`), and its slots are
 //! *vacated* once its host has told so: queues that may preempt it do not count them any more.
-//! Until then the element is *vacating*; so is one that is ended in place of a suspension. The
+//! Until then the element is *vacating*; so is one that is ended in place of a suspension. An
+//! element of such a queue that is suspended for any other reason vacates its slots likewise. The
 //! *claim* of a pending job is the slots that it had others preempted for, with the free ones that
 //! it needs besides.
 //!
@@ -20,6 +21,7 @@ use crate::batch::usage::vain_preemptions::VainPreemptions;
 use crate::model::JobRef;
 use crate::model::event::Forced;
 use crate::model::idmap::IdMap;
+use crate::model::job::{JobSpec, opt};
 use crate::model::reason::{susp, term};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +35,9 @@ pub struct Preemptions {
     running: IdMap<QueueId, BTreeSet<(Reverse<i64>, JobRef)>>,
     /// Preempted ones that are suspended and not being resumed, by host.
     suspended: BTreeMap<HostId, BTreeSet<JobRef>>,
-    /// How many of these there are of each queue, where there are any.
+    /// Elements that are suspended for another reason, by host.
+    stopped: BTreeMap<HostId, BTreeSet<JobRef>>,
+    /// How many preempted ones there are of each queue, where there are any.
     suspended_of: BTreeMap<QueueId, usize>,
     /// Elements whose slots are about to be vacated.
     vacating: BTreeSet<JobRef>,
@@ -64,6 +68,9 @@ enum Kind {
     /// Running, since this instant; suspensions put it off where PREEMPT_FOR=LEAST_RUN_TIME.
     Running(i64),
     Suspended,
+    /// Suspended by its owner or an administrator, for the load or for run windows: its slots are
+    /// vacated, too.
+    Stopped,
     /// To be ended in place of a suspension (TERMINATE_WHEN=PREEMPT).
     Ending,
 }
@@ -81,9 +88,25 @@ impl Kind {
                 let since = run.start_time + if least { run.susp_total } else { 0 };
                 Some(Kind::Running(since))
             }
+            // those have given their slots to an advance reservation
+            (Phase::Ssusp(susp::RESERVED), None) => None,
+            (Phase::Ssusp(_) | Phase::Ususp(_), None)
+                if run.forced == Forced::No && run.soft.asked != Some(0) && !run.migrates =>
+            {
+                Some(Kind::Stopped)
+            }
             _ => None,
         }
     }
+}
+
+/// Does a stopped job leave its slots to queues that preempt it? Not where it is of a kind that
+/// these do not preempt.
+fn leaves_slots(site: &Site, queue: &Queue, spec: &JobSpec) -> bool {
+    let kinds = &site.params().preemption;
+    (kinds.exclusive || spec.options & opt::EXCLUSIVE == 0)
+        && (kinds.backfill || !queue.conf.backfill)
+        && spec.further.reservation.is_empty()
 }
 
 /// Slots on a host that a pending job is to get.
@@ -159,6 +182,7 @@ impl Preemptions {
         };
         match running(self) == running(&all)
             && (&self.suspended, &self.suspended_of) == (&all.suspended, &all.suspended_of)
+            && self.stopped == all.stopped
         {
             true => Ok(()),
             false => Err("the preempted elements by queue and host are others".to_owned()),
@@ -216,6 +240,11 @@ impl Preemptions {
         let queue = job.map(|job| job.queue_at(at.idx)).and_then(|queue| site.queue(queue));
         let kind = run.and_then(|run| Kind::of(site, run));
         let queue = queue.filter(|queue| queue.preemptable || kind == Some(Kind::Suspended));
+        let stops = |queue: &&Queue| {
+            let spec = job.map(|job| job.spec_at(at.idx));
+            kind != Some(Kind::Stopped) || spec.is_some_and(|spec| leaves_slots(site, queue, spec))
+        };
+        let queue = queue.filter(stops);
         let (Some(run), Some(queue), Some(kind)) = (run, queue, kind) else {
             self.forget(at);
             if run.is_none() {
@@ -223,6 +252,8 @@ impl Preemptions {
             }
             return Vec::new();
         };
+        let runs = |known: &Known| matches!(known.kind, Kind::Running(_));
+        let was_running = before.as_ref().is_some_and(runs);
         match kind {
             Kind::Running(since) => {
                 let of_queue = self.running.entry(queue.id).or_default();
@@ -234,14 +265,24 @@ impl Preemptions {
                     self.suspended.entry(*host).or_default().insert(at);
                 }
             }
+            Kind::Stopped => {
+                for (host, _) in &run.hosts {
+                    self.stopped.entry(*host).or_default().insert(at);
+                }
+                // a host is told to suspend it after that is known, but for its owner before
+                if was_running && matches!(run.phase, Phase::Ssusp(_)) {
+                    self.vacating.insert(at);
+                }
+            }
             Kind::Ending => drop(self.vacating.insert(at)),
         }
         if let Kind::Running(_) = kind {
             self.forget(at);
         }
-        let runs = |known: &Known| matches!(known.kind, Kind::Running(_));
         let known = Known { queue: queue.id, hosts: run.hosts.clone(), kind };
-        let new = runs(&known) && !before.is_some_and(|before| runs(&before));
+        let vacated = kind == Kind::Stopped && !self.vacating.contains(&at);
+        let new = (runs(&known) && !was_running)
+            || (vacated && before.is_none_or(|before| before.kind != Kind::Stopped));
         self.known.insert(at, known);
         match new {
             true => run.hosts.iter().map(|host| host.0).collect(),
@@ -266,14 +307,9 @@ impl Preemptions {
                 if left > 0 {
                     self.suspended_of.insert(known.queue, left);
                 }
-                for (host, _) in &known.hosts {
-                    let Some(here) = self.suspended.get_mut(host) else { continue };
-                    here.remove(&at);
-                    if here.is_empty() {
-                        self.suspended.remove(host);
-                    }
-                }
+                take_from_hosts(&mut self.suspended, at, known);
             }
+            Kind::Stopped => take_from_hosts(&mut self.stopped, at, known),
             Kind::Ending => {}
         }
     }
@@ -285,8 +321,8 @@ impl Preemptions {
 
     /// The host of an element has suspended it: the hosts where slots are vacated by that.
     pub(crate) fn vacated(&mut self, at: JobRef) -> Vec<HostId> {
-        let known = self.known.get(&at).filter(|known| known.kind == Kind::Suspended);
-        match known {
+        let suspended = |known: &&Known| matches!(known.kind, Kind::Suspended | Kind::Stopped);
+        match self.known.get(&at).filter(suspended) {
             Some(known) if self.vacating.remove(&at) => {
                 known.hosts.iter().map(|host| host.0).collect()
             }
@@ -362,6 +398,17 @@ impl Preemptions {
     }
 }
 
+/// An element leaves a list of those on each host.
+fn take_from_hosts(lists: &mut BTreeMap<HostId, BTreeSet<JobRef>>, at: JobRef, known: &Known) {
+    for (host, _) in &known.hosts {
+        let Some(here) = lists.get_mut(host) else { continue };
+        here.remove(&at);
+        if here.is_empty() {
+            lists.remove(host);
+        }
+    }
+}
+
 impl Preemptions {
     /// Is no element preempted, and no slot claimed?
     pub fn is_idle(&self) -> bool {
@@ -378,7 +425,7 @@ impl Preemptions {
         let known = self.known.get(&at)?;
         match known.kind {
             Kind::Running(since) => Some((known.queue, Reverse(since))),
-            Kind::Suspended | Kind::Ending => None,
+            Kind::Suspended | Kind::Stopped | Kind::Ending => None,
         }
     }
 
@@ -439,6 +486,11 @@ impl Preemptions {
         self.known.get(&at).is_some_and(|known| known.kind == Kind::Suspended)
     }
 
+    /// Is an element of a queue that may be preempted suspended for another reason?
+    pub fn is_stopped(&self, at: JobRef) -> bool {
+        self.known.get(&at).is_some_and(|known| known.kind == Kind::Stopped)
+    }
+
     /// The slots of an indexed element.
     pub fn hosts_of(&self, at: JobRef) -> &[(HostId, u32)] {
         self.known.get(&at).map_or(&[], |known| &known.hosts)
@@ -451,10 +503,21 @@ impl Preemptions {
         here.filter_map(|at| Some((*at, self.known.get(at)?.queue)))
     }
 
+    /// The elements on a host that are suspended for another reason, with their queues.
+    fn stopped_on(&self, host: HostId) -> impl Iterator<Item = (JobRef, QueueId)> + '_ {
+        let here = self.stopped.get(&host).into_iter().flatten();
+        here.filter_map(|at| Some((*at, self.known.get(at)?.queue)))
+    }
+
+    /// The slots of these elements, also before their host has told that it has suspended them.
+    pub fn stopped_slots(&self, host: HostId) -> u64 {
+        self.stopped_on(host).map(|(at, _)| self.slots_on(at, host)).sum()
+    }
+
     /// The hosts with preempted elements, of these hosts.
     pub fn hosts_among(&self, some: &HostSet) -> Vec<HostId> {
         match some.len() < self.suspended.len() {
-            true => some.iter().filter(|host| self.any_on(*host)).collect(),
+            true => some.iter().filter(|host| self.suspended.contains_key(host)).collect(),
             false => self.suspended.keys().copied().filter(|host| some.contains(*host)).collect(),
         }
     }
@@ -469,9 +532,9 @@ impl Preemptions {
         self.suspended_of.contains_key(&queue)
     }
 
-    /// Are there preempted elements on a host?
-    pub fn any_on(&self, host: HostId) -> bool {
-        self.suspended.contains_key(&host)
+    /// Are there elements on a host whose slots queues that preempt them do not count?
+    pub fn any_vacated_on(&self, host: HostId) -> bool {
+        self.suspended.contains_key(&host) || self.stopped.contains_key(&host)
     }
 
     fn slots_on(&self, at: JobRef, host: HostId) -> u64 {
@@ -489,13 +552,23 @@ impl Preemptions {
         vacated.map(|(at, _)| self.slots_on(at, host)).sum()
     }
 
-    /// Slots on a host that preemption has vacated for this queue.
+    /// Slots on a host that are vacated for some queue, also by jobs that are suspended for another
+    /// reason.
+    pub fn vacated_for_some(&self, host: HostId) -> u64 {
+        let stopped = self.stopped_on(host).filter(|(at, _)| !self.vacating.contains(at));
+        let slots: u64 = stopped.map(|(at, _)| self.slots_on(at, host)).sum();
+        self.vacated_slots(host) + slots
+    }
+
+    /// Slots on a host that preemption has vacated for this queue, and those of jobs that are
+    /// suspended for another reason.
     pub fn vacated_for(&self, host: HostId, queue: &Queue) -> u64 {
         if queue.preempts.is_empty() {
             return 0;
         }
         let vacated = self
             .suspended_on(host)
+            .chain(self.stopped_on(host))
             .filter(|(at, of)| queue.preempts.contains(of) && !self.vacating.contains(at));
         vacated.map(|(at, _)| self.slots_on(at, host)).sum()
     }

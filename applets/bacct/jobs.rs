@@ -8,7 +8,7 @@ use lsf::cli::long_format::{
 };
 use lsf::cli::submission::{KEPT, Submission, dispatched, interactive_mode, push, push_given};
 use lsf::lang::jobname::JobName;
-use lsf::model::event::Finish;
+use lsf::model::event::{Finish, HostUsage};
 use lsf::model::job::{Usage, except};
 use lsf::model::job_state::JobState;
 use lsf::model::reason::term_text;
@@ -228,6 +228,23 @@ fn used(out: &mut String, f: &Finish, look: &JobForm) {
         size(u.max_mem_kb),
         size(u.max_swap_kb),
     );
+    used_by_host(out, &f.hosts_used);
+}
+
+/// Lists the usage of a job on each of its several hosts: the facts are those of LSF, the layout is
+/// ours.
+fn used_by_host(out: &mut String, hosts: &[HostUsage]) {
+    if hosts.is_empty() {
+        return;
+    }
+    out.push_str("     HOST                  UTIME     STIME     MEM    SWAP\n");
+    for host in hosts {
+        let mut name = String::new();
+        push_clean(&mut name, &host.host);
+        let (mem, swap) = (size(host.mem_kb), size(host.swap_kb));
+        let times = format!("{:>9.2}{:>10.2}", host.utime as f64, host.stime as f64);
+        let _ = writeln!(out, "     {name:<17} {times}{mem:>8}{swap:>8}");
+    }
 }
 
 /// The share of its allocation that a job used, from our own records.

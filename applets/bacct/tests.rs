@@ -2,7 +2,7 @@
 
 use super::*;
 use lsf::model::JobRef;
-use lsf::model::event::Finish;
+use lsf::model::event::{Finish, HostUsage};
 use lsf::model::job::{JobSpec, Usage};
 use lsf::model::job_state::JobState;
 
@@ -220,6 +220,27 @@ Accounting information about this job:
         &Clock::utc(),
     );
     assert!(out.contains(": Completed <exit>; TERM_OWNER: job killed by owner.\n"), "{out}");
+}
+
+#[test]
+fn usage_of_each_host_stands_below_that_of_its_job() {
+    let used = |host: &str, mem_kb, utime| HostUsage {
+        host: host.into(),
+        mem_kb,
+        swap_kb: 0,
+        utime,
+        stime: 1,
+    };
+    let hosts_used = [used("hosta", 122_880, 3), used("hostb", 2 << 20, 12)].into();
+    let f = Finish { hosts_used, attempt: 1, ..finish() };
+    let mut out = String::new();
+    jobs::show(&mut out, &f, &look(AccountingForm::Long { wrap: true }), true, &Clock::utc());
+    let want = "   120M      0M
+     HOST                  UTIME     STIME     MEM    SWAP
+     hosta                  3.00      1.00    120M      0M
+     hostb                 12.00      1.00    2.0G      0M
+     CPU_PEAK ";
+    assert!(out.contains(want), "{out}");
 }
 
 /// A sample record of lsb.acct with the fields filled that selectors go by: another LSF's record.

@@ -1,7 +1,8 @@
 //! Whole calls against the files of tests/cmd/expected: one row a form, the texts written from the
 //! documented layouts.
 
-use super::tests::{T, call};
+use super::show::Show;
+use super::tests::{T, call, long_of, show};
 use serde_json::{Value, json};
 
 /// The words of a call, what lsf.conf says, the jobs there are, and what is printed.
@@ -373,4 +374,39 @@ fn sample_of_the_documentation_is_shown_alike() {
         (&["-a"], &[], &jobs, expected!("sample")),
         (&["-aw"], &[], &jobs, expected!("sample-w")),
     ]);
+}
+
+#[test]
+fn each_host_of_a_job_has_its_usage_and_processes_below_those_of_the_job() {
+    let job = json!({"Stat": "RUN", "ExecHosts": [["hosta", 1], ["hostb", 1]], "StartTime": T,
+        "UsageTime": T + 60, "Pgid": 7, "Pids": [7, 8, 9], "PidGroups": [7, 7, 9],
+        "MemKb": 3072, "HostUsage": [["hosta", 2048, 0, 2.5, [7, 8], [7, 7]],
+        ["host\u{1b}b", 1024, 0, 61.0, [9], [9]]]});
+    let lines = |short_pids| {
+        let got = long_of(&Show { short_pids, ..show() }, job.clone());
+        let from = got.find("MEM: ").unwrap();
+        let to = from + got[from..].find("\n\n").unwrap();
+        got[from..to].lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let want = [
+        "MEM: 3 Mbytes;  SWAP: 0 Mbytes",
+        "PGID: 7;  PIDs: 7 8",
+        "PGID: 9;  PIDs: 9",
+        "HOST: hosta",
+        "MEM: 2 Mbytes;  SWAP: 0 Mbytes;  CPU_TIME: 2 seconds",
+        "PGIDs: 7",
+        "PIDs: 7 8",
+        "HOST: host?b",
+        "MEM: 1 Mbytes;  SWAP: 0 Mbytes;  CPU_TIME: 61 seconds",
+        "PGIDs: 9",
+        "PIDs: 9",
+    ];
+    assert_eq!(lines(false), want);
+    let short: Vec<String> = want
+        .iter()
+        .filter(|l| !l.starts_with("PIDs"))
+        .map(|l| l.replace(";  PIDs: 7 8", ""))
+        .collect();
+    let short: Vec<String> = short.iter().map(|l| l.replace(";  PIDs: 9", "")).collect();
+    assert_eq!(lines(true), short);
 }

@@ -6,7 +6,7 @@
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
-use super::{affinity, start_needs};
+use super::{affinity, processes, start_needs};
 use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, INELIGIBLE_TIME, LimitBlock, external_thresholds, mem_words, paragraph,
@@ -24,7 +24,6 @@ use lsf::model::job_state::JobState;
 use lsf::model::nqs::{NlbPlacement, Route};
 use lsf::model::reason::term_text;
 use lsf::proto::client::Col;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The columns that a long listing needs.
@@ -59,6 +58,7 @@ pub const COLS: &[Col] = &[
     Col::Pgid,
     Col::Pids,
     Col::PidGroups,
+    Col::HostUsage,
     Col::CpuUsed,
     Col::MemKb,
     Col::MaxMemKb,
@@ -507,7 +507,8 @@ fn usage(out: &mut String, r: &JobRow, s: &Show) {
         let _ = write!(mem, ";  NTHREAD: {}", r.int(Col::NThreads));
     }
     parts.push(mem);
-    parts.extend(processes(r));
+    parts.extend(processes::of_job(r, s.short_pids));
+    parts.extend(processes::of_hosts(r, s));
     let mut t = String::new();
     stamp(&mut t, s, r.int(Col::UsageTime));
     t.push_str("Resource usage collected.");
@@ -525,23 +526,6 @@ fn usage(out: &mut String, r: &JobRow, s: &Show) {
         let _ = write!(t, "{:21}{p}", "");
         paragraph(out, &t, true);
     }
-}
-
-/// `PGID: 4242;  PIDs: 4242 4243 `, one part a process group.
-fn processes(r: &JobRow) -> Vec<String> {
-    let pids = r.list(Col::Pids).iter().map(|pid| pid.int().unwrap_or(0));
-    let groups = r.list(Col::PidGroups).iter().map(|group| group.int().unwrap_or(0));
-    let mut all: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    if r.list(Col::PidGroups).is_empty() {
-        all.insert(r.int(Col::Pgid), pids.collect());
-    } else {
-        pids.zip(groups).for_each(|(pid, group)| all.entry(group).or_default().push(pid));
-    }
-    let part = |(group, pids): (&i64, &Vec<i64>)| {
-        let pids: String = pids.iter().map(|pid| format!("{pid} ")).collect();
-        format!("PGID: {group};  PIDs: {pids}")
-    };
-    all.iter().filter(|(group, _)| **group > 0).map(part).collect()
 }
 
 fn memory(out: &mut String, r: &JobRow) {

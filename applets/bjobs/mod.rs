@@ -7,6 +7,7 @@ mod listing;
 mod long;
 mod opts;
 mod past;
+mod processes;
 pub mod reasons;
 mod show;
 mod start_needs;

@@ -203,6 +203,7 @@ pub struct ListingParams {
     id_width: Option<usize>,
     short_hosts: bool,
     hpc: bool,
+    short_pids: bool,
     hms: bool,
     year: bool,
     /// LSB_UNIT_FOR_JOBS_DISPLAY.
@@ -225,6 +226,8 @@ impl ListingParams {
             unit: get("LSB_UNIT_FOR_JOBS_DISPLAY").and_then(|u| columns::read_unit(u.trim())),
             short_hosts: yes("LSB_SHORT_HOSTLIST"),
             hpc: yes("LSB_ENABLE_HPC_ALLOCATION"),
+            short_pids: get("LSF_HPC_EXTENSIONS")
+                .is_some_and(|words| words.split_whitespace().any(|w| w == "SHORT_PIDLIST")),
             hms: yes("LSB_HMS_TIME_FORMAT"),
             year: yes("LSB_DISPLAY_YEAR"),
             level: get("LSB_BJOBS_PENDREASON_LEVEL")
@@ -380,6 +383,7 @@ pub fn plan(
         id_width: site.id_width.unwrap_or(7),
         short_hosts: site.short_hosts,
         hpc: site.hpc,
+        short_pids: site.short_pids,
         unwrapped: o.unformatted,
         host_file: o.hostfile,
         affinity: o.aff,

@@ -19,6 +19,8 @@ pub struct Show {
     pub short_hosts: bool,
     /// LSB_ENABLE_HPC_ALLOCATION=Y: tasks and allocated slots instead of processors.
     pub hpc: bool,
+    /// SHORT_PIDLIST in LSF_HPC_EXTENSIONS: process groups without their processes.
+    pub short_pids: bool,
     /// -UF: long lines are not broken.
     pub unwrapped: bool,
     /// -hostfile: with the hosts and slots that were asked for in a file.
@@ -42,7 +44,11 @@ pub struct Show {
 impl Show {
     /// CPU seconds of a job, by -N as they would be on another host.
     pub fn cpu(&self, r: &JobRow, col: Col) -> f64 {
-        let secs = r.num(col);
+        self.normalised(r, r.num(col))
+    }
+
+    /// CPU seconds of a job on one of its hosts, likewise.
+    pub fn normalised(&self, r: &JobRow, secs: f64) -> f64 {
         match (self.factor, r.num(Col::HostFactor)) {
             (Some(to), from) if from > 0.0 => secs * from / to,
             _ => secs,

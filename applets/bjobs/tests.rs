@@ -23,6 +23,7 @@ pub fn show() -> Show {
         id_width: 7,
         short_hosts: false,
         hpc: false,
+        short_pids: false,
         unwrapped: false,
         hms: false,
         unit: None,
@@ -186,7 +187,7 @@ fn bjobs_sum_adds_up_slots() {
     assert_eq!(out, include_str!("../../tests/cmd/expected/bjobs-sum.txt"));
 }
 
-fn long_of(s: &Show, job: Value) -> String {
+pub fn long_of(s: &Show, job: Value) -> String {
     let cols = Cols::new(long::COLS);
     let mut out = String::new();
     each_row(&slice(&cols, &base(), &[job]), &cols, |r| long::job(&mut out, &r, s)).unwrap();

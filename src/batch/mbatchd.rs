@@ -11,7 +11,7 @@ use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
-use crate::batch::soft_state::fanout::Fanout;
+use crate::batch::soft_state::fanout::{Fanout, HostUse};
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
 use crate::batch::soft_state::load_checks::LoadChecks;
@@ -544,6 +544,15 @@ impl Mbatchd {
     }
 
     /// The host that holds a started attempt, where the cluster still has it.
+    /// The usage of an attempt on each of its several hosts, `first` the first one, unless the site
+    /// wants none (NO_HOST_RUSAGE).
+    pub(crate) fn usage_by_host(&self, key: JobKey, first: HostId) -> Vec<(HostId, &HostUse)> {
+        match self.site.conf.base.lsf.has_extension("NO_HOST_RUSAGE") {
+            true => Vec::new(),
+            false => self.fanout.by_host(key, first),
+        }
+    }
+
     pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
         run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts().contains(*host))
     }

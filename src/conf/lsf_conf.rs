@@ -137,6 +137,10 @@ pub const LOG_MASKS: &[&str] = &[
     "LOG_DEBUG3",
 ];
 
+/// Words of LSF_HPC_EXTENSIONS that have their effect: the first two always have.
+const HPC_EXTENSIONS: &[&str] =
+    &["CUMULATIVE_RUSAGE", "HOST_RUSAGE", "NO_HOST_RUSAGE", "SHORT_PIDLIST"];
+
 /// Most bytes of LSB_JOB_TMPDIR and LSF_TMPDIR.
 const MAX_TMPDIR: usize = 256;
 
@@ -203,11 +207,15 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
         let want = "only a personal cluster (LSF_PERSONAL=Y) may imagine its jobs";
         check("LSB_SIM_EXEC", &|_| false, want);
     }
-    if let Some(value) = conf.values.get("LSB_RESOURCE_ENFORCE") {
-        let words = value.text.split_whitespace();
-        for word in words.filter(|word| !word.eq_ignore_ascii_case("memory")) {
-            let text = format!("<{}> of LSB_RESOURCE_ENFORCE is not acted on", shown(word));
-            diags.notice(&value.pos, text);
-        }
+    tell_words(conf, diags, "LSB_RESOURCE_ENFORCE", |word| word.eq_ignore_ascii_case("memory"));
+    tell_words(conf, diags, "LSF_HPC_EXTENSIONS", |word| HPC_EXTENSIONS.contains(&word));
+}
+
+/// Tells the words of a list that nothing acts on.
+fn tell_words(conf: &LsfConf, diags: &mut Diags, name: &str, acts: impl Fn(&str) -> bool) {
+    let Some(value) = conf.values.get(name) else { return };
+    for word in value.text.split_whitespace().filter(|word| !acts(word)) {
+        let text = format!("<{}> of {name} is not acted on", shown(word));
+        diags.notice(&value.pos, text);
     }
 }

@@ -102,6 +102,7 @@ impl Ended<'_> {
             status: s.status.end(),
             host_factor: start.map_or(0.0, |start| start.host_factor),
             usage: s.usage,
+            hosts_used: s.hosts.clone(),
             exit_status: s.exit_status,
             exit_info: s.exit_info,
             eff_res_req: start.map_or(String::new(), |start| start.eff_res_req.to_string()),

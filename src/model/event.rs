@@ -5,6 +5,7 @@
 use super::action::JobAction;
 pub use super::array_move::{ArrayMove, ElementRange, QueuePosition};
 use super::checkpoint::{CheckpointEnd, CheckpointOrder};
+pub use super::host_usage::{HOST_USAGES_MAX, HostUsage};
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;
@@ -280,6 +281,8 @@ pub struct JobStatus {
     /// Seconds of CPU time.
     pub cpu: f64,
     pub usage: Option<Usage>,
+    /// The usage of an ended attempt on each of its hosts, where these are several.
+    pub hosts: Box<[HostUsage]>,
     /// Raw wait status; 0 while unfinished.
     pub exit_status: i32,
     /// TERM_* number.
@@ -673,6 +676,8 @@ pub struct Finish {
     pub status: LoggedStatus,
     pub host_factor: f64,
     pub usage: Option<Usage>,
+    /// The usage on each of its hosts, where these are several.
+    pub hosts_used: Box<[HostUsage]>,
     pub exit_status: i32,
     pub exit_info: u32,
     /// [`crate::model::job::except`] bits.

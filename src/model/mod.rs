@@ -8,6 +8,7 @@ pub mod bytes;
 pub mod checkpoint;
 pub mod event;
 pub mod further;
+mod host_usage;
 pub mod idmap;
 pub mod ids;
 pub mod idtable;

@@ -564,6 +564,9 @@ pub enum Col {
     NlbPlacement,
     /// the external index for which a job is suspended; empty none
     SuspIndex,
+    /// [[host, KB of memory, KB of swap, seconds of CPU time as float, [pid...], [process
+    /// group...]]...]: what a started job on several hosts uses on each of them; [] else
+    HostUsage,
 }
 
 /// bhosts.

@@ -27,6 +27,7 @@ mod groups_messages;
 mod hang;
 mod host_commands;
 mod host_death;
+mod host_usage;
 mod install;
 mod interactive;
 mod keys;

@@ -245,6 +245,7 @@ impl Mbatchd {
             end_time: t.time,
             cpu: t.usage.cpu_secs(),
             usage: Some(t.usage),
+            hosts: self.hosts_used(t.key),
             exit_status: if let End::Status(s) = end { s } else { 0 },
             exit_info,
             attempt: t.key.attempt,

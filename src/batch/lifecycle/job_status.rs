@@ -85,6 +85,7 @@ impl Mbatchd {
             status: JobState::of_end(e.done).into(),
             host_factor: run.map_or(0.0, |r| r.host_factor),
             usage: e.usage,
+            hosts_used: e.hosts.clone(),
             exit_status: e.status.unwrap_or(0),
             exit_info: e.exit_info,
             exceptions: self.exceptions(job, elem.part, elem, e.end_time),

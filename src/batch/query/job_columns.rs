@@ -217,6 +217,7 @@ impl Shown<'_> {
             Col::Pgid => int(out, run.map_or(0, |r| i64::from(r.pgid))),
             Col::Pids => json(out, run.map_or(&[][..], |r| &r.soft.pids)),
             Col::PidGroups => json(out, run.map_or(&[][..], |r| &r.soft.groups)),
+            Col::HostUsage => self.host_usage(out),
             Col::RunTime => int(out, self.run_time()),
             Col::PendTime => {
                 let until =
@@ -281,6 +282,18 @@ impl Shown<'_> {
             Col::CpuPeakSecs => json(out, &u.map(|u| u.cpu_peak_secs)),
             _ => out.extend_from_slice(b"null"),
         }
+    }
+
+    /// The usage of a started job on each of its several hosts.
+    fn host_usage(&self, out: &mut Vec<u8>) {
+        let started = self.run().filter(|_| self.end().is_none());
+        let first = started.and_then(|run| Some((run.key, run.hosts.first()?.0)));
+        let all = first.map_or(Vec::new(), |(key, host)| self.mbd.usage_by_host(key, host));
+        let shown = all.into_iter().map(|(host, (usage, pids, groups))| {
+            let name = &**self.mbd.state.names().host(host);
+            (name, usage.mem_kb, usage.swap_kb, usage.cpu_secs(), pids, groups)
+        });
+        json(out, &shown.collect::<Vec<_>>());
     }
 
     /// The absolute priority of a pending element.

@@ -36,6 +36,15 @@ impl Member {
     }
 }
 
+/// Lets no figure be less than it was: a restarted sbatchd does not know of tasks that had ended
+/// before.
+fn keep(usage: &mut Usage, before: &Usage) {
+    usage.utime_us = usage.utime_us.max(before.utime_us);
+    usage.stime_us = usage.stime_us.max(before.stime_us);
+    usage.max_mem_kb = usage.max_mem_kb.max(before.max_mem_kb);
+    usage.max_swap_kb = usage.max_swap_kb.max(before.max_swap_kb);
+}
+
 /// The end of an attempt, which its first host has told: it counts when the others have left.
 #[derive(Debug)]
 pub(crate) struct HeldEnd {
@@ -178,12 +187,8 @@ impl Fanout {
             None => job.first = used,
             Some(host) => {
                 let member = job.members.iter_mut().find(|m| m.host == host)?;
-                // a restarted sbatchd does not know of tasks that had ended before
-                let before = member.used.0;
-                member.used = used;
-                let usage = &mut member.used.0;
-                usage.utime_us = usage.utime_us.max(before.utime_us);
-                usage.stime_us = usage.stime_us.max(before.stime_us);
+                let before = std::mem::replace(&mut member.used, used).0;
+                keep(&mut member.used.0, &before);
             }
         }
         let mut all = job.first.clone();
@@ -200,6 +205,15 @@ impl Fanout {
         Some(all)
     }
 
+    /// The usage of an attempt on each of its several hosts, `first` the first one; none: it is on
+    /// one host.
+    pub(crate) fn by_host(&self, key: JobKey, first: HostId) -> Vec<(HostId, &HostUse)> {
+        let Some(job) = self.jobs.get(&key) else { return Vec::new() };
+        let others = job.members.iter().filter(|m| m.joined).map(|m| (m.host, &m.used));
+        let all: Vec<_> = std::iter::once((first, &job.first)).chain(others).collect();
+        if all.len() > 1 { all } else { Vec::new() }
+    }
+
     /// The first host tells the end of an attempt: the others are to leave, and the end counts when
     /// they have, at `until` at the latest. These hosts leave; none: there is nothing to wait for.
     pub(crate) fn hold_end(
@@ -209,6 +223,7 @@ impl Fanout {
         until: u64,
     ) -> Option<Vec<HostId>> {
         let job = self.jobs.get_mut(&key)?;
+        job.first = (told.usage, Vec::new(), Vec::new());
         if let Some(held) = &mut job.held {
             *held.told = told.clone();
             return Some(Vec::new());
@@ -227,11 +242,8 @@ impl Fanout {
     pub(crate) fn has_left(&mut self, key: JobKey, host: HostId, usage: Usage) -> Option<HeldEnd> {
         let job = self.jobs.get_mut(&key)?;
         let member = job.members.iter_mut().find(|m| m.host == host)?;
-        let before = std::mem::take(&mut member.used.0);
-        member.used = (usage, Vec::new(), Vec::new());
-        let usage = &mut member.used.0;
-        usage.utime_us = usage.utime_us.max(before.utime_us);
-        usage.stime_us = usage.stime_us.max(before.stime_us);
+        let before = std::mem::replace(&mut member.used, (usage, Vec::new(), Vec::new())).0;
+        keep(&mut member.used.0, &before);
         member.left = true;
         let all = job.members.iter().all(|m| m.left || !m.joined);
         job.held.as_ref().filter(|_| all)?;

@@ -470,6 +470,7 @@ impl State {
                 unknown: s.unknown_end,
                 cpu: s.cpu,
                 usage: s.usage,
+                hosts: s.hosts.clone(),
                 run,
                 post,
             }));

@@ -60,6 +60,7 @@ impl Becomes {
                 unknown: false,
                 cpu: 0.0,
                 usage: None,
+                hosts: Box::default(),
                 run: None,
                 post: Post::None,
             })),

@@ -6,7 +6,7 @@ use crate::batch::state::resize::Resize;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
 use crate::model::checkpoint::CheckpointOrder;
-use crate::model::event::Forced;
+use crate::model::event::{Forced, HostUsage};
 use crate::model::job::Usage;
 use crate::model::job_state::JobState;
 use crate::model::nqs::NlbPlacement;
@@ -243,6 +243,8 @@ pub struct ElementEnd {
     pub unknown: bool,
     pub cpu: f64,
     pub usage: Option<Usage>,
+    /// The usage on each of its hosts, where these are several.
+    pub hosts: Box<[HostUsage]>,
     /// The run that ended, if there was one.
     pub run: Option<Box<Run>>,
     /// The commands after it.

@@ -337,11 +337,12 @@ impl State {
                     unknown,
                     cpu,
                     usage,
+                    hosts,
                     run,
                     post,
                 } = &**end;
                 let _ = write!(out, " ended {end_time} {done} {status:?} {exit_info} {unknown}");
-                let _ = write!(out, " {cpu:.3} {usage:?} {post:?}");
+                let _ = write!(out, " {cpu:.3} {usage:?} {hosts:?} {post:?}");
                 run.iter().for_each(|run| self.run_told(out, run, requirement));
             }
         }

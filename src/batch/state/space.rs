@@ -6,7 +6,7 @@
 use crate::batch::state::job::Job;
 use crate::batch::state::modifications::Modifications;
 use crate::batch::state::names::{HostId, UserId};
-use crate::model::event::{Event, JobSignal, elements};
+use crate::model::event::{Event, HostUsage, JobSignal, elements};
 use crate::model::idmap::IdMap;
 use crate::model::job::{JobSpec, SpoolRef};
 use crate::proto::machine::Effect;
@@ -116,6 +116,11 @@ const RECORD_USED: u64 = 320;
 /// Bytes of a record of lsb.acct, without text.
 const RECORD_ACCT: u64 = 448;
 
+/// Bytes of the usage of hosts in a record.
+fn hosts_bytes(hosts: &[HostUsage]) -> u64 {
+    hosts.iter().map(|host| host.host.len() as u64 + 32).sum()
+}
+
 /// About how many bytes these effects write to lsb.events, lsb.acct and the spool.
 pub fn log_bytes(effects: &[Effect]) -> u64 {
     let signal = |s: &JobSignal| {
@@ -128,7 +133,9 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
         Event::ArraySignal(s) => signal(&s.signal) + 24 * s.elems.len() as u64,
         Event::ArrayMove(m) => RECORD + 24 * m.elems.len() as u64,
         Event::ArraySwitch { elems, .. } => RECORD + 24 * elems.len() as u64,
-        Event::JobStatus(s) if s.usage.is_some() => RECORD_USED + s.after.len() as u64,
+        Event::JobStatus(s) if s.usage.is_some() => {
+            RECORD_USED + s.after.len() as u64 + hosts_bytes(&s.hosts)
+        }
         Event::JobModify(m) => RECORD_USED + spec_bytes(&m.spec) + 24 * m.elems.len() as u64,
         Event::JobNew(n) => RECORD_USED + spec_bytes(&n.spec),
         Event::JobMessage(m) => RECORD + m.text.len() as u64,
@@ -136,7 +143,7 @@ pub fn log_bytes(effects: &[Effect]) -> u64 {
     };
     let bytes = |effect: &Effect| match effect {
         Effect::Append(rec) => record(&rec.event),
-        Effect::Account(f) => RECORD_ACCT + spec_bytes(&f.spec),
+        Effect::Account(f) => RECORD_ACCT + spec_bytes(&f.spec) + hosts_bytes(&f.hosts_used),
         Effect::AccountElements(f, elems) => elements(elems) * (RECORD_ACCT + spec_bytes(&f.spec)),
         Effect::AccountResize(_) | Effect::AccountReservation(_) => RECORD_ACCT,
         Effect::Spool { data, .. } => data.len() as u64,

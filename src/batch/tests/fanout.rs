@@ -1,6 +1,7 @@
 //! Jobs on several hosts: who is told when (`lifecycle::fanout`).
 
 use super::*;
+use crate::model::event::HostUsage;
 use crate::model::further::Further;
 use crate::model::time::US;
 
@@ -11,7 +12,11 @@ fn on(hosts: &str) -> JobSpec {
 
 /// A rig whose hosts can join jobs, and their connections.
 fn rig() -> (Rig, [ConnId; 2]) {
-    let mut r = Rig::new();
+    rig_of(conf())
+}
+
+fn rig_of(site: ClusterConf) -> (Rig, [ConnId; 2]) {
+    let mut r = Rig::of(site);
     let conns = [0, 1].map(|i| r.mbd.links.hosts()[super::host(i)].up().unwrap());
     conns.iter().for_each(|conn| inventory(&mut r, *conn, vec![], vec![]));
     (r, conns)
@@ -252,4 +257,63 @@ fn gone_task_ends_its_job_on_all_hosts() {
         Some(crate::model::reason::term::EXTERNAL_SIGNAL)
     );
     assert_eq!(r.mbd.reports_refused(), 0);
+}
+
+#[test]
+fn usage_of_each_host_is_listed_while_a_job_runs_and_recorded_at_its_end() {
+    for wanted in [true, false] {
+        let mut site = conf();
+        if !wanted {
+            site.base.lsf.set("LSF_HPC_EXTENSIONS", "SHORT_PIDLIST NO_HOST_RUSAGE");
+        }
+        let (mut r, [h1, h2]) = rig_of(site);
+        let key = running(&mut r, [h1, h2]);
+        let usage = |secs: u64, mem_kb| {
+            let utime_us = secs * US;
+            Usage { utime_us, stime_us: US / 2, mem_kb, max_mem_kb: mem_kb, ..Usage::default() }
+        };
+        let (pids, pgids, groups) = (vec![7], vec![7], vec![7]);
+        let used = usage(1, 100).into();
+        tell(&mut r, h1, SbdMsg::Usage { key, usage: used, pids, pgids, groups });
+        let used = usage(3, 50).into();
+        tell(&mut r, h2, SbdMsg::HostUsage { key, usage: used, pids: vec![9], groups: vec![8] });
+        let listed = r.listed(&[Col::HostUsage]);
+        let want = r#"[[[["h1",100,0,1.5,[7],[7]],["h2",50,0,3.5,[9],[8]]]]]"#;
+        assert_eq!(listed, if wanted { want } else { "[[[]]]" });
+        let time = r.now.secs();
+        let ended = TaskState { key, phase: done(), pid: 7, time, ..<_>::default() };
+        let t = TaskState { usage: usage(2, 0), ..ended };
+        tell(&mut r, h1, SbdMsg::State(Box::new(t)));
+        // its peak is the one that it told before
+        tell(&mut r, h2, SbdMsg::Left { key, usage: usage(6, 0).into() });
+        let of = |host: &str, mem_kb, utime| HostUsage {
+            host: host.into(),
+            mem_kb,
+            swap_kb: 0,
+            utime,
+            stime: 1,
+        };
+        let want = match wanted {
+            true => vec![of("h1", 0, 2), of("h2", 50, 6)],
+            false => vec![],
+        };
+        let status = r.log.iter().find_map(|record| match &record.event {
+            Event::JobStatus(s) if s.status.is_finished() => Some(s.hosts.to_vec()),
+            _ => None,
+        });
+        assert_eq!(
+            (status.unwrap(), r.acct.last().unwrap().hosts_used.to_vec()),
+            (want.clone(), want)
+        );
+    }
+}
+
+#[test]
+fn usage_of_each_host_is_told_of_several_hosts_alone() {
+    let (mut r, [_, h2]) = rig();
+    let key = submit(&mut r, "h2 1");
+    r.report(h2, key, AttemptPhase::Running);
+    assert_eq!(r.listed(&[Col::HostUsage]), "[[[]]]");
+    r.report(h2, key, done());
+    assert!(r.acct.last().unwrap().hosts_used.is_empty());
 }

@@ -6,7 +6,7 @@ use crate::model::event::JobStart;
 
 impl Rig {
     /// The rows of a listing of pending and started jobs, as JSON.
-    fn listed(&mut self, cols: &[Col]) -> String {
+    pub(super) fn listed(&mut self, cols: &[Col]) -> String {
         let q = JobQuery { cols: cols.to_vec(), ..JobQuery::default() };
         match self.ask(USER, ClientMsg::Jobs(Box::new(q))) {
             Some(Msg::Client(ClientMsg::Rows { rows, .. })) => rows.get().to_string(),

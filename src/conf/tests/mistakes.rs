@@ -169,6 +169,21 @@ fn remote_copy_command_is_a_command_other_than_lsrcp() {
 }
 
 #[test]
+fn words_of_lsf_hpc_extensions_that_do_not_act_are_told() {
+    let of = |words: &str| {
+        let line = format!("LSF_HPC_EXTENSIONS=\"{words}\"");
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line)
+    };
+    let all = "CUMULATIVE_RUSAGE HOST_RUSAGE NO_HOST_RUSAGE SHORT_PIDLIST";
+    assert_eq!(of(all), [] as [&str; 0]);
+    let text = |word: &str| {
+        let at = "notice lsf.conf LSF_HPC_EXTENSIONS:21";
+        format!("{at} <{word}> of LSF_HPC_EXTENSIONS is not acted on")
+    };
+    assert_eq!(of("SHORT_EVENTFILE short_pidlist"), ["SHORT_EVENTFILE", "short_pidlist"].map(text));
+}
+
+#[test]
 fn lsb_sigstop_is_the_name_or_number_of_a_signal() {
     let cases = [
         ("LSB_SIGSTOP=SIGTSTP", Some(20), 0),

@@ -81,6 +81,11 @@ impl LsfConf {
         self.get(name).and_then(yes_no).unwrap_or(default)
     }
 
+    /// Is this a word of LSF_HPC_EXTENSIONS?
+    pub fn has_extension(&self, word: &str) -> bool {
+        self.list("LSF_HPC_EXTENSIONS").contains(&word)
+    }
+
     /// A whole number, or `default` where it is unset or none.
     pub fn int(&self, name: &str, default: u64) -> u64 {
         self.get(name).and_then(|v| v.parse().ok()).unwrap_or(default)

@@ -5,9 +5,12 @@ use super::options::{lsb_options, lsb_options2, lsb_options3};
 use super::record::{put_head, put_job_file, put_list, put_slots, run_time};
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
-use super::usage::{NO_USAGE, get_usage, more_usage, peak, put_usage, set_more_usage, set_peak};
+use super::usage::{
+    NO_USAGE, get_hosts_used, get_usage, more_usage, peak, put_hosts_accounted, put_usage,
+    set_more_usage, set_peak,
+};
 use crate::model::ByteStr;
-use crate::model::event::Finish;
+use crate::model::event::{Finish, HostUsage};
 use crate::model::further;
 use crate::model::job::Usage;
 use crate::model::job_state::LoggedStatus;
@@ -86,8 +89,9 @@ fn put_after_usage(out: &mut Vec<u8>, fin: &Finish) {
     put_int(out, if fin.last_resize > 0 { fin.last_resize } else { fin.start_time });
     put_str(out, s.further.reservation.as_bytes());
     put_str(out, s.description.as_bytes());
-    // submitEXT, numHostRusage
-    out.extend_from_slice(b" 0 0");
+    // submitEXT
+    put_int(out, 0);
+    put_hosts_accounted(out, &fin.hosts_used);
     match s.limits.run {
         Some(secs) => put_u64(out, secs),
         None => put_int(out, -1),
@@ -242,7 +246,7 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
     for _ in 0..ext {
         f.skip(2)?;
     }
-    get_host_usage(f)?;
+    fin.hosts_used = get_host_usage(f)?;
     let run: i64 = f.num()?;
     fin.spec.limits.run = if run > 0 { Some(run as u64) } else { None };
     // options3
@@ -278,21 +282,19 @@ fn get_late(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
 /// numHostRusage: five values a host, six from 9.1.1 on; the host is not quoted and the values
 /// are numbers, so that five are taken for sure and the sixth where a number stands before a
 /// host or where the rest would not fit.
-fn get_host_usage(f: &mut Fields<'_>) -> Result<(), RecordError> {
+fn get_host_usage(f: &mut Fields<'_>) -> Result<Box<[HostUsage]>, RecordError> {
     let hosts: usize = f.num()?;
     if hosts == 0 {
-        return Ok(());
+        return Ok(Box::default());
     }
     for per in [6, 5] {
         let mut ahead = f.clone();
-        let fits = (0..hosts).all(|_| ahead.skip(per).is_ok()) && {
-            // runLimit options3 avgMem are numbers and effectiveResReq is a string
-            let mut look = ahead.clone();
-            (0..3).all(|_| look.num::<i64>().is_ok()) && look.next_is_string()
-        };
-        if fits {
+        let Ok(used) = get_hosts_used(&mut ahead, hosts, per) else { continue };
+        // runLimit options3 avgMem are numbers and effectiveResReq is a string
+        let mut look = ahead.clone();
+        if (0..3).all(|_| look.num::<i64>().is_ok()) && look.next_is_string() {
             *f = ahead;
-            return Ok(());
+            return Ok(used);
         }
     }
     Err(f.bad("usage by host"))

@@ -8,7 +8,7 @@ use super::record_error::RecordError;
 use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Field, Fields, find_tail, nums, one_number};
-use super::usage::{get_usage, set_more_usage, set_peak};
+use super::usage::{get_hosts_used, get_usage, set_more_usage, set_peak};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
     resize,
@@ -247,10 +247,9 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) -> bool {
     let (mut ahead, mut own_reason) = (f.clone(), false);
     if s.status.is_finished() {
         let hosts: usize = ahead.num().unwrap_or(0);
-        for _ in 0..hosts {
-            if ahead.skip(5).is_err() {
-                return false;
-            }
+        match get_hosts_used(&mut ahead, hosts, 5) {
+            Ok(used) => s.hosts = used,
+            Err(_) => return false,
         }
     }
     // maxMem avgMem, src and dst cluster, maskedJStatus, nextStatusNo

@@ -14,6 +14,7 @@ use crate::model::specfield::SpecField;
 use crate::model::{ByteStr, JobRef};
 use std::sync::Arc;
 
+mod hosts_used;
 mod random_records;
 mod suspending;
 

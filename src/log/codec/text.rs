@@ -233,6 +233,14 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// A field as text, with quotes or without.
+    pub fn word(&mut self) -> Result<String, RecordError> {
+        if self.next_is_string() {
+            return self.text();
+        }
+        self.bare().map(str::to_owned)
+    }
+
     fn bare(&mut self) -> Result<&'a str, RecordError> {
         match self.field()? {
             Some(Field::Bare(b)) => std::str::from_utf8(b).map_err(|_| self.bad("a number")),

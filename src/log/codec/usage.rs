@@ -2,7 +2,8 @@
 //! field.
 
 use super::record_error::RecordError;
-use super::text::{Fields, put_int, put_u64, put_us};
+use super::text::{Fields, put_int, put_str, put_u64, put_us};
+use crate::model::event::HostUsage;
 use crate::model::job::Usage;
 
 /// The 19 usage fields of a job without usage.
@@ -74,4 +75,49 @@ pub(super) fn set_more_usage(u: &mut Usage, v: &[u64]) {
         u.nthreads = threads.try_into().unwrap_or(u32::MAX);
         u.nprocs = procs.try_into().unwrap_or(u32::MAX);
     }
+}
+
+/// numhRusages and, for each host: host mem swap utime stime.
+pub(super) fn put_hosts_used(out: &mut Vec<u8>, hosts: &[HostUsage]) {
+    put_u64(out, hosts.len() as u64);
+    for host in hosts {
+        put_str(out, host.host.as_bytes());
+        put_figures(out, host);
+    }
+}
+
+/// numHostRusage of lsb.acct, which is written in another way: hosts without quotes, and a sixth
+/// value, 0, behind the others.
+pub(super) fn put_hosts_accounted(out: &mut Vec<u8>, hosts: &[HostUsage]) {
+    put_u64(out, hosts.len() as u64);
+    for host in hosts {
+        out.push(b' ');
+        out.extend_from_slice(host.host.as_bytes());
+        put_figures(out, host);
+        put_int(out, 0);
+    }
+}
+
+fn put_figures(out: &mut Vec<u8>, host: &HostUsage) {
+    for figure in [host.mem_kb, host.swap_kb, host.utime, host.stime] {
+        put_u64(out, figure);
+    }
+}
+
+/// The `hosts` hosts behind such a count, each of `per` values.
+pub(super) fn get_hosts_used(
+    f: &mut Fields<'_>,
+    hosts: usize,
+    per: usize,
+) -> Result<Box<[HostUsage]>, RecordError> {
+    // nothing is allocated by the count
+    let mut used = Vec::new();
+    for _ in 0..hosts {
+        let host = f.word()?.into();
+        let (mem_kb, swap_kb) = (f.count()?, f.count()?);
+        let (utime, stime) = (f.count()?, f.count()?);
+        f.skip(per.saturating_sub(5))?;
+        used.push(HostUsage { host, mem_kb, swap_kb, utime, stime });
+    }
+    Ok(used.into())
 }

@@ -4,7 +4,7 @@ use super::record::{name_of, put_head, put_list, put_slots};
 use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
-use super::usage::{more_usage, peak, put_usage};
+use super::usage::{more_usage, peak, put_hosts_used, put_usage};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
     resize,
@@ -201,8 +201,7 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
     put_int(out, s.at.idx);
     put_int(out, s.exit_info);
     if s.status.is_finished() {
-        // numhRusages
-        put_int(out, 0);
+        put_hosts_used(out, &s.hosts);
     }
     let u = s.usage.unwrap_or_default();
     put_u64(out, u.max_mem_kb);

@@ -152,19 +152,34 @@ fn retry() -> impl Strategy<Value = Box<Retry>> {
     )
 }
 
+fn hosts_used() -> impl Strategy<Value = Box<[HostUsage]>> {
+    vec(any::<[u32; 4]>(), 0..4).prop_map(|figures| {
+        let host = |(i, [mem, swap, utime, stime]): (usize, [u32; 4])| HostUsage {
+            host: format!("host{i}").into(),
+            mem_kb: mem.into(),
+            swap_kb: swap.into(),
+            utime: utime.into(),
+            stime: stime.into(),
+        };
+        figures.into_iter().enumerate().map(host).collect()
+    })
+}
+
 fn job_status() -> impl Strategy<Value = JobStatus> {
     let times = (any::<(i64, i32, bool, bool)>(), kept());
-    let more = (0u64..1 << 40, option::of(usage()), option::of(retry()));
+    let more = (0u64..1 << 40, option::of(usage()), option::of(retry()), hosts_used());
     (at(), any::<[u32; 5]>(), times, more).prop_map(
         |(
             at,
             [status, reason, subreason, exit_info, attempt],
             ((end_time, exit, end, post), after),
-            (us, usage, retry),
+            (us, usage, retry, hosts),
         )| {
+            let status = LoggedStatus::of_bits(status);
             JobStatus {
                 at,
-                status: LoggedStatus::of_bits(status),
+                hosts: if status.is_finished() { hosts } else { Box::default() },
+                status,
                 reason,
                 subreason,
                 end_time,
@@ -633,6 +648,7 @@ proptest! {
     fn a_finish_comes_back(spec in spec(), at in at(), times in any::<[i64; 3]>(),
                            resized in 0..i64::MAX,
                            usage in option::of(usage()), hosts in slots(),
+                           hosts_used in hosts_used(),
                            n in any::<(u32, u32, u32, i32, bool)>(), run in 1u64..1 << 40) {
         let mut spec = spec;
         // not in a JOB_FINISH
@@ -657,6 +673,7 @@ proptest! {
             status: LoggedStatus::of_bits(n.1 | 0x40),
             host_factor: 7.25,
             usage,
+            hosts_used,
             exit_status: n.3,
             exit_info: n.2,
             exceptions: n.2,

@@ -1,0 +1,167 @@
+//! The usage of real jobs on each of three hosts: CPU time and memory that are known
+//! beforehand, in bjobs -l while a job runs, and in bacct -l, lsb.acct and lsb.events when it has
+//! ended (bjobs(1), bacct(1)).
+
+use super::rig::{Rig, wait_for};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Uses `$1` seconds of CPU time, which the kernel ends, then holds `$2` MB until `$3` is there.
+const WORK: &str = "(ulimit -t $1; while :; do :; done) 2> /dev/null\n\
+    head -c $2M /dev/zero | tail -c $2M | while [ ! -e $3 ]; do sleep 0.1; done\n";
+
+/// The CPU time of each host, seconds, and its memory, MB.
+const WANTED: [(&str, (f64, f64)); 3] =
+    [("host1", (2.0, 60.0)), ("host2", (4.0, 90.0)), ("host3", (3.0, 120.0))];
+
+/// The words of a listing about a host.
+#[derive(Debug, Default)]
+struct Told {
+    cpu: f64,
+    mem: f64,
+    pids: Vec<u32>,
+}
+
+/// The hosts that bjobs names with their usage.
+fn listed(rig: &Rig, job: u32) -> BTreeMap<String, Told> {
+    let text = rig.ok("bjobs", &["-UF", &job.to_string()]);
+    let host = |part: &str| {
+        let mut told = Told::default();
+        let mut pieces = part.lines().next()?.split(';').map(str::trim);
+        let name = pieces.next()?.to_owned();
+        for piece in pieces {
+            let (key, value) = piece.split_once(": ").unwrap_or((piece, ""));
+            let words: Vec<&str> = value.split_whitespace().collect();
+            let number = || words[0].parse::<f64>().unwrap();
+            match key {
+                "MEM" => told.mem = number() * if words[1] == "Gbytes" { 1024.0 } else { 1.0 },
+                "CPU_TIME" => told.cpu = number(),
+                "PIDs" => told.pids = words.iter().map(|pid| pid.parse().unwrap()).collect(),
+                _ => {}
+            }
+        }
+        Some((name, told))
+    };
+    text.split("HOST: ").skip(1).filter_map(host).collect()
+}
+
+/// The resident memory of processes, MB.
+fn resident(pids: &[u32]) -> f64 {
+    let kb = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    pids.iter().filter_map(kb).sum::<f64>() / 1024.0
+}
+
+/// Within 10% or 2 seconds.
+fn near(got: f64, want: f64) -> bool {
+    (got - want).abs() <= (want * 0.1).max(2.0)
+}
+
+/// A job that works on three hosts: `line` begins work on each.
+fn work(name: &str, line: &str) {
+    let rig = Rig::up(name, 3);
+    std::fs::write(rig.path("work.sh"), WORK).unwrap();
+    let (go, dir) = (rig.path("go"), rig.path(""));
+    let script = format!("cd {}; GO={}\n{line}\nwait\n", dir.display(), go.display());
+    std::fs::write(rig.path("job.sh"), script).unwrap();
+    let line = format!("sh {}", rig.path("job.sh").display());
+    let hosts = ["-n", "3", "-R", "span[ptile=1]", "-m", "host1! host2 host3"];
+    let job = rig.bsub(&[&hosts[..], &["-o", "/dev/null", &line]].concat());
+    let there = |told: &BTreeMap<String, Told>| {
+        WANTED.iter().all(|(host, (_, mem))| told.get(*host).is_some_and(|t| t.mem >= *mem))
+    };
+    wait_for("each host to hold its memory", || there(&listed(&rig, job)));
+    let told = listed(&rig, job);
+    let long = rig.ok("bjobs", &["-l", &job.to_string()]);
+    assert_eq!(long.matches("\n                     HOST: host").count(), 3, "{long}");
+    let mut seen = BTreeSet::new();
+    for (host, (cpu, mem)) in WANTED {
+        let t = &told[host];
+        assert!(near(t.cpu, cpu) && t.mem >= mem, "{host}: {t:?}");
+        let held = resident(&t.pids);
+        assert!((t.mem - held).abs() <= held * 0.1, "{host}: {held} {t:?}");
+        assert!(!t.pids.is_empty() && t.pids.iter().all(|pid| seen.insert(*pid)), "{told:?}");
+    }
+    let of_job = rig.field(&job.to_string(), "pids");
+    let of_job: BTreeSet<u32> = of_job.split(',').filter_map(|pid| pid.parse().ok()).collect();
+    assert!(seen.len() >= 6 && seen.intersection(&of_job).count() >= 6, "{seen:?} {of_job:?}");
+    let sum: f64 = WANTED.iter().map(|(_, (cpu, _))| cpu).sum();
+    let cpu_of_job = rig.field(&job.to_string(), "cpu_used");
+    let cpu: f64 = cpu_of_job.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(near(cpu, sum), "{cpu_of_job}");
+    std::fs::write(&go, "").unwrap();
+    assert_eq!(rig.end_of(job), "DONE");
+    accounted(&rig, job, sum, &told);
+}
+
+/// bacct -l, lsb.acct and lsb.events of the ended job, of which this was `told` while it ran.
+fn accounted(rig: &Rig, job: u32, sum: f64, told: &BTreeMap<String, Told>) {
+    let held = |host: &str, mem: f64| (mem - told[host].mem).abs() <= told[host].mem * 0.1;
+    let text = rig.ok("bacct", &["-l", &job.to_string()]);
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    for (host, (cpu, _)) in WANTED {
+        let row = rows.iter().find(|row| row.first() == Some(&host) && row.len() == 5).unwrap();
+        let number = |at: usize| row[at].trim_end_matches('M').parse::<f64>().unwrap();
+        assert!(near(number(1) + number(2), cpu), "{text}");
+        assert!(held(host, number(3)), "{told:?}: {text}");
+    }
+    let at = rows.iter().position(|row| row.first() == Some(&"CPU_T")).unwrap();
+    assert!(near(rows[at + 1][0].parse().unwrap(), sum), "{text}");
+    for (file, kind) in [("lsb.acct", "JOB_FINISH"), ("lsb.events", "JOB_STATUS")] {
+        let log = std::fs::read_to_string(rig.logdir().join(file)).unwrap();
+        let ended =
+            |line: &&str| line.starts_with(&format!("\"{kind}\"")) && line.contains("host3");
+        let line = log.lines().find(ended).unwrap_or_else(|| panic!("{file}: {log}"));
+        let words: Vec<&str> = line.split(' ').map(|word| word.trim_matches('"')).collect();
+        let figures = words.windows(6).rev();
+        let mut hosts = BTreeMap::new();
+        for w in figures.filter(|w| w[0].starts_with("host")) {
+            let numbers: Vec<f64> = w[1..5].iter().filter_map(|n| n.parse().ok()).collect();
+            if let [mem, _, utime, stime] = numbers[..]
+                && mem > 0.0
+            {
+                hosts.entry(w[0]).or_insert((utime + stime, mem / 1024.0));
+            }
+        }
+        for (host, (cpu, _)) in WANTED {
+            let (used, mem) = hosts[host];
+            assert!(near(used, cpu) && held(host, mem), "{told:?} {file}: {line}");
+        }
+    }
+}
+
+/// The script itself works on the first host; the task on host2 ends within a sample and is
+/// followed by another, which starts that on host3.
+#[test]
+fn usage_of_each_host_is_known_with_nested_blaunch_and_an_early_end() {
+    work(
+        "host-usage",
+        "sh work.sh 2 60 $GO &\n\
+         blaunch host2 '(ulimit -t 2; while :; do :; done) 2> /dev/null; true'\n\
+         blaunch host2 \"blaunch host3 sh work.sh 3 120 $GO & sh work.sh 2 90 $GO; wait\" &",
+    );
+}
+
+/// The tasks are those of TaskStarters that pam has started.
+#[test]
+fn usage_of_each_host_is_known_of_tasks_under_pam() {
+    work(
+        "host-usage-pam",
+        "cat > pjl.sh << 'END'\n\
+         #!/bin/sh\n\
+         for h in $LSB_HOSTS; do blaunch $h \"$@\" & done; wait\n\
+         END\n\
+         cat > app.sh << END\n\
+         #!/bin/sh\n\
+         case \\$LSF_LOCAL_HOST in\n\
+         host1) exec sh work.sh 2 60 $GO;;\n\
+         host2) exec sh work.sh 4 90 $GO;;\n\
+         *) exec sh work.sh 3 120 $GO;;\n\
+         esac\n\
+         END\n\
+         chmod 755 pjl.sh app.sh\n\
+         pam -t -g 1 ./pjl.sh ./app.sh",
+    );
+}

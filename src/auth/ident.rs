@@ -4,8 +4,9 @@
 //! may stand between. Blocks, up to [`WAIT`]: it runs on a thread of its own.
 
 use crate::net::sock;
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub fn ask(ours: SocketAddr, peer: SocketAddr, port: u16) -> Result<String, Stri
             return Err("no answer in time".into());
         }
         set_socket_timeout(&sock, Timeout::Recv, Some(left)).map_err(|e| words(e.into()))?;
-        match sock.read(&mut buf).map_err(words)? {
+        match sock::read_through(&mut sock, &mut buf).map_err(words)? {
             0 => break,
             n => text.extend_from_slice(&buf[..n]),
         }
@@ -47,7 +48,7 @@ fn connect(from: IpAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
     let fd = sock::tcp_from(Some(from), to, false)?;
     // Linux holds connect(2) to the send timeout.
     set_socket_timeout(&fd, Timeout::Send, Some(WAIT))?;
-    match rustix::net::connect(&fd, &to) {
+    match retry_on_intr(|| rustix::net::connect(&fd, &to)) {
         Err(rustix::io::Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
         done => done.map(|()| TcpStream::from(fd)).map_err(Into::into),
     }

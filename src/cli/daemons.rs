@@ -7,7 +7,7 @@
 use super::links::own_binary;
 use super::personal::run::LOOK;
 use super::site::LocalSite;
-use crate::net::sock::{peer_cred, with_unix_path};
+use crate::net::sock::{peer_cred, read_through, with_unix_path};
 use crate::proto::frame::{Decoder, MAX_FRAME, Session};
 use crate::proto::launch::LaunchMsg;
 use crate::proto::{Daemon, Msg};
@@ -74,7 +74,7 @@ impl LauncherLink {
                     _ => Err("the launcher gave an unexpected answer".to_owned()),
                 };
             }
-            match self.sock.read(&mut chunk) {
+            match read_through(&mut self.sock, &mut chunk) {
                 Ok(0) => return Err("the launcher hung up".to_owned()),
                 Ok(n) => dec.push(&chunk[..n]),
                 Err(e) => return Err(words(&e)),

@@ -19,6 +19,7 @@ use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
 use crate::sys::files::unsafe_program;
 use crate::sys::raw;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -96,7 +97,7 @@ fn help(words: &[String]) -> Result<(), String> {
     let fd = bound.map_err(say)?;
     set_socket_timeout(&fd, Timeout::Send, Some(WAIT)).map_err(|e| say(e.into()))?;
     set_socket_timeout(&fd, Timeout::Recv, Some(WAIT)).map_err(|e| say(e.into()))?;
-    rustix::net::connect(&fd, &to).map_err(|e| say(e.into()))?;
+    retry_on_intr(|| rustix::net::connect(&fd, &to)).map_err(|e| say(e.into()))?;
     let mut server = TcpStream::from(fd);
     let daemons = [Daemon::Lim, Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Res];
     let daemon = daemons.into_iter().find(|d| d.name() == daemon).ok_or("no daemon")?;
@@ -107,7 +108,7 @@ fn help(words: &[String]) -> Result<(), String> {
         if let Some(raw) = dec.take().map_err(|e| e.to_string())? {
             break shake::read_hello(&raw, daemon, host).map_err(|e| e.to_string())?;
         }
-        let n = server.read(&mut buf).map_err(say)?;
+        let n = sock::read_through(&mut server, &mut buf).map_err(say)?;
         if n == 0 {
             return Err("closed by the daemon".into());
         }

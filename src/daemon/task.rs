@@ -4,11 +4,12 @@ use super::env_script;
 use super::step::{SetupResult, at};
 use super::supervise::supervise;
 use crate::model::ByteStr;
+use crate::net::sock::read_through;
 use crate::proto::launch::SetupStage;
 use crate::sys::{raw, words};
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -52,7 +53,7 @@ impl Gate {
     /// Waits to be let through; whether that was.
     fn open(&mut self) -> bool {
         self.sock.set_read_timeout(Some(JOIN_WAIT)).is_ok()
-            && matches!(self.sock.read(&mut [0]), Ok(1))
+            && matches!(read_through(&mut self.sock, &mut [0]), Ok(1))
             && self.sock.set_read_timeout(None).is_ok()
     }
 }

@@ -3,6 +3,7 @@
 use super::limits::BACKLOG;
 use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use rustix::fs::Mode;
+use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
@@ -226,12 +227,24 @@ pub fn recv_fds(sock: impl AsFd, into: &mut [u8]) -> io::Result<(usize, Vec<Owne
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS_MAX))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let how = RecvFlags::CMSG_CLOEXEC;
-    let got = recvmsg(sock, &mut [IoSliceMut::new(into)], &mut control, how)?;
+    let sock = sock.as_fd();
+    let got = retry_on_intr(|| recvmsg(sock, &mut [IoSliceMut::new(into)], &mut control, how))?;
     let fds = control.drain().filter_map(|m| match m {
         RecvAncillaryMessage::ScmRights(fds) => Some(fds),
         _ => None,
     });
     Ok((got.bytes, fds.flatten().collect()))
+}
+
+/// Reads, and reads again where a signal interrupted that. A socket with a time-out is interrupted
+/// by a stop and a continuation of the process, too.
+pub fn read_through(from: &mut impl io::Read, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(into) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
 }
 
 /// Fills the buffer before the deadline: a peer that sends byte by byte gets no more time.

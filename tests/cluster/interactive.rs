@@ -4,7 +4,7 @@
 use super::rig::{Rig, Said, kill, wait_for};
 use super::terminal::Terminal;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The messages about a job that starts at once.
 const BEGUN: &str = "<<Waiting for dispatch ...>>\n<<Starting on host1>>\n";
@@ -223,6 +223,47 @@ fn suspension_and_pending_reasons_are_shown_where_the_site_wants_it() {
     b.child.stdin.take().unwrap().write_all(b"it\n").unwrap();
     b.line("got it");
     b.child.wait().unwrap();
+}
+
+/// The processes of jobs that are being set up on host1, and the one that makes them.
+fn starters(rig: &Rig) -> Vec<u32> {
+    let launcher = rig.pid("launcher", "host1").unwrap().to_string();
+    let ps = Command::new("ps").args(["--ppid", &launcher, "-o", "pid=,comm="]).output().unwrap();
+    let text = String::from_utf8(ps.stdout).unwrap();
+    let named = text.lines().filter_map(|line| line.trim().split_once(" starter"));
+    named.map(|(pid, _)| pid.trim().parse().unwrap()).collect()
+}
+
+/// The state of a process: T is stopped.
+fn state(pid: u32) -> char {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit(") ").next().unwrap().chars().next().unwrap()
+}
+
+#[test]
+fn job_that_is_stopped_before_its_bsub_has_joined_it_goes_on() {
+    let rig = up("gate");
+    assert_eq!(rig.end_of(super::rig::job_id(&rig.ok("bsub", &["true"])).unwrap()), "DONE");
+    let (res, before) = (rig.pid("res", "host1").unwrap(), starters(&rig));
+    // the job waits for what res does not say
+    kill(res, 19);
+    let b = Bsub::start(&rig, &["-I", "echo on; exit 3"]);
+    let new = || starters(&rig).into_iter().find(|pid| !before.contains(pid));
+    wait_for("the process of the job", || new().is_some_and(|pid| state(pid) == 'S'));
+    let pid = new().unwrap();
+    // it is there when it has handed its output over
+    let open = || std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let handed = |fd: std::fs::DirEntry| {
+        std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
+    };
+    wait_for("its connection", || open().filter_map(Result::ok).any(handed));
+    kill(pid, 19);
+    wait_for("its stop", || state(pid) == 'T');
+    kill(pid, 18);
+    wait_for("its continuation", || state(pid) == 'S');
+    kill(res, 18);
+    let said = b.end();
+    assert_eq!((said.code, said.out.as_str()), (3, "on\n"), "{said:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::net::sock;
 use crate::proto::frame::{Decoder, MAX_FRAME_EARLY};
 use crate::proto::lim::LimMsg;
 use crate::proto::{Daemon, Msg};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -269,7 +270,7 @@ impl Call<'_> {
         // Linux holds connect(2) to the send timeout.
         set_socket_timeout(&fd, Timeout::Send, Some(self.patience.connect))?;
         set_socket_timeout(&fd, Timeout::Recv, Some(self.patience.connect))?;
-        match rustix::net::connect(&fd, &to) {
+        match retry_on_intr(|| rustix::net::connect(&fd, &to)) {
             Ok(()) => Ok(TcpStream::from(fd)),
             Err(rustix::io::Errno::INPROGRESS) => Err(ErrorKind::TimedOut.into()),
             Err(e) => Err(e.into()),

@@ -245,12 +245,9 @@ impl Client {
 }
 
 pub(crate) fn read_some(sock: &mut impl Read, chunk: &mut [u8]) -> Result<usize, ClientError> {
-    loop {
-        match sock.read(chunk) {
-            Ok(0) => return Err(ClientError::Lost("closed by the daemon".into())),
-            Ok(n) => return Ok(n),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(lost(&e)),
-        }
+    match sock::read_through(sock, chunk) {
+        Ok(0) => Err(ClientError::Lost("closed by the daemon".into())),
+        Ok(n) => Ok(n),
+        Err(e) => Err(lost(&e)),
     }
 }

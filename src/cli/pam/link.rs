@@ -17,6 +17,7 @@ use crate::proto::frame::{
 use crate::proto::pam::{PAM_FRAME_MAX, PamMsg};
 use crate::proto::{Daemon, Msg, PROTO_LOW, Refusal, high};
 use crate::sys::words;
+use rustix::io::retry_on_intr;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -368,7 +369,7 @@ fn dial(site: &LocalSite, host: &str, port: u16, wait: Duration) -> Result<TcpSt
     let sock = TcpStream::from(fd);
     sock.set_write_timeout(Some(wait)).map_err(down)?;
     sock.set_read_timeout(Some(wait)).map_err(down)?;
-    match rustix::net::connect(&sock, &to) {
+    match retry_on_intr(|| rustix::net::connect(&sock, &to)) {
         Ok(()) => Ok(sock),
         Err(rustix::io::Errno::INPROGRESS) => {
             Err(ClientError::Timeout("no connection in time".into()))

@@ -11,6 +11,7 @@ mod aps;
 mod limits;
 mod mistakes;
 mod nlb_policy;
+mod parallel_jobs;
 mod preemption;
 mod service_classes;
 mod shares;

@@ -200,9 +200,7 @@ fn task_ends_with_its_job_however_that_ends() {
     }
 }
 
-/// Once, on a busy machine, a process stayed for good, and it is not known why.
 #[test]
-#[ignore = "a process is left now and then on a busy machine: a fault that is not understood yet"]
 fn process_that_a_task_leaves_behind_ends_with_its_job() {
     let rig = up("blaunch-left");
     let word = mark();

@@ -113,15 +113,35 @@ fn bad_paths_of_a_script_end_the_job_with_words() {
     // an empty value: no script
     let (out, err, code) = outcome(&rig, "all,LSB_DJOB_ENV_SCRIPT=", &[], "echo command");
     assert_eq!((out.trim_end(), err.as_str(), code.as_str()), ("command", "", "0"));
-    // a profile without a path
-    let text = "Begin Application\nNAME = mpi\nDJOB_ENV_SCRIPT = a b\nEnd Application\n";
-    std::fs::write(rig.configdir().join("lsb.applications"), text).unwrap();
-    let said = rig.run("badmin", &["ckconfig", "-v"]);
-    let text = format!("{}{}", said.out, said.err);
-    assert!(
-        text.contains("lsb.applications:3:") && text.contains("the path of a script"),
-        "{text}"
-    );
+}
+
+#[test]
+fn bad_values_of_a_profile_are_told_with_their_line_and_change_nothing() {
+    let rig = up("env-script-conf");
+    for (line, why) in [
+        (
+            "DJOB_ENV_SCRIPT = a b",
+            "bad value <a b> of DJOB_ENV_SCRIPT: the path of a script is wanted",
+        ),
+        (
+            "DJOB_RU_INTERVAL = 0",
+            "bad value <0> of DJOB_RU_INTERVAL: a number from 1 to 86400 is wanted",
+        ),
+    ] {
+        let text = format!("Begin Application\nNAME = mpi\n{line}\nEnd Application\n");
+        std::fs::write(rig.configdir().join("lsb.applications"), text).unwrap();
+        for words in [&["ckconfig", "-v"][..], &["reconfig"]] {
+            let said = rig.run("badmin", words);
+            let all = format!("{}{}", said.out, said.err);
+            let place = all.lines().find(|line| line.contains("lsb.applications:3:"));
+            assert!(place.is_some_and(|place| place.contains(why)), "{words:?}: {all}");
+            assert_ne!(said.code, 0, "{words:?}: {all}");
+        }
+        // the profile is the one before
+        let (out, err, _) = outcome(&rig, "all", &[], "echo command");
+        assert!(out.contains("command\n"), "{out}");
+        assert_eq!(err, "setup said\ncleanup said\n", "{line}");
+    }
 }
 
 #[test]

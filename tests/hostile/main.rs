@@ -20,6 +20,8 @@
 //! | set*id return ignored | rows::a_job_whose_identity | `starter::become_user` reads back what it set |
 //! | control across users | cluster::users::jobs_can_be, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | joining another's job | interactive, res::joined_tests | `Ends::attach` compares the uid of a starter with that of the bsub; `Arrivals::keep` bounds what one user leaves |
+//! | tasks in another's parallel job | parallel::another_user_has, auth::user_server, res::of_job_tests | `Res::not_admitted` compares the uid of the caller with that of sbatchd's membership; `user_server::grant` gives keys of a pam to its user alone |
+//! | a node that orders another's sbatchd | parallel::lost_node_has | `Sbatchd::opened` takes orders of mbatchd's candidates, and questions of its own res, alone |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | a collector of another host | collectors, nlb::tests::reports | `NlbServer::read_report` asks the connection for the host; its bounds of a report |
 //! | role escalation | rows::a_queue_administrator, cluster::users::root_believes | `Mbatchd::roles` asks by queue; `guard::admin` |
@@ -48,6 +50,7 @@ mod interactive;
 mod messages;
 mod methods;
 mod names;
+mod parallel;
 mod ports;
 mod reports;
 #[path = "../cluster/rig.rs"]

@@ -29,7 +29,18 @@ pub(super) fn refused(rig: &Rig) -> u64 {
     row.map_or(0, |n| n.trim().parse().unwrap())
 }
 
-/// Every message about an attempt, with its name.
+/// Every message about an attempt that a further host of it may send, with its name.
+fn of_members(key: JobKey) -> Vec<(&'static str, SbdMsg)> {
+    let usage = Usage { mem_kb: 7_777_777, max_mem_kb: 7_777_777, ..Usage::default() };
+    let (pids, groups) = (vec![1], vec![1]);
+    vec![
+        ("HostUsage", SbdMsg::HostUsage { key, usage: usage.into(), pids, groups }),
+        ("Left", SbdMsg::Left { key, usage: usage.into() }),
+        ("TaskGone", SbdMsg::TaskGone { key, status: 11 }),
+    ]
+}
+
+/// Every other message about an attempt, with its name.
 fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
     let usage = Usage { mem_kb: 7_777_777, max_mem_kb: 7_777_777, ..Usage::default() };
     let ended = AttemptPhase::Ended { end: End::Status(0), exit_info: 0 };
@@ -68,6 +79,10 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
                 why: 0,
             },
         ),
+        ("Join", SbdMsg::Join(Box::new(StartJob { key, ..StartJob::default() }))),
+        ("Leave", SbdMsg::Leave { key }),
+        ("Joined", SbdMsg::Joined { key }),
+        ("JoinRefused", SbdMsg::JoinRefused { key, why: "no".into() }),
         ("Forget", SbdMsg::Forget { key, mail: String::new() }),
         ("Params", SbdMsg::Params(SbdParams::default())),
         ("Logging", SbdMsg::Logging(lsf::proto::Logging::default())),
@@ -106,7 +121,9 @@ fn reports_of_a_host_about_jobs_of_another_are_rejected() {
     let mut n = 0;
     for job in [alone, both] {
         let key = JobKey { job, idx: 0, attempt: 1 };
-        for (what, msg) in messages(key, env_of(&rig, job)) {
+        // of a job of which it is a further host it may speak
+        let more = if job == alone { of_members(key) } else { vec![] };
+        for (what, msg) in messages(key, env_of(&rig, job)).into_iter().chain(more) {
             n += 1;
             script.lock().unwrap().tell(msg);
             wait_for(&format!("{what} of job {job} to be refused"), || refused(&rig) == n);

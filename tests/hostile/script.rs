@@ -121,6 +121,17 @@ pub(super) fn site(rig: &Rig, host: &str) -> LocalSite {
 }
 
 fn run(rig: &Rig, daemon: Daemon, host: &str, way: Way) -> Arc<Mutex<Script>> {
+    let script = begin(rig, (daemon, host), way, Script::default());
+    wait_for("the connection", || script.lock().unwrap().open);
+    script
+}
+
+fn begin(
+    rig: &Rig,
+    (daemon, host): (Daemon, &str),
+    way: Way,
+    script: Script,
+) -> Arc<Mutex<Script>> {
     let site = site(rig, host);
     let (base, diags) = load::load_base_lenient(&RealFiles, &site.envdir, Some(host));
     let base = base.unwrap_or_else(|| panic!("{diags:?}"));
@@ -146,12 +157,23 @@ fn run(rig: &Rig, daemon: Daemon, host: &str, way: Way) -> Arc<Mutex<Script>> {
         log: None,
         members: None,
     };
-    let script = Arc::new(Mutex::new(Script::default()));
+    let script = Arc::new(Mutex::new(script));
     let machine = Scripted { script: script.clone(), way, to: None, made: 0, now: 0 };
     // it lives as long as the test program
     std::thread::spawn(move || shell::run(config, machine, Nothing));
-    wait_for("the connection", || script.lock().unwrap().open);
     script
+}
+
+/// A daemon on `host` that connects to `to` and says one thing, which may end the connection.
+pub(super) fn speak_from(
+    rig: &Rig,
+    daemon: Daemon,
+    host: &str,
+    to: Endpoint,
+    msg: Msg,
+) -> Arc<Mutex<Script>> {
+    let script = Script { say: vec![msg], ..Script::default() };
+    begin(rig, (daemon, host), Way::Dial(to), script)
 }
 
 /// A daemon on host1 that connects to `to`, in place of mbatchd or of sbatchd.

@@ -48,28 +48,6 @@ fn process_parameters_of_lsf_conf_are_read_and_checked() {
 }
 
 #[test]
-fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
-    let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0\n\
-                LSF_DJOB_TASK_REG_WAIT_TIME=1";
-    assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
-    for (line, want) in [
-        ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
-        ("LSF_HPC_PJL_LOADENV_TIMEOUT=-1", "from 1 to a year"),
-        ("LSF_HPC_PJL_LOADENV_TIMEOUT=x", "from 1 to a year"),
-        ("LSF_PAM_CLEAN_JOB_DELAY=99999999", "a year at most"),
-        ("LSF_DJOB_TASK_REG_WAIT_TIME=0", "from 1 to a year"),
-        ("LSF_DJOB_TASK_REG_WAIT_TIME=x", "from 1 to a year"),
-    ] {
-        let (name, value) = line.split_once('=').unwrap();
-        let at = name.len() + 2;
-        let text = format!(
-            "error lsf.conf {name}:{at} bad value <{value}> of {name}: seconds are wanted, {want}"
-        );
-        assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", line), [text]);
-    }
-}
-
-#[test]
 fn enforcement_of_limits_follows_four_parameters_of_lsf_conf() {
     let read = |text: &str| {
         let mut diags = crate::conf::Diags::new();
@@ -166,21 +144,6 @@ fn remote_copy_command_is_a_command_other_than_lsrcp() {
         let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
         assert_eq!((conf.remote_copy_command(), diags.list().len()), (command, wrong), "{text}");
     }
-}
-
-#[test]
-fn words_of_lsf_hpc_extensions_that_do_not_act_are_told() {
-    let of = |words: &str| {
-        let line = format!("LSF_HPC_EXTENSIONS=\"{words}\"");
-        said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line)
-    };
-    let all = "CUMULATIVE_RUSAGE HOST_RUSAGE NO_HOST_RUSAGE SHORT_PIDLIST";
-    assert_eq!(of(all), [] as [&str; 0]);
-    let text = |word: &str| {
-        let at = "notice lsf.conf LSF_HPC_EXTENSIONS:21";
-        format!("{at} <{word}> of LSF_HPC_EXTENSIONS is not acted on")
-    };
-    assert_eq!(of("SHORT_EVENTFILE short_pidlist"), ["SHORT_EVENTFILE", "short_pidlist"].map(text));
 }
 
 #[test]
@@ -527,7 +490,7 @@ fn mistakes_inside_expressions_and_windows() {
 }
 
 /// The configuration and the diagnostics with this lsb.applications.
-fn of_applications(text: &str) -> (Option<ClusterConf>, Vec<String>) {
+pub(super) fn of_applications(text: &str) -> (Option<ClusterConf>, Vec<String>) {
     let mut files = site();
     files.put(&format!("{BATCH}/lsb.applications"), text);
     let (conf, diags) = load(&files, ENVDIR);

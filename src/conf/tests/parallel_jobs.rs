@@ -1,0 +1,73 @@
+//! Bad values of the parameters of parallel jobs, each told with its place.
+
+use super::mistakes::of_applications;
+use super::*;
+
+#[test]
+fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
+    let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0\n\
+                LSF_DJOB_TASK_REG_WAIT_TIME=1";
+    assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
+    for (line, want) in [
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=-1", "from 1 to a year"),
+        ("LSF_HPC_PJL_LOADENV_TIMEOUT=x", "from 1 to a year"),
+        ("LSF_PAM_CLEAN_JOB_DELAY=99999999", "a year at most"),
+        ("LSF_DJOB_TASK_REG_WAIT_TIME=0", "from 1 to a year"),
+        ("LSF_DJOB_TASK_REG_WAIT_TIME=x", "from 1 to a year"),
+    ] {
+        let (name, value) = line.split_once('=').unwrap();
+        let at = name.len() + 2;
+        let text = format!(
+            "error lsf.conf {name}:{at} bad value <{value}> of {name}: seconds are wanted, {want}"
+        );
+        assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", line), [text]);
+    }
+}
+
+#[test]
+fn words_of_lsf_hpc_extensions_that_do_not_act_are_told() {
+    let of = |words: &str| {
+        let line = format!("LSF_HPC_EXTENSIONS=\"{words}\"");
+        said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line)
+    };
+    let all = "CUMULATIVE_RUSAGE HOST_RUSAGE NO_HOST_RUSAGE SHORT_PIDLIST";
+    assert_eq!(of(all), [] as [&str; 0]);
+    let text = |word: &str| {
+        let at = "notice lsf.conf LSF_HPC_EXTENSIONS:21";
+        format!("{at} <{word}> of LSF_HPC_EXTENSIONS is not acted on")
+    };
+    assert_eq!(of("SHORT_EVENTFILE short_pidlist"), ["SHORT_EVENTFILE", "short_pidlist"].map(text));
+}
+
+/// The line and column are those of the value.
+#[test]
+fn bad_values_of_djob_parameters_are_told_with_their_place_and_not_taken() {
+    let number = "a number from 1 to 86400 is wanted";
+    let path = "the path of a script is wanted";
+    for (name, value, want) in [
+        ("DJOB_RU_INTERVAL", "0", number),
+        ("DJOB_RU_INTERVAL", "-1", number),
+        ("DJOB_RU_INTERVAL", "1.5", number),
+        ("DJOB_RU_INTERVAL", "86401", number),
+        ("DJOB_RU_INTERVAL", "x", number),
+        ("DJOB_HB_INTERVAL", "86401", number),
+        ("DJOB_ENV_SCRIPT", "a b", path),
+        ("DJOB_ENV_SCRIPT", "/etc/", path),
+    ] {
+        let bad = format!("{name} = {value}");
+        let text = |line: &str| {
+            format!(
+                "Begin Application\nNAME = sim\n{line}\nDJOB_DISABLED = y\nNICE = 3\nEnd Application\n"
+            )
+        };
+        let (conf, said) = of_applications(&text(&bad));
+        let at = name.len() + 4;
+        let told =
+            format!("error lsb.applications {name}:{at} bad value <{value}> of {name}: {want}");
+        assert_eq!(said, [told], "{bad}");
+        // no daemon takes it: what was in force stays so
+        assert!(conf.is_none(), "{bad}");
+        assert!(of_applications(&text("")).0.is_some());
+    }
+}

@@ -5,7 +5,7 @@
 use super::action::JobAction;
 pub use super::array_move::{ArrayMove, ElementRange, QueuePosition};
 use super::checkpoint::{CheckpointEnd, CheckpointOrder};
-pub use super::host_usage::{HOST_USAGES_MAX, HostUsage};
+pub use super::host_usage::HostUsage;
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
 use super::job_state::LoggedStatus;

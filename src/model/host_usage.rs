@@ -6,7 +6,7 @@ use super::time::US;
 use std::sync::Arc;
 
 /// Most hosts of a job whose usage a record tells; of a job on more it tells the sums alone.
-pub const HOST_USAGES_MAX: usize = 4096;
+const HOST_USAGES_MAX: usize = 4096;
 
 /// The usage of an ended attempt on one of its several hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +21,17 @@ pub struct HostUsage {
 }
 
 impl HostUsage {
+    /// The usage on all hosts of an attempt, as a record tells it: none of one host alone, and none
+    /// where they are more than `HOST_USAGES_MAX`.
+    pub fn of_all(hosts: &[(Arc<str>, Usage)]) -> Box<[HostUsage]> {
+        match (2..=HOST_USAGES_MAX).contains(&hosts.len()) {
+            true => hosts.iter().map(|(name, used)| HostUsage::new(name.clone(), used)).collect(),
+            false => Box::default(),
+        }
+    }
+
     /// The nearest whole seconds of a usage.
-    pub fn new(host: Arc<str>, usage: &Usage) -> HostUsage {
+    fn new(host: Arc<str>, usage: &Usage) -> HostUsage {
         let secs = |us: u64| us.saturating_add(US / 2) / US;
         HostUsage {
             host,
@@ -31,5 +40,25 @@ impl HostUsage {
             utime: secs(usage.utime_us),
             stime: secs(usage.stime_us),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_tells_several_hosts_and_no_more_than_it_may_hold() {
+        let of = |n: usize| HostUsage::of_all(&vec![("hosta".into(), Usage::default()); n]).len();
+        let most = HOST_USAGES_MAX;
+        assert_eq!([0, 1, 2, most, most + 1].map(of), [0, 0, 2, most, 0]);
+    }
+
+    #[test]
+    fn seconds_of_a_host_are_the_nearest_and_sizes_the_largest() {
+        let (utime_us, stime_us) = (1_499_999, u64::MAX);
+        let usage = Usage { utime_us, stime_us, mem_kb: 7, max_mem_kb: 5, ..Usage::default() };
+        let told = HostUsage::new("hosta".into(), &usage);
+        assert_eq!((told.utime, told.stime, told.mem_kb), (1, u64::MAX / US, 7));
     }
 }

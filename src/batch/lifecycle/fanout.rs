@@ -17,7 +17,7 @@ use crate::batch::state::{Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::action::JobAction;
-use crate::model::event::{HOST_USAGES_MAX, HostUsage};
+use crate::model::event::HostUsage;
 use crate::model::job::Usage;
 use crate::model::reason::{PendReason, term};
 use crate::model::time::US;
@@ -195,12 +195,9 @@ impl Mbatchd {
     pub(crate) fn hosts_used(&self, key: JobKey) -> Box<[HostUsage]> {
         let first = self.state.running(key).and_then(|run| self.first_host(run));
         let Some(first) = first else { return Box::default() };
-        let all = self.usage_by_host(key, first);
-        if all.len() > HOST_USAGES_MAX {
-            return Box::default();
-        }
         let name = |host: HostId| self.state.names().host(host).to_string().into();
-        all.into_iter().map(|(host, used)| HostUsage::new(name(host), &used.0)).collect()
+        let all = self.usage_by_host(key, first).into_iter();
+        HostUsage::of_all(&all.map(|(host, used)| (name(host), used.0)).collect::<Vec<_>>())
     }
 
     /// The usage of an attempt on several hosts: the limits of the job are those of the sum.

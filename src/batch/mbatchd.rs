@@ -543,7 +543,6 @@ impl Mbatchd {
         self.tracks().then(|| self.state.waited().of(at).until(t))
     }
 
-    /// The host that holds a started attempt, where the cluster still has it.
     /// The usage of an attempt on each of its several hosts, `first` the first one, unless the site
     /// wants none (NO_HOST_RUSAGE).
     pub(crate) fn usage_by_host(&self, key: JobKey, first: HostId) -> Vec<(HostId, &HostUse)> {
@@ -553,6 +552,7 @@ impl Mbatchd {
         }
     }
 
+    /// The host that holds a started attempt, where the cluster still has it.
     pub(crate) fn first_host(&self, run: &Run) -> Option<HostId> {
         run.hosts.first().map(|h| h.0).filter(|host| self.links.hosts().contains(*host))
     }

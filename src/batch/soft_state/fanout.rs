@@ -66,6 +66,18 @@ struct FannedJob {
     held: Option<HeldEnd>,
 }
 
+impl FannedJob {
+    /// Most memory and swap that all hosts have used together as far as is known, KB. The hosts
+    /// have had their own peaks at different times: the sum of these says nothing, and the largest
+    /// is the least that it was.
+    fn most_together(&self) -> (u64, u64) {
+        let hosts = std::iter::once(&self.first).chain(self.members.iter().map(|m| &m.used));
+        hosts.fold(self.peak, |(mem, swap), used| {
+            (mem.max(used.0.max_mem_kb), swap.max(used.0.max_swap_kb))
+        })
+    }
+}
+
 /// The attempts on several hosts.
 #[derive(Debug, Default)]
 pub struct Fanout {
@@ -199,9 +211,7 @@ impl Fanout {
         }
         let (mem, swap) = &mut job.peak;
         (*mem, *swap) = ((*mem).max(all.0.mem_kb), (*swap).max(all.0.swap_kb));
-        // the hosts have had their own peaks at different times
-        all.0.max_mem_kb = job.first.0.max_mem_kb.max(*mem);
-        all.0.max_swap_kb = job.first.0.max_swap_kb.max(*swap);
+        (all.0.max_mem_kb, all.0.max_swap_kb) = job.most_together();
         Some(all)
     }
 
@@ -256,10 +266,8 @@ impl Fanout {
         let mut held = job.held.take()?;
         self.holding.remove(&(held.until, key));
         let usage = &mut held.told.usage;
-        let own = (usage.max_mem_kb, usage.max_swap_kb);
         job.members.iter().for_each(|member| usage.add(&member.used.0));
-        let (mem, swap) = job.peak;
-        (usage.max_mem_kb, usage.max_swap_kb) = (own.0.max(mem), own.1.max(swap));
+        (usage.max_mem_kb, usage.max_swap_kb) = job.most_together();
         Some(held)
     }
 

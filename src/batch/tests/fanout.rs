@@ -202,6 +202,8 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
     assert_eq!(now(&r), (40, 150, 150, 2, vec![7, 9]));
     tell(&mut r, h1, first(usage(20, 40)));
     assert_eq!(now(&r), (50, 90, 150, 2, vec![7, 9]));
+    tell(&mut r, h2, other(Usage { max_mem_kb: 160, ..usage(30, 50) }));
+    assert_eq!(now(&r), (50, 90, 160, 2, vec![7, 9]));
     // its sbatchd was restarted, and knows of no task that had ended
     tell(&mut r, h2, other(usage(5, 50)));
     assert_eq!(now(&r).0, 50);
@@ -209,9 +211,11 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
     let time = r.now.secs();
     let t = TaskState { key, phase: done(), pid: 7, time, usage: usage(25, 0), ..<_>::default() };
     tell(&mut r, h1, SbdMsg::State(Box::new(t)));
-    tell(&mut r, h2, SbdMsg::Left { key, usage: usage(60, 0).into() });
+    // one of them had more for a moment than all together when they told
+    let left = Usage { max_mem_kb: 170, ..usage(60, 0) };
+    tell(&mut r, h2, SbdMsg::Left { key, usage: left.into() });
     let end = r.acct.last().unwrap().usage.unwrap();
-    assert_eq!((end.utime_us, end.max_mem_kb), (85, 150));
+    assert_eq!((end.utime_us, end.max_mem_kb), (85, 170));
     // what crosses the end is no wrong report
     tell(&mut r, h2, other(usage(60, 0)));
     assert_eq!(r.mbd.reports_refused(), 0);

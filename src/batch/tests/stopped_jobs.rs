@@ -168,3 +168,110 @@ fn stopped_jobs_are_known_after_a_restart_of_mbatchd() {
     c.end(high, 0);
     assert_eq!(low.map(|job| c.state(job)), ["RUN", "USUSP"]);
 }
+
+#[test]
+fn stopped_job_that_migrates_keeps_its_slot_until_it_has_ended() {
+    let mut c = site(1, "").up();
+    let low = c.submit("ann", "-q low -r");
+    c.stop("ann", low);
+    c.hosts_wait();
+    assert_eq!(c.control("ann", Verb::Migrate { force: false }, low), [0]);
+    let high = c.submit("bob", "-q high");
+    c.advance(1);
+    assert_eq!([low, high].map(|job| c.state(job)), ["USUSP", "PEND"]);
+    c.ends_by(low, 9, 0);
+    assert_eq!([low, high].map(|job| c.state(job)), ["PEND", "RUN"]);
+}
+
+#[test]
+fn slot_is_kept_when_the_host_of_a_suspended_job_tells_that_it_runs() {
+    let mut c = site(2, "r1m = 1.0/2.0").up();
+    let low = ["-q low"; 2].map(|options| c.submit("ann", options));
+    c.hosts_wait();
+    c.load("h1", "r1m=2.5");
+    let orders = c.orders();
+    let [(suspended, Act::Suspend)] = orders[..] else { panic!("{orders:?}") };
+    c.suspends(suspended);
+    // its host has lost that it was to be suspended
+    c.runs(suspended);
+    assert_eq!(c.orders(), [(suspended, Act::Suspend)]);
+    let high = c.submit("bob", "-q high");
+    c.advance(1);
+    assert_eq!((c.state(high), c.orders()), ("PEND".into(), vec![]));
+    c.suspends(suspended);
+    assert_eq!(c.state(high), "RUN");
+    assert_eq!(low.iter().filter(|job| c.state(**job) == "RUN").count(), 1);
+}
+
+#[test]
+fn stopped_job_goes_on_beside_one_of_brun_in_its_slot() {
+    let mut c = site(1, "").up();
+    let normal = c.submit("ann", "-q normal");
+    let forced = c.submit("ann", "-q normal");
+    force(&mut c, forced);
+    c.stop("ann", normal);
+    assert_eq!([normal, forced].map(|job| c.state(job)), ["USUSP", "RUN"]);
+    c.resume("ann", normal);
+    assert_eq!(c.state(normal), "RUN");
+}
+
+#[test]
+fn slot_is_free_again_when_a_job_is_stopped_before_it_was_resumed() {
+    let mut c = site(1, "").up();
+    let low = stopped(&mut c);
+    c.hosts_wait();
+    c.resume("ann", low);
+    let high = c.submit("bob", "-q high");
+    c.advance(1);
+    assert_eq!(c.state(high), "PEND");
+    c.stop("ann", low);
+    assert_eq!(c.state(high), "RUN");
+}
+
+#[test]
+fn slot_is_free_again_when_run_windows_close_before_a_job_was_resumed() {
+    // the clock begins at 22:13:20
+    let mut c = site(1, "RUN_WINDOW = 21:00-22:20").up();
+    let low = stopped(&mut c);
+    c.advance(300);
+    c.hosts_wait();
+    c.resume("ann", low);
+    assert_eq!(c.orders(), [(low, Act::Resume)]);
+    let high = c.submit("bob", "-q high");
+    c.advance(1);
+    assert_eq!(c.state(high), "PEND");
+    c.advance(120);
+    assert_eq!((c.state(low), c.suspended_for(low)), ("SSUSP".into(), susp::WINDOW));
+    assert_eq!(c.state(high), "RUN");
+}
+
+#[test]
+fn slot_is_free_again_when_the_load_rises_before_a_job_was_resumed() {
+    let mut c = site(1, "r1m = 1.0/2.0").up();
+    let low = stopped(&mut c);
+    c.hosts_wait();
+    c.resume("ann", low);
+    assert_eq!(c.orders(), [(low, Act::Resume)]);
+    c.load("h1", "r1m=2.5");
+    let high = c.submit("bob", "-q high");
+    c.advance(1);
+    assert_eq!(c.state(high), "PEND");
+    // it waits for the load from now on
+    c.resume("ann", low);
+    assert_eq!((c.state(low), c.state(high)), ("SSUSP".into(), "RUN".into()));
+}
+
+#[test]
+fn job_whose_window_opened_while_mbatchd_was_away_waits_for_its_slot() {
+    let mut c = site(1, "RUN_WINDOW = 23:00-22:20").up();
+    let low = c.submit("ann", "-q low");
+    c.advance(420);
+    assert_eq!((c.state(low), c.suspended_for(low)), ("SSUSP".into(), susp::WINDOW));
+    let high = c.submit("bob", "-q high");
+    assert_eq!(c.state(high), "RUN");
+    c.orders();
+    c.restart_later(3600);
+    c.advance(1);
+    assert_eq!((c.state(low), c.suspended_for(low)), ("SSUSP".into(), susp::PREEMPTED));
+    assert_eq!(c.orders().iter().filter(|order| order.1 == Act::Resume).count(), 0);
+}

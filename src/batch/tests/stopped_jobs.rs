@@ -171,16 +171,19 @@ fn stopped_jobs_are_known_after_a_restart_of_mbatchd() {
 
 #[test]
 fn stopped_job_that_migrates_keeps_its_slot_until_it_has_ended() {
-    let mut c = site(1, "").up();
-    let low = c.submit("ann", "-q low -r");
-    c.stop("ann", low);
-    c.hosts_wait();
-    assert_eq!(c.control("ann", Verb::Migrate { force: false }, low), [0]);
-    let high = c.submit("bob", "-q high");
-    c.advance(1);
-    assert_eq!([low, high].map(|job| c.state(job)), ["USUSP", "PEND"]);
-    c.ends_by(low, 9, 0);
-    assert_eq!([low, high].map(|job| c.state(job)), ["PEND", "RUN"]);
+    // it goes on for the time of its checkpoint
+    for options in ["-r", "-k /ck"] {
+        let mut c = site(1, "").up();
+        let low = c.submit("ann", &format!("-q low {options}"));
+        c.stop("ann", low);
+        c.hosts_wait();
+        assert_eq!(c.control("ann", Verb::Migrate { force: false }, low), [0]);
+        let high = c.submit("bob", "-q high");
+        c.advance(1);
+        assert_eq!([low, high].map(|job| c.state(job)), ["USUSP", "PEND"], "{options}");
+        c.ends_by(low, 9, 0);
+        assert_eq!(c.state(high), "RUN", "{options}");
+    }
 }
 
 #[test]

@@ -51,6 +51,21 @@ fn remaining_run_times_are_shown() {
 }
 
 #[test]
+fn memory_that_a_pending_job_reserves_is_shown_behind_its_slots() {
+    let slots = json!([["hosta", 2], ["hostb", 1]]);
+    let job = |memory: Value| json!({"Reservation": [T - 60, T + 600, slots, memory]});
+    let told = |memory: Value| call(&["-UF"], &[], &[job(memory)]).0;
+    let (of_slots, of_memory) = (
+        "Reserved <3> job slots on host(s) <2*hosta> <hostb>;",
+        " Reserved <900> megabyte memory on host(s) <800M*hosta> <100M*hostb>;",
+    );
+    let out = told(json!([["hosta", 800], ["hostb", 100]]));
+    assert!(out.contains(&format!("{of_slots}{of_memory}\n")), "{out}");
+    let out = told(json!([]));
+    assert!(out.contains(&format!("{of_slots}\n")), "{out}");
+}
+
+#[test]
 fn pending_reasons_by_level() {
     let job = [json!({"PendReasons":
         [[3, 0, []], [1305, 2, ["hosta", "hostb"]], [1311, 1, ["hostc"]]]})];

@@ -164,17 +164,20 @@ pub fn job(out: &mut String, r: &JobRow, s: &Show) {
     }
 }
 
-/// The slots that a pending job keeps until it has enough, and when it starts at the latest.
+/// The amounts of hosts, by their names.
+fn by_host(hosts: &Cell) -> Vec<(String, i64)> {
+    let of = |host: &Cell| match host.list() {
+        [name, amount] => Some((name.text().into_owned(), amount.int()?)),
+        _ => None,
+    };
+    hosts.list().iter().filter_map(of).collect()
+}
+
+/// The slots and the memory that a pending job keeps until it has enough, and when it starts at the
+/// latest.
 fn reserved(out: &mut String, r: &JobRow, s: &Show) {
-    let [since, start, hosts] = r.list(Col::Reservation) else { return };
-    let hosts: Vec<(String, i64)> = hosts
-        .list()
-        .iter()
-        .filter_map(|host| match host.list() {
-            [name, slots] => Some((name.text().into_owned(), slots.int()?)),
-            _ => None,
-        })
-        .collect();
+    let [since, start, hosts, more @ ..] = r.list(Col::Reservation) else { return };
+    let hosts = by_host(hosts);
     let (slots, mut text) = (hosts.iter().map(|host| host.1).sum::<i64>(), String::new());
     if slots > 0 {
         stamp(&mut text, s, since.int().unwrap_or(0));
@@ -187,6 +190,15 @@ fn reserved(out: &mut String, r: &JobRow, s: &Show) {
             }
         }
         text.push(';');
+        let memory = more.first().map(by_host).unwrap_or_default();
+        if !memory.is_empty() {
+            let sum = memory.iter().map(|host| host.1).sum::<i64>();
+            let _ = write!(text, " Reserved <{sum}> megabyte memory on host(s)");
+            for (host, mb) in &memory {
+                push(&mut text, " ", &format!("{mb}M*{host}"));
+            }
+            text.push(';');
+        }
         paragraph(out, &text, !s.unwrapped);
     }
     if let Some(start) = start.int().filter(|start| *start > 0) {

@@ -66,7 +66,8 @@ pub(super) fn configure(conf: &mut BatchConf, seed: u64) {
     }
     for queue in &mut conf.queues {
         let turns = 1 + rng.below(MOST_TURNS);
-        queue.reserve = rng.chance(RESERVES).then_some(Reserve { turns, memory: false });
+        let memory = rng.chance(0.5);
+        queue.reserve = rng.chance(RESERVES).then_some(Reserve { turns, memory });
         queue.backfill = rng.chance(BACKFILLS);
     }
     if rng.chance(POOLS) && conf.hosts.partitions.is_empty() {

@@ -121,6 +121,9 @@ pub struct JobReserve {
     pub end: i64,
     /// Hosts, the slots planned there, and those of them that are kept.
     pub hosts: Vec<(Arc<str>, u32, u32)>,
+    /// The memory that the job is to get on each of these hosts, MB; empty: it waits for slots
+    /// alone.
+    pub memory: Vec<u64>,
 }
 
 /// JOB_CHUNK: elements that wait for the slots of the first one.

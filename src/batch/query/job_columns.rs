@@ -313,14 +313,17 @@ impl Shown<'_> {
         json(out, &shown);
     }
 
-    /// The slots that it holds while it waits for more.
+    /// The slots, and the memory in MB, that it holds while it waits for more.
     fn reservation(&self, out: &mut Vec<u8>) {
         let (view, all) = (self.mbd.view(), self.mbd.state.slot_reservations());
         let own = all.get(self.at).filter(|own| !own.hosts.is_empty());
         let shown = own.map(|own| {
             let held = all.held(own, |host| view.free_slots(host)).filter(|on| on.1 > 0);
             let name = |(host, slots)| (&**self.mbd.state.names().host(host), slots);
-            (own.since, own.start, held.map(name).collect::<Vec<(&str, u64)>>())
+            let slots = held.map(name).collect::<Vec<(&str, u64)>>();
+            let free = |host| view.free_memory(host);
+            let memory = all.held_memory(own, free).filter(|on| on.1 > 0).map(name);
+            (own.since, own.start, slots, memory.collect::<Vec<(&str, u64)>>())
         });
         json(out, &shown);
     }

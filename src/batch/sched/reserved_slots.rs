@@ -1,8 +1,12 @@
-//! The slots that pending jobs keep, as hosts have them now: a job that backfills may run on some.
+//! The slots and memory that pending jobs keep, as hosts have them now: a job that backfills may run on some.
 
 use crate::batch::sched::view::View;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::slot_reservations::SlotReservation;
+use crate::batch::usage::reserve::ledger::left;
+
+/// The place of memory among the built-in load indices.
+const MEMORY: usize = 10;
 
 impl View<'_> {
     /// Slots of a host that no job runs on.
@@ -13,6 +17,15 @@ impl View<'_> {
             }
             false => 0,
         }
+    }
+
+    /// The memory of a host that no job reserves, MB.
+    pub(crate) fn free_memory(&self, host: HostId) -> u64 {
+        let load = self.hosts.contains(host).then(|| self.hosts[host].load.as_ref()).flatten();
+        let memory = ResourceId::of_load_index(MEMORY);
+        let free = load
+            .map(|load| left(self.reserve.on(host), memory, f64::from(load.index[MEMORY]), false));
+        free.unwrap_or(0.0).max(0.0) as u64
     }
 
     /// The slots that reservations hold on a host.
@@ -35,6 +48,20 @@ impl View<'_> {
         }
         let here = of.hosts.iter().filter(|on| on.host == host);
         here.map(|on| u64::from(on.kept)).sum::<u64>()
+    }
+
+    /// The memory that a reservation holds on a host against a pending job with this reservation,
+    /// MB: none, where that is older, or while the other has no slot there.
+    pub(crate) fn memory_held_against(
+        &self,
+        (of, host): (&SlotReservation, HostId),
+        own: Option<&SlotReservation>,
+    ) -> u64 {
+        if own.is_some_and(|own| own.place() < of.place()) {
+            return 0;
+        }
+        let here = of.hosts.iter().filter(|on| on.host == host && on.kept > 0);
+        here.map(|on| on.memory).sum()
     }
 
     /// The slots that some reservations hold on all hosts.

@@ -204,7 +204,7 @@ impl Sched {
         if joint.slots(host, wanted) < wanted {
             needs.extend(joint.why().map(Need::Without));
         }
-        let short = resource_shortages(look, &now.snapshot, wanted);
+        let short = resource_shortages(look, (host, &now.snapshot), wanted);
         needs.extend(short.into_iter().map(|(id, amount)| Need::Resource(id, amount)));
         needs
     }

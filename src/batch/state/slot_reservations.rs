@@ -21,6 +21,9 @@ pub struct ReservedHost {
     pub planned: u32,
     /// The slots among these that no other job may have from now on.
     pub kept: u32,
+    /// The memory that the job is to get there, MB; 0: it waits for slots alone. With a kept slot,
+    /// as much of it as there is now is kept.
+    pub memory: u64,
 }
 
 /// The slots that a pending job keeps; without hosts: it keeps none before `until`.
@@ -45,6 +48,12 @@ impl SlotReservation {
     /// The place in the order of reservations: older ones come first, whatever their queues.
     pub fn place(&self) -> (i64, JobRef) {
         (self.since, self.at)
+    }
+
+    /// Does its job start before that of another one?
+    fn is_before(&self, other: &SlotReservation) -> bool {
+        let known = |start: i64| if start > 0 { start } else { i64::MAX };
+        (known(self.start), self.at) < (known(other.start), other.at)
     }
 
     /// All slots that it keeps.
@@ -108,13 +117,24 @@ impl SlotReservations {
         free: impl Fn(HostId) -> u64 + 'a,
     ) -> impl Iterator<Item = (HostId, u64)> + 'a {
         of.hosts.iter().map(move |own| {
-            let first = |other: &SlotReservation| {
-                let known = |start: i64| if start > 0 { start } else { i64::MAX };
-                (known(other.start), other.at) < (known(of.start), of.at)
-            };
-            let before = self.on_host(own.host).filter(|(other, _)| first(other));
+            let before = self.on_host(own.host).filter(|(other, _)| other.is_before(of));
             let taken: u64 = before.map(|(_, on)| u64::from(on.kept)).sum();
             (own.host, u64::from(own.kept).min(free(own.host).saturating_sub(taken)))
+        })
+    }
+
+    /// The memory that a reservation holds on each of its hosts now, MB, where so much is free: the
+    /// job that starts first comes first there. None is held without a slot.
+    pub fn held_memory<'a>(
+        &'a self,
+        of: &'a SlotReservation,
+        free: impl Fn(HostId) -> u64 + 'a,
+    ) -> impl Iterator<Item = (HostId, u64)> + 'a {
+        of.hosts.iter().filter(|own| own.kept > 0).map(move |own| {
+            let before =
+                self.on_host(own.host).filter(|(other, on)| on.kept > 0 && other.is_before(of));
+            let taken: u64 = before.map(|(_, on)| on.memory).sum();
+            (own.host, own.memory.min(free(own.host).saturating_sub(taken)))
         })
     }
 

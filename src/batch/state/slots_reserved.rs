@@ -31,9 +31,10 @@ impl State {
         }
         let (queue, user) = (job.queue_at(r.at.idx), job.user);
         let mut hosts = Vec::new();
-        for (host, planned, kept) in &r.hosts {
+        for (at, (host, planned, kept)) in r.hosts.iter().enumerate() {
             let host = self.names.host_id(host);
-            hosts.push(ReservedHost { host, planned: *planned, kept: *kept.min(planned) });
+            let memory = r.memory.get(at).copied().unwrap_or(0);
+            hosts.push(ReservedHost { host, planned: *planned, kept: *kept.min(planned), memory });
         }
         let (at, since, until, start, end) = (r.at, r.since, r.until, r.start, r.end);
         let new = SlotReservation { at, queue, user, since, until, start, end, hosts };

@@ -73,6 +73,41 @@ fn end_of_a_job_lets_others_beside_a_reservation_under_the_limit_of_their_queue(
     assert_eq!((c.running_on(top), c.running_on(two)), (vec!["h2".into()], vec!["h3".into(); 2]));
 }
 
+/// A host of 500 MB, all of it reserved: 400 for ten minutes, 100 for thirty.
+fn full_of_memory() -> Cluster {
+    let reserves = "PRIORITY = 50; RESOURCE_RESERVE = MAX_RESERVE_TIME[60]";
+    let mut c =
+        cluster().hosts(1, 9).queue("large", reserves).queue("normal", "PRIORITY = 30").up();
+    c.load("h1", "mem=500");
+    let soon = c.submit("ann", "-W 10 -R rusage[mem=400]");
+    let late = c.submit("ann", "-W 30 -R rusage[mem=100]");
+    assert_eq!(c.started(), [soon, late]);
+    c
+}
+
+#[test]
+fn younger_reservation_does_not_count_on_memory_that_an_older_one_is_to_get() {
+    let mut c = full_of_memory();
+    let first = c.submit("bob", "-q large -W 60 -R rusage[mem=300]");
+    assert_eq!(reserved(&mut c, first), (vec!["h1".into()], Some(600)));
+    // 100 of the 400 are left beside the first
+    let second = c.submit("bob", "-q large -W 5 -R rusage[mem=200]");
+    assert_eq!(reserved(&mut c, second), (vec!["h1".into()], Some(1800)));
+}
+
+#[test]
+fn memory_that_a_pending_job_keeps_is_listed_as_far_as_there_is_some() {
+    let mut c = full_of_memory();
+    let waits = c.submit("bob", "-q large -R rusage[mem=300]");
+    let memory = |c: &mut Cluster| c.column(waits, Col::Reservation)[3].clone();
+    assert_eq!(memory(&mut c), serde_json::json!([]));
+    c.load("h1", "mem=700");
+    assert_eq!(memory(&mut c), serde_json::json!([["h1", 200]]));
+    // a job that needs none is not kept from the host
+    let small = c.submit("cid", "");
+    assert_eq!(c.started(), [small]);
+}
+
 #[test]
 fn job_of_a_queue_without_slot_reserve_keeps_nothing() {
     let mut c = site(1, 4).up();

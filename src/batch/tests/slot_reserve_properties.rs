@@ -4,13 +4,15 @@
 
 use super::JobRef;
 use super::cluster::random::{Listed, cases};
-use super::cluster::{Cluster, cluster};
+use super::cluster::{Cluster, ClusterBuilder, cluster};
 use crate::model::event::Event;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const HOSTS: usize = 3;
 const SLOTS: u32 = 4;
+/// Memory of each host, where it counts, MB.
+const MEMORY: u32 = 1000;
 const CASES: u32 = 96;
 const REST_CASES: u32 = 24;
 const MOST_STEPS: usize = 24;
@@ -21,24 +23,35 @@ const MOST_WAIT: u64 = 20 * 60 * MOST_STEPS as u64;
 
 #[derive(Clone, Debug)]
 enum Happening {
-    /// Slots, minutes of its run limit, shape.
-    Wide(u32, u64, usize),
-    Fill(u32, u64),
-    Plain(u32, u64),
+    /// Slots, minutes of its run limit, shape, and memory in MB for each task, where that counts.
+    Wide(u32, u64, usize, u32),
+    Fill(u32, u64, u32),
+    Plain(u32, u64, u32),
     /// One of the running jobs ends early.
     End(usize),
     Wait(u64),
     Restart,
 }
 
-const SHAPES: [&str; 3] = ["", "-R 'span[hosts=1]'", "-R 'span[ptile=2]'"];
+const SHAPES: [&str; 3] = ["", "span[hosts=1]", "span[ptile=2]"];
+
+/// The option -R of a job of this shape and memory.
+fn requirement(shape: &str, memory: u32) -> String {
+    match (shape, memory) {
+        ("", 0) => String::new(),
+        (_, 0) => format!("-R '{shape}'"),
+        _ => format!("-R '{shape} rusage[mem={memory}]'"),
+    }
+}
 
 fn happening() -> impl Strategy<Value = Happening> {
-    let job = || (1..=SLOTS, 1..20u64);
+    let memory = || (0..8u32).prop_map(|n| 100 * n);
+    let job = move || (1..=SLOTS, 1..20u64, memory());
+    let wide = (1..=8u32, 1..20u64, 0..SHAPES.len(), memory());
     prop_oneof![
-        3 => (2..=8u32, 1..20u64, 0..SHAPES.len()).prop_map(|(n, w, s)| Happening::Wide(n, w, s)),
-        4 => job().prop_map(|(n, w)| Happening::Fill(n, w)),
-        2 => job().prop_map(|(n, w)| Happening::Plain(n, w)),
+        3 => wide.prop_map(|(n, w, s, m)| Happening::Wide(n, w, s, m)),
+        4 => job().prop_map(|(n, w, m)| Happening::Fill(n, w, m)),
+        2 => job().prop_map(|(n, w, m)| Happening::Plain(n, w, m)),
         1 => any::<usize>().prop_map(Happening::End),
         4 => (1..400u64).prop_map(Happening::Wait),
         1 => Just(Happening::Restart),
@@ -93,6 +106,80 @@ fn no_slot_is_held_and_given(c: &mut Cluster, jobs: &[Listed]) {
     assert_eq!(in_queue, held.values().sum::<u64>());
 }
 
+/// Jobs that reserve, that backfill and others: no promise is broken, and no slot given twice.
+fn promises_hold(site: ClusterBuilder, all: &[Happening], with_memory: bool) {
+    let mut c = site.up();
+    if with_memory {
+        c.loads(&format!("mem={MEMORY}"));
+    }
+    let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
+    // the first job of its queue: no other of that priority takes its slots
+    let mut promised: Option<(JobRef, i64)> = None;
+    for what in all {
+        let asks = |shape: &str, memory| requirement(shape, if with_memory { memory } else { 0 });
+        let submitted = match what {
+            Happening::Wide(n, w, shape, m) => {
+                let n = n.max(if with_memory { &1 } else { &2 });
+                Some((format!("-q wide -n {n} -W {w} {}", asks(SHAPES[*shape], *m)), *w))
+            }
+            Happening::Fill(n, w, m) => {
+                Some((format!("-q fill -n {n} -W {w} {}", asks("", *m)), *w))
+            }
+            Happening::Plain(n, w, m) => Some((format!("-n {n} -W {w} {}", asks("", *m)), *w)),
+            _ => None,
+        };
+        if let Some((options, minutes)) = submitted {
+            let at = c.submit("ann", &options);
+            limits.insert(at, minutes as i64 * 60);
+        }
+        match what {
+            Happening::End(any) => {
+                let running: Vec<JobRef> = ends.keys().copied().collect();
+                if let Some(at) = running.get(any % running.len().max(1)) {
+                    ends.remove(at);
+                    c.end(*at, 0);
+                }
+            }
+            Happening::Wait(secs) => advance(&mut c, *secs, &mut ends, &limits),
+            Happening::Restart => {
+                c.restart();
+                c.advance(1);
+            }
+            _ => {}
+        }
+        note_started(&mut c, &mut ends, &limits);
+        let jobs = c.listed();
+        no_slot_is_held_and_given(&mut c, &jobs);
+        if let Some((at, latest)) = promised {
+            let job = jobs.iter().find(|job| job.at == at).unwrap();
+            if job.start > 0 {
+                assert!(job.start <= latest, "{at} at {} behind {latest}", job.start);
+                promised = None;
+            } else {
+                assert!(c.secs() <= latest, "{at} waits beyond {latest}");
+                let now = job.promised.unwrap_or(latest);
+                assert!(now <= latest, "{at} is put off from {latest} to {now}");
+                promised = Some((at, now));
+            }
+        }
+        if promised.is_none() {
+            // a job that is ahead of it in its queue may take slots that become free
+            let first = jobs.iter().find(|job| job.state == "PEND");
+            promised = first.and_then(|job| Some((job.at, job.promised?)));
+        }
+    }
+    assert_eq!(c.complaints(), Vec::<String>::new());
+}
+
+/// Queues of which the first one reserves by this parameter.
+fn site(reserves: &str) -> ClusterBuilder {
+    cluster()
+        .hosts(HOSTS, SLOTS)
+        .queue("wide", &format!("PRIORITY = 50; {reserves} = MAX_RESERVE_TIME[1000]"))
+        .queue("fill", "PRIORITY = 40; BACKFILL = Y")
+        .queue("normal", "PRIORITY = 30")
+}
+
 proptest! {
     #![proptest_config(cases(CASES))]
 
@@ -100,65 +187,18 @@ proptest! {
     fn random_backfill_delays_no_reservation_and_gives_no_slot_twice(
         all in prop::collection::vec(happening(), 1..=MOST_STEPS),
     ) {
-        let mut c = cluster()
-            .hosts(HOSTS, SLOTS)
-            .queue("wide", "PRIORITY = 50; SLOT_RESERVE = MAX_RESERVE_TIME[1000]")
-            .queue("fill", "PRIORITY = 40; BACKFILL = Y")
-            .queue("normal", "PRIORITY = 30")
-            .up();
-        let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
-        // the first job of its queue: no other of that priority takes its slots
-        let mut promised: Option<(JobRef, i64)> = None;
-        for what in &all {
-            let submitted = match what {
-                Happening::Wide(n, w, shape) => {
-                    Some((format!("-q wide -n {n} -W {w} {}", SHAPES[*shape]), *w))
-                }
-                Happening::Fill(n, w) => Some((format!("-q fill -n {n} -W {w}"), *w)),
-                Happening::Plain(n, w) => Some((format!("-n {n} -W {w}"), *w)),
-                _ => None,
-            };
-            if let Some((options, minutes)) = submitted {
-                let at = c.submit("ann", &options);
-                limits.insert(at, minutes as i64 * 60);
-            }
-            match what {
-                Happening::End(any) => {
-                    let running: Vec<JobRef> = ends.keys().copied().collect();
-                    if let Some(at) = running.get(any % running.len().max(1)) {
-                        ends.remove(at);
-                        c.end(*at, 0);
-                    }
-                }
-                Happening::Wait(secs) => advance(&mut c, *secs, &mut ends, &limits),
-                Happening::Restart => {
-                    c.restart();
-                    c.advance(1);
-                }
-                _ => {}
-            }
-            note_started(&mut c, &mut ends, &limits);
-            let jobs = c.listed();
-            no_slot_is_held_and_given(&mut c, &jobs);
-            if let Some((at, latest)) = promised {
-                let job = jobs.iter().find(|job| job.at == at).unwrap();
-                if job.start > 0 {
-                    prop_assert!(job.start <= latest, "{at} at {} behind {latest}", job.start);
-                    promised = None;
-                } else {
-                    prop_assert!(c.secs() <= latest, "{at} waits beyond {latest}");
-                    let now = job.promised.unwrap_or(latest);
-                    prop_assert!(now <= latest, "{at} is put off from {latest} to {now}");
-                    promised = Some((at, now));
-                }
-            }
-            if promised.is_none() {
-                // a job that is ahead of it in its queue may take slots that become free
-                let first = jobs.iter().find(|job| job.state == "PEND");
-                promised = first.and_then(|job| Some((job.at, job.promised?)));
-            }
-        }
-        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+        promises_hold(site("SLOT_RESERVE"), &all, false);
+    }
+
+    #[test]
+    fn random_backfill_delays_no_reservation_of_memory(
+        all in prop::collection::vec(happening(), 1..=MOST_STEPS),
+        per_task in any::<bool>(),
+    ) {
+        let per_task = if per_task { "Y" } else { "N" };
+        let site = site("RESOURCE_RESERVE");
+        let site = site.param(&format!("RESOURCE_RESERVE_PER_TASK = {per_task}"));
+        promises_hold(site, &all, true);
     }
 }
 
@@ -190,7 +230,7 @@ proptest! {
             // mbatchd knows the end of some
             let limit = if how % 2 == 0 { format!("-W {minutes}") } else { String::new() };
             let queue = if *how < 2 { "wide" } else { "broad" };
-            let at = c.submit("ann", &format!("-q {queue} -n {slots} {limit} {}", SHAPES[*shape]));
+            let at = c.submit("ann", &format!("-q {queue} -n {slots} {limit} {}", requirement(SHAPES[*shape], 0)));
             limits.insert(at, *minutes as i64 * 60);
             let small = c.submit("bob", &format!("-W {minutes}"));
             limits.insert(small, *minutes as i64 * 60);

@@ -165,6 +165,19 @@ impl Reserve {
         load
     }
 
+    /// The amount of a resource that a started element reserves on a host.
+    pub(crate) fn amount_on(&self, at: JobRef, host: HostId, resource: ResourceId) -> f64 {
+        let Some(holder) = self.holder(at) else { return 0.0 };
+        let row = self.row(host, resource);
+        let terms = holder.requirement.terms.iter().filter(|term| term.resource == resource);
+        let amount = |term: &Term| {
+            let rows = self.rows_of(holder.hosts_of(term), (resource, term.method)).into_iter();
+            let times: u64 = rows.filter(|of| of.0 == row).map(|of| of.1).sum();
+            term.rusage.amount() * times as f64
+        };
+        terms.map(amount).sum()
+    }
+
     /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
     pub(crate) fn shown(&self, site: &Site, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
         let reserved = self.on(i);

@@ -48,12 +48,13 @@ impl Timeline {
         self.end_of.range(JobRef::all_of(job)).map(|(at, _)| *at)
     }
 
-    /// The slots that are given back, in the order of time: (seconds since the epoch, host, slots).
-    pub fn ends(&self) -> impl Iterator<Item = (i64, HostId, u32)> + '_ {
-        let of = |((end, _), hosts): (&(i64, JobRef), &'_ JobHosts)| {
+    /// The slots that are given back, in the order of time: (seconds since the epoch, the element,
+    /// host, slots).
+    pub fn ends(&self) -> impl Iterator<Item = (i64, JobRef, HostId, u32)> + '_ {
+        let of = |((end, at), hosts): (&(i64, JobRef), &'_ JobHosts)| {
             let hosts: Vec<(HostId, u32)> = hosts.to_vec();
-            let end = *end;
-            hosts.into_iter().map(move |(host, slots)| (end, host, slots))
+            let (end, at) = (*end, *at);
+            hosts.into_iter().map(move |(host, slots)| (end, at, host, slots))
         };
         self.ends.iter().flat_map(of)
     }
@@ -79,7 +80,7 @@ mod tests {
     }
 
     fn told(timeline: &Timeline) -> Vec<(i64, usize, u32)> {
-        timeline.ends().map(|(end, host, n)| (end, host.index(), n)).collect()
+        timeline.ends().map(|(end, _, host, n)| (end, host.index(), n)).collect()
     }
 
     #[test]

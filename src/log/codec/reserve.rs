@@ -10,7 +10,8 @@ pub(super) const NO_SLICE: u64 = 2_147_483_647;
 /// Most hosts of a record that room is made for before they are read.
 const ROOM: usize = 1024;
 
-/// jobId idx since until start end numHosts, and of each host its name, planned and kept slots.
+/// jobId idx since until start end numHosts, and of each host its name, planned and kept slots;
+/// behind these, where memory is kept, numHosts again and the MB of each.
 pub(super) fn put_reserve(out: &mut Vec<u8>, r: &JobReserve) {
     put_int(out, r.at.job);
     put_int(out, r.at.idx);
@@ -23,6 +24,10 @@ pub(super) fn put_reserve(out: &mut Vec<u8>, r: &JobReserve) {
         put_int(out, *planned);
         put_int(out, *kept);
     }
+    if !r.memory.is_empty() {
+        put_u64(out, r.memory.len() as u64);
+        r.memory.iter().for_each(|mb| put_u64(out, *mb));
+    }
 }
 
 pub(super) fn get_reserve(f: &mut Fields<'_>) -> Result<Event, RecordError> {
@@ -33,5 +38,12 @@ pub(super) fn get_reserve(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     for _ in 0..count {
         hosts.push((f.text()?.into(), f.num()?, f.num()?));
     }
-    Ok(Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts })))
+    let mut memory = Vec::new();
+    if !f.at_end() {
+        let count: usize = f.num()?;
+        for _ in 0..count {
+            memory.push(f.num()?);
+        }
+    }
+    Ok(Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts, memory })))
 }

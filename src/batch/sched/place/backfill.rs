@@ -1,4 +1,4 @@
-//! Slots that other pending jobs keep, and whether a job would give them back in time (BACKFILL).
+//! Slots and memory that other pending jobs keep, and whether a job would give them back in time (BACKFILL).
 
 use crate::batch::sched::place::host_match::HostMatch;
 use crate::batch::state::names::HostId;
@@ -31,13 +31,51 @@ impl HostMatch<'_> {
         secs: impl Fn() -> Option<i64>,
     ) -> impl Iterator<Item = (&SlotReservation, u64)> {
         let view = &self.view;
-        let here = view.state.slot_reservations().on_host(host);
         let own = self.own.and_then(|own| view.state.slot_reservations().get(own));
-        let others = here.filter(|(of, _)| Some(of.at) != self.own);
-        let blocks = move |of: &SlotReservation| !(backfills && self.backfills(of, &secs));
-        others
-            .filter(move |(of, _)| blocks(of))
-            .map(move |(of, _)| (of, view.held_against((of, host), own)))
+        self.needed_by_others(host, backfills, secs)
+            .map(move |of| (of, view.held_against((of, host), own)))
+    }
+
+    /// The other reservations on a host that need it before so many seconds have passed.
+    fn needed_by_others(
+        &self,
+        host: HostId,
+        backfills: bool,
+        secs: impl Fn() -> Option<i64>,
+    ) -> impl Iterator<Item = &SlotReservation> {
+        let here = self.view.state.slot_reservations().on_host(host);
+        let others = here.map(|(of, _)| of).filter(|of| Some(of.at) != self.own);
+        others.filter(move |of| !(backfills && self.backfills(of, &secs)))
+    }
+
+    /// The memory that other pending jobs keep on a host, of which this one may have none, MB.
+    pub fn memory_kept_by_others(&self, host: HostId, backfills: bool) -> f64 {
+        let secs = || Some(self.run?.on(self.view.hosts[host].cpu_factor()));
+        self.memory_kept_beyond(host, backfills, secs)
+    }
+
+    fn memory_kept_beyond(
+        &self,
+        host: HostId,
+        backfills: bool,
+        secs: impl Fn() -> Option<i64>,
+    ) -> f64 {
+        let view = &self.view;
+        let all = view.state.slot_reservations();
+        if all.is_empty() {
+            return 0.0;
+        }
+        let own = self.own.and_then(|own| all.get(own));
+        let others = self.needed_by_others(host, backfills, secs);
+        others.map(|of| view.memory_held_against((of, host), own) as f64).sum()
+    }
+
+    /// Is there memory for a job that runs so long on a host, beside what others keep?
+    fn memory_lasts(&self, (host, slots): (HostId, u32), secs: i64) -> bool {
+        let Some(need) = self.memory_need() else { return true };
+        let kept = self.memory_kept_beyond(host, true, || Some(secs));
+        kept <= self.memory_kept_by_others(host, true)
+            || self.left_on(host, need.resource) - kept >= need.on_host(slots)
     }
 
     /// Would a job that runs so long end before the job of a reservation starts, or be ended?
@@ -65,6 +103,9 @@ impl HostMatch<'_> {
             kept.map(|(_, kept)| kept).sum()
         };
         hosts.iter().all(|&(host, slots)| {
+            if !self.memory_lasts((host, slots), secs) {
+                return false;
+            }
             let kept = sum(&mut self.kept_beyond(host, true, || Some(secs)));
             // what is kept from a job that runs there as long as this host says was looked at
             if kept <= sum(&mut self.kept_by_others(host, true)) {

@@ -6,7 +6,8 @@
 //! | host_match | the class: what its jobs ask for, and which hosts they name |
 //! | requirement | requirements, compiled; alternatives, and the parts of compound ones |
 //! | asked, host_file | the hosts that a class asks for by name; the slots of -hostfile |
-//! | backfill | slots that other jobs keep, and whether a job gives them back in time |
+//! | memory | the memory that a job asks for on its hosts |
+//! | backfill | slots and memory that other jobs keep, and whether a job gives them back in time |
 //! | spread | tasks over hosts: which of the forms below |
 //! | host_limit | no more hosts than HOSTLIMIT_PER_JOB |
 //! | fill, one_host, tile, stripe | the forms of span[] |
@@ -23,6 +24,7 @@ mod fill;
 mod host_file;
 mod host_limit;
 mod host_match;
+mod memory;
 mod one_host;
 mod requirement;
 pub(in crate::batch::sched) mod same;
@@ -36,6 +38,7 @@ mod units;
 pub(crate) use affinity::units_of_job;
 pub(crate) use asked::{RequestedHosts, split_host_word};
 pub(crate) use host_match::HostMatch;
+pub(in crate::batch::sched) use memory::MemoryNeed;
 pub(crate) use requirement::{Alternative, Requirement, Requirements};
 
 use crate::batch::sched::class_key::ClassKey;

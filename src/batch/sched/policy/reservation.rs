@@ -1,9 +1,10 @@
-//! rusage[]: a host takes as many jobs as it has resources left that they reserve.
+//! rusage[]: a host takes as many jobs as it has resources left that they reserve. Memory that
+//! other pending jobs keep (RESOURCE_RESERVE) is not left.
 
 use crate::batch::sched::host_snapshot::HostSnapshot;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
-use crate::batch::state::names::ResourceId;
+use crate::batch::state::names::{HostId, ResourceId};
 use crate::lang::resreq::RusageTerm;
 use crate::model::reason::PendReason;
 
@@ -29,6 +30,7 @@ impl Policy for Reservation {
             };
             let free = host.snapshot.available(id, &term.res).unwrap_or(0.0);
             let free = free - class.drafted(host.id, id);
+            let free = free - kept_for_others(class, (host.id, id), host.backfills);
             let amount = term.amount();
             let slots = match amount > 0.0 {
                 false => u64::MAX,
@@ -60,6 +62,15 @@ impl Policy for Reservation {
     }
 }
 
+/// The amount of a resource of a host that other pending jobs keep: of memory alone.
+fn kept_for_others(class: &HostMatch, (host, id): (HostId, ResourceId), backfills: bool) -> f64 {
+    let memory = || class.memory_need().is_some_and(|need| need.resource == id);
+    match class.view.state.slot_reservations().is_empty() || !memory() {
+        true => 0.0,
+        false => class.memory_kept_by_others(host, backfills),
+    }
+}
+
 /// Further jobs after a first one, each of which takes `amount` of what is free, that leave more
 /// than `least`: one less than there should be, as these amounts are no whole numbers.
 pub(super) fn further_above(free: f64, least: f64, amount: f64) -> u64 {
@@ -73,17 +84,18 @@ pub(super) fn further_above(free: f64, least: f64, amount: f64) -> u64 {
 /// slots, with the amounts that are lacking.
 pub(in crate::batch::sched) fn resource_shortages(
     class: &HostMatch,
-    host: &HostSnapshot,
+    (id, host): (HostId, &HostSnapshot),
     slots: u64,
 ) -> Vec<(ResourceId, f64)> {
     let rusage = class.simple.and_then(|s| s.rusage.as_ref());
     let (site, names) = (class.view.site, &class.view.site.names);
     let shortage = |term: &RusageTerm| {
-        let id = names.reserved(term).filter(|id| !names.increasing(*id))?;
-        let free = host.available(id, &term.res).unwrap_or(0.0);
+        let resource = names.reserved(term).filter(|id| !names.increasing(*id))?;
+        let free = host.available(resource, &term.res).unwrap_or(0.0);
+        let free = free - kept_for_others(class, (id, resource), true);
         let tasks = if site.reserves_per_task(term) { slots as f64 } else { 1.0 };
         let lacking = term.amount() * tasks - free;
-        (lacking > 0.0).then_some((id, lacking))
+        (lacking > 0.0).then_some((resource, lacking))
     };
     rusage.map_or(&[][..], |rusage| rusage.terms()).iter().filter_map(shortage).collect()
 }

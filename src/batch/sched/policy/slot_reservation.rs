@@ -1,6 +1,9 @@
 //! SLOT_RESERVE and RESOURCE_RESERVE: a job that finds too few slots keeps those that are free,
 //! until it has enough or MAX_RESERVE_TIME is over (lsb.queues(5)).
 //!
+//! By RESOURCE_RESERVE a job keeps memory of its hosts, too: the slots of a host are then those for
+//! which it has the memory.
+//!
 //! A forecast tells which slots these are: the hosts on which the job would start first, by
 //! the run limits of started jobs. That instant is the promise which jobs of BACKFILL queues keep:
 //! they take slots that others keep only where they end before it. Where no start is foreseen, the
@@ -14,8 +17,8 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::decision::Decision;
 use crate::batch::sched::forecast::{FreeSlots, Need, first_place};
-use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{BlockedJob, Policy, Question};
+use crate::batch::sched::place::{HostMatch, MemoryNeed};
+use crate::batch::sched::policy::{BlockedJob, Leaving, Policy, Question};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet};
@@ -24,10 +27,14 @@ use crate::lang::resreq::{Span, Tile};
 use crate::model::JobRef;
 use crate::model::event::JobReserve;
 use crate::model::idmap::IdMap;
+use crate::model::reason::PendReason;
+use std::cmp::Ordering;
 use std::cmp::Reverse;
 
 /// Ends of started jobs that are looked at for one job, earliest first.
 const MOST_ENDS: usize = 16_384;
+/// The place of memory among the built-in load indices.
+const MEMORY: u8 = 10;
 
 #[derive(Debug)]
 pub(super) struct SlotReserve;
@@ -44,8 +51,12 @@ impl Policy for SlotReserve {
     fn blocked(&self, job: &BlockedJob) -> Option<Decision> {
         let (class, at, free) = (job.class, job.at, job.free);
         let reserve = class.queue.conf.reserve?;
+        // a job that wants its hosts for itself finds their memory free
+        let memory = || class.memory_need().filter(|_| !class.kind.exclusive);
+        let memory = if reserve.memory { memory() } else { None };
         // a limit leaves it too few slots, or there is nothing to gather
-        if class.room < u64::from(class.kind.min) || class.kind.min < 2 {
+        let gathers = class.kind.min > 1 || memory.is_some();
+        if class.room < u64::from(class.kind.min) || !gathers {
             return None;
         }
         let (view, now) = (&class.view, class.view.now.secs());
@@ -61,9 +72,10 @@ impl Policy for SlotReserve {
         if rests || waits || (own.is_none() && !all.has_room()) {
             return None;
         }
-        let mut planner = Planner::new(class, at, own);
+        let mut planner = Planner::new(job, own, memory);
         let plan = planner.plan(free);
-        if own.is_none() && plan.start == 0 && plan.hosts.iter().all(|on| on.kept == 0) {
+        let waits_for_slots = plan.start > 0 && class.kind.min > 1;
+        if own.is_none() && !waits_for_slots && plan.hosts.iter().all(|on| on.kept == 0) {
             return None;
         }
         if own.is_some_and(|own| planner.is_as_good(own, &plan)) {
@@ -77,7 +89,9 @@ impl Policy for SlotReserve {
             |on: &ReservedHost| (view.state.names().host(on.host).clone(), on.planned, on.kept);
         let hosts = plan.hosts.iter().map(name).collect();
         let (start, end) = (plan.start, plan.end);
-        Some(Decision::Reserve(Box::new(JobReserve { at, since, until, start, end, hosts })))
+        let memory = memory.map_or(Vec::new(), |_| plan.hosts.iter().map(|on| on.memory).collect());
+        let reserve = JobReserve { at, since, until, start, end, hosts, memory };
+        Some(Decision::Reserve(Box::new(reserve)))
     }
 }
 
@@ -92,25 +106,35 @@ struct Plan {
 
 /// Plans the slots of one job.
 struct Planner<'a, 'b> {
+    job: &'a BlockedJob<'a, 'b>,
     class: &'a HostMatch<'b>,
     at: JobRef,
     own: Option<&'a SlotReservation>,
-    /// The slots of hosts that older reservations have now.
-    owed: IdMap<HostId, i64>,
+    /// The memory that the job waits for; `None`: slots alone count.
+    memory: Option<MemoryNeed>,
+    /// The slots of hosts that older reservations have now, and their memory in MB.
+    owed: IdMap<HostId, (i64, f64)>,
     eligible: IdMap<HostId, bool>,
     /// The slots of others that are still in use, where the job wants its hosts for itself.
     in_use: IdMap<HostId, i64>,
 }
 
 impl<'a, 'b> Planner<'a, 'b> {
-    fn new(class: &'a HostMatch<'b>, at: JobRef, own: Option<&'a SlotReservation>) -> Self {
+    fn new(
+        job: &'a BlockedJob<'a, 'b>,
+        own: Option<&'a SlotReservation>,
+        memory: Option<MemoryNeed>,
+    ) -> Self {
+        let (class, at) = (job.class, job.at);
         let (eligible, in_use) = (IdMap::default(), IdMap::default());
         let owed = IdMap::default();
-        let mut planner = Planner { class, at, own, owed, eligible, in_use };
+        let mut planner = Planner { job, class, at, own, memory, owed, eligible, in_use };
         let all = class.view.state.slot_reservations();
         for of in all.iter().filter(|of| of.at != at) {
             for on in &of.hosts {
-                *planner.owed.entry(on.host).or_default() += planner.share(of, *on);
+                let (slots, memory) = planner.share(of, *on);
+                let owed = planner.owed.entry(on.host).or_default();
+                *owed = (owed.0 + slots, owed.1 + memory);
             }
         }
         planner
@@ -123,11 +147,11 @@ impl<'a, 'b> Planner<'a, 'b> {
         let mut ordered = free.to_vec();
         ordered.sort_by_key(|(host, _)| !mine(*host));
         for &(host, slots) in &ordered {
-            now.add(host, i64::from(slots).min(self.slack(host)));
+            now.add(host, i64::from(slots).min(self.room(host)));
         }
         for on in self.own.map_or(&[][..], |own| &own.hosts) {
             if !now.has(on.host) && !self.class.kind.exclusive && self.is_eligible(on.host) {
-                now.add(on.host, self.slack(on.host));
+                now.add(on.host, self.room(on.host));
             }
         }
         let class = self.class;
@@ -145,11 +169,13 @@ impl<'a, 'b> Planner<'a, 'b> {
             None => (0, self.gathered(&now.free())),
         };
         let keep = |&(host, planned): &(HostId, u32)| {
-            let free = if now.has(host) { now.get(host) } else { self.slack(host) };
+            let known = now.has(host) && self.memory.is_none();
+            let free = if known { now.get(host) } else { self.slack(host) };
             let free = u32::try_from(free.max(0)).unwrap_or(u32::MAX);
             // a job that backfills has some of what was kept: it gives it back in time
             let before = self.own.and_then(|own| has(own, host)).map_or(0, |on| on.kept);
-            ReservedHost { host, planned, kept: planned.min(free.max(before)) }
+            let memory = self.memory.map_or(0.0, |need| need.on_host(planned)).ceil() as u64;
+            ReservedHost { host, planned, kept: planned.min(free.max(before)), memory }
         };
         let hosts: Vec<ReservedHost> = hosts.iter().map(keep).collect();
         let run = class.run.filter(|_| start > 0).zip(hosts.first());
@@ -179,23 +205,41 @@ impl<'a, 'b> Planner<'a, 'b> {
         let view = &self.class.view;
         let Some(max) = view.host_max(host) else { return i64::from(u32::MAX) };
         let free = max.saturating_sub(view.host_used(host));
-        let owed = self.owed.get(&host).copied().unwrap_or(0);
+        let owed = self.owed.get(&host).map_or(0, |owed| owed.0);
         i64::try_from(free).unwrap_or(i64::MAX).saturating_sub(owed)
+    }
+
+    /// The memory of a host that nobody reserves, less what other reservations have, MB; 0 where
+    /// the job waits for none.
+    fn memory_slack(&self, host: HostId) -> f64 {
+        let Some(need) = self.memory else { return 0.0 };
+        let owed = self.owed.get(&host).map_or(0.0, |owed| owed.1);
+        self.class.left_on(host, need.resource) - owed
+    }
+
+    /// The slots among these for which a host has so much memory.
+    fn within(&self, slots: i64, memory: f64) -> i64 {
+        self.memory.map_or(slots, |need| need.slots_within(slots, memory))
+    }
+
+    /// The slots of a host that the job could have now, beside other reservations.
+    fn room(&self, host: HostId) -> i64 {
+        self.within(self.slack(host), self.memory_slack(host))
     }
 
     /// The slots of a host that other reservations have at some time.
     fn owed_at(&self, host: HostId, time: i64) -> i64 {
         let all = self.class.view.state.slot_reservations().on_host(host);
         let others = all.filter(|(of, _)| of.at != self.at && (of.end == 0 || of.end > time));
-        others.map(|(of, on)| self.share(of, on)).sum()
+        others.map(|(of, on)| self.share(of, on).0).sum()
     }
 
-    /// The slots of a host that another reservation takes: all that is planned for it where it is
-    /// older; else none.
-    fn share(&self, of: &SlotReservation, on: ReservedHost) -> i64 {
+    /// The slots and the memory of a host that another reservation takes: all that is planned for
+    /// it where it is older; else none.
+    fn share(&self, of: &SlotReservation, on: ReservedHost) -> (i64, f64) {
         match self.own {
-            Some(own) if own.place() < of.place() => 0,
-            _ => on.planned.into(),
+            Some(own) if own.place() < of.place() => (0, 0.0),
+            _ => (on.planned.into(), on.memory as f64),
         }
     }
 
@@ -210,20 +254,23 @@ impl<'a, 'b> Planner<'a, 'b> {
         let ends = others
             .filter(|of| of.end > 0)
             .flat_map(|of| of.hosts.iter().map(|on| (of.end, on.host, self.share(of, *on))))
-            .filter(|of| of.2 > 0);
-        let mut of_others: Vec<(i64, HostId, i64)> = ends.collect();
-        of_others.sort_unstable();
+            .filter(|of| of.2.0 > 0);
+        let mut of_others: Vec<(i64, HostId, (i64, f64))> = ends.collect();
+        of_others.sort_unstable_by_key(|of| (of.0, of.1, of.2.0));
         let mut of_others = of_others.into_iter().peekable();
         let mut of_jobs = view.timeline.ends().take(MOST_ENDS).peekable();
-        let (mut known, mut told) = (IdMap::<HostId, i64>::default(), HostSet::default());
+        let (mut known, mut told) = (IdMap::<HostId, (i64, f64)>::default(), HostSet::default());
+        let one_host = self.class.one_host();
         std::iter::from_fn(move || {
             loop {
                 let job_first = match (of_jobs.peek(), of_others.peek()) {
                     (Some(job), Some(other)) => job.0 <= other.0,
                     (job, _) => job.is_some(),
                 };
-                let (time, host, slots) = match job_first {
-                    true => of_jobs.next().map(|(end, host, n)| (end, host, i64::from(n))),
+                let (time, host, (slots, memory)) = match job_first {
+                    true => of_jobs.next().map(|(end, at, host, n)| {
+                        (end, host, (i64::from(n), self.memory_of(at, host)))
+                    }),
                     false => of_others.next(),
                 }?;
                 if !self.is_eligible(host) {
@@ -233,18 +280,24 @@ impl<'a, 'b> Planner<'a, 'b> {
                     true => self.emptied(time, host, slots, job_first),
                     // slots that the host owes to others are no gain
                     false => {
-                        let before = known.entry(host).or_insert_with(|| match now.has(host) {
-                            true => now.get(host).min(0),
-                            // a job of one host is not told of hosts that are too small now
-                            false if self.class.one_host() => self.slack(host),
-                            false => self.slack(host).min(0),
+                        let has = known.entry(host).or_insert_with(|| {
+                            let slots = match now.has(host) {
+                                // what it has beside is not free for want of memory
+                                _ if self.memory.is_some() => self.slack(host),
+                                true => now.get(host).min(0),
+                                // a job of one host is not told of hosts that are too small now
+                                false if one_host => self.slack(host),
+                                false => self.slack(host).min(0),
+                            };
+                            (slots, self.memory_slack(host))
                         });
-                        let gain = before.saturating_add(slots).max(0) - (*before).max(0);
+                        let before = self.within(has.0, has.1).max(0);
+                        *has = (has.0.saturating_add(slots), has.1 + memory);
+                        let gain = self.within(has.0, has.1).max(0) - before;
                         // the gain of a host that it was not told of: all that it has then
                         let first = !now.has(host) && told.insert(host);
-                        let gain = if first { gain + (*before).max(0) } else { gain };
-                        *before = before.saturating_add(slots);
-                        gain
+                        let untold = self.memory.is_none() || one_host;
+                        if first && untold { gain + before } else { gain }
                     }
                 };
                 if gain > 0 {
@@ -252,6 +305,12 @@ impl<'a, 'b> Planner<'a, 'b> {
                 }
             }
         })
+    }
+
+    /// The memory that a started job gives back on a host, MB.
+    fn memory_of(&self, at: JobRef, host: HostId) -> f64 {
+        let reserve = self.class.view.reserve;
+        self.memory.map_or(0.0, |need| reserve.amount_on(at, host, need.resource))
     }
 
     /// The slots of a host on which the last other job ends.
@@ -305,6 +364,9 @@ impl<'a, 'b> Planner<'a, 'b> {
         if !class.asked.fixed().is_empty() {
             return class.asked.fixed().to_vec();
         }
+        if let Some(memory) = self.memory {
+            return self.gathered_with_memory(memory);
+        }
         let span = class.simple.and_then(|simple| simple.span.as_ref());
         if class.one_host() {
             let fits = |host: HostId| view.host_max(host).is_none_or(|max| max >= need.into());
@@ -318,10 +380,7 @@ impl<'a, 'b> Planner<'a, 'b> {
             }
             return self.whole_hosts(best.map(|(_, host)| (host, need)).into_iter().collect());
         }
-        let of_host = match span {
-            Some(Span { ptile: Some(Tile::Tasks(tile)), .. }) => (*tile).max(1),
-            _ => u32::MAX,
-        };
+        let of_host = tile(span);
         let mut hosts = free.to_vec();
         if of_host < u32::MAX {
             hosts.sort_by_key(|f| Reverse(f.1.min(of_host)));
@@ -335,6 +394,73 @@ impl<'a, 'b> Planner<'a, 'b> {
             }
         }
         self.whole_hosts(out)
+    }
+
+    /// All memory of a host, MB.
+    fn most_memory(&self, host: HostId) -> f64 {
+        let load = self.class.view.hosts[host].load.as_ref();
+        let facts = load.and_then(|load| load.facts.as_ref()).filter(|facts| facts.max_mem > 0);
+        facts.map_or(f64::MAX, |facts| facts.max_mem as f64)
+    }
+
+    /// The slots that are gathered of hosts which lack memory alone: on the hosts that it has
+    /// already, then on those with the most memory.
+    fn gathered_with_memory(&mut self, memory: MemoryNeed) -> Vec<(HostId, u32)> {
+        let (class, need) = (self.class, self.class.kind.min);
+        let view = &class.view;
+        if let Some(own) = self.own.filter(|own| own.hosts.iter().all(|on| on.kept == on.planned)) {
+            let hosts: Vec<(HostId, u32)> = own.hosts.iter().map(|on| (on.host, on.kept)).collect();
+            let all = hosts.iter().map(|on| u64::from(on.1)).sum::<u64>() >= need.into();
+            if all && hosts.iter().all(|on| self.is_eligible(on.0)) {
+                return hosts;
+            }
+        }
+        let lacks = |host: HostId| match (self.job.host_after)(host, Leaving::NONE) {
+            Ok(_) => true,
+            Err(why) => why == PendReason::Reserve(MEMORY),
+        };
+        let all = view.hosts.ids().filter(|host| self.slack(*host) > 0 && lacks(*host));
+        let mut hosts: Vec<HostId> = all.collect();
+        hosts.retain(|host| self.is_eligible(*host));
+        let whole = class.one_host() || need == 1;
+        let rank = |host: HostId| {
+            let mine = self.own.is_some_and(|own| has(own, host).is_some());
+            let slots = self.slack(host).min(need.into());
+            ((whole.then_some(slots), mine, self.memory_slack(host)), host)
+        };
+        let mut hosts: Vec<_> = hosts.into_iter().map(rank).collect();
+        hosts.sort_by(|a, b| b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal));
+        let of_host = tile(class.simple.and_then(|simple| simple.span.as_ref()));
+        let (mut left, mut out) = (need, Vec::new());
+        for (_, host) in hosts {
+            let (most, all) = (self.most_memory(host), i64::from(need));
+            let fits = || view.host_max(host).is_none_or(|max| max >= need.into());
+            let planned = match whole {
+                // slots that it lacks there are kept as they become free
+                true if fits() && memory.slots_within(all, most) >= all => need,
+                true => 0,
+                false => {
+                    let slots = memory.slots_within(self.slack(host), most);
+                    u32::try_from(slots.max(0)).unwrap_or(u32::MAX).min(of_host).min(left)
+                }
+            };
+            if planned > 0 {
+                out.push((host, planned));
+                left -= planned;
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        out
+    }
+}
+
+/// The most slots of a host that span[ptile] leaves.
+fn tile(span: Option<&Span>) -> u32 {
+    match span {
+        Some(Span { ptile: Some(Tile::Tasks(tile)), .. }) => (*tile).max(1),
+        _ => u32::MAX,
     }
 }
 

@@ -468,10 +468,11 @@ fn job_chunk() -> impl Strategy<Value = Event> {
 
 fn job_reserve() -> impl Strategy<Value = Event> {
     let hosts = vec((kept(), any::<[u32; 2]>()), 0..4);
-    (at(), any::<[i64; 4]>(), hosts).prop_map(|(at, [since, until, start, end], hosts)| {
+    let all = (at(), any::<[i64; 4]>(), hosts, vec(any::<u64>(), 0..4));
+    all.prop_map(|(at, [since, until, start, end], hosts, memory)| {
         let host = |(name, [planned, kept]): (String, [u32; 2])| (name.into(), planned, kept);
         let hosts = hosts.into_iter().map(host).collect();
-        Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts }))
+        Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts, memory }))
     })
 }
 

@@ -316,16 +316,18 @@ impl Shown<'_> {
     /// The slots, and the memory in MB, that it holds while it waits for more.
     fn reservation(&self, out: &mut Vec<u8>) {
         let (view, all) = (self.mbd.view(), self.mbd.state.slot_reservations());
-        let own = all.get(self.at).filter(|own| !own.hosts.is_empty());
-        let shown = own.map(|own| {
-            let held = all.held(own, |host| view.free_slots(host)).filter(|on| on.1 > 0);
-            let name = |(host, slots)| (&**self.mbd.state.names().host(host), slots);
-            let slots = held.map(name).collect::<Vec<(&str, u64)>>();
-            let free = |host| view.free_memory(host);
-            let memory = all.held_memory(own, free).filter(|on| on.1 > 0).map(name);
-            (own.since, own.start, slots, memory.collect::<Vec<(&str, u64)>>())
-        });
-        json(out, &shown);
+        let Some(own) = all.get(self.at).filter(|own| !own.hosts.is_empty()) else {
+            return out.extend_from_slice(b"null");
+        };
+        let name = |(host, amount)| (&**self.mbd.state.names().host(host), amount);
+        let held = all.held(own, |host| view.free_slots(host)).filter(|on| on.1 > 0);
+        let slots: Vec<(&str, u64)> = held.map(name).collect();
+        let held = all.held_memory(own, |host| view.free_memory(host)).filter(|on| on.1 > 0);
+        let memory: Vec<(&str, u64)> = held.map(name).collect();
+        match memory.is_empty() {
+            true => json(out, &(own.since, own.start, slots)),
+            false => json(out, &(own.since, own.start, slots, memory)),
+        }
     }
 
     fn exec(&self, f: impl Fn(&crate::batch::state::Exec) -> &String) -> &str {

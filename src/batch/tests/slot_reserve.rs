@@ -100,7 +100,7 @@ fn memory_that_a_pending_job_keeps_is_listed_as_far_as_there_is_some() {
     let mut c = full_of_memory();
     let waits = c.submit("bob", "-q large -R rusage[mem=300]");
     let memory = |c: &mut Cluster| c.column(waits, Col::Reservation)[3].clone();
-    assert_eq!(memory(&mut c), serde_json::json!([]));
+    assert_eq!(memory(&mut c), serde_json::Value::Null);
     c.load("h1", "mem=700");
     assert_eq!(memory(&mut c), serde_json::json!([["h1", 200]]));
     // a job that needs none is not kept from the host

@@ -202,46 +202,70 @@ proptest! {
     }
 }
 
+/// Slots, minutes, shape, how it is submitted, and hundreds of MB.
+type Reserving = (u32, u64, usize, u8, u32);
+
+fn reserving() -> impl Strategy<Value = Vec<Reserving>> {
+    let one = (1..=9u32, 1..20u64, 0..SHAPES.len(), 0..4u8, 0..=MEMORY / 100);
+    prop::collection::vec(one, 4..=MOST_STEPS)
+}
+
+/// Reservations by this parameter come to rest, and all jobs start.
+fn come_to_rest(parameter: &str, all: &[Reserving], pauses: &[u64]) {
+    let reserves =
+        |priority: u32| format!("PRIORITY = {priority}; {parameter} = MAX_RESERVE_TIME[1000]");
+    let with_memory = parameter == "RESOURCE_RESERVE";
+    let mut c = cluster()
+        .hosts(HOSTS, SLOTS)
+        .queue("wide", &reserves(50))
+        .queue("broad", &reserves(45))
+        .queue("normal", "PRIORITY = 30; BACKFILL = Y")
+        .up();
+    if with_memory {
+        c.loads(&format!("mem={MEMORY}"));
+    }
+    let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
+    // a host has SLOTS, and a tile of two on all hosts takes so many
+    let most = [HOSTS as u32 * SLOTS, SLOTS, 2 * HOSTS as u32];
+    for ((slots, minutes, shape, how, hundreds), pause) in all.iter().zip(pauses) {
+        let slots = slots.min(&most[*shape]);
+        let changes = |c: &Cluster| c.logged(|event| matches!(event, Event::JobReserve(_)));
+        let before = changes(&c);
+        // mbatchd knows the end of some
+        let limit = if how % 2 == 0 { format!("-W {minutes}") } else { String::new() };
+        let queue = if *how < 2 { "wide" } else { "broad" };
+        let asks = requirement(SHAPES[*shape], if with_memory { 100 * hundreds } else { 0 });
+        let at = c.submit("ann", &format!("-q {queue} -n {slots} {limit} {asks}"));
+        limits.insert(at, *minutes as i64 * 60);
+        let small = c.submit("bob", &format!("-W {minutes}"));
+        limits.insert(small, *minutes as i64 * 60);
+        assert!(changes(&c) - before <= MOST_CHANGES, "{}", changes(&c) - before);
+        advance(&mut c, *pause, &mut ends, &limits);
+    }
+    advance(&mut c, MOST_WAIT, &mut ends, &limits);
+    let waits = |job: &&Listed| !matches!(job.state.as_str(), "DONE" | "RUN");
+    let waiting: Vec<String> =
+        c.listed().iter().filter(waits).map(|job| job.at.to_string()).collect();
+    assert!(waiting.is_empty(), "{waiting:?} wait for each other");
+    assert_eq!(c.complaints(), Vec::<String>::new());
+}
+
 proptest! {
     #![proptest_config(cases(REST_CASES))]
 
     #[test]
     fn random_reservations_come_to_rest_and_all_jobs_start(
-        all in prop::collection::vec((2..=9u32, 1..20u64, 0..SHAPES.len(), 0..4u8), 4..=MOST_STEPS),
+        all in reserving(),
         pauses in prop::collection::vec(0..400u64, MOST_STEPS),
     ) {
-        let reserves = |priority: u32| {
-            format!("PRIORITY = {priority}; SLOT_RESERVE = MAX_RESERVE_TIME[1000]")
-        };
-        let mut c = cluster()
-            .hosts(HOSTS, SLOTS)
-            .queue("wide", &reserves(50))
-            .queue("broad", &reserves(45))
-            .queue("normal", "PRIORITY = 30; BACKFILL = Y")
-            .up();
-        let (mut ends, mut limits) = (BTreeMap::new(), Limits::new());
-        // a host has SLOTS, and a tile of two on all hosts takes so many
-        let most = [HOSTS as u32 * SLOTS, SLOTS, 2 * HOSTS as u32];
-        for ((slots, minutes, shape, how), pause) in all.iter().zip(&pauses) {
-            let slots = slots.min(&most[*shape]);
-            let changes =
-                |c: &Cluster| c.logged(|event| matches!(event, Event::JobReserve(_)));
-            let before = changes(&c);
-            // mbatchd knows the end of some
-            let limit = if how % 2 == 0 { format!("-W {minutes}") } else { String::new() };
-            let queue = if *how < 2 { "wide" } else { "broad" };
-            let at = c.submit("ann", &format!("-q {queue} -n {slots} {limit} {}", requirement(SHAPES[*shape], 0)));
-            limits.insert(at, *minutes as i64 * 60);
-            let small = c.submit("bob", &format!("-W {minutes}"));
-            limits.insert(small, *minutes as i64 * 60);
-            prop_assert!(changes(&c) - before <= MOST_CHANGES, "{}", changes(&c) - before);
-            advance(&mut c, *pause, &mut ends, &limits);
-        }
-        advance(&mut c, MOST_WAIT, &mut ends, &limits);
-        let waits = |job: &&Listed| !matches!(job.state.as_str(), "DONE" | "RUN");
-        let waiting: Vec<String> =
-            c.listed().iter().filter(waits).map(|job| job.at.to_string()).collect();
-        prop_assert!(waiting.is_empty(), "{waiting:?} wait for each other");
-        prop_assert_eq!(c.complaints(), Vec::<String>::new());
+        come_to_rest("SLOT_RESERVE", &all, &pauses);
+    }
+
+    #[test]
+    fn random_reservations_of_memory_come_to_rest_and_all_jobs_start(
+        all in reserving(),
+        pauses in prop::collection::vec(0..400u64, MOST_STEPS),
+    ) {
+        come_to_rest("RESOURCE_RESERVE", &all, &pauses);
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn configure(conf: &mut BatchConf, seed: u64) {
     }
     for queue in &mut conf.queues {
         let turns = 1 + rng.below(MOST_TURNS);
-        let memory = rng.chance(0.5);
+        let memory = turns.is_multiple_of(2);
         queue.reserve = rng.chance(RESERVES).then_some(Reserve { turns, memory });
         queue.backfill = rng.chance(BACKFILLS);
     }

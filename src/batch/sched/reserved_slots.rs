@@ -1,4 +1,5 @@
-//! The slots and memory that pending jobs keep, as hosts have them now: a job that backfills may run on some.
+//! The slots and memory that pending jobs keep, as hosts have them now: a job that
+//! backfills may run on some.
 
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, ResourceId};

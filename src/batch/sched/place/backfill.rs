@@ -1,4 +1,5 @@
-//! Slots and memory that other pending jobs keep, and whether a job would give them back in time (BACKFILL).
+//! Slots and memory that other pending jobs keep, and whether a job would give them back in time
+//! (BACKFILL).
 
 use crate::batch::sched::place::host_match::HostMatch;
 use crate::batch::state::names::HostId;

@@ -1,8 +1,8 @@
 //! SLOT_RESERVE and RESOURCE_RESERVE: a job that finds too few slots keeps those that are free,
 //! until it has enough or MAX_RESERVE_TIME is over (lsb.queues(5)).
 //!
-//! By RESOURCE_RESERVE a job keeps memory of its hosts, too: the slots of a host are then those for
-//! which it has the memory.
+//! A job of a queue with RESOURCE_RESERVE keeps memory of its hosts, too: the slots of a host are
+//! then those for which it has the memory.
 //!
 //! A forecast tells which slots these are: the hosts on which the job would start first, by
 //! the run limits of started jobs. That instant is the promise which jobs of BACKFILL queues keep:

@@ -467,11 +467,9 @@ fn job_chunk() -> impl Strategy<Value = Event> {
 }
 
 fn job_reserve() -> impl Strategy<Value = Event> {
-    let hosts = vec((kept(), any::<[u32; 2]>()), 0..4);
+    let hosts = vec((kept().prop_map(Into::into), any::<u32>(), any::<u32>()), 0..4);
     let all = (at(), any::<[i64; 4]>(), hosts, vec(any::<u64>(), 0..4));
     all.prop_map(|(at, [since, until, start, end], hosts, memory)| {
-        let host = |(name, [planned, kept]): (String, [u32; 2])| (name.into(), planned, kept);
-        let hosts = hosts.into_iter().map(host).collect();
         Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts, memory }))
     })
 }

@@ -19,7 +19,8 @@ pub fn own_binary() -> Result<PathBuf, String> {
 
 /// Links every name in `dir` (made if missing) to the running binary: by the plain name `lsf`
 /// where the binary lies in `dir` itself, else by its full path. A link is replaced, anything
-/// else in the way is an error. Returns the number of links.
+/// else in the way is an error. `lsf` is one of the names unless a file has it. Returns the number
+/// of links.
 pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<usize, String> {
     let exe = own_binary()?;
     fs::create_dir_all(dir).map_err(|e| format!("{}: {}", dir.display(), os_words(&e)))?;
@@ -31,7 +32,8 @@ pub fn install<'a>(dir: &Path, names: impl Iterator<Item = &'a str>) -> Result<u
         Some(name) if same => PathBuf::from(name),
         _ => exe,
     };
-    point(dir, &target, names)
+    let file = fs::symlink_metadata(dir.join("lsf")).is_ok_and(|at| !at.file_type().is_symlink());
+    point(dir, &target, names.chain((!file).then_some("lsf")))
 }
 
 /// Makes a link to `target` of every name in `dir`; gives their number.
@@ -110,8 +112,8 @@ mod tests {
     fn links_are_replaced_and_files_are_not() {
         let dir = std::env::temp_dir().join(format!("lsf-links-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
-        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 2);
-        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 2);
+        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 3);
+        assert_eq!(install(&dir, ["a", "b"].into_iter()).unwrap(), 3);
         assert_eq!(fs::read_link(dir.join("a")).unwrap(), own_binary().unwrap());
         fs::remove_file(dir.join("b")).unwrap();
         fs::write(dir.join("b"), "mine").unwrap();
@@ -121,16 +123,22 @@ mod tests {
         // A site's eauth, as a file or a link, stays; a link of ours is made where there is none.
         for _ in 0..2 {
             fs::write(dir.join("eauth"), "theirs").unwrap();
-            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 1);
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 2);
             fs::remove_file(dir.join("eauth")).unwrap();
             std::os::unix::fs::symlink("/site/eauth", dir.join("eauth")).unwrap();
-            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 1);
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 2);
             fs::remove_file(dir.join("eauth")).unwrap();
             std::os::unix::fs::symlink("/old/lsf", dir.join("eauth")).unwrap();
-            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 2);
+            assert_eq!(install(&dir, ["a", "eauth"].into_iter()).unwrap(), 3);
             assert_eq!(fs::read_link(dir.join("eauth")).unwrap(), own_binary().unwrap());
             fs::remove_file(dir.join("eauth")).unwrap();
         }
+        assert_eq!(fs::read_link(dir.join("lsf")).unwrap(), own_binary().unwrap());
+        // the binary itself, or another one, stays
+        fs::remove_file(dir.join("lsf")).unwrap();
+        fs::write(dir.join("lsf"), "it").unwrap();
+        assert_eq!(install(&dir, ["a"].into_iter()).unwrap(), 1);
+        assert_eq!(fs::read_to_string(dir.join("lsf")).unwrap(), "it");
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -152,7 +152,7 @@ fn write(place: &PersonalDir, spec: &SitePlan, names: &[&str]) -> Result<(), Str
 /// cluster runs what the caller runs.
 pub fn link(place: &PersonalDir, names: &[&str]) -> Result<(), String> {
     for dir in ["bin", "etc"] {
-        links::install(&place.top.join(dir), names.iter().copied().chain(["lsf"]))?;
+        links::install(&place.top.join(dir), names.iter().copied())?;
     }
     mpi_files::write(&place.top)
 }

@@ -172,6 +172,12 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     LSF_ERROR
 }
 
+/// The job that this process is of, where this host has slots of it (lsrun(1)).
+pub fn own_job_at(site: &LocalSite, host: &str) -> Option<JobRef> {
+    let job = own_job().ok()?;
+    Members { site, job: &job }.host(host).map(|_| job.at)
+}
+
 fn own_job() -> Result<OwnJob, Fault> {
     let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let number = |name: &str| var(name).and_then(|value| value.parse::<u32>().ok());

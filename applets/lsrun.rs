@@ -1,5 +1,6 @@
 //! lsrun: one command on the best host, as if it ran here. See lsrun(1).
 
+use crate::blaunch;
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
@@ -10,6 +11,7 @@ use lsf::cli::remote::{self, How, LSF_ERROR};
 use lsf::cli::site::{self, LocalSite};
 use lsf::cli::tasks::{self, Tasks};
 use lsf::errln;
+use lsf::proto::res::RunTask;
 use std::ffi::{OsStr, OsString};
 
 /// Run a command on the best host, or on one of those named. Exit as the command does.
@@ -107,6 +109,10 @@ impl Call<'_> {
                 return LSF_ERROR;
             }
         };
+        // tasks of a job have no terminal
+        let may = task.pty.is_none() && ["lsrun", "lsgrun"].contains(&self.how.name);
+        let job = may.then(|| blaunch::own_job_at(&self.site, &host)).flatten();
+        let task = RunTask { job, ..task };
         let done = match client::res_of(&self.site, &host) {
             Err(e) if here => return self.instead(ctx, &format!("{host}: {e:#}")),
             Err(e) => Err(e),

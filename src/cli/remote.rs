@@ -176,9 +176,13 @@ pub fn run_at(
     task: RunTask,
 ) -> Result<WaitStatus, ClientError> {
     let pty = task.pty.is_some();
+    // one of a job waits until RES knows the job, and takes nothing before
+    let started = task.job.is_none();
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
     let heart = Heart::of(site);
-    Relay::new(client, pty, heart).map_err(|e| ClientError::Lost(words(&e)))?.run()
+    let mut relay = Relay::new(client, pty, heart).map_err(|e| ClientError::Lost(words(&e)))?;
+    relay.started = started;
+    relay.run()
 }
 
 /// Asks the res of a job's host for the terminal of the caller's interactive job. Answered by
@@ -275,6 +279,8 @@ struct Relay<'a> {
     signals: SignalFd,
     outs: [LocalOutput; 2],
     input: bool,
+    /// The task takes input and signals.
+    started: bool,
     /// Input that may still be sent; output handed on and not yet told.
     room: usize,
     credit: usize,
@@ -309,6 +315,7 @@ impl<'a> Relay<'a> {
             signals,
             outs,
             input: true,
+            started: true,
             room: WINDOW,
             credit: 0,
             pty,
@@ -425,7 +432,7 @@ impl<'a> Relay<'a> {
         let stdin = stdio::stdin();
         let mut fds = vec![PollFd::new(&self.signals, r)];
         fds.push(PollFd::new(&self.client, when(self.ended.is_none(), r)));
-        let feeding = self.input && self.room > 0 && self.ended.is_none();
+        let feeding = self.input && self.started && self.room > 0 && self.ended.is_none();
         if feeding {
             fds.push(PollFd::from_borrowed_fd(stdin, r));
         }
@@ -462,6 +469,7 @@ impl<'a> Relay<'a> {
             match msg {
                 Msg::Res(ResMsg::Credit { bytes }) => self.room += bytes as usize,
                 Msg::Res(ResMsg::Ended { status }) => self.ended = Some(status),
+                Msg::Res(ResMsg::Started { .. }) => self.started = true,
                 Msg::Res(ResMsg::Stopped) => self.stop(true)?,
                 _ => {}
             }
@@ -505,6 +513,9 @@ impl<'a> Relay<'a> {
                 libc::SIGWINCH if self.pty => {
                     let Pty { rows, cols, .. } = terminal();
                     self.send(ResMsg::Resize { rows, cols })?;
+                }
+                signal if FORWARDED.contains(&signal) && !self.started => {
+                    self.ended = Some(Some(signal));
                 }
                 signal if FORWARDED.contains(&signal) => self.send(ResMsg::Signal { signal })?,
                 _ => {}

@@ -21,6 +21,7 @@ use crate::proto::machine::ConnId;
 use crate::proto::member::{Membership, TaskNote};
 use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
+use of_job::may_be_ordinary;
 use state::{Client, EOF_AGAIN, LAUNCHER, RETRY, SBATCHD, SIGCONT, SIGHUP, SIGKILL, Task, ask};
 
 pub use state::{Res, ResConf, TASKS_MAX};
@@ -78,7 +79,7 @@ impl Res {
         if (c.uid == 0 || c.gid == 0) && !root {
             return Some(Refusal::text(err::PERMISSION, "Root user can't run remote tasks"));
         }
-        let shut = self.conf.only_admins && ["lsrun", "lsgrun"].contains(&&*run.via);
+        let shut = self.conf.only_admins && may_be_ordinary(run);
         if shut && c.uid != 0 && !self.conf.admins.contains(&c.user) {
             return Some(Refusal::new(err::PERMISSION));
         }
@@ -132,7 +133,8 @@ impl Res {
             let RunTask { detached, gone, usage_secs, .. } = run;
             TaskNote { key: of.key, detached, gone, usage_secs }
         });
-        self.tasks.insert(n, Task { account, of_job, ..Task::new(conn, run.pty.is_some()) });
+        let told = run.job.is_none();
+        self.tasks.insert(n, Task { account, of_job, told, ..Task::new(conn, run.pty.is_some()) });
         let mut job = self.plan(run, token);
         if let Some(of) = of {
             job.env = with_variables(job.env.0, &of.env.0).into();
@@ -305,12 +307,10 @@ impl Res {
         }
     }
 
-    /// A task of a job is set up: who asked for it hears of that.
+    /// A task that was asked for as one of a job is set up: who asked for it hears of that.
     fn started(&mut self, n: u64, info: &TaskInfo, out: &mut Vec<Effect>) {
         let ready = matches!(info.setup, Some(Setup::Ready(_)));
-        let Some(t) = self.tasks.get_mut(&n).filter(|t| ready && t.of_job.is_some()) else {
-            return;
-        };
+        let Some(t) = self.tasks.get_mut(&n).filter(|_| ready) else { return };
         if let Some(conn) = t.conn.filter(|_| !std::mem::replace(&mut t.told, true)) {
             out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Started { pid: info.pid }) });
         }
@@ -426,7 +426,9 @@ impl Res {
             self.tasks.retain(|at, t| *at != n || t.job.is_none());
         }
         self.end_orphans(now, out);
-        self.waiting_due(now, out);
+        for (conn, run, of) in self.waiting_due(now, out) {
+            self.begin(conn, run, of.as_ref(), out);
+        }
     }
 
     fn unlinked(&mut self, now: Now) {
@@ -454,7 +456,7 @@ impl Machine for Res {
             }
             Input::Msg { conn: SBATCHD, msg: Msg::Member(msg) } => {
                 for (conn, run, of) in self.admitted(msg, out) {
-                    self.begin(conn, run, Some(&of), out);
+                    self.begin(conn, run, of.as_ref(), out);
                 }
             }
             Input::Msg { conn: SBATCHD, .. } => {}

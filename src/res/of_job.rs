@@ -3,7 +3,8 @@
 //!
 //! Invariants: nothing that the caller says of the job is believed: uid and host of the caller are
 //! those of its credential, the job's are sbatchd's; a job of which sbatchd has not heard yet is
-//! waited for, some seconds at most; without such tasks there is no connection to sbatchd.
+//! waited for, some seconds at most; without such tasks there is no connection to sbatchd. A task
+//! of lsrun or lsgrun that cannot be one of the job is an ordinary one.
 
 use super::state::{Res, SBATCHD};
 use crate::model::Now;
@@ -13,19 +14,28 @@ use crate::proto::member::{MemberMsg, Membership};
 use crate::proto::res::RunTask;
 use crate::proto::{Daemon, Effect, Endpoint, Msg, Refusal};
 
-/// A task that sbatchd has spoken for, and the connection that wants it.
-pub(super) type AdmittedTask = (ConnId, RunTask, Membership);
+/// A task that is to be started, the connection that wants it, and the job that sbatchd has spoken
+/// for; none: it is an ordinary task.
+pub(super) type AdmittedTask = (ConnId, RunTask, Option<Membership>);
+
+/// Is the task one of a command that runs its tasks outside of jobs, too?
+pub(super) fn may_be_ordinary(run: &RunTask) -> bool {
+    ["lsrun", "lsgrun"].contains(&&*run.via)
+}
 
 impl Res {
     /// The answer of sbatchd: the tasks that are to be started now. Where the caller may have no
-    /// tasks of the job, a task is refused.
+    /// tasks of the job, a task is refused, or is an ordinary one.
     pub(super) fn admitted(&mut self, msg: MemberMsg, out: &mut Vec<Effect>) -> Vec<AdmittedTask> {
         let mut admitted = Vec::new();
         match msg {
             MemberMsg::Told(of) => {
                 for (conn, task) in self.waiting.take_of(of.key.job_ref()) {
                     match self.not_admitted(conn, &of) {
-                        None => admitted.push((conn, *task.run, (*of).clone())),
+                        None => admitted.push((conn, *task.run, Some((*of).clone()))),
+                        Some(_) if may_be_ordinary(&task.run) => {
+                            admitted.push((conn, *task.run, None));
+                        }
                         Some(code) => {
                             let refusal = Refusal::new(code);
                             out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
@@ -33,7 +43,10 @@ impl Res {
                     }
                 }
             }
-            MemberMsg::Unknown { job } => self.waiting.note_unknown(job),
+            MemberMsg::Unknown { job } => {
+                let ordinary = self.waiting.take_unknown(job, may_be_ordinary);
+                admitted.extend(ordinary.into_iter().map(|(conn, task)| (conn, *task.run, None)));
+            }
             MemberMsg::Ask { .. } => {}
         }
         admitted
@@ -48,8 +61,9 @@ impl Res {
         (!of.hosts.contains(&client.host)).then_some(err::DJOB_BAD_HOST)
     }
 
-    /// Asks sbatchd where that is due, and refuses what has waited long enough.
-    pub(super) fn waiting_due(&mut self, now: Now, out: &mut Vec<Effect>) {
+    /// Asks sbatchd where that is due, and refuses what has waited long enough. Gives the tasks that
+    /// are ordinary ones because of that.
+    pub(super) fn waiting_due(&mut self, now: Now, out: &mut Vec<Effect>) -> Vec<AdmittedTask> {
         let due = self.waiting.due(now);
         if due.dial {
             let to = Endpoint::Tcp { host: self.conf.host.clone(), daemon: Daemon::Sbatchd };
@@ -58,9 +72,15 @@ impl Res {
         for job in due.ask {
             out.push(Effect::Send { conn: SBATCHD, msg: Msg::Member(MemberMsg::Ask { job }) });
         }
+        let mut ordinary = Vec::new();
         for (conn, task) in due.late {
+            if may_be_ordinary(&task.run) {
+                ordinary.push((conn, *task.run, None));
+                continue;
+            }
             let code = if task.unknown { err::DJOB_BAD_JOBID } else { err::DJOB_RES_TIMEOUT };
             out.push(Effect::Send { conn, msg: Msg::Refused(Refusal::new(code)) });
         }
+        ordinary
     }
 }

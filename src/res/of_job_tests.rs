@@ -106,6 +106,60 @@ fn task_of_an_unknown_job_is_refused_after_a_while() {
     assert!(!r.step(Input::Tick).iter().any(|e| matches!(e, Effect::Send { .. })));
 }
 
+/// lsrun inside a job asks for a task of the job.
+fn lsrun(r: &mut Rig, conn: ConnId) {
+    let job = Some(KEY.job_ref());
+    let run = RunTask { argv: vec!["true".into()], via: "lsrun".into(), job, ..RunTask::default() };
+    r.says(conn, ResMsg::Run(Box::new(run)));
+}
+
+/// The note of the task that is started with these effects; `None`: none is.
+fn begun(out: &[Effect]) -> Option<String> {
+    let note = |e: &Effect| match e {
+        Effect::Send { msg: Msg::Launch(LaunchMsg::Start { note, .. }), .. } => Some(note.clone()),
+        _ => None,
+    };
+    out.iter().find_map(note)
+}
+
+#[test]
+fn task_of_lsrun_is_one_of_the_job_or_an_ordinary_one() {
+    let known = |conn, hosts: &[&str]| {
+        let mut r = Rig::new(conf());
+        lsrun(&mut r, conn);
+        up(&mut r);
+        begun(&says(&mut r, of_ann(hosts)))
+    };
+    assert_eq!(TaskNote::of(&known(ANN, &["h1", "h2"]).unwrap()).map(|note| note.key), Some(KEY));
+    // of another's job, or from another host
+    assert_eq!(known(BOB, &["h1", "h2"]), Some(String::new()));
+    assert_eq!(known(ANN, &["h1", "h3"]), Some(String::new()));
+    // the job is over: nothing is waited for
+    let mut r = Rig::new(conf());
+    lsrun(&mut r, ANN);
+    run(&mut r, BOB, false);
+    up(&mut r);
+    let out = says(&mut r, MemberMsg::Unknown { job: KEY.job_ref() });
+    assert_eq!((begun(&out), refused(&out)), (Some(String::new()), None));
+    // it is told of its start like one of a job
+    let (id, setup) = (r.res.id(1), Some(Setup::Ready(Box::default())));
+    let ready = TaskInfo { uid: 1001, pid: 9, started: 4, setup, ..TaskInfo::new(id) };
+    let msg = Msg::Launch(LaunchMsg::Task(Box::new(ready)));
+    let out = r.step(Input::Msg { conn: LAUNCHER, msg });
+    let told = |e: &Effect| {
+        matches!(e, Effect::Send { conn: ANN, msg: Msg::Res(ResMsg::Started { pid: 9 }) })
+    };
+    assert_eq!(out.iter().filter(|e| told(e)).count(), 1, "{out:?}");
+    // and where there is no sbatchd, it goes on after a while
+    let mut r = Rig::new(conf());
+    lsrun(&mut r, ANN);
+    r.us += US;
+    assert_eq!(begun(&r.step(Input::Tick)), None);
+    r.us += 5 * US;
+    let out = r.step(Input::Tick);
+    assert_eq!((begun(&out), refused(&out)), (Some(String::new()), None));
+}
+
 #[test]
 fn detached_task_goes_on_without_its_connection_and_sbatchd_forgets_it() {
     let mut r = Rig::new(conf());

@@ -83,8 +83,9 @@ pub(super) struct Task {
     pub(super) account: Box<Account>,
     /// An interactive job that a bsub has joined, or waits for.
     pub(super) job: Option<JoinedJob>,
-    /// A task of this job; whether it has been told that it was started.
+    /// A task of this job.
     pub(super) of_job: Option<TaskNote>,
+    /// Nobody waits to be told that it was started.
     pub(super) told: bool,
 }
 
@@ -93,7 +94,7 @@ impl Task {
         let (ended, kill_at, eof_at, job) = (None, None, None, None);
         let (conn, account) = (Some(conn), Box::default());
         let (taken, room, owed) = (0, WINDOW, 0);
-        let (of_job, told) = (None, false);
+        let (of_job, told) = (None, true);
         Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job, of_job, told }
     }
 }

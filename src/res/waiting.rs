@@ -85,9 +85,16 @@ impl WaitingTasks {
         take_where(&mut self.tasks, |_, task| task.job == job)
     }
 
-    pub(super) fn note_unknown(&mut self, job: JobRef) {
+    /// sbatchd knows of no such job: takes those of its tasks that need not wait for it to hear of
+    /// that.
+    pub(super) fn take_unknown(
+        &mut self,
+        job: JobRef,
+        goes_on: impl Fn(&RunTask) -> bool,
+    ) -> Vec<(ConnId, WaitingTask)> {
         let same = self.tasks.values_mut().filter(|task| task.job == job);
         same.for_each(|task| task.unknown = true);
+        take_where(&mut self.tasks, |_, task| task.job == job && goes_on(&task.run))
     }
 
     /// The work that time has brought; it counts as done.

@@ -33,6 +33,7 @@ mod interactive;
 mod keys;
 mod limit_kinds;
 mod limits;
+mod lsrun_in_job;
 mod messy;
 mod mpich;
 mod mpirun;

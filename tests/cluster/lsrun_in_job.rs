@@ -1,8 +1,10 @@
 //! lsrun and lsgrun inside a parallel job: their tasks on hosts of the job are tasks of the job,
 //! those on other hosts are ordinary ones (lsrun(1)).
 
-use super::rig::{Rig, wait_for};
+use super::rig::{Rig, kill, wait_for};
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
 
 /// The processes of `sleep` with this argument, which no other test uses.
 fn sleeping(seconds: &str) -> BTreeSet<u32> {
@@ -70,4 +72,29 @@ fn task_of_a_job_has_input_output_and_exit_code_like_any_other() {
     let want = "1\n2\n3\non host2\ncode 3\nin\nof another job\n";
     assert!(text.starts_with(want), "{text}");
     assert!(text.contains("code 137\n") && text.ends_with("terminal\n"), "{text}");
+}
+
+#[test]
+fn task_that_waits_for_a_silent_sbatchd_can_be_interrupted_and_is_an_ordinary_one_then() {
+    let rig = Rig::up("lsrunwait", 2);
+    let lsrun = |words: &[&str]| {
+        let mut c = rig.cmd("lsrun");
+        c.envs([("LSB_JOBID", "77"), ("LSB_MCPU_HOSTS", "host2 1")]);
+        c.args(["-m", "host2"]).args(words);
+        c
+    };
+    rig.ready();
+    let sbatchd = rig.pid("sbatchd", "host2").unwrap();
+    kill(sbatchd, 19);
+    let mut waits = lsrun(&["sleep", "77004"]).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(sleeping("77004").is_empty(), "it waits for sbatchd");
+    let from = Instant::now();
+    kill(waits.id(), 2);
+    assert_eq!(waits.wait().unwrap().signal(), Some(2));
+    assert!(from.elapsed() < Duration::from_secs(3));
+    let said = lsrun(&["echo", "ordinary"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "ordinary\n");
+    kill(sbatchd, 18);
+    assert!(sleeping("77004").is_empty());
 }

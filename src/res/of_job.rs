@@ -61,8 +61,8 @@ impl Res {
         (!of.hosts.contains(&client.host)).then_some(err::DJOB_BAD_HOST)
     }
 
-    /// Asks sbatchd where that is due, and refuses what has waited long enough. Gives the tasks that
-    /// are ordinary ones because of that.
+    /// Asks sbatchd where that is due, and refuses what has waited long enough. Gives the tasks
+    /// that are ordinary ones because of that.
     pub(super) fn waiting_due(&mut self, now: Now, out: &mut Vec<Effect>) -> Vec<AdmittedTask> {
         let due = self.waiting.due(now);
         if due.dial {

@@ -80,8 +80,9 @@ impl World {
             _ => {}
         }
         open.writer.order(Command::Rebuilt);
-        self.is_as_before_commit(p);
+        // what the log has lost is made anew when it can be written, of which mbatchd is to know
         self.step(p, Input::LogFailed { why });
+        self.is_as_before_commit(p);
     }
 
     /// The master is stopped where it has looked at its lock and not yet written, for longer than

@@ -332,7 +332,10 @@ fn job_on_a_terminal_has_its_modes_size_and_keys() {
     t.line("stty -echo; $L bsub -Ip stty -a; stty echo; echo E$((1))O", "-echo ");
     t.until("E1O");
     t.until("$ ");
-    let draw = "trap 'echo size $(stty size)' WINCH; echo o\"\"n; while :; do sleep 0.05; done";
+    // it makes no process while the key comes: a shell that waits for the exec of its child is not
+    // stopped, and the child, which is, never execs
+    let draw = "trap 'echo size $(stty size)' WINCH; echo o\"\"n; \
+                sleep 600 & while :; do wait; done";
     t.line(
         &format!("$L bsub -Ip \"{}\"", draw.replace('$', "\\$").replace('"', "\\\"")),
         "\non\r\n",

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub const INDEX_NAMES: [&str; 11] =
     ["r15s", "r1m", "r15m", "ut", "pg", "io", "ls", "it", "tmp", "swp", "mem"];
 
+/// The place of the available memory, MB, among these.
+pub const MEMORY_INDEX: usize = 10;
+
 /// The properties of a host, measured once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -166,8 +166,8 @@ impl Mbatchd {
     ) {
         let at = key.job_ref();
         if phase == RunPhase::Ssusp(susp::PREEMPTED) || self.preemptions.is_stopped(at) {
-            self.preemptions.vacates(key.job_ref());
-            self.follow_vacated(key.job_ref());
+            self.preemptions.vacates(at);
+            self.follow_vacated(at);
         }
         self.act(context, key, i, Act::Suspend);
     }

@@ -3,11 +3,18 @@
 
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, ResourceId};
-use crate::batch::state::slot_reservations::SlotReservation;
+use crate::batch::state::slot_reservations::{ReservedHost, SlotReservation};
 use crate::batch::usage::reserve::ledger::left;
+use crate::proto::lim::MEMORY_INDEX;
 
-/// The place of memory among the built-in load indices.
-const MEMORY: usize = 10;
+/// The part of a reservation on a host, unless that of the other job is older.
+fn kept_against<'a>(
+    (of, host): (&'a SlotReservation, HostId),
+    own: Option<&SlotReservation>,
+) -> impl Iterator<Item = &'a ReservedHost> {
+    let older = own.is_some_and(|own| own.place() < of.place());
+    of.hosts.iter().filter(move |on| !older && on.host == host)
+}
 
 impl View<'_> {
     /// Slots of a host that no job runs on.
@@ -23,9 +30,9 @@ impl View<'_> {
     /// The memory of a host that no job reserves, MB.
     pub(crate) fn free_memory(&self, host: HostId) -> u64 {
         let load = self.hosts.contains(host).then(|| self.hosts[host].load.as_ref()).flatten();
-        let memory = ResourceId::of_load_index(MEMORY);
-        let free = load
-            .map(|load| left(self.reserve.on(host), memory, f64::from(load.index[MEMORY]), false));
+        let memory = ResourceId::of_load_index(MEMORY_INDEX);
+        let told = load.map(|load| f64::from(load.index[MEMORY_INDEX]));
+        let free = told.map(|told| left(self.reserve.on(host), memory, told, false));
         free.unwrap_or(0.0).max(0.0) as u64
     }
 
@@ -44,25 +51,16 @@ impl View<'_> {
         (of, host): (&SlotReservation, HostId),
         own: Option<&SlotReservation>,
     ) -> u64 {
-        if own.is_some_and(|own| own.place() < of.place()) {
-            return 0;
-        }
-        let here = of.hosts.iter().filter(|on| on.host == host);
-        here.map(|on| u64::from(on.kept)).sum::<u64>()
+        kept_against((of, host), own).map(|on| u64::from(on.kept)).sum()
     }
 
-    /// The memory that a reservation holds on a host against a pending job with this reservation,
-    /// MB: none, where that is older, or while the other has no slot there.
+    /// The memory that it holds there against that job, MB: none either while it has no slot there.
     pub(crate) fn memory_held_against(
         &self,
         (of, host): (&SlotReservation, HostId),
         own: Option<&SlotReservation>,
     ) -> u64 {
-        if own.is_some_and(|own| own.place() < of.place()) {
-            return 0;
-        }
-        let here = of.hosts.iter().filter(|on| on.host == host && on.kept > 0);
-        here.map(|on| on.memory).sum()
+        kept_against((of, host), own).filter(|on| on.kept > 0).map(|on| on.memory).sum()
     }
 
     /// The slots that some reservations hold on all hosts.

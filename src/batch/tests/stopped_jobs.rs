@@ -54,14 +54,21 @@ fn pending_job_of_the_preemptive_queue_starts_when_a_job_is_stopped() {
     assert_eq!([low, high].map(|job| c.state(job)), ["USUSP", "RUN"]);
 }
 
-#[test]
-fn slot_of_a_job_suspended_for_the_load_is_free_when_its_host_has_told() {
+/// Two jobs of queue `low` on a host of two slots, which is told to suspend one of them for the
+/// load.
+fn suspended_for_the_load() -> (Cluster, [JobRef; 2], JobRef) {
     let mut c = site(2, "r1m = 1.0/2.0").up();
     let low = ["-q low"; 2].map(|options| c.submit("ann", options));
     c.hosts_wait();
     c.load("h1", "r1m=2.5");
     let orders = c.orders();
     let [(suspended, Act::Suspend)] = orders[..] else { panic!("{orders:?}") };
+    (c, low, suspended)
+}
+
+#[test]
+fn slot_of_a_job_suspended_for_the_load_is_free_when_its_host_has_told() {
+    let (mut c, low, suspended) = suspended_for_the_load();
     assert_eq!(c.state(suspended), "SSUSP");
     let high = c.submit("bob", "-q high");
     c.advance(1);
@@ -188,12 +195,7 @@ fn stopped_job_that_migrates_keeps_its_slot_until_it_has_ended() {
 
 #[test]
 fn slot_is_kept_when_the_host_of_a_suspended_job_tells_that_it_runs() {
-    let mut c = site(2, "r1m = 1.0/2.0").up();
-    let low = ["-q low"; 2].map(|options| c.submit("ann", options));
-    c.hosts_wait();
-    c.load("h1", "r1m=2.5");
-    let orders = c.orders();
-    let [(suspended, Act::Suspend)] = orders[..] else { panic!("{orders:?}") };
+    let (mut c, low, suspended) = suspended_for_the_load();
     c.suspends(suspended);
     // its host has lost that it was to be suspended
     c.runs(suspended);

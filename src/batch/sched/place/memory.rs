@@ -3,7 +3,7 @@
 use crate::batch::sched::place::host_match::HostMatch;
 use crate::batch::state::names::ResourceId;
 use crate::lang::resreq::RusageTerm;
-use crate::proto::lim::INDEX_NAMES;
+use crate::proto::lim::MEMORY_INDEX;
 
 /// The memory of a job, MB.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ impl HostMatch<'_> {
     /// The memory that a job of the class reserves; `None`: it reserves none.
     pub(in crate::batch::sched) fn memory_need(&self) -> Option<MemoryNeed> {
         let rusage = self.simple.and_then(|simple| simple.rusage.as_ref())?;
-        let resource = memory_index()?;
+        let resource = ResourceId::of_load_index(MEMORY_INDEX);
         let site = self.view.site;
         let of_memory = |term: &&RusageTerm| site.names.reserved(term) == Some(resource);
         let mut terms = rusage.terms().iter().filter(of_memory);
@@ -26,12 +26,6 @@ impl HostMatch<'_> {
         let per_task = site.reserves_per_task(first);
         (amount > 0.0).then_some(MemoryNeed { resource, amount, per_task })
     }
-}
-
-/// The load index of memory.
-fn memory_index() -> Option<ResourceId> {
-    let at = INDEX_NAMES.iter().position(|name| *name == "mem")?;
-    Some(ResourceId::of_load_index(at))
 }
 
 impl MemoryNeed {

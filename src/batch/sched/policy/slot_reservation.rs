@@ -28,13 +28,12 @@ use crate::model::JobRef;
 use crate::model::event::JobReserve;
 use crate::model::idmap::IdMap;
 use crate::model::reason::PendReason;
+use crate::proto::lim::MEMORY_INDEX;
 use std::cmp::Ordering;
 use std::cmp::Reverse;
 
 /// Ends of started jobs that are looked at for one job, earliest first.
 const MOST_ENDS: usize = 16_384;
-/// The place of memory among the built-in load indices.
-const MEMORY: u8 = 10;
 
 #[derive(Debug)]
 pub(super) struct SlotReserve;
@@ -417,7 +416,7 @@ impl<'a, 'b> Planner<'a, 'b> {
         }
         let lacks = |host: HostId| match (self.job.host_after)(host, Leaving::NONE) {
             Ok(_) => true,
-            Err(why) => why == PendReason::Reserve(MEMORY),
+            Err(why) => why == PendReason::Reserve(MEMORY_INDEX as u8),
         };
         let all = view.hosts.ids().filter(|host| self.slack(*host) > 0 && lacks(*host));
         let mut hosts: Vec<HostId> = all.collect();

@@ -41,7 +41,7 @@ pub struct ChecksumEntry {
 }
 
 /// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 47] = [
+const KINDS: [&str; 48] = [
     "JOB_NEW",
     "JOB_START",
     "JOB_START_ACCEPT",
@@ -89,6 +89,7 @@ const KINDS: [&str; 47] = [
     "LSF_ARRAY_SWITCH",
     "LSF_ARRAY_MOVE",
     "LSF_SUBMITTED",
+    "LSF_HOST_STARTS",
 ];
 
 /// The kind of an event.

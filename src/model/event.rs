@@ -641,6 +641,10 @@ pub enum Event {
         on: bool,
     },
     ShareUsed(Box<ShareUsed>),
+    /// `LSF_HOST_STARTS` (ours): these hosts were given jobs at the second of the record.
+    HostStarts {
+        hosts: Vec<String>,
+    },
     /// `LSF_RESERVATION` (ours): an advance reservation as it is from now on.
     Reservation(Box<Reservation>),
     /// `LSF_RESERVATION_END` (ours): an advance reservation was deleted, or is over.

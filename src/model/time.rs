@@ -27,6 +27,13 @@ impl Now {
         self.mono_us.saturating_add(secs.saturating_mul(US))
     }
 
+    /// The instant at which the wall clock read `wall_secs`, if it has not been set since, and now
+    /// at the latest; microseconds of the monotonic clock, negative: before that clock began.
+    pub fn mono_of_past(&self, wall_secs: i64) -> i64 {
+        let elapsed = self.wall_us.saturating_sub(wall_secs.saturating_mul(US as i64));
+        i64::try_from(self.mono_us).unwrap_or(i64::MAX).saturating_sub(elapsed.max(0))
+    }
+
     /// The monotonic instant at which the wall clock will read `wall_secs`, if it does not step.
     pub fn mono_of_wall(&self, wall_secs: i64) -> u64 {
         let ahead = wall_secs.saturating_mul(US as i64).saturating_sub(self.wall_us);

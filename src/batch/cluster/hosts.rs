@@ -62,8 +62,9 @@ pub struct HostRuntime {
     pub topology: Arc<Topology>,
     /// Boot id of the last inventory; empty before the first.
     pub boot_id: Arc<str>,
-    /// When it was last given a job.
-    pub last_dispatch: Option<u64>,
+    /// When it was last given a job, microseconds of the monotonic clock; negative: before that
+    /// clock began.
+    pub last_dispatch: Option<i64>,
     /// The host and the slots of the job on this host alone that was started last.
     last_start: Option<NamedHosts>,
     /// Since when there is no link to its sbatchd; None: there is one.
@@ -246,6 +247,13 @@ impl HostRuntime {
             next_ping: 0,
             due: None,
         }
+    }
+    /// When it may be given a job again, so many microseconds after the last one; microseconds of
+    /// the monotonic clock, `None`: now.
+    pub(crate) fn rests_until(&self, pause: u64, now: Now) -> Option<u64> {
+        let until = self.last_dispatch?.saturating_add_unsigned(pause);
+        let until = u64::try_from(until).ok().filter(|until| *until > now.mono_us);
+        until.filter(|_| pause > 0)
     }
     /// The connection over which it can be told something.
     pub fn reached(&self) -> Option<ConnId> {

@@ -260,7 +260,13 @@ impl Links {
 
     /// A host is given a job.
     pub(crate) fn note_dispatch(&mut self, host: HostId, now_us: u64) {
-        self.hosts[host].last_dispatch = Some(now_us);
+        self.hosts[host].last_dispatch = Some(now_us as i64);
+    }
+
+    /// A host was given a job at this second, as far as it is not known that it has got one since.
+    pub(crate) fn note_earlier_dispatch(&mut self, host: HostId, secs: i64, now: Now) {
+        let Some(host) = self.hosts.get_mut(host) else { return };
+        host.last_dispatch.get_or_insert(now.mono_of_past(secs));
     }
 
     /// A piece of an inventory tells of these attempts: how many the inventory has told of.

@@ -14,6 +14,7 @@ use crate::model::event::{Event, Record};
 use crate::model::job_group::lineage;
 use crate::model::reservation::Reservation;
 use crate::proto::machine::Effect;
+use std::collections::BTreeMap;
 
 /// Seconds before a finished job that is still named is looked at again, at least.
 const NAMED_AGAIN: i64 = 1;
@@ -175,6 +176,7 @@ impl Mbatchd {
             }
         }
         head.extend(self.fairshare.records(&self.state, &self.site, time));
+        head.extend(self.last_starts());
         for (path, group) in self.state.job_groups().each() {
             let record = Box::new(group.clone().record(path, time));
             head.push(Record { time, event: Event::JobGroupAdd(record) });
@@ -196,6 +198,19 @@ impl Mbatchd {
             }
         }
         head
+    }
+
+    /// When hosts were given jobs last: a record for the hosts of each second.
+    fn last_starts(&self) -> impl Iterator<Item = Record> {
+        let (names, starts) = (self.state.names(), self.state.last_starts());
+        let mut by_time: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+        for host in names.host_ids() {
+            if let Some(last) = starts.of(host).filter(|last| starts.is_kept(*last)) {
+                by_time.entry(last).or_default().push(names.host(host).to_string());
+            }
+        }
+        let record = |(time, hosts)| Record { time, event: Event::HostStarts { hosts } };
+        by_time.into_iter().map(record)
     }
 
     pub(crate) fn switched(&mut self, context: &mut StepContext, ok: bool) {

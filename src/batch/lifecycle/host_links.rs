@@ -7,6 +7,7 @@ use crate::batch::site::requirements::Names;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
 use crate::lang::resreq::{ResKind, ResNames};
+use crate::model::Now;
 use crate::model::time::US;
 use crate::proto::lim::{HostLoad, LimMsg, status};
 use crate::proto::machine::{ConnId, Effect, Endpoint, Peer};
@@ -34,11 +35,23 @@ impl Mbatchd {
         for conn in self.links.reconfigured(&self.site, context.now) {
             context.out.push(Effect::Close { conn });
         }
+        self.note_earlier_dispatches(context.now);
         self.unreached.look_again();
         self.look_left();
         let params = self.sbd_params();
         for conn in self.links.hosts().values().filter_map(HostRuntime::reached) {
             context.send(conn, Msg::Sbd(SbdMsg::Params(params.clone())));
+        }
+    }
+
+    /// Hosts that mbatchd has not given a job to since it knows them rest from their last start in
+    /// the log (JOB_ACCEPT_INTERVAL).
+    pub(crate) fn note_earlier_dispatches(&mut self, now: Now) {
+        let ids: Vec<HostId> = self.links.hosts().ids().collect();
+        for host in ids {
+            if let Some(last) = self.state.last_starts().of(host) {
+                self.links.note_earlier_dispatch(host, last, now);
+            }
         }
     }
 

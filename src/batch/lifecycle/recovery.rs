@@ -187,6 +187,10 @@ impl Mbatchd {
 
     pub(crate) fn start(&mut self, context: &mut StepContext) {
         self.started = true;
+        self.note_earlier_dispatches(context.now);
+        if self.state.carried_at() > 0 {
+            self.retention.note_earlier_switch(self.state.carried_at(), context.now);
+        }
         self.idle_groups.begin(context.now.mono_us);
         self.status.note_start(context.now.secs());
         self.perfmon.reset(context.now, self.site.params());

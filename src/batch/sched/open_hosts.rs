@@ -196,8 +196,7 @@ impl OpenHosts {
         if !view.hosts.contains(host) || !view.may_take(host) {
             return false;
         }
-        let until = view.hosts[host].last_dispatch.map(|t| t + self.pause);
-        if let Some(until) = until.filter(|t| self.pause > 0 && *t > view.now.mono_us) {
+        if let Some(until) = view.hosts[host].rests_until(self.pause, view.now) {
             self.rest(host, until);
             return false;
         }

@@ -14,7 +14,8 @@ pub struct Retention {
     timer: Option<u64>,
     /// A switch is under way.
     switching: bool,
-    last_switch: Option<u64>,
+    /// Microseconds of the monotonic clock; negative: before that clock began.
+    last_switch: Option<i64>,
     /// A switch has failed: none before then.
     not_before: u64,
     /// Records written since the last switch, or since the state was read.
@@ -45,8 +46,15 @@ impl Retention {
 
     /// May the log be switched, when a switch must be so many seconds after the one before?
     pub(crate) fn may_switch(&self, now: Now, min_period: u64) -> bool {
-        let too_soon = self.last_switch.is_some_and(|t| t + min_period * US > now.mono_us);
+        let too_soon = self.last_switch.is_some_and(|t| {
+            t.saturating_add_unsigned(min_period.saturating_mul(US)) > now.mono_us as i64
+        });
         !self.switching && now.mono_us >= self.not_before && !too_soon
+    }
+
+    /// The log that was read was begun by a switch at this second.
+    pub(crate) fn note_earlier_switch(&mut self, secs: i64, now: Now) {
+        self.last_switch.get_or_insert(now.mono_of_past(secs));
     }
 
     /// A switch begins, that carries so many records over.
@@ -64,7 +72,7 @@ impl Retention {
     pub(crate) fn switch_ended(&mut self, now: Now, ok: bool) {
         self.switching = false;
         match ok {
-            true => self.last_switch = Some(now.mono_us),
+            true => self.last_switch = Some(now.mono_us as i64),
             false => (self.not_before, self.carried) = (now.after(SWITCH_RETRY), 0),
         }
     }

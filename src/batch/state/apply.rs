@@ -5,18 +5,17 @@
 
 use crate::batch::state::change::{Applied, Change};
 use crate::batch::state::counts::tally;
-use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
+use crate::model::JobRef;
 use crate::model::action::{JobAction, Requeued};
 use crate::model::checkpoint::CheckpointOrder;
 use crate::model::event::{
     CheckpointStep, Event, JobAttachment, JobCheckpoint, JobForce, JobMessage, JobMigrate,
-    JobSignal, JobStart, JobStatus, Record,
+    JobSignal, JobStatus, Record,
 };
 use crate::model::job_state::{JobState, LoggedStatus};
 use crate::model::reason::{PendReason, susp, term};
-use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::Post;
 
 /// An array that leaves memory with more elements of its own than this is taken apart bit by bit.
@@ -111,6 +110,12 @@ impl State {
             }
             Event::ShareUsed(used) => {
                 self.names.user_id(&used.user);
+                Applied::Nothing
+            }
+            Event::HostStarts { hosts } => {
+                for host in hosts {
+                    self.last_starts.note(self.names.host_id(host), t);
+                }
                 Applied::Nothing
             }
             Event::Reservation(r) => {
@@ -228,60 +233,6 @@ impl State {
             self.retries.note(t, request, at);
         }
         did
-    }
-
-    fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
-        let hosts = s.hosts.iter().map(|(h, n)| (self.names.id_of_host(h), *n)).collect();
-        let (hosts, task_order) = JobHosts::merged(hosts);
-        match self.jobs.get(&s.at.job).and_then(|j| j.view(s.at.idx)) {
-            None => return Applied::Rejected("no such job"),
-            // of a later attempt: damage took the record that put it back to its queue
-            Some(ElementView::Own(Elem { state: ElemState::Run(run), .. }))
-                if run.key.attempt < s.attempt => {}
-            Some(v) if !v.stat().is_pending() => {
-                return Applied::Rejected("start of a job that is not pending");
-            }
-            Some(_) => {}
-        }
-        self.waited_until(t, s.at);
-        let times_given =
-            self.jobs.get(&s.at.job).map_or(0, |job| job.times_given(job.part_no(s.at.idx)));
-        self.set(s.at, |e| {
-            e.attempts = if s.attempt > 0 { s.attempt } else { e.attempts + 1 };
-            let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: e.attempts };
-            e.state = ElemState::Run(Box::new(Run {
-                key,
-                start_time: t,
-                hosts,
-                task_order,
-                host_factor: s.host_factor,
-                own_requirement: s.eff_res_req.clone(),
-                times_given,
-                slice: s.slice,
-                boot: s.boot.clone(),
-                phase: Phase::Starting,
-                forced: s.forced,
-                account: s.account.clone(),
-                affinity: s.affinity.clone(),
-                placed: s.placed.clone(),
-                unknown: false,
-                pid: 0,
-                pgid: 0,
-                exec: None,
-                killed: None,
-                window_signal: 0,
-                as_done: false,
-                requeue: None,
-                migrates: false,
-                checkpoint: CheckpointState::default(),
-                resize: None,
-                susp_since: 0,
-                susp_total: 0,
-                resumed_at: 0,
-                preempted: PreemptionHistory::default(),
-                soft: LastWords::default(),
-            }));
-        })
     }
 
     fn accepted(&mut self, at: JobRef, attempt: u32, pid: u32, pgid: u32) -> Applied {

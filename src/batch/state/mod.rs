@@ -21,7 +21,9 @@ pub mod ineligible;
 pub mod job;
 pub mod job_groups;
 pub mod job_hosts;
+mod job_start;
 pub mod last_actions;
+pub mod last_starts;
 pub mod left_attempts;
 pub mod messages;
 pub mod modifications;
@@ -54,6 +56,7 @@ use crate::batch::state::ineligible::Ineligible;
 pub use crate::batch::state::job::{Body, Job, Tally};
 use crate::batch::state::job_groups::JobGroups;
 use crate::batch::state::last_actions::LastActions;
+use crate::batch::state::last_starts::LastStarts;
 pub use crate::batch::state::left_attempts::LeftAttempt;
 use crate::batch::state::left_attempts::{LeftAttempts, RunningPosts};
 use crate::batch::state::messages::JobMessages;
@@ -143,6 +146,7 @@ pub struct State {
     /// How long jobs and elements could not be dispatched whatever room there was, while that is
     /// tracked.
     waited: Ineligible,
+    last_starts: LastStarts,
     /// Ended jobs in the order in which they leave memory.
     ended: EndedJobs,
     /// The kinds of job submitted lately, the latest match first: jobs of a kind share it.
@@ -310,6 +314,14 @@ impl State {
     /// When mbatchd was started last, seconds since the epoch; 0: never.
     pub fn started_at(&self) -> i64 {
         self.started_at
+    }
+    /// When the log was begun by a switch, seconds since the epoch; 0: it was not.
+    pub fn carried_at(&self) -> i64 {
+        self.carried_at
+    }
+    /// When each host was given a job last.
+    pub fn last_starts(&self) -> &LastStarts {
+        &self.last_starts
     }
     /// Jobs finished since the last switch of the log.
     pub fn finished(&self) -> u64 {

@@ -159,6 +159,10 @@ impl Names {
     pub fn queue_count(&self) -> usize {
         self.queues.len()
     }
+    /// The hosts that have an id.
+    pub fn host_ids(&self) -> impl Iterator<Item = HostId> {
+        (0..self.hosts.len()).map(HostId::from_index)
+    }
     /// Hosts that have an id.
     pub fn host_count(&self) -> usize {
         self.hosts.len()

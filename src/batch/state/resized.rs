@@ -86,12 +86,15 @@ impl State {
                 _ => Applied::Rejected("a resize of an attempt that does not run"),
             };
         }
-        let hosts = match &r.step {
+        let hosts: Vec<(HostId, u32)> = match &r.step {
             ResizeStep::Begun { hosts, .. } => {
                 hosts.iter().map(|(host, n)| (self.names.host_id(host), *n)).collect()
             }
             _ => Vec::new(),
         };
+        if matches!(r.step, ResizeStep::Begun { grows: true, .. }) {
+            hosts.iter().for_each(|(host, _)| self.last_starts.note(*host, t));
+        }
         match &r.step {
             ResizeStep::Begun { .. } | ResizeStep::Done { .. } => self.set(r.at, |e| {
                 if let ElemState::Run(run) = &mut e.state {

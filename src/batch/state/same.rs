@@ -115,6 +115,7 @@ impl State {
             slot_reservations: _,
             chunks: _,
             waited: _,
+            last_starts: _,
             ended: _,
             kinds: _,
         } = self;
@@ -128,6 +129,7 @@ impl State {
         out.put("the next job", next_job);
         out.put("the start of mbatchd", started_at);
         out.put("group hosts", group_hosts);
+        out.put("last starts", self.starts_told());
         for (path, group) in job_groups.each() {
             out.put(format!("job group {path}"), group);
         }
@@ -140,6 +142,13 @@ impl State {
             self.counts_told(counts, &mut out);
         }
         out.0
+    }
+
+    /// The last starts that every log has, by the names of their hosts.
+    fn starts_told(&self) -> BTreeMap<Arc<str>, i64> {
+        let starts = self.names.host_ids().filter_map(|id| Some((id, self.last_starts.of(id)?)));
+        let kept = starts.filter(|(_, last)| self.last_starts.is_kept(*last));
+        kept.map(|(id, last)| (self.names.host(id).clone(), last)).collect()
     }
 
     fn controls_told(&self, out: &mut ComparedValues) {

@@ -2,6 +2,7 @@
 
 use super::cluster::{Cluster, cluster, element};
 use super::*;
+use crate::model::time::US;
 use crate::proto::client::Col;
 use std::collections::BTreeSet;
 
@@ -229,4 +230,26 @@ fn done_jobs_leave_memory_before_others() {
     assert!(known(&mut c).contains(&last.job));
     c.advance(2);
     assert!(!known(&mut c).contains(&last.job));
+}
+
+#[test]
+fn log_that_was_switched_before_a_restart_waits_for_the_shortest_period() {
+    let mut c = conf();
+    c.batch.params.max_job_num = 5;
+    c.batch.params.min_switch_period = 600;
+    let mut r = Rig::of(c.clone());
+    let run = |r: &mut Rig| {
+        (0..5).for_each(|_| assert!(r.submit(spec("x")).is_ok()));
+        finish(r, 5)
+    };
+    assert_eq!([run(&mut r), run(&mut r)], [1, 0]);
+    // another mbatchd reads the new log so many seconds later
+    for (secs, switches) in [(100, 0), (601, 1)] {
+        let (mono_us, wall_us) = (r.now.mono_us + secs * US, r.now.wall_us + (secs * US) as i64);
+        let records = r.mbd.switch_head(r.now.secs());
+        let found = Recovered { records, epoch: 2, ..Recovered::default() };
+        let now = Now { mono_us, wall_us };
+        let mut again = Rig::with(Mbatchd::new(c.clone(), "h1", found), now);
+        assert_eq!(run(&mut again), switches, "{secs}");
+    }
 }

@@ -3,6 +3,7 @@
 
 use super::cluster::{Cluster, ClusterBuilder, cluster, element};
 use super::{JobRef, Verb};
+use crate::model::event::Event;
 use crate::model::reason::{PendReason, err};
 
 /// Status bits of LIM: busy, locked by its administrator, unavailable.
@@ -327,6 +328,53 @@ fn host_beyond_load_sched_takes_nobody_until_its_load_falls() {
         let site = cluster().hosts(1, 4).queue("normal", &format!("PRIORITY = 30; {line}"));
         kept_by(|c| c.load("h1", beyond), |c| c.load("h1", within), site, PendReason::Load(index));
     }
+}
+
+/// One host that has just taken a job, and a second job that waits for JOB_ACCEPT_INTERVAL of 20 s.
+fn just_started() -> (ClusterBuilder, Cluster, JobRef, JobRef) {
+    let site = cluster().hosts(1, 4).param("JOB_ACCEPT_INTERVAL = 2").param("MBD_SLEEP_TIME = 10");
+    let site = site.param("CLEAN_PERIOD = 1");
+    let mut c = site.clone().up();
+    let jobs = [c.submit("ann", ""), c.submit("ann", "")];
+    assert_eq!(c.started(), jobs[..1]);
+    (site, c, jobs[0], jobs[1])
+}
+
+#[test]
+fn host_that_took_a_job_before_a_restart_waits_for_the_accept_interval() {
+    // the job that was started may have ended, left memory and gone from the log by then
+    for (ends, switched) in [(false, false), (true, false), (true, true)] {
+        let (_, mut c, first, second) = just_started();
+        if ends {
+            c.end(first, 0);
+        }
+        c.advance(4);
+        if switched {
+            c.switch_log();
+            assert_eq!(c.logged(|event| matches!(event, Event::JobStart(_))), 0);
+        }
+        c.restart_later(5);
+        c.advance(0);
+        assert_eq!(only_reason(&mut c, second), PendReason::JustStarted, "{ends} {switched}");
+        c.advance(10);
+        assert_eq!(c.started(), [], "{ends} {switched}");
+        c.advance(1);
+        assert_eq!(c.started(), [second], "{ends} {switched}");
+    }
+}
+
+#[test]
+fn host_that_comes_back_with_the_configuration_waits_for_the_accept_interval() {
+    let (site, mut c, first, second) = just_started();
+    c.end(first, 0);
+    let without = cluster().host("h2", 0).param("JOB_ACCEPT_INTERVAL = 2");
+    c.reconfigure(without.param("MBD_SLEEP_TIME = 10"));
+    c.advance(5);
+    c.reconfigure(site);
+    c.advance(14);
+    assert_eq!(c.started(), []);
+    c.advance(1);
+    assert_eq!(c.started(), [second]);
 }
 
 #[test]

@@ -137,8 +137,6 @@ pub struct HostNow {
 pub struct World<'a> {
     pub site: &'a Site,
     pub now: i64,
-    /// When mbatchd began: JOB_ACCEPT_INTERVAL counts from no start before that.
-    pub since: i64,
     pub hosts: &'a [HostNow],
     /// Whether each queue is active.
     pub active: &'a [bool],
@@ -378,7 +376,7 @@ impl World<'_> {
         });
         let accept = i64::from(self.site.accept) * SLEEP;
         let last = self.jobs.iter().filter(|job| job.slots(Some(&host_name(host))) > 0);
-        let last = last.map(|job| job.start).filter(|start| *start > self.since).max();
+        let last = last.map(|job| job.start).max();
         let all = [
             (now.unavailable, PendReason::LoadUnavailable),
             (now.closed, PendReason::HostClosed),

@@ -173,7 +173,6 @@ struct Run {
     site: Site,
     hosts: Vec<HostNow>,
     active: Vec<bool>,
-    since: i64,
     asked: BTreeMap<u32, Asked>,
 }
 
@@ -184,7 +183,7 @@ impl Run {
         let host =
             HostNow { closed: false, locked: false, unavailable: false, mem: MEMORY, r1m: 0 };
         let (hosts, active) = (vec![host; site.hosts.len()], vec![true; QUEUES]);
-        Run { c, site, hosts, active, since: 0, asked: BTreeMap::new() }
+        Run { c, site, hosts, active, asked: BTreeMap::new() }
     }
 
     fn submit(&mut self, asked: &Asked, dependency: Option<(bool, usize)>) {
@@ -226,10 +225,7 @@ impl Run {
                 match what {
                     Happening::Close(any) => self.hosts[any % self.site.hosts.len()].closed = true,
                     Happening::Open(any) => self.hosts[any % self.site.hosts.len()].closed = false,
-                    Happening::Restart => {
-                        self.since = self.c.secs();
-                        return self.c.restart_later(1);
-                    }
+                    Happening::Restart => return self.c.restart_later(1),
                     _ => {}
                 }
                 self.c.happens(what);
@@ -246,7 +242,6 @@ impl Run {
             let world = World {
                 site: &self.site,
                 now: self.c.secs(),
-                since: self.since,
                 hosts: &self.hosts,
                 active: &self.active,
                 jobs: &jobs,

@@ -401,6 +401,10 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             cpu: f.num()?,
             run: f.num()?,
         })),
+        b"LSF_HOST_STARTS" => {
+            let count: usize = f.num()?;
+            Event::HostStarts { hosts: (0..count).map(|_| f.text()).collect::<Result<_, _>>()? }
+        }
         b"LSF_RESERVE" => reserve::get_reserve(f)?,
         b"LSF_SWITCHED" => Event::Carried { next_job: f.num()?, epoch: f.num()? },
         _ => {

@@ -60,6 +60,7 @@ pub fn job_of(event: &Event) -> JobRef {
         | Event::LoadIndex { .. }
         | Event::Carried { .. }
         | Event::ShareUsed(_)
+        | Event::HostStarts { .. }
         | Event::Submitted { .. }
         | Event::Foreign { .. } => JobRef::default(),
     }
@@ -117,6 +118,7 @@ pub fn name_of(event: &Event) -> &str {
         Event::Eligible { .. } => "LSF_ELIGIBLE",
         Event::GroupHost { .. } => "LSF_GROUP_HOST",
         Event::ShareUsed(_) => "LSF_SHARE_USED",
+        Event::HostStarts { .. } => "LSF_HOST_STARTS",
         Event::Submitted { .. } => "LSF_SUBMITTED",
         Event::JobGroupAdd(_) => "JGRP_ADD",
         Event::JobGroupModify(_) => "JGRP_MOD",

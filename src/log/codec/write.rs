@@ -322,6 +322,10 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
             put_factor(out, used.cpu);
             put_factor(out, used.run);
         }
+        Event::HostStarts { hosts } => {
+            put_u64(out, hosts.len() as u64);
+            hosts.iter().for_each(|host| put_str(out, host.as_bytes()));
+        }
         Event::Carried { next_job, epoch } => {
             put_int(out, *next_job);
             put_u64(out, *epoch);

@@ -33,6 +33,5 @@ impl Policy for AcceptInterval {
 /// monotonic clock; `None`: now.
 pub(crate) fn rests_until(class: &HostMatch, host: HostId) -> Option<u64> {
     let pause = class.view.site.accept_interval(&class.queue.conf) * US;
-    let until = class.view.hosts[host].last_dispatch? + pause;
-    (pause > 0 && until > class.view.now.mono_us).then_some(until)
+    class.view.hosts[host].rests_until(pause, class.view.now)
 }

@@ -3,8 +3,7 @@
 use super::*;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job_state::LoggedStatus;
-use crate::model::nqs::NlbPlacement;
-use crate::model::nqs::Route;
+use crate::model::nqs::{NlbPlacement, Route};
 use crate::model::reason::PendReason;
 use crate::model::reservation::{
     Reservation, ReservationKind, ReservationScripts, ReservationTime,
@@ -583,7 +582,10 @@ fn other_event() -> impl Strategy<Value = Event> {
         }),
         (kept(), any::<u32>()).prop_map(|(owner, next)| Event::ReservationNext { owner, next }),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
-        vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
+        (vec(kept(), 0..5), any::<bool>()).prop_map(|(hosts, starts)| match starts {
+            true => Event::HostStarts { hosts },
+            false => Event::LoadIndex { names: hosts },
+        }),
         ([0.0..1e12f64, 0.0..1e-3f64], [kept(), kept(), kept()]).prop_map(
             |([cpu, run], [queue, user, group])| {
                 Event::ShareUsed(Box::new(ShareUsed { queue, user, group, cpu, run }))

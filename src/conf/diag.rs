@@ -226,18 +226,33 @@ fn clean(text: &str) -> String {
     text.chars().map(|c| if bad(c) { '?' } else { c }).collect()
 }
 
+/// Ends the notice of a word in a list that nothing acts on.
+pub(super) const WORD_NOT_ACTED_ON: &str = "is not acted on";
 /// Ends the notice of a genuine name that nothing acts on.
 pub(super) const NOT_ACTED_ON: &str = "is known and not acted on";
 
-/// One line that counts the parameters, sections and files of the list that nothing acts on, with
+/// One line that counts the parameters, sections, files and words of the list that nothing acts on, with
 /// the command that lists them where it is not empty. None: there are none.
 pub fn summary_not_acted_on(list: &[Diag], command: &str) -> Option<String> {
-    let inert = |d: &&Diag| d.severity == Severity::Notice && d.text.ends_with(NOT_ACTED_ON);
-    let what = match list.iter().filter(inert).count() {
-        0 => return None,
-        1 => "1 parameter is known and not acted on".to_owned(),
-        n => format!("{n} parameters are known and not acted on"),
+    let count = |end: &str| {
+        let of = |d: &&Diag| d.severity == Severity::Notice && d.text.ends_with(end);
+        list.iter().filter(of).count()
     };
+    let parameters = match count(NOT_ACTED_ON) {
+        0 => None,
+        1 => Some("1 parameter is known and not acted on".to_owned()),
+        n => Some(format!("{n} parameters are known and not acted on")),
+    };
+    let words = match count(WORD_NOT_ACTED_ON) {
+        0 => None,
+        1 => Some("1 word is not acted on".to_owned()),
+        n => Some(format!("{n} words are not acted on")),
+    };
+    let all: Vec<String> = parameters.into_iter().chain(words).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let what = all.join("; ");
     Some(match command {
         "" => format!("{what}."),
         command => format!("{what}: {command} lists them."),

@@ -170,6 +170,7 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.resume_cond = v.requirement("RESUME_COND", syntax);
     v.flag(&mut q.rerunnable, "RERUNNABLE");
     v.flag(&mut q.ignore_deadline, "IGNORE_DEADLINE");
+    v.flag(&mut q.ignore_guarantees, "SLA_GUARANTEES_IGNORE");
     reservation(q, v);
     let words = [
         ("YES", Interactive::Yes),

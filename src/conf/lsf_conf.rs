@@ -5,7 +5,7 @@
 //! an error; other unknown names are only warned of, because sites keep variables of their own
 //! here. See lsf.conf(5).
 
-use super::diag::{Diags, Severity};
+use super::diag::{Diags, Severity, WORD_NOT_ACTED_ON};
 use super::files::Files;
 use super::lexer::{self, shown};
 use super::names::NameTable;
@@ -215,7 +215,7 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
 fn tell_words(conf: &LsfConf, diags: &mut Diags, name: &str, acts: impl Fn(&str) -> bool) {
     let Some(value) = conf.values.get(name) else { return };
     for word in value.text.split_whitespace().filter(|word| !acts(word)) {
-        let text = format!("<{}> of {name} is not acted on", shown(word));
+        let text = format!("<{}> of {name} {WORD_NOT_ACTED_ON}", shown(word));
         diags.notice(&value.pos, text);
     }
 }

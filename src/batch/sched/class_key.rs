@@ -122,6 +122,13 @@ impl ClassKey {
         PoolJob { class: self.service_class, queue: self.queue, seconds: self.loan_seconds }
     }
 
+    /// Do guaranteed pools keep anything from the jobs? None from those of an advance reservation,
+    /// nor from those of a queue with SLA_GUARANTEES_IGNORE.
+    pub(super) fn obeys_pools(&self, site: &Site) -> bool {
+        let ignores = |queue: &Queue| queue.conf.ignore_guarantees;
+        self.reservation.is_empty() && !site.queue(self.queue).is_some_and(ignores)
+    }
+
     pub fn bytes(&self) -> usize {
         let words = self.hosts.iter().map(|word| word.len() + 1).sum::<usize>();
         let lines = self.fixed.iter().map(|(host, _)| host.len() + 1).sum::<usize>();

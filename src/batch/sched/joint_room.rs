@@ -239,7 +239,7 @@ impl<'a> JointRoom<'a> {
 /// The pools that leave a job less than it could have.
 fn pools<'a>(look: &HostMatch<'a>) -> Vec<JointPool<'a>> {
     let site = look.view.site;
-    if site.pools.is_empty() || !look.kind.reservation.is_empty() {
+    if site.pools.is_empty() || !look.kind.obeys_pools(site) {
         return Vec::new();
     }
     let job = look.kind.pool_job();

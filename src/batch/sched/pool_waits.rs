@@ -15,7 +15,7 @@ impl Sched {
 
     /// A class found no host: it waits for the pools that leave it less than it could have had.
     pub(super) fn wait_for_pools(&mut self, view: &View, kind: &ClassKey, class: u32) {
-        if view.site.pools.is_empty() || !kind.reservation.is_empty() {
+        if view.site.pools.is_empty() || !kind.obeys_pools(view.site) {
             return;
         }
         for (id, pool) in view.site.pools.iter() {

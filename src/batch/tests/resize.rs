@@ -279,3 +279,24 @@ fn an_element_of_an_array_grows_by_itself() {
     c.restart();
     assert_eq!(c.running_on(two).len(), 1);
 }
+
+#[test]
+fn host_that_gave_further_slots_before_a_restart_waits_for_the_accept_interval() {
+    let site = cluster().hosts(2, 2).param("JOB_ACCEPT_INTERVAL = 2").param("MBD_SLEEP_TIME = 10");
+    let mut c = site.up();
+    let other = c.submit("bob", "-n 3");
+    let job = c.submit("ann", "-n 1,4 -ar");
+    c.advance(20);
+    assert_eq!(c.running_on(job), ["h2"]);
+    c.advance(5);
+    c.end(other, 0);
+    assert_eq!(only(&mut c, job), "+h1 2 of h2 1 h1 2");
+    done(&mut c, job, 1, 0);
+    c.end(job, 0);
+    let next = c.submit("bob", "-m h1");
+    c.restart_later(5);
+    c.advance(14);
+    assert_eq!(c.state(next), "PEND");
+    c.advance(1);
+    assert_eq!(c.state(next), "RUN");
+}

@@ -109,6 +109,7 @@ const NAMES: &[Name] = &[
     on("RUN_TIME_DECAY", "override: lsb.params"),
     on("RUN_TIME_FACTOR", "override: lsb.params"),
     on("RUN_WINDOW", "when jobs run; always"),
+    on("SLA_GUARANTEES_IGNORE", "jobs take what service classes are guaranteed: Y/N; N"),
     on("SLOT_POOL", "the queues that share the slots of their hosts: name; none"),
     on("SLOT_RESERVE", "times MBD_SLEEP_TIME: MAX_RESERVE_TIME[n]; none"),
     on("SLOT_SHARE", "share of the slot pool: 1 to 100 percent; none"),

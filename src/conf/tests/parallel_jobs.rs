@@ -2,6 +2,7 @@
 
 use super::mistakes::of_applications;
 use super::*;
+use crate::conf::summary_not_acted_on;
 
 #[test]
 fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
@@ -38,6 +39,25 @@ fn words_of_lsf_hpc_extensions_that_do_not_act_are_told() {
         format!("{at} <{word}> of LSF_HPC_EXTENSIONS is not acted on")
     };
     assert_eq!(of("SHORT_EVENTFILE short_pidlist"), ["SHORT_EVENTFILE", "short_pidlist"].map(text));
+}
+
+#[test]
+fn words_that_do_not_act_are_counted_in_the_summary() {
+    let notice = |text: &str| Diag {
+        severity: Severity::Notice,
+        file: "lsf.conf".into(),
+        line: 1,
+        col: 1,
+        text: text.into(),
+        near: None,
+    };
+    let word = notice("<X> of LSF_HPC_EXTENSIONS is not acted on");
+    let parameter = notice("LSB_X is known and not acted on");
+    let of = |list: &[Diag]| summary_not_acted_on(list, "badmin ckconfig -v").unwrap();
+    assert_eq!(of(&[word.clone()]), "1 word is not acted on: badmin ckconfig -v lists them.");
+    let all = [word.clone(), parameter, word];
+    let told = "1 parameter is known and not acted on; 2 words are not acted on";
+    assert_eq!(of(&all), format!("{told}: badmin ckconfig -v lists them."));
 }
 
 /// The line and column are those of the value.

@@ -201,6 +201,8 @@ pub struct QueueConf {
     pub reservation_limit: Option<String>,
     /// IGNORE_DEADLINE.
     pub ignore_deadline: bool,
+    /// SLA_GUARANTEES_IGNORE.
+    pub ignore_guarantees: bool,
     /// PRE_EXEC.
     pub pre_exec: Option<String>,
     /// POST_EXEC.
@@ -302,6 +304,7 @@ impl Default for QueueConf {
             exclusive_units: ExclusiveUnitType::No,
             reservation_limit: None,
             ignore_deadline: false,
+            ignore_guarantees: false,
             pre_exec: None,
             post_exec: None,
             host_pre_exec: None,

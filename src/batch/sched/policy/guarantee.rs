@@ -2,7 +2,8 @@
 //! classes are guaranteed are kept from other jobs, but for those that may borrow. The room of a
 //! pool on several hosts together is the matter of `sched::joint_room`.
 //!
-//! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in.
+//! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in, and those of
+//! queues with SLA_GUARANTEES_IGNORE on whatever is free.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
@@ -19,7 +20,7 @@ impl Policy for Guarantee {
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let (view, job) = (&class.view, class.kind.pool_job());
         let pools = view.site.pools.of_host(host.id);
-        if pools.is_empty() || !class.kind.reservation.is_empty() {
+        if pools.is_empty() || !class.kind.obeys_pools(view.site) {
             return Room::ANY;
         }
         pools.iter().fold(Room::ANY, |room, id| {

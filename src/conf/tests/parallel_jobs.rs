@@ -54,7 +54,10 @@ fn words_that_do_not_act_are_counted_in_the_summary() {
     let word = notice("<X> of LSF_HPC_EXTENSIONS is not acted on");
     let parameter = notice("LSB_X is known and not acted on");
     let of = |list: &[Diag]| summary_not_acted_on(list, "badmin ckconfig -v").unwrap();
-    assert_eq!(of(&[word.clone()]), "1 word is not acted on: badmin ckconfig -v lists them.");
+    assert_eq!(
+        of(std::slice::from_ref(&word)),
+        "1 word is not acted on: badmin ckconfig -v lists them."
+    );
     let all = [word.clone(), parameter, word];
     let told = "1 parameter is known and not acted on; 2 words are not acted on";
     assert_eq!(of(&all), format!("{told}: badmin ckconfig -v lists them."));

@@ -231,8 +231,8 @@ pub(super) const WORD_NOT_ACTED_ON: &str = "is not acted on";
 /// Ends the notice of a genuine name that nothing acts on.
 pub(super) const NOT_ACTED_ON: &str = "is known and not acted on";
 
-/// One line that counts the parameters, sections, files and words of the list that nothing acts on, with
-/// the command that lists them where it is not empty. None: there are none.
+/// One line that counts the parameters, sections, files and words in a list that nothing acts on,
+/// with the command that lists them where it is not empty. None: there are none.
 pub fn summary_not_acted_on(list: &[Diag], command: &str) -> Option<String> {
     let count = |end: &str| {
         let of = |d: &&Diag| d.severity == Severity::Notice && d.text.ends_with(end);

@@ -169,8 +169,8 @@ fn policy(q: &mut QueueConf, v: &mut Values<'_>, syntax: &Syntax<'_>) {
     q.stop_cond = v.requirement("STOP_COND", syntax);
     q.resume_cond = v.requirement("RESUME_COND", syntax);
     v.flag(&mut q.rerunnable, "RERUNNABLE");
-    v.flag(&mut q.ignore_deadline, "IGNORE_DEADLINE");
-    v.flag(&mut q.ignore_guarantees, "SLA_GUARANTEES_IGNORE");
+    v.flag(&mut q.ignores.deadline, "IGNORE_DEADLINE");
+    v.flag(&mut q.ignores.guarantees, "SLA_GUARANTEES_IGNORE");
     reservation(q, v);
     let words = [
         ("YES", Interactive::Yes),

@@ -125,7 +125,7 @@ impl ClassKey {
     /// Do guaranteed pools keep anything from the jobs? None from those of an advance reservation,
     /// nor from those of a queue with SLA_GUARANTEES_IGNORE.
     pub(super) fn obeys_pools(&self, site: &Site) -> bool {
-        let ignores = |queue: &Queue| queue.conf.ignore_guarantees;
+        let ignores = |queue: &Queue| queue.conf.ignores.guarantees;
         self.reservation.is_empty() && !site.queue(self.queue).is_some_and(ignores)
     }
 

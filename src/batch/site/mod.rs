@@ -134,7 +134,7 @@ impl Queue {
     /// Does the scheduler look at how long the jobs of this queue may run? A job without -t;
     /// `until`: one that has a termination deadline.
     pub(crate) fn is_timed(&self, until: bool) -> bool {
-        let deadline = !self.conf.ignore_deadline && (until || !self.run_window.is_empty());
+        let deadline = !self.conf.ignores.deadline && (until || !self.run_window.is_empty());
         deadline || self.conf.backfill || self.conf.reserve.is_some()
     }
 

@@ -112,12 +112,7 @@ impl State {
                 self.names.user_id(&used.user);
                 Applied::Nothing
             }
-            Event::HostStarts { hosts } => {
-                for host in hosts {
-                    self.last_starts.note(self.names.host_id(host), t);
-                }
-                Applied::Nothing
-            }
+            Event::HostStarts { hosts } => self.started_on(t, hosts),
             Event::Reservation(r) => {
                 self.reservations.put(r);
                 Applied::Nothing

@@ -63,4 +63,12 @@ impl State {
             }));
         })
     }
+
+    /// These hosts were given jobs at this second.
+    pub(super) fn started_on(&mut self, t: i64, hosts: &[String]) -> Applied {
+        for host in hosts {
+            self.last_starts.note(self.names.host_id(host), t);
+        }
+        Applied::Nothing
+    }
 }

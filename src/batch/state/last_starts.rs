@@ -12,7 +12,7 @@ const KEPT: i64 = 86_400;
 
 #[derive(Debug, Default)]
 pub struct LastStarts {
-    /// By the number of the host, seconds since the epoch; 0: never.
+    /// The last start on each host, by its number, seconds since the epoch; 0: never.
     by_host: Vec<i64>,
     newest: i64,
 }

@@ -199,10 +199,7 @@ pub struct QueueConf {
     pub exclusive_units: ExclusiveUnitType,
     /// RESRSV_LIMIT, as written.
     pub reservation_limit: Option<String>,
-    /// IGNORE_DEADLINE.
-    pub ignore_deadline: bool,
-    /// SLA_GUARANTEES_IGNORE.
-    pub ignore_guarantees: bool,
+    pub ignores: IgnoredPolicies,
     /// PRE_EXEC.
     pub pre_exec: Option<String>,
     /// POST_EXEC.
@@ -303,8 +300,7 @@ impl Default for QueueConf {
             exclusive: false,
             exclusive_units: ExclusiveUnitType::No,
             reservation_limit: None,
-            ignore_deadline: false,
-            ignore_guarantees: false,
+            ignores: IgnoredPolicies::default(),
             pre_exec: None,
             post_exec: None,
             host_pre_exec: None,
@@ -338,6 +334,15 @@ impl Default for QueueConf {
             pos: Pos::default(),
         }
     }
+}
+
+/// The policies that do not hold for the jobs of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IgnoredPolicies {
+    /// IGNORE_DEADLINE.
+    pub deadline: bool,
+    /// SLA_GUARANTEES_IGNORE.
+    pub guarantees: bool,
 }
 
 /// The compute units that a job of a queue may have for itself (cu[excl]).

@@ -18,7 +18,7 @@ impl Policy for Deadline {
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let Some(run) = class.run else { return Room::ANY };
-        if class.queue.conf.ignore_deadline {
+        if class.queue.conf.ignores.deadline {
             return Room::ANY;
         }
         let view = &class.view;

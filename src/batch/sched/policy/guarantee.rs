@@ -2,8 +2,8 @@
 //! classes are guaranteed are kept from other jobs, but for those that may borrow. The room of a
 //! pool on several hosts together is the matter of `sched::joint_room`.
 //!
-//! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in, and those of
-//! queues with SLA_GUARANTEES_IGNORE on whatever is free.
+//! Jobs of advance reservations run on what is reserved, whatever pools the hosts are in, and jobs
+//! of queues with SLA_GUARANTEES_IGNORE on whatever is free.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};

@@ -266,7 +266,7 @@ impl<'a, 'b> Plan<'a, 'b> {
             return true;
         }
         match protection(&self.job.class.view, at) {
-            Protection::None if class.queue.conf.ignore_guarantees => false,
+            Protection::None if class.queue.conf.ignores.guarantees => false,
             Protection::None => is_guaranteed(&self.job.class.view, at, &self.victims),
             Protection::Until(secs) => self.job.waits(secs),
             Protection::ForGood => true,

@@ -488,7 +488,7 @@ fn job_attachment() -> impl Strategy<Value = Event> {
     (at(), any::<[u32; 3]>(), any::<u64>(), kept(), option::of(place())).prop_map(
         |(at, [index, status, crc], size, file, data)| {
             let data = data.filter(|data| data.len > 0).unwrap_or_default();
-            let crc = if data.len > 0 { crc } else { 0 };
+            let crc = crc * u32::from(data.len > 0);
             let a = JobAttachment { at, index, size, status, file, data, crc };
             Event::JobAttachment(Box::new(a))
         },
@@ -582,10 +582,8 @@ fn other_event() -> impl Strategy<Value = Event> {
         }),
         (kept(), any::<u32>()).prop_map(|(owner, next)| Event::ReservationNext { owner, next }),
         any::<u32>().prop_map(|last_job| Event::LogSwitch { last_job }),
-        (vec(kept(), 0..5), any::<bool>()).prop_map(|(hosts, starts)| match starts {
-            true => Event::HostStarts { hosts },
-            false => Event::LoadIndex { names: hosts },
-        }),
+        vec(kept(), 0..5).prop_map(|names| Event::LoadIndex { names }),
+        vec(kept(), 0..5).prop_map(|hosts| Event::HostStarts { hosts }),
         ([0.0..1e12f64, 0.0..1e-3f64], [kept(), kept(), kept()]).prop_map(
             |([cpu, run], [queue, user, group])| {
                 Event::ShareUsed(Box::new(ShareUsed { queue, user, group, cpu, run }))

@@ -63,6 +63,7 @@ mod interactive;
 mod job_columns;
 mod job_groups;
 mod job_sizes;
+mod kept_memory_properties;
 mod large_site;
 mod last_actions;
 mod life;

@@ -276,6 +276,28 @@ impl Routing {
             return Some(0);
         }
         let due = self.due.first().map(|due| due.0);
-        due.into_iter().chain(self.wake).min()
+        // those that were to be woken may have gone since
+        due.into_iter().chain(self.wake.filter(|_| self.waits())).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_due_when_the_requests_to_be_woken_are_gone() {
+        let (mut routing, at) = (Routing::default(), JobRef { job: 1, idx: 0 });
+        let queue = crate::batch::state::names::Names::default().queue_id("p");
+        routing.admit(at, queue, 0, 5);
+        assert_eq!(routing.take_due(5, 9), [at]);
+        routing.note_room(6);
+        assert_eq!(routing.deadline(), Some(US));
+        routing.drop_request(at);
+        assert!(routing.is_idle());
+        assert_eq!(routing.deadline(), None, "mbatchd would turn without end");
+        // what comes later is tried, and the others with it
+        routing.admit(at, queue, 0, 2 * US);
+        assert_eq!((routing.take_due(2 * US, 9), routing.deadline()), (vec![at], None));
     }
 }

@@ -13,6 +13,8 @@ use crate::conf::diag::Diags;
 use crate::conf::nqeinfo::{self, NqeInfo};
 use crate::conf::{BaseConf, Severity, nlb_config, nlb_map, nlb_objects};
 use crate::lang::nlb;
+use crate::log::disk::RealDisk;
+use crate::log::replace;
 use crate::nlb::{NlbConf, NlbServer, StartFiles, start};
 use crate::proto::nlb::{NlbEffect, NlbInput, NlbStored};
 use crate::proto::{Daemon, Effect, Input};
@@ -72,31 +74,9 @@ impl NlbDriver {
 /// Replaces a file of a directory as a whole, durably; with `keeps`, the one before stays as
 /// NAME.prev.
 fn replace(dir: &Path, name: &str, text: &str, keeps: bool) -> Result<(), String> {
-    let path = dir.join(name);
-    let new = dir.join(format!(".{name}.new"));
-    let previous = dir.join(format!("{name}.prev"));
-    let write = || -> io::Result<()> {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        if keeps {
-            gone(std::fs::remove_file(&previous))?;
-            gone(std::fs::hard_link(&path, &previous))?;
-        }
-        std::fs::rename(&new, &path)?;
-        File::open(dir)?.sync_all()
-    };
-    write().map_err(|e| {
-        // the part that was written is of no use
-        let _ = std::fs::remove_file(&new);
-        format!("{}: {}", path.display(), words(&e))
-    })
-}
-
-/// A file that is not there needs no care.
-fn gone(done: io::Result<()>) -> io::Result<()> {
-    done.or_else(|e| if e.kind() == ErrorKind::NotFound { Ok(()) } else { Err(e) })
+    let mut disk = RealDisk::read_only(dir);
+    let done = replace::replace(&mut disk, name, text.as_bytes(), keeps);
+    done.map_err(|e| format!("{}: {}", dir.join(name).display(), words(&e)))
 }
 
 /// The bytes of a plain file, one more than `max` of a larger one.

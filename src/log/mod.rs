@@ -16,6 +16,7 @@
 //! | mend | putting a log in order whose records were moved |
 //! | switch, switch_names | beginning a new log without stopping; the files' names then |
 //! | writer | what is done in which order, and told |
+//! | replace | a small file of another directory is replaced as a whole |
 //! | commit_queue | the loop's side: what is gathered, sealed, read again |
 //! | thread | the thread that does it for the real mbatchd |
 
@@ -37,6 +38,7 @@ mod opening;
 pub mod owner;
 pub mod record_walk;
 pub mod recover;
+pub mod replace;
 pub mod simdisk;
 pub mod spool;
 pub mod store;

@@ -30,6 +30,8 @@ pub struct Faults {
     /// The process dies at this operation (writes, truncations, syncs and changes of names are
     /// counted, see [`SimDisk::ops`]): it and all later ones fail until [`SimDisk::crash`].
     pub die_at_op: Option<u64>,
+    /// The operation with this number, counted likewise, fails once with ENOSPC and does nothing.
+    pub fail_at_op: Option<u64>,
     /// The file server is away: nothing can be opened, read, listed or changed.
     pub away: bool,
 }
@@ -161,8 +163,12 @@ impl Inner {
         self.reachable()?;
         self.ops += 1;
         match self.faults.die_at_op {
-            Some(n) if self.ops >= n => Err(io::Error::other("the process died")),
-            _ => Ok(()),
+            Some(n) if self.ops >= n => return Err(io::Error::other("the process died")),
+            _ => {}
+        }
+        match self.faults.fail_at_op.take_if(|n| *n == self.ops) {
+            Some(_) => Err(errno(ENOSPC)),
+            None => Ok(()),
         }
     }
 

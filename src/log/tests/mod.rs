@@ -8,6 +8,7 @@ mod duplicate;
 mod faults;
 mod fence;
 mod moved;
+mod replace;
 mod switching;
 mod threads;
 mod writer;

@@ -1,0 +1,102 @@
+//! A file that is replaced as a whole, with a fault or the end of the process at every step.
+
+use crate::log::replace::replace;
+use crate::log::simdisk::{Crash, Faults, SimDisk};
+
+const OLD: &[u8] = b"the old text\n";
+const NEW: &[u8] = b"the new text, which is longer than the old one\n";
+/// More than the steps of one replacement.
+const STEPS: u64 = 16;
+
+/// A disk with the file, which was replaced once before.
+fn disk() -> SimDisk {
+    let mut disk = SimDisk::new();
+    disk.put("objects", b"the oldest text\n");
+    replace(&mut disk, "objects", OLD, true).unwrap();
+    disk
+}
+
+fn crashes() -> impl Iterator<Item = Crash> {
+    let power = (0..40).flat_map(|seed| [Crash::Power(seed), Crash::PowerTorn(seed)]);
+    [Crash::Process].into_iter().chain(power)
+}
+
+fn text(disk: &SimDisk) -> Vec<u8> {
+    disk.get("objects").unwrap()
+}
+
+#[test]
+fn file_that_was_replaced_stays_over_a_loss_of_power() {
+    for crash in crashes() {
+        let mut disk = disk();
+        replace(&mut disk, "objects", NEW, true).unwrap();
+        disk.crash(crash);
+        assert_eq!(text(&disk), NEW, "{crash:?}");
+        assert_eq!(disk.get("objects.prev").unwrap(), OLD, "{crash:?}");
+    }
+}
+
+#[test]
+fn file_is_old_or_new_whenever_the_process_or_the_host_dies() {
+    for step in 1..=STEPS {
+        for crash in crashes() {
+            let mut disk = disk();
+            let at = disk.ops() + step;
+            disk.set_faults(Faults { die_at_op: Some(at), ..Faults::default() });
+            let done = replace(&mut disk, "objects", NEW, true);
+            disk.crash(crash);
+            match done {
+                Ok(()) => assert_eq!(text(&disk), NEW, "step {step}, {crash:?}"),
+                Err(_) => assert!([OLD, NEW].contains(&&*text(&disk)), "step {step}, {crash:?}"),
+            }
+            // what is left over is in nobody's way
+            replace(&mut disk, "objects", NEW, true).unwrap();
+            assert_eq!(text(&disk), NEW, "step {step}, {crash:?}");
+        }
+    }
+}
+
+#[test]
+fn old_file_is_in_its_place_after_any_step_that_failed() {
+    let (mut failed, mut done) = (0, 0);
+    for step in 1..=STEPS {
+        for crash in crashes() {
+            let mut disk = disk();
+            let at = disk.ops() + step;
+            disk.set_faults(Faults { fail_at_op: Some(at), ..Faults::default() });
+            let result = replace(&mut disk, "objects", NEW, true);
+            let want = if result.is_ok() { NEW } else { OLD };
+            assert_eq!(text(&disk), want, "step {step}");
+            assert!(disk.get(".objects.new").is_none(), "step {step}");
+            (failed, done) = (failed + u32::from(result.is_err()), done + 1);
+            disk.crash(crash);
+            assert_eq!(text(&disk), want, "step {step}, {crash:?}");
+        }
+    }
+    assert!(failed > 0 && failed < done, "{failed} of {done}");
+}
+
+#[test]
+fn new_file_of_a_full_disk_is_not_there() {
+    for step in 1..=STEPS {
+        let mut disk = SimDisk::new();
+        disk.set_faults(Faults { fail_at_op: Some(step), ..Faults::default() });
+        let done = replace(&mut disk, "objects", NEW, true);
+        assert_eq!(disk.get("objects").is_some(), done.is_ok(), "step {step}");
+    }
+    for room in 0..NEW.len() as u64 {
+        let mut disk = disk();
+        disk.set_faults(Faults { bytes_left: Some(room), ..Faults::default() });
+        replace(&mut disk, "objects", NEW, true).unwrap_err();
+        assert_eq!(text(&disk), OLD, "{room} bytes");
+    }
+    for sync in 0..2 {
+        let mut disk = disk();
+        let fail_at_sync = Some(disk.syncs() + sync);
+        disk.set_faults(Faults { fail_at_sync, ..Faults::default() });
+        let done = replace(&mut disk, "objects", NEW, true);
+        let want = if done.is_ok() { NEW } else { OLD };
+        disk.crash(Crash::Power(sync));
+        assert_eq!(text(&disk), want, "sync {sync}");
+    }
+}

@@ -108,7 +108,12 @@ pub struct Route {
     pub from: String,
     /// The hosts of its own -m.
     pub asked: Vec<String>,
+    /// The generation of the policies that were applied; 0: not known, or no policy.
+    pub generation: u64,
 }
+
+/// The generation in the text of a route. No host has such a name.
+const GENERATION: &str = "generation=";
 
 impl Route {
     /// `by policy <CPU> (5.000000, choice 1 of 3)`.
@@ -121,12 +126,15 @@ impl Route {
     }
 
     /// The facts as one text: host, policy, value, rank, of how many, pipe queue, own hosts; a word
-    /// that is not there is `-`.
+    /// that is not there is `-`. A generation that is known follows.
     pub fn text(&self) -> String {
         let word = |w: &str| if w.is_empty() { "-".to_owned() } else { w.to_owned() };
         let mut words = vec![word(&self.host), word(&self.policy), word(&self.value)];
         words.extend([self.rank.to_string(), self.of.to_string(), word(&self.from)]);
         words.extend(self.asked.iter().cloned());
+        if self.generation != 0 {
+            words.push(format!("{GENERATION}{}", self.generation));
+        }
         words.join(" ")
     }
 
@@ -139,9 +147,15 @@ impl Route {
         let from = word(words.next()?);
         // a value of `-` is one: the sort was missing
         let value = if word(policy).is_empty() { String::new() } else { value.to_owned() };
-        let asked = words.map(str::to_owned).collect();
+        let (mut asked, mut generation) = (Vec::new(), 0);
+        for word in words {
+            match word.strip_prefix(GENERATION) {
+                Some(number) => generation = number.parse().ok()?,
+                None => asked.push(word.to_owned()),
+            }
+        }
         let (host, policy) = (word(host), word(policy));
-        Some(Route { host, policy, value, rank, of, from, asked })
+        Some(Route { host, policy, value, rank, of, from, asked, generation })
     }
 }
 
@@ -371,12 +385,18 @@ mod tests {
             of: 3,
             from: "nlbqueue".into(),
             asked: vec!["cool+1".into(), "gust".into()],
+            generation: 0,
         };
         assert_eq!(route.text(), "cool CPU 5.000000 1 3 nlbqueue cool+1 gust");
         assert_eq!(route.words(), "by policy <CPU> (5.000000, choice 1 of 3)");
         assert_eq!(Route::parse(&route.text()), Some(route.clone()));
         route.value = "-".into();
         assert_eq!(Route::parse(&route.text()), Some(route.clone()));
+        route.generation = 1 << 50;
+        let text = "cool CPU - 1 3 nlbqueue cool+1 gust generation=1125899906842624";
+        assert_eq!(route.text(), text);
+        assert_eq!(Route::parse(text), Some(route.clone()));
+        route.generation = 0;
         (route.policy, route.value, route.asked) = (String::new(), String::new(), Vec::new());
         assert_eq!(route.text(), "cool - - 1 3 nlbqueue");
         assert_eq!(route.words(), "(choice 1 of 3)");

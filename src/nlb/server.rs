@@ -89,6 +89,13 @@ pub struct NlbServer {
     pub(super) retry: Option<u64>,
 }
 
+/// The first generation of a server that starts: a server that starts again in the same second has
+/// others than the one before, as changes are fewer than microseconds.
+fn first_generation(now: Now) -> u64 {
+    let micros = now.wall_us.rem_euclid(US as i64);
+    (u64::try_from(now.secs()).unwrap_or(0) << 20) + u64::try_from(micros).unwrap_or(0)
+}
+
 impl NlbServer {
     /// A server that begins with these files, at `now`.
     pub fn new(conf: NlbConf, begins: Started, now: Now) -> NlbServer {
@@ -98,7 +105,7 @@ impl NlbServer {
             conf,
             maps: begins.maps,
             map_changed: HashMap::new(),
-            map_generation: u64::try_from(now.secs()).unwrap_or(0) << 20,
+            map_generation: first_generation(now),
             store,
             expire_at: (begins.access.expire > 0).then_some(now.mono_us),
             access: begins.access,
@@ -106,7 +113,7 @@ impl NlbServer {
             policies: begins.policies,
             policies_text: begins.text,
             policies_read: now.secs(),
-            generation: u64::try_from(now.secs()).unwrap_or(0) << 20,
+            generation: first_generation(now),
             started: now.secs(),
             queries: 0,
             changing: None,
@@ -125,6 +132,11 @@ impl NlbServer {
             master: String::new(),
             retry: None,
         }
+    }
+
+    /// The generation of the policies in force, and their text.
+    pub fn in_force(&self) -> (u64, &str) {
+        (self.generation, &self.policies_text)
     }
 
     /// The path of a file of the server's directory.

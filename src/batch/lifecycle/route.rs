@@ -179,7 +179,8 @@ impl Mbatchd {
                 };
                 let choices: Rc<[Choice]> = list.iter().map(choice).collect();
                 let policy = String::new();
-                self.routing.decide(Deciding { group, policy, choices, tried: 0 });
+                let of = Deciding { group, policy, generation: 0, choices, tried: 0 };
+                self.routing.decide(of);
             }
             Some(selected) => {
                 let most = queue.conf.nqs.pipe_queries.unwrap_or(DEFAULT_QUERIES);

@@ -41,7 +41,8 @@ impl Mbatchd {
         };
         let choices: Rc<[Choice]> = rows.into_iter().map(choice).collect();
         let policy = head.policy.clone();
-        self.routing.decide(Deciding { group, policy, choices, tried: 0 });
+        let generation = head.generation;
+        self.routing.decide(Deciding { group, policy, generation, choices, tried: 0 });
     }
 
     /// A try of these requests has failed: the next one, and the words for their owners.

@@ -82,6 +82,7 @@ impl Mbatchd {
                     of: deciding.choices.len() as u32,
                     from: spec.queue.clone(),
                     asked: spec.hosts.clone(),
+                    generation: deciding.generation,
                 };
                 self.route_to(context, at, accepted, route);
             }

@@ -49,6 +49,8 @@ pub struct Deciding {
     pub group: Group,
     /// The policy applied; empty: the destinations are listed.
     pub policy: String,
+    /// The generation of the policies applied.
+    pub generation: u64,
     pub choices: Rc<[Choice]>,
     /// The requests that were tried.
     pub tried: usize,

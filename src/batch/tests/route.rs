@@ -32,7 +32,7 @@ fn request_goes_to_the_first_destination_that_accepts_it() {
     assert_eq!((queue_of(&mut c, job), c.running_on(job)), ("batch".into(), vec!["h2".into()]));
     let switches = c.records(|e| matches!(e, Event::JobSwitch { .. }));
     let [Event::JobSwitch { route: Some(route), .. }] = switches.as_slice() else { panic!() };
-    assert_eq!(route.text(), "h2 CPU 2.000000 1 2 nlb");
+    assert_eq!(route.text(), "h2 CPU 2.000000 1 2 nlb generation=1");
     // the binding outlives mbatchd
     c.restart();
     assert_eq!(c.running_on(job), ["h2"]);

@@ -400,10 +400,10 @@ fn job_checkpoint() -> impl Strategy<Value = Event> {
 fn route() -> impl Strategy<Value = Box<Route>> {
     let word = || "[a-z0-9.@+-]{2,8}";
     let asked = vec(word(), 0..3);
-    ([word(), word(), word()], any::<[u32; 2]>(), asked).prop_map(
-        |([host, policy, from], [rank, of], asked)| {
+    ([word(), word(), word()], any::<[u32; 2]>(), asked, any::<u64>()).prop_map(
+        |([host, policy, from], [rank, of], asked, generation)| {
             let value = "5.000000".to_owned();
-            Box::new(Route { host, policy, value, rank, of, from, asked })
+            Box::new(Route { host, policy, value, rank, of, from, asked, generation })
         },
     )
 }

@@ -135,6 +135,13 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
         let map = NlbStored::NameMap.name();
         replace(&dir, map, &begins.map_text(), false).map_err(BootError)?;
     }
+    if begins.new_policies {
+        // without it the server serves all the same
+        let last = NlbStored::PoliciesLast.name();
+        if let Err(why) = replace(&dir, last, begins.policies_text(), false) {
+            log::warn!("{why}");
+        }
+    }
     if info.queue.is_empty() {
         log::warn!("NLB_QUEUE of nqeinfo is not set: hosts that LIM measures have no queue name");
     }

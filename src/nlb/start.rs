@@ -39,9 +39,16 @@ pub struct Started {
     pub notes: Vec<String>,
     /// There is no file `name_map` yet.
     pub new_map: bool,
+    /// The policies file is good and not the one that was accepted last.
+    pub new_policies: bool,
 }
 
 impl Started {
+    /// The text of the policies.
+    pub fn policies_text(&self) -> &str {
+        &self.text
+    }
+
     /// The text of the name maps.
     pub fn map_text(&self) -> String {
         self.maps.list().iter().map(|m| m.text()).collect()
@@ -90,6 +97,8 @@ pub fn start(dir: &str, files: &StartFiles) -> Result<Started, Vec<String>> {
             last
         }
     };
+    let own = found.as_ref().filter(|_| files.policies.is_ok());
+    let new_policies = own.is_some_and(|(_, text)| files.last.as_deref() != Some(text.as_bytes()));
     if found.is_none() && files.policies.is_ok() {
         let mut diags = Diags::new();
         let file = name("policies.last");
@@ -110,7 +119,7 @@ pub fn start(dir: &str, files: &StartFiles) -> Result<Started, Vec<String>> {
     let (policies, text) = found.map_or_else(built_in, Ok)?;
     let new_map = files.name_map.is_none();
     let objects = objects.into_iter().map(stored).collect();
-    Ok(Started { access, maps, objects, policies, text, notes, new_map })
+    Ok(Started { access, maps, objects, policies, text, notes, new_map, new_policies })
 }
 
 fn stored(object: ObjectData) -> ObjectChange {

@@ -605,6 +605,23 @@ fn damaged_files_hinder_a_start_and_bad_policies_do_not() {
 }
 
 #[test]
+fn policies_accepted_at_a_start_are_kept_as_the_last_ones() {
+    let new = |policies: Result<Vec<u8>, String>, last: Option<&str>| {
+        let last = last.map(|text| text.as_bytes().to_vec());
+        let files = StartFiles { policies, last, ..StartFiles::default() };
+        let begins = start("/d", &files).unwrap();
+        begins.new_policies.then(|| begins.policies_text().to_owned())
+    };
+    let good = || Ok(b"policy: a".to_vec());
+    assert_eq!(new(good(), None).as_deref(), Some("policy: a"));
+    assert_eq!(new(good(), Some("policy: b")).as_deref(), Some("policy: a"));
+    assert_eq!(new(good(), Some("policy: a")), None);
+    assert_eq!(new(Ok(b"policy: a sort: x".to_vec()), Some("policy: b")), None);
+    assert_eq!(new(Err("gone".into()), Some("policy: b")), None);
+    assert_eq!(new(Err("gone".into()), None), None);
+}
+
+#[test]
 fn an_infinite_sort_value_is_sent_as_such() {
     let mut rig = Rig::new();
     rig.read_policies("policy: a sort: 1 / NLB_CLOCK");

@@ -26,6 +26,9 @@ struct Opts {
     /// duplicate logging of events with two masters and a shared directory, instead of clusters
     #[argh(switch, short = 'd')]
     duplicate: bool,
+    /// pipe queues and the load balancer, with 50 collectors, instead of clusters of 3 hosts
+    #[argh(switch)]
+    nlb: bool,
     /// number of threads (default: 2); two processes with one thread each are faster
     #[argh(option, short = 'j', arg_name = "threads")]
     threads: Option<usize>,
@@ -46,6 +49,8 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.moves += s.moves;
     sum.overtaken += s.overtaken;
     sum.unknown_ends += s.unknown_ends;
+    sum.routes += s.routes;
+    sum.nlb_changes += s.nlb_changes;
 }
 
 /// Runs seeds; the first failure ends the run.
@@ -88,11 +93,13 @@ fn parse_seeds(text: &str) -> Option<Range<u64>> {
 fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, took: f64) -> bool {
     match result {
         Ok(s) => {
+            let changes = format!(", {} routes, {} changes of the NLB", s.routes, s.nlb_changes);
+            let routed = if scale.balancer { changes } else { String::new() };
             outln!(
                 ctx,
                 "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
                  {} stopped masters overtaken, {} unknown ends, {} events, \
-                 {} virtual seconds in {took:.1} s",
+                 {} virtual seconds{routed} in {took:.1} s",
                 scale.hosts,
                 s.acknowledged,
                 s.faults,
@@ -108,8 +115,12 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
             true
         }
         Err(f) => {
-            let large = if scale.hosts > Scale::SMALL.hosts { " -l" } else { "" };
-            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim{large} -s {}", f.seed);
+            let option = match scale.balancer {
+                true => " --nlb",
+                false if scale.hosts > Scale::SMALL.hosts => " -l",
+                false => "",
+            };
+            errln!(ctx, "lsfsim: {f}\nreplay: lsfsim{option} -s {}", f.seed);
             false
         }
     }
@@ -149,7 +160,7 @@ fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut seed = now.as_secs() << 20;
     while Instant::now() < end {
-        for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE)] {
+        for (n, scale) in [(50, Scale::SMALL), (1, Scale::LARGE), (5, Scale::BALANCER)] {
             let begin = Instant::now();
             let result = run_seeds(seed..seed + n, threads, &|seed| simulate(seed, scale));
             if !report(ctx, n, scale, result, begin.elapsed().as_secs_f64()) {
@@ -188,7 +199,11 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     if opts.duplicate {
         return if duplicates(ctx, seeds, threads) { 0 } else { FAIL };
     }
-    let scale = if opts.large { Scale::LARGE } else { Scale::SMALL };
+    let scale = match (opts.nlb, opts.large) {
+        (true, _) => Scale::BALANCER,
+        (false, true) => Scale::LARGE,
+        (false, false) => Scale::SMALL,
+    };
     let begin = Instant::now();
     let n = seeds.end - seeds.start;
     let result = run_seeds(seeds, threads, &|seed| simulate(seed, scale));

@@ -24,6 +24,10 @@ impl World {
                 (self.hosts.iter().position(|h| h.name == *host), Daemon::NlbServer)
             }
         };
+        // nobody answers a collector that calls the batch agent of a host without one
+        if daemon == Daemon::Sbatchd && host == Some(from) && self.only_collects(from) {
+            return;
+        }
         let cut = |h: usize| h != from && (self.hosts[h].isolated || self.hosts[from].isolated);
         let target = host.filter(|h| !cut(*h)).and_then(|h| self.find(h, daemon).map(|q| (h, q)));
         let Some((h, q)) = target else {
@@ -69,6 +73,7 @@ impl World {
                 }
             }
             ConnEnd::Client { client, dials } => self.client_msg(client, dials, msg),
+            ConnEnd::Administrator { dials } => self.administrator_hears(dials, msg),
         }
     }
 
@@ -76,6 +81,7 @@ impl World {
         match end {
             ConnEnd::Proc { proc_, .. } => self.procs[proc_].host,
             ConnEnd::Client { client, .. } => self.clients[client].host,
+            ConnEnd::Administrator { .. } => 0,
         }
     }
 
@@ -91,6 +97,7 @@ impl World {
                     }
                 }
             }
+            ConnEnd::Administrator { dials } => self.administrator_is_cut_off(dials),
             ConnEnd::Client { client, dials } => {
                 if self.clients[client].dials == dials {
                     if let Some(id) = self.clients[client].conn.take() {

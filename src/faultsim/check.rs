@@ -65,6 +65,8 @@ pub struct Check {
     behind_held: BTreeSet<u32>,
     /// The jobs whose ends a job may wait for.
     pub waits_for: HashMap<u32, Vec<u32>>,
+    /// Requests that no destination has accepted in time.
+    pub given_up: BTreeSet<JobRef>,
     /// Jobs that a client asked to end.
     killed: BTreeSet<u32>,
     /// Jobs that may run again: by a request, or by their exit values.
@@ -378,7 +380,7 @@ impl Check {
                     continue;
                 };
                 let Some(run) = &end.run else {
-                    if self.damaged || self.killed.contains(&id) {
+                    if self.damaged || self.killed.contains(&id) || self.given_up.contains(&at) {
                         continue;
                     }
                     self.fail(format!("job <{at}> ended without running"));
@@ -462,7 +464,8 @@ impl Check {
 
     /// Checks an end in lsb.acct against the end that was seen.
     fn accounted_end(&mut self, at: JobRef, f: &Finish) {
-        if f.attempt == 0 && !self.damaged && !self.killed.contains(&at.job) {
+        let given_up = self.given_up.contains(&at);
+        if f.attempt == 0 && !self.damaged && !self.killed.contains(&at.job) && !given_up {
             self.fail(format!("job <{at}> ended without an attempt, and nobody killed it"));
         }
         let key = JobKey { job: at.job, idx: at.idx, attempt: f.attempt };
@@ -470,7 +473,7 @@ impl Check {
         if !self.damaged && may.is_some_and(|may| !may.contains(&f.spec.project)) {
             self.fail(format!("job <{at}> is of project {}: {may:?}", f.spec.project));
         }
-        if self.killed_before(key) {
+        if self.killed_before(key) || given_up && f.attempt == 0 {
             return;
         }
         if !f.unknown_end && self.ends.get(&key) != Some(&f.exit_status) {

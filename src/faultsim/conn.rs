@@ -6,8 +6,19 @@ use crate::proto::machine::ConnId;
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnEnd {
-    Proc { proc_: usize, born: u64, local: ConnId },
-    Client { client: usize, dials: u64 },
+    Proc {
+        proc_: usize,
+        born: u64,
+        local: ConnId,
+    },
+    Client {
+        client: usize,
+        dials: u64,
+    },
+    /// The administrator of the load balancer.
+    Administrator {
+        dials: u64,
+    },
 }
 
 /// A connection between two daemons, or from a submitter to mbatchd.

@@ -81,6 +81,8 @@ pub(super) enum SimEvent {
     Wake,
     /// An administrator opens what lost control records closed.
     Reopen,
+    /// The administrator of the load balancer does something.
+    Administer,
     /// An administrator forces a job.
     Force {
         at: JobRef,

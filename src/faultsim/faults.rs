@@ -2,6 +2,7 @@
 //! ([`super::host_death`]), the disk refuses writes. Faults come at random until a given instant,
 //! then everything heals.
 
+use super::balancer::{SERVER, WHOLE_HOSTS};
 use super::event::SimEvent;
 use super::host_death::SURELY_SECS;
 use super::world::World;
@@ -29,7 +30,10 @@ impl World {
     pub(super) fn fault(&mut self) {
         self.faults += 1;
         log::info!("{:.6} fault {}", self.now_us as f64 / 1e6, self.faults);
-        let host = self.rng.below(self.scale.hosts as u64) as usize;
+        let mut host = self.rng.below(self.scale.hosts as u64) as usize;
+        if self.only_collects(host) && self.rng.chance(0.8) {
+            host %= WHOLE_HOSTS;
+        }
         match self.rng.below(100) {
             0..25 => {
                 if self.rng.chance(0.3) {
@@ -47,6 +51,13 @@ impl World {
             45..52 => self.crash_daemon(host, Daemon::Lim),
             52..60 => self.crash_launcher(host),
             60..66 => self.host_dies(host),
+            66..74 if self.balancer.is_some() && self.rng.chance(0.7) => {
+                if self.rng.chance(0.6) {
+                    self.crash_daemon(SERVER, Daemon::NlbServer);
+                } else {
+                    self.crash_daemon(host, Daemon::Ccollect);
+                }
+            }
             66..82 => self.cut_one(),
             82..90 => self.host_cut_off(host),
             90..94 => self.step_clock(host),
@@ -143,7 +154,8 @@ impl World {
     /// A host loses power, all that it knew with it; when it is back.
     pub(super) fn crash_host(&mut self, host: usize) -> u64 {
         self.host_away(host);
-        for daemon in [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher] {
+        let own = [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher];
+        for daemon in own.into_iter().chain([Daemon::NlbServer, Daemon::Ccollect]) {
             if let Some(p) = self.find(host, daemon) {
                 self.kill_proc(p, false);
             }
@@ -151,6 +163,7 @@ impl World {
         if host == self.log.host {
             self.log.power_cut(&mut self.rng);
         }
+        self.nlb_power_cut(host);
         for key in self.hosts[host].os.reboot() {
             self.check.ended(host, key, None);
         }

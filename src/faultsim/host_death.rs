@@ -11,6 +11,7 @@ use crate::batch::state::{ElemState, ElementView};
 use crate::model::JobKey;
 use crate::model::event::{Event, Forced};
 use crate::model::job::opt;
+use crate::model::reason::term;
 use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::Msg;
@@ -108,6 +109,9 @@ impl World {
                 if new.spec.options & opt::RERUNNABLE != 0 {
                     self.check.may_rerun.insert(new.job);
                 }
+            }
+            Event::JobStatus(s) if s.exit_info == term::GIVEN_UP => {
+                self.check.given_up.insert(s.at);
             }
             Event::JobStart(s) => {
                 let key = JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };

@@ -95,6 +95,7 @@ impl World {
             self.check.given(key, slots);
         }
         self.check.recounted(&mbd);
+        self.balancer.iter_mut().for_each(|b| b.begin_anew(&mbd));
         if std::mem::take(&mut self.log.damaged) {
             for id in held {
                 match mbd.state().job(id) {
@@ -266,6 +267,7 @@ impl World {
             self.check.given(key, slots);
         }
         self.check.recounted(mbd);
+        self.balancer.iter_mut().for_each(|b| b.begin_anew(mbd));
         self.differs("a failed commit is not undone", &told);
     }
 

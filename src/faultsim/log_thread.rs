@@ -44,6 +44,7 @@ impl World {
                 let durable = self.log.tickets.release(ticket);
                 self.log.shadow.durable(ticket);
                 self.release(p, durable);
+                self.mails_leave(Some(durable));
                 self.log_end_of_turn();
             }
             WriterNotice::WriteFailed { why, durable_len, .. } => {
@@ -73,6 +74,7 @@ impl World {
         self.mbd_unwell();
         self.void(p);
         self.log.tickets.void();
+        self.mails_leave(None);
         let Some(open) = &mut self.log.open else { return };
         match (open.front.again(durable_len), &mut self.procs[p].mach) {
             (Ok(found), Some(DaemonMachine::Mbd(m))) => m.reload(found),

@@ -21,8 +21,10 @@
 //! | same | the state that a recovery finds is the one before |
 //! | check | conditions that must hold |
 //! | log | the event log of mbatchd on a disk with faults |
+//! | balancer | the load balancer: what must hold of it |
 //! | world | the state of a run |
 //! | net | messages and datagrams leave |
+//! | balancer_run | its server, collectors and administrator |
 //! | host_death | the hosts that may be given up, and conditions for their jobs |
 //! | log_files | the log is opened, written and closed |
 //! | processes | daemons start and are killed |
@@ -35,7 +37,11 @@
 //! | faults | the faults and their times |
 //! | run | a run event by event |
 
+mod administrator;
 mod arrivals;
+mod balancer;
+mod balancer_disk;
+mod balancer_start;
 mod change;
 mod check;
 mod checkpoints;

@@ -37,6 +37,9 @@ impl World {
                     self.procs[proc_].conns.insert(local, id);
                 }
                 ConnEnd::Client { client, .. } => self.clients[client].conn = Some(id),
+                ConnEnd::Administrator { .. } => {
+                    self.balancer.iter_mut().for_each(|b| b.conn = Some(id));
+                }
             }
         }
         self.conns.insert(

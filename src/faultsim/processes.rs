@@ -6,6 +6,7 @@ use crate::exec::launcher::{self, Launcher};
 use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{self, Sbatchd};
 use crate::lim::Lim;
+use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::launch::OsInput;
 use crate::proto::machine::Input;
@@ -19,6 +20,9 @@ impl World {
         if self.now_us < self.hosts[host].dead_until {
             return;
         }
+        if self.only_collects(host) {
+            return self.boot_collector(host);
+        }
         if !self.hosts[host].isolated {
             self.host_back(host);
         }
@@ -26,7 +30,7 @@ impl World {
             uid: 0,
             personal: false,
             boot_id: self.hosts[host].os.boot_id(),
-            daemons: vec![Daemon::Lim, Daemon::Sbatchd],
+            daemons: self.daemons_of(host),
             peers: vec![500],
             root_jobs: false,
             users: Default::default(),
@@ -39,6 +43,14 @@ impl World {
         // Starters that wait for their launcher's word end with it.
         self.hosts[host].os.tasks.retain(|_, t| !t.waiting);
         self.start_proc(host, Daemon::Launcher, pid, mach);
+    }
+
+    /// A host without a launcher: its collector starts.
+    fn boot_collector(&mut self, host: usize) {
+        if self.find(host, Daemon::Ccollect).is_none() {
+            let (pid, mach) = (self.hosts[host].os.pid(), self.new_collector(host));
+            self.start_proc(host, Daemon::Ccollect, pid, mach);
+        }
     }
 
     fn start_proc(&mut self, host: usize, daemon: Daemon, pid: u32, mach: DaemonMachine) -> usize {
@@ -91,6 +103,8 @@ impl World {
                     return Ok((pid, self.now_us + 1));
                 }
             },
+            Daemon::Ccollect => self.new_collector(host),
+            Daemon::NlbServer => self.new_nlb_server()?,
             other => return Err(format!("no {} here", other.name())),
         };
         let pid = self.hosts[host].os.pid();
@@ -131,6 +145,11 @@ impl World {
         self.hosts[host].os.daemons.remove(&pid);
         if daemon == Daemon::Mbatchd {
             self.log_killed();
+            self.mails_leave(None);
+        }
+        if self.only_collects(host) {
+            let boot = self.hosts[host].os.boot;
+            self.push(self.now_us + US, SimEvent::Boot { host, boot });
         }
         if told && let Some(l) = self.find(host, Daemon::Launcher) {
             let input = OsInput::Exited { pid, status: 9, usage: Default::default() };

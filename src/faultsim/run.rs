@@ -68,6 +68,8 @@ impl World {
             acknowledged: self.check.acked.len(),
             faults: self.faults,
             switches: self.switches,
+            routes: self.balancer.as_ref().map_or(0, |b| b.routes),
+            nlb_changes: self.balancer.as_ref().map_or(0, |b| b.acknowledged),
             moves: self.moves,
             overtaken: self.overtaken,
             unknown_ends,
@@ -120,6 +122,7 @@ impl World {
     fn finished(&self) -> bool {
         self.now_us >= self.scale.fault_secs * US
             && self.clients.iter().all(Client::done)
+            && self.balancer.as_ref().is_none_or(|b| b.settled)
             && self.log.quiet()
             && self.mbd().is_some_and(|m| self.check.all_over(m))
             && self.check.nothing_left()
@@ -154,6 +157,7 @@ impl World {
             SimEvent::DiskBack => self.disk_back(),
             SimEvent::Wake => self.wake_master(),
             SimEvent::Reopen => self.reopen(),
+            SimEvent::Administer => self.administer(),
             SimEvent::Force { at, host } => self.force(at, host),
         }
     }

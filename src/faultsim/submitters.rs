@@ -79,7 +79,8 @@ impl World {
         let w = &self.clients[client].wishes[self.clients[client].next];
         let (request, size) = (w.request.clone(), w.size);
         let waits = !w.spec.depend.is_empty();
-        let by_exit = !w.spec.further.requeue.is_empty();
+        // a request is bound to one host
+        let by_exit = !w.spec.further.requeue.is_empty() || self.balancer.is_some();
         if w.spec.options & opt::RERUNNABLE != 0 {
             self.check.rerunnable.insert(job);
         }

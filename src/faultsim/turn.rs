@@ -1,5 +1,6 @@
 //! The turn of a machine: one input, and the effects that it leads to at once.
 
+use super::balancer::Balancer;
 use super::check::Check;
 use super::event::SimEvent;
 use super::limits;
@@ -126,7 +127,11 @@ impl World {
         }
         if self.procs[p].daemon == Daemon::Mbatchd {
             self.log_end_of_turn();
+            if let Some(Err(why)) = self.balancer.as_mut().map(Balancer::turn_ends) {
+                self.check.fail(why);
+            }
         }
+        self.look_at_policies(p);
         self.arm(p);
     }
 
@@ -146,24 +151,39 @@ impl World {
         }
     }
 
+    /// mbatchd appends a record.
+    fn look_at_record(&mut self, record: &Record) {
+        log::trace!("{:.6} appended: {record:?}", self.now_us as f64 / 1e6);
+        self.mbd_decides(&record.event);
+        if let Some(Err(why)) = self.balancer.as_mut().map(|b| b.appended(record)) {
+            self.check.fail(why);
+        }
+    }
+
+    /// mbatchd accounts for ends of jobs.
+    fn look_at_accounts(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Account(finish) => self.check.accounts(finish),
+            Effect::AccountElements(finish, elems) => {
+                let each = |&(a, b, step): &(u32, u32, u32)| (a..=b).step_by(step.max(1) as usize);
+                for idx in elems.iter().flat_map(each) {
+                    let at = JobRef { idx, ..finish.at };
+                    self.check.accounts(&Finish { at, ..(**finish).clone() });
+                }
+            }
+            _ => {}
+        }
+    }
+
     fn carry_out(&mut self, p: usize, eff: Effect, answers: &mut VecDeque<Input>) {
         if let Effect::Append(record) = &eff {
-            log::trace!("{:.6} appended: {record:?}", self.now_us as f64 / 1e6);
-            self.mbd_decides(&record.event);
+            self.look_at_record(record);
         }
-        if let Effect::Account(finish) = &eff {
-            self.check.accounts(finish);
-        }
-        if let Effect::AccountElements(finish, elems) = &eff {
-            for idx in elems.iter().flat_map(|&(a, b, step)| (a..=b).step_by(step.max(1) as usize))
-            {
-                let at = JobRef { idx, ..finish.at };
-                self.check.accounts(&Finish { at, ..(**finish).clone() });
-            }
-        }
+        self.look_at_accounts(&eff);
         let Some(eff) = self.log_effect(eff) else { return };
         match eff {
             Effect::Send { conn, msg } => {
+                self.look_at_answer(p, &msg);
                 let drained = msg.goes_on();
                 self.send(p, conn, msg);
                 if drained {
@@ -208,7 +228,12 @@ impl World {
             | Effect::Account(_)
             | Effect::AccountElements(..)
             | Effect::Switch { .. } => {}
-            // nlbserver is not simulated, and neither are notes, mail and definitions of queues
+            Effect::Nlb(effect) => self.nlb_effect(p, effect),
+            Effect::Mail { text, .. } => {
+                let ticket = self.log.tickets.due();
+                self.balancer.iter_mut().for_each(|b| b.mail(ticket, &text));
+            }
+            // notes and definitions of queues are not simulated
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! The state of a simulation: hosts with their daemons, connections, submitters, the events that
 //! are to come. The files above change it.
 
+use super::balancer::{self, Balancer};
 use super::change::SimulatedSite;
 use super::check::Check;
 use super::checkpoints::checkpoints;
@@ -22,6 +23,7 @@ use crate::lim::Lim;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef, Now};
+use crate::nlb::{Collector, NlbServer};
 use crate::proto::Daemon;
 use crate::proto::machine::{ConnId, Effect, INCOMING, Input, Machine};
 use std::cmp::Reverse;
@@ -36,6 +38,8 @@ pub(super) enum DaemonMachine {
     Lim(Box<Lim>),
     Sbd(Box<Sbatchd>),
     Mbd(Box<Mbatchd>),
+    Nlb(Box<NlbServer>),
+    Collect(Box<Collector>),
 }
 
 impl DaemonMachine {
@@ -45,6 +49,8 @@ impl DaemonMachine {
             DaemonMachine::Lim(m) => m.step(now, input, out),
             DaemonMachine::Sbd(m) => m.step(now, input, out),
             DaemonMachine::Mbd(m) => m.step(now, input, out),
+            DaemonMachine::Nlb(m) => m.step(now, input, out),
+            DaemonMachine::Collect(m) => m.step(now, input, out),
         }
     }
     pub(super) fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -61,6 +67,8 @@ impl DaemonMachine {
             DaemonMachine::Lim(m) => m.deadline(),
             DaemonMachine::Sbd(m) => m.deadline(),
             DaemonMachine::Mbd(m) => m.deadline(),
+            DaemonMachine::Nlb(m) => m.deadline(),
+            DaemonMachine::Collect(m) => m.deadline(),
         }
     }
 }
@@ -121,6 +129,8 @@ pub struct World {
     pub(super) births: u64,
     pub(super) conf: ClusterConf,
     pub(super) log: MbdLog,
+    /// The load balancer, where the cluster has one.
+    pub(super) balancer: Option<Balancer>,
     pub(super) clients: Vec<Client>,
     pub(super) check: Check,
     pub(super) deaths: Deaths,
@@ -201,6 +211,7 @@ impl World {
             births: 0,
             conf,
             log: MbdLog::default(),
+            balancer: None,
             clients,
             check: Check::default(),
             deaths: Deaths::default(),
@@ -218,11 +229,32 @@ impl World {
         for host in 0..scale.hosts {
             w.push(0, SimEvent::Boot { host, boot: 0 });
         }
+        if scale.balancer {
+            w.add_balancer();
+        }
         for client in 0..w.clients.len() {
             let at = w.rng.below(US);
             w.push(at, SimEvent::ClientDial { client, dials: 0 });
         }
         w
+    }
+
+    /// Gives the cluster pipe queues and a load balancer, and most submissions a pipe queue. A
+    /// request is bound to the host of its route: it asks for nothing that one host cannot give.
+    fn add_balancer(&mut self) {
+        balancer::configure(&mut self.conf.batch);
+        for wish in self.clients.iter_mut().flat_map(|c| &mut c.wishes) {
+            let Some(queue) = balancer::pipe_queue(&mut self.rng) else { continue };
+            let spec = &mut wish.spec;
+            queue.clone_into(&mut spec.queue);
+            (spec.min_slots, spec.max_slots) = (1, 1);
+            spec.res_req.clear();
+            if !spec.further.requeue.is_empty() {
+                spec.further.requeue = "99".into();
+            }
+        }
+        self.balancer = Some(Balancer::new(self.scale, &mut self.rng));
+        self.push(0, SimEvent::Administer);
     }
 
     pub(super) fn push(&mut self, at: u64, ev: SimEvent) {

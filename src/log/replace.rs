@@ -9,7 +9,7 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 }
 
 /// Replaces a file by one with this text, durably; with `keeps`, the one before stays as NAME.prev.
-/// Whoever reads it at any time, also after a crash, finds the old file or the new one.
+/// A reader at any time, also after a crash, finds the old file or the new one.
 ///
 /// # Errors
 /// Those of the disk. The old file is in its place then, unless the disk refuses that, too.

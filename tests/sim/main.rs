@@ -35,6 +35,11 @@ fn seeds_of_a_soak_that_found_defects_stay_whole() {
 }
 
 #[test]
+fn balancer_routes_each_request_once_by_the_policies_of_its_record() {
+    lsfsim(&["-j", "1", "--nlb", "-s", "0-39"]);
+}
+
+#[test]
 fn duplicate_logs_lose_nothing_that_was_acknowledged() {
     lsfsim(&["-j", "1", "-d", "-s", "0-999"]);
 }

@@ -35,7 +35,7 @@ struct Opts {
     /// show the log messages of the daemons
     #[argh(switch, short = 'v')]
     verbose: bool,
-    /// new seeds of both sizes for this time, as in 10m
+    /// new seeds of both sizes and of the load balancer for this time, as in 10m
     #[argh(option, short = 't', arg_name = "time")]
     time: Option<String>,
 }
@@ -175,6 +175,20 @@ fn soak(ctx: &mut Ctx, time: Duration, threads: usize) -> bool {
     true
 }
 
+/// Two options that were given and of which one would not act.
+fn exclusive(opts: &Opts) -> Option<(&'static str, &'static str)> {
+    let given = [
+        (opts.time.is_some(), "-t"),
+        (opts.duplicate, "-d"),
+        (opts.nlb, "--nlb"),
+        (opts.large, "-l"),
+        // -t has seeds of its own
+        (opts.seeds.is_some() && opts.time.is_some(), "-s"),
+    ];
+    let mut given = given.into_iter().filter(|(on, _)| *on).map(|(_, option)| option);
+    given.next().zip(given.next())
+}
+
 pub fn run(ctx: &mut Ctx) -> i32 {
     let opts: Opts = match front::parse_of(ctx) {
         Ok(parsed) => parsed.options,
@@ -183,6 +197,10 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     let threads = opts.threads.unwrap_or(THREADS);
     if opts.verbose {
         env_logger::Builder::new().filter_level(log::LevelFilter::Trace).init();
+    }
+    if let Some((one, other)) = exclusive(&opts) {
+        errln!(ctx, "lsfsim: {one} and {other} exclude each other");
+        return FAIL;
     }
     if let Some(text) = &opts.time {
         let Ok(time) = humantime::parse_duration(text) else {

@@ -5,14 +5,18 @@ mod lease;
 mod lims;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
-fn lsfsim(args: &[&str]) {
+fn output(args: &[&str]) -> Output {
     let binary = match std::env::var_os("LSF_TEST_BIN") {
         Some(b) => PathBuf::from(b),
         None => PathBuf::from(env!("CARGO_BIN_EXE_lsf")),
     };
-    let out = Command::new(binary).arg("lsfsim").args(args).output().unwrap();
+    Command::new(binary).arg("lsfsim").args(args).output().unwrap()
+}
+
+fn lsfsim(args: &[&str]) {
+    let out = output(args);
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     println!("{}", text(&out.stdout));
     assert!(out.status.success(), "{}", text(&out.stderr));
@@ -47,4 +51,20 @@ fn duplicate_logs_lose_nothing_that_was_acknowledged() {
 #[test]
 fn large_clusters_keep_all_jobs_over_faults() {
     lsfsim(&["-j", "1", "-l", "-s", "6-19"]);
+}
+
+#[test]
+fn options_of_which_one_would_not_act_are_refused() {
+    for (args, told) in [
+        (&["--nlb", "-l"][..], "--nlb and -l"),
+        (&["-d", "--nlb"], "-d and --nlb"),
+        (&["-t", "1s", "-l"], "-t and -l"),
+        (&["-t", "1s", "-s", "1"], "-t and -s"),
+    ] {
+        let out = output(args);
+        assert_eq!(out.status.code(), Some(255), "{args:?}");
+        let want = format!("lsfsim: {told} exclude each other\n");
+        assert_eq!(String::from_utf8_lossy(&out.stderr), want, "{args:?}");
+        assert!(out.stdout.is_empty(), "{args:?}");
+    }
 }

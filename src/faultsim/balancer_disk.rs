@@ -11,7 +11,7 @@ use crate::proto::machine::Input;
 use crate::proto::nlb::{NlbEffect, NlbInput, NlbStored};
 
 /// Operations of one change of a file, and some more.
-const CHANGE_OPS: u64 = 9;
+const CHANGE_OPS: u64 = 10;
 
 impl World {
     /// Carries out an order of the server or of a collector.

@@ -12,10 +12,13 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
 /// A reader at any time, also after a crash, finds the old file or the new one.
 ///
 /// # Errors
-/// Those of the disk. The old file is in its place then, unless the disk refuses that, too.
+/// An operation of the disk failed. The old file is in its place then, unless the disk refuses
+/// that, too.
 pub fn replace(disk: &mut dyn Disk, name: &str, text: &[u8], keeps: bool) -> io::Result<()> {
     let (new, previous) = (format!(".{name}.new"), format!("{name}.prev"));
     let put = |disk: &mut dyn Disk| -> io::Result<()> {
+        // a file that somebody left there, of any kind and mode, is not written into
+        gone(disk.remove(&new))?;
         write_small(disk, &new, PUBLIC, text)?;
         if keeps {
             gone(disk.remove(&previous))?;

@@ -1,5 +1,7 @@
 //! A file that is replaced as a whole, with a fault or the end of the process at every step.
 
+use super::threads::Dir;
+use crate::log::disk::RealDisk;
 use crate::log::replace::replace;
 use crate::log::simdisk::{Crash, Faults, SimDisk};
 
@@ -98,5 +100,22 @@ fn new_file_of_a_full_disk_is_not_there() {
         let want = if done.is_ok() { NEW } else { OLD };
         disk.crash(Crash::Power(sync));
         assert_eq!(text(&disk), want, "sync {sync}");
+    }
+}
+
+#[test]
+fn file_that_somebody_left_in_the_place_of_the_new_one_is_not_written_into() {
+    let dir = Dir::new("replace");
+    std::fs::create_dir(&dir.0).unwrap();
+    let (other, new) = (dir.0.join("other"), dir.0.join(".objects.new"));
+    std::fs::write(&other, "of somebody else").unwrap();
+    for symbolic in [false, true] {
+        match symbolic {
+            false => std::fs::hard_link(&other, &new).unwrap(),
+            true => std::os::unix::fs::symlink(&other, &new).unwrap(),
+        }
+        replace(&mut RealDisk::existing_dir(&dir.0), "objects", NEW, true).unwrap();
+        assert_eq!(std::fs::read(dir.0.join("objects")).unwrap(), NEW);
+        assert_eq!(std::fs::read(&other).unwrap(), b"of somebody else");
     }
 }

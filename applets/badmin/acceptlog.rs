@@ -25,7 +25,7 @@ pub fn acceptlog(ctx: &mut Ctx) -> Result<i32, Exit> {
     let opts = front::parse::<Opts>("badmin acceptlog", &ctx.args)?.options;
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
     let dir = own_log_dir(&site).map_err(|e| Exit::fail(format_args!("badmin: {e}")))?;
-    let mut disk = RealDisk::read_only(Path::new(&dir));
+    let mut disk = RealDisk::existing_dir(Path::new(&dir));
     let failed = |e: &dyn std::fmt::Display| Exit::fail(format_args!("badmin: {dir}: {e}"));
     let all = against::look(&mut disk).map_err(|e| failed(&e))?;
     if all.is_empty() {

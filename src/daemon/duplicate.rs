@@ -160,7 +160,7 @@ impl Duplicate {
     }
 
     fn goes_alone(&self, places: &Places) -> io::Result<bool> {
-        let mut disk = RealDisk::read_only(&places.primary);
+        let mut disk = RealDisk::existing_dir(&places.primary);
         if !may_go_alone(&mut disk, &places.me.boot)? {
             return Ok(false);
         }

@@ -107,7 +107,7 @@ impl LogPlace {
             store.close();
             return self.open(0);
         }
-        let (here, now) = (&mut RealDisk::read_only(&self.dir), crate::sys::now().secs());
+        let (here, now) = (&mut RealDisk::existing_dir(&self.dir), crate::sys::now().secs());
         let copy = takeover::look(here, now)
             .map_err(|e| Untaken { why: format!("{}: {e}", self.dir.display()), full: false })?;
         let (mut store, mut found) = self.open(copy.as_ref().map_or(0, |(_, epoch)| *epoch))?;
@@ -141,7 +141,7 @@ impl LogPlace {
 
     /// The state that can be read while nothing can be written.
     fn read(&self) -> Result<Recovered, RecoverError> {
-        let mut disk = RealDisk::read_only(&self.dir);
+        let mut disk = RealDisk::existing_dir(&self.dir);
         match recover::against::look(&mut disk)? {
             against if against.is_empty() => recover::again(&mut disk, u64::MAX, 0),
             against => Err(RecoverError::NotTheLast(against)),
@@ -375,7 +375,7 @@ impl DaemonDriver for MbatchdDriver {
     fn woken(&mut self, m: &mut Mbatchd, shell: &mut ShellControl) {
         let found = self.shared.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(found) = found {
-            self.front = CommitQueue::new(RealDisk::read_only(&self.dir), found.epoch);
+            self.front = CommitQueue::new(RealDisk::existing_dir(&self.dir), found.epoch);
             m.reload(found);
             orders(&self.log)(Command::Rebuilt);
         }
@@ -496,7 +496,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         begin: Some(begin),
         log: None,
         crash: crash_points(top.as_deref()),
-        front: CommitQueue::new(RealDisk::read_only(&dir), found.epoch),
+        front: CommitQueue::new(RealDisk::existing_dir(&dir), found.epoch),
         replied: false,
         shared: Arc::default(),
         groups: None,

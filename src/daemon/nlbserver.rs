@@ -74,7 +74,7 @@ impl NlbDriver {
 /// Replaces a file of a directory as a whole, durably; with `keeps`, the one before stays as
 /// NAME.prev.
 fn replace(dir: &Path, name: &str, text: &str, keeps: bool) -> Result<(), String> {
-    let mut disk = RealDisk::read_only(dir);
+    let mut disk = RealDisk::existing_dir(dir);
     let done = replace::replace(&mut disk, name, text.as_bytes(), keeps);
     done.map_err(|e| format!("{}: {}", dir.join(name).display(), words(&e)))
 }

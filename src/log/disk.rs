@@ -153,11 +153,11 @@ impl RealDisk {
     pub fn open_dir(dir: &Path) -> io::Result<RealDisk> {
         make_dir(dir, 0o755)?;
         make_dir(&dir.join(INFO), 0o700)?;
-        Ok(RealDisk::read_only(dir))
+        Ok(RealDisk::existing_dir(dir))
     }
 
-    /// Makes nothing; for commands that read the log.
-    pub fn read_only(dir: &Path) -> RealDisk {
+    /// Makes nothing: for a directory that is there, or of which the files are only read.
+    pub fn existing_dir(dir: &Path) -> RealDisk {
         let local = rustix::fs::statfs(dir).is_ok_and(|fs| LOCAL.contains(&fs.f_type));
         RealDisk { dir: dir.to_path_buf(), local, files: Vec::new(), fault: None }
     }

@@ -191,7 +191,7 @@ fn a_log_that_is_no_regular_file_ends_the_start_with_words() {
                 std::fs::write(dir.path("lsb.events"), line).unwrap();
             }
             plant(kind, &dir.path(name));
-            let mut disk = RealDisk::read_only(&dir.0);
+            let mut disk = RealDisk::existing_dir(&dir.0);
             let words = match LogLock::take(&dir.0) {
                 Err(e) => e.to_string(),
                 Ok(_) => match recover(&mut disk, &params(BOOT)) {

@@ -179,6 +179,7 @@ fn policies(out: &mut String, q: &QueueInfo) {
         ("FAIRSHARE", "FAIRSHARE", !param(q, "FAIRSHARE").is_empty()),
         ("BACKFILL", "BACKFILL", yes(q, "BACKFILL")),
         ("IGNORE_DEADLINE", "IGNORE_DEADLINE", yes(q, "IGNORE_DEADLINE")),
+        ("SLA_GUARANTEES_IGNORE", "SLA_GUARANTEES_IGNORE", yes(q, "SLA_GUARANTEES_IGNORE")),
         ("EXCLUSIVE", "EXCLUSIVE", yes(q, "EXCLUSIVE") || units),
         ("NO_INTERACTIVE", "INTERACTIVE", no_interactive),
         ("ONLY_INTERACTIVE", "INTERACTIVE", interactive.eq_ignore_ascii_case("only")),

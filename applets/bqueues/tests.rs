@@ -127,6 +127,7 @@ fn parameters_that_do_not_act_are_marked() {
     let q = QueueInfo {
         params: params(&[
             ("EXCLUSIVE", "CU[rack]"),
+            ("SLA_GUARANTEES_IGNORE", "y"),
             ("RESRSV_LIMIT", "[mem=100,2000]"),
             ("JOB_STARTER", "/bin/env %USRCMD"),
             ("MIG", "30"),
@@ -140,7 +141,7 @@ fn parameters_that_do_not_act_are_marked() {
     for line in [
         "Migration threshold is 30 minutes",
         "Schedule delay for a new job is 0 seconds",
-        "SCHEDULING POLICIES:  EXCLUSIVE",
+        "SCHEDULING POLICIES:  SLA_GUARANTEES_IGNORE  EXCLUSIVE",
         "PRE_EXEC:  /bin/true",
         "RESRSV_LIMIT:  [mem=100,2000]",
         "JOB_STARTER:  /bin/env %USRCMD",

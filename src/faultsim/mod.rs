@@ -24,15 +24,17 @@
 //! | balancer | the load balancer: what must hold of it |
 //! | world | the state of a run |
 //! | net | messages and datagrams leave |
-//! | balancer_run | its server, collectors and administrator |
+//! | balancer_start | the server and the collectors of the load balancer start |
 //! | host_death | the hosts that may be given up, and conditions for their jobs |
 //! | log_files | the log is opened, written and closed |
 //! | processes | daemons start and are killed |
 //! | host | system calls of a launcher |
+//! | balancer_disk | files of the load balancer's server, on a disk with faults |
 //! | turn | one input of a machine and its effects |
 //! | log_thread | turns of the log's thread |
 //! | requests | answers that are lost, requests that arrive twice |
 //! | submitters | connections and requests of submitters |
+//! | administrator | an administrator changes policies, maps and objects of the load balancer |
 //! | arrivals | messages and ends of tasks arrive |
 //! | faults | the faults and their times |
 //! | run | a run event by event |

@@ -16,6 +16,8 @@ use crate::model::reservation::Reservation;
 use crate::proto::machine::Effect;
 use std::collections::BTreeMap;
 
+/// Hosts in one record of last starts.
+const HOSTS_OF_RECORD: usize = 1_000;
 /// Seconds before a finished job that is still named is looked at again, at least.
 const NAMED_AGAIN: i64 = 1;
 /// Bytes in the spool file that is written of which no job has any use: with so many the log is
@@ -200,7 +202,7 @@ impl Mbatchd {
         head
     }
 
-    /// When hosts were given jobs last: a record for the hosts of each second.
+    /// When hosts were given jobs last: records for the hosts of each second.
     fn last_starts(&self) -> impl Iterator<Item = Record> {
         let (names, starts) = (self.state.names(), self.state.last_starts());
         let mut by_time: BTreeMap<i64, Vec<String>> = BTreeMap::new();
@@ -209,8 +211,11 @@ impl Mbatchd {
                 by_time.entry(last).or_default().push(names.host(host).to_string());
             }
         }
-        let record = |(time, hosts)| Record { time, event: Event::HostStarts { hosts } };
-        by_time.into_iter().map(record)
+        by_time.into_iter().flat_map(|(time, hosts)| {
+            let parts = hosts.chunks(HOSTS_OF_RECORD).map(<[String]>::to_vec);
+            let record = |hosts| Record { time, event: Event::HostStarts { hosts } };
+            parts.map(record).collect::<Vec<_>>()
+        })
     }
 
     pub(crate) fn switched(&mut self, context: &mut StepContext, ok: bool) {

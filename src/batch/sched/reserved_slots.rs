@@ -54,7 +54,8 @@ impl View<'_> {
         kept_against((of, host), own).map(|on| u64::from(on.kept)).sum()
     }
 
-    /// The memory that it holds there against that job, MB: none either while it has no slot there.
+    /// The memory that a reservation holds on a host against a pending job with this reservation,
+    /// MB: none, where that is older, or while the other has no slot there.
     pub(crate) fn memory_held_against(
         &self,
         (of, host): (&SlotReservation, HostId),

@@ -488,7 +488,7 @@ fn job_attachment() -> impl Strategy<Value = Event> {
     (at(), any::<[u32; 3]>(), any::<u64>(), kept(), option::of(place())).prop_map(
         |(at, [index, status, crc], size, file, data)| {
             let data = data.filter(|data| data.len > 0).unwrap_or_default();
-            let crc = crc * u32::from(data.len > 0);
+            let crc = if data.len > 0 { crc } else { 0 };
             let a = JobAttachment { at, index, size, status, file, data, crc };
             Event::JobAttachment(Box::new(a))
         },

@@ -1,6 +1,7 @@
 //! blaunch: tasks of a parallel job on its hosts, in the place of rsh and ssh. See blaunch(1).
 
 use argh::{ArgsInfo, FromArgs};
+use lsf::cli::client;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front;
 use lsf::cli::launch_words::{
@@ -15,6 +16,7 @@ use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::model::task_gone::TaskGoneAction;
 use lsf::model::{ByteStr, JobRef, cut};
+use lsf::proto::client::{Control, IdSel, JobSelect, Verb};
 use lsf::proto::res::{RUN_MAX, RunTask};
 use lsf::sys::files::RealFiles;
 use lsf::sys::users::UserDatabase;
@@ -32,6 +34,8 @@ const NAME_MAX: usize = 255;
 const USER_WAIT: Duration = Duration::from_secs(5);
 /// LSF_DJOB_TASK_REG_WAIT_TIME where it is not set, seconds.
 const START_WITHIN: u64 = 300;
+/// Lost hosts that the reason of the end of a job names.
+const LOST_NAMED: usize = 8;
 /// Longest file of host names, bytes.
 const HOST_FILE_MAX: u64 = 16 << 20;
 
@@ -154,6 +158,7 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
         (task.gone, task.usage_secs) = (gone, u32::try_from(usage).unwrap_or(0));
     }
     ctx.flush();
+    let job = many.tasks.first().and_then(|(_, task)| task.job);
     let ends = match many_tasks::run(site, many) {
         Ok(ends) => ends,
         Err(e) => {
@@ -169,7 +174,36 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     }
     let code = if ends.unstarted { err::DJOB_EXECUTE_TASK } else { err::DJOB_WAIT_TASK };
     errln!(ctx, "lsb_launch(): {}", err_text(code));
+    let action = std::env::var_os("LSB_DJOB_COMMFAIL_ACTION").filter(|word| !word.is_empty());
+    if let (Some(job), None, false) = (job, action, ends.lost.is_empty()) {
+        end_job(ctx, job, &ends.lost);
+    }
     LSF_ERROR
+}
+
+/// Has mbatchd end the job of this process, of which these hosts are lost. Waits for mbatchd as
+/// any command does, because its host may be the one that was lost.
+fn end_job(ctx: &mut Ctx, job: JobRef, lost: &[String]) {
+    // the signals were the tasks' while there were some
+    if let Err(e) = lsf::sys::raw::unblock_signals() {
+        errln!(ctx, "{}: {}", ctx.name, words(&e));
+    }
+    let named = &lost[..lost.len().min(LOST_NAMED)];
+    let more = if lost.len() > named.len() { " ..." } else { "" };
+    let reason = format!("blaunch lost {}{more}", named.join(" "));
+    let elems = if job.idx == 0 { vec![] } else { vec![(job.idx, job.idx, 1)] };
+    let select = JobSelect { ids: vec![IdSel { job: job.job, elems }], ..JobSelect::default() };
+    let control = Control { reason, lost_host: true, ..Control::of(Verb::Kill, select) };
+    match client::control(ctx, control) {
+        Ok((outcomes, None)) if outcomes.iter().all(|one| one.code == 0) => {}
+        // it has ended meanwhile
+        Ok((outcomes, None)) if outcomes.iter().all(|one| one.code == err::JOB_FINISH) => {}
+        Ok((outcomes, None)) => {
+            let code = outcomes.iter().map(|one| one.code).find(|code| *code != 0);
+            errln!(ctx, "{}: the job is not ended: {}", ctx.name, err_text(code.unwrap_or(0)));
+        }
+        Ok((_, Some(e))) | Err(e) => errln!(ctx, "{}: the job is not ended: {e}", ctx.name),
+    }
 }
 
 /// The job that this process is of, where this host has slots of it (lsrun(1)).

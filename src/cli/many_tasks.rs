@@ -60,6 +60,8 @@ pub struct ManyTasks {
 pub struct ManyEnds {
     /// The exit code of the first task, in their order, that has not ended with 0.
     pub code: i32,
+    /// The hosts that were lost with a task that had started, each once.
+    pub lost: Vec<String>,
     /// The hosts that failed, with the reasons.
     pub failed: Vec<(String, String)>,
     /// A task never started.
@@ -543,6 +545,9 @@ impl Loop {
                 TaskPhase::Over(status) if ends.code == 0 => ends.code = exit_code(*status),
                 TaskPhase::Failed { started, why } => {
                     ends.unstarted |= !started;
+                    if *started && !ends.lost.contains(&task.host) {
+                        ends.lost.push(task.host.clone());
+                    }
                     let known =
                         |(host, known): &(String, String)| *host == task.host && known == why;
                     if !why.is_empty() && !ends.failed.iter().any(known) {

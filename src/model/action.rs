@@ -44,13 +44,15 @@ pub enum JobAction {
     EndByReservation,
     /// The end because a task of the job has ended (RTASK_GONE_ACTION).
     EndByTask,
+    /// The end because a blaunch of the job has lost a host of it (DJOB_COMMFAIL_ACTION).
+    EndByLostHost,
     Requeue(Requeued),
     /// A word that this version does not know: it is kept, and nothing is done about it.
     Other(Box<str>),
 }
 
 /// The actions that have one word.
-static WORDS: [(&str, JobAction); 12] = [
+static WORDS: [(&str, JobAction); 13] = [
     ("KILL", JobAction::Kill),
     ("DELETEJOB", JobAction::Remove),
     ("STOP", JobAction::Stop),
@@ -60,6 +62,7 @@ static WORDS: [(&str, JobAction); 12] = [
     ("SIG_TERM_PREEMPT", JobAction::EndByPreemption),
     ("SIG_TERM_ADVRSV", JobAction::EndByReservation),
     ("SIG_TERM_TASK", JobAction::EndByTask),
+    ("SIG_TERM_OTHER", JobAction::EndByLostHost),
     ("REQUEUE_PEND", JobAction::Requeue(Requeued::Pending)),
     ("REQUEUE_PSUSP_USER", JobAction::Requeue(Requeued::HeldByOwner)),
     ("REQUEUE_PSUSP_ADMIN", JobAction::Requeue(Requeued::HeldByAdmin)),

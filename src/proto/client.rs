@@ -311,6 +311,10 @@ pub struct Control {
     /// The answer may come in several messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pieces: bool,
+    /// A blaunch of the jobs has lost a host of theirs: they end for that reason, and what does not
+    /// run stays as it is. With [`Verb::Kill`] alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost_host: bool,
 }
 
 /// Characters of what is given with -C to bkill, bstop and bresume.
@@ -319,8 +323,17 @@ pub const MAX_REASON: usize = 4095;
 impl Control {
     /// An action without options.
     pub fn of(verb: Verb, select: JobSelect) -> Self {
-        let (reason, request) = (String::new(), String::new());
-        Control { verb, select, reason, done: false, bulk: false, request, pieces: false }
+        let (reason, request, lost_host) = (String::new(), String::new(), false);
+        Control {
+            verb,
+            select,
+            reason,
+            done: false,
+            bulk: false,
+            request,
+            pieces: false,
+            lost_host,
+        }
     }
 }
 

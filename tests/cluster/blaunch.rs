@@ -379,6 +379,27 @@ fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
     }
 }
 
+/// Without DJOB_COMMFAIL_ACTION, whatever the script would do next.
+#[test]
+fn loss_of_a_host_ends_the_job() {
+    let rig = up("blaunch-end");
+    let up = rig.path("up");
+    let script =
+        format!("blaunch -z 'host1 host2 host3' 'echo >> {0}; sleep 300'; sleep 300", up.display());
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-m", "host1! host2 host3", "-o", "out.%J"];
+    let job = rig.bsub(&[&args[..], &[&script]].concat());
+    wait_for("the tasks", || rig.read("up").lines().count() == 3);
+    rig.kill9("res", "host2");
+    assert_eq!(rig.end_of(job), "EXIT");
+    let id = job.to_string();
+    assert!(rig.field(&id, "exit_reason").starts_with("TERM_OTHER: "), "{id}");
+    let history = rig.ok("bhist", &["-l", &id]).replace("\n                     ", "");
+    let said = "Signal <SIG_TERM_OTHER> requested by user or administrator <";
+    assert!(history.contains(said), "{history}");
+    assert!(history.contains("Reason <blaunch lost host2>;"), "{history}");
+    wait_for("the tasks to go", || running("sleep 300") == 0);
+}
+
 /// The launcher of a host stands still: the host has the order to start a task, and does not.
 #[test]
 fn task_that_does_not_start_in_time_fails_and_ends_when_it_starts_late() {

@@ -24,6 +24,7 @@ impl ControlRequest<'_> {
     /// The TERM_ number of a job that bkill ends.
     pub(super) fn killed(&self) -> u32 {
         match (self.c.bulk && self.c.verb == Verb::Kill, self.by_admin) {
+            _ if self.c.lost_host => term::OTHER,
             (true, _) => term::BUCKET_KILL,
             (false, true) => term::ADMIN,
             (false, false) => term::OWNER,
@@ -149,6 +150,8 @@ impl Mbatchd {
             },
         };
         match (verb, key) {
+            (Verb::Kill, None) if a.c.lost_host => return err::NOT_STARTED,
+            (Verb::Kill, Some(key)) if a.c.lost_host => self.end_by_lost_host(context, a, at, key),
             (Verb::Kill | Verb::Remove, None) => self.kill_pending(context, a, at),
             (Verb::Kill, Some(key)) => {
                 self.signal_event(context, a, at, JobAction::Kill, key);
@@ -216,6 +219,20 @@ impl Mbatchd {
         if let Some(why) = a.holds(held) {
             self.signal_event(context, a, at, JobAction::Stop, never(at));
             self.pend_event(context, at, JobState::Psusp, why);
+        }
+    }
+
+    /// Ends a job of which a blaunch has lost a host, unless it is being ended already.
+    fn end_by_lost_host(
+        &mut self,
+        context: &mut StepContext,
+        a: &ControlRequest<'_>,
+        at: JobRef,
+        key: JobKey,
+    ) {
+        if self.state.running(key).is_some_and(|run| run.killed.is_none()) {
+            self.signal_event(context, a, at, JobAction::EndByLostHost, key);
+            self.act_on(context, key, Act::Terminate { exit_info: a.killed() });
         }
     }
 

@@ -321,6 +321,7 @@ impl State {
             (JobAction::EndByPreemption, _) => term::PREEMPT,
             (JobAction::EndByReservation, _) => term::DEADLINE,
             (JobAction::EndByTask, _) => term::EXTERNAL_SIGNAL,
+            (JobAction::EndByLostHost, _) => term::OTHER,
             _ => return Applied::noted(at),
         };
         match self.elem(at) {

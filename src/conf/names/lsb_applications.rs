@@ -23,7 +23,7 @@ const NAMES: &[Name] = &[
     off("CSM_REQ", "CSM requirement"),
     on("DATALIMIT", "data segment of a process; as the queue"),
     on("DESCRIPTION", "text shown by bapp -l"),
-    on("DJOB_COMMFAIL_ACTION", "blaunch loses a host: KILL_TASKS/IGNORE_COMMFAIL; KILL_TASKS"),
+    on("DJOB_COMMFAIL_ACTION", "blaunch loses a host: KILL_TASKS/IGNORE_COMMFAIL; ends the job"),
     on("DJOB_DISABLED", "blaunch is refused: Y/N; N"),
     on("DJOB_ENV_SCRIPT", "script run with setup before a job, cleanup after it; none"),
     on("DJOB_HB_INTERVAL", "seconds between heartbeats of tasks; 60 or more"),

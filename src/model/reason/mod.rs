@@ -105,6 +105,7 @@ pub mod term {
     pub const PREEMPT: u32 = 1;
     pub const WINDOW: u32 = 2;
     pub const LOAD: u32 = 3;
+    pub const OTHER: u32 = 4;
     pub const RUNLIMIT: u32 = 5;
     pub const DEADLINE: u32 = 6;
     pub const PROCESSLIMIT: u32 = 7;
@@ -141,6 +142,7 @@ pub fn term_text(code: u32) -> (&'static str, &'static str) {
         1 => ("TERM_PREEMPT", "job killed after preemption"),
         2 => ("TERM_WINDOW", "job killed after queue run window is closed"),
         3 => ("TERM_LOAD", "job killed after load exceeds threshold"),
+        4 => ("TERM_OTHER", "job killed by LSF for another reason"),
         5 => ("TERM_RUNLIMIT", "job killed after reaching LSF run time limit"),
         6 => ("TERM_DEADLINE", "job killed after deadline expires"),
         7 => ("TERM_PROCESSLIMIT", "job killed after reaching LSF process limit"),

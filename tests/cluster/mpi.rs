@@ -6,7 +6,7 @@ use std::process::Command;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Mpi {
-    /// Its programs are found by PATH.
+    /// PATH finds the programs.
     Mpich,
     /// In the directory that LSF_TEST_IMPI names. The wheel has no compiler; the library has the
     /// binary interface of MPICH's, by whose compiler the program is made.

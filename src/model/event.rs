@@ -124,6 +124,8 @@ pub struct JobReserve {
     /// The memory that the job is to get on each of these hosts, MB; empty: it waits for slots
     /// alone.
     pub memory: Vec<u64>,
+    /// The memory among it that is kept on each, MB; a host without a number keeps all of it.
+    pub kept_memory: Vec<u64>,
 }
 
 /// JOB_CHUNK: elements that wait for the slots of the first one.

@@ -4,7 +4,6 @@
 use crate::batch::sched::view::View;
 use crate::batch::state::names::{HostId, ResourceId};
 use crate::batch::state::slot_reservations::{ReservedHost, SlotReservation};
-use crate::batch::usage::reserve::ledger::left;
 use crate::proto::lim::MEMORY_INDEX;
 
 /// The part of a reservation on a host, unless that of the other job is older.
@@ -27,13 +26,20 @@ impl View<'_> {
         }
     }
 
-    /// The memory of a host that no job reserves, MB.
-    pub(crate) fn free_memory(&self, host: HostId) -> u64 {
+    /// The memory of a host that no job reserves, MB, and that which preempted jobs have vacated.
+    fn free_and_vacated_memory(&self, host: HostId) -> (f64, f64) {
         let load = self.hosts.contains(host).then(|| self.hosts[host].load.as_ref()).flatten();
+        let Some(load) = load else { return (0.0, 0.0) };
         let memory = ResourceId::of_load_index(MEMORY_INDEX);
-        let told = load.map(|load| f64::from(load.index[MEMORY_INDEX]));
-        let free = told.map(|told| left(self.reserve.on(host), memory, told, false));
-        free.unwrap_or(0.0).max(0.0) as u64
+        let told = f64::from(load.index[MEMORY_INDEX]);
+        let reserved = self.reserve.on(host).unseen(memory);
+        (told - reserved, self.reserve.vacated_unseen(host, memory))
+    }
+
+    /// The memory of a host beside running jobs, MB: that which preempted jobs have vacated, too.
+    pub(crate) fn memory_beside_running(&self, host: HostId) -> u64 {
+        let (free, vacated) = self.free_and_vacated_memory(host);
+        (free + vacated).max(0.0) as u64
     }
 
     /// The slots that reservations hold on a host.
@@ -54,14 +60,21 @@ impl View<'_> {
         kept_against((of, host), own).map(|on| u64::from(on.kept)).sum()
     }
 
-    /// The memory that a reservation holds on a host against a pending job with this reservation,
-    /// MB: none, where that is older, or while the other has no slot there.
-    pub(crate) fn memory_held_against(
+    /// The memory that some reservations hold on a host against a pending job with the
+    /// reservation `own`, MB: what they keep, and what has become free for them since. None is held
+    /// by a younger one, or without a slot; nor is memory that preempted jobs have vacated.
+    pub(crate) fn memory_held_against<'a>(
         &self,
-        (of, host): (&SlotReservation, HostId),
+        (all, host): (impl Iterator<Item = &'a SlotReservation>, HostId),
         own: Option<&SlotReservation>,
-    ) -> u64 {
-        kept_against((of, host), own).filter(|on| on.kept > 0).map(|on| on.memory).sum()
+    ) -> f64 {
+        let here = all.flat_map(|of| kept_against((of, host), own)).filter(|on| on.kept > 0);
+        let (planned, kept) =
+            here.fold((0, 0), |sum: (u64, u64), on| (sum.0 + on.memory, sum.1 + on.kept_memory));
+        match planned > kept {
+            true => (planned as f64).min(self.free_and_vacated_memory(host).0.max(kept as f64)),
+            false => kept as f64,
+        }
     }
 
     /// The slots that some reservations hold on all hosts.

@@ -13,9 +13,11 @@ use crate::batch::sched::walk_state::Walk;
 use crate::batch::site::Queue;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
+use crate::batch::state::slot_reservations::ReservedHost;
 use crate::batch::usage::reserve::ledger::in_units;
 use crate::model::JobRef;
 use crate::model::job::opt;
+use crate::proto::lim::MEMORY_INDEX;
 
 impl Sched {
     /// The next preempted job of a queue that goes on, on the hosts that have changed.
@@ -97,12 +99,12 @@ impl Sched {
             let others = kept.saturating_add(runs + claimed);
             // its host may have fewer slots now than it was given
             up && alone && (others == 0 || others.saturating_add(own) <= most)
-        }) && self.has_resources_again(view, at)
+        }) && self.has_resources_again(view, at, priority)
     }
 
-    /// May a job take the preemptable resources again that it reserves, beside what runs and what
-    /// jobs of higher queues claim?
-    fn has_resources_again(&self, view: &View, at: JobRef) -> bool {
+    /// May a job of a queue of this priority take the preemptable resources again that it
+    /// reserves, beside what runs, and what jobs of higher queues claim or keep?
+    fn has_resources_again(&self, view: &View, at: JobRef, priority: u32) -> bool {
         /// Amounts below it count as nothing.
         const NOTHING: f64 = 1e-6;
         if !view.site.names.preempts_resources() {
@@ -120,24 +122,23 @@ impl Sched {
             let claimed = view.preemptions.claimed_resource((held.row, id), live);
             let runs = view.reserve.on(host).unseen(id) - view.reserve.vacated_unseen(host, id);
             let others = runs - in_units(view.reserve.counted(at, held)) + claimed;
+            let kept = match id.load_index() {
+                Some(MEMORY_INDEX) => self.memory_reserved_above(view, host, priority) as f64,
+                _ => 0.0,
+            };
             // there may be less of it now than the job was given
-            others <= NOTHING || value - others + NOTHING >= in_units(held.unseen)
+            others <= NOTHING || value - others - kept + NOTHING >= in_units(held.unseen)
         })
     }
 
-    /// The slots of a host that pending parallel jobs of queues above a priority reserve, without
-    /// those that have jobs preempted there.
+    /// The slots of a host that pending jobs of queues above a priority reserve.
     fn reserved_above(&self, view: &View, host: HostId, priority: u32) -> u64 {
-        let all = view.state.slot_reservations();
-        if all.is_empty() {
-            return 0;
-        }
-        let above = all.on_host(host).filter(|(of, _)| {
-            let queue = view.site.queue(of.queue);
-            queue.is_some_and(|queue| queue.conf.priority > priority)
-                && view.preemptions.claim_by(of.at).is_none()
-        });
-        above.map(|(_, here)| u64::from(here.kept)).sum()
+        reservations_above(view, host, priority).map(|here| u64::from(here.kept)).sum()
+    }
+
+    /// The memory of a host that pending jobs of queues above a priority reserve, MB.
+    fn memory_reserved_above(&self, view: &View, host: HostId, priority: u32) -> u64 {
+        reservations_above(view, host, priority).map(|here| here.kept_memory).sum()
     }
 
     /// A preempted job that may go on although no pass is due; for tests and the simulator.
@@ -174,4 +175,19 @@ impl Sched {
             && !view.group_counts.is_full(view.state, &spec.further.job_group)
             && !view.goals.is_full(view.site.service_classes.id(&spec.further.service_class))
     }
+}
+
+/// The parts on a host of the reservations of pending jobs of queues above a priority, without
+/// those that have jobs preempted there.
+fn reservations_above(
+    view: &View,
+    host: HostId,
+    priority: u32,
+) -> impl Iterator<Item = ReservedHost> {
+    let above = view.state.slot_reservations().on_host(host).filter(move |(of, _)| {
+        let queue = view.site.queue(of.queue);
+        queue.is_some_and(|queue| queue.conf.priority > priority)
+            && view.preemptions.claim_by(of.at).is_none()
+    });
+    above.map(|(_, here)| here)
 }

@@ -5,6 +5,7 @@
 //! compared or left out on purpose.
 
 use crate::batch::state::resize::Resize;
+use crate::batch::state::slot_reservations::ReservedHost;
 use crate::batch::state::started_elements::{Share, StartedElements};
 use crate::batch::state::{
     Body, Elem, ElemState, ElementSpec, HostControl, Job, QueueControl, Run, State,
@@ -193,8 +194,11 @@ impl State {
             let _ = write!(beside, " {at} alone");
         }
         for of in reserved {
-            let hosts: Vec<_> =
-                of.hosts.iter().map(|on| (self.names.host(on.host), on.planned, on.kept)).collect();
+            let amounts = |on: &ReservedHost| {
+                let memory = (on.memory, on.kept_memory);
+                (self.names.host(on.host).clone(), (on.planned, on.kept), memory)
+            };
+            let hosts: Vec<_> = of.hosts.iter().map(amounts).collect();
             let times = (of.since, of.until, of.start, of.end);
             let _ = write!(beside, " {} reserves {times:?} {hosts:?}", of.at);
         }

@@ -3,7 +3,8 @@
 //! that a restart goes on with the same reservations.
 //!
 //! Invariants: only pending elements have a reservation; what is kept on a host is no more than
-//! what is planned there; `by_host` names the reservations with slots on a host, in their order.
+//! what is planned there, and memory is kept beside a kept slot alone; `by_host` names the
+//! reservations with slots on a host, in their order.
 
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::model::JobRef;
@@ -21,9 +22,10 @@ pub struct ReservedHost {
     pub planned: u32,
     /// The slots among these that no other job may have from now on.
     pub kept: u32,
-    /// The memory that the job is to get there, MB; 0: it waits for slots alone. With a kept slot,
-    /// as much of it as there is now is kept.
+    /// The memory that the job is to get there, MB; 0: it waits for slots alone.
     pub memory: u64,
+    /// The memory among it that no other job may have from now on, MB; none without a kept slot.
+    pub kept_memory: u64,
 }
 
 /// The slots that a pending job keeps; without hosts: it keeps none before `until`.
@@ -124,17 +126,16 @@ impl SlotReservations {
     }
 
     /// The memory that a reservation holds on each of its hosts now, MB, where so much is free: the
-    /// job that starts first comes first there. None is held without a slot.
+    /// job that starts first comes first there.
     pub fn held_memory<'a>(
         &'a self,
         of: &'a SlotReservation,
         free: impl Fn(HostId) -> u64 + 'a,
     ) -> impl Iterator<Item = (HostId, u64)> + 'a {
-        of.hosts.iter().filter(|own| own.kept > 0).map(move |own| {
-            let before =
-                self.on_host(own.host).filter(|(other, on)| on.kept > 0 && other.is_before(of));
-            let taken: u64 = before.map(|(_, on)| on.memory).sum();
-            (own.host, own.memory.min(free(own.host).saturating_sub(taken)))
+        of.hosts.iter().map(move |own| {
+            let before = self.on_host(own.host).filter(|(other, _)| other.is_before(of));
+            let taken: u64 = before.map(|(_, on)| on.kept_memory).sum();
+            (own.host, own.kept_memory.min(free(own.host).saturating_sub(taken)))
         })
     }
 
@@ -186,7 +187,8 @@ impl SlotReservations {
         let mut by_host: IdMap<HostId, Vec<JobRef>> = IdMap::default();
         for of in self.all.values() {
             for on in &of.hosts {
-                if on.kept > on.planned {
+                let without_slot = on.kept == 0 && on.kept_memory > 0;
+                if on.kept > on.planned || on.kept_memory > on.memory || without_slot {
                     return Err(format!("job {} keeps {on:?}", of.at));
                 }
                 by_host.entry(on.host).or_default().push(of.at);

@@ -33,8 +33,11 @@ impl State {
         let mut hosts = Vec::new();
         for (at, (host, planned, kept)) in r.hosts.iter().enumerate() {
             let host = self.names.host_id(host);
+            let (planned, kept) = (*planned, *kept.min(planned));
             let memory = r.memory.get(at).copied().unwrap_or(0);
-            hosts.push(ReservedHost { host, planned: *planned, kept: *kept.min(planned), memory });
+            let has = r.kept_memory.get(at).copied().unwrap_or(memory).min(memory);
+            let kept_memory = if kept > 0 { has } else { 0 };
+            hosts.push(ReservedHost { host, planned, kept, memory, kept_memory });
         }
         let (at, since, until, start, end) = (r.at, r.since, r.until, r.start, r.end);
         let new = SlotReservation { at, queue, user, since, until, start, end, hosts };

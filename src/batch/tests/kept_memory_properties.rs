@@ -1,7 +1,7 @@
 //! Properties of memory that pending jobs keep (RESOURCE_RESERVE) beside jobs that preempt others
 //! for slots or memory, in random clusters: no memory is given twice, and nobody waits for ever.
 
-use super::JobRef;
+use super::{Col, JobRef};
 use super::cluster::random::cases;
 use super::cluster::{Cluster, cluster};
 use proptest::prelude::*;
@@ -48,6 +48,33 @@ fn running(c: &mut Cluster, memory: &BTreeMap<JobRef, u32>) -> Vec<JobRef> {
     runs.iter().map(|job| job.at).collect()
 }
 
+/// The pending job that has kept memory for the longest time: the job, since when, and the memory
+/// on each host in MB.
+type Kept = (JobRef, i64, BTreeMap<String, u64>);
+
+fn first_that_keeps_memory(c: &mut Cluster) -> Option<Kept> {
+    let pending: Vec<JobRef> =
+        c.listed().iter().filter(|job| job.state == "PEND").map(|job| job.at).collect();
+    let kept = |at: JobRef| {
+        let shown = c.column(at, Col::Reservation);
+        let since = shown.get(0)?.as_i64()?;
+        let hosts: Vec<(String, u64)> = serde_json::from_value(shown.get(3)?.clone()).ok()?;
+        Some((at, since, hosts.into_iter().collect()))
+    };
+    pending.into_iter().filter_map(kept).min_by_key(|kept| (kept.1, kept.0))
+}
+
+/// A job that waits with memory on the same hosts has at least what it had before.
+fn assert_nothing_was_taken(c: &mut Cluster, before: Option<&Kept>) -> Option<Kept> {
+    let now = first_that_keeps_memory(c);
+    if let (Some(before), Some(now)) = (before, &now) {
+        let same = (before.0, before.1) == (now.0, now.1) && before.2.keys().eq(now.2.keys());
+        let less = before.2.iter().any(|(host, mb)| now.2.get(host).is_some_and(|now| now < mb));
+        assert!(!(same && less), "{before:?} has become {now:?}: {:?}", c.listed());
+    }
+    now
+}
+
 fn nobody_waits_for_ever(resources: &str, steps: &[Step]) {
     let site = cluster()
         .hosts(HOSTS, SLOTS)
@@ -57,6 +84,7 @@ fn nobody_waits_for_ever(resources: &str, steps: &[Step]) {
         .queue("high", "PRIORITY = 40; PREEMPTION = PREEMPTIVE[normal]");
     let (mut c, mut memory) = (site.up(), BTreeMap::new());
     c.loads(&format!("mem={MEMORY}"));
+    let mut kept = None;
     for step in steps {
         match *step {
             Step::Submit(queue, mb) => {
@@ -77,6 +105,7 @@ fn nobody_waits_for_ever(resources: &str, steps: &[Step]) {
             }
         }
         running(&mut c, &memory);
+        kept = assert_nothing_was_taken(&mut c, kept.as_ref());
     }
     // one after the other ends, as long as any runs
     for _ in 0..memory.len() {

@@ -11,7 +11,8 @@ pub(super) const NO_SLICE: u64 = 2_147_483_647;
 const ROOM: usize = 1024;
 
 /// jobId idx since until start end numHosts, and of each host its name, planned and kept slots;
-/// behind these, where memory is kept, numHosts again and the MB of each.
+/// behind these, where memory is kept, numHosts again and the MB planned on each, and likewise those
+/// that are kept.
 pub(super) fn put_reserve(out: &mut Vec<u8>, r: &JobReserve) {
     put_int(out, r.at.job);
     put_int(out, r.at.idx);
@@ -27,6 +28,10 @@ pub(super) fn put_reserve(out: &mut Vec<u8>, r: &JobReserve) {
     if !r.memory.is_empty() {
         put_u64(out, r.memory.len() as u64);
         r.memory.iter().for_each(|mb| put_u64(out, *mb));
+        if !r.kept_memory.is_empty() {
+            put_u64(out, r.kept_memory.len() as u64);
+            r.kept_memory.iter().for_each(|mb| put_u64(out, *mb));
+        }
     }
 }
 
@@ -38,12 +43,16 @@ pub(super) fn get_reserve(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     for _ in 0..count {
         hosts.push((f.text()?.into(), f.num()?, f.num()?));
     }
-    let mut memory = Vec::new();
-    if !f.at_end() {
-        let count: usize = f.num()?;
-        for _ in 0..count {
-            memory.push(f.num()?);
-        }
+    let (memory, kept_memory) = (get_memory(f)?, get_memory(f)?);
+    let reserve = JobReserve { at, since, until, start, end, hosts, memory, kept_memory };
+    Ok(Event::JobReserve(Box::new(reserve)))
+}
+
+/// The MB of each host; older records do without.
+fn get_memory(f: &mut Fields<'_>) -> Result<Vec<u64>, RecordError> {
+    if f.at_end() {
+        return Ok(Vec::new());
     }
-    Ok(Event::JobReserve(Box::new(JobReserve { at, since, until, start, end, hosts, memory })))
+    let count: usize = f.num()?;
+    (0..count).map(|_| f.num()).collect()
 }

@@ -68,7 +68,7 @@ impl HostMatch<'_> {
         }
         let own = self.own.and_then(|own| all.get(own));
         let others = self.needed_by_others(host, backfills, secs);
-        others.map(|of| view.memory_held_against((of, host), own) as f64).sum()
+        view.memory_held_against((others, host), own)
     }
 
     /// Is there memory for a job that runs so long on a host, beside what others keep?

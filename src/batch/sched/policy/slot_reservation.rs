@@ -34,6 +34,8 @@ use std::cmp::Reverse;
 
 /// Ends of started jobs that are looked at for one job, earliest first.
 const MOST_ENDS: usize = 16_384;
+/// The part of the memory of a plan that is too little to change a reservation for.
+const LITTLE_MEMORY: u64 = 100;
 
 #[derive(Debug)]
 pub(super) struct SlotReserve;
@@ -88,8 +90,12 @@ impl Policy for SlotReserve {
             |on: &ReservedHost| (view.state.names().host(on.host).clone(), on.planned, on.kept);
         let hosts = plan.hosts.iter().map(name).collect();
         let (start, end) = (plan.start, plan.end);
-        let memory = memory.map_or(Vec::new(), |_| plan.hosts.iter().map(|on| on.memory).collect());
-        let reserve = JobReserve { at, since, until, start, end, hosts, memory };
+        let amounts = |of: fn(&ReservedHost) -> u64| match memory {
+            Some(_) => plan.hosts.iter().map(of).collect(),
+            None => Vec::new(),
+        };
+        let (memory, kept_memory) = (amounts(|on| on.memory), amounts(|on| on.kept_memory));
+        let reserve = JobReserve { at, since, until, start, end, hosts, memory, kept_memory };
         Some(Decision::Reserve(Box::new(reserve)))
     }
 }
@@ -172,9 +178,13 @@ impl<'a, 'b> Planner<'a, 'b> {
             let free = if known { now.get(host) } else { self.slack(host) };
             let free = u32::try_from(free.max(0)).unwrap_or(u32::MAX);
             // a job that backfills has some of what was kept: it gives it back in time
-            let before = self.own.and_then(|own| has(own, host)).map_or(0, |on| on.kept);
+            let before = self.own.and_then(|own| has(own, host));
+            let kept = planned.min(free.max(before.map_or(0, |on| on.kept)));
             let memory = self.memory.map_or(0.0, |need| need.on_host(planned)).ceil() as u64;
-            ReservedHost { host, planned, kept: planned.min(free.max(before)), memory }
+            let free = self.memory_slack(host).max(0.0) as u64;
+            let has = memory.min(free.max(before.map_or(0, |on| on.kept_memory)));
+            let kept_memory = if kept > 0 { has } else { 0 };
+            ReservedHost { host, planned, kept, memory, kept_memory }
         };
         let hosts: Vec<ReservedHost> = hosts.iter().map(keep).collect();
         let run = class.run.filter(|_| start > 0).zip(hosts.first());
@@ -185,17 +195,21 @@ impl<'a, 'b> Planner<'a, 'b> {
     }
 
     /// Is the reservation as good as a plan? It stays then, though the plan has other hosts: two
-    /// plans of one worth would take turns without end.
+    /// plans of one worth would take turns without end. A little more memory makes no plan better:
+    /// the load of hosts changes all the time.
     fn is_as_good(&mut self, own: &SlotReservation, plan: &Plan) -> bool {
         if (&own.hosts, own.start, own.end) == (&plan.hosts, plan.start, plan.end) {
             return true;
         }
-        let sum = |hosts: &[ReservedHost], slots: fn(&ReservedHost) -> u32| -> u64 {
-            hosts.iter().map(|on| u64::from(slots(on))).sum()
+        let sum = |hosts: &[ReservedHost], of: fn(&ReservedHost) -> u64| -> u64 {
+            hosts.iter().map(of).fold(0, u64::saturating_add)
         };
+        let little = sum(&plan.hosts, |on| on.memory) / LITTLE_MEMORY;
         own.start == plan.start
-            && sum(&own.hosts, |on| on.kept) >= sum(&plan.hosts, |on| on.kept)
-            && sum(&own.hosts, |on| on.planned) >= sum(&plan.hosts, |on| on.planned)
+            && sum(&own.hosts, |on| on.kept.into()) >= sum(&plan.hosts, |on| on.kept.into())
+            && sum(&own.hosts, |on| on.planned.into()) >= sum(&plan.hosts, |on| on.planned.into())
+            && sum(&own.hosts, |on| on.kept_memory).saturating_add(little)
+                >= sum(&plan.hosts, |on| on.kept_memory)
             && own.hosts.iter().all(|on| self.is_eligible(on.host))
     }
 

@@ -322,7 +322,8 @@ impl Shown<'_> {
         let name = |(host, amount)| (&**self.mbd.state.names().host(host), amount);
         let held = all.held(own, |host| view.free_slots(host)).filter(|on| on.1 > 0);
         let slots: Vec<(&str, u64)> = held.map(name).collect();
-        let held = all.held_memory(own, |host| view.memory_beside_running(host)).filter(|on| on.1 > 0);
+        let held =
+            all.held_memory(own, |host| view.memory_beside_running(host)).filter(|on| on.1 > 0);
         let memory: Vec<(&str, u64)> = held.map(name).collect();
         match memory.is_empty() {
             true => json(out, &(own.since, own.start, slots)),

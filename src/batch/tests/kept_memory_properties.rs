@@ -1,13 +1,12 @@
 //! Properties of memory that pending jobs keep (RESOURCE_RESERVE) beside jobs that preempt others
 //! for slots or memory, in random clusters: no memory is given twice, and nobody waits for ever.
 
-use super::{Col, JobRef};
 use super::cluster::random::cases;
 use super::cluster::{Cluster, cluster};
+use super::{Col, JobRef};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const HOSTS: usize = 2;
 const SLOTS: u32 = 3;
 /// Memory of each host, MB.
 const MEMORY: u32 = 1000;
@@ -75,9 +74,9 @@ fn assert_nothing_was_taken(c: &mut Cluster, before: Option<&Kept>) -> Option<Ke
     now
 }
 
-fn nobody_waits_for_ever(resources: &str, steps: &[Step]) {
+fn nobody_waits_for_ever(hosts: usize, resources: &str, steps: &[Step]) {
     let site = cluster()
-        .hosts(HOSTS, SLOTS)
+        .hosts(hosts, SLOTS)
         .param(resources)
         .queue("normal", "PRIORITY = 20")
         .queue("reservation", "PRIORITY = 30; RESOURCE_RESERVE = MAX_RESERVE_TIME[1000]")
@@ -127,13 +126,20 @@ proptest! {
     fn random_preemption_of_slots_beside_kept_memory_has_nobody_wait_for_ever(
         steps in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
-        nobody_waits_for_ever("PREEMPT_DELAY = 0", &steps);
+        nobody_waits_for_ever(2, "PREEMPT_DELAY = 0", &steps);
+    }
+
+    #[test]
+    fn random_preemption_of_memory_on_one_host_takes_none_that_a_pending_job_keeps(
+        steps in prop::collection::vec(step(), 1..=MOST_STEPS),
+    ) {
+        nobody_waits_for_ever(1, "PREEMPTABLE_RESOURCES = mem", &steps);
     }
 
     #[test]
     fn random_preemption_of_memory_beside_kept_memory_has_nobody_wait_for_ever(
         steps in prop::collection::vec(step(), 1..=MOST_STEPS),
     ) {
-        nobody_waits_for_ever("PREEMPTABLE_RESOURCES = mem", &steps);
+        nobody_waits_for_ever(2, "PREEMPTABLE_RESOURCES = mem", &steps);
     }
 }

@@ -93,15 +93,13 @@ pub struct JobStart {
     /// Our tail: boot id of the first execution host when the order was made. If the host
     /// answers under another one, whether the job ran is unknown.
     pub boot: Arc<str>,
-    /// INTERRUPTIBLE_BACKFILL: seconds after which the job ends, however long its run limit; 0:
-    /// none.
+    /// INTERRUPTIBLE_BACKFILL: seconds after which the job ends, whatever its run limit; 0: none.
     pub slice: u64,
     /// Our tail.
     pub forced: Forced,
     /// Our tail: the share account that it is charged to, where the user has several; else empty.
     pub account: Arc<str>,
-    /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: it asks for
-    /// none.
+    /// The processor units of the job ([`crate::model::affinity::JobUnits`]); empty: none.
     pub affinity: Arc<str>,
     /// Our tail: the choice of a policy of the load balancer that the job is placed by.
     pub placed: Option<Arc<NlbPlacement>>,
@@ -121,8 +119,7 @@ pub struct JobReserve {
     pub end: i64,
     /// Hosts, the slots planned there, and those of them that are kept.
     pub hosts: Vec<(Arc<str>, u32, u32)>,
-    /// The memory that the job is to get on each of these hosts, MB; empty: it waits for slots
-    /// alone.
+    /// The memory that the job is to get on each of these hosts, MB; empty: slots alone count.
     pub memory: Vec<u64>,
     /// The memory among it that is kept on each, MB; a host without a number keeps all of it.
     pub kept_memory: Vec<u64>,

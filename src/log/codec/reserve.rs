@@ -11,8 +11,8 @@ pub(super) const NO_SLICE: u64 = 2_147_483_647;
 const ROOM: usize = 1024;
 
 /// jobId idx since until start end numHosts, and of each host its name, planned and kept slots;
-/// behind these, where memory is kept, numHosts again and the MB planned on each, and likewise those
-/// that are kept.
+/// behind these, where memory is kept, numHosts again and the MB planned on each, then likewise
+/// the MB that are kept.
 pub(super) fn put_reserve(out: &mut Vec<u8>, r: &JobReserve) {
     put_int(out, r.at.job);
     put_int(out, r.at.idx);

@@ -467,10 +467,8 @@ fn job_chunk() -> impl Strategy<Value = Event> {
 
 fn job_reserve() -> impl Strategy<Value = Event> {
     let hosts = vec((kept().prop_map(Into::into), any::<u32>(), any::<u32>()), 0..4);
-    let memory = vec((any::<u64>(), any::<u64>()), 0..4);
-    let all = (at(), any::<[i64; 4]>(), hosts, memory);
-    all.prop_map(|(at, [since, until, start, end], hosts, memory)| {
-        let (memory, kept_memory) = memory.into_iter().unzip();
+    let all = (at(), any::<[i64; 4]>(), hosts, vec(any::<u64>(), 1..4), vec(any::<u64>(), 1..4));
+    all.prop_map(|(at, [since, until, start, end], hosts, memory, kept_memory)| {
         let reserve = JobReserve { at, since, until, start, end, hosts, memory, kept_memory };
         Event::JobReserve(Box::new(reserve))
     })

@@ -99,7 +99,8 @@ fn parameters(ctx: &mut Ctx) -> Result<(), Failed> {
     outln!(ctx, "Default destination_retry time = {} minutes", conf.retry_minutes);
     outln!(ctx, "Default destination_retry wait = {} hours", conf.wait_hours);
     outln!(ctx, "{}", retry_words(&conf));
-    outln!(ctx, "Validation = no_validation");
+    let validation = if conf.validation { "file" } else { "no_validation" };
+    outln!(ctx, "Validation = {validation}");
     Ok(())
 }
 

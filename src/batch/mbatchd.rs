@@ -23,6 +23,7 @@ use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
+use crate::batch::soft_state::validations::Validations;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
 use crate::batch::soft_state::works::Works;
@@ -111,6 +112,7 @@ pub struct Mbatchd {
     pub(super) eligible: Eligible,
     pub(super) perfmon: Perfmon,
     pub(super) routing: Routing,
+    pub(super) validations: Validations,
     pub(super) nlb_servers: NlbServers,
     pub(super) nlb_lists: NlbLists,
     pub(super) diagnose: Diagnose,

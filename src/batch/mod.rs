@@ -408,6 +408,7 @@ impl Machine for Mbatchd {
                 self.fanout.deadline(),
                 self.group_counts.has_emptied().then_some(0),
                 self.routing.deadline(),
+                self.validations.deadline(),
                 self.nlb_lists.deadline(),
                 self.nlb_servers_deadline(),
             ]

@@ -101,6 +101,7 @@ mod reserved;
 mod resize;
 mod retry;
 mod route;
+mod route_validation;
 mod run_limit_ratio;
 mod scenarios;
 mod service_goals;
@@ -268,6 +269,7 @@ impl Rig {
                     tasks: vec![],
                     more: false,
                     members: None,
+                    validates: false,
                 };
                 self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             } else {
@@ -452,6 +454,7 @@ impl Rig {
             tasks: vec![task],
             more: false,
             members: None,
+            validates: false,
         };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn

@@ -165,7 +165,11 @@ pub fn apply(
             conf.wait_hours = hours;
             Ok(retry_words(conf))
         }
-        Definition::NoValidation => Ok("Requests are not validated by files.".to_owned()),
+        Definition::Validation(on) => {
+            conf.validation = on;
+            let not = if on { "" } else { "not " };
+            Ok(format!("Requests are {not}validated by files of their users."))
+        }
         change => change_queue(conf, change, listed),
     }
 }
@@ -322,7 +326,22 @@ pub fn snap(conf: &NqsConf) -> String {
     }
     text.push_str(&format!("set default destination_retry time {}\n", conf.retry_minutes));
     text.push_str(&format!("set default destination_retry wait {}\n", conf.wait_hours));
+    if conf.validation {
+        text.push_str("set validation file\n");
+    }
     text
+}
+
+/// Whether lsb.nqs of a directory has the files of users validated; `None`: it cannot be read.
+pub fn validation(files: &dyn Files, dir: &str) -> Option<bool> {
+    let path = format!("{dir}/lsb.nqs");
+    if !files.exists(&path) {
+        return files.exists(dir).then_some(false);
+    }
+    let mut diags = Diags::new();
+    let conf = read(files, &path, &mut Vec::new(), &mut diags);
+    let faulty = diags.list().iter().any(|d| d.severity == Severity::Error);
+    (!faulty || conf.validation).then_some(conf.validation)
 }
 
 /// Checks what pipe queues name, once all queues are known.
@@ -403,7 +422,7 @@ mod tests {
                     create batch_queue b priority=2 run_limit=5 loadonly\n\
                     create pipe_queue s server=(pipeclient) destination=(b@cool,normal)\n\
                     set default batch_request queue nlbqueue\n\
-                    set default destination_retry time 1\n";
+                    set default destination_retry time 1\nset validation file\n";
         let (conf, queues, diags) = parsed(text);
         assert_eq!(diags, Vec::<String>::new());
         let names: Vec<_> = queues.iter().map(|q| (q.name.as_str(), q.priority)).collect();
@@ -414,7 +433,7 @@ mod tests {
         let (again, _, diags) = parsed(&snapped);
         assert_eq!(diags, Vec::<String>::new());
         assert_eq!(snap(&again), snapped);
-        assert_eq!((again.retry_minutes, again.wait_hours), (1, 72));
+        assert_eq!((again.retry_minutes, again.wait_hours, again.validation), (1, 72, true));
         let words = "Requests are routed again every minute, and given up after 72 hours.";
         assert_eq!(retry_words(&again), words);
     }

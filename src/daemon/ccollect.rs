@@ -11,10 +11,10 @@ use super::driver::{DaemonDriver, ShellControl};
 use super::shell;
 use crate::conf::diag::Diags;
 use crate::conf::nqeinfo::{self, NqeInfo};
-use crate::conf::{LsfConf, Severity};
+use crate::conf::{LsfConf, Severity, nqs};
 use crate::model::nlb::NlbAddress;
 use crate::nlb::{Collector, CollectorConf};
-use crate::proto::collect::{CollectorEffect, CollectorInput, CustomContent};
+use crate::proto::collect::{CollectorEffect, CollectorInput, Counters, CustomContent};
 use crate::proto::nlb::{MAX_REPORT, NlbEffect, NlbInput};
 use crate::proto::{Daemon, Effect, Input};
 use crate::sys::files::RealFiles;
@@ -46,6 +46,8 @@ pub struct CollectSettings {
 
 struct CollectDriver {
     tmp: String,
+    /// The directory of lsb.nqs.
+    confdir: String,
     programs: CustomCollectors,
 }
 
@@ -55,7 +57,9 @@ impl DaemonDriver for CollectDriver {
     fn effect(&mut self, _: &mut Collector, eff: Effect, shell: &mut ShellControl) {
         let done = match eff {
             Effect::Nlb(NlbEffect::Collector(CollectorEffect::Measure { files })) => {
-                let counters = Box::new(collect::counters(&self.tmp));
+                let validates = nqs::validation(&RealFiles, &self.confdir);
+                let counters = Counters { validates, ..collect::counters(&self.tmp) };
+                let counters = Box::new(counters);
                 let files = files.into_iter().map(read).collect();
                 CollectorInput::Reading { counters, files }
             }
@@ -129,7 +133,8 @@ pub fn run(boot: Boot, settings: CollectSettings) -> Result<i32, BootError> {
     let programs = CustomCollectors::new(&boot, settings.collectors.clone(), directories);
     programs.end_those_before();
     let random = crate::sys::random::<8>().map(u64::from_le_bytes).unwrap_or(1);
-    let driver = CollectDriver { tmp: settings.tmp, programs };
+    let confdir = boot.conf.lsf.batch_confdir(&boot.conf.name);
+    let driver = CollectDriver { tmp: settings.tmp, confdir, programs };
     let shell_config = boot.shell(Daemon::Ccollect);
     let machine = Collector::new(conf, random);
     shell::run(shell_config, machine, driver).map_err(|e| BootError(e.to_string()))

@@ -40,6 +40,7 @@ pub mod melim;
 pub mod members;
 mod memory_limits;
 pub mod nlbserver;
+mod nqshosts;
 pub mod output;
 pub mod panic_log;
 pub mod ports;

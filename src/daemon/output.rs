@@ -9,7 +9,7 @@
 
 use super::job_files::{JobFiles, open, path_of, remove, remove_all};
 use super::step::{SetupResult, at, note};
-use super::{env_script, hooks, job_directory, mail};
+use super::{env_script, hooks, job_directory, mail, nqshosts};
 use crate::model::ByteStr;
 use crate::proto::launch::{FinishPlan, JobPlan, Mail, Ready, Setup, SetupStage, Tidy};
 use crate::sys::users::User;
@@ -209,6 +209,10 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
         if let Err(e) = job_directory::remove(directory) {
             note(&mut ready, words(&e));
         }
+        return Setup::Ready(Box::new(ready));
+    }
+    if !plan.validate.is_empty() {
+        nqshosts::look(&plan.validate, user, &mut ready);
         return Setup::Ready(Box::new(ready));
     }
     if let Some(mask) = plan.umask {

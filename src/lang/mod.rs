@@ -10,6 +10,7 @@ pub mod interval;
 pub mod jobname;
 pub mod lsfhosts;
 pub mod nlb;
+pub mod nqshosts;
 pub mod occurrences;
 pub mod qmgr;
 pub mod resreq;

@@ -75,8 +75,7 @@ pub(super) fn values(before: &Counters, now: &Counters, around: &Surroundings) -
         (AttrId::integer(16), rate(|c| c.disk_kb)),
         (AttrId::integer(18), rate(|c| c.disk_requests)),
         (AttrId::integer(24), Some(f64::from(u8::from(around.batch)))),
-        // no file validation is done here
-        (AttrId::integer(25), Some(0.0)),
+        (AttrId::integer(25), now.validates.map(|on| f64::from(u8::from(on)))),
     ];
     let known = numbers.iter().filter_map(|(id, x)| Some((*id, (*x)?)));
     let mut values: Values = known.map(|(id, x)| (id, of_number(id.kind, x))).collect();

@@ -34,6 +34,8 @@
 //! | Sbd.Join | jobs of other hosts x submission | MEMBERS_MAX of sbatchd |
 //! | Sbd.Start | attempts x submission | ATTEMPTS_MAX, `check_spec` of mbatchd; NOTES_MAX |
 //! | Sbd.Blob | places x bytes | BLOBS_MAX |
+//! | Sbd.Validate | questions x names of a host | VALIDATIONS_MAX of sbatchd, MAX_HOST_NAMES |
+//! | Sbd.Validated | texts x users and hosts | MAX_VERDICT; ANSWERS_MAX of mbatchd |
 //! | Lim.Hosts, Adjust | names x hosts | MAX_NAMES; each host once |
 //! | Lim.Exclusive, Loads | names x hosts | MAX_HOSTS; each host once |
 //! | Lim.Beat, Announce, Join, NotJoined | no product | MAX_DATAGRAM; DATAGRAM_TURN_US |
@@ -56,6 +58,7 @@ use super::lim::LimMsg;
 use super::res::{Pty, RUN_MAX, ResMsg, RunTask};
 use super::reservation::{ChosenHosts, NewReservation, ReservationChange, ReservationRequest};
 use super::sbd::{SbdMsg, TaskState};
+use super::validation::Verdict;
 use crate::model::cut;
 use crate::model::further::RESOLVED_CONDITION;
 use crate::model::job::JobSpec;
@@ -111,6 +114,8 @@ pub const MAX_SCRIPT: usize = 4 << 20;
 pub const MAX_TEXT: usize = 4094;
 /// Longest name of a job, project, group, queue or host, bytes.
 pub const MAX_NAME: usize = 4094;
+/// Longest text about the files of a user that were looked into, bytes.
+pub const MAX_VERDICT: usize = 512;
 /// Most slots one job may ask for.
 pub const MAX_SLOTS: u32 = 1 << 20;
 /// Words of bsub -m.
@@ -412,6 +417,9 @@ pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
                 .and_then(|()| tasks.iter().try_for_each(check_task))
         }
         SbdMsg::JoinRefused { why, .. } => long("the reason", why.len(), MAX_NAME),
+        SbdMsg::Validated { verdict: Verdict::NoLine(why) | Verdict::NotRead(why), .. } => {
+            long("the reason", why.len(), MAX_VERDICT)
+        }
         SbdMsg::State(task) => check_task(task),
         SbdMsg::HostCommandTold { state: HostCommandState::Failed { why, .. }, .. } => {
             long("the reason", why.len(), MAX_NAME)
@@ -433,6 +441,14 @@ fn check_task(task: &TaskState) -> Result<(), Refusal> {
         long("a text about an attempt", text.len(), MAX_SHOWN)?;
     }
     long("the note about an attempt", task.note.len().max(task.after.len()), MAX_NOTE)
+}
+
+/// Cuts the text of a verdict to the cap of [`check_sbd`].
+pub fn cut_verdict(verdict: &mut Verdict) {
+    match verdict {
+        Verdict::Accepted => {}
+        Verdict::NoLine(why) | Verdict::NotRead(why) => cut_text(why, MAX_VERDICT),
+    }
 }
 
 /// Parts an inventory into pieces that a turn can take. One of them is there, if only an empty one.
@@ -600,13 +616,20 @@ mod tests {
                 boot_id: "b".into(),
                 tasks,
                 more: false,
-                members: None
+                members: None,
+                validates: false
             })
             .is_some()
         );
         let many = |n: usize| {
             let tasks = vec![TaskState::default(); n];
-            check_sbd(&SbdMsg::Inventory { boot_id: "b".into(), tasks, more: true, members: None })
+            check_sbd(&SbdMsg::Inventory {
+                boot_id: "b".into(),
+                tasks,
+                more: true,
+                members: None,
+                validates: false,
+            })
         };
         assert!(many(MAX_TASKS).is_none() && many(MAX_TASKS + 1).is_some());
         let pids = vec![1; MAX_PIDS + 1];
@@ -644,8 +667,13 @@ mod tests {
         many.push(short);
         cut_tasks(&mut many);
         let tasks = many.clone();
-        let told =
-            Msg::Sbd(SbdMsg::Inventory { boot_id: "b".into(), tasks, more: false, members: None });
+        let told = Msg::Sbd(SbdMsg::Inventory {
+            boot_id: "b".into(),
+            tasks,
+            more: false,
+            members: None,
+            validates: false,
+        });
         let bytes = serde_json::to_vec(&told).unwrap().len();
         assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");
         assert!(many[0].note.len() > 100 && many[2000].note == "short");

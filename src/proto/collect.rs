@@ -34,6 +34,8 @@ pub struct Counters {
     pub disk_kb: Option<u64>,
     /// Requests to whole disks since boot.
     pub disk_requests: Option<u64>,
+    /// lsb.nqs has the files of users validated.
+    pub validates: Option<bool>,
 }
 
 /// Processor time since boot, ticks.

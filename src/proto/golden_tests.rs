@@ -16,6 +16,7 @@ use super::pam::PamMsg;
 use super::res::*;
 use super::reservation::*;
 use super::sbd::*;
+use super::validation::{Validate, Verdict};
 use super::{Daemon, Msg, Refusal};
 use crate::model::job::{End, JobSpec, Limits, SpoolRef, Usage};
 use crate::model::specfield::SpecField;
@@ -269,6 +270,8 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::AskHosts { .. } => "Sbd.AskHosts",
         SbdMsg::HostCommandTold { .. } => "Sbd.HostCommandTold",
         SbdMsg::Usage { .. } => "Sbd.Usage",
+        SbdMsg::Validate(_) => "Sbd.Validate",
+        SbdMsg::Validated { .. } => "Sbd.Validated",
     }
 }
 
@@ -314,7 +317,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 20 + 41 + 21 + 12 + 13 + 3;
+const VARIANTS: usize = 3 + 20 + 41 + 23 + 12 + 13 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -493,6 +496,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
             tasks: vec![state.clone()],
             more: false,
             members: None,
+            validates: false,
         },
         SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
@@ -523,6 +527,14 @@ fn sbd_samples() -> Vec<SbdMsg> {
             pgids: vec![10],
             groups: vec![],
         },
+        SbdMsg::Validate(Box::new(Validate {
+            number: 3,
+            user: s("u"),
+            uid: 1000,
+            gid: 100,
+            hosts: vec![s("h")],
+        })),
+        SbdMsg::Validated { number: 3, verdict: Verdict::NoLine(s("no")) },
     ]
 }
 

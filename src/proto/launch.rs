@@ -510,6 +510,10 @@ pub struct FinishPlan {
     /// The task only removes the directory of a job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove_directory: Option<Box<JobDirectory>>,
+    /// The task only looks for a line of the user's for a host with these names
+    /// ([`super::validation`]); empty: it does not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub validate: Vec<String>,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
     /// Run before them.

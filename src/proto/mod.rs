@@ -40,6 +40,7 @@ mod slot_windows;
 mod task_end;
 mod task_group;
 pub mod user_rows;
+pub mod validation;
 mod version;
 
 pub use daemon::Daemon;

@@ -2,6 +2,7 @@
 //! connect sbatchd tells all it has, so that nothing needs to be remembered about the last one.
 
 use super::host_command::{HostCommandState, HostWork};
+use super::validation::{Validate, Verdict};
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::event::NamedHosts;
 use crate::model::job::{End, JobSpec, SpoolRef, Usage};
@@ -65,6 +66,9 @@ pub enum SbdMsg {
     /// To another host than the first one of a job: the job has slots here. Answered by `Joined` or
     /// `JoinRefused`; one that was told before is answered again.
     Join(Box<StartJob>),
+    /// Look whether files of a user have a line for the host of submission. Answered by
+    /// `Validated`; only to an sbatchd whose inventory says that it can.
+    Validate(Box<Validate>),
     /// The job is over on this host, which is not its first one: what is left of it ends. Answered
     /// by `Left`.
     Leave {
@@ -87,6 +91,14 @@ pub enum SbdMsg {
         /// tasks here. `None`: this sbatchd knows of no such thing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         members: Option<Vec<JobKey>>,
+        /// This sbatchd takes `Validate`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        validates: bool,
+    },
+    /// The answer to the `Validate` of this number.
+    Validated {
+        number: u64,
+        verdict: Verdict,
     },
     Joined {
         key: JobKey,

@@ -3,6 +3,8 @@
 
 use crate::nlb::{hosts, with_server};
 use crate::rig::{Rig, wait_for};
+use crate::site::{ADMIN, MultiUserSite, uid};
+use std::os::unix::fs::{PermissionsExt, chown};
 
 /// The policies file of the cluster's server.
 const POLICIES: &str = "work/personal/nqe/nlbdir/policies";
@@ -141,7 +143,7 @@ fn qmgr_refuses_what_is_wrong_and_changes_nothing() {
         "nothing is changed".to_owned(),
         format!("stdin:6:1: {at}:3:1: <a> is a pipe queue, which is no destination"),
         "nothing is changed".to_owned(),
-        "stdin:7:1: passwords are never sent".to_owned(),
+        "stdin:7:16: passwords are never sent".to_owned(),
         "stdin:8:1: managers are the administrators of LSF: lsf.cluster, lsb.queues".to_owned(),
         "stdin:9:1: queue <normal> is defined in lsb.queues: change it there".to_owned(),
     ];
@@ -198,4 +200,75 @@ fn definitions_that_are_half_large_a_pipe_or_no_text_are_refused_with_their_plac
     std::fs::write(&path, good).unwrap();
     rig.ok("badmin", &["reconfig", "-f"]);
     assert_eq!(rig.ok("bqueues", &[]), before);
+}
+
+/// The request waits with these words.
+fn waits(site: &MultiUserSite, job: u32, words: &str) {
+    wait_for(words, || {
+        let told = site.run("ann", &format!("bjobs -p {job}")).out;
+        told.replace("\n ", "").contains(words)
+    });
+}
+
+#[test]
+fn file_validation_reads_the_files_of_the_submitter_as_the_submitter() {
+    if !MultiUserSite::possible("file_validation_reads_the_files_of_the_submitter_as_the_submitter")
+    {
+        return;
+    }
+    let site = MultiUserSite::up("nqshosts", 2);
+    let set = "lsf qmgr create batch_queue b && \
+               lsf qmgr 'create pipe_queue p server=(pipeclient) destination=(b@host2)' && \
+               lsf qmgr set validation file && lsf qmgr show parameters && lsf qmgr snap";
+    let said = site.ok(ADMIN, set);
+    assert!(said.contains("Requests are validated by files of their users.\n"), "{said}");
+    assert!(said.contains("Validation = file\n") && said.ends_with("set validation file\n"));
+    let line = "LSF_LOCAL_HOST=host1 bsub -q p -o /dev/null true";
+    let submit = || super::rig::job_id(&site.ok("ann", line)).unwrap();
+    let none = "b@host2 (user ann has no line for host1 in .nqshosts or .rhosts on host2";
+    let job = submit();
+    waits(&site, job, &format!("{none})"));
+    // everybody, a file of root's with the right line, and a home that is closed to its user
+    let home = site.path("home/ann");
+    let file = home.join(".nqshosts");
+    let write = |text: &str, owner: u32, mode: u32| {
+        let _ = std::fs::remove_file(&file);
+        std::fs::write(&file, text).unwrap();
+        chown(&file, Some(owner), Some(owner)).unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    // the answer before holds for a minute: another user asks anew, as does another submission host
+    let bobs = site.path("home/bob/.rhosts");
+    std::fs::write(&bobs, "+ +\n+\nhost1 ann\nhost2\n").unwrap();
+    chown(&bobs, Some(uid("bob")), Some(uid("bob"))).unwrap();
+    std::fs::set_permissions(&bobs, PermissionsExt::from_mode(0o600)).unwrap();
+    let bob = super::rig::job_id(&site.ok("bob", line)).unwrap();
+    waits(&site, bob, "b@host2 (user bob has no line for host1 in .nqshosts or .rhosts on host2)");
+    let other = line.replace("host1", "host2");
+    let own = super::rig::job_id(&site.ok("bob", &other)).unwrap();
+    assert_eq!(site.end_of(own), "DONE");
+    // read with ann's rights alone: what ann cannot reach says nothing
+    write("host2\n", uid("ann"), 0o600);
+    chown(&home, Some(0), Some(0)).unwrap();
+    std::fs::set_permissions(&home, PermissionsExt::from_mode(0o700)).unwrap();
+    let submit2 = |dir: &str| {
+        let line = format!("cd {dir} && LSF_LOCAL_HOST=host2 bsub -q p -o /dev/null true");
+        super::rig::job_id(&site.ok("ann", &line)).unwrap()
+    };
+    let closed = submit2("/tmp");
+    let words = "has no line for host2 in .nqshosts or .rhosts on host2; .nqshosts is not used: \
+                 Permission denied";
+    waits(&site, closed, words);
+    chown(&home, Some(uid("ann")), Some(uid("ann"))).unwrap();
+    // a minute later the file counts as it is then
+    write("# mine\nhost1 ann\n", uid("ann"), 0o600);
+    std::thread::sleep(std::time::Duration::from_secs(61));
+    site.ok(ADMIN, "lsf qmgr set priority = 3 b");
+    assert_eq!(site.end_of(job), "DONE");
+    let history = site.ok("ann", &format!("bhist -l {job}")).replace("\n                     ", "");
+    assert!(history.contains("Routed to b@host2"), "{history}");
+    // without validation everybody goes
+    assert!(site.ok(ADMIN, "lsf qmgr set no_validation").contains("are not validated"));
+    assert_eq!(site.end_of(closed), "DONE");
+    assert_eq!(site.end_of(bob), "DONE");
 }

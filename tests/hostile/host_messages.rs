@@ -114,6 +114,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
         tasks: tasks.to_vec(),
         more: n < last,
         members: None,
+        validates: false,
     };
     pieces.map(of).collect()
 }
@@ -157,7 +158,13 @@ fn very_many_jobs_of_one_host_end_in_short_turns() {
     let boot_id = "another".into();
     node.tells(
         "restarted",
-        vec![SbdMsg::Inventory { boot_id, tasks: Vec::new(), more: false, members: None }],
+        vec![SbdMsg::Inventory {
+            boot_id,
+            tasks: Vec::new(),
+            more: false,
+            members: None,
+            validates: false,
+        }],
     );
     wait_for("all to be lost", || node.all_are(second, "EXIT"));
     println!("longest turn at the end {} ms", node.longest());

@@ -11,6 +11,7 @@ use lsf::model::event::Event;
 use lsf::model::job::{End, SpoolRef, Usage};
 use lsf::proto::Msg;
 use lsf::proto::sbd::{Act, AttemptPhase, Post, SbdMsg, SbdParams, StartJob, TaskState};
+use lsf::proto::validation::Verdict;
 
 /// The place of a job's environment: the attacker is taken to know it.
 fn env_of(rig: &Rig, job: u32) -> SpoolRef {
@@ -66,6 +67,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
                 tasks: vec![state(ended)],
                 more: false,
                 members: None,
+                validates: false,
             },
         ),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
@@ -83,6 +85,8 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("Leave", SbdMsg::Leave { key }),
         ("Joined", SbdMsg::Joined { key }),
         ("JoinRefused", SbdMsg::JoinRefused { key, why: "no".into() }),
+        ("Validate", SbdMsg::Validate(Box::default())),
+        ("Validated", SbdMsg::Validated { number: 1, verdict: Verdict::Accepted }),
         ("Forget", SbdMsg::Forget { key, mail: String::new() }),
         ("Params", SbdMsg::Params(SbdParams::default())),
         ("Logging", SbdMsg::Logging(lsf::proto::Logging::default())),
@@ -140,7 +144,13 @@ fn reports_of_a_host_about_jobs_of_another_are_rejected() {
     }
     // one that says of nothing that it has it says nothing of what others have
     let tasks = Vec::new();
-    let none = SbdMsg::Inventory { boot_id: "another".into(), tasks, more: false, members: None };
+    let none = SbdMsg::Inventory {
+        boot_id: "another".into(),
+        tasks,
+        more: false,
+        members: None,
+        validates: false,
+    };
     let last =
         SbdMsg::Forget { key: JobKey { job: alone, idx: 0, attempt: 1 }, mail: String::new() };
     script.lock().unwrap().say.extend([none, last].map(Msg::Sbd));

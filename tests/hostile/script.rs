@@ -84,7 +84,13 @@ impl Machine for Scripted {
                 let (boot_id, tasks) = ("of its own".into(), Vec::new());
                 out.push(send(
                     conn,
-                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false, members: None }),
+                    Msg::Sbd(SbdMsg::Inventory {
+                        boot_id,
+                        tasks,
+                        more: false,
+                        members: None,
+                        validates: false,
+                    }),
                 ));
                 script.open = true;
             }

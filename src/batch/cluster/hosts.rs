@@ -75,6 +75,8 @@ pub struct HostRuntime {
     pub zombies: BTreeMap<JobKey, u32>,
     /// Can the sbatchd be told of jobs whose first host is another one? `None`: not known yet.
     pub joins: Option<bool>,
+    /// Does the sbatchd look into files of users?
+    pub validates: bool,
     pub(super) refused: Refused,
     /// The attempts that it has told of in an inventory under way.
     pub(super) told: Option<HashSet<JobKey>>,
@@ -241,6 +243,7 @@ impl HostRuntime {
             given_up: false,
             zombies: BTreeMap::new(),
             joins: None,
+            validates: false,
             refused: Refused::default(),
             told: None,
             last_heard: 0,

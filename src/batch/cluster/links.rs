@@ -296,6 +296,11 @@ impl Links {
         self.hosts[host].joins = Some(joins);
     }
 
+    /// Whether the sbatchd of a host looks into files of users (`Validate`).
+    pub(crate) fn set_validates(&mut self, host: HostId, validates: bool) {
+        self.hosts[host].validates = validates;
+    }
+
     /// An attempt that was left behind still runs on a host, in so many slots.
     pub(crate) fn left_runs(&mut self, host: HostId, key: JobKey, slots: u32) {
         self.hosts[host].zombies.insert(key, slots);

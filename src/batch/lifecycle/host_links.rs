@@ -122,6 +122,7 @@ impl Mbatchd {
         self.peers.remove(&conn);
         let name = match whose {
             Whose::Host(host) => {
+                self.validations_lost(host);
                 self.unreached.look_again();
                 self.sched.host_changed(host);
                 "sbatchd"

@@ -17,7 +17,8 @@ impl Mbatchd {
             return;
         }
         match msg {
-            SbdMsg::Inventory { boot_id, tasks, more, members } => {
+            SbdMsg::Inventory { boot_id, tasks, more, members, validates } => {
+                self.links.set_validates(i, validates);
                 self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
                 if !more {
                     self.members_told(context, i, members);
@@ -39,6 +40,7 @@ impl Mbatchd {
             SbdMsg::HostCommandTold { key, work, state } => {
                 self.host_command_told(context, i, key, (work, state));
             }
+            SbdMsg::Validated { number, verdict } => self.validated(context, i, number, verdict),
             SbdMsg::NeedBlob { at } => self.need_blob(context, i, conn, at),
             SbdMsg::Usage { key, usage, pids, groups, .. } => {
                 if self.standing(i, key) == Standing::Foreign {

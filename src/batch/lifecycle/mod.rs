@@ -64,5 +64,6 @@ pub mod suspension;
 pub mod switch;
 mod switch_rusage;
 pub mod unreached_hosts;
+pub mod validation;
 pub mod window_suspend;
 pub mod works;

@@ -170,6 +170,7 @@ impl Mbatchd {
         self.rebuild_by_units();
         self.windows.renew();
         self.reservations.renew();
+        self.validations_renewed();
         self.routing.touch_all();
         self.routing.renew(context.now.mono_us);
         self.nlb_lists.forget_lists();

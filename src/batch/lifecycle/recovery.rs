@@ -21,6 +21,7 @@ use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
 use crate::batch::soft_state::status::Status;
+use crate::batch::soft_state::validations::Validations;
 use crate::batch::soft_state::waits::Waits;
 use crate::batch::soft_state::watches::Watches;
 use crate::batch::soft_state::works::Works;
@@ -115,6 +116,7 @@ impl Mbatchd {
             eligible: Eligible::default(),
             perfmon: Perfmon::default(),
             routing: Routing::default(),
+            validations: Validations::default(),
             nlb_servers: NlbServers::default(),
             nlb_lists: NlbLists::default(),
             diagnose: Diagnose::default(),
@@ -145,6 +147,7 @@ impl Mbatchd {
         self.note_carried();
         self.group_hosts_read();
         self.routing.forget_requests();
+        self.validations.forget();
         self.rebuild();
     }
 

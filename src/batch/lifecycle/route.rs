@@ -33,6 +33,7 @@ const STOPPED: u64 = 60 * US;
 impl Mbatchd {
     /// Routing goes on: requests come and go, are tried, given up, and bound to a host.
     pub(crate) fn route_due(&mut self, context: &mut StepContext) {
+        self.validations_due(context);
         if self.routing.is_idle() || self.works.is_refilling() {
             return;
         }
@@ -178,9 +179,7 @@ impl Mbatchd {
                     value: String::new(),
                 };
                 let choices: Rc<[Choice]> = list.iter().map(choice).collect();
-                let policy = String::new();
-                let of = Deciding { group, policy, generation: 0, choices, tried: 0 };
-                self.routing.decide(of);
+                self.routing.decide(Deciding::new(group, choices));
             }
             Some(selected) => {
                 let most = queue.conf.nqs.pipe_queries.unwrap_or(DEFAULT_QUERIES);

@@ -4,9 +4,11 @@
 use crate::batch::Mbatchd;
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::lifecycle::route_query::acceptable;
+use crate::batch::lifecycle::validation::Validation;
 use crate::batch::site::Queue;
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::routing::Choice;
+use crate::batch::soft_state::validations::Subject;
 use crate::batch::state::names::HostId;
 use crate::model::job::JobSpec;
 
@@ -16,7 +18,36 @@ pub(crate) struct Asking<'a> {
     pub spec: &'a JobSpec,
     /// The hosts of its -m; empty: all.
     pub hosts: Vec<String>,
+    /// The user whose files are validated, and the host of submission.
+    pub subject: Subject,
+    /// Microseconds of the monotonic clock.
+    pub now: u64,
+    /// A host that has not answered by now is not waited for.
+    pub late: bool,
 }
+
+/// Why a destination does not accept a request.
+pub(crate) enum Refused {
+    /// The words.
+    Because(String),
+    /// These hosts have to say first whether files of the submitter accept it.
+    Unvalidated(Vec<HostId>),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Because(why)
+    }
+}
+
+impl From<&str> for Refused {
+    fn from(why: &str) -> Refused {
+        Refused::Because(why.to_owned())
+    }
+}
+
+/// Hosts of one destination that are asked about a user's files at once.
+const ASKED_AT_ONCE: usize = 64;
 
 /// A destination that accepts: its queue, and its host where it names one.
 pub(crate) struct Accepted {
@@ -25,20 +56,22 @@ pub(crate) struct Accepted {
 }
 
 impl Mbatchd {
-    pub(crate) fn asking<'a>(&self, owner: &'a Caller, spec: &'a JobSpec) -> Asking<'a> {
-        Asking { owner, spec, hosts: acceptable(&self.site, spec) }
+    pub(crate) fn asking<'a>(&self, owner: &'a Caller, spec: &'a JobSpec, now: u64) -> Asking<'a> {
+        let (uid, user, from) = (owner.uid, owner.user.clone(), spec.from_host.clone());
+        let (hosts, subject) = (acceptable(&self.site, spec), Subject { uid, user, from });
+        Asking { owner, spec, hosts, subject, now, late: false }
     }
 
     /// Does a destination accept a request?
     ///
     /// # Errors
-    /// Why not, in words.
+    /// Why not.
     pub(crate) fn accepts(
         &self,
         asking: &Asking,
         choice: &Choice,
         selected: bool,
-    ) -> Result<Accepted, String> {
+    ) -> Result<Accepted, Refused> {
         let host = match &choice.host {
             Some(name) => {
                 let own = self.site.canonical(name).and_then(|name| self.site.host_id(name));
@@ -47,18 +80,18 @@ impl Mbatchd {
             None => None,
         };
         if selected && choice.queue.is_empty() {
-            return Err("has no NLB_QUEUE_NAME".to_owned());
+            return Err("has no NLB_QUEUE_NAME".into());
         }
         let queue = self.site.find_queue(&choice.queue).ok_or("no such queue")?;
         if queue.conf.nqs.pipe.is_some() {
-            return Err("is a pipe queue".to_owned());
+            return Err("is a pipe queue".into());
         }
         if self.state.queue_control_of(&choice.queue).is_some_and(|c| c.closed) {
-            return Err("queue closed".to_owned());
+            return Err("queue closed".into());
         }
         let owner = asking.owner;
         if !self.site.may_use(&queue.conf, &owner.user, Some(owner.gid)) {
-            return Err("User cannot use the queue".to_owned());
+            return Err("User cannot use the queue".into());
         }
         let refused = |r: crate::proto::Refusal| r.words();
         self.queue_takes(&choice.queue, owner, asking.spec).map_err(refused)?;
@@ -73,15 +106,37 @@ impl Mbatchd {
             self.host_accepts(asking, queue, &fitted, host)?;
             return Ok(accepted(Some(host)));
         }
-        // any host: it is bound to none
-        let mut why = "no host".to_owned();
-        for host in self.links.hosts().ids() {
-            match self.host_accepts(asking, queue, &fitted, host) {
-                Ok(()) => return Ok(accepted(None)),
-                Err(other) => why = other,
+        // any host: it is bound to none, or to the one whose files have a line for it
+        let bound = |host| accepted(Some(host).filter(|_| self.site.conf.batch.nqs.validation));
+        self.any_host_accepts(asking, queue, &fitted).map(bound)
+    }
+
+    /// A host of a queue that accepts it. Where files are validated, one with free slots goes before.
+    fn any_host_accepts(
+        &self,
+        asking: &Asking,
+        queue: &Queue,
+        spec: &JobSpec,
+    ) -> Result<HostId, Refused> {
+        let (view, least) = (self.view(), u64::from(spec.min_slots.max(1)));
+        let validates = self.site.conf.batch.nqs.validation;
+        let is_free = |host: &HostId| validates && view.free_slots(*host) >= least;
+        let hosts = || self.links.hosts().ids();
+        let (mut why, mut unvalidated) = ("no host".to_owned(), Vec::new());
+        for host in hosts().filter(is_free).chain(hosts().filter(|host| !is_free(host))) {
+            match self.host_accepts(asking, queue, spec, host) {
+                Ok(()) => return Ok(host),
+                Err(Refused::Because(other)) => why = other,
+                Err(Refused::Unvalidated(hosts)) => unvalidated.extend(hosts),
+            }
+            if unvalidated.len() == ASKED_AT_ONCE {
+                break;
             }
         }
-        Err(why)
+        match unvalidated.is_empty() {
+            true => Err(why.into()),
+            false => Err(Refused::Unvalidated(unvalidated)),
+        }
     }
 
     /// Does a host of a queue accept it?
@@ -91,29 +146,34 @@ impl Mbatchd {
         queue: &Queue,
         spec: &JobSpec,
         host: HostId,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refused> {
         let name = self.state.names().host(host);
         if queue.hosts.as_ref().is_some_and(|hosts| !hosts.contains_key(&host)) {
-            return Err("no host of the queue".to_owned());
+            return Err("no host of the queue".into());
         }
         let own = asking.hosts.is_empty() || asking.hosts.iter().any(|own| **own == **name);
         if !own {
-            return Err("not among the hosts that the request names".to_owned());
+            return Err("not among the hosts that the request names".into());
         }
         let view = self.view();
         match view.host_status(host) {
-            HostStatus::ClosedAdm => return Err("host closed".to_owned()),
-            HostStatus::Unavail | HostStatus::Unreach => return Err("host unreachable".to_owned()),
+            HostStatus::ClosedAdm => return Err("host closed".into()),
+            HostStatus::Unavail | HostStatus::Unreach => return Err("host unreachable".into()),
             _ => {}
         }
         let least = u64::from(spec.min_slots.max(1));
         if let Some(most) = view.host_max(host).filter(|most| *most < least) {
-            return Err(format!("needs {least} slots, {name} has {most}"));
+            return Err(format!("needs {least} slots, {name} has {most}").into());
+        }
+        match self.validation(asking, host) {
+            Validation::Done => {}
+            Validation::Awaited => return Err(Refused::Unvalidated(vec![host])),
+            Validation::Refused(why) => return Err(why.into()),
         }
         if queue.conf.nqs.load_only {
             let free = view.host_status(host) == HostStatus::Ok && view.free_slots(host) >= least;
             if !free || self.routing.is_bound_to(queue.id, host) {
-                return Err("no free slot now".to_owned());
+                return Err("no free slot now".into());
             }
         }
         Ok(())

@@ -40,9 +40,8 @@ impl Mbatchd {
             value: value_text(row.value),
         };
         let choices: Rc<[Choice]> = rows.into_iter().map(choice).collect();
-        let policy = head.policy.clone();
-        let generation = head.generation;
-        self.routing.decide(Deciding { group, policy, generation, choices, tried: 0 });
+        let (policy, generation) = (head.policy.clone(), head.generation);
+        self.routing.decide(Deciding { policy, generation, ..Deciding::new(group, choices) });
     }
 
     /// A try of these requests has failed: the next one, and the words for their owners.

@@ -1,10 +1,11 @@
 //! Carries out where requests go: one JOB_SWITCH with the facts, or the end of a request that no
 //! destination accepted in time, with mail to its owner.
 
-use crate::batch::lifecycle::route_accept::Accepted;
+use crate::batch::lifecycle::route_accept::{Accepted, Refused};
 use crate::batch::site::Queue;
 use crate::batch::site::permissions::Caller;
-use crate::batch::soft_state::routing::{Choice, Deciding};
+use crate::batch::soft_state::routing::{Choice, Deciding, Group};
+use crate::batch::soft_state::validations::DESTINATION_WAIT;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::nlb_objects::date;
 use crate::model::JobRef;
@@ -57,19 +58,33 @@ impl Mbatchd {
             let words = "the elements of the array differ too much";
             return self.none_accepts(context, &[at], words);
         }
-        let asking = self.asking(&owner, &spec);
+        let now = context.now.mono_us;
+        let mut asking = self.asking(&owner, &spec, now);
         let selected = !deciding.policy.is_empty();
-        let mut refused = Vec::new();
+        let mut refused = deciding.refused.clone();
         let mut found = None;
-        for (n, choice) in deciding.choices.iter().enumerate() {
+        for (n, choice) in deciding.choices.iter().enumerate().skip(deciding.at) {
             *looks = looks.saturating_sub(1);
+            let since = deciding.since.filter(|_| n == deciding.at);
+            asking.late = since.is_some_and(|since| now >= since.saturating_add(DESTINATION_WAIT));
             match self.accepts(&asking, choice, selected) {
                 Ok(accepted) => {
                     found = Some((n, choice, accepted));
                     break;
                 }
-                Err(why) if refused.len() < NAMED => refused.push(refusal(choice, &why)),
-                Err(_) => {}
+                Err(Refused::Because(why)) if refused.len() < NAMED => {
+                    refused.push(refusal(choice, &why));
+                }
+                Err(Refused::Because(_)) => {}
+                Err(Refused::Unvalidated(hosts)) => {
+                    let group = Group { queue: deciding.group.queue, requests: vec![at] };
+                    let (policy, choices) = (deciding.policy.clone(), deciding.choices.clone());
+                    let since = Some(since.unwrap_or(now));
+                    let further =
+                        Deciding { group, policy, choices, refused, since, at: n, ..*deciding };
+                    let (further, subject) = (Deciding { tried: 0, ..further }, asking.subject);
+                    return self.await_validation(context, &subject, owner.gid, (further, hosts));
+                }
             }
         }
         match found {

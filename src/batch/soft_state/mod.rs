@@ -22,6 +22,7 @@ pub mod retention;
 pub mod routing;
 pub mod spool;
 pub mod status;
+pub mod validations;
 pub mod waits;
 pub mod watches;
 pub mod works;

@@ -54,6 +54,20 @@ pub struct Deciding {
     pub choices: Rc<[Choice]>,
     /// The requests that were tried.
     pub tried: usize,
+    /// Where a request waited for the validation of files: the choice at which it goes on, the
+    /// refusals before it, and since when it waits there, microseconds of the monotonic clock.
+    pub at: usize,
+    pub refused: Vec<String>,
+    pub since: Option<u64>,
+}
+
+impl Deciding {
+    /// A decision that begins at the first choice.
+    pub fn new(group: Group, choices: Rc<[Choice]>) -> Deciding {
+        let (policy, generation, tried) = (String::new(), 0, 0);
+        let (at, refused, since) = (0, Vec::new(), None);
+        Deciding { group, policy, generation, choices, tried, at, refused, since }
+    }
 }
 
 /// All of it.

@@ -407,8 +407,13 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
     // The host has been away: it hears of it again.
     let t = TaskState { key, phase: AttemptPhase::Running, ..TaskState::default() };
-    let msg =
-        SbdMsg::Inventory { boot_id: "boot".into(), tasks: vec![t], more: false, members: None };
+    let msg = SbdMsg::Inventory {
+        boot_id: "boot".into(),
+        tasks: vec![t],
+        more: false,
+        members: None,
+        validates: false,
+    };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));
     assert_eq!(r.restarted().state.job(id).unwrap().spec.limits.run, Some(600));

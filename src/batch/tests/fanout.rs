@@ -24,7 +24,7 @@ fn rig_of(site: ClusterConf) -> (Rig, [ConnId; 2]) {
 
 fn inventory(r: &mut Rig, conn: ConnId, tasks: Vec<TaskState>, members: Vec<JobKey>) {
     let (boot_id, members) = ("boot".into(), Some(members));
-    let msg = SbdMsg::Inventory { boot_id, tasks, more: false, members };
+    let msg = SbdMsg::Inventory { boot_id, tasks, more: false, members, validates: false };
     tell(r, conn, msg);
 }
 

@@ -62,8 +62,13 @@ fn a_restarted_host_means_an_unknown_end() {
     let (conn, _) = dialled[0].clone();
     let Endpoint::Tcp { host, daemon } = dialled[0].1.clone() else { panic!() };
     r.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
-    let msg =
-        SbdMsg::Inventory { boot_id: "other".into(), tasks: vec![], more: false, members: None };
+    let msg = SbdMsg::Inventory {
+        boot_id: "other".into(),
+        tasks: vec![],
+        more: false,
+        members: None,
+        validates: false,
+    };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(r.stat(id, 0), "EXIT");
     assert!(r.starts().is_empty());

@@ -3,10 +3,12 @@
 //! mbatchd has not made, and by a user; the rows are those of permissions.txt.
 
 use super::*;
+use crate::batch::soft_state::validations::Subject;
 use crate::model::further::Further;
 use crate::model::job::SpoolRef;
 use crate::proto::host_command::{HostCommandState, HostWork};
 use crate::proto::sbd::{Post, SbdParams, StartJob};
+use crate::proto::validation::Verdict;
 
 const CALLER: ConnId = crate::proto::machine::INCOMING + 9;
 const ROLES: [&str; 5] = ["first", "other", "without", "caller", "user"];
@@ -41,6 +43,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
             tasks: vec![task],
             more: false,
             members: None,
+            validates: false,
         },
         "State" => SbdMsg::State(Box::new(task)),
         "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.state.job(key.job).unwrap().env },
@@ -82,6 +85,8 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Left" => SbdMsg::Left { key, usage: usage.into() },
         "HostUsage" => SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] },
         "TaskGone" => SbdMsg::TaskGone { key, status: 11 },
+        "Validate" => SbdMsg::Validate(Box::default()),
+        "Validated" => SbdMsg::Validated { number: 1, verdict: Verdict::Accepted },
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
         other => panic!("no message {other} is sent here"),
     }
@@ -91,6 +96,10 @@ fn effects(r: &mut Rig, conn: ConnId, msg: SbdMsg) -> Vec<Effect> {
     let mut out = Vec::new();
     r.mbd.step(r.now, Input::Msg { conn, msg: Msg::Sbd(msg) }, &mut out);
     out
+}
+
+fn subject() -> Subject {
+    Subject { uid: 1, user: "u".into(), from: "h1".into() }
 }
 
 /// Has mbatchd wait for the answer of h2 that this message is.
@@ -103,6 +112,7 @@ fn awaits(r: &mut Rig, name: &str, key: JobKey) {
             r.mbd.fanout.leaves(r.now, key, h2);
             r.mbd.links.left_runs(h2, key, 1);
         }
+        "Validated" => _ = r.mbd.validations.ask(&subject(), h2, r.now.mono_us),
         _ => {}
     }
 }
@@ -112,6 +122,7 @@ fn waits(r: &Rig, name: &str, key: JobKey) -> bool {
     match name {
         "JoinRefused" => r.mbd.fanout.has(key, super::host(1)),
         "Left" => r.mbd.fanout.deadline().is_some(),
+        "Validated" => r.mbd.validations.deadline().is_some(),
         _ => true,
     }
 }
@@ -159,14 +170,19 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
             n += 1;
         }
     }
-    assert_eq!(n, 22 * 5);
+    assert_eq!(n, 24 * 5);
 }
 
 #[test]
 fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
     let (mut r, [_, h2], keys) = rig();
-    let msg =
-        SbdMsg::Inventory { boot_id: "another".into(), tasks: vec![], more: false, members: None };
+    let msg = SbdMsg::Inventory {
+        boot_id: "another".into(),
+        tasks: vec![],
+        more: false,
+        members: None,
+        validates: false,
+    };
     r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
     assert!(keys.iter().all(|key| r.mbd.state.running(*key).is_some()));
 }

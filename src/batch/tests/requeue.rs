@@ -67,8 +67,13 @@ impl Rig {
             self.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             let tasks =
                 vec![TaskState { key, phase: phase.clone(), pid: 7, ..TaskState::default() }];
-            let msg =
-                SbdMsg::Inventory { boot_id: "boot".into(), tasks, more: false, members: None };
+            let msg = SbdMsg::Inventory {
+                boot_id: "boot".into(),
+                tasks,
+                more: false,
+                members: None,
+                validates: false,
+            };
             self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             found = Some(conn);
         }
@@ -262,7 +267,13 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
             let Endpoint::Tcp { host, daemon } = to else { continue };
             r.step(Input::Opened { conn, peer: Peer::Daemon { daemon, host } });
             let boot_id = format!("boot{attempt}");
-            let msg = SbdMsg::Inventory { boot_id, tasks: vec![], more: false, members: None };
+            let msg = SbdMsg::Inventory {
+                boot_id,
+                tasks: vec![],
+                more: false,
+                members: None,
+                validates: false,
+            };
             r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         }
     }

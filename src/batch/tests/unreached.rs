@@ -66,7 +66,13 @@ impl Rig {
         tasks: Vec<TaskState>,
         more: bool,
     ) {
-        let msg = SbdMsg::Inventory { boot_id: boot.into(), tasks, more, members: None };
+        let msg = SbdMsg::Inventory {
+            boot_id: boot.into(),
+            tasks,
+            more,
+            members: None,
+            validates: false,
+        };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }
 

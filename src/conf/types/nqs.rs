@@ -14,11 +14,19 @@ pub struct NqsConf {
     pub retry_minutes: u32,
     /// Hours until a request is given up.
     pub wait_hours: u32,
+    /// Destinations look for a line of the submitter's in ~/.nqshosts or ~/.rhosts there.
+    pub validation: bool,
 }
 
 impl Default for NqsConf {
     fn default() -> Self {
-        NqsConf { queues: Vec::new(), default_queue: None, retry_minutes: 5, wait_hours: 72 }
+        NqsConf {
+            queues: Vec::new(),
+            default_queue: None,
+            retry_minutes: 5,
+            wait_hours: 72,
+            validation: false,
+        }
     }
 }
 

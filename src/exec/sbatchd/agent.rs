@@ -3,6 +3,7 @@
 
 use super::directory_table::DirectoryTable;
 use super::tidy_table::TidyTable;
+use super::validate::Validations;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
 use crate::exec::clock_steps::ClockMark;
@@ -104,6 +105,8 @@ pub struct Sbatchd {
     pub(super) tidy: TidyTable,
     /// The directories of jobs that are to be removed.
     pub(super) directories: DirectoryTable,
+    /// The looks into files of users that mbatchd has asked for.
+    pub(super) validations: Validations,
 }
 
 impl Sbatchd {
@@ -138,6 +141,7 @@ impl Sbatchd {
             members: Members::default(),
             tidy: TidyTable::default(),
             directories: DirectoryTable::default(),
+            validations: Validations::default(),
         }
     }
 
@@ -175,7 +179,7 @@ impl Sbatchd {
             let more = n < last;
             let members =
                 (!more).then(|| self.members.to_settle(|key| self.jobs.contains_key(&key)));
-            self.tell(SbdMsg::Inventory { boot_id, tasks, more, members }, out);
+            self.tell(SbdMsg::Inventory { boot_id, tasks, more, members, validates: true }, out);
         }
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing);

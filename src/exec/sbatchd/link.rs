@@ -52,6 +52,7 @@ impl Sbatchd {
         self.tidy_missed(now, &known, out);
         self.directories_missed(now, &known, out);
         self.host_tasks_missed(&known);
+        self.validations_missed(now, &known, out);
         self.members.listed(&known);
         self.members_due(now, out);
         if let Some(on) = self.master {
@@ -115,7 +116,8 @@ impl Sbatchd {
         if info.id.step == TaskStep::Task {
             return self.job_task_told(now, &info, true, out);
         }
-        if self.tidied(now, &info, out)
+        if self.validation_told(now, &info, out)
+            || self.tidied(now, &info, out)
             || self.directory_told(now, &info, out)
             || self.host_task_told(now, &info, out)
         {
@@ -184,6 +186,9 @@ impl Sbatchd {
     }
 
     pub(super) fn not_started(&mut self, now: Now, id: TaskId, why: String, out: &mut Vec<Effect>) {
+        if self.validation_refused(now, id.key, &why, out) {
+            return;
+        }
         if is_directory(id.key) {
             return self.directory_removed(now, id.key, Some(why), out);
         }

@@ -23,6 +23,7 @@ mod signals;
 mod start;
 mod tidy;
 mod tidy_table;
+mod validate;
 mod watch;
 
 pub use agent::{ATTEMPTS_MAX, LAUNCHER, LIM, Sbatchd, SbatchdConf};
@@ -146,6 +147,7 @@ impl Sbatchd {
             }
             SbdMsg::Join(order) => self.join(order, out),
             SbdMsg::Leave { key } => self.leave(now, key, out),
+            SbdMsg::Validate(ask) => self.validate(now, *ask, out),
             SbdMsg::Params(params) => self.set_params(params, out),
             SbdMsg::Logging(set) => out.push(Effect::Logging(set)),
             _ => refuse(out, conn, Refusal::text(err::BAD_ARG, "not an order")),
@@ -175,6 +177,7 @@ impl Sbatchd {
             self.epoch = epoch;
         }
         self.set_params(params, out);
+        self.drop_validations();
         (self.mbd, self.pieces) = (Some((conn, false)), pieces);
         self.inventory(out);
         self.tell_all_gone(out);
@@ -228,7 +231,7 @@ impl Machine for Sbatchd {
         let jobs = self.jobs.values().filter_map(next_of).min();
         let members = self.members_deadline();
         let own = [self.sample_due(), self.tidy_deadline(), self.host_tasks_deadline(), members];
-        let own = own.into_iter().chain([self.directories_deadline()]);
+        let own = own.into_iter().chain([self.directories_deadline(), self.validations_deadline()]);
         let retries = [self.retry_launcher, self.retry_lim];
         own.chain(retries).chain([jobs]).flatten().min()
     }

@@ -13,6 +13,7 @@ mod orders;
 mod resize;
 mod restarts;
 mod stops;
+mod validate;
 
 use super::agent::*;
 use super::*;

@@ -35,6 +35,7 @@ impl Sbatchd {
         }
         self.tidy_due(now, out);
         self.directories_due(now, out);
+        self.validations_due(now, out);
         self.forget_host_tasks(now, out);
     }
 

@@ -94,8 +94,9 @@ pub enum Definition {
     RetryTime(u32),
     /// Hours until a request is given up.
     RetryWait(u32),
-    /// `set no_validation`: the state that holds always.
-    NoValidation,
+    /// `set validation file`, which has destinations look for a line of the submitter's; false:
+    /// `set no_validation`.
+    Validation(bool),
 }
 
 /// A verb for a queue.

@@ -173,7 +173,8 @@ impl<'a> Parser<'a> {
                 let hours = self.number("a number of hours", 1, MAX_RETRY)?;
                 Ok(Command::Define(Definition::RetryWait(hours)))
             }
-            Verb::Validation | Verb::NoValidation => self.validation(verb, at),
+            Verb::Validation => self.validation(),
+            Verb::NoValidation => Ok(Command::Define(Definition::Validation(false))),
             Verb::Refused(why) => Err(at.fault(why)),
             _ => self.action(verb),
         }
@@ -233,15 +234,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn validation(&mut self, verb: Verb, at: &Token) -> Read<Command> {
-        if verb == Verb::Validation {
-            let password =
-                self.rest.first().is_some_and(|t| t.text.eq_ignore_ascii_case("password"));
-            let why = if password { "passwords are never sent" } else { Verb::validation() };
-            return Err(at.fault(why));
+    fn validation(&mut self) -> Read<Command> {
+        let how = self.word("file")?;
+        match keyword(&how.text, &["file", "password"]).map_err(|text| how.fault(text))? {
+            "file" => Ok(Command::Define(Definition::Validation(true))),
+            _ => Err(how.fault("passwords are never sent")),
         }
-        // the state that holds always
-        Ok(Command::Define(Definition::NoValidation))
     }
 
     fn snap(&mut self) -> Read<Command> {

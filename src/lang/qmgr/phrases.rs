@@ -63,8 +63,6 @@ const NOT_HERE: &str = "not done here";
 const MODIFY: &str = "not done here: bmod changes a request";
 const CHECKPOINT: &str = "not done here: bchkpnt makes a checkpoint";
 const ACCOUNTS: &str = "not done here: lsb.acct has the accounts of all requests";
-const VALIDATION: &str =
-    "file validation is not done here: the cluster's own credentials say who submits";
 
 /// Every command by its keywords.
 #[rustfmt::skip]
@@ -147,13 +145,6 @@ pub(super) const PHRASES: &[(&str, Verb)] = &[
     ("exit", Verb::Quit),
 ];
 
-impl Verb {
-    /// Behind which keyword `file` may or must stand.
-    pub(super) fn validation() -> &'static str {
-        VALIDATION
-    }
-}
-
 /// The commands that act, each with its keywords and with what stands behind them.
 #[rustfmt::skip]
 const USAGE: &[(Verb, &str)] = &[
@@ -175,6 +166,7 @@ const USAGE: &[(Verb, &str)] = &[
     (Verb::NoDefaultQueue, ""),
     (Verb::RetryTime, "MINUTES"),
     (Verb::RetryWait, "HOURS"),
+    (Verb::Validation, "file"),
     (Verb::NoValidation, ""),
     (Verb::Enable, "QUEUE"),
     (Verb::Disable, "QUEUE"),

@@ -103,7 +103,11 @@ fn command_with_a_fault_names_its_place() {
         fault("add managers = joe"),
         "1:1: managers are the administrators of LSF: lsf.cluster, lsb.queues"
     );
-    assert_eq!(fault("set validation password"), "1:1: passwords are never sent");
+    assert_eq!(fault("set validation password"), "1:16: passwords are never sent");
+    assert_eq!(fault("set validation no"), "1:16: <no> is unknown: file or password is wanted");
+    assert_eq!(fault("set validation"), "1:15: file is wanted at the end");
+    assert_eq!(one("SE VAL fi"), Command::Define(Definition::Validation(true)));
+    assert_eq!(one("set no_validation"), Command::Define(Definition::Validation(false)));
     assert_eq!(
         fault("set default destination_retry time 0"),
         "1:36: <0>: a number of minutes from 1 to 10000 is wanted"

@@ -89,7 +89,13 @@ impl Scheduler {
                 }
                 _ => {
                     let (boot_id, tasks) = ("boot".into(), Vec::new());
-                    Msg::Sbd(SbdMsg::Inventory { boot_id, tasks, more: false, members: None })
+                    Msg::Sbd(SbdMsg::Inventory {
+                        boot_id,
+                        tasks,
+                        more: false,
+                        members: None,
+                        validates: false,
+                    })
                 }
             };
             self.input(Input::Msg { conn, msg });

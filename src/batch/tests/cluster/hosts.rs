@@ -13,6 +13,7 @@ use crate::proto::Msg;
 use crate::proto::lim::{HostFacts, HostLoad, INDEX_NAMES, LimMsg};
 use crate::proto::machine::{ConnId, Endpoint, Input, Peer};
 use crate::proto::sbd::{Act, AttemptPhase, SbdMsg, TaskState};
+use crate::proto::validation::{Validate, Verdict};
 use std::collections::BTreeMap;
 
 /// Memory, swap space and disk of a host of which nothing else is said, MB.
@@ -27,6 +28,12 @@ pub struct TestHost {
     reachable: bool,
     load: HostLoad,
     tasks: BTreeMap<JobKey, AttemptPhase>,
+    /// The answer about files of users; `None`: it gives none.
+    verdict: Option<Verdict>,
+    /// The questions about them.
+    validated: Vec<Validate>,
+    /// The sbatchd is of a release that knows of no such thing.
+    older: bool,
 }
 
 impl TestHost {
@@ -46,8 +53,16 @@ impl TestHost {
         };
         let mut load = HostLoad { host: name.to_owned(), facts: Some(facts), ..<_>::default() };
         load.index[8..].fill(MEMORY);
-        let tasks = BTreeMap::new();
-        TestHost { name: name.to_owned(), link: None, reachable: true, load, tasks }
+        TestHost {
+            name: name.to_owned(),
+            link: None,
+            reachable: true,
+            load,
+            tasks: BTreeMap::new(),
+            verdict: None,
+            validated: Vec::new(),
+            older: false,
+        }
     }
 
     pub fn all(site: &ClusterBuilder, conf: &ClusterConf) -> Vec<TestHost> {
@@ -107,8 +122,8 @@ impl Cluster {
         };
         at.link = Some(conn);
         let tasks = at.tasks.iter().map(|(key, phase)| task(*key, phase.clone(), 0)).collect();
-        let msg =
-            SbdMsg::Inventory { boot_id: "boot".to_owned(), tasks, more: false, members: None };
+        let (boot_id, validates) = ("boot".to_owned(), !at.older);
+        let msg = SbdMsg::Inventory { boot_id, tasks, more: false, members: None, validates };
         self.inputs.push_back(Input::Opened { conn, peer });
         self.inputs.push_back(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }
@@ -142,6 +157,14 @@ impl Cluster {
             SbdMsg::Forget { key, mail } => {
                 self.hosts[at].tasks.remove(&key);
                 self.mails.extend(Some(mail).filter(|mail| !mail.is_empty()));
+            }
+            SbdMsg::Validate(ask) => {
+                let (number, host) = (ask.number, &mut self.hosts[at]);
+                host.validated.push(*ask);
+                let verdict = host.verdict.clone();
+                let answer = verdict.map(|verdict| SbdMsg::Validated { number, verdict });
+                let answer = answer.map(|msg| Input::Msg { conn, msg: Msg::Sbd(msg) });
+                self.inputs.extend(answer);
             }
             _ => {}
         }
@@ -346,10 +369,31 @@ impl Cluster {
         self.inputs.push_back(Input::Msg { conn, msg });
     }
 
+    fn host_named(&mut self, name: &str) -> &mut TestHost {
+        let host = self.hosts.iter_mut().find(|host| host.name == name);
+        host.unwrap_or_else(|| panic!("no host {name}"))
+    }
+
+    /// The host's answer about files of users from now on; `None`: it gives none.
+    pub fn files_say(&mut self, host: &str, verdict: Option<Verdict>) {
+        self.host_named(host).verdict = verdict;
+    }
+
+    /// The sbatchd of the host is replaced by an older one, which looks into no files.
+    pub fn becomes_older(&mut self, host: &str) {
+        self.host_named(host).older = true;
+        self.lose(host);
+        self.find(host);
+    }
+
+    /// The questions about files of users that a host was asked since this was asked last.
+    pub fn validated(&mut self, host: &str) -> Vec<Validate> {
+        std::mem::take(&mut self.host_named(host).validated)
+    }
+
     /// The host is cut off.
     pub fn lose(&mut self, name: &str) {
-        let host = self.hosts.iter_mut().find(|host| host.name == name);
-        let host = host.unwrap_or_else(|| panic!("no host {name}"));
+        let host = self.host_named(name);
         host.reachable = false;
         if let Some(conn) = host.link.take() {
             self.tell(Input::Closed { conn });
@@ -358,8 +402,7 @@ impl Cluster {
 
     /// The host answers again when it is called next.
     pub fn find(&mut self, name: &str) {
-        let host = self.hosts.iter_mut().find(|host| host.name == name);
-        host.unwrap_or_else(|| panic!("no host {name}")).reachable = true;
+        self.host_named(name).reachable = true;
     }
 }
 

@@ -217,6 +217,9 @@ fn file_validation_reads_the_files_of_the_submitter_as_the_submitter() {
         return;
     }
     let site = MultiUserSite::up("nqshosts", 2);
+    // mbatchd writes lsb.nqs as the administrator
+    let configdir = site.path("conf/lsbatch/personal/configdir");
+    chown(configdir, Some(uid(ADMIN)), None).unwrap();
     let set = "lsf qmgr create batch_queue b && \
                lsf qmgr 'create pipe_queue p server=(pipeclient) destination=(b@host2)' && \
                lsf qmgr set validation file && lsf qmgr show parameters && lsf qmgr snap";

@@ -1,6 +1,7 @@
-//! File systems without room: the log directory, its private directory, and that of the launcher's
-//! journal, each on a small file system of its own that is really full.
+//! File systems without room: the log directory, its private directory, that of the launcher's
+//! journal, and NLB_SERVER_DIR, each on a small file system of its own that is really full.
 
+use super::nlb::{hosts, with_server};
 use super::rig::{Rig, Said, alive, find, kill, skipped, wait_for};
 use super::site::{ADMIN, MultiUserSite, uid};
 use std::io::Write;
@@ -189,5 +190,102 @@ fn launcher_with_a_full_journal_directory_starts_no_job_and_forgets_none() {
         let forgotten = format!("{{\"Forget\":{{\"key\":{{\"job\":{id},");
         assert!(text.contains(&forgotten), "{text}");
     }
+    rig.down();
+}
+
+/// A change of what the server has on its disk: the command, and what shows that it is in force.
+struct Change {
+    args: &'static [&'static str],
+    shows: (&'static [&'static str], &'static str),
+}
+
+#[test]
+fn nlbserver_on_a_full_disk_refuses_changes_and_keeps_what_it_has_answered() {
+    let name = "nlbserver_on_a_full_disk_refuses_changes_and_keeps_what_it_has_answered";
+    let rig = Rig::up("fullnlb", 2);
+    with_server(&rig);
+    assert_eq!(rig.down().code, 0);
+    const DIR: &str = "work/personal/nqe/nlbdir";
+    let Some(mounted) = Mounted::over(name, rig.path(DIR)) else { return };
+    rig.start();
+    rig.ready();
+    hosts(&rig, &[]);
+    let map = rig.ok("nlbconfig", &["-mdump"]);
+    let with = |attribute: &str| {
+        let line = format!("map NLB = 1024 {{\n\t{attribute} \"Site\" integer(8192);");
+        map.replace("map NLB = 1024 {", &line)
+    };
+    // what is answered before
+    rig.write("map", &with("NLB_SITE_BEFORE"));
+    rig.ok("nlbconfig", &["-mput", "map"]);
+    rig.write("objects", "object NLB (host1) { NLB_SITE_BEFORE = 1; }\n");
+    rig.ok("nlbconfig", &["-oupdat", "objects"]);
+    let policies = "policy: before sort: NLB_SITE_BEFORE\n";
+    rig.write(&format!("{DIR}/policies"), policies);
+    rig.ok("nlbconfig", &["-pol"]);
+    let admin = |rig: &Rig| {
+        let shown = rig.ok("nlbpolicy", &["-p", "before", "-d"]);
+        let kept = ["NLB_SITE", "NLB_CLOCK", "object "];
+        let own = |line: &&str| kept.iter().any(|word| line.contains(word));
+        shown.lines().filter(own).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let status = |rig: &Rig, word: &str| {
+        let all = rig.ok("nlbconfig", &["-status"]);
+        let line = all.lines().find(|line| line.starts_with(word));
+        line.unwrap_or_else(|| panic!("{all}")).to_owned()
+    };
+    let in_force = |rig: &Rig| {
+        let maps = rig.ok("nlbconfig", &["-mdump"]);
+        let maps: Vec<String> =
+            maps.lines().filter(|l| !l.starts_with('#')).map(Into::into).collect();
+        (maps, admin(rig), status(rig, "POLICIES: "))
+    };
+    let (before, generation) = (in_force(&rig), status(&rig, "GENERATION: "));
+    let map_text = std::fs::read_to_string(mounted.0.join("name_map")).unwrap();
+
+    rig.write(
+        "map2",
+        &with("NLB_SITE_BEFORE")
+            .replace("\tNLB_SITE", "\tNLB_SITE_MORE \"More\" integer(8200);\n\tNLB_SITE"),
+    );
+    rig.write("objects2", "object NLB (host2) { NLB_SITE_BEFORE = 22; NLB_CLOCK = 5; }\n");
+    let long = format!("{policies}{}policy: more sort: NLB_NCPUS\n", "# more\n".repeat(900));
+    rig.write(&format!("{DIR}/policies"), &long);
+    let filler = fill(&mounted.0);
+    let changes = [
+        Change { args: &["-mput", "map2"], shows: (&["-mdump"], "NLB_SITE_MORE") },
+        Change { args: &["-oupdat", "objects2"], shows: (&["-odump"], "NLB_SITE_BEFORE = 22;") },
+        Change { args: &["-oput", "objects2"], shows: (&["-odump"], "NLB_SITE_BEFORE = 22;") },
+        Change { args: &["-pol"], shows: (&["-status"], "POLICIES: before more\n") },
+    ];
+    for Change { args, .. } in &changes {
+        let said = rig.run("nlbconfig", args);
+        assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains("No space left on device"), "{args:?}: {}", said.err);
+        assert_eq!(in_force(&rig), before, "{args:?}");
+    }
+    assert_eq!(status(&rig, "GENERATION: "), generation);
+    assert_eq!(std::fs::read_to_string(mounted.0.join("name_map")).unwrap(), map_text);
+    let left: Vec<String> = std::fs::read_dir(&mounted.0)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("new") || name.contains("tmp"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    // the next server starts on the full disk with what this one has answered
+    rig.write(&format!("{DIR}/policies"), policies);
+    assert!(rig.kill9("nlbserver", "host1"));
+    hosts(&rig, &[]);
+    assert_eq!(in_force(&rig), before);
+    std::fs::remove_file(filler).unwrap();
+    rig.write(&format!("{DIR}/policies"), &long);
+    for Change { args, shows: (show, words) } in &changes {
+        rig.ok("nlbconfig", args);
+        assert!(rig.ok("nlbconfig", show).contains(words), "{args:?}");
+    }
+    let after = in_force(&rig);
+    assert!(rig.kill9("nlbserver", "host1"));
+    hosts(&rig, &[]);
+    assert_eq!(in_force(&rig), after);
     rig.down();
 }

@@ -275,3 +275,45 @@ fn file_validation_reads_the_files_of_the_submitter_as_the_submitter() {
     assert_eq!(site.end_of(closed), "DONE");
     assert_eq!(site.end_of(bob), "DONE");
 }
+
+#[test]
+fn snap_given_to_qmgr_of_an_empty_cluster_makes_the_same_snap() {
+    let rig = Rig::up("snap", 2);
+    let commands = "create batch_queue plain\n\
+                    create batch_queue full priority=63 run_limit=7 loadonly pipeonly\n\
+                    create batch_queue zero priority=0\n\
+                    create pipe_queue nqs server=(pipeclient CRI_DS) priority=33\n\
+                    create pipe_queue cpu server=(pipeclient CRI_DS CPU host1:6883) run_limit=3\n\
+                    create pipe_queue own server=(pipeclient CRI_DS host2:6883)\n\
+                    create pipe_queue to server=(pipeclient) destination=(full@host1,plain,normal)\n\
+                    create pipe_queue bare server=(pipeclient)\n\
+                    set default batch_request queue to\n\
+                    set default destination_retry time 7\n\
+                    set default destination_retry wait 100\n\
+                    set validation file\n\
+                    disable queue cpu\n\
+                    stop queue plain\n\
+                    stop queue normal\n";
+    let said = rig.feed("qmgr", &[], commands);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let file = rig.path("snap").display().to_string();
+    assert_eq!(rig.ok("qmgr", &["snap", "file", "=", &file]), "");
+    let snap = rig.read("snap");
+    for line in commands.lines().filter(|line| !line.starts_with("create")) {
+        assert!(snap.contains(&format!("{line}\n")), "{line}: {snap}");
+    }
+    assert_eq!(snap.matches("\ncreate ").count(), 8, "{snap}");
+    let empty = Rig::up("snapped", 2);
+    assert_ne!(empty.ok("qmgr", &["snap"]), snap);
+    let said = empty.feed("qmgr", &[], &snap);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    assert_eq!(empty.ok("qmgr", &["snap"]), snap);
+    // also over a kill of mbatchd, and what the users see
+    assert!(empty.kill9("mbatchd", "host1"));
+    empty.ready();
+    assert_eq!(empty.ok("qmgr", &["snap"]), snap);
+    for args in [&["show", "parameters"][..], &["show", "destinations"], &["show", "queue", "full"]]
+    {
+        assert_eq!(empty.ok("qmgr", args), rig.ok("qmgr", args), "{args:?}");
+    }
+}

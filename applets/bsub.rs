@@ -171,18 +171,32 @@ pub fn submit_made(
     Ok(0)
 }
 
-/// Submits a script with a submission that was made without the options of bsub; esubs do not see
-/// it. The job and its queue.
+/// The command by which esubs know a request of NQS, under whichever name it was called.
+const COMMAND: &str = "cqsub";
+
+/// Submits a script with a submission that was made without the options of bsub, as the site's
+/// esubs leave it. The job and its queue.
 pub fn submit_script(
     ctx: &mut Ctx,
     site: &LocalSite,
-    spec: JobSpec,
-    env: &[env::Var],
+    mut spec: JobSpec,
+    env: Vec<env::Var>,
     script: Vec<u8>,
 ) -> Result<(u32, String), Stop> {
-    let (env, script) = (ByteStr(env::packed(env)), ByteStr(script));
+    let mut command = spec.command.0.clone();
+    let changed = esub::run(site, COMMAND, "", &mut spec, &mut command)?;
+    let env = ByteStr(env::packed(&esub::with(env, changed)));
+    let script = ByteStr(script);
     let submit = Submit { request: request_id()?, spec, env, script, ..Submit::default() };
-    send(ctx, site, submit).map(|(job, queue, _)| (job, queue))
+    let sent = send(ctx, site, submit);
+    match &sent {
+        Ok((job, queue, _)) => esub::told(site, COMMAND, "", Some((*job, queue)), 0),
+        Err(Stop::Client(e)) => {
+            esub::told(site, COMMAND, "", None, e.code().unwrap_or(FAIL));
+        }
+        Err(_) => {}
+    }
+    sent.map(|(job, queue, _)| (job, queue))
 }
 
 /// The options of the command line over those of a job file, if there is one, and these over those

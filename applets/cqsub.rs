@@ -70,7 +70,7 @@ fn submit(ctx: &mut Ctx) -> Result<(), Stop> {
     }
     let mut made = made;
     made.spec.priority = priority(ctx, made.spec.priority)?;
-    let (job, queue) = bsub::submit_script(ctx, &site, made.spec, &made.env, made.script)?;
+    let (job, queue) = bsub::submit_script(ctx, &site, made.spec, made.env, made.script)?;
     if !opts.silent {
         let uid = lsf::sys::euid();
         let user = UserDatabase::default().by_uid(uid).map_or(uid.to_string(), |user| user.name);

@@ -254,6 +254,7 @@ pub fn queue_summary(
     let (mut sum, mut limit) = (QueueCounts::default(), 0);
     for queue in queues.iter().filter(|q| parameter(q, "NQS_QUEUES").is_some() == pipe) {
         let own = counts.get(&queue.name).copied().unwrap_or_default();
+        let own = QueueCounts { exiting: own.exiting + queue.exiting, ..own };
         sum.add(&own);
         limit += queue.max.unwrap_or(0);
         let shown = queue.max.map_or("--".to_owned(), |n| n.to_string());
@@ -315,6 +316,8 @@ mod tests {
             [queue("nqebatch", Some(5), None), queue("nlbqueue", None, Some("CRI_DS CPU"))];
         let batch = QueueCounts { queued: 9, running: 2, ..QueueCounts::default() };
         let pipe = QueueCounts { routing: 1, waiting: 3, ..QueueCounts::default() };
+        // commands run after the job of one that has ended
+        let queues = queues.map(|q| QueueInfo { exiting: u64::from(q.max.is_some()), ..q });
         let counts = [("nqebatch".to_owned(), batch), ("nlbqueue".to_owned(), pipe)].into();
         assert_eq!(
             queue_summary(&queues, &counts, (false, "hosta")),
@@ -324,9 +327,9 @@ NQS BATCH QUEUE SUMMARY
 -----------------------------
 QUEUE NAME            LIM TOT ENA STS QUE RUN  WAI HLD ARR EXI
 --------------------- --- --- --- --- --- ---  --- --- --- ---
-nqebatch                5  11 yes  on   9   2    0   0   0   0
+nqebatch                5  12 yes  on   9   2    0   0   0   1
 --------------------- --- --- --- --- --- ---  --- --- --- ---
-hosta                   5  11           9   2    0   0   0   0
+hosta                   5  12           9   2    0   0   0   1
 "
         );
         assert_eq!(

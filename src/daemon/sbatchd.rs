@@ -26,6 +26,7 @@ fn conf(boot: &Boot) -> SbatchdConf {
     let env = boot.named().into_iter().chain([version]).map(|(n, v)| (n.to_owned(), v));
     let site = HostEnvironment {
         host: boot.host.clone(),
+        request_host: boot.conf.request_host().unwrap_or(&boot.host).to_owned(),
         env: env.collect(),
         eexec: lsf.serverdir().map_or(String::new(), |dir| format!("{dir}/eexec")),
         tag: lsf.job_file_tag(),

@@ -20,7 +20,9 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or job.
 /// The variables that [`job_env`] sets are dropped too.
-const DROPPED: [&[u8]; 29] = [
+const DROPPED: [&[u8]; 30] = [
+    // of the request that the submitter is in
+    b"QSUB_REQID",
     EEXEC_DATA.as_bytes(),
     b"HOME",
     b"PWD",
@@ -61,6 +63,8 @@ const OF_TERMINAL: [&[u8]; 2] = [b"TERM", b"TERMCAP"];
 pub struct HostEnvironment {
     /// This host's name.
     pub host: String,
+    /// The host in identifiers of NQS requests.
+    pub request_host: String,
     /// LSF_ENVDIR, LSF_BINDIR, LSF_SERVERDIR, LSF_LIBDIR, LSF_VERSION, and LSF_LOCAL_HOST where
     /// it is allowed.
     pub env: Vec<(String, String)>,
@@ -218,19 +222,23 @@ pub(super) fn set_env(site: &HostEnvironment, o: &StartJob) -> Vec<(String, Vec<
             vars.push((name, expand(&file.0, o.key.job, o.key.idx)));
         }
     }
-    vars.extend(optional_env(o));
+    vars.extend(optional_env(site, o));
     let own = site.env.iter().map(|(n, v)| (n.clone(), text(v)));
     let bound = binding::variables(o, &site.host);
     vars.into_iter().map(|(n, v)| (n.to_string(), v)).chain(own).chain(bound).collect()
 }
 
 /// The variables that say what few jobs have.
-fn optional_env(o: &StartJob) -> Vec<(&'static str, Vec<u8>)> {
+fn optional_env(site: &HostEnvironment, o: &StartJob) -> Vec<(&'static str, Vec<u8>)> {
     let spec = &o.spec;
     let text = |s: &str| s.as_bytes().to_vec();
     let mut vars = Vec::new();
     if !spec.further.requeue.is_empty() {
         vars.push(("LSB_EXIT_REQUEUE", text(&spec.further.requeue)));
+    }
+    if spec.further.nqs.0 {
+        let request = format!("{}.{}", o.key.job_ref(), site.request_host);
+        vars.push(("QSUB_REQID", text(&request)));
     }
     if !spec.further.application.is_empty() {
         vars.push(("LSB_APPLICATION_NAME", text(&spec.further.application)));

@@ -327,3 +327,23 @@ fn script_of_an_application_profile_is_looked_for_in_the_directory_of_commands()
     assert_eq!(of("mpi.sh", b"LSB_DJOB_ENV_SCRIPT=own\0"), "/lsf/bin/own");
     assert_eq!(of("mpi.sh", b"LSB_DJOB_ENV_SCRIPT=\0"), "");
 }
+
+#[test]
+fn request_of_nqs_has_its_identifier_and_other_jobs_have_none() {
+    let site = HostEnvironment { request_host: "m1".into(), ..HostEnvironment::default() };
+    let vars = |o: &StartJob, user: &[u8]| {
+        let TaskPlan::Job(job) = plan(&site, o, user, b"").what else { panic!() };
+        let text = job.env.lossy().into_owned();
+        let own: Vec<String> =
+            text.split('\0').filter(|v| v.starts_with("QSUB_")).map(str::to_owned).collect();
+        own
+    };
+    let mut request = order();
+    Arc::make_mut(&mut request.spec).further.nqs = Mark(true);
+    // what was submitted within another request
+    let user = b"QSUB_REQNAME=n\0QSUB_REQID=7.m1\0";
+    assert_eq!(vars(&request, user), ["QSUB_REQNAME=n", "QSUB_REQID=101[3].m1"]);
+    request.key.idx = 0;
+    assert_eq!(vars(&request, b""), ["QSUB_REQID=101.m1"]);
+    assert_eq!(vars(&order(), user), ["QSUB_REQNAME=n"]);
+}

@@ -299,10 +299,27 @@ fn snap_given_to_qmgr_of_an_empty_cluster_makes_the_same_snap() {
     let file = rig.path("snap").display().to_string();
     assert_eq!(rig.ok("qmgr", &["snap", "file", "=", &file]), "");
     let snap = rig.read("snap");
-    for line in commands.lines().filter(|line| !line.starts_with("create")) {
-        assert!(snap.contains(&format!("{line}\n")), "{line}: {snap}");
-    }
-    assert_eq!(snap.matches("\ncreate ").count(), 8, "{snap}");
+    // batch queues, which are the destinations of the others, go before
+    let want = "create batch_queue plain priority=1\n\
+                create batch_queue full priority=63 run_limit=7 loadonly pipeonly\n\
+                create batch_queue zero priority=0\n\
+                create pipe_queue nqs priority=33 server=(pipeclient CRI_DS)\n\
+                create pipe_queue cpu priority=1 server=(pipeclient CRI_DS CPU host1:6883) \
+                run_limit=3\n\
+                create pipe_queue own priority=1 server=(pipeclient CRI_DS nqs host2:6883)\n\
+                create pipe_queue to priority=1 server=(pipeclient) \
+                destination=(full@host1,plain,normal)\n\
+                create pipe_queue bare priority=1 server=(pipeclient)\n\
+                set default batch_request queue to\n\
+                set default destination_retry time 7\n\
+                set default destination_retry wait 100\n\
+                set validation file\n";
+    let (head, defined) = snap.split_once('\n').unwrap();
+    assert!(head.starts_with("# "), "{snap}");
+    assert!(defined.starts_with(want), "{snap}");
+    let mut controls: Vec<&str> = defined[want.len()..].lines().collect();
+    controls.sort_unstable();
+    assert_eq!(controls, ["disable queue cpu", "stop queue normal", "stop queue plain"]);
     let empty = Rig::up("snapped", 2);
     assert_ne!(empty.ok("qmgr", &["snap"]), snap);
     let said = empty.feed("qmgr", &[], &snap);
@@ -316,4 +333,56 @@ fn snap_given_to_qmgr_of_an_empty_cluster_makes_the_same_snap() {
     {
         assert_eq!(empty.ok("qmgr", args), rig.ok("qmgr", args), "{args:?}");
     }
+}
+
+#[test]
+fn request_has_its_identifier_and_what_the_esubs_of_the_site_change() {
+    let rig = Rig::up("nqsesub", 1);
+    let script = |name: &str, text: &str| {
+        rig.write(
+            name,
+            &format!("#!/bin/sh\n{}\n", text.replace("DIR", rig.dir.to_str().unwrap())),
+        );
+        std::fs::set_permissions(rig.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    std::fs::create_dir_all(rig.path("etc")).unwrap();
+    script(
+        "etc/esub",
+        "test $LSF_INVOKE_CMD = cqsub || exit 0\ncp $LSB_SUB_PARM_FILE DIR/shown\n\
+         grep -q never $LSB_SUB_PARM_FILE && exit $LSB_SUB_ABORT_VALUE\n\
+         echo 'LSB_SUB_PROJECT_NAME=\"changed\"' >> $LSB_SUB_MODIFY_FILE\n\
+         echo 'FROM_ESUB=\"yes\"' >> $LSB_SUB_MODIFY_ENVFILE",
+    );
+    script("etc/epsub", "echo $LSB_SUB_JOB_ID $LSB_SUB_JOB_QUEUE $LSB_SUB_JOB_ERR >> DIR/told");
+    let out = rig.path("out").display().to_string();
+    let line = format!("echo $QSUB_REQID $QSUB_REQNAME $FROM_ESUB > {out}\n");
+    rig.write("job.sh", &line);
+    let said = rig.ok("cqsub", &["-q", "normal", "-A", "p", "-lM", "10mw", "job.sh"]);
+    assert!(said.contains("Request <1.host1>: Submitted to queue <normal>"), "{said}");
+    wait_for("the request to end", || where_is(&rig, "1") == "DONE host1 normal");
+    assert_eq!(rig.read("out"), "1.host1 job.sh yes\n");
+    assert_eq!(rig.field("1", "proj_name"), "changed");
+    let shown = rig.read("shown");
+    for line in
+        ["LSB_SUB_PROJECT_NAME=\"p\"", "LSB_SUB_JOB_NAME=\"job.sh\"", "LSB_SUB_QUEUE=\"normal\""]
+    {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    assert_eq!(rig.read("told"), "1 normal 0\n");
+    let refused = rig.run("cqsub", &["-q", "normal", "-r", "never", "job.sh"]);
+    let words = "cqsub: Request aborted by esub. Job not submitted.\n";
+    assert_eq!((refused.code, refused.out.as_str(), refused.err.as_str()), (255, "", words));
+    // after its end commands still run
+    let post = format!("while [ ! -e {out}.go ]; do sleep 0.1; done");
+    let job = rig.bsub(&["-q", "normal", "-o", "/dev/null", "-Ep", &post, "true"]);
+    wait_for("the job to end", || rig.stat(job) == "DONE");
+    let row = || {
+        let all = rig.ok("cqstatl", &["-b"]);
+        let row = all.lines().find(|line| line.starts_with("normal ")).map(str::to_owned);
+        row.unwrap_or_else(|| panic!("{all}"))
+    };
+    let tail = |row: &str| row.split_whitespace().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(tail(&row()), ["1", "yes", "on", "0", "0", "0", "0", "0", "1"]);
+    rig.write("out.go", "");
+    wait_for("the commands to end", || tail(&row())[8] == "0");
 }

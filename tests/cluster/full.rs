@@ -193,10 +193,49 @@ fn launcher_with_a_full_journal_directory_starts_no_job_and_forgets_none() {
     rig.down();
 }
 
-/// A change of what the server has on its disk: the command, and what shows that it is in force.
-struct Change {
-    args: &'static [&'static str],
-    shows: (&'static [&'static str], &'static str),
+const NLB_DIR: &str = "work/personal/nqe/nlbdir";
+/// The policies that are in force before the disk is full, and those that are to be.
+const POLICIES: &str = "policy: before sort: NLB_SITE_BEFORE\n";
+
+/// The maps, the objects and the policies of the server.
+fn nlb_in_force(rig: &Rig) -> [Vec<String>; 3] {
+    let lines = |applet: &str, args: &[&str], kept: &dyn Fn(&str) -> bool| {
+        let text = rig.ok(applet, args);
+        text.lines().filter(|line| kept(line)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // values that are measured differ each time
+    let own = ["NLB_SITE", "NLB_CLOCK", "object "];
+    [
+        lines("nlbconfig", &["-mdump"], &|line| !line.starts_with('#')),
+        lines("nlbpolicy", &["-p", "before", "-d"], &|line| own.iter().any(|w| line.contains(w))),
+        lines("nlbconfig", &["-status"], &|line| line.starts_with("POLICIES: ")),
+    ]
+}
+
+/// Commands that change what the server has on its disk, each with the command that shows that it
+/// is in force, and the words there.
+const CHANGES: [(&[&str], &[&str], &str); 4] = [
+    (&["-mput", "map2"], &["-mdump"], "NLB_SITE_MORE"),
+    (&["-oupdat", "objects2"], &["-odump"], "NLB_SITE_BEFORE = 22;"),
+    (&["-oput", "objects2"], &["-odump"], "NLB_SITE_BEFORE = 22;"),
+    (&["-pol"], &["-status"], "POLICIES: before more\n"),
+];
+
+/// The changes that are answered while there is room, and the files of the changes that follow.
+fn before_it_is_full(rig: &Rig) {
+    let map = rig.ok("nlbconfig", &["-mdump"]);
+    let with = |attributes: &str| {
+        map.replace("map NLB = 1024 {", &format!("map NLB = 1024 {{\n{attributes}"))
+    };
+    let before = "\tNLB_SITE_BEFORE \"Site\" integer(8192);";
+    rig.write("map", &with(before));
+    rig.ok("nlbconfig", &["-mput", "map"]);
+    rig.write("map2", &with(&format!("{before}\n\tNLB_SITE_MORE \"More\" integer(8200);")));
+    rig.write("objects", "object NLB (host1) { NLB_SITE_BEFORE = 1; }\n");
+    rig.ok("nlbconfig", &["-oupdat", "objects"]);
+    rig.write("objects2", "object NLB (host2) { NLB_SITE_BEFORE = 22; NLB_CLOCK = 5; }\n");
+    rig.write(&format!("{NLB_DIR}/policies"), POLICIES);
+    rig.ok("nlbconfig", &["-pol"]);
 }
 
 #[test]
@@ -205,87 +244,51 @@ fn nlbserver_on_a_full_disk_refuses_changes_and_keeps_what_it_has_answered() {
     let rig = Rig::up("fullnlb", 2);
     with_server(&rig);
     assert_eq!(rig.down().code, 0);
-    const DIR: &str = "work/personal/nqe/nlbdir";
-    let Some(mounted) = Mounted::over(name, rig.path(DIR)) else { return };
+    let Some(mounted) = Mounted::over(name, rig.path(NLB_DIR)) else { return };
     rig.start();
     rig.ready();
     hosts(&rig, &[]);
-    let map = rig.ok("nlbconfig", &["-mdump"]);
-    let with = |attribute: &str| {
-        let line = format!("map NLB = 1024 {{\n\t{attribute} \"Site\" integer(8192);");
-        map.replace("map NLB = 1024 {", &line)
-    };
-    // what is answered before
-    rig.write("map", &with("NLB_SITE_BEFORE"));
-    rig.ok("nlbconfig", &["-mput", "map"]);
-    rig.write("objects", "object NLB (host1) { NLB_SITE_BEFORE = 1; }\n");
-    rig.ok("nlbconfig", &["-oupdat", "objects"]);
-    let policies = "policy: before sort: NLB_SITE_BEFORE\n";
-    rig.write(&format!("{DIR}/policies"), policies);
-    rig.ok("nlbconfig", &["-pol"]);
-    let admin = |rig: &Rig| {
-        let shown = rig.ok("nlbpolicy", &["-p", "before", "-d"]);
-        let kept = ["NLB_SITE", "NLB_CLOCK", "object "];
-        let own = |line: &&str| kept.iter().any(|word| line.contains(word));
-        shown.lines().filter(own).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let status = |rig: &Rig, word: &str| {
+    before_it_is_full(&rig);
+    let generation = || {
         let all = rig.ok("nlbconfig", &["-status"]);
-        let line = all.lines().find(|line| line.starts_with(word));
-        line.unwrap_or_else(|| panic!("{all}")).to_owned()
+        all.lines().find(|line| line.starts_with("GENERATION: ")).map(str::to_owned).unwrap()
     };
-    let in_force = |rig: &Rig| {
-        let maps = rig.ok("nlbconfig", &["-mdump"]);
-        let maps: Vec<String> =
-            maps.lines().filter(|l| !l.starts_with('#')).map(Into::into).collect();
-        (maps, admin(rig), status(rig, "POLICIES: "))
+    let (before, at) = (nlb_in_force(&rig), generation());
+    let files = || {
+        let names = std::fs::read_dir(&mounted.0).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut all: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        all.sort();
+        let texts = ["name_map", "objects", "policies.last"];
+        (all, texts.map(|name| std::fs::read(mounted.0.join(name)).unwrap()))
     };
-    let (before, generation) = (in_force(&rig), status(&rig, "GENERATION: "));
-    let map_text = std::fs::read_to_string(mounted.0.join("name_map")).unwrap();
-
-    rig.write(
-        "map2",
-        &with("NLB_SITE_BEFORE")
-            .replace("\tNLB_SITE", "\tNLB_SITE_MORE \"More\" integer(8200);\n\tNLB_SITE"),
-    );
-    rig.write("objects2", "object NLB (host2) { NLB_SITE_BEFORE = 22; NLB_CLOCK = 5; }\n");
-    let long = format!("{policies}{}policy: more sort: NLB_NCPUS\n", "# more\n".repeat(900));
-    rig.write(&format!("{DIR}/policies"), &long);
+    // longer than what the last page of a file may have room for
+    let long = format!("{POLICIES}{}policy: more sort: NLB_NCPUS\n", "# more\n".repeat(900));
+    rig.write(&format!("{NLB_DIR}/policies"), &long);
     let filler = fill(&mounted.0);
-    let changes = [
-        Change { args: &["-mput", "map2"], shows: (&["-mdump"], "NLB_SITE_MORE") },
-        Change { args: &["-oupdat", "objects2"], shows: (&["-odump"], "NLB_SITE_BEFORE = 22;") },
-        Change { args: &["-oput", "objects2"], shows: (&["-odump"], "NLB_SITE_BEFORE = 22;") },
-        Change { args: &["-pol"], shows: (&["-status"], "POLICIES: before more\n") },
-    ];
-    for Change { args, .. } in &changes {
+    let on_disk = files();
+    for (args, ..) in CHANGES {
         let said = rig.run("nlbconfig", args);
         assert_eq!((said.code, said.out.as_str()), (255, ""), "{args:?}: {}", said.err);
         assert!(said.err.contains("No space left on device"), "{args:?}: {}", said.err);
-        assert_eq!(in_force(&rig), before, "{args:?}");
+        assert_eq!(nlb_in_force(&rig), before, "{args:?}");
+        assert!(files() == on_disk, "{args:?}: {:?}", files().0);
     }
-    assert_eq!(status(&rig, "GENERATION: "), generation);
-    assert_eq!(std::fs::read_to_string(mounted.0.join("name_map")).unwrap(), map_text);
-    let left: Vec<String> = std::fs::read_dir(&mounted.0)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.contains("new") || name.contains("tmp"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(generation(), at);
     // the next server starts on the full disk with what this one has answered
-    rig.write(&format!("{DIR}/policies"), policies);
+    rig.write(&format!("{NLB_DIR}/policies"), POLICIES);
     assert!(rig.kill9("nlbserver", "host1"));
     hosts(&rig, &[]);
-    assert_eq!(in_force(&rig), before);
+    assert_eq!(nlb_in_force(&rig), before);
     std::fs::remove_file(filler).unwrap();
-    rig.write(&format!("{DIR}/policies"), &long);
-    for Change { args, shows: (show, words) } in &changes {
+    rig.write(&format!("{NLB_DIR}/policies"), &long);
+    for (args, show, words) in CHANGES {
         rig.ok("nlbconfig", args);
         assert!(rig.ok("nlbconfig", show).contains(words), "{args:?}");
     }
-    let after = in_force(&rig);
+    let after = nlb_in_force(&rig);
+    assert_ne!(after, before);
     assert!(rig.kill9("nlbserver", "host1"));
     hosts(&rig, &[]);
-    assert_eq!(in_force(&rig), after);
+    assert_eq!(nlb_in_force(&rig), after);
     rig.down();
 }

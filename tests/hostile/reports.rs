@@ -41,6 +41,11 @@ fn of_members(key: JobKey) -> Vec<(&'static str, SbdMsg)> {
     ]
 }
 
+fn inventory(boot_id: &str, tasks: Vec<TaskState>) -> SbdMsg {
+    let (boot_id, members) = (boot_id.to_owned(), None);
+    SbdMsg::Inventory { boot_id, tasks, more: false, members, validates: false }
+}
+
 /// Every other message about an attempt, with its name.
 fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
     let usage = Usage { mem_kb: 7_777_777, max_mem_kb: 7_777_777, ..Usage::default() };
@@ -50,7 +55,6 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
     let lost = AttemptPhase::Ended { end: End::Unknown, exit_info: 9002 };
     let told = |t| SbdMsg::State(Box::new(t));
     let (pids, pgids, groups) = (vec![1], vec![1], vec![]);
-    let boot_id = || "of its own".to_owned();
     vec![
         ("State: it has ended", told(state(ended.clone()))),
         ("State: its host was restarted", told(state(lost))),
@@ -60,16 +64,7 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("State: what ran after it has failed", told(posted)),
         ("Usage", SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups }),
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),
-        (
-            "Inventory",
-            SbdMsg::Inventory {
-                boot_id: boot_id(),
-                tasks: vec![state(ended)],
-                more: false,
-                members: None,
-                validates: false,
-            },
-        ),
+        ("Inventory", inventory("of its own", vec![state(ended)])),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
         (
             "Act",
@@ -144,13 +139,7 @@ fn reports_of_a_host_about_jobs_of_another_are_rejected() {
     }
     // one that says of nothing that it has it says nothing of what others have
     let tasks = Vec::new();
-    let none = SbdMsg::Inventory {
-        boot_id: "another".into(),
-        tasks,
-        more: false,
-        members: None,
-        validates: false,
-    };
+    let none = inventory("another", tasks);
     let last =
         SbdMsg::Forget { key: JobKey { job: alone, idx: 0, attempt: 1 }, mail: String::new() };
     script.lock().unwrap().say.extend([none, last].map(Msg::Sbd));

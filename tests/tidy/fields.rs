@@ -134,6 +134,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "Report",
             "Request",
             "Row",
+            "Subject",
             "Waiting",
         ],
     ),

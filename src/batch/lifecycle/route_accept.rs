@@ -111,7 +111,7 @@ impl Mbatchd {
         self.any_host_accepts(asking, queue, &fitted).map(bound)
     }
 
-    /// A host of a queue that accepts it. Where files are validated, one with free slots goes before.
+    /// A host of a queue that accepts it; one with free slots first, where files are validated.
     fn any_host_accepts(
         &self,
         asking: &Asking,
@@ -165,7 +165,7 @@ impl Mbatchd {
         if let Some(most) = view.host_max(host).filter(|most| *most < least) {
             return Err(format!("needs {least} slots, {name} has {most}").into());
         }
-        match self.validation(asking, host) {
+        match self.validation(&asking.subject, host, (asking.now, asking.late)) {
             Validation::Done => {}
             Validation::Awaited => return Err(Refused::Unvalidated(vec![host])),
             Validation::Refused(why) => return Err(why.into()),

@@ -3,7 +3,6 @@
 //!
 //! Invariant: nothing waits for a host but the requests that need its answer.
 
-use crate::batch::lifecycle::route_accept::Asking;
 use crate::batch::soft_state::routing::Deciding;
 use crate::batch::soft_state::validations::{
     ANSWER_KEPT, ANSWER_WAIT, FAILURE_KEPT, Known, QUESTIONS_MAX, Subject,
@@ -23,14 +22,20 @@ pub(crate) enum Validation {
 }
 
 impl Mbatchd {
-    /// Do files of the submitter on a host accept the request, as far as that is known?
-    pub(crate) fn validation(&self, asking: &Asking, host: HostId) -> Validation {
+    /// Do files of a submitter on a host accept a request, as far as that is known at this instant?
+    /// `late`: a host that has not answered by now is not waited for.
+    pub(crate) fn validation(
+        &self,
+        subject: &Subject,
+        host: HostId,
+        (now, late): (u64, bool),
+    ) -> Validation {
         if !self.site.conf.batch.nqs.validation {
             return Validation::Done;
         }
         let runtime = &self.links.hosts()[host];
         let name = &runtime.name;
-        match self.validations.known(&asking.subject, host, asking.now) {
+        match self.validations.known(subject, host, now) {
             Known::Accepted => Validation::Done,
             Known::Refused(why) => Validation::Refused(why.to_string()),
             _ if runtime.reached().is_none() => Validation::Refused("host unreachable".to_owned()),
@@ -38,7 +43,7 @@ impl Mbatchd {
                 let older = "is of an older release, which reads no .nqshosts";
                 Validation::Refused(format!("sbatchd of {name} {older}"))
             }
-            Known::Asked | Known::Nothing if asking.late => {
+            Known::Asked | Known::Nothing if late => {
                 Validation::Refused(not_read(name, "no answer in time"))
             }
             Known::Asked | Known::Nothing => Validation::Awaited,

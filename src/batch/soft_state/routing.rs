@@ -54,8 +54,8 @@ pub struct Deciding {
     pub choices: Rc<[Choice]>,
     /// The requests that were tried.
     pub tried: usize,
-    /// Where a request waited for the validation of files: the choice at which it goes on, the
-    /// refusals before it, and since when it waits there, microseconds of the monotonic clock.
+    /// After the validation of files: the choice at which the request goes on, the refusals before
+    /// it, and since when it waits there, microseconds of the monotonic clock.
     pub at: usize,
     pub refused: Vec<String>,
     pub since: Option<u64>,

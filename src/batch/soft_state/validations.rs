@@ -31,7 +31,7 @@ pub struct Subject {
     pub from: String,
 }
 
-/// What is known of the files of a user on a host.
+/// The knowledge of the files of a user on a host.
 pub(crate) enum Known {
     Accepted,
     Refused(Rc<str>),
@@ -63,7 +63,7 @@ pub struct Validations {
 }
 
 impl Validations {
-    /// What is known of a user's files on a host at this instant.
+    /// The knowledge of a user's files on a host at this instant.
     pub(crate) fn known(&self, subject: &Subject, host: HostId, now: u64) -> Known {
         let key = (subject.clone(), host);
         match self.answers.get(&key) {

@@ -3,7 +3,7 @@
 
 use super::directory_table::DirectoryTable;
 use super::tidy_table::TidyTable;
-use super::validate::Validations;
+use super::validation_table::Validations;
 use crate::exec::attempt::{Attempt, AttemptStage, Note};
 use crate::exec::blobs::Blobs;
 use crate::exec::clock_steps::ClockMark;

@@ -24,6 +24,7 @@ mod start;
 mod tidy;
 mod tidy_table;
 mod validate;
+mod validation_table;
 mod watch;
 
 pub use agent::{ATTEMPTS_MAX, LAUNCHER, LIM, Sbatchd, SbatchdConf};

@@ -6,36 +6,10 @@
 //! directory that does not answer holds up nobody but its user.
 
 use super::agent::*;
+use super::validation_table::*;
 use super::*;
 use crate::proto::validation::{Validate, Verdict};
 use std::collections::VecDeque;
-
-/// Longest time that a question waits and is looked into, microseconds.
-pub const VALIDATION_MOST: u64 = 10 * US;
-/// Most questions that wait.
-pub const VALIDATIONS_MAX: usize = 4_096;
-/// Most starters that look at once.
-pub const VALIDATIONS_AT_ONCE: usize = 64;
-/// Most starters that were told to end, and have not.
-const STUCK_MAX: usize = 1_024;
-/// The instant at which a starter that was told to end is told again.
-const NEVER: u64 = u64::MAX;
-
-/// A starter that looks for a user.
-#[derive(Debug)]
-struct Looking {
-    /// The number of the question; `None`: it is answered.
-    number: Option<u64>,
-    /// When the starter is ended; [`NEVER`]: it was told to.
-    until: u64,
-}
-
-/// The questions, in the order in which they came, and the starters by uid.
-#[derive(Debug, Default)]
-pub(super) struct Validations {
-    waiting: VecDeque<(u64, Validate)>,
-    looking: BTreeMap<u32, Looking>,
-}
 
 /// The launcher's key for it. No job has the number 0, and no directory of a job this attempt.
 fn key_of(uid: u32) -> JobKey {
@@ -66,14 +40,11 @@ impl Sbatchd {
 
     /// Another mbatchd, or connection, has other numbers: what was asked before is not answered.
     pub(super) fn drop_validations(&mut self) {
-        self.validations.waiting.clear();
-        self.validations.looking.values_mut().for_each(|looking| looking.number = None);
+        self.validations.forget_questions();
     }
 
     pub(super) fn validations_deadline(&self) -> Option<u64> {
-        let looking = self.validations.looking.values().map(|looking| looking.until);
-        let waiting = self.validations.waiting.front().map(|(until, _)| *until);
-        looking.filter(|until| *until != NEVER).chain(waiting).min()
+        self.validations.deadline()
     }
 
     /// Ends what takes too long.
@@ -116,9 +87,8 @@ impl Sbatchd {
         if !self.linked {
             return;
         }
+        let most = self.validations.most();
         let Validations { waiting, looking } = &mut self.validations;
-        let stuck = looking.values().filter(|looking| looking.until == NEVER).count();
-        let most = VALIDATIONS_AT_ONCE + stuck.min(STUCK_MAX);
         let mut rest = VecDeque::new();
         while let Some((until, question)) = waiting.pop_front() {
             let uid = question.uid;

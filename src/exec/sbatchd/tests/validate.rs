@@ -1,7 +1,9 @@
 //! File validation: who looks, what is answered, and that a home which hangs holds up nobody else.
 
 use super::*;
-use crate::exec::sbatchd::validate::{VALIDATION_MOST, VALIDATIONS_AT_ONCE, VALIDATIONS_MAX};
+use crate::exec::sbatchd::validation_table::{
+    VALIDATION_MOST, VALIDATIONS_AT_ONCE, VALIDATIONS_MAX,
+};
 use crate::proto::validation::{Validate, Verdict};
 
 fn question(number: u64, uid: u32) -> Validate {

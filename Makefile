@@ -136,7 +136,7 @@ fuzz:
 
 # LSF_BENCH=submit,work: these groups only (sched remote accounts submit work sim many million
 # storm); sched alone needs no file
-bench: $(if $(filter-out sched,$(or $(LSF_BENCH),all)),build)
+bench: $(if $(filter-out sched nlb,$(or $(LSF_BENCH),all)),build)
 	LSF_TEST_BIN=$(BIN) $(BENCH) bench
 
 bench-long: build

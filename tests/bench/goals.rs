@@ -51,6 +51,14 @@ const GOALS: &[Goal] = &[
     // 1.5 times lsrun -P, and half the rate of lsrun
     goal("bsub -Is bash to its prompt", 1.5, Some(1.0)),
     goal("1 GB out of bsub -I", 2.0, Some(1.0)),
+    // three times the loop
+    goal("10000 hosts x 200: the policy", 4.0, Some(4.0 / 3.0)),
+    goal("10000 hosts x 200, each string another: the policy", 25.0, None),
+    goal("reports of 10000 hosts x 45 every 30 s", 2.0, None),
+    goal("memory of a host of 10000 x 200", 4_096.0, None),
+    goal("10000 requests of 10 kinds routed", 15_000.0, None),
+    // 1.05 times those without it
+    goal("500 jobs on 10000 hosts with NLB_POLICY", 1.05, Some(1.0)),
     goal("1000000 pending: pass, nothing changed", 1.0, None),
     goal("1000000 pending: freed slot to next decision, p99", 1.0, None),
     goal("1000000 pending: decisions, all hosts freed", 500_000.0, None),

@@ -12,6 +12,7 @@ mod interactive;
 mod kept;
 mod limits;
 mod many;
+mod nlb;
 mod procs;
 mod remote;
 #[path = "../cluster/rig.rs"]
@@ -157,12 +158,15 @@ fn wanted(group: &str) -> bool {
 fn clusters_wanted() -> bool {
     let groups = std::env::var("LSF_BENCH").unwrap_or_default();
     let mut words = groups.split([',', ' ']).filter(|word| !word.is_empty()).peekable();
-    words.peek().is_none() || words.any(|word| word != "sched")
+    words.peek().is_none() || words.any(|word| !matches!(word, "sched" | "nlb"))
 }
 
 fn measure(table: &mut FigureTable) {
     if wanted("sched") {
         sched::measure(table);
+    }
+    if wanted("nlb") {
+        nlb::measure(table);
     }
     if clusters_wanted() {
         measure_clusters(table);

@@ -3,8 +3,9 @@
 //! orders it sends. Nothing here knows how the machine is built, so that the same program measures
 //! another one.
 
-use super::site::{self, SLOTS, Size};
+use super::site::{self, SLOTS, SiteFiles, Size};
 use lsf::batch::{Mbatchd, Recovered};
+use lsf::model::event::Event;
 use lsf::model::job::{End, JobSpec};
 use lsf::model::{JobKey, Now};
 use lsf::proto::Daemon;
@@ -12,6 +13,7 @@ use lsf::proto::Msg;
 use lsf::proto::client::{ClientMsg, Submit};
 use lsf::proto::lim::LimMsg;
 use lsf::proto::machine::{ConnId, Effect, Endpoint, INCOMING, Input, Machine, Peer};
+use lsf::proto::nlb::{NlbMsg, NlbQuery, NlbRanking, NlbRow};
 use lsf::proto::sbd::{AttemptPhase, SbdMsg, TaskState};
 
 /// Virtual time that passes in a turn, microseconds.
@@ -40,12 +42,26 @@ pub struct Scheduler {
     /// The last refusal of a submission.
     pub refused: Option<String>,
     pub accepted: usize,
+    /// The answer of the load balancer to every query.
+    pub ranked: Vec<NlbRow>,
+    /// The queries are not answered yet.
+    pub holds: bool,
+    queries: Vec<(ConnId, NlbQuery)>,
+    /// The calls of the load balancer that are not answered yet.
+    balancers: Vec<(ConnId, String)>,
+    /// Requests that were routed.
+    pub routed: usize,
 }
 
 impl Scheduler {
     /// Reads the configuration, starts the machine and has every host report.
     pub fn up(size: &Size) -> Result<Scheduler, String> {
-        let (conf, diags) = lsf::conf::load(&size.files(), site::ENVDIR);
+        Scheduler::of(size, &size.files())
+    }
+
+    /// The same with these files.
+    pub fn of(size: &Size, files: &SiteFiles) -> Result<Scheduler, String> {
+        let (conf, diags) = lsf::conf::load(files, site::ENVDIR);
         let conf = conf.ok_or_else(|| {
             let all: Vec<String> = diags.iter().map(|d| d.to_string()).collect();
             all.join("\n")
@@ -63,6 +79,11 @@ impl Scheduler {
             started: Vec::new(),
             refused: None,
             accepted: 0,
+            ranked: Vec::new(),
+            holds: false,
+            queries: Vec::new(),
+            balancers: Vec::new(),
+            routed: 0,
         };
         scheduler.input(Input::Start);
         for _ in 0..MOST_TURNS {
@@ -120,8 +141,16 @@ impl Scheduler {
                     Msg::Client(ClientMsg::Submitted { .. }) => self.accepted += 1,
                     Msg::Refused(why) => self.refused = Some(format!("{why:?}")),
                     Msg::Ping { .. } => self.pinged.push(conn),
+                    Msg::Nlb(NlbMsg::Query(query)) => self.queries.push((conn, query)),
                     _ => {}
                 },
+                Effect::Append(record) => {
+                    let is = matches!(record.event, Event::JobSwitch { route: Some(_), .. });
+                    self.routed += usize::from(is);
+                }
+                Effect::Connect { conn, to: Endpoint::Nlb { host, .. } } => {
+                    self.balancers.push((conn, host));
+                }
                 Effect::Connect { conn, to } => self.dialled.push((conn, to)),
                 _ => {}
             }
@@ -145,6 +174,24 @@ impl Scheduler {
         }
         for conn in std::mem::take(&mut self.pinged) {
             self.input(Input::Msg { conn, msg: Msg::Pong { n: 0 } });
+        }
+        self.answer_queries();
+    }
+
+    /// Answers for the load balancer.
+    fn answer_queries(&mut self) {
+        for (conn, host) in std::mem::take(&mut self.balancers) {
+            let peer = Peer::Daemon { daemon: Daemon::NlbServer, host };
+            self.input(Input::Opened { conn, peer });
+        }
+        if self.holds {
+            return;
+        }
+        for (conn, query) in std::mem::take(&mut self.queries) {
+            let (policy, rows) = (query.policy, self.ranked.clone());
+            let used = vec!["JOB_REQNAME".to_owned()];
+            let told = NlbRanking { policy, generation: 1, used, rows, ..NlbRanking::default() };
+            self.input(Input::Msg { conn, msg: Msg::Nlb(NlbMsg::Ranked(told)) });
         }
     }
 

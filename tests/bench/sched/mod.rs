@@ -7,8 +7,8 @@
 //! Each size runs in a process of its own: memory is that process's, and a step that takes for ever
 //! ends with it. A measurement that reaches its time says what was reached by then.
 
-mod driver;
-mod site;
+pub mod driver;
+pub mod site;
 
 use super::table::{Figure, FigureTable, Unit, median, ms};
 use driver::{Scheduler, Started};
@@ -186,7 +186,7 @@ fn run(size: &Size) -> Result<(), String> {
 
 /// Has the machine do what there is to do until it waits; none: it does not within `limit`. And
 /// how many turns that were.
-fn rest(scheduler: &mut Scheduler, limit: Duration) -> (Option<Duration>, usize) {
+pub fn rest(scheduler: &mut Scheduler, limit: Duration) -> (Option<Duration>, usize) {
     let (from, mut turns) = (Instant::now(), 0);
     while scheduler.due() {
         if from.elapsed() > limit {
@@ -337,7 +337,7 @@ fn all_freed(scheduler: &mut Scheduler, size: &Size, running: impl Iterator<Item
 }
 
 /// Bytes of this process in memory.
-fn resident() -> f64 {
+pub fn resident() -> f64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kb = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());

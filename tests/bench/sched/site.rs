@@ -38,10 +38,22 @@ pub struct Size {
 /// Files in memory.
 pub struct SiteFiles(BTreeMap<String, String>);
 
+impl SiteFiles {
+    /// The files with another text of one of them; `path` begins behind the directory.
+    pub fn with(mut self, path: &str, text: &str) -> SiteFiles {
+        self.0.insert(format!("{ENVDIR}/{path}"), text.to_owned());
+        self
+    }
+}
+
 impl Files for SiteFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let text = self.0.get(path).ok_or("No such file or directory")?;
         Ok(text.clone().into_bytes())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.0.contains_key(path)
     }
 }
 

@@ -1,0 +1,110 @@
+//! The group `nlb`: the load balancer and its pipe queues, each beside a plain loop or the same work
+//! without it. nlbserver's and mbatchd's machines are values here, without network and log.
+//!
+//! Before a policy is timed it is shown that the plain loop over the same values has the same list.
+
+mod plain;
+mod router;
+mod server;
+
+use super::RUNS;
+use super::table::{Figure, FigureTable, Unit, ms};
+use plain::Mirror;
+use server::{HOSTS, MEASURED, Server};
+use std::time::Instant;
+
+/// Time between two reports of a collector, seconds.
+const INTERVAL: f64 = 30.0;
+
+pub fn measure(table: &mut FigureTable) {
+    let all = memory(table)
+        .and_then(|()| policies(table, false))
+        .and_then(|()| policies(table, true))
+        .and_then(|()| reports(table));
+    if let Err(why) = all {
+        panic!("nlb: {why}");
+    }
+    router::measure(table);
+}
+
+/// A measurement as often as a figure has runs, milliseconds each.
+fn timed(mut one: impl FnMut()) -> Vec<f64> {
+    let run = |_| {
+        let from = Instant::now();
+        one();
+        ms(from.elapsed())
+    };
+    (0..RUNS).map(run).collect()
+}
+
+/// A policy over all hosts: the whole answer of the server, the policy alone, and a plain loop.
+fn policies(table: &mut FigureTable, differs: bool) -> Result<(), String> {
+    let mut server = Server::up()?;
+    for host in 0..HOSTS {
+        let conn = server.collector(host);
+        let report = Server::made(host, server::measured(host, differs), server::added(host));
+        if !server.report(conn, report) {
+            return Err(format!("the report of host {host} is not taken"));
+        }
+    }
+    let mirror = Mirror::new(differs)?;
+    let plain = mirror.plain();
+    let names = |all: &[usize]| all.iter().map(|host| server::host_name(*host)).collect::<Vec<_>>();
+    let told: Vec<String> = server.query().into_iter().map(|row| row.host).collect();
+    if plain.len() < HOSTS / 2 || told != names(&plain) || mirror.policy() != plain {
+        return Err("the policy and the plain loop have different lists".to_owned());
+    }
+    let what = if differs { ", each string another" } else { "" };
+    let of = |words: &str| format!("{HOSTS} hosts x 200{what}: {words}");
+    let loops = timed(|| assert_eq!(mirror.plain().len(), plain.len()));
+    let limit = table.limit(Figure::new(of("a plain loop"), Unit::Ms, loops));
+    let policy = timed(|| assert_eq!(mirror.policy().len(), plain.len()));
+    table.add(Figure::new(of("the policy"), Unit::Ms, policy), Some(limit.clone()));
+    // an answer younger than a second may be used again
+    let whole = timed(|| {
+        server.pass(2);
+        assert_eq!(server.query().len(), plain.len());
+    });
+    table.add(Figure::new(of("query to answer"), Unit::Ms, whole), Some(limit));
+    Ok(())
+}
+
+/// The memory of a server in which every host has all attributes. It is what the process grows by:
+/// this comes before all else.
+fn memory(table: &mut FigureTable) -> Result<(), String> {
+    let before = super::sched::resident();
+    let mut server = Server::up()?;
+    for host in 0..HOSTS {
+        let conn = server.collector(host);
+        let report = Server::made(host, server::measured(host, false), server::added(host));
+        if !server.report(conn, report) {
+            return Err(format!("the report of host {host} is not taken"));
+        }
+    }
+    let grown = super::sched::resident() - before;
+    let name = format!("memory of a host of {HOSTS} x 200");
+    table.add(Figure::new(name, Unit::Bytes, vec![grown / HOSTS as f64]), None);
+    Ok(())
+}
+
+/// Reports of all hosts: the share of a processor.
+fn reports(table: &mut FigureTable) -> Result<(), String> {
+    let mut server = Server::up()?;
+    let conns: Vec<_> = (0..HOSTS).map(|host| server.collector(host)).collect();
+    let mut all = true;
+    let mut round = |server: &mut Server| {
+        let made = |host| Server::made(host, server::measured(host, false), Vec::new());
+        let reports: Vec<_> = (0..HOSTS).map(made).collect();
+        server.pass(30);
+        let from = Instant::now();
+        for (conn, report) in conns.iter().zip(reports) {
+            all &= server.report(*conn, report);
+        }
+        100.0 * from.elapsed().as_secs_f64() / INTERVAL
+    };
+    round(&mut server);
+    let shares = (0..RUNS).map(|_| round(&mut server)).collect();
+    let name = format!("reports of {HOSTS} hosts x {MEASURED} every 30 s, of a core");
+    table.add(Figure::new(name, Unit::Percent, shares), None);
+    if all { Ok(()) } else { Err("a report is not taken".to_owned()) }
+}

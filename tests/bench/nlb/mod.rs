@@ -1,5 +1,5 @@
-//! The group `nlb`: the load balancer and its pipe queues, each beside a plain loop or the same work
-//! without it. nlbserver's and mbatchd's machines are values here, without network and log.
+//! The group `nlb`: the load balancer and its pipe queues, each beside a plain loop, or the same
+//! work without it. The machines of nlbserver and mbatchd are values here, without network and log.
 //!
 //! Before a policy is timed it is shown that the plain loop over the same values has the same list.
 
@@ -69,7 +69,7 @@ fn policies(table: &mut FigureTable, differs: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The memory of a server in which every host has all attributes. It is what the process grows by:
+/// The memory of a server in which every host has all attributes: the process grows by it, so that
 /// this comes before all else.
 fn memory(table: &mut FigureTable) -> Result<(), String> {
     let before = super::sched::resident();

@@ -45,7 +45,7 @@ pub fn hardware(host: usize, differs: bool) -> String {
     if differs { format!("{kind} of {host}") } else { kind.to_owned() }
 }
 
-/// What the collector of a host measures.
+/// The values that the collector of a host measures.
 pub fn measured(host: usize, differs: bool) -> ReportedValues {
     use ReportedValue::{Float, Integer, Text};
     let text = |number, text: String| (number, Text(text));
@@ -68,7 +68,7 @@ pub fn measured(host: usize, differs: bool) -> ReportedValues {
     all
 }
 
-/// What the site's own collector of a host adds.
+/// The values that a collector of the site adds.
 pub fn added(host: usize) -> ReportedValues {
     let number = |n: u32| (OWN + n, ReportedValue::Float(10.0 * some(host, 300 + n)));
     (0..ATTRIBUTES - MEASURED).map(number).collect()

@@ -59,7 +59,7 @@ impl Scheduler {
         Scheduler::of(size, &size.files())
     }
 
-    /// The same with these files.
+    /// Does so with these files.
     pub fn of(size: &Size, files: &SiteFiles) -> Result<Scheduler, String> {
         let (conf, diags) = lsf::conf::load(files, site::ENVDIR);
         let conf = conf.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The same values as the server has, under the policy and under a loop written by hand.
+//! Values equal to those of the server, under the policy and under a loop written by hand.
 
 use super::server::{HOSTS, OWN, POLICY, added, host_name, measured};
 use lsf::conf::diag::Diags;

@@ -37,6 +37,10 @@ pub fn host(out: &mut String, h: &HostInfo) {
     if let Some(minutes) = h.migration {
         let _ = writeln!(out, " Migration threshold is {minutes} minutes");
     }
+    if let Some((threshold, exits)) = h.exit_rate {
+        out.push_str("\n THRESHOLD AND LOAD USED FOR EXCEPTIONS:\n            JOB_EXIT_RATE\n");
+        let _ = writeln!(out, " Threshold  {threshold:>6}.00\n Load       {exits:>6}.00");
+    }
     for (name, value) in &h.not_acted_on {
         out.push(' ');
         push_clean(out, &format!("{name} = {value}"));

@@ -68,7 +68,7 @@ struct Opts {
     /// accepted; there is one cluster
     #[argh(switch, hidden_help)]
     cname: bool,
-    /// hosts with too high a job exit rate, which is not monitored
+    /// hosts on which more jobs have exited lately than EXIT_RATE says
     #[argh(switch, short = 'x')]
     exceptions: bool,
     /// hosts exported to other clusters, of which there are none
@@ -101,7 +101,6 @@ impl Opts {
     /// The message about a property that no host has.
     fn nothing(&self) -> Option<&'static str> {
         [
-            (self.exceptions, "There is no exceptional host found"),
             (self.exported && self.shared, "No resource is exported to another cluster"),
             (self.exported, "No host is exported to another cluster"),
             (self.rconly, "No host comes from the resource connector"),
@@ -125,7 +124,7 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         let strings = *strings;
         return shared(ctx, &call, strings);
     }
-    let rows = match client::ask(ctx, call.request()) {
+    let mut rows = match client::ask(ctx, call.request()) {
         Ok(ClientMsg::HostRows { rows }) => rows,
         other => {
             let e = other.err().unwrap_or(ClientError::Unexpected);
@@ -138,7 +137,9 @@ pub fn run(ctx: &mut Ctx) -> i32 {
         errln!(ctx, "{}", err_text(err::NO_HOST));
         return FAIL;
     }
-    if let Some(words) = call.nothing {
+    rows.retain(|row| !call.exceptions || row.is_exceptional());
+    let none = (call.exceptions && rows.is_empty()).then_some("There is no exceptional host found");
+    if let Some(words) = call.nothing.or(none) {
         errln!(ctx, "{words}");
         return 0;
     }
@@ -230,6 +231,8 @@ struct Call {
     head: bool,
     /// LSB_UNIT_FOR_JOBS_DISPLAY.
     unit: Option<char>,
+    /// Exceptional hosts alone.
+    exceptions: bool,
     /// Said instead of the hosts.
     nothing: Option<&'static str>,
 }
@@ -257,6 +260,7 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
     Ok(Call {
         names: parsed.operands.iter().map(|n| n.to_string_lossy().into_owned()).collect(),
         nothing: o.nothing(),
+        exceptions: o.exceptions,
         res_req: o.res_req.unwrap_or_default(),
         form,
         head: !o.noheader,

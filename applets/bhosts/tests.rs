@@ -62,8 +62,13 @@ fn a_host_at_length() {
         load.external = vec![("lic".into(), "10".into()), ("a_long_name".into(), "1.5".into())];
     }
     super::long::host(&mut out, &h);
-    let not_acted_on = vec![("EXIT_RATE".into(), "30".into())];
-    let last = HostInfo { not_acted_on, migration: Some(30), ..host("hostc", "unavail") };
+    let not_acted_on = vec![("CHKPNT".into(), "C".into())];
+    let last = HostInfo {
+        not_acted_on,
+        migration: Some(30),
+        exit_rate: Some((20, 3)),
+        ..host("hostc", "unavail")
+    };
     super::long::host(&mut out, &last);
     assert_eq!(out, include_str!("../../tests/cmd/expected/bhosts-l.txt"));
 }

@@ -307,6 +307,7 @@ impl Mbatchd {
             Input::QueuesDefined { conn, told } => self.queues_defined(context, conn, told),
             Input::Groups { asked, found } => self.user_groups_known(&asked, found),
             Input::ExternalGroups { groups } => self.external_groups(context, &groups),
+            Input::NoEadmin { all } => self.no_eadmin(context, &all),
             Input::LogFailed { why } => self.failed(context, why),
             Input::LogBack => self.log_is_back(context),
             Input::Switched { ok } => self.switched(context, ok),
@@ -329,6 +330,7 @@ impl Mbatchd {
         self.housekeep(context);
         self.unreached_due(context);
         self.remove_hung_jobs(context);
+        self.exceptions_due(context);
         self.orphans_due(context);
         self.windows_due(context);
         self.reservations_due(context);
@@ -402,6 +404,7 @@ impl Machine for Mbatchd {
                 self.load_checks.deadline(),
                 self.migration_checks.deadline(),
                 self.hung_checks.deadline(),
+                self.exception_checks.deadline(),
                 deps,
                 perf,
                 unreached,

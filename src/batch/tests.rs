@@ -49,6 +49,7 @@ mod dynamic_hosts;
 mod element_groups;
 mod eligible;
 mod exceptions;
+mod exit_rates;
 mod fairshare;
 mod fairshare_groups;
 mod fairshare_history;

@@ -12,7 +12,7 @@ use super::names::tables::{BATCH_HOST, COMPUTE_UNIT, HOST_GROUP, HOST_PARTITION}
 use super::section::{SectionRow, Values, known_params, list, table};
 use super::types::{
     AffinityCpus, BatchHosts, ComputeUnit, HostGroup, HostPartition, HostPolicy, Mxj, RawParam,
-    Shared,
+    Shared, UNLIMITED_EXIT_RATE,
 };
 use super::user_shares::user_shares;
 use crate::model::topology::CpuSet;
@@ -89,7 +89,7 @@ fn host(row: &SectionRow, name: &str, diags: &mut Diags) -> HostPolicy {
         jl_u: v.number("JL/U", 0..=u32::MAX),
         dispatch_window: v.windows("DISPATCH_WINDOW"),
         mig: v.number("MIG", 0..=MAX_MIG),
-        exit_rate: v.number("EXIT_RATE", 0..=u32::MAX),
+        exit_rate: v.number("EXIT_RATE", 1..=UNLIMITED_EXIT_RATE),
         pos: row.pos.clone(),
         ..HostPolicy::default()
     };

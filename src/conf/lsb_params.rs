@@ -3,6 +3,7 @@
 //! See lsb.params(5).
 
 use super::diag::Diags;
+use super::exceptions::exceptions;
 use super::files::Files;
 use super::lexer::{self, shown};
 use super::lsf_shared::{nothing, unknown_section};
@@ -66,6 +67,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     group_clean(&mut p, &mut v);
     pre_exec(&mut p, &mut v);
     p.preemption = preemption::of_cluster(&mut v);
+    p.exceptions = exceptions(&mut v);
     p.raw = raw;
     p
 }

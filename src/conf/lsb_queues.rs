@@ -114,6 +114,9 @@ fn identity(q: &mut QueueConf, v: &mut Values<'_>) {
     q.users = user_terms(v, "USERS");
     q.hosts = host_terms(v, "HOSTS");
     q.admins = v.list("ADMINISTRATORS");
+    let _: [Option<u64>; 2] =
+        ["JOB_OVERRUN", "JOB_UNDERRUN"].map(|name| v.number(name, 0..=MAX_TIME));
+    let _: Option<f64> = v.number("JOB_IDLE", 0.0..=1.0);
 }
 
 fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {

@@ -16,6 +16,7 @@ mod check_slot_pools;
 pub mod diag;
 mod directives;
 pub mod equiv;
+mod exceptions;
 pub mod expressions;
 pub mod external_groups;
 pub mod files;

@@ -578,16 +578,16 @@ mod tests {
     #[test]
     fn cells_are_words_groups_and_strings() {
         let (rows, told) =
-            rows("HOST_NAME MXJ EXIT_RATE\n a  ()  (1-2 (3))\n\"b c\" - -\nd mem=(1 2) [x y](z)\n");
+            rows("HOST_NAME MXJ CHKPNT\n a  ()  (1-2 (3))\n\"b c\" - -\nd mem=(1 2) [x y](z)\n");
         assert_eq!(
             rows,
             [
-                "3 EXIT_RATE=1-2 (3)@10 HOST_NAME=a@2",
+                "3 CHKPNT=1-2 (3)@10 HOST_NAME=a@2",
                 "4 HOST_NAME=b c@2",
-                "5 EXIT_RATE=[x y](z)@13 HOST_NAME=d@1 MXJ=mem=(1 2)@3"
+                "5 CHKPNT=[x y](z)@13 HOST_NAME=d@1 MXJ=mem=(1 2)@3"
             ]
         );
-        assert_eq!(told, ["f:3:10: EXIT_RATE is known and not acted on"]);
+        assert_eq!(told, ["f:3:10: CHKPNT is known and not acted on"]);
     }
 
     #[test]

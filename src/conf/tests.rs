@@ -321,14 +321,14 @@ fn names_that_nothing_acts_on_are_counted_on_one_line() {
 #[test]
 fn columns_of_hosts_that_nothing_acts_on_are_kept_as_written() {
     let mut files = site();
-    let rows = "Begin Host\nHOST_NAME MXJ EXIT_RATE\nalpha 6 30\nEnd Host\n";
+    let rows = "Begin Host\nHOST_NAME MXJ CHKPNT\nalpha 6 C\nEnd Host\n";
     files.put(&format!("{BATCH}/lsb.hosts"), rows);
     files.put(&format!("{BATCH}/lsb.queues"), "Begin Queue\nQUEUE_NAME = idle\nEnd Queue\n");
     files.edit(&format!("{BATCH}/lsb.params"), "DEFAULT_QUEUE", "# DEFAULT_QUEUE");
     let (conf, diags) = load(&files, ENVDIR);
     let conf = conf.unwrap_or_else(|| panic!("{:?}", told(&diags)));
     let of = |row: usize| conf.batch.hosts.hosts[row].not_acted_on.clone();
-    assert_eq!(of(0), [("EXIT_RATE".to_owned(), "30".to_owned())]);
+    assert_eq!(of(0), [("CHKPNT".to_owned(), "C".to_owned())]);
 }
 
 #[test]

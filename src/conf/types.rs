@@ -9,6 +9,7 @@
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
 mod aps;
+mod exceptions;
 mod fairshare;
 mod guaranteed_pool;
 mod lsb_applications;
@@ -32,6 +33,7 @@ use super::hosts::HostTable;
 use crate::model::nlb::NlbAddress;
 
 pub use aps::*;
+pub use exceptions::*;
 pub use fairshare::*;
 pub use guaranteed_pool::*;
 pub use lsb_applications::*;

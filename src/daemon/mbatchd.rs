@@ -15,6 +15,7 @@ use super::control_actions::ControlActions;
 use super::define_queues::define_queues;
 use super::driver::{DaemonDriver, Remote, ShellControl};
 use super::duplicate::{Duplicate, Places, Waited};
+use super::eadmin::Eadmin;
 use super::egroup::{self, GroupMembers};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
@@ -169,6 +170,7 @@ struct MbatchdDriver {
     /// Mail of the routing of requests.
     mails: Mails,
     control_actions: ControlActions,
+    eadmin: Eadmin,
     /// Reads the configuration.
     reading: Option<JoinHandle<()>>,
     /// The copy of the log, where this host has the primary.
@@ -354,6 +356,9 @@ impl DaemonDriver for MbatchdDriver {
                 self.mails.put(mail, shell.tickets.due());
             }
             Effect::ControlAction { class, command } => self.control_actions.put(class, command),
+            Effect::Exceptions { program, all } => {
+                self.eadmin.put(program, all, shell.remote());
+            }
             other => log::error!("mbatchd does not carry out an effect: {}", other.name()),
         }
     }
@@ -504,6 +509,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         members,
         mails: Mails::new(conf.base.lsf.mail_program()),
         control_actions: ControlActions::new(&conf.base.lsf.envdir),
+        eadmin: Eadmin::new(&conf.base.lsf.envdir),
         reading: None,
         dir,
         duplicate,

@@ -15,6 +15,7 @@ mod define_queues;
 pub mod delegate;
 pub mod driver;
 mod duplicate;
+mod eadmin;
 pub mod eauthd;
 pub mod eexecd;
 mod egroup;

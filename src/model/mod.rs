@@ -7,6 +7,7 @@ pub mod array_move;
 pub mod bytes;
 pub mod checkpoint;
 pub mod event;
+pub mod exception;
 pub mod further;
 mod host_usage;
 pub mod idmap;

@@ -618,6 +618,17 @@ pub struct HostInfo {
     /// AFFINITY of lsb.hosts; `None`: N.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Box<HostUnits>>,
+    /// The exits of jobs that are no exception, and those of the last time (EXIT_RATE); `None`:
+    /// any number is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_rate: Option<(u32, u32)>,
+}
+
+impl HostInfo {
+    /// Have too many jobs exited on the host lately?
+    pub fn is_exceptional(&self) -> bool {
+        self.exit_rate.is_some_and(|(threshold, exits)| exits > threshold)
+    }
 }
 
 /// The processor units of a host for jobs that ask for some.

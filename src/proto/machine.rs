@@ -12,6 +12,7 @@ use crate::conf::UnixGroup;
 use crate::conf::external_groups::ExternalGroup;
 use crate::conf::{ClusterConf, Diag, Member};
 use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
+use crate::model::exception::Exceptions;
 use crate::model::job::SpoolRef;
 use crate::model::reservation::ReservationFinish;
 use crate::model::{ByteStr, Now};
@@ -121,6 +122,10 @@ pub enum Input {
     ExternalGroups {
         groups: Vec<(ExternalGroup, Vec<String>)>,
     },
+    /// The site has no eadmin that could be told of these exceptions (mbatchd).
+    NoEadmin {
+        all: Box<Exceptions>,
+    },
     /// The log could not be written: every record since the last durable one is void, and the
     /// runner has put the machine's state back to what the log holds (mbatchd).
     LogFailed {
@@ -178,6 +183,7 @@ impl Input {
             Input::Datagram { .. } => "datagram",
             Input::Config { .. } | Input::QueuesDefined { .. } => "configuration",
             Input::Groups { .. } | Input::ExternalGroups { .. } => "groups",
+            Input::NoEadmin { .. } => "exceptions",
             Input::LogFailed { .. } | Input::LogBack | Input::Switched { .. } => "log",
             Input::Kept { .. } | Input::Members(_) => "kept",
             Input::Sample(_) => "sample",
@@ -302,6 +308,12 @@ pub enum Effect {
         class: String,
         command: String,
     },
+    /// Tell the site's eadmin, at this path, of exceptional hosts or jobs; where it is missing,
+    /// [`Input::NoEadmin`] is the answer (mbatchd).
+    Exceptions {
+        program: String,
+        all: Box<Exceptions>,
+    },
     /// A line for the daemon's log.
     Say {
         level: log::Level,
@@ -345,6 +357,7 @@ impl Effect {
             Effect::DefineQueues { .. } => "define queues",
             Effect::Mail { .. } => "mail",
             Effect::ControlAction { .. } => "run a control action",
+            Effect::Exceptions { .. } => "call eadmin",
             Effect::Say { .. } => "say",
             Effect::Exit { .. } => "exit",
         }

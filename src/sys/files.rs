@@ -282,6 +282,15 @@ pub fn unsafe_program(path: &Path) -> Option<String> {
     Some(format!("{path}: root does not run it: {part} can be changed by users other than root"))
 }
 
+/// Why a program of the site must not be run by this process: others than root and the user of the
+/// process could exchange it. A missing file is no reason.
+pub fn exchangeable(path: &Path) -> Option<String> {
+    let owners = [0, super::euid()];
+    let absolute = std::path::absolute(path).ok()?;
+    let part = follow(&absolute, &owners).ok()?.strange?.0;
+    Some(format!("{} can be changed by others", part.display()))
+}
+
 /// Whether a name is one part of a path and nothing else.
 pub fn is_part(name: &str) -> bool {
     let mut parts = Path::new(name).components();

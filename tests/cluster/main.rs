@@ -18,6 +18,7 @@ mod crash_master;
 mod damage;
 mod duplicate;
 mod dynamic;
+mod eadmin;
 mod egroup;
 mod elims;
 mod env_script;

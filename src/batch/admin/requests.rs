@@ -133,6 +133,9 @@ impl Mbatchd {
                 }
                 lines.push(line(&host, 0));
                 let lock = lock.to_string();
+                if let Some(id) = self.site.host_id(&host).filter(|_| open) {
+                    self.exit_rates.forget(id);
+                }
                 self.emit(context, Event::HostCtrl { op, host, uid, user, message, lock });
             }
         }

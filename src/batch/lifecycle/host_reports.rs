@@ -212,10 +212,12 @@ impl Mbatchd {
     pub(crate) fn ended(&mut self, context: &mut StepContext, t: &TaskState, end: End, info: u32) {
         let at = t.key.job_ref();
         let (killed, requeue, as_done) = self.killed(t.key);
+        let host = self.state.running(t.key).and_then(|run| run.hosts.first().map(|h| h.0));
         // Only an attempt that is over for certain is requeued: a job must not run twice at the
         // same time.
         let restarted = end == End::Unknown && info == term::HOST_RESTART;
         if let Some(held) = requeue.filter(|_| restarted || end != End::Unknown) {
+            self.note_exit(context, host, true, info);
             return self.back_to_queue(context, at, held);
         }
         if restarted && killed.is_none() && self.rerunnable(at) {
@@ -224,6 +226,9 @@ impl Mbatchd {
             return self.requeue(context, at, None, true);
         }
         if killed.is_none() && info == 0 && self.requeued_by_exit(context, t, end) {
+            if end != End::Status(0) {
+                self.note_exit(context, host, false, info);
+            }
             return;
         }
         let own_code = end.code().filter(|_| killed.is_none() && info == 0);
@@ -256,6 +261,10 @@ impl Mbatchd {
         };
         self.emit(context, Event::JobStatus(Box::new(record)));
         self.account(context, at);
+        if status == JobState::Exit {
+            self.note_exit(context, host, killed.is_some(), exit_info);
+        }
+        self.note_early_end(context, at);
     }
 
     /// The report of a host on the commands after an attempt that has ended.

@@ -47,6 +47,9 @@ impl Mbatchd {
                 number => PendReason::of_number(number),
             };
             let pre_exec = matches!(reason, PendReason::PreExec | PendReason::QueuePreExec);
+            if !pre_exec {
+                self.note_start_that_failed(context, i, t);
+            }
             let retry = Some(Box::new(self.retry_of(context, at, host, t, pre_exec)));
             let (status, attempt, reason) = (JobState::Pend.into(), t.key.attempt, reason.number());
             let s = JobStatus { at, status, reason, attempt, retry, ..JobStatus::default() };
@@ -65,6 +68,17 @@ impl Mbatchd {
         let named = self.state.names().find_host(&t.pre_host);
         let of_job = run.is_some_and(|run| run.hosts.iter().any(|h| Some(h.0) == named));
         if of_job { t.pre_host.clone() } else { self.links.hosts()[i].name.clone() }
+    }
+
+    /// A start that failed may count for the exit rate of its host.
+    fn note_start_that_failed(&mut self, context: &StepContext, i: HostId, t: &TaskState) {
+        let failed = self.state.names().find_host(&t.pre_host);
+        let Some(run) = self.state.running(t.key) else { return };
+        let own = |host: &HostId| run.hosts.iter().any(|of| of.0 == *host);
+        let host = failed.filter(own).unwrap_or(i);
+        let first = run.hosts.first().map(|of| of.0) == Some(host);
+        let several = run.hosts.len() > 1;
+        self.note_failed_start(context, host, (first, several));
     }
 
     fn retry_of(

@@ -4,9 +4,6 @@ use crate::batch::Mbatchd;
 use crate::batch::state::{Elem, Job};
 use crate::model::job::except;
 
-/// Seconds that a job has run before it may be called idle (DETECT_IDLE_JOB_AFTER's default).
-const IDLE_AFTER: f64 = 20.0 * 60.0;
-
 impl Mbatchd {
     /// The exceptions of a started element until now or its end: [`except`] bits.
     pub(crate) fn exceptions(&self, job: &Job, part: u32, elem: &Elem, now: i64) -> u32 {
@@ -18,7 +15,8 @@ impl Mbatchd {
         };
         let (ran, over) = (elem.ran(now) as f64, elem.stat().is_finished());
         let cpu = || elem.usage().map_or(0.0, |u| u.cpu_secs());
-        let idle = |factor| ran > IDLE_AFTER && cpu() / ran < factor;
+        let idle_after = self.site.params().exceptions.idle_after_secs as f64;
+        let idle = |factor| ran > idle_after && cpu() / ran < factor;
         let bit = |on: bool, bit: u32| if on { bit } else { 0 };
         bit(limit("JOB_OVERRUN").is_some_and(|m| ran > m * 60.0), except::OVERRUN)
             | bit(over && limit("JOB_UNDERRUN").is_some_and(|m| ran < m * 60.0), except::UNDERRUN)

@@ -215,6 +215,7 @@ impl Mbatchd {
             migration: site.mig,
             not_acted_on: site.not_acted_on.clone(),
             affinity: self.units_shown(i),
+            exit_rate: self.exit_rate(i),
         }
     }
 

@@ -37,7 +37,7 @@ use crate::batch::site::slot_pools::SlotPools;
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds,
-    UserPolicy, UserTerm,
+    UNLIMITED_EXIT_RATE, UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
@@ -162,6 +162,8 @@ pub struct ConfiguredHost {
     pub exclusive_resource: bool,
     /// MIG, minutes.
     pub mig: Option<u64>,
+    /// EXIT_RATE or GLOBAL_EXIT_RATE, exits of jobs that are no exception; `None`: any number.
+    pub exit_rate: Option<u32>,
     /// AFFINITY.
     pub affinity: AffinityCpus,
     /// Columns of lsb.hosts that nothing acts on, as written.
@@ -216,9 +218,14 @@ pub struct Site {
     pub routes: bool,
     /// Some queue reserves slots: when started jobs end is of interest.
     pub keeps_timeline: bool,
+    /// Hosts or jobs of some queue may be exceptional.
+    pub has_exceptions: bool,
     /// The limits for jobs whose queue is not configured any more.
     retry_limits: RetryLimits,
 }
+
+/// The parameters of a queue by which its jobs are exceptional.
+const JOB_EXCEPTIONS: [&str; 3] = ["JOB_OVERRUN", "JOB_UNDERRUN", "JOB_IDLE"];
 
 /// Windows of the files; what cannot be read is open (the reader has said so).
 fn windows(text: &str) -> Windows {
@@ -289,6 +296,7 @@ impl Site {
             forms_chunks: false,
             routes: false,
             keeps_timeline: false,
+            has_exceptions: false,
         }
     }
 
@@ -320,6 +328,7 @@ impl Site {
                 }),
                 exclusive_resource: def.resources.iter().any(|r| r.exclusive && !r.absent),
                 mig: policy.as_ref().and_then(|h| h.mig),
+                exit_rate: p.exit_rate(policy.as_ref()),
                 affinity: policy.as_ref().map_or(AffinityCpus::None, |h| h.affinity.clone()),
                 not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
@@ -360,7 +369,18 @@ impl Site {
         let of_profiles = p.conf.batch.applications.iter().filter_map(|a| a.chunk_job_size);
         p.forms_chunks = of_queues.chain(of_profiles).any(|size| size > 1);
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
+        p.has_exceptions = p.hosts.values().any(|host| host.exit_rate.is_some())
+            || p.queues
+                .iter()
+                .any(|queue| JOB_EXCEPTIONS.iter().any(|n| queue.conf.raw.contains_key(*n)));
         p
+    }
+
+    /// The exits on a host with this row that are no exception.
+    fn exit_rate(&self, row: Option<&HostPolicy>) -> Option<u32> {
+        let of_host =
+            row.and_then(|row| row.exit_rate).or(self.conf.batch.params.exceptions.exit_rate);
+        of_host.filter(|rate| *rate < UNLIMITED_EXIT_RATE)
     }
 
     /// The limits, once queues and hosts are known.

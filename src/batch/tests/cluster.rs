@@ -29,6 +29,7 @@ use super::audits::Audits;
 use super::*;
 use crate::model::affinity::{JobUnits, TaskUnits};
 use crate::model::event::Finish;
+use crate::model::exception::Exceptions;
 use crate::model::reason::PendReason;
 use crate::model::reservation::ReservationFinish;
 use crate::model::specfield::SpecField;
@@ -60,6 +61,8 @@ pub struct Cluster {
     mails: Vec<String>,
     /// The service classes whose CONTROL_ACTION was run, and the commands.
     pub actions: Vec<(String, String)>,
+    /// The exceptions that eadmin was told of.
+    pub exceptions: Vec<Exceptions>,
     balancer: balancer::Balancer,
     accounted: Vec<Finish>,
     periods: Vec<ReservationFinish>,
@@ -106,6 +109,7 @@ impl Cluster {
             started: Vec::new(),
             mails: Vec::new(),
             actions: Vec::new(),
+            exceptions: Vec::new(),
             balancer: balancer::Balancer::default(),
             accounted: Vec::new(),
             periods: Vec::new(),
@@ -167,6 +171,7 @@ impl Cluster {
             Effect::Send { conn, msg } | Effect::SendDurable { conn, msg } => self.sent(conn, msg),
             Effect::Connect { conn, to } => self.dialled(conn, to),
             Effect::Append(record) => self.log.push(*record),
+            Effect::Exceptions { all, .. } => self.exceptions.push(*all),
             Effect::ControlAction { class, command } => self.actions.push((class, command)),
             Effect::Mail { to, text } => self.mails.push(format!("To: {to}\n{text}")),
             Effect::Account(finish) => self.accounted.push(*finish),
@@ -640,6 +645,11 @@ impl Cluster {
     /// bhosts of one host.
     pub fn host(&mut self, name: &str) -> HostInfo {
         self.host_rows(vec![name.to_owned()]).remove(0)
+    }
+
+    /// The site has no eadmin for these exceptions.
+    pub fn no_eadmin(&mut self, all: Exceptions) {
+        self.tell(Input::NoEadmin { all: Box::new(all) });
     }
 
     /// bhosts of all hosts.

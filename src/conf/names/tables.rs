@@ -126,7 +126,7 @@ pub static BATCH_HOST: NameTable = table!(
         on("AFFINITY", "affinity scheduling: Y/N/CPU_LIST=...; N"),
         off("CHKPNT", "checkpoint copying: C"),
         on("DISPATCH_WINDOW", "when jobs are dispatched to the host; always"),
-        off("EXIT_RATE", "job exits a minute that are an exception"),
+        on("EXIT_RATE", "job exits that are no exception; GLOBAL_EXIT_RATE"),
         on("HOST_NAME", "host, host group, type, model or default"),
         on("JL/U", "slots per user; unlimited"),
         on("MIG", "minutes suspended by load before a rerunnable job migrates; never"),

@@ -81,7 +81,7 @@ pub struct HostPolicy {
     pub thresholds: Thresholds,
     /// MIG, minutes.
     pub mig: Option<u64>,
-    /// EXIT_RATE.
+    /// EXIT_RATE, exits of jobs that are no exception.
     pub exit_rate: Option<u32>,
     /// AFFINITY.
     pub affinity: AffinityCpus,

@@ -1,7 +1,7 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::{PreemptionParams, RawParams};
+use super::{ExceptionParams, PreemptionParams, RawParams};
 use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -215,6 +215,8 @@ pub struct BatchParams {
     pub evaluation: DependencyEvaluation,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD and REMOVE_HUNG_JOBS_FOR.
     pub removal: JobRemoval,
+    /// EXIT_RATE_TYPE, EADMIN_TRIGGER_DURATION and the others about exceptions.
+    pub exceptions: ExceptionParams,
     /// Every parameter as written.
     pub raw: RawParams,
 }
@@ -286,6 +288,7 @@ impl Default for BatchParams {
             preemption: PreemptionParams::default(),
             evaluation: DependencyEvaluation::default(),
             removal: JobRemoval::default(),
+            exceptions: ExceptionParams::default(),
             raw: RawParams::new(),
         }
     }

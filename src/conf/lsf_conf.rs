@@ -14,6 +14,7 @@ use super::section::param;
 use super::types::{LsfConf, MAX_HANG_SECS, MAX_PAM_SECS, RawParam, RawParams};
 use super::units::{SizeUnit, size_kb, yes_no};
 use crate::lang::command_words::command_words;
+use crate::model::limits::MemoryControl;
 use crate::model::signals;
 
 /// The parameters of lsf.conf, with the directories that follow from them.
@@ -191,6 +192,9 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     let delay = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_PAM_SECS);
     check("LSF_PAM_CLEAN_JOB_DELAY", &delay, "seconds are wanted, a year at most");
     let signal = |v: &str| signals::number(v).is_some();
+    let control = |v: &str| MemoryControl::parse(v).is_some();
+    let want = "memory:swap:seconds[:all] is wanted, memory 1 to 100 percent, swap 0 to 100";
+    check("LSB_MEMLIMIT_ENF_CONTROL", &control, want);
     check("LSB_SIGSTOP", &signal, "the name or number of a signal is wanted");
     let copies = |v: &str| {
         let words = command_words(v).unwrap_or_default();

@@ -10,6 +10,7 @@ use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
 use crate::lim::election::Election;
 use crate::proto::launch::{OsEffect, OsInput};
 use crate::proto::{Daemon, Effect, Input};
+use crate::sys::load;
 use crate::sys::process_table::see;
 use crate::sys::task_processes::TaskTracker;
 
@@ -71,7 +72,8 @@ impl DaemonDriver for ProcessSampler {
     fn effect(&mut self, _: &mut Sbatchd, effect: Effect, shell: &mut ShellControl) {
         match effect {
             Effect::Os(OsEffect::Sample { tasks, others }) => {
-                shell.input(Input::Os(OsInput::Sampled(self.tracker.sample(&tasks, &others))));
+                let seen = self.tracker.sample(&tasks, &others);
+                shell.input(Input::Os(OsInput::Sampled(seen, load::host_memory())));
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }

@@ -543,6 +543,7 @@ impl Attempt {
         s: &TaskProcesses,
         enforced: LimitEnforcement,
     ) -> Option<Cause> {
+        let waits = self.waits_for_host(enforced);
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
         let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);
@@ -563,7 +564,7 @@ impl Attempt {
         let over = |limit: Option<u64>, used: u64| limit.is_some_and(|l| used > l);
         // the kernel counts the pages that processes share once
         let by_kernel = self.group.as_ref().is_some_and(|group| !group.memory.is_empty());
-        let measured = memory(l, enforced).filter(|_| !by_kernel);
+        let measured = memory(l, enforced).filter(|_| !by_kernel && !waits);
         if s.out_of_memory || over(measured, u.mem_kb) {
             Some(Cause::Limit(term::MEMLIMIT))
         } else if over(l.swap, u.swap_kb) {
@@ -577,6 +578,21 @@ impl Attempt {
         } else {
             None
         }
+    }
+
+    /// Is the job ended beyond its memory limit only when the host lacks memory
+    /// (LSB_MEMLIMIT_ENF_CONTROL)? Hard limits and jobs of several hosts do not wait for that.
+    fn waits_for_host(&self, enforced: LimitEnforcement) -> bool {
+        let order = &self.note.order;
+        enforced.memory_control.is_some() && !order.limits.hard_memory && order.hosts.len() <= 1
+    }
+
+    /// The memory beyond the limit of a job that waits for such a lack, KB; `None`: it is within
+    /// its limit, or ends already.
+    pub fn beyond_memory(&self, enforced: LimitEnforcement) -> Option<u64> {
+        let waits = self.waits_for_host(enforced) && self.note.mark.kill.is_none();
+        let limit = memory(&self.note.order.limits, enforced).filter(|_| waits)?;
+        self.usage.mem_kb.checked_sub(limit).filter(|kb| *kb > 0)
     }
 
     /// Keeps the most processors used between two looks, the first being at its start.

@@ -395,7 +395,7 @@ impl Launcher {
             OsInput::Exited { pid, status, usage } => self.exited(now, pid, status, usage, out),
             OsInput::Gone { pid, ticks } => self.gone(now, pid, ticks, out),
             OsInput::Down { jobs } => self.go_down(now, jobs, out),
-            OsInput::Sampled(_) => {}
+            OsInput::Sampled(..) => {}
         }
     }
 

@@ -5,6 +5,7 @@ use super::checkpoints;
 use super::event::SimEvent;
 use super::os::{self, SimTask};
 use super::world::World;
+use crate::model::limits::HostMemory;
 use crate::proto::launch::{
     OsEffect, OsInput, Plan, TaskId, TaskIdentity, TaskPlan, TaskProcesses, TaskStep,
 };
@@ -51,7 +52,7 @@ impl World {
                     os.tasks.get(&pid).filter(|t| !t.waiting).map(|_| one_process(pid))
                 };
                 let found = tasks.iter().filter_map(processes).collect();
-                answers.push_back(Input::Os(OsInput::Sampled(found)));
+                answers.push_back(Input::Os(OsInput::Sampled(found, HostMemory::default())));
             }
         }
     }

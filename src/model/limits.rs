@@ -60,6 +60,64 @@ pub struct LimitEnforcement {
     pub memory_of_process: bool,
     /// The kernel, by the control group of the job; the host where there is no such group.
     pub memory_by_group: bool,
+    /// LSB_MEMLIMIT_ENF_CONTROL: when the host ends jobs beyond their memory limits; `None`: at
+    /// once.
+    pub memory_control: Option<MemoryControl>,
+}
+
+/// A host ends jobs beyond their memory limits only while its memory is used so far
+/// (LSB_MEMLIMIT_ENF_CONTROL).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryControl {
+    /// Percent of the memory of the host, 1 to 100.
+    pub memory_percent: u64,
+    /// Percent of its swap space, 1 to 100; 0: that does not count.
+    pub swap_percent: u64,
+    /// Seconds between two looks.
+    pub pause: u64,
+    /// All jobs beyond their limits are ended, not only the worst one.
+    pub all: bool,
+}
+
+impl MemoryControl {
+    /// `MEMORY:SWAP:SECONDS` or `MEMORY:SWAP:SECONDS:all`; `None`: it is none.
+    pub fn parse(text: &str) -> Option<MemoryControl> {
+        let words: Vec<&str> = text.split(':').map(str::trim).collect();
+        let (numbers, all) = match words[..] {
+            [memory, swap, pause] | [memory, swap, pause, ""] => ([memory, swap, pause], false),
+            [memory, swap, pause, all] if all.eq_ignore_ascii_case("all") => {
+                ([memory, swap, pause], true)
+            }
+            _ => return None,
+        };
+        let number = |word: &str| word.parse::<u64>().ok();
+        let (memory_percent, swap_percent) = (number(numbers[0])?, number(numbers[1])?);
+        let pause = number(numbers[2])?;
+        let fits = (1..=100).contains(&memory_percent)
+            && swap_percent <= 100
+            && (1..=MAX_CONTROL_PAUSE).contains(&pause);
+        fits.then_some(MemoryControl { memory_percent, swap_percent, pause, all })
+    }
+
+    /// Is so much of the host's memory in use that jobs beyond their limits are ended?
+    pub fn is_reached(&self, host: &HostMemory) -> bool {
+        let reached = |percent: u64, (used, all): (u64, u64)| {
+            used.saturating_mul(100) >= all.saturating_mul(percent)
+        };
+        // a host without swap space has none left
+        reached(self.memory_percent, host.memory_kb)
+            && (self.swap_percent == 0 || reached(self.swap_percent, host.swap_kb))
+    }
+}
+
+/// Longest pause of LSB_MEMLIMIT_ENF_CONTROL, seconds: a day.
+const MAX_CONTROL_PAUSE: u64 = 24 * 3600;
+
+/// The memory of a host, KB: in use, and all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostMemory {
+    pub memory_kb: (u64, u64),
+    pub swap_kb: (u64, u64),
 }
 
 /// The enforcement where lsf.conf says nothing.
@@ -71,6 +129,7 @@ impl Default for LimitEnforcement {
             memory_of_job: false,
             memory_of_process: true,
             memory_by_group: false,
+            memory_control: None,
         }
     }
 }

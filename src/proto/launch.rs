@@ -19,7 +19,7 @@ pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
 pub use super::task_end::TaskEnd;
 pub use super::task_group::TaskGroup;
 use crate::model::job::{Limits, Usage};
-use crate::model::limits::GroupMemory;
+use crate::model::limits::{GroupMemory, HostMemory};
 use crate::model::{ByteStr, JobKey};
 use serde::{Deserialize, Serialize};
 
@@ -667,7 +667,7 @@ pub enum OsInput {
         jobs: bool,
     },
     /// One entry for each task asked for that still has processes.
-    Sampled(Vec<TaskProcesses>),
+    Sampled(Vec<TaskProcesses>, HostMemory),
 }
 
 /// The processes of one task now.

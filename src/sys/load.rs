@@ -3,6 +3,7 @@
 //! Everything absent (an old kernel, a container without utmp) reads as zero or as the best
 //! substitute; measuring never fails. Readers of text are apart from the files they read.
 
+use crate::model::limits::HostMemory;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::sys::topology;
 use std::collections::{BTreeMap, BTreeSet};
@@ -259,6 +260,18 @@ fn jiffies(stat: &str) -> (u64, u64) {
 }
 
 /// The value of a `Name: value kB` or `name value` line.
+/// The memory of this host, as `mem` and `swp` measure it.
+pub fn host_memory() -> HostMemory {
+    let mem = text("/proc/meminfo");
+    let get = |name: &str| value(&mem, name).unwrap_or(0);
+    let used = |free: u64, all: u64| (all.saturating_sub(free), all);
+    let free = get("MemFree") + get("Buffers") + get("Cached");
+    HostMemory {
+        memory_kb: used(free, get("MemTotal")),
+        swap_kb: used(get("SwapFree"), get("SwapTotal")),
+    }
+}
+
 pub(super) fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix([':', ' ']))?;
     line.split_whitespace().next()?.parse().ok()

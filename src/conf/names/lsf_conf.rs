@@ -108,7 +108,7 @@ const NAMES: &[Name] = &[
     off("LSB_MC_INITFAIL_MAIL", "MC"),
     off("LSB_MC_INITFAIL_RETRY", "MC"),
     on("LSB_MEMLIMIT_ENFORCE", "Y: hosts and the kernel enforce memory limits; N"),
-    off("LSB_MEMLIMIT_ENF_CONTROL", "mthr sthr int[:all]; undefined"),
+    on("LSB_MEMLIMIT_ENF_CONTROL", "memory%:swap%:seconds[:all] for memory limits; at once"),
     on("LSB_MIG2PEND", "1: a migrating job keeps its place in the queue; 0"),
     off("LSB_MODE", "written by LSF's installer"),
     on("LSB_MOD_ALL_JOBS", "bmod running jobs: Y/N; N"),

@@ -84,6 +84,31 @@ fn enforcement_of_limits_follows_four_parameters_of_lsf_conf() {
 }
 
 #[test]
+fn control_of_memory_limits_is_read_or_refused_with_its_place() {
+    let read_control = |text: &str| {
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsf.conf", text);
+        let conf = crate::conf::lsf_conf::parse(&files, "/c", &mut diags).unwrap();
+        let control = conf.limit_enforcement().memory_control?;
+        Some((control.memory_percent, control.swap_percent, control.pause, control.all))
+    };
+    let control = read_control("LSB_MEMLIMIT_ENF_CONTROL=90:50:60:all");
+    assert_eq!(control, Some((90, 50, 60, true)));
+    assert_eq!(read_control("LSB_MEMLIMIT_ENF_CONTROL=90:0:60"), Some((90, 0, 60, false)));
+    let by_group = "LSB_RESOURCE_ENFORCE=memory\nLSB_MEMLIMIT_ENF_CONTROL=90:50:60";
+    assert_eq!(read_control(by_group), None);
+    for wrong in ["0:50:60", "101:50:60", "90:101:60", "90:50:0", "90:50", "90:50:60:some", "a:b:c"]
+    {
+        let line = format!("LSB_JOB_MEMLIMIT=Y\nLSB_MEMLIMIT_ENF_CONTROL={wrong}");
+        let bad = said("lsf.conf", "LSB_JOB_MEMLIMIT=Y", &line);
+        let want = format!(
+            "LSB_MEMLIMIT_ENF_CONTROL:26 bad value <{wrong}> of LSB_MEMLIMIT_ENF_CONTROL: "
+        );
+        assert!(bad.iter().any(|text| text.contains(&want)), "{wrong}: {bad:?}");
+    }
+}
+
+#[test]
 fn interval_of_egroup_is_in_hours_or_minutes() {
     let read = |value: &str| {
         let text = format!("Begin Parameters\nEGROUP_UPDATE_INTERVAL = {value}\nEnd Parameters\n");

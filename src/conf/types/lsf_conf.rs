@@ -2,7 +2,7 @@
 
 use super::RawParam;
 use crate::conf::units::{SizeUnit, size_kb, yes_no};
-use crate::model::limits::LimitEnforcement;
+use crate::model::limits::{LimitEnforcement, MemoryControl};
 use crate::model::signals;
 use std::collections::BTreeMap;
 
@@ -251,7 +251,8 @@ impl LsfConf {
     }
 
     /// LSB_JOB_CPULIMIT, LSB_JOB_MEMLIMIT, LSB_MEMLIMIT_ENFORCE, LSB_RESOURCE_ENFORCE: who
-    /// enforces limits. With the last one those of memory before it change nothing.
+    /// enforces limits. With the last one those of memory before it change nothing, nor does
+    /// LSB_MEMLIMIT_ENF_CONTROL.
     pub fn limit_enforcement(&self) -> LimitEnforcement {
         let cpu = self.get("LSB_JOB_CPULIMIT").and_then(yes_no);
         let by_group = self.enforces("memory");
@@ -262,6 +263,10 @@ impl LsfConf {
             memory_of_job: of_job || self.yes("LSB_MEMLIMIT_ENFORCE"),
             memory_of_process: !of_job,
             memory_by_group: by_group,
+            memory_control: self
+                .get("LSB_MEMLIMIT_ENF_CONTROL")
+                .and_then(MemoryControl::parse)
+                .filter(|_| !by_group),
         }
     }
 

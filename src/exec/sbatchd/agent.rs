@@ -95,6 +95,8 @@ pub struct Sbatchd {
     pub(super) retry_launcher: Option<u64>,
     pub(super) retry_lim: Option<u64>,
     pub(super) sampled_at: u64,
+    /// When the memory of the host is looked at next (LSB_MEMLIMIT_ENF_CONTROL), microseconds.
+    pub(super) memory_look_at: u64,
     /// Next process number of simulated execution.
     pub(super) sim_pid: u32,
     /// Commands for jobs whose first host is another one.
@@ -136,6 +138,7 @@ impl Sbatchd {
             retry_launcher: None,
             retry_lim: None,
             sampled_at: 0,
+            memory_look_at: 0,
             sim_pid: 1,
             host_tasks: BTreeMap::new(),
             members: Members::default(),

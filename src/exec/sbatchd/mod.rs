@@ -223,7 +223,7 @@ impl Machine for Sbatchd {
                 (conn, Msg::Ping { n }) => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
                 (conn, _) => refuse(out, conn, Refusal::text(err::BAD_ARG, "not for sbatchd")),
             },
-            Input::Os(OsInput::Sampled(tasks)) => self.sampled(now, tasks, out),
+            Input::Os(OsInput::Sampled(tasks, host)) => self.sampled(now, (tasks, host), out),
             _ => {}
         }
     }

@@ -22,7 +22,7 @@ use crate::exec::plan::HostEnvironment;
 use crate::model::ByteStr;
 use crate::model::further::Further;
 use crate::model::job::{JobSpec, Limits, Usage};
-use crate::model::limits::LimitEnforcement;
+use crate::model::limits::{HostMemory, LimitEnforcement, MemoryControl};
 use crate::proto::launch::{Journal, TASKS_MAX, TaskGroup};
 use crate::proto::sbd::TaskState;
 use jiff::tz::TimeZone;
@@ -70,6 +70,7 @@ struct Rig {
     /// LSB_SIGSTOP.
     stop_signal: Option<i32>,
     enforcement: LimitEnforcement,
+    memory: HostMemory,
     /// How often sbatchd has looked at processes.
     looks: usize,
     /// How many jobs it looked at last.
@@ -148,6 +149,7 @@ impl Rig {
             looked_at: 0,
             grouped: false,
             memory_group: false,
+            memory: HostMemory::default(),
         };
         r.feed_launcher(Input::Start);
         r.boot(true);
@@ -234,7 +236,7 @@ impl Rig {
                         out_of_memory: p.out_of_memory,
                     }
                 };
-                queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect())));
+                queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect(), self.memory)));
             }
             _ => {}
         }

@@ -3,12 +3,16 @@
 use super::agent::*;
 use super::*;
 use crate::exec::attempt::{Told, Warning};
+use crate::model::limits::HostMemory;
 use crate::proto::launch::{Hook, HookOf};
+use std::cmp::Reverse;
 
 /// Pause before the environment of a job is searched again, microseconds.
 const ENV_WAIT: u64 = US;
 /// Pause before post-execution commands that take too long are killed again, microseconds.
 const POST_KILL: u64 = 10 * US;
+/// Why a job beyond its memory limit ends.
+const MEMORY: Cause = Cause::Limit(term::MEMLIMIT);
 
 impl Sbatchd {
     pub(super) fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -186,7 +190,12 @@ impl Sbatchd {
         }
     }
 
-    pub(super) fn sampled(&mut self, now: Now, tasks: Vec<TaskProcesses>, out: &mut Vec<Effect>) {
+    pub(super) fn sampled(
+        &mut self,
+        now: Now,
+        (tasks, host): (Vec<TaskProcesses>, HostMemory),
+        out: &mut Vec<Effect>,
+    ) {
         let by_pid: BTreeMap<u32, TaskProcesses> = tasks.into_iter().map(|t| (t.pid, t)).collect();
         let mut over = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
@@ -210,10 +219,35 @@ impl Sbatchd {
                 }
             }
         }
+        over.extend(self.beyond_memory(now, &host).into_iter().map(|key| (key, MEMORY)));
         for (key, cause) in over {
             self.start_termination(now, key, cause, out);
         }
         self.members_measured(&by_pid, out);
+    }
+}
+
+impl Sbatchd {
+    /// The jobs beyond their memory limits that are ended now as LSB_MEMLIMIT_ENF_CONTROL says:
+    /// none before its pause is over, or while the host has memory; the one that is beyond its
+    /// limit by most, or all.
+    fn beyond_memory(&mut self, now: Now, host: &HostMemory) -> Vec<JobKey> {
+        let enforced = self.conf.site.enforcement;
+        let Some(control) = enforced.memory_control else { return Vec::new() };
+        if now.mono_us < self.memory_look_at {
+            return Vec::new();
+        }
+        self.memory_look_at = now.after(control.pause);
+        if !control.is_reached(host) {
+            return Vec::new();
+        }
+        let running = self.jobs.values().filter(|job| job.stage == AttemptStage::Running);
+        let mut beyond: Vec<(u64, JobKey)> = running
+            .filter_map(|job| Some((job.beyond_memory(enforced)?, job.note.order.key)))
+            .collect();
+        beyond.sort_unstable_by_key(|(kb, key)| (Reverse(*kb), *key));
+        let most = if control.all { beyond.len() } else { 1 };
+        beyond.into_iter().take(most).map(|(_, key)| key).collect()
     }
 }
 

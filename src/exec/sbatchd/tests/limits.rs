@@ -349,3 +349,39 @@ fn the_most_processors_used_between_two_looks() {
     job.final_usage(at(6), used(7));
     assert_eq!((job.usage.cpu_peak, job.usage.cpu_peak_secs), (100, 6));
 }
+
+#[test]
+fn jobs_beyond_their_memory_go_on_until_the_host_lacks_memory_and_then_the_worst_ends() {
+    let run = |control: &str, percent: (u64, u64), hard: bool| {
+        let mut r = Rig::new();
+        let memory_control = MemoryControl::parse(control);
+        assert!(memory_control.is_some());
+        r.enforcement =
+            LimitEnforcement { memory_of_job: true, memory_control, ..LimitEnforcement::default() };
+        r.memory = HostMemory { memory_kb: (percent.0, 100), swap_kb: (percent.1, 100) };
+        r.boot(true);
+        r.greet(2);
+        for (id, mem_kb) in [(1, 1500), (2, 3000), (3, 900)] {
+            r.template.usage = Usage { mem_kb, ..Usage::default() };
+            let limits = Limits { rss: Some(1000), hard_memory: hard, ..Limits::default() };
+            r.start(StartJob { limits, ..order(id) });
+        }
+        r.wait(4);
+        let ended =
+            r.states().into_iter().filter(|s| matches!(s.phase, AttemptPhase::Ended { .. }));
+        let ended: Vec<u32> = ended.map(|s| s.key.job).collect();
+        [1, 2, 3].map(|id| ended.contains(&id))
+    };
+    let (none, worst, both) = ([false; 3], [false, true, false], [true, true, false]);
+    for (control, percent, hard, ended) in [
+        ("80:40:600", (79, 100), false, none),
+        ("80:40:600", (100, 39), false, none),
+        ("80:40:600:", (80, 40), false, worst),
+        ("80:0:600", (80, 0), false, worst),
+        ("80:40:600:all", (80, 40), false, both),
+        ("80:40:1", (80, 40), false, both),
+        ("80:40:600", (0, 0), true, both),
+    ] {
+        assert_eq!(run(control, percent, hard), ended, "{control} {percent:?} {hard}");
+    }
+}

@@ -219,8 +219,8 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
     v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");
     v.flag(&mut p.track_eligible, "TRACK_ELIGIBLE_PENDINFO");
-    v.flag(&mut p.sched_metric, "SCHED_METRIC_ENABLE");
-    v.set(&mut p.sched_metric_period, "SCHED_METRIC_SAMPLE_PERIOD", 1..=MAX_SECONDS);
+    v.flag(&mut p.sched_metric.enabled, "SCHED_METRIC_ENABLE");
+    v.set(&mut p.sched_metric.period, "SCHED_METRIC_SAMPLE_PERIOD", 1..=MAX_SECONDS);
 }
 
 /// Largest ADVRSV_USER_LIMIT.

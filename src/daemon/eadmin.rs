@@ -1,6 +1,6 @@
 //! Calls eadmin(8) for mbatchd: the program of a site that is told of exceptional hosts and jobs.
-//! One thread calls it, once for all exceptions of a kind that are new, so that a slow program stops
-//! no loop.
+//! One thread calls it, once for all exceptions of a kind that are new, so that a slow program
+//! stops no loop.
 //!
 //! Invariants: a call has a time limit, and few wait; a program that others could exchange is not
 //! run. Where there is no program, mbatchd is told so and does what is the default.

@@ -3,12 +3,13 @@
 
 use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostsAsked;
+use crate::exec::host_limits::{cpu, memory, waits_for_host};
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{CHKPNT, SignalNumber, WarnAction, WarnTime};
 use crate::model::job::{End, Usage, opt};
 use crate::model::job_control::ControlVerb;
-use crate::model::limits::{LimitEnforcement, Limits};
+use crate::model::limits::LimitEnforcement;
 use crate::model::reason::term;
 use crate::model::resize::{ResizeOrder, ResizeTold};
 use crate::model::signals::IGNORED_SIGNALS;
@@ -276,16 +277,6 @@ pub struct Attempt {
     looked: Option<(u64, u64)>,
 }
 
-/// The memory limit of a job that its host enforces, KB.
-fn memory(limits: &Limits, enforced: LimitEnforcement) -> Option<u64> {
-    limits.rss.filter(|_| enforced.memory_of_job || limits.hard_memory)
-}
-
-/// The CPU limit of a job that its host enforces, seconds.
-fn cpu(limits: &Limits, enforced: LimitEnforcement) -> Option<u64> {
-    limits.cpu.filter(|_| enforced.cpu_of_job)
-}
-
 impl Attempt {
     pub fn new(order: StartJob, now: Now) -> Self {
         let shown = report::shown(&order.spec.command.0);
@@ -543,7 +534,7 @@ impl Attempt {
         s: &TaskProcesses,
         enforced: LimitEnforcement,
     ) -> Option<Cause> {
-        let waits = self.waits_for_host(enforced);
+        let waits = waits_for_host(&self.note.order, enforced);
         let u = &mut self.usage;
         let (max_mem, max_swap) = (u.max_mem_kb, u.max_swap_kb);
         let (cpu_peak, cpu_peak_secs) = (u.cpu_peak, u.cpu_peak_secs);
@@ -578,21 +569,6 @@ impl Attempt {
         } else {
             None
         }
-    }
-
-    /// Is the job ended beyond its memory limit only when the host lacks memory
-    /// (LSB_MEMLIMIT_ENF_CONTROL)? Hard limits and jobs of several hosts do not wait for that.
-    fn waits_for_host(&self, enforced: LimitEnforcement) -> bool {
-        let order = &self.note.order;
-        enforced.memory_control.is_some() && !order.limits.hard_memory && order.hosts.len() <= 1
-    }
-
-    /// The memory beyond the limit of a job that waits for such a lack, KB; `None`: it is within
-    /// its limit, or ends already.
-    pub fn beyond_memory(&self, enforced: LimitEnforcement) -> Option<u64> {
-        let waits = self.waits_for_host(enforced) && self.note.mark.kill.is_none();
-        let limit = memory(&self.note.order.limits, enforced).filter(|_| waits)?;
-        self.usage.mem_kb.checked_sub(limit).filter(|kb| *kb > 0)
     }
 
     /// Keeps the most processors used between two looks, the first being at its start.

@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod clock_steps;
 pub mod env_script;
 pub mod host_commands;
+mod host_limits;
 pub mod job_starter;
 pub mod launcher;
 pub mod launcher_state;

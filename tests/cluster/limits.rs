@@ -180,3 +180,30 @@ fn memory_and_cpu_limits_are_enforced_by_the_host_or_the_kernel_as_lsf_conf_says
     configured("LSB_JOB_CPULIMIT", "Y");
     assert_eq!(shown(), "40960 unlimited");
 }
+
+#[test]
+fn jobs_beyond_their_memory_limits_go_on_while_the_host_has_memory() {
+    let rig = Rig::up("control", 1);
+    let configured = |value: &str| {
+        rig.down();
+        rig.set_conf("LSB_MEMLIMIT_ENF_CONTROL", value);
+        rig.start();
+    };
+    // a process that holds 60 MB
+    let hog = "head -c 60000000 /dev/zero | tail | sleep 6";
+    let hogs = |limits: &[&str]| {
+        let jobs: Vec<u32> =
+            limits.iter().map(|limit| rig.bsub(&["-M", limit, "-o", "/dev/null", hog])).collect();
+        jobs.iter().for_each(|job| drop(rig.end_of(*job)));
+        let reasons = jobs.iter().map(|job| rig.field(&job.to_string(), "exit_reason"));
+        reasons.filter(|reason| reason.starts_with("TERM_MEMLIMIT")).count()
+    };
+    // a host never uses all of its memory, and always more than one percent
+    configured("100:0:1");
+    assert_eq!(hogs(&["40M"]), 0);
+    assert_eq!(hogs(&["40M!"]), 1);
+    configured("1:0:600");
+    assert_eq!(hogs(&["40M", "40M"]), 1);
+    configured("1:0:1:all");
+    assert_eq!(hogs(&["40M", "40M"]), 2);
+}

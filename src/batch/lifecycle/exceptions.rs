@@ -70,18 +70,6 @@ impl Mbatchd {
         }
     }
 
-    /// The exits on a host that are no exception yet; `None`: any number.
-    fn exit_threshold(&self, host: HostId) -> Option<u32> {
-        self.site.hosts.get(host).and_then(|of| of.exit_rate)
-    }
-
-    /// The threshold of exits of a host, and its exits; `None`: it has no threshold.
-    pub(crate) fn exit_rate(&self, host: HostId) -> Option<(u32, u32)> {
-        let threshold = self.exit_threshold(host)?;
-        let span = self.site.params().exceptions.exit_rate_secs;
-        Some((threshold, self.exit_rates.count(host, self.sched.now(), span)))
-    }
-
     /// A job has ended: it may have done so too soon.
     pub(crate) fn note_early_end(&mut self, context: &StepContext, at: JobRef) {
         let Some(job) = self.state.job(at.job) else { return };

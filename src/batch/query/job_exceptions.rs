@@ -1,6 +1,8 @@
-//! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did.
+//! JOB_OVERRUN, JOB_UNDERRUN and JOB_IDLE of lsb.queues against what a job did, and EXIT_RATE of
+//! lsb.hosts against the exits on a host.
 
 use crate::batch::Mbatchd;
+use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, Job};
 use crate::model::job::except;
 
@@ -21,5 +23,17 @@ impl Mbatchd {
         bit(limit("JOB_OVERRUN").is_some_and(|m| ran > m * 60.0), except::OVERRUN)
             | bit(over && limit("JOB_UNDERRUN").is_some_and(|m| ran < m * 60.0), except::UNDERRUN)
             | bit(limit("JOB_IDLE").is_some_and(idle), except::IDLE)
+    }
+
+    /// The exits on a host that are no exception yet; `None`: any number.
+    pub(crate) fn exit_threshold(&self, host: HostId) -> Option<u32> {
+        self.site.hosts.get(host).and_then(|of| of.exit_rate)
+    }
+
+    /// The threshold of exits of a host, and its exits; `None`: it has no threshold.
+    pub(crate) fn exit_rate(&self, host: HostId) -> Option<(u32, u32)> {
+        let threshold = self.exit_threshold(host)?;
+        let span = self.site.params().exceptions.exit_rate_secs;
+        Some((threshold, self.exit_rates.count(host, self.sched.now(), span)))
     }
 }

@@ -6,6 +6,7 @@ pub mod applications;
 pub mod aps;
 mod aps_inputs;
 mod dispatch_groups;
+mod exceptions;
 pub mod guarantees;
 pub mod limits;
 pub mod nlb_request;
@@ -37,7 +38,7 @@ use crate::batch::site::slot_pools::SlotPools;
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
     AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds,
-    UNLIMITED_EXIT_RATE, UserPolicy, UserTerm,
+    UserPolicy, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
@@ -224,9 +225,6 @@ pub struct Site {
     retry_limits: RetryLimits,
 }
 
-/// The parameters of a queue by which its jobs are exceptional.
-const JOB_EXCEPTIONS: [&str; 3] = ["JOB_OVERRUN", "JOB_UNDERRUN", "JOB_IDLE"];
-
 /// Windows of the files; what cannot be read is open (the reader has said so).
 fn windows(text: &str) -> Windows {
     Windows::parse(text).unwrap_or_default()
@@ -364,23 +362,12 @@ impl Site {
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
         (p.pools, p.slot_pools) = (p.compiled_pools(), p.compiled_slot_pools());
-        p.stops = p.any_stop();
+        (p.stops, p.has_exceptions) = (p.any_stop(), p.any_exception());
         let of_queues = p.queues.iter().map(|queue| queue.conf.chunk_job_size);
         let of_profiles = p.conf.batch.applications.iter().filter_map(|a| a.chunk_job_size);
         p.forms_chunks = of_queues.chain(of_profiles).any(|size| size > 1);
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
-        p.has_exceptions = p.hosts.values().any(|host| host.exit_rate.is_some())
-            || p.queues
-                .iter()
-                .any(|queue| JOB_EXCEPTIONS.iter().any(|n| queue.conf.raw.contains_key(*n)));
         p
-    }
-
-    /// The exits on a host with this row that are no exception.
-    fn exit_rate(&self, row: Option<&HostPolicy>) -> Option<u32> {
-        let of_host =
-            row.and_then(|row| row.exit_rate).or(self.conf.batch.params.exceptions.exit_rate);
-        of_host.filter(|rate| *rate < UNLIMITED_EXIT_RATE)
     }
 
     /// The limits, once queues and hosts are known.

@@ -155,14 +155,14 @@ impl Perfmon {
     /// Counts anew, as lsb.params says: at the start, and when it says otherwise than before.
     pub(crate) fn reset(&mut self, now: Now, params: &BatchParams) {
         *self = Perfmon { longest: self.longest, ..Perfmon::default() };
-        if params.sched_metric {
+        if params.sched_metric.enabled {
             self.begin(now, params, None);
         }
     }
 
     /// Begins to sample; a period in seconds stands above the one that was set before.
     pub(crate) fn begin(&mut self, now: Now, params: &BatchParams, period: Option<u64>) {
-        let period = period.or(self.period).unwrap_or(params.sched_metric_period);
+        let period = period.or(self.period).unwrap_or(params.sched_metric.period);
         self.run = Some(Box::new(Sampling {
             started: now.secs(),
             ended: 0,
@@ -238,5 +238,5 @@ impl Perfmon {
 
 /// Do these say otherwise of sampling?
 pub fn differ(a: &BatchParams, b: &BatchParams) -> bool {
-    (a.sched_metric, a.sched_metric_period) != (b.sched_metric, b.sched_metric_period)
+    a.sched_metric != b.sched_metric
 }

@@ -647,11 +647,6 @@ impl Cluster {
         self.host_rows(vec![name.to_owned()]).remove(0)
     }
 
-    /// The site has no eadmin for these exceptions.
-    pub fn no_eadmin(&mut self, all: Exceptions) {
-        self.tell(Input::NoEadmin { all: Box::new(all) });
-    }
-
     /// bhosts of all hosts.
     pub fn hosts(&mut self) -> Vec<HostInfo> {
         self.host_rows(Vec::new())

@@ -92,7 +92,7 @@ fn exits_by_users_and_policies_count_where_exit_rate_type_says_so() {
 }
 
 #[test]
-fn without_eadmin_the_host_is_closed_and_the_administrator_gets_a_mail() {
+fn host_is_closed_and_its_administrator_gets_a_mail_where_eadmin_is_missing() {
     let mut c = site("GLOBAL_EXIT_RATE = 1").up();
     exits(&mut c, "h1", 2, 1);
     c.advance(61);

@@ -27,7 +27,7 @@ impl Rig {
 #[test]
 fn periods_of_queries_and_jobs() {
     let mut c = conf();
-    c.batch.params.sched_metric_period = 10;
+    c.batch.params.sched_metric.period = 10;
     let mut r = Rig::of(c);
     assert!(r.perf(ADMIN, "view", 0).is_empty());
     r.submit(spec("x")).unwrap();
@@ -87,7 +87,7 @@ fn periods_of_queries_and_jobs() {
 #[test]
 fn lsb_params_has_it_count_from_the_start() {
     let mut c = conf();
-    c.batch.params.sched_metric = true;
+    c.batch.params.sched_metric.enabled = true;
     let mut r = Rig::of(c.clone());
     r.submit(spec("x")).unwrap();
     r.period(60);
@@ -95,7 +95,7 @@ fn lsb_params_has_it_count_from_the_start() {
     // a reconfiguration that changes nothing of it goes on, another one does as it says
     r.step(Input::Config { conf: Some(Box::new(c.clone())), diags: vec![] });
     assert_eq!(r.metric("Jobs submitted"), "1 1 1 1 1");
-    c.batch.params.sched_metric = false;
+    c.batch.params.sched_metric.enabled = false;
     r.step(Input::Config { conf: Some(Box::new(c)), diags: vec![] });
     assert!(r.perf(ADMIN, "view", 0).is_empty());
 }
@@ -103,7 +103,7 @@ fn lsb_params_has_it_count_from_the_start() {
 #[test]
 fn the_longest_turn_is_kept() {
     let mut c = conf();
-    c.batch.params.sched_metric_period = 10;
+    c.batch.params.sched_metric.period = 10;
     let mut r = Rig::of(c);
     let name = "Longest turn in milliseconds";
     r.mbd.note_turn(70_000);

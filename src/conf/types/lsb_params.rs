@@ -205,10 +205,8 @@ pub struct BatchParams {
     pub force_kill_by_admins: bool,
     /// TRACK_ELIGIBLE_PENDINFO.
     pub track_eligible: bool,
-    /// SCHED_METRIC_ENABLE.
-    pub sched_metric: bool,
-    /// SCHED_METRIC_SAMPLE_PERIOD, seconds.
-    pub sched_metric_period: u64,
+    /// SCHED_METRIC_ENABLE and SCHED_METRIC_SAMPLE_PERIOD.
+    pub sched_metric: SchedMetric,
     /// PREEMPT_FOR, PREEMPT_JOBTYPE and the others about preemption.
     pub preemption: PreemptionParams,
     /// How dependency conditions are evaluated.
@@ -283,8 +281,7 @@ impl Default for BatchParams {
             enable_user_resume: false,
             force_kill_by_admins: false,
             track_eligible: false,
-            sched_metric: false,
-            sched_metric_period: 60,
+            sched_metric: SchedMetric { enabled: false, period: 60 },
             preemption: PreemptionParams::default(),
             evaluation: DependencyEvaluation::default(),
             removal: JobRemoval::default(),
@@ -292,6 +289,15 @@ impl Default for BatchParams {
             raw: RawParams::new(),
         }
     }
+}
+
+/// The metrics of badmin perfmon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedMetric {
+    /// They are sampled from the start.
+    pub enabled: bool,
+    /// Seconds of a period.
+    pub period: u64,
 }
 
 /// How dependency conditions are evaluated.

@@ -3,6 +3,7 @@
 use super::agent::*;
 use super::*;
 use crate::exec::attempt::{Told, Warning};
+use crate::exec::host_limits::{memory, waits_for_host};
 use crate::model::limits::HostMemory;
 use crate::proto::launch::{Hook, HookOf};
 use std::cmp::Reverse;
@@ -237,14 +238,23 @@ impl Sbatchd {
         if now.mono_us < self.memory_look_at {
             return Vec::new();
         }
+        let running = self.jobs.values().filter(|job| job.stage == AttemptStage::Running);
+        let mut beyond: Vec<(u64, JobKey)> = running
+            .filter_map(|job| {
+                let order = &job.note.order;
+                let waits = waits_for_host(order, enforced) && job.note.mark.kill.is_none();
+                let limit = memory(&order.limits, enforced).filter(|_| waits)?;
+                let beyond = job.usage.mem_kb.checked_sub(limit).filter(|kb| *kb > 0)?;
+                Some((beyond, order.key))
+            })
+            .collect();
+        if beyond.is_empty() {
+            return Vec::new();
+        }
         self.memory_look_at = now.after(control.pause);
         if !control.is_reached(host) {
             return Vec::new();
         }
-        let running = self.jobs.values().filter(|job| job.stage == AttemptStage::Running);
-        let mut beyond: Vec<(u64, JobKey)> = running
-            .filter_map(|job| Some((job.beyond_memory(enforced)?, job.note.order.key)))
-            .collect();
         beyond.sort_unstable_by_key(|(kb, key)| (Reverse(*kb), *key));
         let most = if control.all { beyond.len() } else { 1 };
         beyond.into_iter().take(most).map(|(_, key)| key).collect()

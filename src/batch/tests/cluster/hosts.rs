@@ -225,6 +225,11 @@ impl Cluster {
         self.report(at, AttemptPhase::Ended { end: End::Status(signal), exit_info });
     }
 
+    /// The site has no eadmin for these exceptions.
+    pub fn no_eadmin(&mut self, all: crate::model::exception::Exceptions) {
+        self.tell(Input::NoEadmin { all: Box::new(all) });
+    }
+
     /// The host tells of the job that runs, and of its last checkpoint.
     pub fn checkpointed(&mut self, at: JobRef, checkpoint: CheckpointEnd) {
         let (host, key) = self.attempt(at);

@@ -156,7 +156,7 @@ mod tests {
             queue: "night".into(),
             user: "ann".into(),
         };
-        of.all = Box::new(Exceptions::Jobs(vec![job(7, 0, "overrun"), job(8, 3, "idle")]));
+        *of.all = Exceptions::Jobs(vec![job(7, 0, "overrun"), job(8, 3, "idle")]);
         assert_eq!(of.run(CALL_WAIT), Called::Done);
         let told = std::fs::read_to_string(dir.join("told")).unwrap();
         let jobs = "job overrun:7:night:ann idle:8[3]:night:ann / /conf\n";

@@ -127,9 +127,9 @@ impl Mbatchd {
     /// The exceptions of jobs that have not been told yet. They are told now.
     fn new_job_exceptions(&mut self, context: &StepContext) -> Vec<JobException> {
         let mut new = self.exit_rates.take_ended(MOST_TOLD);
-        let some = |name: &&str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(*name));
+        let some = |name: &str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(name));
         let mut told = BTreeMap::new();
-        if WHILE_RUNNING.iter().any(|name| some(&name)) {
+        if WHILE_RUNNING.iter().any(|name| some(name)) {
             let now = context.now.secs();
             for host in self.state.counts().hosts_in_use() {
                 for at in self.state.counts().started_on(host) {

@@ -148,7 +148,7 @@ fn exceptional_jobs_are_told_once_each_in_one_call() {
     assert_eq!(told(&mut c), Vec::<String>::new());
     c.advance(12);
     let both = format!("job overrun:{long}:late:ann idle:{idle}:idle:cid");
-    assert_eq!(told(&mut c), [both.clone()]);
+    assert_eq!(told(&mut c), std::slice::from_ref(&both));
     c.advance(900);
     assert_eq!(told(&mut c), Vec::<String>::new());
     c.restart();

@@ -315,18 +315,17 @@ impl Site {
             let unlisted = || HostPolicy { mxj, ..HostPolicy::default() };
             host_rows.add(policy.as_ref().unwrap_or(&unlisted()), id);
             p.host_ids.insert(def.name.clone(), id);
+            let row = policy.as_ref();
             let host = ConfiguredHost {
-                window: windows(policy.as_ref().map_or("", |h| &h.dispatch_window)),
-                dispatch_window: policy
-                    .as_ref()
-                    .map_or(String::new(), |h| h.dispatch_window.clone()),
+                window: windows(row.map_or("", |h| &h.dispatch_window)),
+                dispatch_window: row.map_or(String::new(), |h| h.dispatch_window.clone()),
                 bounds: policy.as_ref().map_or(Bounds::default(), |h| bounds(&h.thresholds)),
                 external: policy.as_ref().map_or(External::new(), |h| {
                     external(&h.thresholds, &p.conf.base.shared, &p.names)
                 }),
                 exclusive_resource: def.resources.iter().any(|r| r.exclusive && !r.absent),
-                mig: policy.as_ref().and_then(|h| h.mig),
-                exit_rate: p.exit_rate(policy.as_ref()),
+                mig: row.and_then(|h| h.mig),
+                exit_rate: exceptions::exit_rate(&p.conf.batch, row),
                 affinity: policy.as_ref().map_or(AffinityCpus::None, |h| h.affinity.clone()),
                 not_acted_on: policy.map_or(Vec::new(), |h| h.not_acted_on),
                 def,
@@ -362,7 +361,7 @@ impl Site {
         let rules = p.compiled_rules(&host_rows);
         p.use_rules(rules);
         (p.pools, p.slot_pools) = (p.compiled_pools(), p.compiled_slot_pools());
-        (p.stops, p.has_exceptions) = (p.any_stop(), p.any_exception());
+        (p.stops, p.has_exceptions) = (p.any_stop(), exceptions::are_possible(&p.conf.batch));
         let of_queues = p.queues.iter().map(|queue| queue.conf.chunk_job_size);
         let of_profiles = p.conf.batch.applications.iter().filter_map(|a| a.chunk_job_size);
         p.forms_chunks = of_queues.chain(of_profiles).any(|size| size > 1);

@@ -294,7 +294,7 @@ impl Default for BatchParams {
 /// The metrics of badmin perfmon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedMetric {
-    /// They are sampled from the start.
+    /// Sampling begins with mbatchd.
     pub enabled: bool,
     /// Seconds of a period.
     pub period: u64,

@@ -97,8 +97,7 @@ fn options_of_bhosts_go_into_the_request() {
     let ClientMsg::Hosts { names, res_req } = call.request() else { panic!() };
     assert_eq!((names.join(" ").as_str(), res_req.as_str()), ("hg1 vm", "select[fs]"));
     for (words, said) in [
-        (&["-x"][..], "There is no exceptional host found"),
-        (&["-e", "-l"], "No host is exported to another cluster"),
+        (&["-e", "-l"][..], "No host is exported to another cluster"),
         (&["-e", "-s"], "No resource is exported to another cluster"),
         (&["-rconly"], "No host comes from the resource connector"),
     ] {
@@ -106,6 +105,9 @@ fn options_of_bhosts_go_into_the_request() {
         let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{}", e.err));
         assert_eq!(call.nothing, Some(said), "{words:?}");
     }
+    // whether a host is exceptional is for mbatchd to say
+    let call = super::plan(&["-x".into()], None).unwrap_or_else(|e| panic!("{}", e.err));
+    assert_eq!((call.exceptions, call.nothing), (true, None));
 }
 
 #[test]

@@ -134,8 +134,7 @@ fuzz:
 	    $(FUZZ_AT)/corpus/$$t tests/fuzz/corpus/$$t -- -max_total_time=$(FUZZ) -max_len=8192 \
 	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
-# LSF_BENCH=submit,work: these groups only (sched remote accounts submit work sim many million
-# storm); sched alone needs no file
+# LSF_BENCH=submit,work: these groups only (tests/bench/README.md); sched alone needs no file
 bench: $(if $(filter-out sched nlb,$(or $(LSF_BENCH),all)),build)
 	LSF_TEST_BIN=$(BIN) $(BENCH) bench
 

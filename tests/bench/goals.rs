@@ -59,6 +59,11 @@ const GOALS: &[Goal] = &[
     goal("10000 requests of 10 kinds routed", 15_000.0, None),
     // 1.05 times those without it
     goal("500 jobs on 10000 hosts with NLB_POLICY", 1.05, Some(1.0)),
+    // of the limit: 2.5 times the spawns, half the rate of one task
+    goal("blaunch of 1000 tasks", 4_000.0, Some(4_000.0 / 2.5)),
+    goal("memory of that blaunch", 64.0 * 1024.0 * 1024.0, None),
+    goal("blaunch on another host", 10.0, None),
+    goal("1 GB out of 64 tasks", 2.0, Some(1.0)),
     goal("1000000 pending: pass, nothing changed", 1.0, None),
     goal("1000000 pending: freed slot to next decision, p99", 1.0, None),
     goal("1000000 pending: decisions, all hosts freed", 500_000.0, None),

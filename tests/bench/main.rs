@@ -13,6 +13,7 @@ mod kept;
 mod limits;
 mod many;
 mod nlb;
+mod parallel;
 mod procs;
 mod remote;
 #[path = "../cluster/rig.rs"]
@@ -200,6 +201,11 @@ fn measure_clusters(table: &mut FigureTable) {
         let rig = Rig::up("bench-usage", 1);
         let _guard = Guard::over(&rig.dir);
         interactive::usage(&rig, table);
+    }
+    if wanted("parallel") {
+        let rig = Rig::up("bench-parallel", parallel::HOSTS);
+        let _guard = Guard::over(&rig.dir);
+        parallel::measure(&rig, table, &machine);
     }
     simulated(table, &machine);
 }

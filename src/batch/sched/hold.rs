@@ -1,6 +1,7 @@
 //! Holding a class against hosts: the walk through the queues does so in dispatch order, and the
 //! one for goals of service classes before it. Nothing here knows which class is next.
 
+use crate::batch::cluster::nlb_lists::NlbList;
 use crate::batch::sched::Sched;
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::decision::{Allocation, Decision, Fuel};
@@ -12,7 +13,7 @@ use crate::batch::sched::place::{Alternative, HostMatch};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Room};
 use crate::batch::sched::same_host::SameHost;
 use crate::batch::sched::view::View;
-use crate::batch::sched::walk_state::QueueWalk;
+use crate::batch::sched::walk_state::{ListedHosts, QueueWalk};
 use crate::batch::site::Queue;
 use crate::batch::state::names::{HostId, HostSet, QueueId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
@@ -23,6 +24,9 @@ use std::rc::Rc;
 
 /// Ready jobs of a class from which on it is asked for how many of them its host will do.
 const FROM_JOBS: usize = if cfg!(debug_assertions) { 2 } else { 3 };
+
+/// Classes of a queue for which a walk keeps the order of a list of the load balancer.
+const LISTED_MAX: usize = 64;
 
 /// The outcome of holding a class against hosts.
 pub(super) enum Outcome {
@@ -302,8 +306,7 @@ impl Sched {
     ) {
         let &[(host, 1)] = &hosts[..] else { return };
         let order = look.simple.and_then(|simple| simple.order.as_ref());
-        // where few hosts are looked at, or the order follows the placements, another may be next
-        let moves = look.few_hosts(only).is_some() || order.is_some_and(HostOrder::fresh);
+        let moves = look.is_ordered_anew(only, order);
         let is_array = |job: u32| look.view.state.job(job).is_some_and(|job| job.array().is_some());
         let ready = &self.classes.get(class).ready;
         let many = ready.len() >= FROM_JOBS || ready.first().is_some_and(|first| is_array(first.1));
@@ -373,10 +376,11 @@ impl Sched {
         let order = look.simple.and_then(|s| s.order.as_ref());
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
-        let mut some = look.few_hosts(only);
         let policies = self.policies.clone();
         let mut first_fit = FirstFit::new(&policies, look, joint);
-        if let Some(hosts) = &mut some {
+        if let (Some(list), Some(of)) = (look.ordering_list(), of) {
+            self.hold_against_list(look, (list, of), (here, only), &mut first_fit, fuel);
+        } else if let Some(hosts) = &mut look.few_hosts(only) {
             fuel.spend(hosts.len());
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
             let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or_default());
@@ -420,5 +424,44 @@ impl Sched {
             self.hosts.rest(host, until);
         }
         first_fit.allocate()
+    }
+
+    /// Holds a class against the hosts of a list of the load balancer, best first. The order is
+    /// made once in a walk, and the hosts of no use are passed over the next time.
+    fn hold_against_list(
+        &mut self,
+        look: &HostMatch,
+        (list, of): (&Rc<NlbList>, (u32, usize)),
+        (here, only): (&mut QueueWalk, Option<&HostSet>),
+        first_fit: &mut FirstFit,
+        fuel: &mut Fuel,
+    ) {
+        if !here.listed.get(&of).is_some_and(|known| Rc::ptr_eq(&known.list, list)) {
+            fuel.spend(list.hosts.len());
+            let preferred = |host: &HostId| Some((Reverse(look.preference(*host).ok()?), *host));
+            let mut hosts: Vec<_> = list.hosts.keys().filter_map(preferred).collect();
+            hosts.sort_unstable();
+            let hosts = hosts.into_iter().map(|(_, host)| host).collect();
+            if here.listed.len() >= LISTED_MAX {
+                here.listed.clear();
+            }
+            here.listed.insert(of, ListedHosts { list: list.clone(), hosts, reached: 0 });
+        }
+        let Some(known) = here.listed.get_mut(&of) else { return };
+        for at in known.reached..known.hosts.len() {
+            let host = known.hosts[at];
+            fuel.spend(1);
+            #[cfg(test)]
+            {
+                self.host_looks += 1;
+            }
+            let asked = self.hosts.is_open(host) && only.is_none_or(|only| only.contains(host));
+            if asked && first_fit.add(host) {
+                break;
+            }
+            if first_fit.free.is_empty() {
+                known.reached = at + 1;
+            }
+        }
     }
 }

@@ -260,6 +260,7 @@ impl Sched {
 
     /// Other hosts may take the jobs that want a list of the load balancer.
     pub(crate) fn list_changed(&mut self, key: &NlbKey) {
+        self.same_host = None;
         let classes = self.classes.of_list(key);
         self.look_again(classes);
         self.note_change();

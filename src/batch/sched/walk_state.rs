@@ -1,5 +1,6 @@
 //! How far a walk through the classes has come: it may take more than one turn.
 
+use crate::batch::cluster::nlb_lists::NlbList;
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::fair_order::FairOrder;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
@@ -11,6 +12,7 @@ use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
 
 /// A walk under way.
 #[derive(Debug, Default)]
@@ -63,10 +65,21 @@ pub(super) struct QueueWalk {
     pub(super) upcoming: Option<(u64, Option<(ClassHead, Bidder)>)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
+    /// Likewise for a class whose hosts a list of the load balancer orders.
+    pub(super) listed: IdMap<(u32, usize), ListedHosts>,
     /// The first of `heads` is the next class of the queue.
     pub(super) gathered: bool,
     /// A job of this class was given hosts last.
     pub(super) started: Option<(ClassHead, Bidder)>,
+}
+
+/// The hosts of a list of the load balancer for a class, best first.
+#[derive(Debug)]
+pub(super) struct ListedHosts {
+    pub(super) list: Rc<NlbList>,
+    pub(super) hosts: Vec<HostId>,
+    /// The hosts before this one have nothing for the class.
+    pub(super) reached: usize,
 }
 
 /// Classes, of which the first one is always next. Mostly the class that was taken is followed by

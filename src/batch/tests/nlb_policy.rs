@@ -249,3 +249,24 @@ fn policy_that_is_no_name_and_very_many_attributes_are_refused() {
     assert_eq!(refused(&mut c, &many(257)), words);
     assert!(c.try_submit("ann", &many(256)).is_ok());
 }
+
+/// Many jobs of a kind that are given out together look at each host of their list about once.
+#[test]
+fn jobs_of_one_list_look_no_further_than_their_hosts() {
+    const HOSTS: usize = 50;
+    let site = cluster().hosts(HOSTS, 2).queue("cad", "NLB_POLICY = CPU");
+    let mut c = site.file("nqeinfo", "NLB_SERVER = h1:6883\n").up();
+    let names: Vec<String> = (1..=HOSTS).rev().map(|n| format!("h{n}")).collect();
+    c.ranks(&names.iter().map(|name| (&**name, "")).collect::<Vec<_>>());
+    let first = c.submit("ann", "-q cad");
+    assert_eq!(c.running_on(first), ["h50"]);
+    for options in ["-q cad", "-q cad -n 2"] {
+        c.badmin("qinact cad");
+        let jobs = c.submit_together("ann", &[options; 20]);
+        c.host_looks();
+        c.badmin("qact cad");
+        assert_eq!(c.started(), jobs, "{options}");
+        let looks = c.host_looks();
+        assert!(looks <= 3 * jobs.len(), "{options}: {looks} looks");
+    }
+}

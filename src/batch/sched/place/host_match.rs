@@ -2,7 +2,7 @@
 //! How their tasks are spread over hosts lies in the files above this one.
 
 use crate::batch::cluster::hosts::HostStatus;
-use crate::batch::cluster::nlb_lists::Standing;
+use crate::batch::cluster::nlb_lists::{NlbList, Standing};
 use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::fixed_match::FixedMatch;
 use crate::batch::sched::host_snapshot::HostSnapshot;
@@ -15,13 +15,14 @@ use crate::batch::site::task_rule::TaskRule;
 use crate::batch::site::{Bounds, External, Queue};
 use crate::batch::state::names::{HostId, HostSet, Id, ResourceId};
 use crate::batch::usage::limits_ledger::ConsumerLimits;
-use crate::lang::resreq::{Expr, RusageTerm, SelectContext, Simple, Span};
+use crate::lang::resreq::{Expr, HostOrder, RusageTerm, SelectContext, Simple, Span};
 use crate::lim::facts::DEFAULT_NAME;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
 use std::cell::{Cell, OnceCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Most changed hosts that are ordered by themselves for each class; more are picked from the order
 /// of all open hosts.
@@ -279,11 +280,27 @@ impl<'a> HostMatch<'a> {
         }
     }
 
+    /// The list of the load balancer that orders the hosts: no two of them are alike.
+    pub fn ordering_list(&self) -> Option<&'a Rc<NlbList>> {
+        match self.nlb.filter(|_| self.nlb_order) {
+            Some(Standing::Listed(list)) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// May another host come first for the next job, because few are looked at, or because the
+    /// order follows the placements?
+    pub fn is_ordered_anew(&self, only: Option<&HostSet>, order: Option<&HostOrder>) -> bool {
+        let few = only.is_some_and(|only| only.len() <= FEW_HOSTS);
+        let moves = || self.named_hosts().is_some() || order.is_some_and(HostOrder::fresh);
+        few || self.ordering_list().is_none() && moves()
+    }
+
     /// The hosts that are preferred to others; None: all hosts are alike.
     pub fn named_hosts(&self) -> Option<Vec<HostId>> {
         let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
         let queue = self.queue.hosts.as_ref();
-        if let Some(Standing::Listed(list)) = self.nlb.filter(|_| self.nlb_order) {
+        if let Some(list) = self.ordering_list() {
             return Some(list.hosts.keys().copied().collect());
         }
         match &self.asked.preferred {

@@ -382,6 +382,11 @@ impl Sched {
             self.hold_against_list(look, (list, of), (here, only), &mut first_fit, fuel);
         } else if let Some(hosts) = &mut look.few_hosts(only) {
             fuel.spend(hosts.len());
+            // the changed ones alone are few
+            #[cfg(test)]
+            {
+                self.host_looks += if only.is_none() { hosts.len() } else { 0 };
+            }
             hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
             let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or_default());
             hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
@@ -438,6 +443,10 @@ impl Sched {
     ) {
         if !here.listed.get(&of).is_some_and(|known| Rc::ptr_eq(&known.list, list)) {
             fuel.spend(list.hosts.len());
+            #[cfg(test)]
+            {
+                self.host_looks += list.hosts.len();
+            }
             let preferred = |host: &HostId| Some((Reverse(look.preference(*host).ok()?), *host));
             let mut hosts: Vec<_> = list.hosts.keys().filter_map(preferred).collect();
             hosts.sort_unstable();

@@ -65,7 +65,7 @@ pub(super) struct QueueWalk {
     pub(super) upcoming: Option<(u64, Option<(ClassHead, Bidder)>)>,
     /// How far a class has come in an order: the hosts up to there have nothing for it.
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
-    /// Likewise for a class whose hosts a list of the load balancer orders.
+    /// How far a class has come in a list of the load balancer that orders its hosts.
     pub(super) listed: IdMap<(u32, usize), ListedHosts>,
     /// The first of `heads` is the next class of the queue.
     pub(super) gathered: bool,

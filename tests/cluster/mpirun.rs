@@ -21,7 +21,10 @@ fn ranks_under_pam(mpi: Mpi) {
     // a rank that fails ends the job; the launcher has time to end by itself, with its code
     let set = format!("{}export LSF_PAM_CLEAN_JOB_DELAY=20; ", mpi.environment());
     let (out, err, code) = run(&rig, &["-a", mpi.kind()], &format!("{set}mpirun.lsf ./ranks"));
-    assert_eq!((code.as_str(), err.as_str()), ("0", ""), "{out}");
+    // a blaunch may run before Open MPI has given it its process group, of which it warns
+    let warns = |line: &&str| mpi == Mpi::Open && line.contains("plm:ssh: Warning: setpgid(");
+    let said: Vec<&str> = err.lines().filter(|line| !warns(line)).collect();
+    assert_eq!((code.as_str(), &said[..]), ("0", &[][..]), "{out}{err}");
     let (ranks, table) = out.split_once("TID   HOST_NAME").expect(&out);
     let hosts = rig.read("hosts");
     assert_eq!(sorted(ranks), expected(&hosts));

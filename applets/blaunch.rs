@@ -195,12 +195,12 @@ fn end_job(ctx: &mut Ctx, job: JobRef, lost: &[String]) {
     let select = JobSelect { ids: vec![IdSel { job: job.job, elems }], ..JobSelect::default() };
     let control = Control { reason, lost_host: true, ..Control::of(Verb::Kill, select) };
     match client::control(ctx, control) {
-        Ok((outcomes, None)) if outcomes.iter().all(|one| one.code == 0) => {}
-        // it has ended meanwhile
-        Ok((outcomes, None)) if outcomes.iter().all(|one| one.code == err::JOB_FINISH) => {}
         Ok((outcomes, None)) => {
-            let code = outcomes.iter().map(|one| one.code).find(|code| *code != 0);
-            errln!(ctx, "{}: the job is not ended: {}", ctx.name, err_text(code.unwrap_or(0)));
+            // a job that has ended meanwhile needs no end
+            let fails = |code: &i32| ![0, err::JOB_FINISH].contains(code);
+            if let Some(code) = outcomes.iter().map(|one| one.code).find(fails) {
+                errln!(ctx, "{}: the job is not ended: {}", ctx.name, err_text(code));
+            }
         }
         Ok((_, Some(e))) | Err(e) => errln!(ctx, "{}: the job is not ended: {e}", ctx.name),
     }

@@ -95,10 +95,12 @@ pub fn measure(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     let peak = times(rig, HOSTS, &peak).iter().map(|kb| kb * 1000.0 * 1024.0).collect();
     table.add(Figure::new("memory of that blaunch at its peak", Unit::Bytes, peak), None);
 
-    let single = "host=${LSB_HOSTS##* }; for i in $(seq 20); do from=$(now); \
-                  began=$(blaunch -n -no-shell -z $host bash -c 'echo ${EPOCHREALTIME/[.,]/}'); \
-                  echo $((began - from)) >> job.part; done";
-    let single = times(rig, HOSTS, single);
+    let single = format!(
+        "host=${{LSB_HOSTS##* }}; for i in $(seq {SINGLE}); do from=$(now); \
+         began=$(blaunch -n -no-shell -z $host bash -c 'echo ${{EPOCHREALTIME/[.,]/}}'); \
+         echo $((began - from)) >> job.part; done"
+    );
+    let single = times(rig, HOSTS, &single);
     let name = "blaunch on another host to the first instruction";
     table.add(Figure::new(name, Unit::Ms, single), Some(machine.spawn.clone()));
 

@@ -1,7 +1,8 @@
 //! The MPIs that jobs of these tests run, and an MPI program: MPICH, Intel MPI and Open MPI, each
 //! where it is installed. A test of one that is not there is skipped.
 
-use super::rig::{Rig, skipped};
+use super::rig::{Rig, skipped, wait_for};
+use std::path::PathBuf;
 use std::process::Command;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -172,6 +173,36 @@ fn prefix(variable: &str, name: &str) -> Option<String> {
         skipped(&format!("{name}: {variable}, the prefix of an installed MPI, is wanted"));
     }
     dir
+}
+
+/// The files that the ranks of a job write for ever.
+pub struct Beats {
+    dir: PathBuf,
+    ranks: usize,
+}
+
+impl Beats {
+    /// For so many ranks.
+    pub fn new(rig: &Rig, ranks: usize) -> Beats {
+        let dir = rig.path("beats");
+        std::fs::create_dir(&dir).unwrap();
+        Beats { dir, ranks }
+    }
+
+    /// The arguments of the program.
+    pub fn args(&self) -> String {
+        format!("beat {}", self.dir.display())
+    }
+
+    /// The contents of the file of each rank; empty where it has not begun.
+    pub fn now(&self) -> Vec<String> {
+        let of = |rank: usize| std::fs::read_to_string(self.dir.join(rank.to_string()));
+        (0..self.ranks).map(|rank| of(rank).unwrap_or_default()).collect()
+    }
+
+    pub fn wait_for_all(&self) {
+        wait_for("all ranks", || self.now().iter().all(|beat| !beat.is_empty()));
+    }
 }
 
 /// Processes of the program and of what the launchers start.

@@ -2,7 +2,7 @@
 //! that they are in a job of LSF, Open MPI's is told by a word; each starts its processes on the
 //! hosts of the job by blaunch (blaunch(1), mpirun.lsf(1)).
 
-use super::mpi::{Mpi, expected, running, sorted};
+use super::mpi::{Beats, Mpi, expected, running, sorted};
 use super::rig::{Rig, program, skipped, wait_for};
 use std::process::Command;
 use std::time::Duration;
@@ -48,19 +48,14 @@ fn ranks_of_open_mpi_run_on_the_hosts_of_their_job_in_the_order_of_its_slots() {
 
 fn signals_to_ranks(mpi: Mpi) {
     let Some(rig) = mpi.up("act", 3) else { return };
-    let dir = rig.path("beats");
-    std::fs::create_dir(&dir).unwrap();
-    let job = submit(mpi, &rig, &[], &format!("beat {}", dir.display()));
+    let beats = Beats::new(&rig, 6);
+    let job = submit(mpi, &rig, &[], &beats.args());
     let id = job.to_string();
-    let beats = || -> Vec<String> {
-        let of = |n: usize| std::fs::read_to_string(dir.join(n.to_string())).unwrap_or_default();
-        (0..6).map(of).collect()
-    };
-    wait_for("all ranks", || beats().iter().all(|beat| !beat.is_empty()));
+    beats.wait_for_all();
     let still = || {
-        let before = beats();
+        let before = beats.now();
         std::thread::sleep(Duration::from_millis(600));
-        beats() == before
+        beats.now() == before
     };
     assert!(!still());
     rig.ok("bstop", &[&id]);
@@ -68,8 +63,8 @@ fn signals_to_ranks(mpi: Mpi) {
     std::thread::sleep(Duration::from_secs(1));
     assert!(still());
     rig.ok("bresume", &[&id]);
-    let before = beats();
-    wait_for("all to go on", || beats().iter().zip(&before).all(|(now, then)| now != then));
+    let before = beats.now();
+    wait_for("all to go on", || beats.now().iter().zip(&before).all(|(now, then)| now != then));
     rig.ok("bkill", &[&id]);
     assert_eq!(rig.end_of(job), "EXIT");
     wait_for("the ranks to go", || running(&rig) == 0);
@@ -136,10 +131,9 @@ fn ranks_of_mpich_end_after_the_run_limit_of_their_job() {
 /// end by that; once the host is back no rank is left anywhere.
 fn loss_of_a_host(mpi: Mpi) {
     let Some(rig) = mpi.up("loss", 3) else { return };
-    let dir = rig.path("beats");
-    std::fs::create_dir(&dir).unwrap();
-    let job = submit(mpi, &rig, &["-m", "host1! host2 host3"], &format!("beat {}", dir.display()));
-    wait_for("all ranks", || (0..6).all(|rank| dir.join(rank.to_string()).exists()));
+    let beats = Beats::new(&rig, 6);
+    let job = submit(mpi, &rig, &["-m", "host1! host2 host3"], &beats.args());
+    beats.wait_for_all();
     for daemon in ["launcher", "lim", "sbatchd", "res", "authd"] {
         rig.kill9(daemon, "host2");
     }

@@ -1,6 +1,6 @@
 //! mpirun.lsf: an MPI program under pam, by the type that `bsub -a` names (mpirun.lsf(1)).
 
-use super::mpi::{Mpi, expected, running, sorted};
+use super::mpi::{Beats, Mpi, expected, running, sorted};
 use super::rig::{Rig, Said, wait_for};
 use std::process::Command;
 
@@ -42,12 +42,11 @@ fn ranks_under_pam(mpi: Mpi) {
         assert!(out.contains(&title) && out.contains(state), "{how}: {out}{err}");
         wait_for("the ranks to go", || running(&rig) == 0);
     }
-    let dir = rig.path("beats");
-    std::fs::create_dir(&dir).unwrap();
-    let line = format!("{set}mpirun.lsf ./ranks beat {}", dir.display());
+    let beats = Beats::new(&rig, 6);
+    let line = format!("{set}mpirun.lsf ./ranks {}", beats.args());
     let args = ["-a", mpi.kind(), "-n", "6", "-R", "span[ptile=2]", "-o", "/dev/null"];
     let job = rig.bsub(&[&args[..], &[&line]].concat());
-    wait_for("all ranks", || (0..6).all(|rank| dir.join(rank.to_string()).exists()));
+    beats.wait_for_all();
     rig.ok("bkill", &[&job.to_string()]);
     assert_eq!(rig.end_of(job), "EXIT");
     wait_for("the ranks to go", || running(&rig) == 0);

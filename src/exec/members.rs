@@ -74,8 +74,8 @@ pub struct Members {
     newly_gone: Vec<JobKey>,
     /// The usage of the tasks of each job that have ended.
     spent: BTreeMap<JobKey, Usage>,
-    /// The usage of each member as it was measured last.
-    measured: BTreeMap<JobKey, Usage>,
+    /// The usage of each member and its processes, as they were measured last.
+    measured: BTreeMap<JobKey, (Usage, Vec<u32>)>,
     /// When the tasks of each job are measured next, and the seconds between two measurements, 0
     /// being the usual ones.
     samples: BTreeMap<JobKey, (u64, u32)>,
@@ -251,7 +251,7 @@ impl Members {
         self.samples.values().map(|(at, _)| *at).min()
     }
 
-    /// The members whose usage has changed, by the processes of their tasks.
+    /// The members whose usage or processes have changed, by the processes of their tasks.
     pub fn measured(
         &mut self,
         by_pid: &BTreeMap<u32, TaskProcesses>,
@@ -263,12 +263,13 @@ impl Members {
         let mut changed = Vec::new();
         for key in keys.copied().collect::<Vec<_>>() {
             let mut used = self.usage_of(key, by_pid);
-            let before = self.measured.get(&key).copied().unwrap_or_default();
+            let (before, pids) = self.measured.entry(key).or_default();
             used.usage.max_mem_kb = before.max_mem_kb.max(used.usage.mem_kb);
             used.usage.max_swap_kb = before.max_swap_kb.max(used.usage.swap_kb);
             used.usage.avg_mem_kb = used.usage.mem_kb;
-            if used.usage != before {
-                self.measured.insert(key, used.usage);
+            // a process may take the place of another that used as much
+            if used.usage != *before || used.pids != *pids {
+                (*before, *pids) = (used.usage, used.pids.clone());
                 changed.push((key, used));
             }
         }
@@ -321,7 +322,7 @@ impl Members {
         for (key, leaving) in all {
             self.gone.remove(&key);
             let mut usage = self.spent.remove(&key).unwrap_or_default();
-            if let Some(before) = self.measured.remove(&key) {
+            if let Some((before, _)) = self.measured.remove(&key) {
                 usage.max_mem_kb = usage.max_mem_kb.max(before.max_mem_kb);
                 usage.avg_mem_kb = before.avg_mem_kb;
                 usage.max_swap_kb = before.max_swap_kb;

@@ -158,7 +158,7 @@ fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
     members.told(NOW, &with(ended(task(1, KEY)), 500), false);
     let usage = Usage { utime_us: 30, mem_kb: 70, nprocs: 2, ..Usage::default() };
     let seen = TaskProcesses { pid: 102, usage, pids: vec![102, 7], ..TaskProcesses::default() };
-    let by_pid = [(102, seen)].into();
+    let mut by_pid = BTreeMap::from([(102, seen)]);
     let changed = members.measured(&by_pid);
     assert_eq!(changed.len(), 1);
     let (key, used) = &changed[0];
@@ -168,6 +168,8 @@ fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
     );
     assert_eq!((used.usage.max_mem_kb, used.pids.as_slice()), (70, &[7, 102][..]));
     assert!(members.measured(&by_pid).is_empty(), "nothing has changed");
+    by_pid.get_mut(&102).unwrap().pids = vec![102, 8];
+    assert_eq!(members.measured(&by_pid)[0].1.pids, [8, 102], "another process uses as much");
     members.told(NOW, &with(ended(task(2, KEY)), 40), true);
     members.leave(NOW, KEY, true);
     let usage = members.take_left()[0].1.unwrap();

@@ -69,8 +69,15 @@ fn work(name: &str, line: &str) {
     let line = format!("sh {}", rig.path("job.sh").display());
     let hosts = ["-n", "3", "-R", "span[ptile=1]", "-m", "host1! host2 host3"];
     let job = rig.bsub(&[&hosts[..], &["-o", "/dev/null", &line]].concat());
+    // commands of LSF hold memory too: one process has to hold what the work holds
+    let holds = |t: &Told, cpu: f64, mem: f64| {
+        let held = resident(&t.pids);
+        let holder = t.pids.iter().any(|pid| resident(&[*pid]) >= mem);
+        holder && t.cpu + 0.5 >= cpu && (t.mem - held).abs() <= held * 0.05
+    };
     let there = |told: &BTreeMap<String, Told>| {
-        WANTED.iter().all(|(host, (_, mem))| told.get(*host).is_some_and(|t| t.mem >= *mem))
+        let mut wanted = WANTED.iter();
+        wanted.all(|(host, (cpu, mem))| told.get(*host).is_some_and(|t| holds(t, *cpu, *mem)))
     };
     wait_for("each host to hold its memory", || there(&listed(&rig, job)));
     let told = listed(&rig, job);
@@ -99,7 +106,10 @@ fn work(name: &str, line: &str) {
 /// bacct -l, lsb.acct and lsb.events of the ended job, of which this was `told` while it ran.
 fn accounted(rig: &Rig, job: u32, sum: f64, told: &BTreeMap<String, Told>) {
     let held = |host: &str, mem: f64| (mem - told[host].mem).abs() <= told[host].mem * 0.1;
-    let text = rig.ok("bacct", &["-l", &job.to_string()]);
+    // lsb.acct is written behind lsb.events
+    let bacct = || rig.ok("bacct", &["-l", &job.to_string()]);
+    wait_for("the record in lsb.acct", || bacct().contains("information about this job"));
+    let text = bacct();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     for (host, (cpu, _)) in WANTED {
         let row = rows.iter().find(|row| row.first() == Some(&host) && row.len() == 5).unwrap();

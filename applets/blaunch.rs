@@ -9,6 +9,7 @@ use lsf::cli::launch_words::{
     names_of_lines,
 };
 use lsf::cli::many_tasks::{self, ManyTasks, TASKS_MAX};
+use lsf::cli::own_descriptors;
 use lsf::cli::remote::surroundings;
 use lsf::cli::site::{self, LocalSite, means_yes};
 use lsf::conf::{HostTable, MAX_PAM_SECS, TASK_SECS_MAX, load};
@@ -139,11 +140,17 @@ fn prepared(args: &[OsString]) -> Result<Prepared, Fault> {
         return Err(Fault::Words(format!("too many tasks: {}, {TASKS_MAX} allowed", hosts.len())));
     }
     let task = task(&options, job.at, &command)?;
-    many_tasks::raise_descriptors(hosts.len()).map_err(Fault::Words)?;
+    own_descriptors::raise_descriptors(hosts.len()).map_err(Fault::Words)?;
     let tasks = hosts.into_iter().zip(1..).map(|(host, n)| (host, numbered(&task, n)));
-    let input = !options.no_input && !options.no_wait && many_tasks::may_read_input();
+    let input = !options.no_input && !options.no_wait && own_descriptors::may_read_input();
     let start_within = Duration::from_secs(START_WITHIN);
-    let many = ManyTasks { tasks: tasks.collect(), input, no_wait: options.no_wait, start_within };
+    let many = ManyTasks {
+        command: "blaunch",
+        tasks: tasks.collect(),
+        input,
+        no_wait: options.no_wait,
+        start_within,
+    };
     Ok(Prepared::Tasks(Box::new(site), Box::new(many)))
 }
 

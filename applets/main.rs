@@ -280,6 +280,7 @@ const APPLETS: &[Applet] = &[
     applet("qstat", Nqs, cqstatl::run, "show queues and requests: cqstatl"),
     applet("qsub", Nqs, cqsub::run, "submit a request: cqsub"),
     applet("res", Daemon, res::run, "runs tasks for commands of other hosts"),
+    applet("reskeeper", Hidden, res::keep, "keeps the descriptors of tasks for the next res"),
     applet("sbatchd", Daemon, sbatchd::run, "the batch agent of this host"),
     applet("starter", Hidden, starter::run, "sets up a task and becomes its process"),
     applet("status", Own, status::run, "show the daemons of a personal cluster"),

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// A line up to this length stays whole among those of other tasks, bytes.
+pub const LINE_MAX: usize = 8 << 10;
 /// Bytes of a pipe that much goes through.
 const PIPE: usize = 256 << 10;
 
@@ -118,4 +120,43 @@ impl AsFd for LocalOutput {
 /// Our standard output and standard error.
 pub(super) fn local_outputs() -> io::Result<[LocalOutput; 2]> {
     Ok([LocalOutput::new(stdio::stdout())?, LocalOutput::new(stdio::stderr())?])
+}
+
+/// Hands on the whole lines of what a task has written, and keeps the beginning of the next one; a
+/// line that is too long is not kept.
+pub(super) fn whole_lines(begun: &mut Vec<u8>, bytes: &[u8], put: &mut dyn FnMut(&[u8])) {
+    let last = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let (whole, rest) = bytes.split_at(last);
+    if !whole.is_empty() {
+        if begun.is_empty() {
+            put(whole);
+        } else {
+            begun.extend_from_slice(whole);
+            put(begun);
+            begun.clear();
+        }
+    }
+    begun.extend_from_slice(rest);
+    if begun.len() > LINE_MAX {
+        put(begun);
+        begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_task_are_handed_on_whole() {
+        let mut out: Vec<Vec<u8>> = Vec::new();
+        let mut begun = Vec::new();
+        for piece in [&b"a"[..], b"b\nc", b"d\n", b"e\nf\ng"] {
+            whole_lines(&mut begun, piece, &mut |piece| out.push(piece.to_vec()));
+        }
+        assert_eq!(out, [&b"ab\n"[..], b"cd\n", b"e\nf\n"]);
+        assert_eq!(begun, b"g");
+        whole_lines(&mut begun, &vec![b'x'; LINE_MAX], &mut |piece| out.push(piece.to_vec()));
+        assert_eq!((out[3].len(), begun.len()), (LINE_MAX + 1, 0));
+    }
 }

@@ -7,27 +7,23 @@
 
 use super::client::{self, Client, ClientError};
 use super::job_launcher::launcher;
-use super::local_output::{LocalOutput, local_outputs};
+pub use super::local_output::LINE_MAX;
+use super::local_output::{LocalOutput, local_outputs, whole_lines};
 use super::remote::WaitStatus;
+use super::resume::{KeptInput, LostRes, Resumed, TaskThread, Tried};
 use super::site::LocalSite;
 use crate::model::reason::{err, err_text};
 use crate::proto::Msg;
 use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, ResMsg, RunTask, WINDOW};
 use crate::sys::raw::{SignalFd, Signalled};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Resource, Rlimit, Signal, getpgrp, getpid, getrlimit, kill_process, setrlimit,
-};
+use rustix::process::{Signal, getpid, kill_process};
 use rustix::stdio;
 use std::io;
 use std::time::{Duration, Instant};
 
 /// Most tasks of one command.
 pub const TASKS_MAX: usize = 4096;
-/// A line up to this length stays whole among those of other tasks, bytes.
-pub const LINE_MAX: usize = 8 << 10;
-/// Descriptors besides those of tasks: standard ones, signals, authd, configuration.
-const OTHER_DESCRIPTORS: u64 = 16;
 /// Messages kept for a task that has not started.
 const DEFERRED_MAX: usize = 64;
 /// Output that may wait for our reader before no more is taken from the tasks, bytes.
@@ -45,6 +41,8 @@ const FORWARDED: [i32; 6] =
 
 /// The tasks to be run.
 pub struct ManyTasks {
+    /// The name of the command, for its words.
+    pub command: &'static str,
     /// The host of each, in the order of their numbers, and the task.
     pub tasks: Vec<(String, RunTask)>,
     /// Our input is for them.
@@ -80,6 +78,12 @@ struct OneTask {
     host: String,
     client: Option<Client>,
     phase: TaskPhase,
+    /// The facts needed to go on after the end of its res; the connection is lost, and is made
+    /// again.
+    thread: TaskThread,
+    lost: Option<LostRes>,
+    /// The last words of the connection are being read.
+    closing: bool,
     /// Input that may still be sent; output handed on and not yet told.
     room: usize,
     credit: usize,
@@ -93,8 +97,12 @@ struct OneTask {
     start_by: Instant,
 }
 
-struct Loop {
+struct Loop<'a> {
+    site: &'a LocalSite,
+    command: &'static str,
     tasks: Vec<OneTask>,
+    /// The input that not all tasks have; all of them get the same.
+    kept_input: KeptInput,
     outs: [LocalOutput; 2],
     signals: SignalFd,
     input: bool,
@@ -128,6 +136,9 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
     let count = many.tasks.len();
     let beat = beat(count);
     let mut me = Loop {
+        site,
+        command: many.command,
+        kept_input: KeptInput::default(),
         tasks: Vec::with_capacity(count),
         outs: local_outputs()?,
         signals,
@@ -148,20 +159,13 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
         pam: pam_of(&many.tasks),
     };
     for (host, task) in many.tasks {
-        me.begin(site, host, task);
+        me.begin(host, task);
     }
     if !me.input {
         (0..me.tasks.len()).for_each(|at| me.end_input_of(at));
     }
     me.run()?;
     Ok(me.ends())
-}
-
-/// Whether our input may be read: on a terminal it is that of the group in the foreground.
-pub fn may_read_input() -> bool {
-    let input = stdio::stdin();
-    !rustix::termios::isatty(input)
-        || rustix::termios::tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
 }
 
 /// The time between two signs of life of a host: LSB_DJOB_HB_INTERVAL, else by the number of tasks.
@@ -183,38 +187,33 @@ fn pam_of(tasks: &[(String, RunTask)]) -> Option<u32> {
     std::env::var("LSF_PAM_PID").ok().filter(|_| word)?.parse().ok()
 }
 
-/// Makes room for a connection of each task.
-///
-/// # Errors
-/// How many descriptors are needed, and how many there may be.
-pub fn raise_descriptors(tasks: usize) -> Result<(), String> {
-    let need = tasks as u64 + OTHER_DESCRIPTORS;
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|soft| soft >= need) {
-        return Ok(());
-    }
-    let raised = limit.maximum.is_none_or(|hard| hard >= need)
-        && setrlimit(Resource::Nofile, Rlimit { current: Some(need), ..limit }).is_ok();
-    let most = limit.maximum.or(limit.current).unwrap_or_default();
-    raised
-        .then_some(())
-        .ok_or_else(|| format!("{tasks} tasks need {need} descriptors, and the limit is {most}"))
-}
-
-impl Loop {
+impl Loop<'_> {
     /// Starts a task; once one has failed no further one is started.
-    fn begin(&mut self, site: &LocalSite, host: String, task: RunTask) {
+    fn begin(&mut self, host: String, task: RunTask) {
         let phase = TaskPhase::Starting;
         let (begun, deferred, asked) = (<[Vec<u8>; 2]>::default(), Vec::new(), false);
         let start_by = Instant::now() + self.start_within;
         let (client, room, credit) = (None, WINDOW, 0);
-        let mut one =
-            OneTask { host, client, phase, room, credit, begun, deferred, asked, start_by };
+        let (thread, lost) = (TaskThread::default(), None);
+        let mut one = OneTask {
+            host,
+            client,
+            phase,
+            thread,
+            lost,
+            closing: false,
+            room,
+            credit,
+            begun,
+            deferred,
+            asked,
+            start_by,
+        };
         if self.ending && !self.no_wait {
             let why = String::new();
             one.phase = TaskPhase::Failed { started: false, why };
         } else {
-            let sent = client::res_of(site, &one.host).and_then(|mut client| {
+            let sent = client::res_of(self.site, &one.host).and_then(|mut client| {
                 client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
                 Ok(client)
             });
@@ -239,7 +238,8 @@ impl Loop {
     }
 
     fn live(task: &OneTask) -> bool {
-        task.client.is_some() && matches!(task.phase, TaskPhase::Starting | TaskPhase::Running)
+        let connected = task.client.is_some() || task.lost.is_some();
+        connected && matches!(task.phase, TaskPhase::Starting | TaskPhase::Running)
     }
 
     fn starts(task: &OneTask) -> bool {
@@ -261,8 +261,10 @@ impl Loop {
         if !Self::live(task) {
             return;
         }
-        if matches!(task.phase, TaskPhase::Starting) {
-            if task.deferred.len() < DEFERRED_MAX {
+        if matches!(task.phase, TaskPhase::Starting) || task.lost.is_some() {
+            // the next res hears all but signals from `resumed`
+            let waits = task.lost.is_none() || matches!(msg, Msg::Res(ResMsg::Signal { .. }));
+            if waits && task.deferred.len() < DEFERRED_MAX {
                 task.deferred.push(msg.clone());
             }
             return;
@@ -275,14 +277,36 @@ impl Loop {
     }
 
     fn fail(&mut self, at: usize, e: &ClientError) {
+        if self.hears_last_words(at) || self.tasks[at].lost.is_some() {
+            return;
+        }
         let task = &mut self.tasks[at];
         let started = matches!(task.phase, TaskPhase::Running);
-        task.phase = TaskPhase::Failed { started, why: reason(e) };
         task.client = None;
+        if started {
+            task.lost = LostRes::new(e, &task.thread);
+            if task.lost.is_some() {
+                return;
+            }
+        }
+        task.phase = TaskPhase::Failed { started, why: reason(e) };
         self.flush_line(at);
         if !(started && self.ignores_loss) {
             self.end_all();
         }
+    }
+
+    /// The connection to the res of a task that is kept is lost: what was sent before may not have
+    /// been read yet. Whether the task has ended with that.
+    fn hears_last_words(&mut self, at: usize) -> bool {
+        let task = &mut self.tasks[at];
+        if task.thread.kept.is_none() || std::mem::replace(&mut task.closing, true) {
+            return false;
+        }
+        while self.tasks[at].client.as_mut().is_some_and(|client| client.fill().is_ok()) {
+            self.messages(at);
+        }
+        !Self::live(&self.tasks[at])
     }
 
     fn end_input_of(&mut self, at: usize) {
@@ -341,7 +365,8 @@ impl Loop {
             fds.push(PollFd::new(out, PollFlags::OUT));
         }
         let starts = self.tasks.iter().filter(|t| Self::starts(t)).map(|t| t.start_by);
-        let until = self.kill_at.into_iter().chain([self.beat_at]).chain(starts).min();
+        let lost = self.tasks.iter().filter_map(|t| Some(t.lost.as_ref()?.next()));
+        let until = self.kill_at.into_iter().chain([self.beat_at]).chain(starts).chain(lost).min();
         let left = until.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, left.as_ref()) {
@@ -370,8 +395,9 @@ impl Loop {
             let task = &mut self.tasks[at];
             let Some(client) = &mut task.client else { return };
             let (several, outs) = (self.several, &mut self.outs);
-            let (begun, credit) = (&mut task.begun, &mut task.credit);
+            let (begun, credit, thread) = (&mut task.begun, &mut task.credit, &mut task.thread);
             let msg = client.take(&mut |port, bytes| {
+                thread.count(port, bytes);
                 let n = usize::from(port).wrapping_sub(1);
                 let Some(out) = outs.get_mut(n) else { return };
                 *credit += bytes.len();
@@ -383,6 +409,7 @@ impl Loop {
             match msg {
                 Ok(None) => return,
                 Ok(Some(Msg::Res(ResMsg::Credit { bytes }))) => task.room += bytes as usize,
+                Ok(Some(Msg::Res(ResMsg::Kept { task: id }))) => task.thread.kept = Some(id),
                 Ok(Some(Msg::Res(ResMsg::Started { .. }))) => {
                     task.phase = TaskPhase::Running;
                     for msg in std::mem::take(&mut task.deferred) {
@@ -441,7 +468,7 @@ impl Loop {
     fn room(&self) -> usize {
         let started = |t: &OneTask| matches!(t.phase, TaskPhase::Running);
         let live = self.tasks.iter().filter(|t| Self::live(t));
-        live.map(|t| if started(t) { t.room } else { 0 }).min().unwrap_or(0)
+        live.map(|t| if started(t) && t.lost.is_none() { t.room } else { 0 }).min().unwrap_or(0)
     }
 
     /// Gives all tasks what has come of our input.
@@ -453,6 +480,10 @@ impl Loop {
         let mut chunk = std::mem::take(&mut self.chunk);
         match rustix::io::read(stdio::stdin(), &mut chunk[..most]) {
             Ok(n) if n > 0 => {
+                let rooms = self.tasks.iter().filter(|t| Self::live(t)).map(|t| t.room);
+                let under_way = WINDOW.saturating_sub(rooms.min().unwrap_or(WINDOW)) as u64;
+                self.kept_input.forget_before(self.kept_input.end() - under_way);
+                self.kept_input.push(&chunk[..n]);
                 for at in 0..self.tasks.len() {
                     let task = &mut self.tasks[at];
                     if !Self::live(task) {
@@ -488,12 +519,13 @@ impl Loop {
                 self.fail(at, &ClientError::Timeout(why));
             }
         }
+        self.come_back(now);
         if self.beat_at > now {
             return;
         }
         self.beat_at = now + self.beat;
         for at in 0..self.tasks.len() {
-            if !Self::live(&self.tasks[at]) {
+            if !Self::live(&self.tasks[at]) || self.tasks[at].lost.is_some() {
                 continue;
             }
             if std::mem::replace(&mut self.tasks[at].asked, true) {
@@ -502,6 +534,49 @@ impl Loop {
                 self.send(at, &Msg::Ping { n: 0 });
             }
         }
+    }
+
+    /// Tries to come back to the tasks whose res is lost; a host that does not answer is not asked
+    /// again for its other tasks now.
+    fn come_back(&mut self, now: Instant) {
+        let mut silent: Vec<String> = Vec::new();
+        for at in 0..self.tasks.len() {
+            let task = &mut self.tasks[at];
+            let Some(lost) = task.lost.as_mut().filter(|lost| lost.next() <= now) else { continue };
+            let input = (&self.kept_input, !self.input);
+            let tried = match silent.contains(&task.host) {
+                true => Tried::Later,
+                false => LostRes::try_again(self.site, &task.host, &task.thread, input),
+            };
+            match tried {
+                Tried::Resumed(resumed) => self.resumed(at, *resumed),
+                Tried::Later if lost.put_off() => silent.push(task.host.clone()),
+                Tried::Later | Tried::Gone => {
+                    if let Some(lost) = task.lost.take() {
+                        task.thread.kept = None;
+                        self.fail(at, &lost.why);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A task goes on over another connection.
+    fn resumed(&mut self, at: usize, resumed: Resumed) {
+        let task = &mut self.tasks[at];
+        let doubts = resumed.doubts(self.command, &task.host);
+        self.outs[1].put(doubts.as_bytes());
+        (task.client, task.room) = (Some(resumed.client), resumed.room);
+        (task.lost, task.credit, task.asked, task.closing) = (None, 0, false, false);
+        for (n, port) in [OUT, OUT + 1].into_iter().enumerate() {
+            if self.outs[n].closed {
+                self.send(at, &Msg::Res(ResMsg::Close { port }));
+            }
+        }
+        for msg in std::mem::take(&mut self.tasks[at].deferred) {
+            self.send(at, &msg);
+        }
+        self.messages(at);
     }
 
     /// Whether the tasks have the signals of this process without us.
@@ -589,43 +664,9 @@ fn reason(e: &ClientError) -> String {
     format!("{} ({})", err_text(code), e.detail())
 }
 
-/// Hands on the whole lines of what a task has written, and keeps the beginning of the next one; a
-/// line that is too long is not kept.
-fn whole_lines(begun: &mut Vec<u8>, bytes: &[u8], put: &mut dyn FnMut(&[u8])) {
-    let last = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    let (whole, rest) = bytes.split_at(last);
-    if !whole.is_empty() {
-        if begun.is_empty() {
-            put(whole);
-        } else {
-            begun.extend_from_slice(whole);
-            put(begun);
-            begun.clear();
-        }
-    }
-    begun.extend_from_slice(rest);
-    if begun.len() > LINE_MAX {
-        put(begun);
-        begun.clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_of_a_task_are_handed_on_whole() {
-        let mut out: Vec<Vec<u8>> = Vec::new();
-        let mut begun = Vec::new();
-        for piece in [&b"a"[..], b"b\nc", b"d\n", b"e\nf\ng"] {
-            whole_lines(&mut begun, piece, &mut |piece| out.push(piece.to_vec()));
-        }
-        assert_eq!(out, [&b"ab\n"[..], b"cd\n", b"e\nf\n"]);
-        assert_eq!(begun, b"g");
-        whole_lines(&mut begun, &vec![b'x'; LINE_MAX], &mut |piece| out.push(piece.to_vec()));
-        assert_eq!((out[3].len(), begun.len()), (LINE_MAX + 1, 0));
-    }
 
     #[test]
     fn exit_code_of_a_task_is_that_of_a_shell() {

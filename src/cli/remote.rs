@@ -6,6 +6,7 @@
 
 use super::client::{self, Client, ClientError};
 use super::local_output::{LocalOutput, widen};
+use super::resume::{AGAIN, KeptInput, LostRes, TaskThread, Tried};
 use super::site::LocalSite;
 use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
@@ -175,13 +176,14 @@ pub fn run_at(
     mut client: Client,
     task: RunTask,
 ) -> Result<WaitStatus, ClientError> {
-    let pty = task.pty.is_some();
+    let (pty, via) = (task.pty.is_some(), task.via.clone());
     // one of a job waits until RES knows the job, and takes nothing before
     let started = task.job.is_none();
     client.send(&Msg::Res(ResMsg::Run(Box::new(task))))?;
     let heart = Heart::of(site);
-    let mut relay = Relay::new(client, pty, heart).map_err(|e| ClientError::Lost(words(&e)))?;
-    relay.started = started;
+    let relay = Relay::new(site, client, pty, heart);
+    let mut relay = relay.map_err(|e| ClientError::Lost(words(&e)))?;
+    (relay.started, relay.command) = (started, via);
     relay.run()
 }
 
@@ -211,16 +213,16 @@ pub enum Heard {
 
 /// Stays with an interactive job that was joined. `merged`: its error output goes where its
 /// output goes.
-pub fn stay(
-    site: &LocalSite,
+pub fn stay<'a>(
+    site: &'a LocalSite,
     client: Client,
     pty: bool,
     merged: bool,
-    aside: Aside<'_>,
+    aside: Aside<'a>,
 ) -> Result<WaitStatus, ClientError> {
-    let relay = Relay::new(client, pty, Heart::of(site));
+    let relay = Relay::new(site, client, pty, Heart::of(site));
     let mut relay = relay.map_err(|e| ClientError::Lost(words(&e)))?;
-    (relay.aside, relay.merged) = (Some(aside), merged);
+    (relay.aside, relay.merged, relay.command) = (Some(aside), merged, "bsub".into());
     relay.run()
 }
 
@@ -275,7 +277,13 @@ pub fn end(ended: WaitStatus) -> i32 {
 }
 
 struct Relay<'a> {
+    site: &'a LocalSite,
     client: Client,
+    /// The name of the command, for its words.
+    command: String,
+    /// The facts needed to go on after the end of res.
+    thread: TaskThread,
+    kept_input: KeptInput,
     signals: SignalFd,
     outs: [LocalOutput; 2],
     input: bool,
@@ -305,13 +313,17 @@ impl Drop for Relay<'_> {
 }
 
 impl<'a> Relay<'a> {
-    fn new(client: Client, pty: bool, heart: Heart) -> io::Result<Relay<'a>> {
+    fn new(site: &'a LocalSite, client: Client, pty: bool, heart: Heart) -> io::Result<Relay<'a>> {
         let more = [libc::SIGTSTP, libc::SIGWINCH, libc::SIGCONT];
         let signals = SignalFd::new(&[&FORWARDED[..], &more].concat())?;
         let outs = [LocalOutput::new(stdio::stdout())?, LocalOutput::new(stdio::stderr())?];
         let raw = pty && term::size(stdio::stdin()).is_some();
         let mut me = Relay {
+            site,
             client,
+            command: String::new(),
+            thread: TaskThread::default(),
+            kept_input: KeptInput::default(),
             signals,
             outs,
             input: true,
@@ -356,35 +368,80 @@ impl<'a> Relay<'a> {
     }
 
     fn run(mut self) -> Result<WaitStatus, ClientError> {
-        self.messages()?;
+        let mut turned = self.messages().map(|()| None);
         loop {
-            if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty()))
-            {
-                return Ok(ended);
+            match turned {
+                Ok(Some(ended)) => return Ok(ended),
+                Ok(None) => {}
+                Err(why) => self.resume(why)?,
             }
-            let ready = self.wait().map_err(|e| ClientError::Lost(words(&e)))?;
-            if ready[0] {
-                self.signalled()?;
-            }
-            if ready[3] {
-                self.hear();
-            }
-            if self.leaves(ready[1]) {
-                return Ok(None);
-            }
-            if !ready[1] && self.heart.left().is_some_and(|left| left.is_zero()) {
-                self.beat()?;
-            }
-            if ready[1] && self.ended.is_none() {
-                self.heart.heard();
-                self.client.fill()?;
-                self.messages()?;
-            }
-            self.flush()?;
-            if ready[2] && self.input {
-                self.feed()?;
+            turned = self.turn();
+        }
+    }
+
+    /// Waits for something and does it; how the task has ended, if that was the last.
+    fn turn(&mut self) -> Result<Option<WaitStatus>, ClientError> {
+        if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty())) {
+            return Ok(Some(ended));
+        }
+        let ready = self.wait().map_err(|e| ClientError::Lost(words(&e)))?;
+        if ready[0] {
+            self.signalled()?;
+        }
+        if ready[3] {
+            self.hear();
+        }
+        if self.leaves(ready[1]) {
+            return Ok(Some(None));
+        }
+        if !ready[1] && self.heart.left().is_some_and(|left| left.is_zero()) {
+            self.beat()?;
+        }
+        if ready[1] && self.ended.is_none() {
+            self.heart.heard();
+            self.client.fill()?;
+            self.messages()?;
+        }
+        self.flush()?;
+        if ready[2] && self.input {
+            self.feed()?;
+        }
+        Ok(None)
+    }
+
+    /// The connection is lost: goes on with the task over another one, where the next res has it.
+    /// Signals that come meanwhile wait for that.
+    fn resume(&mut self, why: ClientError) -> Result<(), ClientError> {
+        let lost = LostRes::new(&why, &self.thread).filter(|_| self.ended.is_none());
+        let Some(mut lost) = lost else { return Err(why) };
+        // what was sent before the end may not have been read yet
+        while self.client.fill().is_ok() {
+            self.messages()?;
+        }
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        let host = self.client.server().to_owned();
+        loop {
+            let input = (&self.kept_input, !self.input);
+            match LostRes::try_again(self.site, &host, &self.thread, input) {
+                Tried::Resumed(resumed) => {
+                    let doubts = resumed.doubts(&self.command, &host);
+                    self.outs[1].put(doubts.as_bytes());
+                    (self.client, self.room) = (resumed.client, resumed.room);
+                    self.kept_input.forget_before(resumed.written);
+                    break;
+                }
+                Tried::Later if lost.put_off() => std::thread::sleep(AGAIN),
+                Tried::Later | Tried::Gone => return Err(lost.why),
             }
         }
+        self.credit = 0;
+        for out in &mut self.outs {
+            out.told = false;
+        }
+        self.heart.heard();
+        self.messages()
     }
 
     /// Asks res for a sign of life, or gives it up.
@@ -459,7 +516,9 @@ impl<'a> Relay<'a> {
     fn messages(&mut self) -> Result<(), ClientError> {
         loop {
             let (outs, credit, merged) = (&mut self.outs, &mut self.credit, self.merged);
+            let thread = &mut self.thread;
             let msg = self.client.take(&mut |port, bytes| {
+                thread.count(port, bytes);
                 let port = if merged { OUT } else { port };
                 if let Some(out) = outs.get_mut(usize::from(port).wrapping_sub(1)) {
                     *credit += out.put(bytes);
@@ -467,7 +526,13 @@ impl<'a> Relay<'a> {
             })?;
             let Some(msg) = msg else { return Ok(()) };
             match msg {
-                Msg::Res(ResMsg::Credit { bytes }) => self.room += bytes as usize,
+                Msg::Res(ResMsg::Credit { bytes }) => {
+                    self.room += bytes as usize;
+                    // what is under way is no more than the credit that is used
+                    let under_way = WINDOW.saturating_sub(self.room) as u64;
+                    self.kept_input.forget_before(self.kept_input.end() - under_way);
+                }
+                Msg::Res(ResMsg::Kept { task }) => self.thread.kept = Some(task),
                 Msg::Res(ResMsg::Ended { status }) => self.ended = Some(status),
                 Msg::Res(ResMsg::Started { .. }) => self.started = true,
                 Msg::Res(ResMsg::Stopped) => self.stop(true)?,
@@ -496,6 +561,7 @@ impl<'a> Relay<'a> {
         match rustix::io::read(stdio::stdin(), &mut self.chunk[..most]) {
             Ok(n) if n > 0 => {
                 self.room -= n;
+                self.kept_input.push(&self.chunk[..n]);
                 self.client.send_data(IN, &self.chunk[..n])
             }
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(()),

@@ -124,6 +124,10 @@ impl ShellControl {
     pub fn input(&mut self, input: Input) {
         self.inputs.push_back(input);
     }
+    /// Whether the machine is to be given more.
+    pub fn has_input(&self) -> bool {
+        !self.inputs.is_empty()
+    }
     /// Sends as `Effect::Send` does.
     pub fn send(&mut self, conn: ConnId, msg: Msg) {
         self.sends.push((conn, msg));

@@ -2,19 +2,25 @@
 //! which starters hand over through a Unix socket.
 //!
 //! Invariants: descriptors are taken from the uid that the task runs as, against the task's
-//! token, once; no read goes beyond a task's credit; nothing here blocks.
+//! token, once; no read goes beyond a task's credit; a keeper has the descriptors too
+//! (`super::res_kept`); nothing here blocks.
 
 use super::boot::{Boot, resolve_missing};
 use super::boot_error::BootError;
 use super::driver::{DaemonDriver, ShellControl};
 use super::handover::RES_SOCKET;
 use super::res_arrivals::{Arrival, Arrivals};
+use super::res_keeper::EndSlot;
+use super::res_kept::{KeeperLink, LeftTask, ProgressFile};
+use super::res_task::{AwaitedJob, CONTROL, Task, tell};
 use super::shell::{self, ShellConfig};
 use crate::conf::{HostTable, load};
 use crate::log::codec::put_task;
 use crate::net::sock;
 use crate::net::sock::recv_fds;
-use crate::proto::res::{Account, DATA_MAX, Pty, TOKEN, TaskNews, TaskOp, WINDOW, job_of_token};
+use crate::proto::res::{
+    Account, DATA_MAX, KeptTask, TOKEN, TaskNews, TaskOp, WINDOW, job_of_token,
+};
 use crate::proto::{Daemon, Effect, Input};
 use crate::res::{Res, ResConf};
 use crate::sys::files::{self, RealFiles};
@@ -22,7 +28,7 @@ use crate::sys::{term, words};
 use mio::net::UnixListener;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -44,11 +50,11 @@ const ACCT_DIR: &str = "/tmp";
 /// The permission bits of lsf.acct.HOST.
 const ACCT_MODE: u32 = 0o644;
 
-/// Tokens: the listener, starters that wait, and four for each task.
+/// Tokens: the listener and starters that wait, the keeper, and four for each task.
 const LISTENER: usize = 0;
-const CONTROL: usize = 3;
+const KEEPER: usize = 1;
 
-/// Runs this host's res until it is told to end; its tasks are then hung up.
+/// Runs this host's res until it is told to end; its tasks are then kept for the next one.
 pub fn run(boot: Boot) -> Result<i32, BootError> {
     let fail = |e: io::Error| BootError(words(&e));
     let path = boot.site.rundir().join(RES_SOCKET);
@@ -57,8 +63,15 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     let lsf = &boot.conf.lsf;
     let dir = lsf.get("LSF_RES_ACCTDIR").unwrap_or(ACCT_DIR);
     let acct = PathBuf::from(dir).join(format!("lsf.acct.{}", boot.host));
-    let machine = Res::new(conf, crate::sys::random().map_err(fail)?);
-    let (tasks, waiting) = Default::default();
+    let mut machine = Res::new(conf, crate::sys::random().map_err(fail)?);
+    let (keeper, left) = KeeperLink::inherit(&boot.site.rundir());
+    let take_over = |left: LeftTask| (machine.adopt((*left.task).clone()), Task::left(left));
+    let tasks: BTreeMap<u64, Task> = left.into_iter().map(take_over).collect();
+    if !tasks.is_empty() {
+        log::info!("{} tasks of the last RES go on", tasks.len());
+    }
+    let (waiting, keeper_fails) = (VecDeque::new(), false);
+    let rundir = boot.site.rundir();
     let known = HostRefresh {
         envdir: boot.site.envdir.clone(),
         host: boot.host.clone(),
@@ -66,7 +79,20 @@ pub fn run(boot: Boot) -> Result<i32, BootError> {
     };
     let chunk = vec![0; DATA_MAX];
     let arrivals = Arrivals::default();
-    let host = Ends { arrivals, listener, tasks, waiting, acct, acct_fails: false, known, chunk };
+    let host = Ends {
+        arrivals,
+        listener,
+        keeper,
+        keeper_fails,
+        ending: false,
+        rundir,
+        tasks,
+        waiting,
+        acct,
+        acct_fails: false,
+        known,
+        chunk,
+    };
     let silence = silence(boot.conf.lsf.int("LSF_RES_ALIVE_TIMEOUT", SILENCE));
     shell::run(ShellConfig { silence, ..boot.shell(Daemon::Res) }, machine, host)
         .map_err(|e| BootError(e.to_string()))
@@ -122,40 +148,15 @@ fn unlimited(names: Vec<&str>) -> Vec<u8> {
     names.iter().filter_map(number).collect()
 }
 
-/// The descriptors of one task.
-#[derive(Default)]
-struct Task {
-    uid: u32,
-    /// Empty once it was shown.
-    token: Vec<u8>,
-    /// An interactive job that is not here yet.
-    awaited: Option<AwaitedJob>,
-    input: Option<File>,
-    outs: [Option<File>; 2],
-    /// The way to the leader of a terminal's session.
-    control: Option<mio::net::UnixStream>,
-    pty: bool,
-    queue: VecDeque<Vec<u8>>,
-    /// The bytes of the queue's first block that are written.
-    written: usize,
-    close_in: bool,
-    /// The last input was not a whole line.
-    in_line: bool,
-    /// The last of the queue is an end of input, which is not put there twice.
-    end_queued: bool,
-    allow: usize,
-    draining: bool,
-}
-
-/// An interactive job for which a bsub waits, and that bsub's terminal.
-struct AwaitedJob {
-    job: u32,
-    pty: Option<Pty>,
-}
-
 struct Ends {
     arrivals: Arrivals,
     listener: UnixListener,
+    keeper: KeeperLink,
+    /// The failure to start it was logged.
+    keeper_fails: bool,
+    /// This res was told to end: nothing more is taken from tasks.
+    ending: bool,
+    rundir: PathBuf,
     tasks: BTreeMap<u64, Task>,
     waiting: VecDeque<mio::net::UnixStream>,
     acct: PathBuf,
@@ -190,14 +191,6 @@ impl HostRefresh {
     }
 }
 
-fn token(n: u64, slot: usize) -> usize {
-    4 * n as usize + slot
-}
-
-fn tell(shell: &mut ShellControl, n: u64, news: TaskNews) {
-    shell.input(Input::Task { n, news });
-}
-
 impl DaemonDriver for Ends {
     type M = Res;
 
@@ -206,18 +199,42 @@ impl DaemonDriver for Ends {
             log::error!("the socket for starters: {}", words(&e));
             shell.exit(1);
         }
+        self.watch_keeper(shell);
+        for (n, task) in &self.tasks {
+            if let Err(e) = task.watch(*n, shell) {
+                log::error!("a task of the last RES: {}", words(&e));
+            }
+        }
     }
 
     fn ready(&mut self, _: &mut Res, at: usize, shell: &mut ShellControl) {
         let (n, slot) = (at as u64 / 4, at % 4);
-        if n == 0 {
-            return self.accept(shell);
+        match (n, slot) {
+            (0, KEEPER) => {
+                self.keeper.ready();
+                return;
+            }
+            (0, _) => return self.accept(shell),
+            _ => {}
         }
-        let Some(task) = self.tasks.get_mut(&n) else { return };
+        let Some(task) = self.tasks.get_mut(&n).filter(|_| !self.ending) else { return };
         match slot {
             0 => task.feed(n, shell),
             CONTROL => task.heard(n, shell),
             _ => task.take(n, &mut self.chunk, shell),
+        }
+        task.tell_closed(&mut self.keeper);
+    }
+
+    fn terminate(&mut self, _: &mut Res, shell: &mut ShellControl) {
+        self.ending = true;
+        // what was taken from tasks is sent before
+        shell.input(Input::Tick);
+    }
+
+    fn end_of_turn(&mut self, _: &mut Res, shell: &mut ShellControl) {
+        if self.ending && !shell.has_input() {
+            shell.exit(0);
         }
     }
 
@@ -248,9 +265,21 @@ impl DaemonDriver for Ends {
                 }
             }
             Effect::Task { n, op: TaskOp::Forget } => {
-                self.tasks.remove(&n);
+                let kept = self.tasks.remove(&n).and_then(|task| task.kept);
+                if let Some((id, _)) = kept {
+                    self.keeper.forget(id);
+                }
+            }
+            Effect::Task { n, op: TaskOp::Keep(task) } => {
+                let kept = self.keep(n, task, shell);
+                if let (Err(e), false) = (&kept, self.keeper_fails) {
+                    log::error!("tasks end with this RES: no keeper: {}", words(e));
+                }
+                self.keeper_fails = kept.is_err();
             }
             Effect::Task { op: TaskOp::Account(account), .. } => self.account(&account),
+            // the next res goes on with that
+            Effect::Task { op: TaskOp::Allow(_) | TaskOp::Drain, .. } if self.ending => {}
             Effect::Task { n, op } => {
                 if op == TaskOp::Drain {
                     // its descriptors may still wait at our socket
@@ -258,6 +287,7 @@ impl DaemonDriver for Ends {
                 }
                 if let Some(task) = self.tasks.get_mut(&n) {
                     task.act(n, op, &mut self.chunk, shell);
+                    task.tell_closed(&mut self.keeper);
                 }
             }
             other => log::error!("an effect not for res: {}", other.name()),
@@ -349,19 +379,48 @@ impl Ends {
             (true, Some(master)) => (Some(master.try_clone()?), [Some(master), None]),
             (_, first) => (first, [fds.next().map(File::from), fds.next().map(File::from)]),
         };
-        let all = [&task.input, &task.outs[0], &task.outs[1]];
-        for (slot, fd) in all.into_iter().enumerate().filter_map(|(s, f)| Some((s, f.as_ref()?))) {
+        for fd in [&task.input, &task.outs[0], &task.outs[1]].into_iter().flatten() {
             rustix::io::ioctl_fionbio(fd, true)?;
-            shell.watch(fd.as_fd(), token(n, slot), slot == 0)?;
         }
-        if task.pty {
-            shell.watch(sock.as_fd(), token(n, CONTROL), false)?;
-            task.control = Some(sock);
-            task.end_line();
-        }
+        task.control = Some(sock).filter(|_| task.pty);
+        task.watch(n, shell)?;
+        task.end_line();
+        tell(shell, n, TaskNews::Attached);
         task.feed(n, shell);
         task.take(n, &mut self.chunk, shell);
         Ok(())
+    }
+
+    /// Has the descriptors of a task kept for the next res.
+    fn keep(&mut self, n: u64, of: Box<KeptTask>, shell: &mut ShellControl) -> io::Result<()> {
+        if self.keeper.ensure()? {
+            self.watch_keeper(shell);
+        }
+        let Some(task) = self.tasks.get_mut(&n) else { return Ok(()) };
+        let (id, file) = (of.id, ProgressFile::new(&self.rundir, &task.progress)?);
+        let input = task.input.as_ref().filter(|_| !task.pty);
+        let control = task.control.as_ref().map(AsFd::as_fd);
+        let ends = [
+            (EndSlot::Input, input.map(AsFd::as_fd)),
+            (EndSlot::Output, task.outs[0].as_ref().map(AsFd::as_fd)),
+            (EndSlot::Errors, task.outs[1].as_ref().map(AsFd::as_fd)),
+            (EndSlot::Control, control),
+            (EndSlot::Progress, Some(file.fd())),
+        ];
+        let ends: Vec<_> = ends.into_iter().filter_map(|(slot, fd)| Some((slot, fd?))).collect();
+        if self.keeper.keep(of, &ends) {
+            task.closed.clear();
+            task.kept = Some((id, file));
+            tell(shell, n, TaskNews::Kept);
+        }
+        Ok(())
+    }
+
+    fn watch_keeper(&self, shell: &mut ShellControl) {
+        let Some(sock) = self.keeper.socket() else { return };
+        if let Err(e) = shell.watch(sock, KEEPER, true) {
+            log::warn!("the keeper: {}", words(&e));
+        }
     }
 
     /// Appends a record. Opening never waits: below /tmp somebody may have put a fifo in its place.
@@ -375,139 +434,5 @@ impl Ends {
             log::error!("{}: {}: {why}", self.acct.display(), words(e));
         }
         self.acct_fails = wrote.is_err();
-    }
-}
-
-impl Task {
-    fn act(&mut self, n: u64, op: TaskOp, chunk: &mut [u8], shell: &mut ShellControl) {
-        match op {
-            TaskOp::Write(bytes) => {
-                self.in_line = !bytes.ends_with(b"\n") && !bytes.ends_with(b"\r");
-                // very many small ones take no more room than one
-                match self.queue.back_mut().filter(|last| last.len() + bytes.len() <= DATA_MAX) {
-                    Some(last) if !self.end_queued => last.extend_from_slice(&bytes),
-                    _ => self.queue.push_back(bytes),
-                }
-                self.end_queued = false;
-                self.feed(n, shell);
-            }
-            TaskOp::CloseIn => {
-                self.close_in = true;
-                self.end_line();
-                self.feed(n, shell);
-            }
-            TaskOp::Allow(more) => {
-                self.allow += more;
-                self.take(n, chunk, shell);
-            }
-            TaskOp::Close(port) => {
-                if let Some(out) = self.outs.get_mut(usize::from(port).wrapping_sub(1)) {
-                    *out = None;
-                }
-            }
-            TaskOp::Resize { rows, cols } => {
-                if let Some(master) = self.outs[0].as_ref().filter(|_| self.pty) {
-                    // a terminal that is gone has no size
-                    let _ = term::set_size(master.as_fd(), (rows, cols));
-                }
-            }
-            TaskOp::Continue => {
-                if let Some(control) = &mut self.control {
-                    let _ = control.write(b"c");
-                }
-            }
-            TaskOp::Drain => {
-                self.draining = true;
-                self.take(n, chunk, shell);
-            }
-            TaskOp::Expect { .. }
-            | TaskOp::ExpectJob { .. }
-            | TaskOp::Forget
-            | TaskOp::Account(_) => {}
-        }
-    }
-
-    /// Once there is a terminal, its input is not closed but told to end.
-    fn end_line(&mut self) {
-        let Some(master) = self.outs[0].as_ref().filter(|_| self.pty && self.close_in) else {
-            return;
-        };
-        let eof = term::eof(master.as_fd());
-        // within a line the first only hands on what there is of it
-        if self.queue.is_empty() || !self.end_queued {
-            self.queue.push_back(vec![eof; if self.in_line { 2 } else { 1 }]);
-        }
-        (self.in_line, self.close_in, self.end_queued) = (false, false, true);
-    }
-
-    /// Writes as much of a task's input as the task accepts.
-    fn feed(&mut self, n: u64, shell: &mut ShellControl) {
-        let Some(input) = &mut self.input else { return };
-        let mut wrote = 0;
-        let gone = loop {
-            let Some(first) = self.queue.front() else { break self.close_in };
-            match input.write(&first[self.written..]) {
-                Ok(some) => {
-                    self.written += some;
-                    wrote += some;
-                    if self.written == first.len() {
-                        self.queue.pop_front();
-                        self.written = 0;
-                    }
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => break false,
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // nobody reads it: the command is not asked for more
-                Err(_) => break true,
-            }
-        };
-        if gone {
-            self.input = None;
-            self.queue.clear();
-        }
-        if wrote > 0 {
-            tell(shell, n, TaskNews::Wrote(wrote));
-        }
-    }
-
-    /// Takes what the task has put out, within its credit.
-    fn take(&mut self, n: u64, chunk: &mut [u8], shell: &mut ShellControl) {
-        let mut dry = true;
-        for (i, slot) in self.outs.iter_mut().enumerate() {
-            while let Some(out) = slot {
-                if self.allow == 0 {
-                    // without credit it is at its end where nothing waits in it
-                    dry &= rustix::io::ioctl_fionread(&*out).is_ok_and(|waiting| waiting == 0);
-                    break;
-                }
-                let most = chunk.len().min(self.allow);
-                match out.read(&mut chunk[..most]) {
-                    Ok(some) if some > 0 => {
-                        self.allow -= some;
-                        tell(shell, n, TaskNews::Read(i as u8 + 1, chunk[..some].to_vec()));
-                    }
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    // its end; on a terminal an error
-                    _ => *slot = None,
-                }
-            }
-        }
-        if self.draining && dry {
-            self.draining = false;
-            tell(shell, n, TaskNews::Drained);
-        }
-    }
-
-    fn heard(&mut self, n: u64, shell: &mut ShellControl) {
-        let Some(control) = &mut self.control else { return };
-        let mut byte = [0u8; 16];
-        while let Ok(some) = control.read(&mut byte) {
-            if some == 0 {
-                self.control = None;
-                return;
-            }
-            tell(shell, n, TaskNews::Stopped);
-        }
     }
 }

@@ -7,7 +7,7 @@ use rustix::io::retry_on_intr;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    listen, recvmsg, sendmsg, socket_with, sockopt,
+    listen, recvmsg, sendmsg, socket_with, socketpair, sockopt,
 };
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -208,8 +208,60 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     Ok(UnixListener::from_std(fd.into()))
 }
 
+/// A Unix socket of whole messages, which never blocks.
+fn packet_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// Two ends of a connection of whole messages; reading and writing never block.
+///
+/// # Errors
+/// Those of the system.
+pub fn packet_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// Listens for connections of whole messages from processes of our own user. A file in the place
+/// of the socket is replaced.
+///
+/// # Errors
+/// Those of the system.
+pub fn listen_packets(path: &Path) -> io::Result<OwnedFd> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let fd = packet_socket()?;
+    rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR)?;
+    with_unix_path(path, |p| Ok(bind(&fd, &SocketAddrUnix::new(p)?)?))?;
+    listen(&fd, BACKLOG)?;
+    Ok(fd)
+}
+
+/// Connects to a socket of [`listen_packets`] of our own user.
+///
+/// # Errors
+/// Those of the system; another user listens there.
+pub fn dial_packets(path: &Path) -> io::Result<OwnedFd> {
+    let fd = packet_socket()?;
+    with_unix_path(path, |p| Ok(connect(&fd, &SocketAddrUnix::new(p)?)?))?;
+    own_peer(fd.as_fd())?;
+    Ok(fd)
+}
+
+/// # Errors
+/// The peer of a Unix socket is a process of another user.
+pub fn own_peer(fd: BorrowedFd<'_>) -> io::Result<()> {
+    match peer_cred(fd)?.0 == crate::sys::euid() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "of another user")),
+    }
+}
+
 /// Most descriptors that cross a Unix socket with one message.
-const FDS_MAX: usize = 3;
+const FDS_MAX: usize = 4;
 
 /// Sends bytes, which must not be none, and with them descriptors.
 pub fn send_fds(sock: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {

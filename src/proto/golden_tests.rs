@@ -176,6 +176,9 @@ fn res_name(m: &ResMsg) -> &'static str {
         ResMsg::Logging(_) => "Res.Logging",
         ResMsg::Join { .. } => "Res.Join",
         ResMsg::Joined => "Res.Joined",
+        ResMsg::Resume { .. } => "Res.Resume",
+        ResMsg::Kept { .. } => "Res.Kept",
+        ResMsg::Resumed(_) => "Res.Resumed",
         ResMsg::Done => "Res.Done",
         ResMsg::Started { .. } => "Res.Started",
         ResMsg::Stopped => "Res.Stopped",
@@ -317,7 +320,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 20 + 41 + 23 + 12 + 13 + 3;
+const VARIANTS: usize = 3 + 20 + 41 + 23 + 12 + 16 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -590,6 +593,9 @@ fn res_samples() -> Vec<ResMsg> {
         ResMsg::Logging(logging()),
         ResMsg::Join { job: 7, pty: Some(pty) },
         ResMsg::Joined,
+        ResMsg::Resume { task: TASK },
+        ResMsg::Kept { task: TASK },
+        ResMsg::Resumed(TaskProgress { written: 3, read: [4, 5], in_doubt: [true, false] }),
         ResMsg::Done,
         ResMsg::Stopped,
         ResMsg::Started { pid: 10 },

@@ -18,6 +18,7 @@ pub use super::job_directory::JobDirectory;
 pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
 pub use super::task_end::TaskEnd;
 pub use super::task_group::TaskGroup;
+pub use super::task_id::{TaskId, TaskStep};
 use crate::model::job::{Limits, Usage};
 use crate::model::limits::{GroupMemory, HostMemory};
 use crate::model::{ByteStr, JobKey};
@@ -33,63 +34,6 @@ pub const NOTES_MAX: usize = 48 << 20;
 pub const LIST_BYTES: usize = 1 << 20;
 /// Most tasks one launcher keeps, ended but not forgotten ones included.
 pub const TASKS_MAX: usize = 32_768;
-
-/// The part of an attempt that runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum TaskStep {
-    /// The job itself.
-    Job,
-    /// When it runs: the mail that -B asked for; as the user.
-    Begin,
-    /// After its end: append the report, remove the job file; as the user.
-    Finish,
-    /// A task of res; its key is none of a job.
-    Task,
-    /// Before its run limit or deadline: the command of -wa; as the user.
-    Warn,
-    /// While it runs: a command of JOB_CONTROLS; as the user. It may be started again when it has
-    /// ended.
-    Control,
-    /// On another host than the first one of the job: the commands of its queue for every host,
-    /// before and after the job.
-    HostBefore,
-    HostAfter,
-}
-
-impl TaskStep {
-    pub const ALL: [TaskStep; 8] = [
-        TaskStep::Job,
-        TaskStep::Begin,
-        TaskStep::Finish,
-        TaskStep::Task,
-        TaskStep::Warn,
-        TaskStep::Control,
-        TaskStep::HostBefore,
-        TaskStep::HostAfter,
-    ];
-}
-
-/// Names one task of a launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct TaskId {
-    pub key: JobKey,
-    pub step: TaskStep,
-}
-
-impl std::fmt::Display for TaskId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.step {
-            TaskStep::Job => write!(f, "{}", self.key),
-            TaskStep::Begin => write!(f, "{} begin", self.key),
-            TaskStep::Finish => write!(f, "{} finish", self.key),
-            TaskStep::Task => write!(f, "task {}", self.key.job),
-            TaskStep::Warn => write!(f, "{} warning", self.key),
-            TaskStep::Control => write!(f, "{} control", self.key),
-            TaskStep::HostBefore => write!(f, "{} host pre-exec", self.key),
-            TaskStep::HostAfter => write!(f, "{} host post-exec", self.key),
-        }
-    }
-}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LaunchMsg {

@@ -39,6 +39,7 @@ pub mod share_rows;
 mod slot_windows;
 mod task_end;
 mod task_group;
+mod task_id;
 pub mod user_rows;
 pub mod validation;
 mod version;

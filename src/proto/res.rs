@@ -5,7 +5,12 @@
 //! Both directions are bounded by credit: who sends starts with [`WINDOW`] bytes and gets back
 //! by `Credit` what the other side has handed on, so that nothing is fed faster than it is read
 //! and a signal never waits behind input.
+//!
+//! The descriptors of a task outlive its res (`daemon::res_keeper`): a command that has heard
+//! `Kept` asks the next res with `Resume`, and both sides know from `Resumed` which bytes crossed.
 
+use super::member::TaskNote;
+use super::task_id::TaskId;
 use crate::model::job::Usage;
 use crate::model::task_gone::TaskGoneAction;
 use crate::model::{ByteStr, JobKey, JobRef};
@@ -69,6 +74,11 @@ pub enum ResMsg {
         /// The caller's terminal, for a job on a pseudo-terminal.
         pty: Option<Pty>,
     },
+    /// Go on with a task of the caller that a res before this one has left. Answered by `Resumed`,
+    /// or refused.
+    Resume {
+        task: TaskId,
+    },
 
     // res -> command
     Done,
@@ -78,6 +88,12 @@ pub enum ResMsg {
     Started {
         pid: u32,
     },
+    /// The task outlives this res, and the next one knows it by this.
+    Kept {
+        task: TaskId,
+    },
+    /// The bytes that had crossed when the last res ended. Credit begins anew in both directions.
+    Resumed(TaskProgress),
     /// The task on a terminal has stopped itself.
     Stopped,
     /// After all of its output. Raw wait status; `None`: unknown.
@@ -143,6 +159,37 @@ pub struct Pty {
     pub shell: bool,
 }
 
+/// The bytes of a task that its res has moved since the task began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskProgress {
+    /// Input that the task was given.
+    pub written: u64,
+    /// Output that was taken from the task, by port.
+    pub read: [u64; 2],
+    /// The res ended in the middle of writing, or of reading: there may be more of it.
+    #[serde(default)]
+    pub in_doubt: [bool; 2],
+}
+
+/// The facts of a task by which the next res takes it over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KeptTask {
+    pub id: TaskId,
+    pub uid: u32,
+    pub user: String,
+    pub from_host: String,
+    pub pty: bool,
+    /// The task is one of a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<TaskNote>,
+    /// For lsf.acct, at most [`KEPT_TEXT`] bytes of each.
+    pub cwd: ByteStr,
+    pub command: ByteStr,
+}
+
+/// Bytes of the directory and of the command that are kept of a task for the next res.
+pub const KEPT_TEXT: usize = 1 << 10;
+
 /// An order of res about the descriptors of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskOp {
@@ -175,6 +222,10 @@ pub enum TaskOp {
     Continue,
     /// The task has ended: read what is still there; answered by `Drained`.
     Drain,
+    /// Have them kept for the next res; answered by `Kept`, where that can be.
+    Keep(Box<KeptTask>),
+    /// A command has come back to a task of an earlier res; answered by `Resumed`.
+    Resume,
     /// Close everything.
     Forget,
     /// A line for lsf.acct.
@@ -229,4 +280,8 @@ pub enum TaskNews {
     Read(u8, Vec<u8>),
     Stopped,
     Drained,
+    /// The descriptors are here.
+    Attached,
+    Kept,
+    Resumed(TaskProgress),
 }

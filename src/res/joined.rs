@@ -4,17 +4,16 @@
 //! terminal or the pipes and brings the other ends to the res of its host; the bsub that waits
 //! connects to that res with the user's credential and asks for them. So nothing listens on the
 //! submission host, no secret travels, and a firewall that lets lsrun through lets this through.
-//! mbatchd, sbatchd and the launcher may be restarted at any time: none of them is on the way. The
-//! ends belong to this process: where res itself ends, so do the interactive jobs of its host.
+//! mbatchd, sbatchd and the launcher may be restarted at any time: none of them is on the way. A
+//! job that was joined outlives this res (kept.rs).
 //!
 //! Invariants: only the uid of the job joins it, as its starter's uid is known from the system; one
 //! bsub at a time; a job whose bsub is gone is hung up, and killed after LSF_RES_TIMEOUT.
 
-use super::state::{JoinedJob, Res, SIGCONT, SIGHUP, SIGKILL, TASKS_MAX, Task, ask};
-use crate::model::job::End;
+use super::state::{Res, SIGCONT, SIGHUP, SIGKILL, TASKS_MAX, Task, ask};
 use crate::model::reason::err;
 use crate::model::{JobKey, Now, time::US};
-use crate::proto::launch::{LaunchMsg, TaskInfo};
+use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo, TaskStep};
 use crate::proto::machine::ConnId;
 use crate::proto::res::{Pty, ResMsg, TaskOp};
 use crate::proto::{Effect, Msg, Refusal};
@@ -24,7 +23,7 @@ impl Res {
     pub(super) fn join(&mut self, conn: ConnId, job: u32, pty: Option<Pty>, out: &mut Vec<Effect>) {
         let Some(client) = self.clients.get_mut(&conn) else { return };
         let uid = client.uid;
-        let same = |t: &Task| t.job.as_ref().is_some_and(|j| (j.uid, j.job) == (uid, job));
+        let same = |t: &Task| (t.uid, t.job) == (uid, Some(job));
         let refusal = if !self.linked {
             Some(Refusal::text(err::BUSY, "RES has no launcher yet"))
         } else if self.tasks.values().any(same) {
@@ -39,8 +38,9 @@ impl Res {
         let n = self.next;
         self.next += 1;
         client.task = Some(n);
-        let mut task = Task::new(conn, pty.is_some());
-        task.job = Some(JoinedJob { uid, job, key: None });
+        let mut task = Task::new(Some(conn), uid, pty.is_some());
+        task.job = Some(job);
+        (task.account.user, task.account.from_host) = (client.user.clone(), client.host.clone());
         self.tasks.insert(n, task);
         out.push(Effect::Task { n, op: TaskOp::ExpectJob { uid, job, pty } });
     }
@@ -48,8 +48,8 @@ impl Res {
     /// The job's descriptors are here.
     pub(super) fn joined(&mut self, n: u64, key: JobKey, out: &mut Vec<Effect>) {
         let Some(task) = self.tasks.get_mut(&n) else { return };
-        let (Some(job), Some(conn)) = (task.job.as_mut(), task.conn) else { return };
-        job.key = Some(key);
+        let Some(conn) = task.conn else { return };
+        task.id = Some(TaskId { key, step: TaskStep::Job });
         out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Joined) });
     }
 
@@ -59,29 +59,16 @@ impl Res {
             return;
         }
         self.orphans.retain(|o| o.0 != info.id);
-        let of_job = |t: &Task| t.job.as_ref().and_then(JoinedJob::id) == Some(info.id);
+        let of_job = |t: &Task| t.id == Some(info.id);
         let Some((&n, task)) = self.tasks.iter_mut().find(|(_, t)| of_job(t)) else { return };
         task.ended = Some(info);
-        match task.conn {
-            // its output first
-            Some(_) => out.push(Effect::Task { n, op: TaskOp::Drain }),
-            None => self.job_over(n, out),
-        }
+        self.ended(n, out);
     }
 
-    /// Everything about a job that has ended was sent. sbatchd tells the launcher to forget it.
-    pub(super) fn job_over(&mut self, n: u64, out: &mut Vec<Effect>) {
-        let Some(task) = self.tasks.remove(&n) else { return };
-        out.push(Effect::Task { n, op: TaskOp::Forget });
-        let Some(conn) = task.conn else { return };
-        let end = task.ended.and_then(|info| info.ended).map(|ended| ended.end);
-        let status = if let Some(End::Status(status)) = end { Some(status) } else { None };
-        out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Ended { status }) });
-    }
-
-    /// Interactive jobs that ran before this res have lost their terminals with the res before it.
+    /// Interactive jobs that ran before this res, and were not kept for it, have lost their
+    /// terminals with the res before it.
     pub(super) fn hang_up_orphan(&mut self, now: Now, info: &TaskInfo, out: &mut Vec<Effect>) {
-        let known = |t: &Task| t.job.as_ref().and_then(JoinedJob::id) == Some(info.id);
+        let known = |t: &Task| t.id == Some(info.id);
         let before = info.started < self.began && info.interactive() && info.ended.is_none();
         if !before || self.tasks.values().any(known) {
             return;

@@ -3,6 +3,7 @@
 use super::tests::{ANN, BOB, Rig, asked, conf};
 use super::*;
 use crate::model::JobKey;
+use crate::model::job::{End, Usage};
 use crate::proto::launch::TaskEnd;
 use crate::proto::launch::TaskId;
 

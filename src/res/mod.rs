@@ -5,15 +5,17 @@
 //! their credit, and tells of the end after all output.
 //!
 //! Invariants: a connection reaches its own task and no other; a task whose command is gone is
-//! hung up, and killed after LSF_RES_TIMEOUT; one that an earlier res left behind likewise; root
-//! runs nothing but where LSF_ROOT_REX says so (the launcher asks lsf.sudoers besides).
+//! hung up, and killed after LSF_RES_TIMEOUT; one that an earlier res left behind likewise, unless
+//! its command comes back (kept.rs); root runs nothing but where LSF_ROOT_REX says so (the launcher
+//! asks lsf.sudoers besides).
 
+mod ends;
 mod joined;
+mod kept;
 mod of_job;
 mod state;
 mod waiting;
 
-use crate::model::job::{End, Usage};
 use crate::model::reason::err;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, TaskInfo, TaskPlan, TaskStep};
@@ -43,7 +45,10 @@ impl Res {
             }
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
             (Msg::Res(ResMsg::Join { job, pty }), None) => self.join(conn, job, pty, out),
-            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }), Some(_)) => self.wrong(conn, out),
+            (Msg::Res(ResMsg::Resume { task }), None) => self.resume(conn, task, out),
+            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. } | ResMsg::Resume { .. }), Some(_)) => {
+                self.wrong(conn, out);
+            }
             (Msg::Res(ResMsg::Log { cpu_ms }), _) => {
                 if self.admin_asks(conn, out) {
                     self.conf.acct_ms = cpu_ms;
@@ -133,8 +138,9 @@ impl Res {
             let RunTask { detached, gone, usage_secs, .. } = run;
             TaskNote { key: of.key, detached, gone, usage_secs }
         });
-        let told = run.job.is_none();
-        self.tasks.insert(n, Task { account, of_job, told, ..Task::new(conn, run.pty.is_some()) });
+        let (told, id) = (run.job.is_none(), Some(self.id(n)));
+        let task = Task::new(Some(conn), uid, run.pty.is_some());
+        self.tasks.insert(n, Task { account, of_job, told, id, ..task });
         let mut job = self.plan(run, token);
         if let Some(of) = of {
             job.env = with_variables(job.env.0, &of.env.0).into();
@@ -238,22 +244,7 @@ impl Res {
         self.waiting.drop_of(conn);
         let n = self.clients.remove(&conn).and_then(|c| c.task);
         let Some(n) = n.filter(|n| self.tasks.contains_key(n)) else { return };
-        out.push(Effect::Task { n, op: TaskOp::Forget });
-        let id = self.task_id(n);
-        let Some(t) = self.tasks.get_mut(&n) else { return };
-        t.conn = None;
-        if t.of_job.is_some_and(|note| note.detached) {
-            // who asked need not stay
-            return;
-        }
-        let Some(id) = id.filter(|_| t.ended.is_none()) else {
-            return self.over(n, out);
-        };
-        // the deadline is set by the next tick, which has the time
-        t.kill_at = Some(0);
-        for signal in [SIGHUP, SIGCONT] {
-            ask(out, LaunchMsg::Signal { id, signal });
-        }
+        self.leave(n, out);
     }
 
     // ---- the launcher ----
@@ -263,6 +254,7 @@ impl Res {
             LaunchMsg::Tasks { tasks, more, .. } => {
                 self.linked |= !more;
                 for info in tasks {
+                    self.listed(info.id);
                     match info.id.step {
                         TaskStep::Task => {}
                         TaskStep::Job => {
@@ -276,6 +268,9 @@ impl Res {
                         Some(_) => self.told(info, out),
                         None => stray(&info, out),
                     }
+                }
+                if !more {
+                    self.end_unlisted(out);
                 }
             }
             LaunchMsg::Task(info) if info.id.step == TaskStep::Task => self.told(*info, out),
@@ -300,11 +295,7 @@ impl Res {
             return self.started(n, &info, out);
         }
         t.ended = Some(info);
-        match t.conn.filter(|_| !t.of_job.is_some_and(|note| note.detached)) {
-            // its output first
-            Some(_) => out.push(Effect::Task { n, op: TaskOp::Drain }),
-            None => self.over(n, out),
-        }
+        self.ended(n, out);
     }
 
     /// A task that was asked for as one of a job is set up: who asked for it hears of that.
@@ -313,53 +304,6 @@ impl Res {
         let Some(t) = self.tasks.get_mut(&n).filter(|_| ready) else { return };
         if let Some(conn) = t.conn.filter(|_| !std::mem::replace(&mut t.told, true)) {
             out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Started { pid: info.pid }) });
-        }
-    }
-
-    /// A task that never was.
-    fn failed(&mut self, n: u64, why: String, out: &mut Vec<Effect>) {
-        let Some(t) = self.tasks.remove(&n) else { return };
-        out.push(Effect::Task { n, op: TaskOp::Forget });
-        if let Some(conn) = t.conn {
-            let refusal = Refusal::text(err::PERMISSION, why);
-            out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
-        }
-    }
-
-    /// Everything about a task that has ended was sent.
-    fn over(&mut self, n: u64, out: &mut Vec<Effect>) {
-        if self.tasks.get(&n).is_some_and(|t| t.job.is_some()) {
-            return self.job_over(n, out);
-        }
-        let id = self.id(n);
-        let Some(mut t) = self.tasks.remove(&n) else { return };
-        out.push(Effect::Task { n, op: TaskOp::Forget });
-        if t.of_job.is_none() {
-            // sbatchd does this for a task of a job, which may have left processes behind
-            ask(out, LaunchMsg::Forget { key: id.key });
-        }
-        let Some(info) = t.ended.take() else { return };
-        let failed = match info.setup {
-            Some(Setup::Failed { why, .. }) => Some(why),
-            Some(Setup::Ready(_)) => None,
-            None => Some("the task could not be set up".into()),
-        };
-        let ended = info.ended.map(|e| (e.end, e.usage, e.time));
-        let (end, usage, time) = ended.unwrap_or((End::Unknown, Usage::default(), 0));
-        let status = if let End::Status(status) = end { Some(status) } else { None };
-        if let Some(conn) = t.conn {
-            let msg = match failed.clone() {
-                Some(why) => Msg::Refused(Refusal::text(err::PERMISSION, why)),
-                None => Msg::Res(ResMsg::Ended { status }),
-            };
-            out.push(Effect::Send { conn, msg });
-        }
-        let cpu_ms = (usage.utime_us + usage.stime_us) / 1000;
-        if failed.is_none() && self.conf.acct_ms.is_some_and(|least| cpu_ms >= least) {
-            let a = &mut t.account;
-            (a.pid, a.started, a.ended, a.usage) = (info.pid, info.started, time, usage);
-            a.exit_status = status.unwrap_or(-1);
-            out.push(Effect::Task { n, op: TaskOp::Account(t.account) });
         }
     }
 
@@ -380,6 +324,12 @@ impl Res {
                 Msg::Data(Data { port, bytes })
             }
             TaskNews::Joined(key) => return self.joined(n, key, out),
+            TaskNews::Attached => return self.keep(n, out),
+            TaskNews::Kept => {
+                let Some(task) = t.id else { return };
+                Msg::Res(ResMsg::Kept { task })
+            }
+            TaskNews::Resumed(progress) => return self.resumed(n, progress, out),
             TaskNews::Stopped => Msg::Res(ResMsg::Stopped),
             TaskNews::Drained => return self.over(n, out),
         };
@@ -423,9 +373,12 @@ impl Res {
                 ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
             }
             // sbatchd hears of the end of a job
-            self.tasks.retain(|at, t| *at != n || t.job.is_none());
+            if self.tasks.get(&n).is_some_and(|t| t.job.is_some()) {
+                self.take(n);
+            }
         }
         self.end_orphans(now, out);
+        self.end_left(now, out);
         for (conn, run, of) in self.waiting_due(now, out) {
             self.begin(conn, run, of.as_ref(), out);
         }
@@ -478,7 +431,13 @@ impl Machine for Res {
         let kills = self.tasks.values().filter_map(|t| t.kill_at).chain(ends);
         let orphans = self.orphans.iter().map(|o| o.1);
         let waiting = self.waiting.deadline();
-        kills.chain(orphans).chain(self.dial_at).chain(self.sync_at).chain(waiting).min()
+        kills
+            .chain(orphans)
+            .chain(self.left_deadline())
+            .chain(self.dial_at)
+            .chain(self.sync_at)
+            .chain(waiting)
+            .min()
     }
 }
 
@@ -518,6 +477,9 @@ mod tests;
 
 #[cfg(test)]
 mod joined_tests;
+
+#[cfg(test)]
+mod kept_tests;
 
 #[cfg(test)]
 mod of_job_tests;

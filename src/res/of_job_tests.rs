@@ -4,6 +4,7 @@
 use super::state::SBATCHD;
 use super::tests::{ANN, BOB, Rig, asked, conf};
 use super::*;
+use crate::model::job::{End, Usage};
 use crate::model::time::US;
 use crate::model::{JobKey, JobRef};
 use crate::proto::member::MemberMsg;

@@ -1,5 +1,6 @@
 //! The state of res: its clients and their tasks, and how the launcher names the tasks. The files
-//! beside it act on tasks: joined.rs on interactive jobs, mod.rs on all others.
+//! beside it act on tasks: joined.rs on interactive jobs, kept.rs on those of an earlier res,
+//! ends.rs on those that end, mod.rs on all others.
 
 use super::waiting::WaitingTasks;
 use crate::model::JobKey;
@@ -67,6 +68,10 @@ pub(super) struct Client {
 
 pub(super) struct Task {
     pub(super) conn: Option<ConnId>,
+    /// The user who asked for it, or owns the interactive job.
+    pub(super) uid: u32,
+    /// The launcher's name of its process; `None`: an interactive job that is not here yet.
+    pub(super) id: Option<TaskId>,
     /// Input taken and not yet written; output that may still be sent.
     pub(super) taken: usize,
     pub(super) room: usize,
@@ -81,21 +86,38 @@ pub(super) struct Task {
     pub(super) eof_at: Option<u64>,
     pub(super) pty: bool,
     pub(super) account: Box<Account>,
-    /// An interactive job that a bsub has joined, or waits for.
-    pub(super) job: Option<JoinedJob>,
+    /// The number of the interactive job that a bsub has joined, or waits for.
+    pub(super) job: Option<u32>,
     /// A task of this job.
     pub(super) of_job: Option<TaskNote>,
     /// Nobody waits to be told that it was started.
     pub(super) told: bool,
+    /// A task of an earlier res, whose command has until then to come back; 0: from the next tick.
+    pub(super) resume_by: Option<u64>,
+    /// The launcher knows of it.
+    pub(super) listed: bool,
 }
 
 impl Task {
-    pub(super) fn new(conn: ConnId, pty: bool) -> Task {
-        let (ended, kill_at, eof_at, job) = (None, None, None, None);
-        let (conn, account) = (Some(conn), Box::default());
-        let (taken, room, owed) = (0, WINDOW, 0);
-        let (of_job, told) = (None, true);
-        Task { conn, taken, room, owed, ended, kill_at, eof_at, pty, account, job, of_job, told }
+    pub(super) fn new(conn: Option<ConnId>, uid: u32, pty: bool) -> Task {
+        Task {
+            conn,
+            uid,
+            id: None,
+            taken: 0,
+            room: WINDOW,
+            owed: 0,
+            ended: None,
+            kill_at: None,
+            eof_at: None,
+            pty,
+            account: Box::default(),
+            job: None,
+            of_job: None,
+            told: true,
+            resume_by: None,
+            listed: true,
+        }
     }
 }
 
@@ -108,6 +130,8 @@ pub struct Res {
     pub(super) next: u64,
     pub(super) clients: BTreeMap<ConnId, Client>,
     pub(super) tasks: BTreeMap<u64, Task>,
+    /// The numbers of tasks that an earlier res has left.
+    pub(super) adopted: BTreeMap<TaskId, u64>,
     pub(super) linked: bool,
     pub(super) dial_at: Option<u64>,
     pub(super) sync_at: Option<u64>,
@@ -130,6 +154,7 @@ impl Res {
             next: 1,
             clients: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            adopted: BTreeMap::new(),
             linked: false,
             dial_at: None,
             sync_at: None,
@@ -146,36 +171,17 @@ impl Res {
 
     /// The launcher's name of a task's process; `None`: an interactive job that is not here yet.
     pub(super) fn task_id(&self, n: u64) -> Option<TaskId> {
-        match self.tasks.get(&n).and_then(|t| t.job.as_ref()) {
-            Some(job) => job.id(),
-            None => Some(self.id(n)),
-        }
+        self.tasks.get(&n)?.id
     }
 
+    /// The number here of a task that the launcher names.
     pub(super) fn number(&self, id: TaskId) -> Option<u64> {
+        if let Some(n) = self.adopted.get(&id) {
+            return Some(*n);
+        }
         let ours = id.step == TaskStep::Task && id.key.attempt == self.born;
         ours.then(|| u64::from(id.key.idx & !INDEX) << 32 | u64::from(id.key.job))
     }
-}
-
-/// The interactive job of a task.
-#[derive(Debug)]
-pub(super) struct JoinedJob {
-    pub(super) uid: u32,
-    pub(super) job: u32,
-    /// The attempt, once its descriptors are here.
-    pub(super) key: Option<JobKey>,
-}
-
-impl JoinedJob {
-    /// The launcher's name of the job's process.
-    pub(super) fn id(&self) -> Option<TaskId> {
-        self.key.map(job_id)
-    }
-}
-
-fn job_id(key: JobKey) -> TaskId {
-    TaskId { key, step: TaskStep::Job }
 }
 
 pub(super) fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {

@@ -1,6 +1,7 @@
 //! The machine of res: who may do what, credit, ends in every order.
 
 use super::*;
+use crate::model::job::{End, Usage};
 use crate::proto::launch::TaskEnd;
 use crate::proto::machine::INCOMING;
 use crate::proto::res::{OUT, RUN_MAX};
@@ -17,17 +18,29 @@ pub(super) struct Rig {
 
 impl Rig {
     pub(super) fn new(conf: ResConf) -> Rig {
-        let mut r = Rig { res: Res::new(conf, [7; 32]), us: 1 };
+        let mut r = Rig::before(conf);
+        r.begin(vec![]);
+        r
+    }
+
+    /// A res that has not begun.
+    pub(super) fn before(conf: ResConf) -> Rig {
+        Rig { res: Res::new(conf, [7; 32]), us: 1 }
+    }
+
+    /// Begins, with these tasks of the launcher and with callers; the effects of the tasks.
+    pub(super) fn begin(&mut self, tasks: Vec<TaskInfo>) -> Vec<Effect> {
+        let r = self;
         assert!(matches!(r.step(Input::Start)[..], [Effect::Connect { conn: LAUNCHER, .. }]));
         r.step(Input::Opened { conn: LAUNCHER, peer: Peer::Local { uid: 0, pid: 1 } });
-        let tasks = LaunchMsg::Tasks { boot_id: "b".into(), tasks: vec![], more: false };
-        r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
+        let tasks = LaunchMsg::Tasks { boot_id: "b".into(), tasks, more: false };
+        let out = r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(tasks) });
         let who = [(ANN, "ann", 1001), (BOB, "bob", 1002), (ADMIN, "adm", 1003), (ROOT, "root", 0)];
         for (conn, user, uid) in who {
             let peer = Peer::User { uid, gid: uid, user: user.into(), host: "h2".into() };
             r.step(Input::Opened { conn, peer });
         }
-        r
+        out
     }
 
     pub(super) fn step(&mut self, input: Input) -> Vec<Effect> {
@@ -97,7 +110,7 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 9);
     let message = |name: &str| match name {
         "Res.Run" => {
             let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
@@ -108,14 +121,19 @@ fn the_matrix_of_message_and_role() {
         "Res.Resize" => ResMsg::Resize { rows: 1, cols: 1 },
         "Res.Credit" => ResMsg::Credit { bytes: 1 },
         "Res.Close" => ResMsg::Close { port: OUT },
+        "Res.Resume" => ResMsg::Resume { task: kept_tests::OLD },
         "Res.Log" => ResMsg::Log { cpu_ms: None },
         "Res.Logging" => ResMsg::Logging(Default::default()),
         other => panic!("no message {other}"),
     };
     for row in &rows {
         for (conn, want) in [(BOB, row[1]), (ANN, row[2]), (ADMIN, row[4]), (ROOT, row[5])] {
-            let mut r = Rig::new(ResConf { root: (false, true), ..conf() });
-            if row[0] != "Res.Run" {
+            let mut r = Rig::before(ResConf { root: (false, true), ..conf() });
+            if row[0] == "Res.Resume" {
+                r.res.adopt(kept_tests::kept(kept_tests::OLD));
+            }
+            r.begin(vec![]);
+            if !["Res.Run", "Res.Resume"].contains(&row[0]) {
                 assert_eq!(asked(&r.run(ANN)), ["expect", "start"]);
             }
             let out = r.says(conn, message(row[0]));

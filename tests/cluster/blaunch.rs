@@ -369,6 +369,7 @@ fn loss_of_a_host_ends_the_other_tasks_unless_it_is_ignored() {
         let job = rig.bsub(&[&args[..], &["-o", "/dev/null", &line]].concat());
         let tasks = || std::fs::read_to_string(&up).unwrap_or_default().lines().count();
         wait_for("the tasks", || tasks() == 3);
+        rig.kill9("reskeeper", "host2");
         rig.kill9("res", "host2");
         rig.end_of(job);
         let text = std::fs::read_to_string(&ran).unwrap();
@@ -389,6 +390,7 @@ fn loss_of_a_host_ends_the_job() {
     let args = ["-n", "6", "-R", "span[ptile=2]", "-m", "host1! host2 host3", "-o", "out.%J"];
     let job = rig.bsub(&[&args[..], &[&script]].concat());
     wait_for("the tasks", || rig.read("up").lines().count() == 3);
+    rig.kill9("reskeeper", "host2");
     rig.kill9("res", "host2");
     assert_eq!(rig.end_of(job), "EXIT");
     let id = job.to_string();

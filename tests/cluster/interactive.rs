@@ -281,7 +281,7 @@ fn job_ends_with_its_bsub() {
 }
 
 #[test]
-fn interactive_jobs_outlive_the_batch_daemons_but_not_res() {
+fn interactive_jobs_outlive_the_daemons_but_not_all_that_keeps_them() {
     let rig = up("outlive");
     rig.set_conf("LSF_RES_TIMEOUT", "1");
     more_slots(&rig);
@@ -289,7 +289,7 @@ fn interactive_jobs_outlive_the_batch_daemons_but_not_res() {
         .map(|_| Bsub::start(&rig, &["-I", "echo on; read x; echo got $x; exit 7"]))
         .collect();
     jobs.iter_mut().for_each(|b| b.line("on"));
-    for daemon in ["mbatchd", "sbatchd"] {
+    for daemon in ["mbatchd", "sbatchd", "res"] {
         assert!(rig.kill9(daemon, "host1"), "{daemon}");
         wait_for("the daemons", || rig.run("bjobs", &["-a"]).code == 0);
     }
@@ -301,8 +301,9 @@ fn interactive_jobs_outlive_the_batch_daemons_but_not_res() {
         job.line("got it");
         assert_eq!(job.end().code, 7);
     }
-    // the terminal is res's
+    // nobody has the pipes
     let job = last.job;
+    rig.kill9("reskeeper", "host1");
     rig.kill9("res", "host1");
     let said = last.end();
     assert!(said.err.contains(&format!("; job <{job}> is killed")), "{said:?}");

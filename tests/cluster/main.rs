@@ -58,6 +58,7 @@ mod readme;
 mod reconfig;
 mod refusals;
 mod remote;
+mod res_keeper;
 mod resize;
 mod rig;
 mod rolling;

@@ -134,7 +134,7 @@ fn loss_of_a_host(mpi: Mpi) {
     let beats = Beats::new(&rig, 6);
     let job = submit(mpi, &rig, &["-m", "host1! host2 host3"], &beats.args());
     beats.wait_for_all();
-    for daemon in ["launcher", "lim", "sbatchd", "res", "authd"] {
+    for daemon in ["launcher", "lim", "sbatchd", "reskeeper", "res", "authd"] {
         rig.kill9(daemon, "host2");
     }
     assert_eq!(rig.end_of(job), "EXIT", "{}", rig.read("err"));

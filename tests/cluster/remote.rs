@@ -220,7 +220,7 @@ fn signals_reach_the_task_and_its_children() {
 }
 
 #[test]
-fn tasks_end_when_their_command_or_their_res_dies() {
+fn tasks_end_when_their_command_or_all_that_keeps_them_dies() {
     let rig = Rig::up("cut", 2);
     let conf = rig.read("conf/lsf.conf") + "\nLSF_RES_TIMEOUT=1\n";
     rig.write("conf/lsf.conf", &conf);
@@ -256,9 +256,10 @@ fn tasks_end_when_their_command_or_their_res_dies() {
     assert_eq!(child.wait().unwrap().code(), Some(246));
     stop(res, rustix::process::Signal::CONT);
     wait_for("the task to end", || running("929").is_empty());
-    // res dies: the command says so, the task does not stay
+    // res dies and nobody keeps the task: the command says so, the task does not stay
     let mut child = start(&rig, &["-m", "host2", "sleep", "918"]);
     wait_for("the task", || running("918").len() == 1);
+    rig.kill9("reskeeper", "host2");
     rig.kill9("res", "host2");
     assert_eq!(child.wait().unwrap().code(), Some(246));
     wait_for("the task to end", || running("918").is_empty());

@@ -31,6 +31,8 @@ const ANSWERS: &[&str] = &[
     "Launch.DaemonList",
     "Res.Done",
     "Res.Joined",
+    "Res.Kept",
+    "Res.Resumed",
     "Res.Started",
     "Res.Stopped",
     "Res.Ended",

@@ -319,7 +319,8 @@ fn usage_of_a_job_is_that_of_its_tasks_on_all_hosts() {
     let script = format!(
         "blaunch -z 'host1 host2 host3' 'echo > {0}/$LS_JOBPID; sleep 1000 & \
          while test -e {0}; do sleep 0.2; done; kill $!; i=0; \
-         while test $i -lt 400000; do i=$((i+1)); done; times | head -1' > {1}",
+         while test $i -lt 400000; do i=$((i+1)); done; times > {1}.$LSF_PM_TASKID; \
+         head -1 {1}.$LSF_PM_TASKID' > {1}",
         pids.display(),
         rig.path("times").display()
     );

@@ -158,7 +158,10 @@ impl Keeper {
 
     fn take(&mut self, packet: KeeperPacket, fds: Vec<OwnedFd>) {
         match packet {
-            KeeperPacket::Keep { task, slots } if self.tasks.len() < TASKS_MAX => {
+            // where descriptors are short, some did not come: a part of a task is of no use
+            KeeperPacket::Keep { task, slots }
+                if self.tasks.len() < TASKS_MAX && slots.len() == fds.len() =>
+            {
                 let ends = slots.into_iter().zip(fds).collect();
                 self.tasks.insert(task.id, Held { task, ends });
             }

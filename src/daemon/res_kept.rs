@@ -152,7 +152,7 @@ fn take_all(sock: &OwnedFd, left: &mut Vec<LeftTask>) -> io::Result<()> {
     let mut room = vec![0; PACKET_MAX];
     loop {
         match receive(sock, &mut room) {
-            Ok(Some((KeeperPacket::Keep { task, slots }, fds))) => {
+            Ok(Some((KeeperPacket::Keep { task, slots }, fds))) if slots.len() == fds.len() => {
                 left.push(LeftTask { task, ends: slots.into_iter().zip(fds).collect() });
             }
             Ok(Some((KeeperPacket::End, _))) => return Ok(()),

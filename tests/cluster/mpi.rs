@@ -161,7 +161,7 @@ impl Mpi {
             (Mpi::Intel, "exit 7") => vec!["7", "255"],
             (Mpi::Intel, "abort 5") => vec!["5", "255"],
             // a rank of Open MPI that notices the loss of another before its launcher ends with 14
-            (Mpi::Open, "kill 9") => vec!["9", "137", "14"],
+            (Mpi::Open, "kill 9") => vec!["9", "137", "255", "14"],
             (_, "kill 9") => vec!["9", "137", "255"],
             _ => unreachable!(),
         }

@@ -168,7 +168,7 @@ fn res_takes_each_message_at_its_cap_and_none_beyond() {
         let mut ended = false;
         while !ended {
             ended = match client.answer(&mut std::io::sink()) {
-                Ok(Msg::Data(_)) => false,
+                Ok(Msg::Data(_) | Msg::Res(ResMsg::Kept { .. })) => false,
                 Ok(Msg::Res(ResMsg::Ended { .. })) | Err(ClientError::Refused(_)) => true,
                 other => panic!("{other:?}"),
             };

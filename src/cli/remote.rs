@@ -427,7 +427,8 @@ impl<'a> Relay<'a> {
             match LostRes::try_again(self.site, &host, &self.thread, input) {
                 Tried::Resumed(resumed) => {
                     let doubts = resumed.doubts(&self.command, &host);
-                    self.outs[1].put(doubts.as_bytes());
+                    let end = if self.modes.is_some() { "\r\n" } else { "\n" };
+                    self.outs[1].put(doubts.replace('\n', end).as_bytes());
                     (self.client, self.room) = (resumed.client, resumed.room);
                     self.kept_input.forget_before(resumed.written);
                     break;

@@ -154,7 +154,7 @@ struct Ends {
     keeper: KeeperLink,
     /// The failure to start it was logged.
     keeper_fails: bool,
-    /// This res was told to end: nothing more is taken from tasks.
+    /// This res was told to end: nothing more is taken from tasks, or given to them.
     ending: bool,
     rundir: PathBuf,
     tasks: BTreeMap<u64, Task>,
@@ -278,8 +278,11 @@ impl DaemonDriver for Ends {
                 self.keeper_fails = kept.is_err();
             }
             Effect::Task { op: TaskOp::Account(account), .. } => self.account(&account),
-            // the next res goes on with that
-            Effect::Task { op: TaskOp::Allow(_) | TaskOp::Drain, .. } if self.ending => {}
+            // the next res goes on with that, and is given the input that was not written
+            Effect::Task {
+                op: TaskOp::Allow(_) | TaskOp::Drain | TaskOp::Write(_) | TaskOp::CloseIn,
+                ..
+            } if self.ending => {}
             Effect::Task { n, op } => {
                 if op == TaskOp::Drain {
                     // its descriptors may still wait at our socket

@@ -177,7 +177,7 @@ const PROGRESS: usize = 32;
 
 impl ProgressFile {
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn new(rundir: &Path, now: &TaskProgress) -> io::Result<ProgressFile> {
         let file = ProgressFile(files::unlinked(rundir, "res.progress")?);
         file.write(now)?;
@@ -194,7 +194,7 @@ impl ProgressFile {
     }
 
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub(super) fn write(&self, now: &TaskProgress) -> io::Result<()> {
         let mut bytes = [0; PROGRESS];
         let [input, output] = now.in_doubt.map(u64::from);
@@ -206,7 +206,7 @@ impl ProgressFile {
     }
 
     /// # Errors
-    /// Those of the system; the file is shorter.
+    /// Errors of the system; the file is shorter.
     pub(super) fn read(&self) -> io::Result<TaskProgress> {
         let mut bytes = [0; PROGRESS];
         self.0.read_exact_at(&mut bytes, 0)?;

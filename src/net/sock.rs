@@ -217,7 +217,7 @@ fn packet_socket() -> io::Result<OwnedFd> {
 /// Two ends of a connection of whole messages; reading and writing never block.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn packet_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
@@ -227,7 +227,7 @@ pub fn packet_pair() -> io::Result<(OwnedFd, OwnedFd)> {
 /// of the socket is replaced.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the system.
 pub fn listen_packets(path: &Path) -> io::Result<OwnedFd> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -243,7 +243,7 @@ pub fn listen_packets(path: &Path) -> io::Result<OwnedFd> {
 /// Connects to a socket of [`listen_packets`] of our own user.
 ///
 /// # Errors
-/// Those of the system; another user listens there.
+/// Errors of the system; another user listens there.
 pub fn dial_packets(path: &Path) -> io::Result<OwnedFd> {
     let fd = packet_socket()?;
     with_unix_path(path, |p| Ok(connect(&fd, &SocketAddrUnix::new(p)?)?))?;

@@ -86,6 +86,16 @@ fn task_of_an_earlier_res_goes_on_with_who_asked_for_it() {
     assert_eq!(*key, OLD.key);
 }
 
+/// The task would lose its command, and nobody would hang it up.
+#[test]
+fn connection_that_waits_for_a_task_of_its_own_resumes_no_other() {
+    let (mut r, _) = taken_over(&[OLD], vec![info(OLD, None)]);
+    let job = Some(crate::model::JobRef { job: 7, idx: 0 });
+    let run = RunTask { argv: vec!["true".into()], job, ..RunTask::default() };
+    r.says(ANN, ResMsg::Run(Box::new(run)));
+    assert_eq!(resume(&mut r, ANN, OLD), ["close"]);
+}
+
 #[test]
 fn end_of_a_task_waits_for_the_command_that_comes_back() {
     for (id, last) in [(OLD, &["drop", "forget", "ended"][..]), (JOB, &["drop", "ended"])] {

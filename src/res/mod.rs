@@ -40,7 +40,9 @@ impl Res {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
         match (msg, n) {
-            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. }), None) if self.waiting.has(conn) => {
+            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. } | ResMsg::Resume { .. }), None)
+                if self.waiting.has(conn) =>
+            {
                 self.wrong(conn, out);
             }
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),

@@ -41,7 +41,7 @@ fn lines(count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn input_is_whole_though_res_is_killed_while_it_flows() {
+fn input_is_whole_though_res_is_killed_or_told_to_end_while_it_flows() {
     let rig = up("keep-in", 2);
     let input = lines(1_000_000);
     let mut child = lsrun(&rig, &["-m", "host2", "sh", "-c", "cat > whole; sleep 1; exit 5"]);
@@ -55,9 +55,9 @@ fn input_is_whole_though_res_is_killed_while_it_flows() {
             }
             drop(to);
         });
-        for part in 1..=3 {
+        for (part, signal) in [(1, 9), (2, 15), (3, 9)] {
             wait_for("a part of it", || len() > input.len() as u64 * part / 5);
-            replace(&rig, "host2", 9);
+            replace(&rig, "host2", signal);
         }
     });
     let said = child.wait_with_output().unwrap();

@@ -103,9 +103,11 @@ struct Keeper {
 /// the socket at `path`, as long as there are any.
 ///
 /// # Errors
-/// The socket cannot be made.
+/// `res` is no socket of a process of our own user; the other socket cannot be made.
 pub fn serve(res: OwnedFd, path: &Path) -> io::Result<()> {
-    // those that res blocks are not for it to hear of
+    // called by hand it does nothing
+    sock::own_peer(res.as_fd())?;
+    // the signals that res blocks are not for it to hear of
     crate::sys::raw::unblock_signals()?;
     rustix::process::chdir("/")?;
     let listener = sock::listen_packets(path)?;

@@ -322,6 +322,18 @@ mod tests {
     }
 
     #[test]
+    fn keeper_that_is_called_by_hand_takes_no_file_away() {
+        let path = std::env::temp_dir().join(format!("lsf-keeper-hand-{}", std::process::id()));
+        std::fs::write(&path, "mine").unwrap();
+        let null = OwnedFd::from(File::open("/dev/null").unwrap());
+        assert!(res_keeper::serve(null, &path).is_err());
+        let (_ours, theirs) = sock::packet_pair().unwrap();
+        assert!(res_keeper::serve(theirs, &path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn progress_is_read_as_it_was_written() {
         let all = TaskProgress { written: 1 << 40, read: [7, u64::MAX], in_doubt: [false, true] };
         let file = ProgressFile::new(&std::env::temp_dir(), &TaskProgress::default()).unwrap();

@@ -13,7 +13,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -223,15 +223,15 @@ pub fn packet_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
 }
 
-/// Listens for connections of whole messages from processes of our own user. A file in the place
-/// of the socket is replaced.
+/// Listens for connections of whole messages from processes of our own user. A socket that is there
+/// already is replaced, another file is not.
 ///
 /// # Errors
 /// Errors of the system.
 pub fn listen_packets(path: &Path) -> io::Result<OwnedFd> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
+    let there = std::fs::symlink_metadata(path);
+    if there.is_ok_and(|there| there.file_type().is_socket()) {
+        std::fs::remove_file(path)?;
     }
     let fd = packet_socket()?;
     rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR)?;

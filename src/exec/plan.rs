@@ -264,10 +264,8 @@ fn job_env(site: &HostEnvironment, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
     let set = set_env(site, o);
     let terminal = o.spec.options & opt::PTY != 0;
     let mut out = Vec::with_capacity(user_env.len() + 1024);
-    for entry in user_env.split(|&b| b == 0) {
-        let Some(eq) = entry.iter().position(|&b| b == b'=').filter(|&at| at > 0) else {
-            continue;
-        };
+    for entry in entries(user_env) {
+        let Some(eq) = memchr::memchr(b'=', entry).filter(|&at| at > 0) else { continue };
         let name = &entry[..eq];
         let kept = terminal && OF_TERMINAL.contains(&name);
         let dropped =
@@ -291,10 +289,24 @@ fn job_env(site: &HostEnvironment, o: &StartJob, user_env: &[u8]) -> Vec<u8> {
     out
 }
 
+/// The variables of an environment, `name=value` each. A start looks through the whole of it more
+/// than ten times, and it may have megabytes.
+fn entries(mut env: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (entry, rest) = match memchr::memchr(0, env) {
+            Some(end) => (&env[..end], &env[end + 1..]),
+            None if env.is_empty() => return None,
+            None => (env, &[][..]),
+        };
+        env = rest;
+        Some(entry)
+    })
+}
+
 /// The value of a variable of the submitter's environment.
 fn value<'a>(env: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let of = |entry: &'a [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
-    env.split(|&b| b == 0).find_map(of)
+    entries(env).find_map(of)
 }
 
 fn is_yes(value: &[u8]) -> bool {
@@ -437,7 +449,7 @@ pub fn eexec(site: &HostEnvironment, user_env: &[u8]) -> Eexec {
         let text = entry.strip_prefix(EEXEC_DATA.as_bytes())?.strip_prefix(b"=")?;
         b64_decode(std::str::from_utf8(text).ok()?)
     };
-    let data = user_env.split(|&b| b == 0).find_map(value).unwrap_or_default();
+    let data = entries(user_env).find_map(value).unwrap_or_default();
     Eexec { program: site.eexec.as_str().into(), data: data.into() }
 }
 

@@ -85,7 +85,7 @@ fn commands_before_and_after(rig: &Rig) {
     std::fs::write(&go, "").unwrap();
     assert_eq!(rig.end_of(id.parse().unwrap()), "EXIT");
     assert_eq!(rig.field(&id, "exit_code"), "3");
-    wait_for("the post-exec commands", || rig.read("trail").contains("qpost"));
+    wait_for("the post-exec commands", || rig.read("trail").contains("qpost 768"));
     let text = rig.read("trail");
     let lines: Vec<&str> = text.lines().collect();
     let end = lines.len();

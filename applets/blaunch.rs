@@ -200,7 +200,9 @@ fn end_job(ctx: &mut Ctx, job: JobRef, lost: &[String]) {
     let reason = format!("blaunch lost {}{more}", named.join(" "));
     let elems = if job.idx == 0 { vec![] } else { vec![(job.idx, job.idx, 1)] };
     let select = JobSelect { ids: vec![IdSel { job: job.job, elems }], ..JobSelect::default() };
-    let control = Control { reason, lost_host: true, ..Control::of(Verb::Kill, select) };
+    let attempt = std::env::var("LSB_DJOB_ATTEMPT").ok().and_then(|number| number.parse().ok());
+    let attempt = attempt.unwrap_or(0);
+    let control = Control { reason, lost_host: true, attempt, ..Control::of(Verb::Kill, select) };
     match client::control(ctx, control) {
         Ok((outcomes, None)) => {
             // a job that has ended meanwhile needs no end

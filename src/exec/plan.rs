@@ -246,6 +246,10 @@ fn optional_env(site: &HostEnvironment, o: &StartJob) -> Vec<(&'static str, Vec<
     if !o.starter.is_empty() {
         vars.push(("LSB_JOB_STARTER", text(&o.starter)));
     }
+    // so that a blaunch that loses a host ends no later attempt
+    if o.hosts.len() > 1 {
+        vars.push(("LSB_DJOB_ATTEMPT", text(&o.key.attempt.to_string())));
+    }
     if spec.options & opt::INTERACTIVE != 0 {
         vars.push(("LSB_INTERACTIVE", text("Y")));
     }

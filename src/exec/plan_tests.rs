@@ -52,6 +52,7 @@ fn the_job_finds_its_variables() {
         "LSB_HOSTS=h1 h1 h2",
         "LSB_MCPU_HOSTS=h1 2 h2 1",
         "LSB_DJOB_NUMPROC=3",
+        "LSB_DJOB_ATTEMPT=1",
         "LSB_MAX_NUM_PROCESSORS=3",
         "LS_SUBCWD=/home/alice/w",
         "LSB_OUTPUTFILE=o.101.3",

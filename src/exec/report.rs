@@ -227,6 +227,10 @@ impl Report<'_> {
             let share = self.run_secs.max(0) as f64 * 100.0 / limit as f64;
             line("Run limit used", &format!("{share:.2}% of {limit} sec."))?;
         }
+        // the others tell theirs when the report is written
+        if let [(first, _), _, ..] = self.hosts {
+            line("Usage counted on host", &format!("{first} alone, see bacct -l"))?;
+        }
         Ok(())
     }
 
@@ -379,6 +383,7 @@ Resource usage summary:
     Turnaround time :                            143 sec.
     Requested Memory used :                      12.00%
     Run limit used :                             3.94% of 3600 sec.
+    Usage counted on host :                      hosta alone, see bacct -l
 
 The output (if any) is above this job summary.
 

@@ -6,7 +6,7 @@ use crate::exec::plan::{HostEnvironment, set_env};
 use crate::proto::sbd::StartJob;
 
 /// The variables of the job that a task has; the others are its caller's.
-const OF_JOB: [&str; 12] = [
+const OF_JOB: [&str; 13] = [
     "LSB_JOBID",
     "LSB_BATCH_JID",
     "LSB_JOBINDEX",
@@ -15,6 +15,7 @@ const OF_JOB: [&str; 12] = [
     "LSB_HOSTS",
     "LSB_MCPU_HOSTS",
     "LSB_DJOB_NUMPROC",
+    "LSB_DJOB_ATTEMPT",
     "LSB_MAX_NUM_PROCESSORS",
     "LSB_SUB_HOST",
     "LSB_EXEC_CLUSTER",

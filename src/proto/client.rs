@@ -315,6 +315,10 @@ pub struct Control {
     /// run stays as it is. With [`Verb::Kill`] alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost_host: bool,
+    /// With `lost_host`: the attempt that the blaunch is of; another one, which a rerun has started
+    /// meanwhile, goes on. 0: any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u32,
 }
 
 /// Characters of what is given with -C to bkill, bstop and bresume.
@@ -333,6 +337,7 @@ impl Control {
             request,
             pieces: false,
             lost_host,
+            attempt: 0,
         }
     }
 }

@@ -36,6 +36,11 @@ impl ControlRequest<'_> {
         if self.by_admin { term::FORCE_ADMIN } else { term::FORCE_OWNER }
     }
 
+    /// Is it a request about a lost host, of an attempt that is over?
+    fn is_of_another(&self, key: JobKey) -> bool {
+        self.c.lost_host && self.c.attempt != 0 && self.c.attempt != key.attempt
+    }
+
     pub(super) fn as_done(&self) -> bool {
         self.c.done && self.c.verb == Verb::Kill
     }
@@ -150,8 +155,7 @@ impl Mbatchd {
             },
         };
         match (verb, key) {
-            (Verb::Kill, None) if a.c.lost_host => return err::NOT_STARTED,
-            (Verb::Kill, Some(key)) if a.c.lost_host => self.end_by_lost_host(context, a, at, key),
+            (Verb::Kill, key) if a.c.lost_host => return self.lost_host(context, a, at, key),
             (Verb::Kill | Verb::Remove, None) => self.kill_pending(context, a, at),
             (Verb::Kill, Some(key)) => {
                 self.signal_event(context, a, at, JobAction::Kill, key);
@@ -223,17 +227,22 @@ impl Mbatchd {
     }
 
     /// Ends a job of which a blaunch has lost a host, unless it is being ended already.
-    fn end_by_lost_host(
+    fn lost_host(
         &mut self,
         context: &mut StepContext,
         a: &ControlRequest<'_>,
         at: JobRef,
-        key: JobKey,
-    ) {
+        key: Option<JobKey>,
+    ) -> i32 {
+        let Some(key) = key else { return err::NOT_STARTED };
+        if a.is_of_another(key) {
+            return err::JOB_FINISH;
+        }
         if self.state.running(key).is_some_and(|run| run.killed.is_none()) {
             self.signal_event(context, a, at, JobAction::EndByLostHost, key);
             self.act_on(context, key, Act::Terminate { exit_info: a.killed() });
         }
+        0
     }
 
     /// -r: out of the system at once, whether its host answers or not.

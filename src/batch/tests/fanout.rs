@@ -271,17 +271,18 @@ fn lost_host_ends_a_running_job_on_all_hosts_and_no_other() {
     let waits = JobSpec { begin_time: i64::from(u32::MAX), ..on("h1 1 h2 1") };
     let waits = r.submit(waits).unwrap();
     let before = (orders(&mut r, h1).len(), orders(&mut r, h2).len());
-    let mut lost = |user: ConnId, job| {
+    let mut lost = |user: ConnId, job, attempt| {
         let select = JobSelect { ids: vec![IdSel { job, elems: vec![] }], ..<_>::default() };
-        let control = Control { lost_host: true, ..Control::of(Verb::Kill, select) };
+        let control = Control { lost_host: true, attempt, ..Control::of(Verb::Kill, select) };
         match r.ask(user, ClientMsg::Control(Box::new(control))) {
             Some(Msg::Client(ClientMsg::Controlled { outcomes, .. })) => outcomes[0].code,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(lost(OTHER, key.job), err::PERMISSION);
-    assert_eq!(lost(USER, waits), err::NOT_STARTED);
-    assert_eq!((lost(USER, key.job), lost(USER, key.job)), (0, 0));
+    assert_eq!(lost(OTHER, key.job, 0), err::PERMISSION);
+    assert_eq!(lost(USER, waits, 0), err::NOT_STARTED);
+    assert_eq!(lost(USER, key.job, key.attempt + 1), err::JOB_FINISH);
+    assert_eq!((lost(USER, key.job, key.attempt), lost(USER, key.job, 0)), (0, 0));
     let now = (orders(&mut r, h1), orders(&mut r, h2));
     assert_eq!((&now.0[before.0..], &now.1[before.1..]), (&["terminate"][..], &["terminate"][..]));
     let killed = r.mbd.state.running(key).unwrap().killed;

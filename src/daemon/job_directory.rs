@@ -33,11 +33,7 @@ pub fn make(path: &Path) -> Option<JobDirectory> {
 /// job has left is removed before. The error says why there is none.
 pub fn make_private(path: &Path) -> Result<JobDirectory, String> {
     let said = |e: io::Error| crate::sys::words(&e);
-    let parent = path.parent().unwrap_or(Path::new("/")).metadata().map_err(said)?;
-    if parent.mode() & 0o1002 == 0o002 {
-        return Err("others may put another in its place".to_owned());
-    }
-    let new = |path: &Path| std::fs::DirBuilder::new().mode(0o700).create(path);
+    can_hold_own(path)?;
     let made = new(path).or_else(|e| {
         let left = e.kind() == io::ErrorKind::AlreadyExists;
         let meta = path.symlink_metadata().ok().filter(|meta| left && meta.is_dir());
@@ -54,6 +50,34 @@ pub fn make_private(path: &Path) -> Result<JobDirectory, String> {
     match meta.is_dir() && meta.uid() == euid() {
         true => Ok(JobDirectory { new: true, ..of(path, &meta) }),
         false => Err("another is in its place".to_owned()),
+    }
+}
+
+/// Makes a directory for this user alone where it is missing: tasks of a job share it. The error
+/// says why there is none.
+pub fn make_shared(path: &Path) -> Result<JobDirectory, String> {
+    let said = |e: io::Error| crate::sys::words(&e);
+    can_hold_own(path)?;
+    let made = new(path);
+    let meta = path.symlink_metadata().map_err(said)?;
+    match (made, meta.is_dir() && meta.uid() == euid()) {
+        (Ok(()), true) => Ok(JobDirectory { new: true, ..of(path, &meta) }),
+        (Err(e), true) if e.kind() == io::ErrorKind::AlreadyExists => Ok(of(path, &meta)),
+        (Err(e), _) => Err(said(e)),
+        (Ok(()), false) => Err("another is in its place".to_owned()),
+    }
+}
+
+fn new(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Can nobody but root put another directory in the place of one of this user?
+fn can_hold_own(path: &Path) -> Result<(), String> {
+    let parent = path.parent().unwrap_or(Path::new("/")).metadata();
+    match parent.map_err(|e| crate::sys::words(&e))?.mode() & 0o1002 {
+        0o002 => Err("others may put another in its place".to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -189,6 +213,27 @@ mod tests {
         fs::rename(top.join("elsewhere"), top.join(aside_of(OsStr::new("d"), &made))).unwrap();
         remove(&made).unwrap();
         assert_eq!(fs::read_dir(&top).unwrap().count(), 1);
+        fs::remove_dir_all(&top).unwrap();
+    }
+
+    #[test]
+    fn directory_that_tasks_share_is_made_once_and_never_where_another_could_be() {
+        let top = place("shared");
+        let path = top.join("7.tmpdir");
+        let made = make_shared(&path).unwrap();
+        assert!(made.new && !make_shared(&path).unwrap().new);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        remove(&made).unwrap();
+        fs::create_dir(top.join("other")).unwrap();
+        symlink(top.join("other"), &path).unwrap();
+        assert_eq!(make_shared(&path).unwrap_err(), "File exists");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        assert_eq!(make_shared(&path).unwrap_err(), "File exists");
+        assert!(make_shared(&top.join("none/7.tmpdir")).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::set_permissions(&top, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(make_shared(&path).unwrap_err().contains("another in its place") && !path.exists());
         fs::remove_dir_all(&top).unwrap();
     }
 }

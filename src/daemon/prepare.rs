@@ -13,7 +13,7 @@ use super::{attach, hooks, hostfile, job_directory, output};
 use crate::exec::job_starter::{command_line, job_file_text};
 use crate::exec::plan::map_home;
 use crate::model::ByteStr;
-use crate::proto::launch::{Eexec, JobPlan, Ready, SetupStage};
+use crate::proto::launch::{Eexec, JobDirectory, JobPlan, Ready, SetupStage};
 use crate::sys::users::User;
 use crate::sys::words;
 use rustix::fs::OFlags;
@@ -42,8 +42,9 @@ pub fn prepare(
     let cwd = enter(job, user, ready)?;
     if let Some(attach) = &job.attach {
         let mut env = environment(job, user, &cwd, None);
+        temporary(job, ready, &mut env, job_directory::make_shared);
         without_temporary(&mut env);
-        return attach::prepare(attach, user, env, eexec);
+        return attach::prepare(attach, user, env, eexec).inspect_err(|_| clear(ready));
     }
     let stdin = input(job)?;
     let store = JobFiles::new(user, job);
@@ -88,7 +89,8 @@ pub fn prepare(
     let set_up = hooks::before(job, &task, &mut || begun(ready))
         .and_then(|()| eexec(&task, ready).map_err(Failed::begun));
     // the commands before a job, some of which run under other accounts, do not see it
-    let set_up = set_up.inspect(|()| temporary(job, ready, &mut task.env));
+    let set_up =
+        set_up.inspect(|()| temporary(job, ready, &mut task.env, job_directory::make_private));
     let joined = set_up.and_then(|()| match &job.interactive {
         Some(attach) => attach::join(attach, job, &mut task).map_err(Failed::begun),
         None => Ok(()),
@@ -110,16 +112,21 @@ fn clear(ready: &Ready) {
         // only if it is empty
         let _ = std::fs::remove_dir(path_of(&made.path.0));
     }
-    if let Some(made) = &ready.temporary {
+    if let Some(made) = ready.temporary.as_ref().filter(|made| made.new) {
         let _ = std::fs::remove_dir(path_of(&made.path.0));
     }
 }
 
-/// Makes the directory for the temporary files of the job, and tells the job of it.
-fn temporary(job: &JobPlan, ready: &mut Ready, env: &mut Vec<(OsString, OsString)>) {
+/// Makes the directory for the temporary files of the job, and tells the job or task of it.
+fn temporary(
+    job: &JobPlan,
+    ready: &mut Ready,
+    env: &mut Vec<(OsString, OsString)>,
+    make: fn(&Path) -> Result<JobDirectory, String>,
+) {
     let Some(wanted) = &job.temporary else { return };
     let path = path_of(&wanted.path.0);
-    match job_directory::make_private(path) {
+    match make(path) {
         Ok(made) => {
             // of two of a name the later one counts
             env.push((JOB_TMPDIR.into(), path.into()));
@@ -132,7 +139,7 @@ fn temporary(job: &JobPlan, ready: &mut Ready, env: &mut Vec<(OsString, OsString
     }
 }
 
-/// A task on another host than the first one of its job has no temporary directory there.
+/// A task that its caller tells of a temporary directory that is not on this host has none.
 fn without_temporary(env: &mut Vec<(OsString, OsString)>) {
     let dir = env.iter().rfind(|(name, _)| name == JOB_TMPDIR).map(|(_, dir)| dir.clone());
     if let Some(dir) = dir.filter(|dir| !Path::new(dir).is_dir()) {

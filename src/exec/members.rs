@@ -13,7 +13,9 @@ use crate::exec::attempt::Kill;
 use crate::model::job::{End, Usage};
 use crate::model::take::take_where;
 use crate::model::{JobKey, JobRef, Now, time::US};
-use crate::proto::launch::{Setup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep};
+use crate::proto::launch::{
+    JobDirectory, Setup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
+};
 use crate::proto::member::TaskNote;
 use crate::proto::sbd::{Act, StartJob};
 use std::borrow::Cow;
@@ -49,8 +51,10 @@ struct Member {
 }
 
 /// A job that is over here, and has tasks that are not.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Leaving {
+    /// The order of a member.
+    order: Option<Box<StartJob>>,
     /// mbatchd wants to know.
     answer: bool,
     /// The next signals; KILL once they have had their time.
@@ -67,6 +71,10 @@ pub struct Members {
     /// behind, which end when their job leaves.
     ended: BTreeMap<JobKey, VecDeque<TaskId>>,
     leaving: BTreeMap<JobKey, Leaving>,
+    /// The temporary directories that a task has made for its job here, which go with the job.
+    made: BTreeMap<JobKey, (TaskId, JobDirectory)>,
+    /// The directories of jobs that have left.
+    unused: Vec<UnusedDirectory>,
     left: VecDeque<JobKey>,
     /// Attempts that the end of a task is to end, with its wait status.
     gone: BTreeMap<JobKey, i32>,
@@ -80,6 +88,10 @@ pub struct Members {
     /// being the usual ones.
     samples: BTreeMap<JobKey, (u64, u32)>,
 }
+
+/// The temporary directory of a job that has left, with the order of its start; none: sbatchd was
+/// restarted, and the job did not join again.
+pub type UnusedDirectory = (JobDirectory, Option<Box<StartJob>>);
 
 /// Signals for all tasks of a job.
 pub type JobSignals = (JobKey, Vec<i32>);
@@ -119,6 +131,11 @@ impl Members {
         let note = (info.id.step == TaskStep::Task).then(|| TaskNote::of(&info.note)).flatten();
         let note = note?;
         let key = note.key;
+        if let Some(Setup::Ready(ready)) = &info.setup
+            && let Some(made) = ready.temporary.as_ref().filter(|made| made.new)
+        {
+            self.made.entry(key).or_insert_with(|| (info.id, (**made).clone()));
+        }
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
             let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
@@ -158,8 +175,11 @@ impl Members {
         if self.left.contains(&key) && !self.joined.contains_key(&key) {
             self.leave(now, key, false);
         }
+        let maker = self.made.get(&key).map(|(maker, _)| *maker);
         let ended = self.ended.entry(key).or_default();
-        if ended.len() > ENDED_MAX { ended.pop_front() } else { None }
+        // by the task that has made the directory the next sbatchd knows of it
+        let oldest = ended.iter().position(|id| Some(*id) != maker);
+        oldest.filter(|_| ended.len() > ENDED_MAX).and_then(|at| ended.remove(at))
     }
 
     /// The attempts that the end of a task is to end, each with the task's wait status.
@@ -303,15 +323,17 @@ impl Members {
 
     /// A job is over here. `answer`: mbatchd waits for the end of its tasks.
     pub fn leave(&mut self, now: Now, key: JobKey, answer: bool) {
-        self.joined.remove(&key);
+        let order = self.joined.remove(&key).map(|member| member.order);
         if !self.left.contains(&key) {
             self.left.push_back(key);
             if self.left.len() > LEFT_MAX {
                 self.left.pop_front();
             }
         }
-        let new = Leaving { answer, at: now.mono_us, terminated: false };
-        self.leaving.entry(key).or_insert(new).answer |= answer;
+        let new = Leaving { order: None, answer, at: now.mono_us, terminated: false };
+        let leaving = self.leaving.entry(key).or_insert(new);
+        leaving.answer |= answer;
+        leaving.order = order.or(leaving.order.take());
     }
 
     /// The attempts that have left by now, each with its usage where mbatchd wants to know of it.
@@ -321,6 +343,9 @@ impl Members {
         let mut left = Vec::new();
         for (key, leaving) in all {
             self.gone.remove(&key);
+            if let Some((_, directory)) = self.made.remove(&key) {
+                self.unused.push((directory, leaving.order));
+            }
             let mut usage = self.spent.remove(&key).unwrap_or_default();
             if let Some((before, _)) = self.measured.remove(&key) {
                 usage.max_mem_kb = usage.max_mem_kb.max(before.max_mem_kb);
@@ -330,6 +355,11 @@ impl Members {
             left.push((key, leaving.answer.then_some(usage)));
         }
         left
+    }
+
+    /// The temporary directories of jobs that have left since this was asked last.
+    pub fn take_unused_directories(&mut self) -> Vec<UnusedDirectory> {
+        std::mem::take(&mut self.unused)
     }
 
     /// An order of mbatchd about a member; the signals for its tasks. `interval`: seconds between

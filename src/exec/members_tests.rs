@@ -246,3 +246,46 @@ fn tasks_of_members_are_measured_as_their_jobs_say_and_those_of_many_hosts_less_
     members.leave(later(41), often, true);
     assert!(members.to_measure(later(60), 7 * US).iter().all(|task| task.pid != 102));
 }
+
+fn with_directory(mut info: TaskInfo, new: bool) -> TaskInfo {
+    let directory = JobDirectory { path: "/tmp/7.tmpdir".into(), device: 1, inode: 2, new };
+    let ready =
+        crate::proto::launch::Ready { temporary: Some(Box::new(directory)), ..<_>::default() };
+    info.setup = Some(Setup::Ready(Box::new(ready)));
+    info
+}
+
+#[test]
+fn directory_that_a_task_has_made_is_unused_when_its_job_has_left() {
+    for new in [true, false] {
+        let mut members = joined();
+        members.told(NOW, &with_directory(task(1, KEY), new), true);
+        members.told(NOW, &with_directory(task(2, KEY), false), true);
+        members.told(NOW, &with_directory(ended(task(1, KEY)), new), true);
+        members.leave(NOW, KEY, true);
+        // the second task still runs
+        assert_eq!(left(&mut members), []);
+        assert!(members.take_unused_directories().is_empty());
+        members.told(NOW, &with_directory(ended(task(2, KEY)), false), true);
+        assert_eq!(left(&mut members), [KEY]);
+        let unused = members.take_unused_directories();
+        let paths = unused.iter().map(|(d, o)| (d.path.lossy(), o.as_ref().map(|o| o.uid)));
+        let want: &[_] = if new { &[("/tmp/7.tmpdir".into(), Some(9))] } else { &[] };
+        assert_eq!(paths.collect::<Vec<_>>(), want);
+        assert!(members.take_unused_directories().is_empty());
+    }
+}
+
+/// The next sbatchd knows by it of the directory.
+#[test]
+fn task_that_has_made_a_directory_is_remembered_until_its_job_leaves() {
+    let mut members = joined();
+    members.told(NOW, &with_directory(ended(task(1, KEY)), true), true);
+    let tasks = 2..ENDED_MAX as u32 + 100;
+    let forgotten: Vec<u32> = tasks
+        .filter_map(|n| members.told(NOW, &ended(task(n, KEY)), true))
+        .map(|id| id.key.job)
+        .collect();
+    assert_eq!(forgotten[..2], [2, 3]);
+    assert!(members.take_ended(KEY).any(|id| id.key.job == 1));
+}

@@ -8,9 +8,8 @@ use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::model::limits::{GroupMemory, LimitEnforcement, Limits};
-use crate::proto::launch::{
-    Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan, TemporaryDirectory,
-};
+use crate::proto::job_directory::TemporaryDirectory;
+use crate::proto::launch::{Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::res::{Pty, job_token};
 use crate::proto::sbd::StartJob;
 use std::fmt::Write;
@@ -416,7 +415,7 @@ pub fn plan(site: &HostEnvironment, o: &StartJob, user_env: &[u8], script: &[u8]
 }
 
 /// `base/JOB.tmpdir`, of an element `base/JOB_INDEX.tmpdir`; %H stands for the first host.
-fn temporary(site: &HostEnvironment, o: &StartJob) -> Option<Box<TemporaryDirectory>> {
+pub fn temporary(site: &HostEnvironment, o: &StartJob) -> Option<Box<TemporaryDirectory>> {
     let (base, variable) = site.tmpdir.as_ref()?;
     let base = base.replace("%H", o.hosts.first().map_or("", |host| &*host.0));
     let name = match o.key.idx {

@@ -1,4 +1,5 @@
-//! The working directory that a starter makes for a job.
+//! The directories that a starter makes for a job: its working directory, and the one for its
+//! temporary files.
 
 use crate::model::ByteStr;
 use serde::{Deserialize, Serialize};
@@ -15,4 +16,13 @@ pub struct JobDirectory {
     /// This attempt has made it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub new: bool,
+}
+
+/// The temporary directory of a job (LSB_JOB_TMPDIR), made when the job is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TemporaryDirectory {
+    pub path: ByteStr,
+    /// The variable in which the job has it beside LSB_JOB_TMPDIR; empty none.
+    pub variable: String,
 }

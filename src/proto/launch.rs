@@ -14,7 +14,7 @@ pub use super::after_job::{Cleanup, Mail, Tidy};
 use super::binding::Binding;
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
-pub use super::job_directory::JobDirectory;
+pub use super::job_directory::{JobDirectory, TemporaryDirectory};
 pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
 pub use super::task_end::TaskEnd;
 pub use super::task_group::TaskGroup;
@@ -348,15 +348,6 @@ pub struct JobPlan {
     /// DJOB_ENV_SCRIPT: run with `setup` before the command of the job; empty none.
     #[serde(skip_serializing_if = "ByteStr::is_empty")]
     pub env_script: ByteStr,
-}
-
-/// The temporary directory of a job (LSB_JOB_TMPDIR), made when the job is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TemporaryDirectory {
-    pub path: ByteStr,
-    /// The variable in which the job has it beside LSB_JOB_TMPDIR; empty none.
-    pub variable: String,
 }
 
 /// The account of ~/.lsfhosts under which a job runs, and the user and host that it must accept.

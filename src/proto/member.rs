@@ -3,6 +3,7 @@
 
 use crate::model::task_gone::TaskGoneAction;
 use crate::model::{ByteStr, JobKey, JobRef};
+use crate::proto::job_directory::TemporaryDirectory;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +35,10 @@ pub struct Membership {
     pub env: ByteStr,
     /// Nice value of the job's queue.
     pub nice: i32,
+    /// The temporary directory of the job, which its tasks make on this host where it is missing;
+    /// none on its first host, which has made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<Box<TemporaryDirectory>>,
 }
 
 /// The note that the launcher keeps with a task of a job: by it the sbatchd of the host knows whose

@@ -146,7 +146,7 @@ impl Res {
         let mut job = self.plan(run, token);
         if let Some(of) = of {
             job.env = with_variables(job.env.0, &of.env.0).into();
-            job.nice = of.nice;
+            (job.nice, job.temporary) = (of.nice, of.temporary.clone());
         }
         let plan = Box::new(Plan { uid, gid, user, what: TaskPlan::Job(Box::new(job)) });
         let note = of_job.map_or_else(String::new, |note| note.text());

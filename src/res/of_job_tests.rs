@@ -22,7 +22,14 @@ fn run(r: &mut Rig, conn: ConnId, detached: bool) -> Vec<Effect> {
 fn of_ann(hosts: &[&str]) -> MemberMsg {
     let hosts = hosts.iter().map(|h| (*h).to_owned()).collect();
     let env = "LSB_JOBID=7".into();
-    MemberMsg::Told(Box::new(Membership { key: KEY, uid: 1001, hosts, env, nice: 3 }))
+    MemberMsg::Told(Box::new(Membership {
+        key: KEY,
+        uid: 1001,
+        hosts,
+        env,
+        nice: 3,
+        ..<_>::default()
+    }))
 }
 
 fn says(r: &mut Rig, msg: MemberMsg) -> Vec<Effect> {

@@ -40,6 +40,31 @@ fn job_has_a_temporary_directory_of_its_own_until_its_end() {
     wait_for("it to go", || left() == 0);
 }
 
+/// The hosts of this cluster share the directory above, so the job takes its own one away first.
+#[test]
+fn tasks_on_other_hosts_make_the_temporary_directory_that_goes_with_the_job() {
+    let rig = Rig::up("temporary2", 2);
+    rig.down();
+    let base = rig.path("scratch");
+    std::fs::create_dir(&base).unwrap();
+    rig.set_conf("LSB_JOB_TMPDIR", base.to_str().unwrap());
+    rig.set_conf("LSB_SET_TMPDIR", "y");
+    rig.start();
+    let out = rig.path("out");
+    let task = "echo $TMPDIR $LSB_JOB_TMPDIR; stat -c %a $TMPDIR; mktemp > /dev/null";
+    let line = format!(
+        "rmdir $TMPDIR; for n in 1 2; do blaunch -z host2 '{task}'; done; ls $TMPDIR | wc -l"
+    );
+    let slots = ["-n", "2", "-R", "span[ptile=1]", "-m", "host1! host2"];
+    let job = rig.bsub(&[&slots[..], &["-oo", out.to_str().unwrap(), &line]].concat());
+    assert_eq!(rig.end_of(job), "DONE");
+    let dir = base.join(format!("{job}.tmpdir")).display().to_string();
+    let said = std::fs::read_to_string(&out).unwrap();
+    let each = format!("{dir} {dir}\n700\n");
+    assert!(said.starts_with(&format!("{each}{each}2\n")), "{said}");
+    wait_for("the directory to go", || std::fs::read_dir(&base).unwrap().count() == 0);
+}
+
 #[test]
 fn jobs_have_the_output_directory_of_the_cluster() {
     let rig = Rig::up("outdir", 1);

@@ -63,15 +63,6 @@ impl Sbatchd {
         let Some(job) = self.jobs.get(&key) else { return };
         let Some(directory) = &job.ready.temporary else { return };
         let o = &job.note.order;
-        if self.directories.has_no_room(o.uid) {
-            let path = directory.path.lossy();
-            let text = format!(
-                "temporary directory <{path}> of a job is kept: too many of user <{}> \
-                                wait to be removed",
-                o.user
-            );
-            return say(out, log::Level::Warn, text);
-        }
         let kept = KeptDirectory {
             directory: (**directory).clone(),
             uid: o.uid,
@@ -80,6 +71,25 @@ impl Sbatchd {
             account: job.account(),
             due: now.secs(),
         };
+        self.remove_temporary(now, kept, out);
+    }
+
+    /// Has a temporary directory removed that nothing uses any more.
+    pub(super) fn remove_temporary(
+        &mut self,
+        now: Now,
+        kept: KeptDirectory,
+        out: &mut Vec<Effect>,
+    ) {
+        if self.directories.has_no_room(kept.uid) {
+            let path = kept.directory.path.lossy();
+            let text = format!(
+                "temporary directory <{path}> of a job is kept: too many of user <{}> \
+                                wait to be removed",
+                kept.user
+            );
+            return say(out, log::Level::Warn, text);
+        }
         let key = self.directories.free_key(kept.uid);
         if let Ok(note) = serde_json::to_string(&kept) {
             ask(out, LaunchMsg::Note { key, note });

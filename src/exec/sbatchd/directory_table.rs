@@ -1,6 +1,6 @@
 //! The directories of jobs that are to be removed (JOB_CWD_TTL), and when.
 
-use crate::model::JobKey;
+use crate::model::{ByteStr, JobKey};
 use crate::proto::launch::JobDirectory;
 use crate::proto::sbd::StartJob;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,11 @@ impl DirectoryTable {
     /// Whether there is no room for a temporary directory either.
     pub(super) fn has_no_room(&self, uid: u32) -> bool {
         self.of_user(uid) >= DIRECTORIES_OF_USER + TEMPORARY_OF_USER
+    }
+
+    /// Is a directory of this path to be removed?
+    pub(super) fn has(&self, path: &ByteStr) -> bool {
+        self.entries.values().any(|entry| entry.kept.directory.path == *path)
     }
 
     fn of_user(&self, uid: u32) -> usize {

@@ -2,6 +2,7 @@
 //! them, what res is told of them, and how they end (`exec::members`).
 
 use super::agent::*;
+use super::directory_table::KeptDirectory;
 use super::*;
 use crate::exec::task_env::task_env;
 use crate::model::JobRef;
@@ -99,6 +100,20 @@ impl Sbatchd {
                 self.tell(SbdMsg::Left { key, usage: usage.into() }, out);
             }
         }
+        for (directory, order) in self.members.take_unused_directories() {
+            let Some(o) = order else {
+                let text = format!(
+                    "temporary directory <{}> of a job is kept: it is not known whose it is",
+                    directory.path.lossy()
+                );
+                say(out, log::Level::Warn, text);
+                continue;
+            };
+            let (user, account) = (o.user.to_string(), String::new());
+            let (uid, gid, due) = (o.uid, o.gid, now.secs());
+            let kept = KeptDirectory { directory, uid, gid, user, account, due };
+            self.remove_temporary(now, kept, out);
+        }
     }
 
     /// The launcher tells of a task of a job.
@@ -172,7 +187,12 @@ impl Sbatchd {
                 }
                 let env = task_env(&self.conf.site, order).into();
                 let (key, nice) = (order.key, order.nice);
-                MemberMsg::Told(Box::new(Membership { key, uid, hosts, env, nice }))
+                let temporary = plan::temporary(&self.conf.site, order).filter(|temporary| {
+                    // that of an earlier start goes first
+                    self.members.order(key).is_some() && !self.directories.has(&temporary.path)
+                });
+                let told = Membership { key, uid, hosts, env, nice, temporary };
+                MemberMsg::Told(Box::new(told))
             }
         };
         out.push(Effect::Send { conn, msg: Msg::Member(msg) });

@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub const MAX_BYTES: usize = 1_024;
 /// Largest compiled form, bytes.
 pub const MAX_COMPILED: usize = 64 << 10;
+/// Longest word that is looked for byte by byte, which takes time with its length.
+const MAX_WORD: usize = 64;
 /// Deepest nesting of groups and repetitions.
 const MAX_NESTING: u32 = 64;
 /// Most repetitions of an interval.
@@ -19,6 +21,8 @@ const MAX_REPEATS: u32 = 32_767;
 #[derive(Clone, Debug)]
 pub struct Bre {
     text: String,
+    /// Nothing in it but characters that stand for themselves.
+    word: bool,
     compiled: regex_lite::Regex,
 }
 
@@ -41,7 +45,7 @@ impl Bre {
             .nest_limit(MAX_NESTING)
             .build();
         match compiled {
-            Ok(compiled) => Ok(Bre { text: text.to_owned(), compiled }),
+            Ok(compiled) => Ok(Bre { text: text.to_owned(), word: is_word(text), compiled }),
             Err(e) => Err(match e.to_string() {
                 e if e.contains("nest") => format!("nested deeper than {MAX_NESTING}"),
                 e if e.contains("size") => format!("larger than {MAX_COMPILED} bytes compiled"),
@@ -52,13 +56,33 @@ impl Bre {
 
     /// Is there a match anywhere in `text`?
     pub fn matches(&self, text: &str) -> bool {
-        self.compiled.is_match(text)
+        match self.word {
+            true => contains(text.as_bytes(), self.text.as_bytes()),
+            false => self.compiled.is_match(text),
+        }
     }
 
     /// The expression as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
+}
+
+/// Do all characters of the expression stand for themselves?
+fn is_word(text: &str) -> bool {
+    let special = |c: char| matches!(c, '\\' | '[' | '*' | '^' | '$' | '.');
+    (1..=MAX_WORD).contains(&text.len()) && !text.contains(special)
+}
+
+/// Does the text contain the word, ASCII letters without case?
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    let Some((first, rest)) = word.split_first() else { return true };
+    let Some(last) = text.len().checked_sub(word.len()) else { return false };
+    let at = |(at, byte): (usize, &u8)| {
+        let behind = || text.get(at + 1..=at + rest.len());
+        byte.eq_ignore_ascii_case(first) && behind().is_some_and(|b| b.eq_ignore_ascii_case(rest))
+    };
+    text.iter().take(last + 1).enumerate().any(at)
 }
 
 /// A translation under way.
@@ -454,6 +478,19 @@ mod tests {
         assert!(matches("[a-c]X", "Bx"));
         assert!(matches("b\u{fc}ro.", "x b\u{fc}ro7"));
         assert!(!matches("b\u{fc}ro", "b\u{dc}ro"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_word_is_found_where_its_automaton_finds_it(
+            word in "[abAB\u{e9}\u{c9} \\]{}+|()]{1,3}",
+            text in "[abAB\u{e9}\u{c9} \\]{}+|()]{0,9}",
+        ) {
+            let expression = Bre::new(&word).unwrap();
+            proptest::prop_assert!(expression.word);
+            let found = expression.compiled.is_match(&text);
+            proptest::prop_assert_eq!(expression.matches(&text), found, "{} in {}", word, text);
+        }
     }
 
     #[test]

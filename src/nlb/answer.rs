@@ -1,10 +1,12 @@
 //! Answers: queries, maps, objects, and how the server fares. Nothing is changed but NLB_POLICY.
 
 use super::server::NlbServer;
+use super::store::Object;
+use super::view::Places;
 use crate::conf::nlb_config::Right;
 use crate::conf::nlb_map::NameMap;
 use crate::conf::nlb_objects::{date, dump, dump_maps};
-use crate::lang::nlb::{Attributes, Candidate, Owner, Policy, Ranked, rank};
+use crate::lang::nlb::{Attributes, Owner, Policy, Ranked, rank};
 use crate::model::Now;
 use crate::model::nlb::{AttrId, Kind, NLB, NLB_JOB, Value};
 use crate::model::reason::err;
@@ -48,28 +50,29 @@ impl NlbServer {
         let (policy, unknown) = (choice.policy.clone(), choice.unknown);
         let (request, dropped) = self.request(&q.attributes);
         let (accepted, strangers) = self.accepted(&q.hosts);
-        let objects: Vec<_> = self
-            .store
-            .of_type(NLB)
-            .filter(|o| q.hosts.is_empty() || accepted.contains(&o.name().to_ascii_lowercase()))
-            .collect();
-        let candidates: Vec<_> = objects
-            .iter()
-            .map(|o| Candidate { name: o.name(), age: o.age(now.mono_us), attributes: *o })
-            .collect();
+        let objects: Vec<&Object> = match q.hosts.is_empty() {
+            true => self.store.of_type(NLB).collect(),
+            false => accepted.iter().filter_map(|name| self.store.find(NLB, name)).collect(),
+        };
+        let places = Places::find(&policy, QUEUE_NAME, &objects);
+        let views = places.views(&objects);
+        let candidates: Vec<_> = views.iter().map(|v| v.candidate(now.mono_us)).collect();
         let ranked = rank(&policy, &candidates, &request);
         let count = [policy.count(), Some(q.count).filter(|n| *n > 0)];
         let count = count.into_iter().flatten().min().unwrap_or(u32::MAX) as usize;
         let row = |r: &Ranked| {
-            let object = objects.get(r.candidate)?;
-            let queue = object.text(QUEUE_NAME).map(str::to_owned);
-            Some(NlbRow { host: object.name().to_owned(), value: sort_value(r.value), queue })
+            let (host, view) = (candidates.get(r.candidate)?.name, views.get(r.candidate)?);
+            let (host, queue) = (host.to_owned(), view.shown.map(str::to_owned));
+            Some(NlbRow { host, value: sort_value(r.value), queue })
         };
         let rows: Vec<NlbRow> = ranked.iter().take(count).filter_map(row).collect();
-        let name = |r: &Ranked| objects.get(r.candidate).map(|o| o.name().to_ascii_lowercase());
-        let sorted: Vec<_> = ranked.iter().filter_map(|r| Some((name(r)?, r.value))).collect();
-        for (name, value) in sorted {
-            self.store.sorted(&name, value);
+        let mut sorted: Vec<Option<Option<f64>>> = vec![None; objects.len()];
+        for r in &ranked {
+            sorted[r.candidate] = Some(r.value);
+        }
+        // in the order in which the objects lie
+        for (object, value) in objects.iter().zip(sorted) {
+            value.into_iter().for_each(|value| object.sorted(value));
         }
         let head = NlbRanking {
             policy: policy.name().to_owned(),
@@ -80,7 +83,8 @@ impl NlbServer {
             strangers,
             ..NlbRanking::default()
         };
-        let names: Vec<String> = rows.iter().map(|r| r.host.clone()).collect();
+        let names = rows.iter().filter(|_| q.objects).map(|r| r.host.clone());
+        let names: Vec<String> = names.collect();
         let mut answer = ranking(head, rows, q.objects);
         if q.objects {
             let text = match self.maps.numbered(NLB) {
@@ -230,7 +234,7 @@ impl NlbServer {
             ("HOSTS", self.store.count(NLB).to_string()),
             ("HOSTS_COLLECTOR", hosts().filter(|o| o.collected()).count().to_string()),
             ("HOSTS_LIM", hosts().filter(|o| o.measured()).count().to_string()),
-            ("HOSTS_ADMIN", hosts().filter(|o| !o.stored().is_empty()).count().to_string()),
+            ("HOSTS_ADMIN", hosts().filter(|o| o.is_stored()).count().to_string()),
             ("HOSTS_SILENT", silent.to_string()),
             ("QUERIES", self.queries.to_string()),
         ];

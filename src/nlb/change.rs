@@ -3,7 +3,7 @@
 
 use super::changing::{Changing, What};
 use super::server::NlbServer;
-use super::store::ObjectChange;
+use super::store::{Object, ObjectChange};
 use crate::conf::diag::{Diag, Diags, Pos};
 use crate::conf::nlb_config::{Access, Right, read_config};
 use crate::conf::nlb_map::NameMaps;
@@ -199,7 +199,7 @@ impl NlbServer {
             _ => object.name,
         };
         let before = self.store.find(object.object_type, &name).filter(|_| !replace);
-        let mut values = before.map(|o| o.stored().clone()).unwrap_or_default();
+        let mut values = before.map(Object::stored).unwrap_or_default();
         values.extend(object.values);
         ObjectChange { object_type: object.object_type, name, values: Some(values) }
     }

@@ -5,7 +5,8 @@
 //! - `measures` makes attributes of readings, `custom` of the site's files; `programs` keeps the
 //!   site's programs running, `link` is the connection to one server, and `collector` the object
 //!   that has them all. `once` is a report as text.
-//! - `store` holds the objects, each value by its source.
+//! - `store` holds the objects, each value by its source; `packed` are the values of one source.
+//! - `view` is a host as a policy sees it.
 //! - `feed` makes attributes of what LIM measures.
 //! - `start` reads the server's files, before there is a server.
 //! - `server` is the object: `access` says who may do what, `answer` answers queries, `change` does
@@ -29,6 +30,7 @@ mod link;
 mod machine;
 mod measures;
 mod once;
+mod packed;
 mod peer_lines;
 mod programs;
 mod reports;
@@ -37,6 +39,7 @@ mod start;
 mod store;
 #[cfg(test)]
 mod tests;
+mod view;
 mod watch;
 
 pub use average::MAX_READINGS;

@@ -3,10 +3,13 @@
 //! itself measures, that before what administrators stored, and that before what LIM measures.
 
 use super::average::Readings;
+use super::packed::{Packed, Place, Pools};
 use crate::conf::nlb_map::{FIRST_OF_SITE, NameMap, NameMaps};
 use crate::conf::nlb_objects::{self, SET_BY_SERVER};
 use crate::lang::nlb::Attributes;
 use crate::model::nlb::{AttrId, NLB, Value};
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Values by attribute.
@@ -47,19 +50,39 @@ pub(super) struct Collected {
 /// Intervals after which a collector that is silent no longer hides what LIM measures.
 const SILENT: u64 = 3;
 
+/// The sources in the order in which their values count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Source {
+    Custom,
+    Collector,
+    Admin,
+    Lim,
+}
+
+impl Source {
+    const ALL: [Source; 4] = [Source::Custom, Source::Collector, Source::Admin, Source::Lim];
+}
+
+/// The place of an attribute's value in an object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Spot {
+    Nowhere,
+    In(Source, Place),
+    /// The server sets it.
+    Set(AttrId),
+}
+
 /// One object.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Object {
     name: String,
     host: bool,
-    custom: Values,
-    collector: Values,
-    admin: Values,
-    lim: Values,
+    /// The values of each [`Source`].
+    sources: [Packed; 4],
     /// When the values of the collector are too old, microseconds; `None`: there are none.
     collected_until: Option<u64>,
     /// The result of the last sort applied.
-    policy: Option<f64>,
+    policy: Cell<Option<f64>>,
     report: Option<Report>,
     readings: Readings,
 }
@@ -71,8 +94,22 @@ impl Object {
     }
 
     /// The values that administrators stored.
-    pub(super) fn stored(&self) -> &Values {
-        &self.admin
+    pub(super) fn stored(&self) -> Values {
+        self.of(Source::Admin).iter().collect()
+    }
+
+    /// Administrators have stored values of it.
+    pub(super) fn is_stored(&self) -> bool {
+        !self.of(Source::Admin).is_empty()
+    }
+
+    fn of(&self, source: Source) -> &Packed {
+        &self.sources[source as usize]
+    }
+
+    /// Puts values in the place of those of a source.
+    fn set(&mut self, source: Source, values: Values, pools: &mut Pools) {
+        self.sources[source as usize].set(values, pools);
     }
 
     /// The last report about it.
@@ -87,18 +124,13 @@ impl Object {
 
     /// A value that its collector reports goes before that of administrators.
     pub(super) fn reported(&self, id: AttrId) -> bool {
-        self.custom.contains_key(&id) || self.collector.contains_key(&id)
-    }
-
-    fn found(&self, id: AttrId) -> Option<&Value> {
-        let reported = || self.collector.get(&id);
-        let stored = || self.admin.get(&id).or_else(|| self.lim.get(&id));
-        self.custom.get(&id).or_else(reported).or_else(stored)
+        let of_collector = [Source::Custom, Source::Collector];
+        of_collector.iter().any(|source| self.of(*source).place(id).is_some())
     }
 
     /// The host was measured by LIM.
     pub(super) fn measured(&self) -> bool {
-        !self.lim.is_empty()
+        !self.of(Source::Lim).is_empty()
     }
 
     /// Seconds since the last report.
@@ -108,14 +140,62 @@ impl Object {
     }
 
     fn value(&self, id: AttrId) -> Option<Value> {
-        let [policy, stamp, from] = SET_BY_SERVER;
-        match id {
-            _ if !self.host => self.found(id).cloned(),
-            id if id == policy => self.policy.filter(|x| x.is_finite()).map(Value::Float),
-            id if id == stamp => self.report.as_ref().map(|r| Value::Time(r.wall)),
-            id if id == from => self.report.as_ref().map(|r| Value::Str(r.from.as_str().into())),
-            id => self.found(id).cloned(),
+        match self.spot(id) {
+            Spot::Nowhere => None,
+            Spot::In(source, _) => self.of(source).get(id),
+            Spot::Set(id) => self.set_by_server(id),
         }
+    }
+
+    fn set_by_server(&self, id: AttrId) -> Option<Value> {
+        let [policy, stamp, from] = SET_BY_SERVER;
+        let report = || self.report.as_ref();
+        match id {
+            id if id == policy => self.policy.get().filter(|x| x.is_finite()).map(Value::Float),
+            id if id == stamp => report().map(|r| Value::Time(r.wall)),
+            id if id == from => report().map(|r| Value::Str(r.from.as_str().into())),
+            _ => None,
+        }
+    }
+
+    /// The addresses of the lists of its attributes: objects with the same ones have each attribute
+    /// at the same [`Spot`].
+    pub(super) fn lists(&self) -> [usize; 4] {
+        self.sources.each_ref().map(|source| source.ids().as_ptr() as usize)
+    }
+
+    /// The place of an attribute's value.
+    pub(super) fn spot(&self, id: AttrId) -> Spot {
+        if self.host && SET_BY_SERVER.contains(&id) {
+            return Spot::Set(id);
+        }
+        let found = |source| Some(Spot::In(source, self.of(source).place(id)?));
+        Source::ALL.into_iter().find_map(found).unwrap_or(Spot::Nowhere)
+    }
+
+    /// The number at a place.
+    pub(super) fn number_in(&self, spot: Spot) -> Option<f64> {
+        match spot {
+            Spot::Nowhere => None,
+            Spot::In(source, place) => self.of(source).number(place),
+            Spot::Set(id) => self.set_by_server(id)?.number(),
+        }
+    }
+
+    /// The text at a place.
+    pub(super) fn text_in(&self, spot: Spot) -> Option<&str> {
+        match spot {
+            Spot::In(source, place) => self.of(source).text(place),
+            Spot::Set(id) if id == SET_BY_SERVER[2] => {
+                self.report.as_ref().map(|r| r.from.as_str())
+            }
+            Spot::Nowhere | Spot::Set(_) => None,
+        }
+    }
+
+    /// The last sort yielded this for it.
+    pub(super) fn sorted(&self, value: Option<f64>) {
+        self.policy.set(value);
     }
 
     /// The value that counts of each attribute of the map.
@@ -127,17 +207,11 @@ impl Object {
 
 impl Attributes for Object {
     fn number(&self, id: AttrId) -> Option<f64> {
-        if self.host && SET_BY_SERVER.contains(&id) {
-            return self.value(id).and_then(|v| v.number());
-        }
-        self.found(id)?.number()
+        self.number_in(self.spot(id))
     }
 
     fn text(&self, id: AttrId) -> Option<&str> {
-        if self.host && id == SET_BY_SERVER[2] {
-            return self.report.as_ref().map(|r| r.from.as_str());
-        }
-        self.found(id)?.text()
+        self.text_in(self.spot(id))
     }
 }
 
@@ -150,9 +224,10 @@ pub(super) struct ObjectChange {
 }
 
 /// All objects, by type and by name in lower case.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Store {
     types: BTreeMap<u16, BTreeMap<String, Object>>,
+    pools: Pools,
 }
 
 impl Store {
@@ -171,20 +246,24 @@ impl Store {
         self.types.get(&object_type)?.get(&name.to_ascii_lowercase())
     }
 
-    fn entry(&mut self, object_type: u16, name: &str) -> &mut Object {
+    fn entry(&mut self, object_type: u16, name: &str) -> (&mut Object, &mut Pools) {
         let all = self.types.entry(object_type).or_default();
-        all.entry(name.to_ascii_lowercase()).or_insert_with(|| Object {
+        let object = all.entry(name.to_ascii_lowercase()).or_insert_with(|| Object {
             name: name.to_owned(),
             host: object_type == NLB,
             ..Object::default()
-        })
+        });
+        (object, &mut self.pools)
     }
 
     /// Applies what administrators changed.
     pub(super) fn change(&mut self, changes: Vec<ObjectChange>) {
         for change in changes {
             match change.values {
-                Some(values) => self.entry(change.object_type, &change.name).admin = values,
+                Some(values) => {
+                    let (object, pools) = self.entry(change.object_type, &change.name);
+                    object.set(Source::Admin, values, pools);
+                }
                 None => {
                     let all = self.types.entry(change.object_type).or_default();
                     all.remove(&change.name.to_ascii_lowercase());
@@ -196,20 +275,22 @@ impl Store {
     /// LIM has measured a host: this replaces what it said before. Where a collector of the host
     /// reports, LIM's own attributes alone count, and this is no report.
     pub(super) fn measured(&mut self, name: &str, reading: Measured<'_>, report: Report) {
-        let object = self.entry(NLB, name);
+        let (object, pools) = self.entry(NLB, name);
         let (ids, readings) = reading.means;
         object.readings.add(report.at, reading.window, readings);
-        object.lim = reading.of_lim;
+        let mut values = reading.of_lim;
         if object.collected_until.is_some_and(|until| report.at < until) {
-            return;
+            return object.set(Source::Lim, values, pools);
         }
         // a collector that is dead must not hide what LIM sees
         object.collected_until = None;
-        (object.collector, object.custom) = (Values::new(), Values::new());
-        object.lim.extend(reading.values);
+        object.set(Source::Collector, Values::new(), pools);
+        object.set(Source::Custom, Values::new(), pools);
+        values.extend(reading.values);
         for (id, mean) in ids.iter().zip(object.readings.means()) {
-            object.lim.extend(mean.map(|mean| (*id, nlb_objects::of_number(id.kind, mean))));
+            values.extend(mean.map(|mean| (*id, nlb_objects::of_number(id.kind, mean))));
         }
+        object.set(Source::Lim, values, pools);
         object.report = Some(report);
     }
 
@@ -221,26 +302,23 @@ impl Store {
         said: Collected,
         report: Report,
     ) {
-        let object = self.entry(object_type, name);
+        let (object, pools) = self.entry(object_type, name);
         object.collected_until = Some(report.at + SILENT * said.interval);
-        (object.collector, object.custom) = (said.values, said.custom);
-        object.lim.retain(|id, _| id.number >= FIRST_OF_SITE);
+        object.set(Source::Collector, said.values, pools);
+        object.set(Source::Custom, said.custom, pools);
+        let of_lim = object.of(Source::Lim);
+        if of_lim.ids().iter().any(|id| id.number < FIRST_OF_SITE) {
+            let own = of_lim.iter().filter(|(id, _)| id.number >= FIRST_OF_SITE).collect();
+            object.set(Source::Lim, own, pools);
+        }
         object.report = Some(report);
     }
 
     /// Drops what was last reported before that time and is not stored.
     pub(super) fn expire(&mut self, before: u64) {
         for objects in self.types.values_mut() {
-            objects.retain(|_, o| {
-                !o.admin.is_empty() || o.report.as_ref().is_none_or(|r| r.at >= before)
-            });
-        }
-    }
-
-    /// The last sort yielded this for the host.
-    pub(super) fn sorted(&mut self, name: &str, value: Option<f64>) {
-        if let Some(object) = self.types.get_mut(&NLB).and_then(|all| all.get_mut(name)) {
-            object.policy = value;
+            objects
+                .retain(|_, o| o.is_stored() || o.report.as_ref().is_none_or(|r| r.at >= before));
         }
     }
 
@@ -248,18 +326,19 @@ impl Store {
     pub(super) fn text(&self, maps: &NameMaps, changes: &[ObjectChange]) -> String {
         let key = |c: &ObjectChange| (c.object_type, c.name.to_ascii_lowercase());
         let changed: BTreeMap<_, _> = changes.iter().map(|c| (key(c), c)).collect();
-        let mut all: BTreeMap<(u16, &str), (&str, &Values)> = BTreeMap::new();
+        let mut all: BTreeMap<(u16, &str), (&str, Cow<'_, Values>)> = BTreeMap::new();
         for (object_type, objects) in &self.types {
-            for (lower, object) in objects {
-                all.insert((*object_type, lower), (&object.name, &object.admin));
+            for (lower, object) in objects.iter().filter(|(_, object)| object.is_stored()) {
+                all.insert((*object_type, lower), (&object.name, Cow::Owned(object.stored())));
             }
         }
         for ((object_type, lower), change) in &changed {
             let at = (*object_type, lower.as_str());
             match &change.values {
                 Some(values) => {
-                    let name = all.get(&at).map_or(change.name.as_str(), |(name, _)| *name);
-                    all.insert(at, (name, values));
+                    let known = self.find(*object_type, lower);
+                    let name = known.map_or(change.name.as_str(), Object::name);
+                    all.insert(at, (name, Cow::Borrowed(values)));
                 }
                 None => _ = all.remove(&at),
             }
@@ -267,9 +346,63 @@ impl Store {
         let mut out = String::new();
         for ((object_type, _), (name, values)) in all {
             if let Some(map) = maps.numbered(object_type).filter(|_| !values.is_empty()) {
-                out.push_str(&nlb_objects::store(map, name, values));
+                out.push_str(&nlb_objects::store(map, name, &values));
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::nlb::Kind;
+    use proptest::prelude::*;
+
+    /// The order that nlbserver(8) states.
+    const ORDER: [Source; 4] = [Source::Custom, Source::Collector, Source::Admin, Source::Lim];
+
+    fn id() -> impl Strategy<Value = AttrId> {
+        let kinds = vec![Kind::Float, Kind::Integer, Kind::Str];
+        (proptest::sample::select(kinds), 3_u32..7).prop_map(|(k, n)| AttrId::new(k, n))
+    }
+
+    fn values() -> impl Strategy<Value = Values> {
+        let value = |(id, n): (AttrId, i64)| match id.kind {
+            Kind::Str => (id, Value::Str(n.to_string().into())),
+            kind => (id, nlb_objects::of_number(kind, n as f64)),
+        };
+        proptest::collection::vec((id(), 0_i64..9).prop_map(value), 0..9)
+            .prop_map(|all| all.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn the_first_source_that_has_an_attribute_gives_its_value(
+            rounds in proptest::collection::vec([values(), values(), values(), values()], 1..4),
+            host: bool,
+        ) {
+            let mut pools = Pools::default();
+            let mut object = Object { host, ..Object::default() };
+            for round in rounds {
+                for (source, values) in ORDER.into_iter().zip(&round) {
+                    object.set(source, values.clone(), &mut pools);
+                }
+                for number in 2..8 {
+                    for kind in [Kind::Float, Kind::Integer, Kind::Str] {
+                        let id = AttrId::new(kind, number);
+                        let hidden = host && SET_BY_SERVER.contains(&id);
+                        let first = || round.iter().find_map(|values| values.get(&id));
+                        let wanted = if hidden { None } else { first() };
+                        prop_assert_eq!(object.value(id), wanted.cloned());
+                        prop_assert_eq!(object.number(id), wanted.and_then(Value::number));
+                        prop_assert_eq!(object.text(id), wanted.and_then(Value::text));
+                        let reported = round[..2].iter().any(|values| values.contains_key(&id));
+                        prop_assert_eq!(object.reported(id), reported);
+                    }
+                }
+                prop_assert_eq!(&object.stored(), &round[2]);
+            }
+        }
     }
 }

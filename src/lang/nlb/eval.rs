@@ -2,9 +2,9 @@
 
 use super::lex::Binary;
 use super::policy::{Owner, Policy, Step};
-use crate::model::nlb::AttrId;
+use crate::lang::bre::Bre;
+use crate::model::nlb::{AttrId, Kind};
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 /// The attributes of one host or request.
 pub trait Attributes {
@@ -17,6 +17,17 @@ pub trait Attributes {
     /// Does it have the attribute?
     fn has(&self, id: AttrId) -> bool {
         self.number(id).is_some() || self.text(id).is_some()
+    }
+
+    /// The number of the attribute `id`, which is the one at `slot` of [`Policy::attributes`].
+    /// An implementation that has looked for these beforehand finds it by its slot.
+    fn number_at(&self, _slot: usize, id: AttrId) -> Option<f64> {
+        self.number(id)
+    }
+
+    /// The text of the attribute `id`, in the same way.
+    fn text_at(&self, _slot: usize, id: AttrId) -> Option<&str> {
+        self.text(id)
     }
 }
 
@@ -49,21 +60,28 @@ pub fn rank<A: Attributes>(
     request: &impl Attributes,
 ) -> Vec<Ranked> {
     let mut evaluation = Evaluation::new(policy, request);
-    let mut kept: Vec<usize> = (0..candidates.len()).collect();
-    for constraint in &policy.constraints {
-        kept.retain(|at| candidates.get(*at).is_some_and(|c| evaluation.holds(constraint, c)));
-        if kept.is_empty() {
-            return Vec::new();
+    let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
+    let mut kept: Vec<Numbered<'_, '_, A>> = Vec::with_capacity(BLOCK);
+    let mut from = 0;
+    for block in candidates.chunks(BLOCK) {
+        kept.clear();
+        kept.extend(block.iter().enumerate().map(|(at, host)| (from + at, host)));
+        from += block.len();
+        for constraint in &policy.constraints {
+            let mut values = evaluation.values(constraint, &kept).iter();
+            // a constraint holds where its value is present and not 0
+            kept.retain(|_| values.next().is_some_and(|value| *value != 0.0 && !value.is_nan()));
+            if kept.is_empty() {
+                break;
+            }
         }
-    }
-    let mut ranked: Vec<Ranked> = Vec::with_capacity(kept.len());
-    for candidate in kept {
-        let Some(host) = candidates.get(candidate) else { continue };
-        let value = match &policy.sort {
-            Some(steps) => evaluation.value(steps, host),
-            None => 0.0,
+        let values = match &policy.sort {
+            Some(steps) => evaluation.values(steps, &kept),
+            None => &[0.0; BLOCK],
         };
-        ranked.push(Ranked { candidate, value: (!value.is_nan()).then_some(value) });
+        let value = |value: f64| (!value.is_nan()).then_some(value);
+        let both = kept.iter().zip(values);
+        ranked.extend(both.map(|((at, _), v)| Ranked { candidate: *at, value: value(*v) }));
     }
     let name = |r: &Ranked| candidates.get(r.candidate).map_or("", |c| c.name);
     ranked.sort_by(|a, b| descending(a.value, b.value).then_with(|| by_name(name(a), name(b))));
@@ -86,15 +104,49 @@ fn by_name(a: &str, b: &str) -> Ordering {
     x.map(|b| b.to_ascii_lowercase()).cmp(y.map(|b| b.to_ascii_lowercase())).then_with(|| a.cmp(b))
 }
 
+/// A candidate with its position.
+type Numbered<'c, 'a, A> = (usize, &'c Candidate<'a, A>);
+
+/// Hosts to which a step of an expression is applied before the next one: their values are then
+/// in the cache, and one that is not does not hold up the others.
+const BLOCK: usize = 64;
+
+/// Texts of which is remembered whether an expression matches them.
+const REMEMBERED: usize = 256;
+
+/// Whether an expression matches the texts that it has met last. Many hosts have few texts, which
+/// their addresses tell apart: all hosts stay where they are while a policy is applied.
+struct Met(Vec<Option<(*const u8, usize, bool)>>);
+
+impl Met {
+    fn place(&mut self, text: &str) -> Option<&mut Option<(*const u8, usize, bool)>> {
+        let mixed = (text.as_ptr() as usize as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0.get_mut((mixed >> 32) as usize % REMEMBERED)
+    }
+
+    fn matches(&mut self, expression: &Bre, text: &str) -> bool {
+        let Some(place) = self.place(text) else { return expression.matches(text) };
+        match place {
+            Some((at, length, known)) if (*at, *length) == (text.as_ptr(), text.len()) => *known,
+            _ => {
+                let matches = expression.matches(text);
+                *place = Some((text.as_ptr(), text.len(), matches));
+                matches
+            }
+        }
+    }
+}
+
 /// One policy against many hosts.
 struct Evaluation<'p, 'r, R> {
     policy: &'p Policy,
     request: &'r R,
     /// The values of the request's attributes by slot; NaN: missing, or a host's attribute.
     fixed: Vec<f64>,
-    /// Whether each expression matches a text that it has met. Many hosts have few texts.
-    met: Vec<HashMap<String, bool>>,
-    stack: Vec<f64>,
+    /// The texts that each expression has met.
+    met: Vec<Met>,
+    /// The values of the operands, of each for the hosts of a block.
+    stack: Vec<[f64; BLOCK]>,
 }
 
 impl<'p, 'r, R: Attributes> Evaluation<'p, 'r, R> {
@@ -107,75 +159,89 @@ impl<'p, 'r, R: Attributes> Evaluation<'p, 'r, R> {
             policy,
             request,
             fixed: fixed.collect(),
-            met: vec![HashMap::new(); policy.expressions.len()],
+            met: policy.expressions.iter().map(|_| Met(vec![None; REMEMBERED])).collect(),
             stack: Vec::new(),
         }
     }
 
-    /// A constraint holds where its value is present and not 0.
-    fn holds<A: Attributes>(&mut self, steps: &[Step], host: &Candidate<'_, A>) -> bool {
-        let value = self.value(steps, host);
-        value != 0.0 && !value.is_nan()
-    }
-
-    /// The value of an expression; NaN: missing.
-    fn value<A: Attributes>(&mut self, steps: &[Step], host: &Candidate<'_, A>) -> f64 {
-        self.stack.clear();
+    /// The values of an expression for some hosts, at most [`BLOCK`]; NaN: missing.
+    fn values<A: Attributes>(&mut self, steps: &[Step], hosts: &[Numbered<'_, '_, A>]) -> &[f64] {
+        let count = hosts.len();
+        // the operands that wait
+        let mut height: usize = 0;
         for step in steps {
-            let value = match step {
-                Step::Number(value) => *value,
-                Step::Age => host.age.unwrap_or(f64::NAN),
-                Step::Attribute(slot) => self.attribute(*slot, host),
-                Step::Exists(slot) => self.exists(*slot, host),
-                Step::Match(slot, pattern) => self.matches(*slot, *pattern, host),
-                Step::Not => not(self.pop()),
-                Step::Negative => -self.pop(),
-                Step::Binary(op) => {
-                    let right = self.pop();
-                    binary(*op, self.pop(), right)
-                }
+            let operands = match step {
+                Step::Not | Step::Negative => 1,
+                Step::Binary(_) => 2,
+                _ => 0,
             };
-            self.stack.push(value);
+            height = height.saturating_sub(operands) + 1;
+            while self.stack.len() < height + 1 {
+                self.stack.push([f64::NAN; BLOCK]);
+            }
+            let (_, top) = self.stack.split_at_mut(height - 1);
+            let [first, rest @ ..] = top else { break };
+            let out = &mut first[..count];
+            match (step, rest) {
+                (Step::Not, _) => out.iter_mut().for_each(|value| *value = not(*value)),
+                (Step::Negative, _) => out.iter_mut().for_each(|value| *value = -*value),
+                (Step::Binary(op), [second, ..]) => {
+                    combine(*op, out, second);
+                }
+                (Step::Number(value), _) => out.fill(*value),
+                (Step::Age, _) => fill(out, hosts, |host| host.age),
+                _ => self.look(step, hosts, height - 1),
+            }
         }
-        self.pop()
+        self.stack.first().map_or(&[], |values| &values[..count])
     }
 
-    fn pop(&mut self) -> f64 {
-        self.stack.pop().unwrap_or(f64::NAN)
-    }
-
-    fn attribute<A: Attributes>(&self, slot: usize, host: &Candidate<'_, A>) -> f64 {
-        match self.policy.attributes.get(slot) {
-            Some(a) if a.owner == Owner::Host => host.attributes.number(a.id).unwrap_or(f64::NAN),
-            _ => self.fixed.get(slot).copied().unwrap_or(f64::NAN),
-        }
-    }
-
-    fn exists<A: Attributes>(&self, slot: usize, host: &Candidate<'_, A>) -> f64 {
-        let Some(a) = self.policy.attributes.get(slot) else { return f64::NAN };
-        flag(match a.owner {
-            Owner::Host => host.attributes.has(a.id),
-            Owner::Request => self.request.has(a.id),
-        })
-    }
-
-    fn matches<A: Attributes>(&mut self, slot: usize, at: usize, host: &Candidate<'_, A>) -> f64 {
-        let Some(a) = self.policy.attributes.get(slot) else { return f64::NAN };
-        let text = match a.owner {
-            Owner::Host => host.attributes.text(a.id),
-            Owner::Request => self.request.text(a.id),
+    /// Puts what an attribute of the hosts, or of the request, yields on the stack.
+    fn look<A: Attributes>(&mut self, step: &Step, hosts: &[Numbered<'_, '_, A>], at: usize) {
+        let (Step::Attribute(slot) | Step::Exists(slot) | Step::Match(slot, _)) = step else {
+            return;
         };
-        let expression = self.policy.expressions.get(at);
-        let (Some(text), Some(expression), Some(met)) = (text, expression, self.met.get_mut(at))
-        else {
-            return f64::NAN;
-        };
-        if let Some(known) = met.get(text) {
-            return flag(*known);
+        let Some(out) = self.stack.get_mut(at).map(|all| &mut all[..hosts.len()]) else { return };
+        let Some(a) = self.policy.attributes.get(*slot) else { return out.fill(f64::NAN) };
+        let (slot, id, of_host) = (*slot, a.id, a.owner == Owner::Host);
+        match step {
+            Step::Attribute(_) if of_host => {
+                fill(out, hosts, |host| host.attributes.number_at(slot, id));
+            }
+            Step::Attribute(_) => out.fill(self.fixed.get(slot).copied().unwrap_or(f64::NAN)),
+            Step::Exists(_) if of_host && id.kind == Kind::Str => {
+                fill(out, hosts, |h| Some(flag(h.attributes.text_at(slot, id).is_some())));
+            }
+            Step::Exists(_) if of_host => {
+                fill(out, hosts, |h| Some(flag(h.attributes.number_at(slot, id).is_some())));
+            }
+            Step::Exists(_) => out.fill(flag(self.request.has(id))),
+            Step::Match(_, expression) => {
+                let expressions = self.policy.expressions.get(*expression);
+                let both = expressions.zip(self.met.get_mut(*expression));
+                let Some((expression, met)) = both else { return out.fill(f64::NAN) };
+                let request = self.request;
+                fill(out, hosts, |host| {
+                    let text = match of_host {
+                        true => host.attributes.text_at(slot, id),
+                        false => request.text(id),
+                    };
+                    text.map(|text| flag(met.matches(expression, text)))
+                });
+            }
+            _ => {}
         }
-        let matches = expression.matches(text);
-        met.insert(text.to_owned(), matches);
-        flag(matches)
+    }
+}
+
+/// Each host's value; missing ones are NaN.
+fn fill<A>(
+    out: &mut [f64],
+    hosts: &[Numbered<'_, '_, A>],
+    mut value: impl FnMut(&Candidate<'_, A>) -> Option<f64>,
+) {
+    for (out, (_, host)) in out.iter_mut().zip(hosts) {
+        *out = value(host).unwrap_or(f64::NAN);
     }
 }
 
@@ -187,7 +253,23 @@ fn not(value: f64) -> f64 {
     if value.is_nan() { value } else { flag(value == 0.0) }
 }
 
+/// Applies an operator to each pair: one loop for each operator.
+fn combine(op: Binary, left: &mut [f64], right: &[f64]) {
+    macro_rules! one_of {
+        ($($of:ident)*) => {
+            match op {
+                $(Binary::$of => {
+                    let pairs = left.iter_mut().zip(right);
+                    pairs.for_each(|(a, b)| *a = binary(Binary::$of, *a, *b));
+                })*
+            }
+        };
+    }
+    one_of!(Add Sub Mul Div Eq Ne Lt Le Gt Ge Xor And Or Implies);
+}
+
 /// The three-valued logic: missing is NaN.
+#[inline(always)]
 fn binary(op: Binary, a: f64, b: f64) -> f64 {
     let missing = a.is_nan() || b.is_nan();
     let known = |is: bool| if missing { f64::NAN } else { flag(is) };

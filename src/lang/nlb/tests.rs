@@ -178,6 +178,30 @@ fn a_policy_without_a_sort_gives_each_host_zero_and_its_name_decides() {
 }
 
 #[test]
+fn many_hosts_are_ranked_as_each_of_them_alone() {
+    let policies = good(
+        "policy: x\nconstraint: NLB_NCPUS > 2 && (P < 5 || [S == \"b\"])\n\
+         constraint: exists(JP) => Q - P >= -4\nsort: P * (Q + NLB_NCPUS) - -R",
+    );
+    let hosts: Vec<Object> = (0..300)
+        .map(|n| {
+            let number = |by: usize| (n * by % 11).to_string();
+            let (cpus, p, q) = (number(1), number(3), number(7));
+            let mut values = vec![("NLB_NCPUS", cpus.as_str()), ("P", &p), ("Q", &q)];
+            values.extend((n % 3 > 0).then_some(("R", "1.5")));
+            values.push(("S", ["a", "ABC", "c"][n % 3]));
+            object(&format!("h{n:03}"), None, &values)
+        })
+        .collect();
+    let request = object("", None, &[("JP", "1")]);
+    let alone = |host: &Object| apply(&policies, std::slice::from_ref(host), &request);
+    let mut wanted: Vec<_> = hosts.iter().flat_map(alone).collect();
+    wanted.sort_by(|(m, a), (n, b)| b.partial_cmp(a).unwrap().then_with(|| m.cmp(n)));
+    assert!((100..250).contains(&wanted.len()), "{}", wanted.len());
+    assert_eq!(apply(&policies, &hosts, &request), wanted);
+}
+
+#[test]
 fn the_policies_of_the_manual_are_read() {
     for line in include_str!("manual.txt").lines() {
         if !line.starts_with('#') {

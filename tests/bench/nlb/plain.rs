@@ -1,11 +1,12 @@
-//! Values equal to those of the server, under the policy and under a loop written by hand.
+//! Values equal to those of the server, dense as it keeps them, under the policy and under a loop
+//! written by hand.
 
 use super::server::{HOSTS, OWN, POLICY, added, host_name, measured};
 use lsf::conf::diag::Diags;
 use lsf::lang::nlb::{Attributes, Candidate, Known, Names, Owner, Policies, parse, rank};
-use lsf::model::nlb::{AttrId, Kind, Value};
+use lsf::model::nlb::{AttrId, Kind};
 use lsf::proto::nlb::{ReportedValue, ReportedValues};
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 const HARDWARE: AttrId = AttrId::string(4);
@@ -20,16 +21,66 @@ const PRMEMSIZE: AttrId = AttrId::float(6);
 /// Seconds since the report of every host.
 const AGE: f64 = 10.0;
 
-/// The attributes of a host, or of a request.
-struct Host(BTreeMap<AttrId, Value>);
+/// A value of a host.
+enum Value {
+    Number(f64),
+    Text(Arc<str>),
+}
 
-impl Attributes for Host {
+/// The attributes of a host, of which every host has the same in the same order.
+struct Host(Vec<Value>);
+
+impl Host {
+    fn number(&self, column: usize) -> Option<f64> {
+        match self.0.get(column)? {
+            Value::Number(x) => Some(*x),
+            Value::Text(_) => None,
+        }
+    }
+
+    fn text(&self, column: usize) -> Option<&str> {
+        match self.0.get(column)? {
+            Value::Number(_) => None,
+            Value::Text(text) => Some(text),
+        }
+    }
+}
+
+/// A host, and the columns of the policy's attributes.
+struct Seen<'a> {
+    host: &'a Host,
+    mirror: &'a Mirror,
+    columns: &'a [usize],
+}
+
+impl Attributes for Seen<'_> {
     fn number(&self, id: AttrId) -> Option<f64> {
-        self.0.get(&id)?.number()
+        self.host.number(self.mirror.column(id))
     }
 
     fn text(&self, id: AttrId) -> Option<&str> {
-        self.0.get(&id)?.text()
+        self.host.text(self.mirror.column(id))
+    }
+
+    fn number_at(&self, slot: usize, _id: AttrId) -> Option<f64> {
+        self.host.number(*self.columns.get(slot)?)
+    }
+
+    fn text_at(&self, slot: usize, _id: AttrId) -> Option<&str> {
+        self.host.text(*self.columns.get(slot)?)
+    }
+}
+
+/// A request without attributes.
+struct NoRequest;
+
+impl Attributes for NoRequest {
+    fn number(&self, _id: AttrId) -> Option<f64> {
+        None
+    }
+
+    fn text(&self, _id: AttrId) -> Option<&str> {
+        None
     }
 }
 
@@ -61,18 +112,34 @@ impl Names for OwnNames {
 /// Every host with its values.
 pub struct Mirror {
     names: Vec<String>,
+    columns: HashMap<AttrId, usize>,
     hosts: Vec<Host>,
     policies: Policies,
-    request: Host,
 }
 
-fn values(all: [ReportedValues; 2]) -> BTreeMap<AttrId, Value> {
-    let value = |(number, value)| match value {
-        ReportedValue::Float(x) => (AttrId::new(Kind::Float, number), Value::Float(x)),
-        ReportedValue::Integer(n) => (AttrId::new(Kind::Integer, number), Value::Integer(n)),
-        ReportedValue::Text(text) => (AttrId::new(Kind::Str, number), Value::Str(text.into())),
+fn id((number, value): &(u32, ReportedValue)) -> AttrId {
+    match value {
+        ReportedValue::Float(_) => AttrId::new(Kind::Float, *number),
+        ReportedValue::Integer(_) => AttrId::new(Kind::Integer, *number),
+        ReportedValue::Text(_) => AttrId::new(Kind::Str, *number),
+    }
+}
+
+/// The values of a host; equal texts are there once.
+fn values(all: [ReportedValues; 2], texts: &mut HashSet<Arc<str>>) -> Host {
+    let mut value = |(_, value)| match value {
+        ReportedValue::Float(x) => Value::Number(x),
+        ReportedValue::Integer(n) => Value::Number(n as f64),
+        ReportedValue::Text(text) => {
+            let text: Arc<str> = text.into();
+            let found = texts.get(&text).cloned();
+            Value::Text(found.unwrap_or_else(|| {
+                texts.insert(text.clone());
+                text
+            }))
+        }
     };
-    all.into_iter().flatten().map(value).collect()
+    Host(all.into_iter().flatten().map(&mut value).collect())
 }
 
 impl Mirror {
@@ -80,41 +147,54 @@ impl Mirror {
         let mut diags = Diags::new();
         let file: Arc<str> = Arc::from("policies");
         let policies = parse(&file, POLICY.as_bytes(), &OwnNames, &mut diags);
-        let all = |host| Host(values([measured(host, differs), added(host)]));
+        let all = |host| [measured(host, differs), added(host)];
+        let mut texts = HashSet::new();
+        let columns = all(0).iter().flatten().enumerate().map(|(n, v)| (id(v), n)).collect();
         Ok(Mirror {
             names: (0..HOSTS).map(host_name).collect(),
-            hosts: (0..HOSTS).map(all).collect(),
+            columns,
+            hosts: (0..HOSTS).map(|host| values(all(host), &mut texts)).collect(),
             policies: policies.ok_or_else(|| {
                 diags.list().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
             })?,
-            request: Host(BTreeMap::new()),
         })
+    }
+
+    /// The column of an attribute; one that there is not, where no host has it.
+    fn column(&self, id: AttrId) -> usize {
+        self.columns.get(&id).copied().unwrap_or(usize::MAX)
     }
 
     /// The hosts by the policy, best first.
     pub fn policy(&self) -> Vec<usize> {
+        let Some(policy) = self.policies.named("bench") else { return Vec::new() };
+        let columns: Vec<_> = policy.attributes().iter().map(|a| self.column(a.id)).collect();
+        let seen = |host| Seen { host, mirror: self, columns: &columns };
+        let hosts: Vec<_> = self.hosts.iter().map(seen).collect();
         let candidate = |(name, attributes)| Candidate { name, age: Some(AGE), attributes };
         let names = self.names.iter().map(String::as_str);
-        let candidates: Vec<_> = names.zip(&self.hosts).map(candidate).collect();
-        let Some(policy) = self.policies.named("bench") else { return Vec::new() };
-        rank(policy, &candidates, &self.request).into_iter().map(|r| r.candidate).collect()
+        let candidates: Vec<_> = names.zip(&hosts).map(candidate).collect();
+        rank(policy, &candidates, &NoRequest).into_iter().map(|r| r.candidate).collect()
     }
 
     /// The hosts by a loop that knows the policy.
     pub fn plain(&self) -> Vec<usize> {
-        let wanted = self.request.number(PRMEMSIZE);
+        let wanted = NoRequest.number(PRMEMSIZE);
+        let all = [HARDWARE, IDLECPU, SYSCPU, PHYSMEM, FREEMEM, NCPUS, SITE_003, SITE_007];
+        let [hardware, idle, sys, physical, free, ncpus, site_3, site_7] =
+            all.map(|id| self.column(id));
         let mut found: Vec<(f64, usize)> = Vec::with_capacity(self.hosts.len());
         for (n, host) in self.hosts.iter().enumerate() {
-            let number = |id| host.number(id).unwrap_or(f64::NAN);
-            let cpus = number(NCPUS);
-            let cray = host.text(HARDWARE).is_some_and(|text| contains(text, b"cray"));
+            let number = |column| host.number(column).unwrap_or(f64::NAN);
+            let cpus = number(ncpus);
+            let cray = host.text(hardware).is_some_and(|text| contains(text, b"cray"));
             let good = AGE < 300.0
                 && cpus >= 2.0
-                && (!cray || number(SYSCPU) / cpus < 10.0)
-                && (number(FREEMEM) > 1_000.0 || number(SITE_007) > 5.0)
-                && wanted.is_none_or(|wanted| number(PHYSMEM) * 1024.0 >= wanted);
+                && (!cray || number(sys) / cpus < 10.0)
+                && (number(free) > 1_000.0 || number(site_7) > 5.0)
+                && wanted.is_none_or(|wanted| number(physical) * 1024.0 >= wanted);
             if good {
-                found.push((number(IDLECPU) * number(SITE_003), n));
+                found.push((number(idle) * number(site_3), n));
             }
         }
         found.sort_by(|a, b| {

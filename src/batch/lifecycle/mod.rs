@@ -13,7 +13,7 @@ pub mod control_work;
 pub mod dependencies;
 pub mod dispatch;
 pub mod element_works;
-mod exceptions;
+pub mod exceptions;
 pub mod fanout;
 pub mod force;
 pub mod group_of_job;

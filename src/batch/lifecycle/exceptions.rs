@@ -118,10 +118,10 @@ impl Mbatchd {
     }
 
     fn tell_exceptional_hosts(&mut self, context: &mut StepContext) {
-        let site = self.site.clone();
-        let threshold = |host: HostId| site.hosts.get(host).and_then(|of| of.exit_rate);
-        let span = (context.now, site.params().exceptions.exit_rate_secs);
-        let new = self.exit_rates.take_new(span, MOST_TOLD, threshold);
+        let span = (context.now, self.site.params().exceptions.exit_rate_secs);
+        let mut rates = std::mem::take(&mut self.exit_rates);
+        let new = rates.take_new(span, MOST_TOLD, |host| self.exit_threshold(host));
+        self.exit_rates = rates;
         let hosts: Vec<HostException> = new
             .into_iter()
             .map(|(host, exits, threshold)| {

@@ -201,3 +201,26 @@ fn round_looks_at_each_job_once_and_a_turn_at_no_more_than_its_limit() {
     words.dedup();
     assert_eq!(words.len(), jobs);
 }
+
+#[test]
+fn exit_rate_per_slot_is_so_many_exits_for_each_slot_of_the_host() {
+    let rows = "Begin Host\nHOST_NAME MXJ EXIT_RATE\nh1 4 2\nh2 ! ()\nEnd Host\n";
+    for (params, want) in [
+        ("ENABLE_EXIT_RATE_PER_SLOT = Y; GLOBAL_EXIT_RATE = 3", [8, 300]),
+        ("ENABLE_EXIT_RATE_PER_SLOT = N; GLOBAL_EXIT_RATE = 3", [2, 3]),
+        ("GLOBAL_EXIT_RATE = 3", [2, 3]),
+    ] {
+        let mut c = site(params).lsb_hosts(rows).up();
+        c.advance(1);
+        let on = ["h1", "h2"].map(|host| rate(&mut c, host).unwrap().0);
+        assert_eq!(on, want, "{params}");
+    }
+    let params = "ENABLE_EXIT_RATE_PER_SLOT = Y; GLOBAL_EXIT_RATE = 3";
+    let mut c = site(params).lsb_hosts(rows).up();
+    exits(&mut c, "h1", 8, 1);
+    c.advance(60);
+    assert_eq!(told(&mut c), Vec::<String>::new());
+    exits(&mut c, "h1", 1, 1);
+    c.advance(60);
+    assert_eq!(told(&mut c), ["host h1:9:8"]);
+}

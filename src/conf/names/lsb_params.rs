@@ -46,6 +46,7 @@ const NAMES: &[Name] = &[
     ),
     on("ENABLE_DIAGNOSE", "query: queries are noted from the start; nothing is"),
     off("ENABLE_EVENT_STREAM", "lsb.stream: Y/N; N"),
+    on("ENABLE_EXIT_RATE_PER_SLOT", "exit rates of hosts are for each of their slots: Y/N; N"),
     off("ENABLE_GPU_HIST_RUN_TIME", "enable gpu hist run time: Y/N; N"),
     on("ENABLE_HIST_RUN_TIME", "use finished run time: Y/N; N"),
     off("ENABLE_JOB_INFO_BY_ADMIN_ROLE", "usergroup queue cluster; NULL"),

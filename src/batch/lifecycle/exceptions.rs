@@ -24,6 +24,9 @@ pub const MOST_TOLD: usize = 500;
 /// The comment of a host that is closed for its exit rate.
 pub const CLOSED_FOR_EXITS: &str = "eadmin: JOB EXIT THRESHOLD EXCEEDED";
 
+/// A started element, found on one of its hosts.
+type StartedThere = (HostId, JobRef);
+
 /// The parameters of lsb.queues that make jobs exceptional while they run.
 const WHILE_RUNNING: [&str; 2] = ["JOB_OVERRUN", "JOB_IDLE"];
 
@@ -136,10 +139,10 @@ impl Mbatchd {
 
     /// Looks at the next started jobs of the round under way, on the host and from the job of
     /// `next` on. At its end the exceptions are told that have not been told yet.
-    fn look_for_exceptions(&mut self, context: &mut StepContext, next: (HostId, JobRef)) {
+    fn look_for_exceptions(&mut self, context: &mut StepContext, next: StartedThere) {
         let now = context.now.secs();
         let some = |name: &&str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(*name));
-        let wanted = WHILE_RUNNING.iter().any(|name| some(name));
+        let wanted = WHILE_RUNNING.iter().any(some);
         let (looked_at, goes_on_at) = match wanted {
             true => self.started_from(next),
             false => (Vec::new(), None),
@@ -161,8 +164,8 @@ impl Mbatchd {
     /// The started elements of hosts that one turn looks at, and where the next one goes on.
     fn started_from(
         &self,
-        (first, mut from): (HostId, JobRef),
-    ) -> (Vec<(HostId, JobRef)>, Option<(HostId, JobRef)>) {
+        (first, mut from): StartedThere,
+    ) -> (Vec<StartedThere>, Option<StartedThere>) {
         let counts = self.state.counts();
         let (mut found, mut left) = (Vec::new(), LOOKS_PER_TURN);
         for host in counts.hosts_in_use_from(first) {

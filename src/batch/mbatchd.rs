@@ -93,6 +93,7 @@ pub struct Mbatchd {
     pub(super) migration_checks: PeriodicLook,
     pub(super) hung_checks: PeriodicLook,
     pub(super) exception_checks: PeriodicLook,
+    pub(super) acct_archive_checks: PeriodicLook,
     pub(super) exception_round: ExceptionRound,
     pub(super) exit_rates: ExitRates,
     pub(super) reserve: Reserve,

@@ -333,6 +333,7 @@ impl Mbatchd {
         if end_of_turn {
             self.exceptions_due(context);
         }
+        self.acct_archive_due(context);
         self.orphans_due(context);
         self.windows_due(context);
         self.reservations_due(context);
@@ -408,6 +409,7 @@ impl Machine for Mbatchd {
                 self.hung_checks.deadline(),
                 self.exception_checks.deadline(),
                 self.exception_round.deadline(),
+                self.acct_archive_checks.deadline(),
                 deps,
                 perf,
                 unreached,

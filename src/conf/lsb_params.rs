@@ -2,6 +2,7 @@
 //!
 //! See lsb.params(5).
 
+use super::acct_archive::acct_archive;
 use super::diag::Diags;
 use super::exceptions::exceptions;
 use super::files::Files;
@@ -68,6 +69,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     pre_exec(&mut p, &mut v);
     p.preemption = preemption::of_cluster(&mut v);
     p.exceptions = exceptions(&mut v);
+    p.acct_archive = acct_archive(&mut v);
     p.raw = raw;
     p
 }

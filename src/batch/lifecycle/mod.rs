@@ -3,6 +3,7 @@
 
 mod absolute_priority;
 mod absolute_priority_checks;
+mod acct_archive;
 mod advance_reservations;
 mod array_control;
 pub mod checkpoint;

@@ -98,6 +98,7 @@ impl Mbatchd {
             migration_checks: PeriodicLook::default(),
             hung_checks: PeriodicLook::default(),
             exception_checks: PeriodicLook::default(),
+            acct_archive_checks: PeriodicLook::default(),
             exception_round: ExceptionRound::default(),
             exit_rates: ExitRates::default(),
             reserve: Reserve::default(),

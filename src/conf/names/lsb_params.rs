@@ -9,9 +9,9 @@ pub static PARAMETERS: NameTable = table!("lsb.params", "Parameters", NAMES);
 
 const NAMES: &[Name] = &[
     on("ABS_RUNLIMIT", "Y: run limits are not scaled by the speed of hosts; N"),
-    off("ACCT_ARCHIVE_AGE", "lsb.acct rotation: days; off"),
-    off("ACCT_ARCHIVE_SIZE", "KB; off"),
-    off("ACCT_ARCHIVE_TIME", "hh:mm; off"),
+    on("ACCT_ARCHIVE_AGE", "days after which lsb.acct is archived; off"),
+    on("ACCT_ARCHIVE_SIZE", "KB beyond which lsb.acct is archived; off"),
+    on("ACCT_ARCHIVE_TIME", "hh:mm at which lsb.acct is archived; off"),
     on("ADVRSV_USER_LIMIT", "advance reservations of a user or user group at most; 100"),
     off("ALLOCATION_PLANNER", "plan-based reservation: Y/N; N"),
     off("ALLOW_EVENT_TYPE", "list"),
@@ -87,7 +87,7 @@ const NAMES: &[Name] = &[
     on("LOCAL_MAX_PREEXEC_RETRY", "int; 2147483647 (5 in older)"),
     on("LOCAL_MAX_PREEXEC_RETRY_ACTION", "SUSPEND/EXIT; SUSPEND"),
     off("LSB_SYNC_HOST_STAT_LIM", "lsb sync host stat lim: Y/N; Y"),
-    off("MAX_ACCT_ARCHIVE_FILE", "int; unlimited"),
+    on("MAX_ACCT_ARCHIVE_FILE", "archives of lsb.acct that are kept; unlimited"),
     off("MAX_CONCURRENT_QUERY", "query throttling: int; unlimited"),
     off("MAX_EVENT_STREAM_FILE_NUMBER", "int; 10"),
     off("MAX_EVENT_STREAM_SIZE", "MB; 1024"),

@@ -1,7 +1,7 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::{ExceptionParams, PreemptionParams, RawParams};
+use super::{AcctArchiveParams, ExceptionParams, PreemptionParams, RawParams};
 use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -213,6 +213,8 @@ pub struct BatchParams {
     pub evaluation: DependencyEvaluation,
     /// ORPHAN_JOB_TERM_GRACE_PERIOD and REMOVE_HUNG_JOBS_FOR.
     pub removal: JobRemoval,
+    /// ACCT_ARCHIVE_AGE and the others about archives of lsb.acct.
+    pub acct_archive: AcctArchiveParams,
     /// EXIT_RATE_TYPE, EADMIN_TRIGGER_DURATION and the others about exceptions.
     pub exceptions: ExceptionParams,
     /// Every parameter as written.
@@ -285,6 +287,7 @@ impl Default for BatchParams {
             preemption: PreemptionParams::default(),
             evaluation: DependencyEvaluation::default(),
             removal: JobRemoval::default(),
+            acct_archive: AcctArchiveParams::default(),
             exceptions: ExceptionParams::default(),
             raw: RawParams::new(),
         }

@@ -1,11 +1,11 @@
 //! Archives lsb.acct: lsb.acct.N becomes N+1, lsb.acct gets lsb.acct.1 as a second name, and a new
 //! file is renamed over lsb.acct (lsb.acct(5)).
 //!
-//! No record is lost and none is there twice, wherever a crash falls: the old file is synced before,
-//! has a name at each step, and a second name of lsb.acct that is left behind is removed
+//! No record is lost and none is there twice, wherever a crash falls: the old file is synced
+//! before, has a name at each step, and a second name of lsb.acct that is left behind is removed
 //! ([`one_name`]). The new file has the run's word in its name until then: a run that was stopped
-//! here while another one took the log over ([`super::fence`]) finds nothing to rename. What the
-//! events still need of older archives is looked for there at the next start (`acct`).
+//! here while another one took the log over ([`super::fence`]) finds nothing to rename. The next
+//! start looks in the archives, too, for the ends that the events tell of (`acct`).
 //!
 //! Names alone are changed: a symbolic link among them is moved or removed, never followed.
 

@@ -198,11 +198,11 @@ impl Input {
 /// When lsb.acct becomes lsb.acct.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcctArchive {
-    /// It has more bytes.
+    /// Due where the file has more bytes.
     pub larger_than: Option<u64>,
-    /// Its first record is from before this second.
+    /// Due where the first record is from before this second.
     pub begun_before: Option<i64>,
-    /// So many archives are kept; `None`: all.
+    /// The number of archives that are kept; `None`: all are.
     pub keep: Option<u32>,
 }
 

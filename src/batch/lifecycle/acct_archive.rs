@@ -15,7 +15,7 @@ const PAUSE: u64 = 60;
 impl Mbatchd {
     /// Has lsb.acct archived, where the site wants that and a look is due.
     pub(crate) fn acct_archive_due(&mut self, context: &mut StepContext) {
-        let rules = self.site.params().acct_archive;
+        let rules = self.site.params().log.archives;
         // the copy in LSB_SHAREDIR has no archives
         let duplicated = self.site.conf.base.lsf.localdir().is_some();
         let wanted = rules.is_on() && !duplicated;

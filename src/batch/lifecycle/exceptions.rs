@@ -2,8 +2,8 @@
 //! lsb.queues(5). Every EADMIN_TRIGGER_DURATION the new ones are told to eadmin(8). Where the site
 //! has no such program, the hosts are closed and the primary administrator gets a mail.
 //!
-//! A round looks at all started jobs, a bounded number in each turn (`soft_state::exception_round`),
-//! and tells all that it has found at its end.
+//! A round looks at all started jobs, a bounded number in each turn
+//! (`soft_state::exception_round`), and tells all that it has found at its end.
 //!
 //! Exits are counted, and exceptions told, since mbatchd has started: a restart begins anew.
 

@@ -21,7 +21,7 @@ pub struct ExceptionRound {
     /// The exceptions that had been told before this round ([`crate::model::job::except`] bits), of
     /// jobs that it has not come to yet.
     told_before: BTreeMap<JobKey, u32>,
-    /// Those of the jobs that it has looked at.
+    /// Told exceptions of the jobs that it has looked at.
     told: BTreeMap<JobKey, u32>,
     /// How many jobs each turn has looked at.
     #[cfg(test)]
@@ -36,7 +36,7 @@ impl ExceptionRound {
         self.told_before = std::mem::take(&mut self.told);
     }
 
-    /// Where the round goes on; `None`: none is under way.
+    /// The place at which the round goes on; `None`: none is under way.
     pub(crate) fn next(&self) -> Option<(HostId, JobRef)> {
         self.next
     }

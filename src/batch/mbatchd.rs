@@ -11,6 +11,7 @@ use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::exception_round::ExceptionRound;
 use crate::batch::soft_state::exit_rates::ExitRates;
 use crate::batch::soft_state::fanout::{Fanout, HostUse};
 use crate::batch::soft_state::idle_groups::IdleGroups;
@@ -92,6 +93,8 @@ pub struct Mbatchd {
     pub(super) migration_checks: PeriodicLook,
     pub(super) hung_checks: PeriodicLook,
     pub(super) exception_checks: PeriodicLook,
+    pub(super) acct_archive_checks: PeriodicLook,
+    pub(super) exception_round: ExceptionRound,
     pub(super) exit_rates: ExitRates,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,

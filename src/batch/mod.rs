@@ -330,7 +330,10 @@ impl Mbatchd {
         self.housekeep(context);
         self.unreached_due(context);
         self.remove_hung_jobs(context);
-        self.exceptions_due(context);
+        if end_of_turn {
+            self.exceptions_due(context);
+        }
+        self.acct_archive_due(context);
         self.orphans_due(context);
         self.windows_due(context);
         self.reservations_due(context);
@@ -405,6 +408,8 @@ impl Machine for Mbatchd {
                 self.migration_checks.deadline(),
                 self.hung_checks.deadline(),
                 self.exception_checks.deadline(),
+                self.exception_round.deadline(),
+                self.acct_archive_checks.deadline(),
                 deps,
                 perf,
                 unreached,

@@ -305,6 +305,7 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     reservation_hosts(conf, diags);
     group_cycles(conf, diags);
     memory_limits(conf, diags);
+    acct_archives(conf, diags);
     preemption::check(conf, diags);
     unit_types(conf, diags);
     default_order(conf, diags);
@@ -332,6 +333,19 @@ fn memory_limits(conf: &ClusterConf, diags: &mut Diags) {
         let text = "MEMLIMIT is left to the kernel, which enforces none, without \
                     LSB_JOB_MEMLIMIT=Y in lsf.conf";
         diags.notice(&value.pos, text);
+    }
+}
+
+/// Archives of lsb.acct where the log is duplicated.
+fn acct_archives(conf: &ClusterConf, diags: &mut Diags) {
+    if conf.base.lsf.localdir().is_none() {
+        return;
+    }
+    for name in ["ACCT_ARCHIVE_AGE", "ACCT_ARCHIVE_SIZE", "ACCT_ARCHIVE_TIME"] {
+        if let Some(value) = conf.batch.params.raw.get(name) {
+            let text = format!("{name} has no effect: lsb.acct is not archived with LSB_LOCALDIR");
+            diags.warning(&value.pos, text);
+        }
     }
 }
 

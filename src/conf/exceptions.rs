@@ -19,6 +19,7 @@ pub(super) fn exceptions(v: &mut Values<'_>) -> ExceptionParams {
     minutes(&mut p.idle_after_secs, "DETECT_IDLE_JOB_AFTER", 0);
     p.exit_rate = v.number("GLOBAL_EXIT_RATE", 1..=UNLIMITED_EXIT_RATE);
     p.exit_rate = p.exit_rate.filter(|rate| *rate < UNLIMITED_EXIT_RATE);
+    v.flag(&mut p.exit_rate_per_slot, "ENABLE_EXIT_RATE_PER_SLOT");
     if let Some(types) = exit_types(v) {
         p.exit_types = types;
     }

@@ -2,6 +2,7 @@
 //!
 //! See lsb.params(5).
 
+use super::acct_archive::acct_archive;
 use super::diag::Diags;
 use super::exceptions::exceptions;
 use super::files::Files;
@@ -68,6 +69,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     pre_exec(&mut p, &mut v);
     p.preemption = preemption::of_cluster(&mut v);
     p.exceptions = exceptions(&mut v);
+    p.log.archives = acct_archive(&mut v);
     p.raw = raw;
     p
 }
@@ -125,7 +127,7 @@ fn times(p: &mut BatchParams, v: &mut Values<'_>) {
     v.set(&mut p.clean_period, "CLEAN_PERIOD", 0..=MAX_SECONDS);
     clean_done(p, v);
     p.event_update_interval = v.number("EVENT_UPDATE_INTERVAL", 1..=MAX_SECONDS);
-    v.set(&mut p.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
+    v.set(&mut p.log.min_switch_period, "MIN_SWITCH_PERIOD", 0..=MAX_SECONDS);
     v.set(&mut p.job_terminate_interval, "JOB_TERMINATE_INTERVAL", 0..=MAX_SECONDS);
     v.set(&mut p.sub_try_interval, "SUB_TRY_INTERVAL", 0..=MAX_SECONDS);
     p.egroup_interval = v.hours("EGROUP_UPDATE_INTERVAL");

@@ -4,6 +4,7 @@
 //! that reads real ones is `sys::files`. Every diagnostic carries file, line and column. A running
 //! cluster takes a new value only when there is no error.
 
+mod acct_archive;
 pub mod address_range;
 pub mod aps;
 mod brackets;

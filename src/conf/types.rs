@@ -8,6 +8,7 @@
 //! Here is what holds all of it together; each classic file has its types in a file of its own
 //! below. No reading and no judging of values: that is the parsers' (params.rs, queues.rs, ...).
 
+mod acct_archive;
 mod aps;
 mod exceptions;
 mod fairshare;
@@ -32,6 +33,7 @@ use super::diag::Pos;
 use super::hosts::HostTable;
 use crate::model::nlb::NlbAddress;
 
+pub use acct_archive::*;
 pub use aps::*;
 pub use exceptions::*;
 pub use fairshare::*;

@@ -7,7 +7,7 @@ use super::checksums::{ACCT_MARK, ChecksumHead};
 use super::codec::read_finish;
 use super::disk::{Disk, FileId, read_full};
 use super::record_walk::{PlaceContents, RecordWalker};
-use super::{ACCT, ACCT_OLD};
+use super::{ACCT, ACCT_OLD, acct_archive};
 use crate::model::JobRef;
 use crate::model::event::{
     ArraySignal, ElementRange, Event, Finish, JobNew, JobStart, JobStatus, NamedHosts, Record,
@@ -85,12 +85,16 @@ impl Ended<'_> {
         EndIdentity { at: self.status.at, submit_time, attempt }
     }
 
+    fn ended_at(&self) -> i64 {
+        if self.status.end_time > 0 { self.status.end_time } else { self.time }
+    }
+
     /// The requirement that mbatchd computed.
     fn finish(&self) -> Finish {
         let (new, s) = (self.new, &*self.status);
         let start = self.start.map(|(_, start)| start);
         Finish {
-            event_time: if s.end_time > 0 { s.end_time } else { self.time },
+            event_time: self.ended_at(),
             at: s.at,
             uid: new.uid,
             user: new.user.clone(),
@@ -133,7 +137,8 @@ pub fn missing(
     let ended = gather(records, ends);
     let mut wanted = SearchedEnds::default();
     ended.iter().for_each(|e| wanted.add(e.key()));
-    let (synced, end) = remove_accounted(disk, head, &mut wanted)?;
+    let oldest = ended.iter().map(Ended::ended_at).min().unwrap_or(i64::MAX);
+    let (synced, end) = remove_accounted(disk, head, &mut wanted, oldest)?;
     // of several that are alike the last ones are lacking
     let mut lacking: Vec<Finish> =
         ended.iter().rev().filter(|e| wanted.take(&e.key())).map(Ended::finish).collect();
@@ -191,7 +196,7 @@ pub fn ahead(
             Ok(begun.unwrap_or(0).max(len.saturating_sub(LAST)))
         };
         let mut all = Vec::new();
-        ends(disk, from, &mut |f| all.push((f.event_time, f.at)))?;
+        ends(disk, ACCT, from, &mut |f| all.push((f.event_time, f.at)))?;
         late.extend(all.iter().filter(|f| f.0 >= newest).map(|f| f.1));
     }
     if late.is_empty() {
@@ -210,20 +215,23 @@ pub fn ahead(
     Ok(late.into_iter().rfind(|end| !known.contains(end)))
 }
 
-/// The largest job ID among the ends in lsb.acct.
+/// The largest job ID among the ends in lsb.acct and its newest archive.
 pub fn last_job(disk: &mut dyn Disk) -> io::Result<u32> {
     let mut last = 0;
-    ends(disk, |_, _, _| Ok(0), &mut |f| last = last.max(f.at.job))?;
+    for name in [ACCT, ACCT_OLD] {
+        ends(disk, name, |_, _, _| Ok(0), &mut |f| last = last.max(f.at.job))?;
+    }
     Ok(last)
 }
 
-/// Gives `each` the ends in lsb.acct from the place on that `from` has for its length.
+/// Gives `each` the ends in an accounting file from the place on that `from` has for its length.
 fn ends(
     disk: &mut dyn Disk,
+    name: &str,
     mut from: impl FnMut(&mut dyn Disk, FileId, u64) -> io::Result<u64>,
     each: &mut dyn FnMut(Finish),
 ) -> io::Result<()> {
-    let file = match disk.open(ACCT, None) {
+    let file = match disk.open(name, None) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(e),
@@ -420,6 +428,7 @@ fn remove_accounted(
     disk: &mut dyn Disk,
     head: Option<ChecksumHead>,
     wanted: &mut SearchedEnds,
+    oldest: i64,
 ) -> io::Result<(u64, u64)> {
     let (mut from, mut end) = (0, 0);
     match disk.open(ACCT, None) {
@@ -432,18 +441,36 @@ fn remove_accounted(
         }
     }
     if from == 0 && !wanted.is_empty() {
-        // it was put aside since: what it held is in the newest old one
-        match disk.open(ACCT_OLD, None) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e),
-            Ok(file) => {
-                let got = remove_accounted_in(disk, file, None, wanted, false);
-                disk.close(file);
-                got?;
-            }
-        }
+        remove_archived(disk, head, wanted, oldest)?;
     }
     Ok((from, end))
+}
+
+/// Takes out of `wanted` what the archives hold, which were lsb.acct since the log was begun. An
+/// archive is older than the first record of the next newer one: none is read that is older than
+/// all ends which are searched for (`oldest`).
+fn remove_archived(
+    disk: &mut dyn Disk,
+    head: Option<ChecksumHead>,
+    wanted: &mut SearchedEnds,
+    oldest: i64,
+) -> io::Result<()> {
+    for number in acct_archive::numbers(disk)? {
+        let file = match disk.open(&acct_archive::name(number), None) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(e),
+        };
+        let got = remove_accounted_in(disk, file, head, wanted, false);
+        let time = acct_archive::begun(disk, file);
+        disk.close(file);
+        let ((from, _), time) = (got?, time?);
+        let older = time.is_some_and(|time| time.saturating_add(SKEW) < oldest);
+        if wanted.is_empty() || from > 0 || older {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns where the file was read from and the length of the whole lines to keep. `cut`: what a

@@ -54,6 +54,7 @@ impl<D: Disk> CommitQueue<D> {
                 let switch = SwitchOrder { live, head, spool, oldest_spool };
                 order(Command::Switch(Box::new(switch)));
             }
+            Effect::ArchiveAcct(due) => order(Command::ArchiveAcct(due)),
             other => return Some(other),
         }
         None

@@ -7,6 +7,7 @@
 //! | checksums, record_walk | the checksum file; walking over lsb.events with it |
 //! | owner, fence | the lock and the owner file; taking over from a run that may still write |
 //! | acct_copy | the same for a large lsb.acct, between commits |
+//! | acct_archive | lsb.acct becomes lsb.acct.1 |
 //! | spool | exact bytes beside the log |
 //! | duplicate, extent | the copy in LSB_SHAREDIR of a log in LSB_LOCALDIR; how long the log is |
 //! | recover, acct | what is read at start |
@@ -21,6 +22,7 @@
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
+mod acct_archive;
 pub mod acct_copy;
 pub mod batch;
 pub mod checksums;

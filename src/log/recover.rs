@@ -35,6 +35,7 @@ mod spool_check;
 mod spooled;
 
 use super::acct;
+use super::acct_archive;
 use super::disk::{Disk, PUBLIC, len_of};
 use super::fence;
 use super::mend;
@@ -79,6 +80,7 @@ pub fn recover(disk: &mut dyn Disk, params: &Params) -> Result<RecoveryResult, R
     let told = switch_names::finish_interrupted(disk, &owner);
     let told = told.map_err(failed("finishing a switch of the log"))?;
     notices.extend(told.map(|text| RecoveryNotice { level: log::Level::Warn, text }));
+    acct_archive::one_name(disk).map_err(failed(super::ACCT))?;
     fence::discard_copies(disk).map_err(failed("the log directory"))?;
     let same_boot = match &before {
         owner::Read::Is(o) => o.host == params.host && o.boot == params.boot,

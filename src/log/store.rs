@@ -20,6 +20,7 @@
 //!   and lsb.events must still be the file that was written: a run that was stopped before its
 //!   write while another one took over acknowledges nothing (`fence` says why it damages nothing).
 
+use super::acct_archive;
 use super::acct_copy::AcctCopy;
 use super::batch::{Batch, SpoolRun};
 use super::checksums::{self, ChecksumEntry, ChecksumHead};
@@ -36,6 +37,7 @@ use super::recover::against::{ACCEPT, RunMark};
 use super::recover::found::{Base, RecoveryPlan};
 use super::switch::{SLICE_RECORDS, SwitchOrder, Switching};
 use super::{ACCT, EVENTS, EVENTS_SUM, acct, spool};
+use crate::proto::machine::AcctArchive;
 use std::collections::BTreeSet;
 use std::io;
 
@@ -389,6 +391,17 @@ impl<D: Disk> Store<D> {
             self.acct_stuck = !self.flush_acct();
         }
         Ok(())
+    }
+
+    /// Archives lsb.acct where it is due; `true`: that was done. While the file is copied, or a
+    /// switch of the log counts from a place in it, it waits for a later order.
+    pub fn archive_acct(&mut self, order: &AcctArchive) -> Result<bool, Fail> {
+        let waits = self.is_copying_acct() || self.is_switching() || self.acct_lost;
+        if waits || !acct_archive::is_due(&mut self.files, order).map_err(said(ACCT))? {
+            return Ok(false);
+        }
+        acct_archive::archive(&mut self.files, order.keep)?;
+        Ok(true)
     }
 
     /// Is a switch under way?

@@ -169,7 +169,7 @@ fn wait_for_room<D: Disk>(
             Ok(Some(Command::Switch(_))) => {
                 tell(WriterNotice::Switched { ok: false, why: why.clone() });
             }
-            Ok(Some(Command::Rebuilt)) => {}
+            Ok(Some(Command::Rebuilt | Command::ArchiveAcct(_))) => {}
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {
                 match open() {

@@ -16,6 +16,7 @@ use super::fail::Fail;
 use super::store::{Point, Store};
 use super::switch::SwitchOrder;
 use crate::model::time::US;
+use crate::proto::machine::AcctArchive;
 use std::collections::VecDeque;
 
 /// Seconds between tries to write again.
@@ -51,6 +52,8 @@ pub enum Command {
     Batch(Box<Batch>),
     /// Switch lsb.events, behind what was ordered before.
     Switch(Box<SwitchOrder>),
+    /// Archive lsb.acct where this is due, behind what was ordered before.
+    ArchiveAcct(AcctArchive),
     /// The machine is back to what the log holds after [`WriterNotice::WriteFailed`].
     Rebuilt,
 }
@@ -146,6 +149,7 @@ impl<D: Disk> Writer<D> {
                 None
             }
             Some(Command::Switch(order)) => self.begin_switch(*order),
+            Some(Command::ArchiveAcct(order)) => self.archive_acct(&order),
             Some(Command::Batch(batch)) => self.commit(*batch, now, at),
             None if self.failed.is_some() => self.probe(now),
             None if self.due() == Due::Ordered => self.look(now),
@@ -201,6 +205,20 @@ impl<D: Disk> Writer<D> {
             return Some(not_switched(Fail::Write("the log cannot be written".into())));
         }
         self.store.begin_switch(order).err().map(not_switched)
+    }
+
+    fn archive_acct(&mut self, order: &AcctArchive) -> Option<WriterNotice> {
+        if self.failed.is_some() {
+            return None;
+        }
+        match self.store.archive_acct(order) {
+            Ok(_) => None,
+            Err(Fail::Write(why)) => {
+                log::warn!("lsb.acct is not archived, which is tried again: {why}");
+                None
+            }
+            Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),
+        }
     }
 
     fn probe(&mut self, now: u64) -> Option<WriterNotice> {

@@ -195,6 +195,17 @@ impl Input {
     }
 }
 
+/// When lsb.acct becomes lsb.acct.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AcctArchive {
+    /// Due where the file has more bytes.
+    pub larger_than: Option<u64>,
+    /// Due where the first record is from before this second.
+    pub begun_before: Option<i64>,
+    /// The number of archives that are kept; `None`: all are.
+    pub keep: Option<u32>,
+}
+
 /// The effects that a machine orders.
 #[derive(Debug)]
 pub enum Effect {
@@ -246,6 +257,8 @@ pub enum Effect {
         spool: u32,
         oldest_spool: u32,
     },
+    /// Archive lsb.acct, where this is due (mbatchd).
+    ArchiveAcct(AcctArchive),
     /// Read the configuration again; answered by [`Input::Config`].
     LoadConfig,
     /// The new log settings.
@@ -341,6 +354,7 @@ impl Effect {
             Effect::AccountResize(_) => "account a resize",
             Effect::AccountReservation(_) => "account a reservation",
             Effect::Switch { .. } => "switch",
+            Effect::ArchiveAcct(_) => "archive the accounts",
             Effect::LoadConfig => "read the configuration",
             Effect::Datagram { .. } => "send a datagram",
             Effect::Reply { .. } => "answer a stranger",

@@ -101,7 +101,7 @@ impl Mbatchd {
         let p = self.site.params();
         let many = self.state.finished() >= p.max_job_num.max(1) && self.retention.pays();
         (many || self.state.space().gone() >= SPOOL_GONE)
-            && self.retention.may_switch(context.now, p.min_switch_period)
+            && self.retention.may_switch(context.now, p.log.min_switch_period)
     }
 
     /// Begins to count what a switch would carry over, where one is due.

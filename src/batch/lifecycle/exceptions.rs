@@ -2,8 +2,12 @@
 //! lsb.queues(5). Every EADMIN_TRIGGER_DURATION the new ones are told to eadmin(8). Where the site
 //! has no such program, the hosts are closed and the primary administrator gets a mail.
 //!
+//! A round looks at all started jobs, a bounded number in each turn
+//! (`soft_state::exception_round`), and tells all that it has found at its end.
+//!
 //! Exits are counted, and exceptions told, since mbatchd has started: a restart begins anew.
 
+use crate::batch::soft_state::exception_round::LOOKS_PER_TURN;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::step::RECORDS_PER_TURN;
@@ -14,12 +18,14 @@ use crate::model::exception::{Exceptions, HostException, JobException};
 use crate::model::job::except;
 use crate::model::reason::term;
 use crate::proto::machine::Effect;
-use std::collections::BTreeMap;
 
 /// Most exceptions of one call; later ones are told by the next.
 pub const MOST_TOLD: usize = 500;
 /// The comment of a host that is closed for its exit rate.
 pub const CLOSED_FOR_EXITS: &str = "eadmin: JOB EXIT THRESHOLD EXCEEDED";
+
+/// A started element, found on one of its hosts.
+type StartedThere = (HostId, JobRef);
 
 /// The parameters of lsb.queues that make jobs exceptional while they run.
 const WHILE_RUNNING: [&str; 2] = ["JOB_OVERRUN", "JOB_IDLE"];
@@ -93,16 +99,32 @@ impl Mbatchd {
         Some(JobException { at, kind, queue, user: names.user(job.user).to_string() })
     }
 
-    /// Tells eadmin of new exceptions, where a look is due.
+    /// Tells eadmin of new exceptions, where a look is due or under way.
     pub(crate) fn exceptions_due(&mut self, context: &mut StepContext) {
         let p = self.site.params().exceptions;
-        if !self.exception_checks.begin(context.now, p.trigger_secs, self.site.has_exceptions) {
-            return;
+        if self.exception_checks.begin(context.now, p.trigger_secs, self.site.has_exceptions) {
+            self.tell_exceptional_hosts(context);
+            // a round that takes longer than the time between two goes on
+            if self.exception_round.next().is_none() {
+                self.exception_round.begin(self.exit_rates.take_ended(MOST_TOLD));
+            }
         }
-        let site = self.site.clone();
-        let threshold = |host: HostId| site.hosts.get(host).and_then(|of| of.exit_rate);
-        let span = (context.now, p.exit_rate_secs);
-        let new = self.exit_rates.take_new(span, MOST_TOLD, threshold);
+        if let Some(next) = self.exception_round.next() {
+            self.look_for_exceptions(context, next);
+        }
+    }
+
+    fn tell(&self, context: &mut StepContext, all: Exceptions) {
+        let program = self.site.conf.base.lsf.serverdir().map(|dir| format!("{dir}/eadmin"));
+        let program = program.unwrap_or_default();
+        context.out.push(Effect::Exceptions { program, all: Box::new(all) });
+    }
+
+    fn tell_exceptional_hosts(&mut self, context: &mut StepContext) {
+        let span = (context.now, self.site.params().exceptions.exit_rate_secs);
+        let mut rates = std::mem::take(&mut self.exit_rates);
+        let new = rates.take_new(span, MOST_TOLD, |host| self.exit_threshold(host));
+        self.exit_rates = rates;
         let hosts: Vec<HostException> = new
             .into_iter()
             .map(|(host, exits, threshold)| {
@@ -110,51 +132,76 @@ impl Mbatchd {
                 HostException { host, exits, threshold }
             })
             .collect();
-        let jobs = self.new_job_exceptions(context);
-        let program = self.site.conf.base.lsf.serverdir().map(|dir| format!("{dir}/eadmin"));
-        let mut tell = |all: Exceptions| {
-            let program = program.clone().unwrap_or_default();
-            context.out.push(Effect::Exceptions { program, all: Box::new(all) });
-        };
         if !hosts.is_empty() {
-            tell(Exceptions::Hosts(hosts));
-        }
-        if !jobs.is_empty() {
-            tell(Exceptions::Jobs(jobs));
+            self.tell(context, Exceptions::Hosts(hosts));
         }
     }
 
-    /// The exceptions of jobs that have not been told yet. They are told now.
-    fn new_job_exceptions(&mut self, context: &StepContext) -> Vec<JobException> {
-        let mut new = self.exit_rates.take_ended(MOST_TOLD);
-        let some = |name: &str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(name));
-        let mut told = BTreeMap::new();
-        if WHILE_RUNNING.iter().any(|name| some(name)) {
-            let now = context.now.secs();
-            for host in self.state.counts().hosts_in_use() {
-                for at in self.state.counts().started_on(host) {
-                    let Some(job) = self.state.job(at.job) else { continue };
-                    let Some(elem) = job.elem(at.idx) else { continue };
-                    let ElemState::Run(run) = &elem.state else { continue };
-                    if run.hosts.first().map(|first| first.0) != Some(host) {
-                        continue;
-                    }
-                    let mut known = self.exit_rates.told(run.key);
-                    let bits = self.exceptions(job, elem.part, elem, now);
-                    for bit in [except::OVERRUN, except::IDLE] {
-                        if bits & bit & !known != 0 && new.len() < MOST_TOLD {
-                            known |= bit;
-                            new.extend(self.job_exception(at, bit));
-                        }
-                    }
-                    if known & bits != 0 {
-                        told.insert(run.key, known & bits);
-                    }
+    /// Looks at the next started jobs of the round under way, on the host and from the job of
+    /// `next` on. At its end the exceptions are told that have not been told yet.
+    fn look_for_exceptions(&mut self, context: &mut StepContext, next: StartedThere) {
+        let now = context.now.secs();
+        let some = |name: &&str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(*name));
+        let wanted = WHILE_RUNNING.iter().any(some);
+        let (looked_at, goes_on_at) = match wanted {
+            true => self.started_from(next),
+            false => (Vec::new(), None),
+        };
+        #[cfg(test)]
+        self.exception_round.looks.push(looked_at.len());
+        for (host, at) in looked_at {
+            self.look_at_started(at, host, now);
+        }
+        match goes_on_at {
+            Some(next) => self.exception_round.go_on_at(next),
+            None => match self.exception_round.end() {
+                found if found.is_empty() => {}
+                found => self.tell(context, Exceptions::Jobs(found)),
+            },
+        }
+    }
+
+    /// The started elements of hosts that one turn looks at, and where the next one goes on.
+    fn started_from(
+        &self,
+        (first, mut from): StartedThere,
+    ) -> (Vec<StartedThere>, Option<StartedThere>) {
+        let counts = self.state.counts();
+        let (mut found, mut left) = (Vec::new(), LOOKS_PER_TURN);
+        for host in counts.hosts_in_use_from(first) {
+            if host != first {
+                from = JobRef::default();
+            }
+            for at in counts.started_from(host, from) {
+                if left == 0 {
+                    return (found, Some((host, at)));
                 }
+                left -= 1;
+                found.push((host, at));
             }
         }
-        self.exit_rates.set_told(told);
-        new
+        (found, None)
+    }
+
+    /// A look at a started element, if this is its first host.
+    fn look_at_started(&mut self, at: JobRef, host: HostId, now: i64) {
+        let Some(job) = self.state.job(at.job) else { return };
+        let Some(elem) = job.elem(at.idx) else { return };
+        let ElemState::Run(run) = &elem.state else { return };
+        if run.hosts.first().map(|first| first.0) != Some(host) {
+            return;
+        }
+        let bits = self.exceptions(job, elem.part, elem, now);
+        let key = run.key;
+        let mut known = self.exception_round.take_told(key);
+        for bit in [except::OVERRUN, except::IDLE] {
+            if bits & bit & !known != 0 && self.exception_round.found() < MOST_TOLD {
+                known |= bit;
+                let new = self.job_exception(at, bit);
+                new.into_iter().for_each(|new| self.exception_round.find(new));
+            }
+        }
+        self.exception_round.set_told(key, known & bits);
     }
 
     /// The site has no eadmin: the hosts are closed, and the primary administrator gets a mail.

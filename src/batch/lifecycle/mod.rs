@@ -3,6 +3,7 @@
 
 mod absolute_priority;
 mod absolute_priority_checks;
+mod acct_archive;
 mod advance_reservations;
 mod array_control;
 pub mod checkpoint;
@@ -13,7 +14,7 @@ pub mod control_work;
 pub mod dependencies;
 pub mod dispatch;
 pub mod element_works;
-mod exceptions;
+pub mod exceptions;
 pub mod fanout;
 pub mod force;
 pub mod group_of_job;

@@ -9,6 +9,7 @@ use crate::batch::sched::Sched;
 use crate::batch::site::Site;
 use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
+use crate::batch::soft_state::exception_round::ExceptionRound;
 use crate::batch::soft_state::exit_rates::ExitRates;
 use crate::batch::soft_state::fanout::Fanout;
 use crate::batch::soft_state::idle_groups::IdleGroups;
@@ -97,6 +98,8 @@ impl Mbatchd {
             migration_checks: PeriodicLook::default(),
             hung_checks: PeriodicLook::default(),
             exception_checks: PeriodicLook::default(),
+            acct_archive_checks: PeriodicLook::default(),
+            exception_round: ExceptionRound::default(),
             exit_rates: ExitRates::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),

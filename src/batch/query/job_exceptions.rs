@@ -4,6 +4,7 @@
 use crate::batch::Mbatchd;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, Job};
+use crate::conf::types::UNLIMITED_EXIT_RATE;
 use crate::model::job::except;
 
 impl Mbatchd {
@@ -27,7 +28,13 @@ impl Mbatchd {
 
     /// The exits on a host that are no exception yet; `None`: any number.
     pub(crate) fn exit_threshold(&self, host: HostId) -> Option<u32> {
-        self.site.hosts.get(host).and_then(|of| of.exit_rate)
+        let rate = self.site.hosts.get(host)?.exit_rate?;
+        if !self.site.params().exceptions.exit_rate_per_slot {
+            return Some(rate);
+        }
+        // a host whose processors are not known yet has one slot, as far as this goes
+        let slots = u32::try_from(self.view().reservable(host)).unwrap_or(u32::MAX);
+        Some(rate.saturating_mul(slots.max(1)).min(UNLIMITED_EXIT_RATE))
     }
 
     /// The threshold of exits of a host, and its exits; `None`: it has no threshold.

@@ -77,7 +77,7 @@ fn numbers(p: &BatchParams) -> Rows {
         ("MAX_JOB_ARRAY_SIZE", p.max_job_array_size.into()),
         ("MAX_JOBID", p.max_jobid),
         ("SUB_TRY_INTERVAL", p.sub_try_interval),
-        ("MIN_SWITCH_PERIOD", p.min_switch_period),
+        ("MIN_SWITCH_PERIOD", p.log.min_switch_period),
         ("MAX_JOB_MSG_NUM", p.max_job_msg_num.into()),
     ];
     all.into_iter().map(|(name, value)| row(name, value.to_string())).collect()

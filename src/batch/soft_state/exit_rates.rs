@@ -1,13 +1,12 @@
-//! The exits of jobs on each host during the last time, and the exceptions of jobs that have been
-//! told: soft state, which a restart begins anew. The events that count are in
-//! `lifecycle::exceptions`.
+//! The exits of jobs on each host during the last time, and the jobs that have ended too soon: soft
+//! state, which a restart begins anew. The events that count are in `lifecycle::exceptions`.
 
 use crate::batch::state::names::HostId;
+use crate::model::Now;
 use crate::model::exception::JobException;
 use crate::model::idmap::IdMap;
 use crate::model::time::US;
-use crate::model::{JobKey, Now};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Parts into which the time of a count is divided: a host needs so many numbers at most.
 const PARTS: u64 = 60;
@@ -30,12 +29,10 @@ impl HostExits {
     }
 }
 
-/// The exits on all hosts, and what is known of the exceptions of jobs.
+/// The exits on all hosts, and the jobs that have ended too soon.
 #[derive(Debug, Default)]
 pub struct ExitRates {
     hosts: IdMap<HostId, HostExits>,
-    /// The exceptions of running jobs that have been told ([`crate::model::job::except`] bits).
-    told: BTreeMap<JobKey, u32>,
     /// Jobs that have ended too soon since the last look.
     ended: Vec<JobException>,
 }
@@ -107,16 +104,6 @@ impl ExitRates {
     pub(crate) fn take_ended(&mut self, most: usize) -> Vec<JobException> {
         let most = most.min(self.ended.len());
         self.ended.drain(..most).collect()
-    }
-
-    /// The exceptions of a running job that have been told.
-    pub(crate) fn told(&self, key: JobKey) -> u32 {
-        self.told.get(&key).copied().unwrap_or(0)
-    }
-
-    /// The exceptions of running jobs that are told from now on: those of all others are over.
-    pub(crate) fn set_told(&mut self, told: BTreeMap<JobKey, u32>) {
-        self.told = told;
     }
 }
 

@@ -6,6 +6,7 @@ pub mod control_work;
 pub mod cursor;
 pub mod diagnose;
 pub mod eligible;
+pub mod exception_round;
 pub mod exit_rates;
 pub mod fanout;
 pub mod idle_groups;

@@ -105,6 +105,10 @@ impl Counts {
     pub fn hosts_in_use(&self) -> impl Iterator<Item = HostId> {
         self.host.iter().filter(|(_, on)| !on.jobs.is_empty()).map(|(host, _)| host)
     }
+    /// The hosts that have started elements, from this one on.
+    pub fn hosts_in_use_from(&self, first: HostId) -> impl Iterator<Item = HostId> {
+        self.host.iter_from(first).filter(|(_, on)| !on.jobs.is_empty()).map(|(host, _)| host)
+    }
     /// The hosts on which elements are suspended for load.
     pub fn hosts_with_suspended(&self) -> &BTreeSet<HostId> {
         &self.hosts_with_suspended

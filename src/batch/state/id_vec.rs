@@ -40,6 +40,12 @@ impl<I: Id, T> IdVec<I, T> {
         all.filter_map(|(at, value)| Some((I::from_index(at), value.as_ref()?)))
     }
 
+    /// Ids and values in the order of the ids, from an id on.
+    pub fn iter_from(&self, first: I) -> impl Iterator<Item = (I, &T)> + Clone {
+        let all = self.values.iter().enumerate().skip(first.index());
+        all.filter_map(|(at, value)| Some((I::from_index(at), value.as_ref()?)))
+    }
+
     /// Values in the order of their ids.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().flatten()
@@ -60,6 +66,9 @@ mod tests {
         let listed: Vec<(usize, u32)> = all.iter().map(|(id, n)| (id.index(), *n)).collect();
         assert_eq!(listed, [(1, 2), (3, 6)]);
         assert!(all.values().eq([&2, &6]));
+        let from = |at| all.iter_from(UserId::from_index(at)).map(|(id, _)| id.index());
+        assert_eq!([from(0).count(), from(1).count(), from(4).count()], [2, 2, 0]);
+        assert_eq!(from(2).collect::<Vec<_>>(), [3]);
         let of = |at| all.get(UserId::from_index(at)).copied();
         assert_eq!([of(0), of(1), of(3), of(4)], [None, Some(2), Some(6), None]);
     }

@@ -55,14 +55,13 @@ pub struct Cluster {
     next_client: ConnId,
     /// Inputs that the machine has not taken yet.
     inputs: VecDeque<Input>,
-    /// Answers to clients.
     answers: Vec<(ConnId, Msg)>,
     started: Vec<StartJob>,
     mails: Vec<String>,
     /// The service classes whose CONTROL_ACTION was run, and the commands.
     pub actions: Vec<(String, String)>,
-    /// The exceptions that eadmin was told of.
     pub exceptions: Vec<Exceptions>,
+    pub archived: Vec<crate::proto::machine::AcctArchive>,
     balancer: balancer::Balancer,
     accounted: Vec<Finish>,
     periods: Vec<ReservationFinish>,
@@ -110,6 +109,7 @@ impl Cluster {
             mails: Vec::new(),
             actions: Vec::new(),
             exceptions: Vec::new(),
+            archived: Vec::new(),
             balancer: balancer::Balancer::default(),
             accounted: Vec::new(),
             periods: Vec::new(),
@@ -178,6 +178,7 @@ impl Cluster {
             Effect::AccountReservation(finish) => self.periods.push(*finish),
             Effect::AccountElements(f, elems) => self.accounted.extend(each_of(&f, &elems)),
             Effect::Say { level, text } => self.said.push((level, text)),
+            Effect::ArchiveAcct(due) => self.archived.push(due),
             Effect::LoadConfig => self.configuration_asked += 1,
             Effect::Switch { .. } => self.inputs.push_back(Input::Switched { ok: true }),
             _ => {}

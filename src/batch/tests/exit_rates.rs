@@ -3,6 +3,8 @@
 
 use super::JobRef;
 use super::cluster::{Cluster, ClusterBuilder, cluster};
+use crate::batch::lifecycle::exceptions::MOST_TOLD;
+use crate::batch::soft_state::exception_round::LOOKS_PER_TURN;
 use crate::model::event::Event;
 use crate::model::exception::Exceptions;
 use crate::model::reason::{PendReason, term};
@@ -166,4 +168,59 @@ fn hosts_without_a_rate_count_nothing_and_are_never_told() {
     c.advance(600);
     assert_eq!((told(&mut c), rate(&mut c, "h1")), (vec![], None));
     let _: JobRef = c.submit("ann", "");
+}
+
+#[test]
+fn round_looks_at_each_job_once_and_a_turn_at_no_more_than_its_limit() {
+    let jobs = 2 * LOOKS_PER_TURN + 10;
+    let queue = "JOB_OVERRUN = 2; PRIORITY = 30";
+    let site = cluster().hosts(7, jobs as u32 / 7 + 1).queue("late", queue);
+    let mut c = site.param("MAX_JOB_ARRAY_SIZE = 10000").up();
+    c.audit_seldom();
+    c.advance(1);
+    let all = c.submit("ann", &format!("-q late -J a[1-{jobs}]"));
+    c.advance(1);
+    assert_eq!(c.state(JobRef { idx: jobs as u32, ..all }), "RUN");
+    c.exception_looks();
+    c.advance(60);
+    assert_eq!(c.exception_looks(), [LOOKS_PER_TURN, LOOKS_PER_TURN, 10]);
+    assert_eq!(told(&mut c), Vec::<String>::new());
+    // the exceptions of all jobs are told once each, so many in each round
+    let mut words: Vec<String> = Vec::new();
+    for _ in 0..4 + jobs / MOST_TOLD {
+        c.advance(60);
+        assert_eq!(c.exception_looks(), [LOOKS_PER_TURN, LOOKS_PER_TURN, 10]);
+        for call in told(&mut c) {
+            let of_call: Vec<&str> = call.split(' ').skip(1).collect();
+            assert!(of_call.len() <= MOST_TOLD, "{}", of_call.len());
+            words.extend(of_call.into_iter().map(str::to_owned));
+        }
+    }
+    assert_eq!(words.len(), jobs);
+    words.sort();
+    words.dedup();
+    assert_eq!(words.len(), jobs);
+}
+
+#[test]
+fn exit_rate_per_slot_is_so_many_exits_for_each_slot_of_the_host() {
+    let rows = "Begin Host\nHOST_NAME MXJ EXIT_RATE\nh1 4 2\nh2 ! ()\nEnd Host\n";
+    for (params, want) in [
+        ("ENABLE_EXIT_RATE_PER_SLOT = Y; GLOBAL_EXIT_RATE = 3", [8, 300]),
+        ("ENABLE_EXIT_RATE_PER_SLOT = N; GLOBAL_EXIT_RATE = 3", [2, 3]),
+        ("GLOBAL_EXIT_RATE = 3", [2, 3]),
+    ] {
+        let mut c = site(params).lsb_hosts(rows).up();
+        c.advance(1);
+        let on = ["h1", "h2"].map(|host| rate(&mut c, host).unwrap().0);
+        assert_eq!(on, want, "{params}");
+    }
+    let params = "ENABLE_EXIT_RATE_PER_SLOT = Y; GLOBAL_EXIT_RATE = 3";
+    let mut c = site(params).lsb_hosts(rows).up();
+    exits(&mut c, "h1", 8, 1);
+    c.advance(60);
+    assert_eq!(told(&mut c), Vec::<String>::new());
+    exits(&mut c, "h1", 1, 1);
+    c.advance(60);
+    assert_eq!(told(&mut c), ["host h1:9:8"]);
 }

@@ -236,7 +236,7 @@ fn done_jobs_leave_memory_before_others() {
 fn log_that_was_switched_before_a_restart_waits_for_the_shortest_period() {
     let mut c = conf();
     c.batch.params.max_job_num = 5;
-    c.batch.params.min_switch_period = 600;
+    c.batch.params.log.min_switch_period = 600;
     let mut r = Rig::of(c.clone());
     let run = |r: &mut Rig| {
         (0..5).for_each(|_| assert!(r.submit(spec("x")).is_ok()));

@@ -103,3 +103,40 @@ fn temporary_directories_of_jobs_are_read_from_three_variables() {
         assert_eq!(of(line).1, [told], "{line}");
     }
 }
+
+#[test]
+fn archives_of_the_accounts_are_read_and_bad_values_are_named() {
+    let read = |text: &str| {
+        let text = format!("Begin Parameters\n{text}\nEnd Parameters\n");
+        let mut diags = crate::conf::Diags::new();
+        let files = MapFiles::one("/c/lsb.params", text);
+        let conf = crate::conf::lsb_params::parse(&files, "/c/lsb.params", &mut diags).unwrap();
+        let said: Vec<String> = diags.list().iter().map(|d| d.to_string()).collect();
+        (conf.log.archives, said)
+    };
+    let all = "ACCT_ARCHIVE_AGE = 2\nACCT_ARCHIVE_SIZE = 3\nACCT_ARCHIVE_TIME = 23:05\n\
+               MAX_ACCT_ARCHIVE_FILE = 4";
+    let (age, size, minute, keep) = (Some(172_800), Some(3072), Some(23 * 60 + 5), Some(4));
+    let want = crate::conf::types::AcctArchiveParams { age, size, minute, keep };
+    assert_eq!(read(all), (want, vec![]));
+    assert_eq!(read("MAX_JOBID = 9999999"), (Default::default(), vec![]));
+    for bad in ["24:00", "7", "7:5", "07:60", "a:10", "-1:10", "1:+5"] {
+        let (_, said) = read(&format!("ACCT_ARCHIVE_TIME = {bad}"));
+        assert!(said[0].contains("2:21") && said[0].contains("hh:mm"), "{bad}: {said:?}");
+    }
+}
+
+#[test]
+fn archives_of_the_accounts_are_named_where_the_log_is_duplicated() {
+    let mut files = site();
+    let lines = format!("{MAX_JOBID}\nACCT_ARCHIVE_SIZE = 3");
+    files.edit(&format!("{BATCH}/lsb.params"), MAX_JOBID, &lines);
+    let warned = |files: &MapFiles| {
+        let (_, diags) = load(files, ENVDIR);
+        diags.iter().filter(|d| d.to_string().contains("ACCT_ARCHIVE_SIZE has no effect")).count()
+    };
+    assert_eq!(warned(&files), 0);
+    let local = "LSB_LOCALDIR=/var/lsf\nLSB_SHAREDIR=";
+    files.edit(&format!("{ENVDIR}/lsf.conf"), "LSB_SHAREDIR=", local);
+    assert_eq!(warned(&files), 1);
+}

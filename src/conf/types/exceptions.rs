@@ -39,6 +39,8 @@ pub struct ExceptionParams {
     pub trigger_secs: u64,
     /// GLOBAL_EXIT_RATE: exits on a host that are no exception yet; `None`: any number.
     pub exit_rate: Option<u32>,
+    /// ENABLE_EXIT_RATE_PER_SLOT: the exits that are no exception are so many for each slot.
+    pub exit_rate_per_slot: bool,
     /// JOB_EXIT_RATE_DURATION, seconds during which exits are counted.
     pub exit_rate_secs: u64,
     /// EXIT_RATE_TYPE.
@@ -52,6 +54,7 @@ impl Default for ExceptionParams {
         ExceptionParams {
             trigger_secs: 60,
             exit_rate: None,
+            exit_rate_per_slot: false,
             exit_rate_secs: 300,
             exit_types: ExitRateTypes::default(),
             idle_after_secs: 20 * 60,

@@ -1,7 +1,7 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::{ExceptionParams, PreemptionParams, RawParams};
+use super::{ExceptionParams, LogFileParams, PreemptionParams, RawParams};
 use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -129,8 +129,8 @@ pub struct BatchParams {
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
     pub event_update_interval: Option<u64>,
-    /// MIN_SWITCH_PERIOD, seconds.
-    pub min_switch_period: u64,
+    /// MIN_SWITCH_PERIOD, ACCT_ARCHIVE_AGE and the others about archives.
+    pub log: LogFileParams,
     /// MAX_JOBID.
     pub max_jobid: u64,
     /// MAX_JOB_ARRAY_SIZE.
@@ -243,7 +243,7 @@ impl Default for BatchParams {
             clean_period: 3_600,
             max_job_num: 1_000,
             event_update_interval: None,
-            min_switch_period: 0,
+            log: LogFileParams::default(),
             max_jobid: 999_999,
             max_job_array_size: 1_000,
             job_terminate_interval: 10,

@@ -2,6 +2,7 @@
 //! every place.
 
 mod against;
+mod archive;
 mod array_signal;
 mod damage;
 mod duplicate;

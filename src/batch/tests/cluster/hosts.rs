@@ -300,6 +300,11 @@ impl Cluster {
         self.machine.load_checks.looks().0
     }
 
+    /// How many jobs each turn has looked at for exceptions since this was asked last.
+    pub fn exception_looks(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.machine.exception_round.looks)
+    }
+
     /// How often dependency conditions were evaluated.
     pub fn conditions_looked_at(&self) -> usize {
         self.machine.deps.evaluated

@@ -10,8 +10,8 @@ use crate::model::reason::PendReason;
 use crate::model::specfield::SpecField;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Longest step or unit, microseconds: five times what an idle machine takes.
-pub(super) const LONGEST: u64 = 100_000;
+/// Longest step or unit, microseconds: five times what a slow and idle machine takes.
+pub(super) const LONGEST: u64 = 200_000;
 /// Longest step or unit of a move among [`JOBS`] jobs.
 const MOVE_LONGEST: u64 = 10_000;
 /// Elements of a test.

@@ -68,6 +68,12 @@ pub fn make_shared(path: &Path) -> Result<JobDirectory, String> {
     }
 }
 
+/// Is this a directory of this user, in whose place nobody can put another?
+pub fn is_own(path: &Path) -> bool {
+    let own = |meta: std::fs::Metadata| meta.is_dir() && meta.uid() == euid();
+    can_hold_own(path).is_ok() && path.symlink_metadata().is_ok_and(own)
+}
+
 fn new(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().mode(0o700).create(path)
 }

@@ -139,10 +139,11 @@ fn temporary(
     }
 }
 
-/// A task that its caller tells of a temporary directory that is not on this host has none.
+/// A task that its caller tells of a temporary directory has none where it is not on this host, or
+/// another user has made it there.
 fn without_temporary(env: &mut Vec<(OsString, OsString)>) {
     let dir = env.iter().rfind(|(name, _)| name == JOB_TMPDIR).map(|(_, dir)| dir.clone());
-    if let Some(dir) = dir.filter(|dir| !Path::new(dir).is_dir()) {
+    if let Some(dir) = dir.filter(|dir| !job_directory::is_own(Path::new(dir))) {
         env.retain(|(_, value)| *value != dir);
     }
 }
@@ -355,5 +356,20 @@ mod tests {
         assert_eq!(of("#! /usr/bin/env  python3 -u \r\nx"), ["/usr/bin/env", "python3 -u"]);
         assert_eq!(of("#!\nx"), ["/bin/sh"]);
         assert_eq!(of("\n#!/bin/bash\n"), ["/bin/sh"]);
+    }
+
+    #[test]
+    fn task_keeps_no_temporary_directory_that_another_may_have_made() {
+        let top = std::env::temp_dir().join(format!("lsf-prepare-{}", std::process::id()));
+        std::fs::create_dir_all(top.join("own")).unwrap();
+        std::os::unix::fs::symlink("own", top.join("link")).unwrap();
+        for (name, kept) in [("own", true), ("link", false), ("none", false)] {
+            let dir = top.join(name).into_os_string();
+            let mut env = vec![(JOB_TMPDIR.into(), dir.clone()), ("TMPDIR".into(), dir)];
+            env.push(("HOME".into(), "/".into()));
+            without_temporary(&mut env);
+            assert_eq!(env.len(), if kept { 3 } else { 1 }, "{name}");
+        }
+        std::fs::remove_dir_all(&top).unwrap();
     }
 }

@@ -227,7 +227,7 @@ impl Report<'_> {
             let share = self.run_secs.max(0) as f64 * 100.0 / limit as f64;
             line("Run limit used", &format!("{share:.2}% of {limit} sec."))?;
         }
-        // the others tell theirs when the report is written
+        // the others tell theirs later than it is written
         if let [(first, _), _, ..] = self.hosts {
             line("Usage counted on host", &format!("{first} alone, see bacct -l"))?;
         }

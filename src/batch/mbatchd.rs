@@ -195,28 +195,104 @@ impl Mbatchd {
 
     /// Changes the state by one event and has it logged.
     pub(crate) fn emit(&mut self, context: &mut StepContext, event: Event) {
-        let rec = Record { time: context.now.secs(), event };
-        match self.state.apply(&rec) {
-            Applied::Job(change) => {
-                self.fairshare.follow(&self.state, &self.site, &rec, Some(&change));
-                self.follow(&change);
-                if let Some(why) = self.limits.take_fault() {
-                    context.say(log::Level::Error, why);
-                }
-            }
-            Applied::Nothing => self.note_group_event(&rec.event),
-            Applied::Rejected(why) => {
-                context.say(log::Level::Error, format!("an event does not fit: {why}"));
-                return;
-            }
-        }
-        self.note_chunks();
-        self.retention.wrote();
-        context.out.push(Effect::Append(Box::new(rec)));
+        let Some((record, change)) = self.apply(context, event) else { return };
+        self.follow(change.as_slice());
+        self.append(context, [record]);
     }
 
-    /// Has all that is derived from the state follow a change of a job. The only place that does.
-    pub(crate) fn follow(&mut self, change: &Change) {
+    /// Changes the state by events, each about another job, and has them logged.
+    pub(crate) fn emit_all(
+        &mut self,
+        context: &mut StepContext,
+        events: impl Iterator<Item = Event>,
+    ) {
+        let (mut changes, mut records) = (Vec::new(), Vec::new());
+        for event in events {
+            if let Some((record, change)) = self.apply(context, event) {
+                records.push(record);
+                changes.extend(change);
+            }
+        }
+        self.follow(&changes);
+        self.append(context, records);
+    }
+
+    /// Changes the state by an event; what happened to which job. `None`: the event does not fit.
+    fn apply(
+        &mut self,
+        context: &mut StepContext,
+        event: Event,
+    ) -> Option<(Box<Record>, Option<Change>)> {
+        let record = Box::new(Record { time: context.now.secs(), event });
+        match self.state.apply(&record) {
+            Applied::Job(change) => {
+                self.fairshare.follow(&self.state, &self.site, &record, Some(&change));
+                Some((record, Some(change)))
+            }
+            Applied::Nothing => {
+                self.note_group_event(&record.event);
+                Some((record, None))
+            }
+            Applied::Rejected(why) => {
+                context.say(log::Level::Error, format!("an event does not fit: {why}"));
+                None
+            }
+        }
+    }
+
+    /// Has the records of events logged that have changed the state.
+    fn append(
+        &mut self,
+        context: &mut StepContext,
+        records: impl IntoIterator<Item = Box<Record>>,
+    ) {
+        if let Some(why) = self.limits.take_fault() {
+            context.say(log::Level::Error, why);
+        }
+        self.note_chunks();
+        for record in records {
+            self.retention.wrote();
+            context.out.push(Effect::Append(record));
+        }
+    }
+
+    /// Has all that is derived from the state follow changes of jobs. The only place that does. One
+    /// after the other of what is derived follows all of them.
+    pub(crate) fn follow(&mut self, changes: &[Change]) {
+        for change in changes {
+            self.follow_conditions(change);
+        }
+        // the last one first: of jobs that start together the class then has a first one but once
+        for change in changes.iter().rev() {
+            self.refresh_at(change.at);
+        }
+        for change in changes {
+            self.refresh_growth(change.at);
+            self.follow_timeline(change.at);
+        }
+        for change in changes {
+            self.follow_reservations(change.at);
+        }
+        for change in changes {
+            self.limits.follow(&self.state, &self.site, change);
+        }
+        for change in changes {
+            self.follow_preemptions(change.at);
+        }
+        self.note_limits();
+        for change in changes {
+            self.follow_groups(change);
+        }
+        self.note_shares();
+        for change in changes {
+            self.reservations.follow(&self.state, change);
+            self.perfmon.follow(change);
+            self.follow_room(change);
+        }
+    }
+
+    /// Conditions, waits and watches of a job, and its other hosts, are to hear of a change.
+    fn follow_conditions(&mut self, change: &Change) {
         let at = change.at;
         self.works.note_changed(at.job);
         if change.regrouped {
@@ -228,9 +304,10 @@ impl Mbatchd {
         }
         self.look_left_of(at);
         self.follow_fanout(at);
-        self.refresh_at(at);
-        self.refresh_growth(at);
-        self.follow_timeline(at);
+    }
+
+    /// The ledgers of resources and processors follow a change.
+    fn follow_reservations(&mut self, at: JobRef) {
         self.reserve.refresh(&self.state, &self.site, at);
         for host in self.exclusive_units.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
@@ -238,9 +315,11 @@ impl Mbatchd {
         for host in self.processor_units.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
         }
-        self.limits.follow(&self.state, &self.site, change);
-        self.follow_preemptions(at);
-        self.note_limits();
+    }
+
+    /// The counters by job group, application profile, service class and pool follow a change.
+    fn follow_groups(&mut self, change: &Change) {
+        let at = change.at;
         self.note_group_of(at.job);
         if self.group_counts.follow(&self.state, at.job) {
             self.sched.group_room();
@@ -251,9 +330,10 @@ impl Mbatchd {
             self.sched.goal_room();
         }
         self.follow_guarantees(change);
-        self.note_shares();
-        self.reservations.follow(&self.state, change);
-        self.perfmon.follow(change);
+    }
+
+    /// The scheduler hears what room a change makes.
+    fn follow_room(&mut self, change: &Change) {
         match &change.kind {
             // a submission makes room for nobody
             ChangeKind::Submitted { .. } => self.sched.need_pass(),

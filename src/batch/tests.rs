@@ -111,6 +111,7 @@ mod slot_pool_properties;
 mod slot_reserve;
 mod slot_reserve_properties;
 mod start_needs;
+mod start_together;
 mod stopped_jobs;
 mod turns;
 mod unreached;
@@ -231,7 +232,7 @@ impl Rig {
     /// Changes the state by a record without a request. Does it change a job?
     fn apply(&mut self, rec: &Record) -> bool {
         let Applied::Job(change) = self.mbd.state.apply(rec) else { return false };
-        self.mbd.follow(&change);
+        self.mbd.follow(&[change]);
         true
     }
 

@@ -89,7 +89,7 @@ impl Mbatchd {
                 continue;
             };
             let how = (Forced::No, account, Arc::default());
-            self.start_on(context, next, hosts, requirement, how);
+            self.start_on(context, (next, &[]), hosts, requirement, how);
             self.form_chunk(context, next, rest.to_vec());
         }
     }

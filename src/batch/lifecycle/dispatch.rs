@@ -30,7 +30,7 @@ impl Mbatchd {
             self.share_slots_out();
             let mut fuel = Fuel::of_a_turn();
             while let Some(decision) = self.next_decision(&mut fuel) {
-                fuel.spend_decision();
+                fuel.spend_decision(&decision);
                 self.carry_out(context, decision);
             }
             self.sched.end_turn();
@@ -83,26 +83,30 @@ impl Mbatchd {
     /// Carries one decision out; decides nothing.
     fn carry_out(&mut self, context: &mut StepContext, decision: Decision) {
         match decision {
-            Decision::Start(Allocation { at, hosts, req, account }) => {
-                let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
-                let account = account.and_then(|account| self.account_of_several(at, account));
-                let units = req
-                    .map_or(Some(Arc::default()), |req| units_of_job(&self.view(), &req, &hosts));
-                if units.is_none() {
-                    let text = format!("no processor units are left for job <{}>", at.job);
-                    context.say(log::Level::Error, text);
-                }
-                let how = (Forced::No, account.unwrap_or_default(), units.unwrap_or_default());
-                let mates = self.mates_of(at);
-                self.start_on(context, at, hosts, requirement, how);
-                self.form_chunk(context, at, mates);
-            }
+            Decision::Start(allocation) => self.start_allocated(context, allocation),
             Decision::Grow(given) => self.grow(context, given),
             Decision::Preempt(preemption) => self.preempt(context, preemption),
             Decision::Release { at } => self.release_claim(context, at),
             Decision::Resume { at } => self.resume_preempted(context, at),
             Decision::Reserve(reserve) => self.keep_slots(context, reserve),
         }
+    }
+
+    /// Starts a job or element, and those that start with it.
+    fn start_allocated(&mut self, context: &mut StepContext, allocation: Allocation) {
+        let Allocation { at, further, hosts, req, account } = allocation;
+        let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
+        let account = account.and_then(|account| self.account_of_several(at, account));
+        let units =
+            req.map_or(Some(Arc::default()), |req| units_of_job(&self.view(), &req, &hosts));
+        if units.is_none() {
+            let text = format!("no processor units are left for job <{}>", at.job);
+            context.say(log::Level::Error, text);
+        }
+        let how = (Forced::No, account.unwrap_or_default(), units.unwrap_or_default());
+        let mates = self.mates_of(at);
+        self.start_on(context, (at, &further), hosts, requirement, how);
+        self.form_chunk(context, at, mates);
     }
 
     /// The path of the share account that a start is charged to, where its user has several.

@@ -64,7 +64,7 @@ impl Mbatchd {
         let how = if force.never_suspended { Forced::NeverSuspended } else { Forced::Yes };
         self.start_on(
             context,
-            at,
+            (at, &[]),
             hosts.into(),
             requirement,
             (how, Default::default(), Default::default()),

@@ -1,47 +1,60 @@
-//! The start of a job: it is logged, and its host is told. Decides nothing.
+//! The start of jobs: they are logged, and their host is told. Decides nothing.
+//!
+//! If several jobs start together, each step is done for one after the other
+//! (`sched::start_together` says why).
 
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::event::{Event, Forced, JobStart};
 use crate::model::{JobKey, JobRef};
+use std::iter;
 use std::sync::Arc;
 
 impl Mbatchd {
-    /// Starts an element on these hosts, with the effective requirement; charged to a share account
-    /// where the user has several, and with these processor units.
+    /// Starts an element on these hosts, and further ones that each get as many slots there, with
+    /// the effective requirement; charged to a share account where the user has several, and with
+    /// these processor units.
     pub(crate) fn start_on(
         &mut self,
         context: &mut StepContext,
-        at: JobRef,
+        (first, further): (JobRef, &[JobRef]),
         hosts: JobHosts,
         eff_res_req: Arc<str>,
         (forced, account, affinity): (Forced, Arc<str>, Arc<str>),
     ) {
-        let attempt = self.state.elem(at).map_or(0, |e| e.attempts) + 1;
-        let first = hosts[0].0;
+        let by_pass = forced == Forced::No;
+        let on = hosts[0].0;
         let named = self.named_hosts(&hosts);
-        self.links.note_start(first, &named);
+        self.links.note_start(on, &named);
         for (host, _) in &hosts {
             self.links.note_dispatch(*host, context.now.mono_us);
         }
-        let event = JobStart {
+        let start = |at: JobRef| JobStart {
             at,
-            attempt,
-            hosts: named,
-            host_factor: self.links.hosts()[first].cpu_factor(),
-            eff_res_req,
-            boot: self.links.hosts()[first].boot_id.clone(),
-            slice: if forced == Forced::No { self.slice_of(at, &hosts) } else { 0 },
+            attempt: self.state.elem(at).map_or(0, |e| e.attempts) + 1,
+            hosts: named.clone(),
+            host_factor: self.links.hosts()[on].cpu_factor(),
+            eff_res_req: eff_res_req.clone(),
+            boot: self.links.hosts()[on].boot_id.clone(),
+            slice: if by_pass { self.slice_of(at, &hosts) } else { 0 },
             forced,
-            account,
-            affinity,
-            placed: self.nlb_placement(at, first).filter(|_| forced == Forced::No),
+            account: account.clone(),
+            affinity: affinity.clone(),
+            placed: self.nlb_placement(at, on).filter(|_| by_pass),
         };
-        self.emit(context, Event::JobStart(Box::new(event)));
+        let starts: Vec<Box<JobStart>> = iter::once(first)
+            .chain(further.iter().copied())
+            .map(|at| Box::new(start(at)))
+            .collect();
+        let key = |s: &JobStart| JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
+        let keys: Vec<JobKey> = starts.iter().map(|start| key(start)).collect();
+        self.emit_all(context, starts.into_iter().map(Event::JobStart));
         for &(host, _) in &hosts {
             let (sched, view) = self.sched_and_view();
             sched.host_filled(&view, host);
         }
-        self.send_start(context, JobKey { job: at.job, idx: at.idx, attempt });
+        for key in keys {
+            self.send_start(context, key);
+        }
     }
 }

@@ -35,12 +35,26 @@ pub(crate) enum Decision {
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub at: JobRef,
+    /// Jobs of its class that start with it: each gets as many slots of the same single host.
+    pub further: Vec<JobRef>,
     /// Never empty; the first is the first execution host.
     pub hosts: JobHosts,
     /// The requirement that they were found by.
     pub req: Option<Rc<Alternative>>,
     /// The share account through which it was found.
     pub account: Option<AccountId>,
+}
+
+impl Allocation {
+    /// Slots for one job or element.
+    pub fn new(
+        at: JobRef,
+        hosts: JobHosts,
+        req: Option<Rc<Alternative>>,
+        account: Option<AccountId>,
+    ) -> Allocation {
+        Allocation { at, further: Vec::new(), hosts, req, account }
+    }
 }
 
 /// Jobs that are preempted for a pending one.
@@ -64,8 +78,16 @@ impl Fuel {
         Fuel(PASS_FUEL)
     }
     /// A decision is carried out.
-    pub(crate) fn spend_decision(&mut self) {
-        self.spend(DECISION_COST);
+    pub(crate) fn spend_decision(&mut self, decision: &Decision) {
+        let further = match decision {
+            Decision::Start(allocation) => allocation.further.len(),
+            _ => 0,
+        };
+        self.spend(DECISION_COST * (1 + further));
+    }
+    /// Decisions that may still be carried out.
+    pub fn decisions(&self) -> usize {
+        self.0.div_ceil(DECISION_COST)
     }
     pub fn is_empty(&self) -> bool {
         self.0 == 0

@@ -141,7 +141,7 @@ impl Sched {
             return Ok(None);
         }
         let hosts = hosts.into();
-        Ok(Some(Decision::Grow(Allocation { at, hosts, req, account: None })))
+        Ok(Some(Decision::Grow(Allocation::new(at, hosts, req, None))))
     }
 
     /// Hosts with slots for a job: its own first, then the others, best first.

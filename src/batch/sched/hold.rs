@@ -278,7 +278,7 @@ impl Sched {
                         self.keep_same_host(&look, class, (&hosts, only), req);
                     }
                     let (hosts, req, account) = (hosts.into(), req.clone(), here.account);
-                    return Ok(Allocation { at, hosts, req, account });
+                    return Ok(Allocation::new(at, hosts, req, account));
                 }
                 Err(few) => {
                     self.limit_waits.classes(view.site, &few.short, &limits.consumer, class);

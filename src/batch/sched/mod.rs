@@ -27,6 +27,7 @@
 //! | head_set | the classes of one user in one queue, in dispatch order |
 //! | fair_order, fair_walk | users in the order of a share tree; the next of them in a walk |
 //! | same_host | the host of the job before, for the next one of its class |
+//! | start_together | the jobs behind one that the pass would start on the same host next |
 //! | first_fit | hosts for a job, best first, until there are enough |
 //! | slot_demand | how many slots the ready jobs of a queue want |
 //! | lent_walk | slots that no queue of a slot pool uses by its share |
@@ -83,6 +84,7 @@ mod same_host;
 mod slot_demand;
 mod start_needs;
 mod start_times;
+mod start_together;
 pub mod vacancy;
 pub mod view;
 mod walk;

@@ -37,6 +37,6 @@ impl SameHost {
 
     /// The start of a job there; `account`: the share account that the pass came through.
     pub(super) fn allocation(&self, at: JobRef, account: Option<AccountId>) -> Allocation {
-        Allocation { at, hosts: JobHosts::One((self.host, 1)), req: self.req.clone(), account }
+        Allocation::new(at, JobHosts::One((self.host, 1)), self.req.clone(), account)
     }
 }

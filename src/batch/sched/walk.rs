@@ -210,6 +210,10 @@ impl Sched {
             here.gathered = false;
             let queue = view.site.queues.get(here.position)?;
             let decision = self.next_of_queue(view, queue, here, next, hosts, fuel);
+            if let Some(Decision::Start(mut start)) = decision {
+                self.start_together(view, all, (member, next), &mut start, fuel);
+                return Some(Decision::Start(start));
+            }
             if decision.is_some() {
                 return decision;
             }

@@ -23,4 +23,8 @@ impl Policy for Fairshare {
             false => Room::none(PendReason::NoShare),
         }
     }
+
+    fn further_of_user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerLimits) -> u64 {
+        u64::MAX
+    }
 }

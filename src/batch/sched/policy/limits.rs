@@ -48,6 +48,20 @@ impl Policy for Limits {
         })
     }
 
+    fn further_of_user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
+        let of_queue = queue.limits.iter().map(|counter| {
+            let (rule, host) = (view.site.rules.get(counter.rule), counter.member.host);
+            let used = view.limits.used(*counter);
+            further_under(rule, view.allowed(rule, host).saturating_sub(used))
+        });
+        let of_user = limits.user.iter().enumerate().map(|(at, (id, _))| {
+            let rule = view.site.rules.get(*id);
+            let used = view.limits.used_by(limits, at) + claimed_by_users(view, queue, limits, at);
+            further_under(rule, rule.amount.on(|| 1).saturating_sub(used))
+        });
+        of_queue.chain(of_user).min().unwrap_or(u64::MAX)
+    }
+
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
         let (view, rules, own) = (&class.view, &class.view.site.rules, class.limits);
         let processors = || view.hosts[host.id].ncpus();
@@ -112,8 +126,8 @@ impl Policy for Limits {
     }
 }
 
-/// The further jobs of one slot that a rule lets a host take after one, where a rule of slots or
-/// jobs leaves this many.
+/// The further jobs of one slot that a rule lets start after one, where a rule of slots or jobs
+/// leaves this many.
 fn further_under(rule: &Rule, left: u64) -> u64 {
     match rule.what {
         LimitedQuantity::Resource(_) => 0,

@@ -154,6 +154,12 @@ pub(crate) trait Policy: Debug {
         self.user(view, queue, limits)
     }
 
+    /// Further jobs of one slot of these limits that queue and user start for sure after one that
+    /// was just found, while nothing but these starts changes. 0: the next one is looked at anew.
+    fn further_of_user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerLimits) -> u64 {
+        0
+    }
+
     /// Does `host` take into account what the parts of a job that were placed before have taken?
     /// Else their slots are subtracted from its answer.
     fn counts_draft(&self) -> bool {

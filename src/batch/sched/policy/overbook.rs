@@ -24,7 +24,7 @@ impl Policy for Overbook {
         let at = job.at;
         // the room that limits of queue and user leave
         let hosts = vec![(HostId::from_index(0), 1)].into();
-        let start = Allocation { at, hosts, req: None, account: None };
+        let start = Allocation::new(at, hosts, None, None);
         (job.class.room > 0).then_some(Decision::Start(start))
     }
 }

@@ -94,6 +94,13 @@ impl Policies {
         self.0.user.iter().fold(of_queue, |room, policy| room.and(policy.user(view, queue, limits)))
     }
 
+    /// Further jobs of one slot that queue and user start for sure after one that was just found,
+    /// while nothing but these starts changes.
+    pub fn further_of_user(&self, view: &View, queue: &Queue, limits: &ConsumerLimits) -> u64 {
+        let all = self.0.queue.iter().chain(&self.0.user);
+        all.map(|policy| policy.further_of_user(view, queue, limits)).min().unwrap_or(u64::MAX)
+    }
+
     /// The room that each policy leaves the jobs of a user in a queue.
     pub fn each_of_consumer(
         &self,

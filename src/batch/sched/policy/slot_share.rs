@@ -5,6 +5,7 @@
 use crate::batch::sched::policy::{Policy, Question, Room};
 use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::site::Queue;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 use crate::batch::usage::slot_pools::used_in;
 use crate::model::reason::PendReason;
 
@@ -36,5 +37,9 @@ impl Policy for SlotShare {
             SharesHeld::NotLent if pool.by_priority => of_pool,
             SharesHeld::NotLent | SharesHeld::All => of_pool.and(by_share()),
         }
+    }
+
+    fn further_of_user(&self, view: &View, queue: &Queue, _limits: &ConsumerLimits) -> u64 {
+        if view.site.slot_pools.of_queue(queue.id).is_none() { u64::MAX } else { 0 }
     }
 }

@@ -4,6 +4,7 @@
 use crate::batch::sched::policy::{Policy, Question, Room};
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
+use crate::batch::usage::limits_ledger::ConsumerLimits;
 
 #[derive(Debug)]
 pub(super) struct Windows;
@@ -15,5 +16,9 @@ impl Policy for Windows {
 
     fn queue(&self, view: &View, queue: &Queue) -> Room {
         view.queue_closed(queue.id).map_or(Room::ANY, Room::none)
+    }
+
+    fn further_of_user(&self, _view: &View, _queue: &Queue, _limits: &ConsumerLimits) -> u64 {
+        u64::MAX
     }
 }

@@ -24,6 +24,7 @@ use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
+use crate::batch::soft_state::started_walk::StartedWalk;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::validations::Validations;
 use crate::batch::soft_state::waits::Waits;
@@ -92,6 +93,7 @@ pub struct Mbatchd {
     pub(super) load_checks: LoadChecks,
     pub(super) migration_checks: PeriodicLook,
     pub(super) hung_checks: PeriodicLook,
+    pub(super) hung_walk: StartedWalk,
     pub(super) exception_checks: PeriodicLook,
     pub(super) acct_archive_checks: PeriodicLook,
     pub(super) exception_round: ExceptionRound,

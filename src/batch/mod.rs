@@ -329,8 +329,8 @@ impl Mbatchd {
         self.fanout_due(context);
         self.housekeep(context);
         self.unreached_due(context);
-        self.remove_hung_jobs(context);
         if end_of_turn {
+            self.remove_hung_jobs(context);
             self.exceptions_due(context);
         }
         self.acct_archive_due(context);
@@ -408,7 +408,8 @@ impl Machine for Mbatchd {
                 self.migration_checks.deadline(),
                 self.hung_checks.deadline(),
                 self.exception_checks.deadline(),
-                self.exception_round.deadline(),
+                self.exception_round.walk.deadline(),
+                self.hung_walk.deadline(),
                 self.acct_archive_checks.deadline(),
                 deps,
                 perf,

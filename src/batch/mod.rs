@@ -408,7 +408,7 @@ impl Machine for Mbatchd {
                 self.migration_checks.deadline(),
                 self.hung_checks.deadline(),
                 self.exception_checks.deadline(),
-                self.exception_round.walk.deadline(),
+                self.exception_round.deadline(),
                 self.hung_walk.deadline(),
                 self.acct_archive_checks.deadline(),
                 deps,

@@ -100,11 +100,10 @@ impl Mbatchd {
         let p = self.site.params().exceptions;
         if self.exception_checks.begin(context.now, p.trigger_secs, self.site.has_exceptions) {
             self.tell_exceptional_hosts(context);
-            if self.exception_round.walk.begin() {
-                self.exception_round.begin(self.exit_rates.take_ended(MOST_TOLD));
-            }
+            let ended = || self.exit_rates.take_ended(MOST_TOLD);
+            self.exception_round.begin(ended);
         }
-        if self.exception_round.walk.is_under_way() {
+        if self.exception_round.is_under_way() {
             self.look_for_exceptions(context);
         }
     }
@@ -139,13 +138,13 @@ impl Mbatchd {
         let some = |name: &&str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(*name));
         match WHILE_RUNNING.iter().any(some) {
             true => {
-                for (host, at) in self.exception_round.walk.slice(self.state.counts()) {
+                for (host, at) in self.exception_round.slice(self.state.counts()) {
                     self.look_at_started(at, host, now);
                 }
             }
-            false => self.exception_round.walk.stop(),
+            false => self.exception_round.stop(),
         }
-        if self.exception_round.walk.is_under_way() {
+        if self.exception_round.is_under_way() {
             return;
         }
         let found = self.exception_round.end();

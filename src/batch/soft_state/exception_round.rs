@@ -2,7 +2,8 @@
 //! running jobs that have been told: soft state, which a restart begins anew. The looks themselves
 //! are in `lifecycle::exceptions`.
 
-use crate::batch::soft_state::started_walk::StartedWalk;
+use crate::batch::soft_state::started_walk::{StartedThere, StartedWalk};
+use crate::batch::state::counts::Counts;
 use crate::model::JobKey;
 use crate::model::exception::JobException;
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub struct ExceptionRound {
     /// How far it has come.
-    pub(crate) walk: StartedWalk,
+    walk: StartedWalk,
     /// The new exceptions that the round has found so far.
     found: Vec<JobException>,
     /// The exceptions that had been told before this round ([`crate::model::job::except`] bits), of
@@ -22,10 +23,36 @@ pub struct ExceptionRound {
 }
 
 impl ExceptionRound {
-    /// A round begins with these exceptions of jobs that have ended.
-    pub(crate) fn begin(&mut self, found: Vec<JobException>) {
-        self.found = found;
-        self.told_before = std::mem::take(&mut self.told);
+    /// A round begins with these exceptions of jobs that have ended, unless one is under way.
+    pub(crate) fn begin(&mut self, found: impl FnOnce() -> Vec<JobException>) {
+        if self.walk.begin() {
+            self.found = found();
+            self.told_before = std::mem::take(&mut self.told);
+        }
+    }
+
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.walk.is_under_way()
+    }
+
+    /// The jobs that this turn looks at.
+    pub(crate) fn slice(&mut self, counts: &Counts) -> Vec<StartedThere> {
+        self.walk.slice(counts)
+    }
+
+    /// Nothing is to be looked for any more.
+    pub(crate) fn stop(&mut self) {
+        self.walk.stop();
+    }
+
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.walk.deadline()
+    }
+
+    /// How many jobs each turn has looked at since this was asked last.
+    #[cfg(test)]
+    pub(crate) fn take_looks(&mut self) -> Vec<usize> {
+        self.walk.take_looks()
     }
 
     /// The exceptions that have been found so far.

@@ -19,7 +19,7 @@ pub struct StartedWalk {
     next: Option<StartedThere>,
     /// How many jobs each turn has looked at.
     #[cfg(test)]
-    pub(crate) looks: Vec<usize>,
+    looks: Vec<usize>,
 }
 
 impl StartedWalk {
@@ -64,6 +64,12 @@ impl StartedWalk {
         #[cfg(test)]
         self.looks.push(found.len());
         found
+    }
+
+    /// How many jobs each turn has looked at since this was asked last.
+    #[cfg(test)]
+    pub(crate) fn take_looks(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.looks)
     }
 
     /// A walk that is under way goes on at once.

@@ -335,7 +335,7 @@ impl Mbatchd {
     /// The sums of guaranteed pools follow a change.
     fn follow_guarantees(&mut self, change: &Change) {
         if !self.site.pools.is_empty() {
-            self.guarantees.follow(&self.state, &self.site, change);
+            self.guarantees.follow(&self.state, &self.site, &self.reserve, change);
             self.refresh_guarantees();
         }
     }
@@ -346,6 +346,11 @@ impl Mbatchd {
         for host in self.guarantees.take_stale(&site) {
             let facts = self.view().pool_facts(host);
             self.guarantees.set_host(&site, host, facts);
+        }
+        let stale = self.guarantees.take_stale_resources();
+        for id in site.pools.of_resources().iter().filter(|_| stale) {
+            let now = site.pools.get(*id).resource().map(|of| self.view().pool_resource(of));
+            now.into_iter().for_each(|now| self.guarantees.set_resource(&site, *id, now));
         }
         for wait in self.guarantees.take_grown(&site) {
             self.sched.pool_grew(wait);

@@ -154,7 +154,7 @@ impl Mbatchd {
     /// Is what guaranteed pools have what their hosts and jobs are? For tests and the simulator: it
     /// looks at every started element.
     pub fn guarantees_audit(&self) -> Result<(), String> {
-        self.guarantees.audit(&self.state, &self.site)
+        self.guarantees.audit(&self.state, &self.site, &self.reserve)
     }
 
     /// Says whether root may submit.

@@ -186,7 +186,7 @@ impl Mbatchd {
         self.limits.recount(&self.state, &self.site);
         self.rebuild_preemptions();
         self.application_counts = ApplicationCounts::recount(&self.state);
-        self.guarantees = Guarantees::of_all(&self.state, &self.site);
+        self.guarantees = Guarantees::of_all(&self.state, &self.site, &self.reserve);
         self.slot_shares = SlotShares::default();
         self.goals = ServiceGoals::of_all(&self.state, &self.site);
         self.reservations = AdvanceReservations::of_all(&self.state);

@@ -281,6 +281,11 @@ impl Mbatchd {
         for host in self.preemptions.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
         }
+        let unknown = || self.state.elem(at).and_then(|e| e.run()).is_some_and(|run| run.unknown);
+        if self.preemptions.is_vacating(at) && unknown() {
+            // its slots may never be vacated: the job that waits for them has others preempted
+            self.sched.changed();
+        }
         self.follow_vacated(at);
     }
 

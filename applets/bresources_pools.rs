@@ -38,8 +38,12 @@ pub fn long(pool: &PoolInfo, hosts: bool) -> String {
     let _ = writeln!(out, "{}\n\nTYPE: {}", clean(&pool.description), clean(&pool.kind));
     let _ = writeln!(out, "DISTRIBUTION: {}", clean(&pool.distribution));
     let _ = writeln!(out, "LOAN_POLICIES: {}", or(&pool.loans, "-"));
-    let all = if hosts { pool.hosts.join(" ") } else { or(&pool.hosts_text, "all") };
-    let _ = writeln!(out, "HOSTS: {}\nSTATUS: {}\n", clean(&all), status(pool));
+    let all = match (pool.kind_word(), hosts) {
+        ("resource", _) => String::new(),
+        (_, true) => pool.hosts.join(" "),
+        (_, false) => or(&pool.hosts_text, "all"),
+    };
+    let _ = writeln!(out, "HOSTS: {}\nSTATUS: {}\n", or(&all, "-"), status(pool));
     let config: u64 = pool.members.iter().map(|of| of.guaranteed).sum();
     let used: u64 = pool.members.iter().map(|of| of.used.min(of.guaranteed)).sum();
     out.push_str("RESOURCE SUMMARY:\n");
@@ -119,6 +123,8 @@ gold                             4        4        5
 silver                           2        0        0
 ";
         assert_eq!(long(&pool(), true), want);
+        let of_resource = PoolInfo { kind: "resource[lic]".into(), ..pool() };
+        assert!(long(&of_resource, true).contains("\nHOSTS: -\n"));
         let more = PoolInfo { total: 5, ..pool() };
         assert!(long(&more, false).contains("HOSTS: all\nSTATUS: overcommitted\n"));
     }

@@ -12,10 +12,11 @@ fn status(pool: &PoolInfo) -> &'static str {
 
 /// One line for each pool.
 pub fn table(pools: &[&PoolInfo]) -> String {
-    let mut out = format!("{:53} {:>7} {:>7}\n", "", "GUAR", "GUAR");
+    let width = pools.iter().map(|pool| pool.kind_word().len()).max().unwrap_or(0).max(6);
+    let mut out = format!("{:1$} {2:>7} {2:>7}\n", "", 47 + width, "GUAR");
     let _ = write!(
         out,
-        "{:<20} {:<6} {:<13} {:>5} {:>5}",
+        "{:<20} {:<width$} {:<13} {:>5} {:>5}",
         "POOL_NAME", "TYPE", "STATUS", "TOTAL", "FREE"
     );
     let _ = writeln!(out, " {:>7} {:>7}", "CONFIG", "UNUSED");
@@ -23,7 +24,8 @@ pub fn table(pools: &[&PoolInfo]) -> String {
         let config: u64 = pool.members.iter().map(|of| of.guaranteed).sum();
         let unused = pool.members.iter().map(|of| of.guaranteed.saturating_sub(of.used));
         let (name, unused) = (clean(&pool.name), unused.sum::<u64>());
-        let _ = write!(out, "{name:<20} {:<6} {:<13} {:>5}", pool.kind, status(pool), pool.total);
+        let (kind, status) = (clean(pool.kind_word()), status(pool));
+        let _ = write!(out, "{name:<20} {kind:<width$} {status:<13} {:>5}", pool.total);
         let _ = writeln!(out, " {:>5} {config:>7} {unused:>7}", pool.free);
     }
     out
@@ -33,11 +35,15 @@ pub fn table(pools: &[&PoolInfo]) -> String {
 pub fn long(pool: &PoolInfo, hosts: bool) -> String {
     let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { clean(text) };
     let mut out = format!("GUARANTEED RESOURCE POOL: {}\n", clean(&pool.name));
-    let _ = writeln!(out, "{}\n\nTYPE: {}", clean(&pool.description), pool.kind);
+    let _ = writeln!(out, "{}\n\nTYPE: {}", clean(&pool.description), clean(&pool.kind));
     let _ = writeln!(out, "DISTRIBUTION: {}", clean(&pool.distribution));
     let _ = writeln!(out, "LOAN_POLICIES: {}", or(&pool.loans, "-"));
-    let all = if hosts { pool.hosts.join(" ") } else { or(&pool.hosts_text, "all") };
-    let _ = writeln!(out, "HOSTS: {}\nSTATUS: {}\n", clean(&all), status(pool));
+    let all = match (pool.kind_word(), hosts) {
+        ("resource", _) => String::new(),
+        (_, true) => pool.hosts.join(" "),
+        (_, false) => or(&pool.hosts_text, "all"),
+    };
+    let _ = writeln!(out, "HOSTS: {}\nSTATUS: {}\n", or(&all, "-"), status(pool));
     let config: u64 = pool.members.iter().map(|of| of.guaranteed).sum();
     let used: u64 = pool.members.iter().map(|of| of.used.min(of.guaranteed)).sum();
     out.push_str("RESOURCE SUMMARY:\n");
@@ -87,6 +93,14 @@ dayPool              slots  ok                8     2       6       2
 ";
         let above = format!("{:57}GUAR    GUAR\n", "");
         assert_eq!(table(&[&pool()]), above + want);
+        let packages = PoolInfo { kind: "package[slots=2:mem=1000]".into(), ..pool() };
+        let want = "POOL_NAME            TYPE    STATUS        TOTAL  FREE  CONFIG  UNUSED
+dayPool              slots   ok                8     2       6       2
+dayPool              package ok                8     2       6       2
+";
+        let above = format!("{:58}GUAR    GUAR\n", "");
+        assert_eq!(table(&[&pool(), &packages]), above + want);
+        assert!(long(&packages, false).contains("\nTYPE: package[slots=2:mem=1000]\n"));
         let want = "GUARANTEED RESOURCE POOL: dayPool
 the day
 
@@ -109,6 +123,8 @@ gold                             4        4        5
 silver                           2        0        0
 ";
         assert_eq!(long(&pool(), true), want);
+        let of_resource = PoolInfo { kind: "resource[lic]".into(), ..pool() };
+        assert!(long(&of_resource, true).contains("\nHOSTS: -\n"));
         let more = PoolInfo { total: 5, ..pool() };
         assert!(long(&more, false).contains("HOSTS: all\nSTATUS: overcommitted\n"));
     }

@@ -107,7 +107,8 @@ fn guarantees(class: &ServiceClassInfo, pools: &[PoolInfo]) -> String {
     for pool in pools {
         for of in pool.members.iter().filter(|of| of.class == class.name) {
             let (name, used) = (clean(&pool.name), of.used.min(of.guaranteed));
-            let _ = writeln!(out, "{name:20} {:>8} {:>11} {used:>9}", pool.kind, of.guaranteed);
+            let (kind, guaranteed) = (clean(pool.kind_word()), of.guaranteed);
+            let _ = writeln!(out, "{name:20} {kind:>8} {guaranteed:>11} {used:>9}");
         }
     }
     out

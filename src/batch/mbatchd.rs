@@ -24,6 +24,7 @@ use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
+use crate::batch::soft_state::started_walk::StartedWalk;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::validations::Validations;
 use crate::batch::soft_state::waits::Waits;
@@ -92,6 +93,7 @@ pub struct Mbatchd {
     pub(super) load_checks: LoadChecks,
     pub(super) migration_checks: PeriodicLook,
     pub(super) hung_checks: PeriodicLook,
+    pub(super) hung_walk: StartedWalk,
     pub(super) exception_checks: PeriodicLook,
     pub(super) acct_archive_checks: PeriodicLook,
     pub(super) exception_round: ExceptionRound,
@@ -359,6 +361,11 @@ impl Mbatchd {
         for host in self.preemptions.refresh(&self.state, &self.site, at) {
             self.sched.host_changed(host);
         }
+        let unknown = || self.state.elem(at).and_then(|e| e.run()).is_some_and(|run| run.unknown);
+        if self.preemptions.is_vacating(at) && unknown() {
+            // its slots may never be vacated: the job that waits for them has others preempted
+            self.sched.changed();
+        }
         self.follow_vacated(at);
     }
 
@@ -413,7 +420,7 @@ impl Mbatchd {
     /// The sums of guaranteed pools follow a change.
     fn follow_guarantees(&mut self, change: &Change) {
         if !self.site.pools.is_empty() {
-            self.guarantees.follow(&self.state, &self.site, change);
+            self.guarantees.follow(&self.state, &self.site, &self.reserve, change);
             self.refresh_guarantees();
         }
     }
@@ -424,6 +431,11 @@ impl Mbatchd {
         for host in self.guarantees.take_stale(&site) {
             let facts = self.view().pool_facts(host);
             self.guarantees.set_host(&site, host, facts);
+        }
+        let stale = self.guarantees.take_stale_resources();
+        for id in site.pools.of_resources().iter().filter(|_| stale) {
+            let now = site.pools.get(*id).resource().map(|of| self.view().pool_resource(of));
+            now.into_iter().for_each(|now| self.guarantees.set_resource(&site, *id, now));
         }
         for wait in self.guarantees.take_grown(&site) {
             self.sched.pool_grew(wait);

@@ -154,7 +154,7 @@ impl Mbatchd {
     /// Is what guaranteed pools have what their hosts and jobs are? For tests and the simulator: it
     /// looks at every started element.
     pub fn guarantees_audit(&self) -> Result<(), String> {
-        self.guarantees.audit(&self.state, &self.site)
+        self.guarantees.audit(&self.state, &self.site, &self.reserve)
     }
 
     /// Says whether root may submit.
@@ -329,8 +329,8 @@ impl Mbatchd {
         self.fanout_due(context);
         self.housekeep(context);
         self.unreached_due(context);
-        self.remove_hung_jobs(context);
         if end_of_turn {
+            self.remove_hung_jobs(context);
             self.exceptions_due(context);
         }
         self.acct_archive_due(context);
@@ -409,6 +409,7 @@ impl Machine for Mbatchd {
                 self.hung_checks.deadline(),
                 self.exception_checks.deadline(),
                 self.exception_round.deadline(),
+                self.hung_walk.deadline(),
                 self.acct_archive_checks.deadline(),
                 deps,
                 perf,

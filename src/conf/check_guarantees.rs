@@ -70,4 +70,10 @@ fn guaranteed_pool(conf: &ClusterConf, pool: &GuaranteedPoolConf, diags: &mut Di
     if let Some(value) = pool.raw.get("SLOTS_PER_HOST").filter(|_| pool.kind != PoolType::Slots) {
         diags.warning(&value.pos, "SLOTS_PER_HOST has no effect but in a pool of slots");
     }
+    for name in ["HOSTS", "RES_SELECT"] {
+        let of_resource = matches!(pool.kind, PoolType::Resource(_));
+        if let Some(value) = pool.raw.get(name).filter(|_| of_resource) {
+            diags.warning(&value.pos, format!("{name} has no effect in a pool of a resource"));
+        }
+    }
 }

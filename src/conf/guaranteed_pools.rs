@@ -11,7 +11,8 @@ use super::names::nearest;
 use super::names::tables::GUARANTEED_POOL;
 use super::section::{Values, known_params};
 use super::types::{
-    GuaranteeConf, GuaranteedPoolConf, LoanConf, PoolAmount, PoolType, RawParam, Shared, UserTerm,
+    GuaranteeConf, GuaranteedPoolConf, LoanConf, PackageConf, PoolAmount, PoolType, RawParam,
+    ResourceKind, Shared, UserTerm,
 };
 use crate::lang::resreq::{ResReq, Syntax};
 
@@ -41,7 +42,7 @@ pub(super) fn pool(
     let text = |name: &str| raw.get(name).map_or(String::new(), |value| value.text.clone());
     let pool = GuaranteedPoolConf {
         name: v.object_name("NAME").unwrap_or_default(),
-        kind: kind(&mut v),
+        kind: kind(&mut v, shared),
         hosts: host_terms(&mut v, "HOSTS"),
         hosts_text: text("HOSTS"),
         res_select: res_select(&mut v, shared),
@@ -62,24 +63,67 @@ pub(super) fn pool(
     }
 }
 
-fn kind(v: &mut Values<'_>) -> PoolType {
+fn kind(v: &mut Values<'_>, shared: &Shared) -> PoolType {
     let Some(value) = v.raw.get("TYPE") else { return PoolType::Slots };
-    let word = value.text.split('[').next().unwrap_or_default().trim();
-    match word {
-        "slots" if word == value.text => PoolType::Slots,
-        "hosts" if word == value.text => PoolType::Hosts,
-        "resource" | "package" if value.text.ends_with(']') => {
-            v.diags.not_acted_on(&value.pos, format!("TYPE = {}", shown(&value.text)));
-            PoolType::Other(value.text.clone())
+    let parts = bracketed(value).unwrap_or_default();
+    let [Bracketed { word, inner }] = &parts[..] else {
+        bad_kind(v, value);
+        return PoolType::Slots;
+    };
+    match (word.text.as_str(), inner) {
+        ("slots", None) => PoolType::Slots,
+        ("hosts", None) => PoolType::Hosts,
+        ("package", Some(inner)) => package(v, inner),
+        ("resource", Some(inner)) if !inner.text.is_empty() => {
+            let name = &inner.text;
+            let own = shared.resources.iter().find(|resource| resource.name == *name);
+            if own.is_some_and(|resource| resource.kind == ResourceKind::Numeric) {
+                return PoolType::Resource(name.clone());
+            }
+            let near = nearest(name, shared.resources.iter().map(|r| r.name.as_str()));
+            let text = format!(
+                "<{}> is not a numeric resource of lsf.shared; the pool is not acted on",
+                shown(name)
+            );
+            v.diags.add_near(Severity::Warning, &inner.pos, text, near);
+            PoolType::Unknown
         }
         _ => {
-            let near = nearest(word, ["slots", "hosts", "resource", "package"]);
-            let want = "slots, hosts, resource[name] or package[slots=n:mem=n] is wanted";
-            let text = format!("bad value <{}> of TYPE: {want}", shown(&value.text));
-            v.diags.add_near(Severity::Error, &value.pos, text, near);
+            bad_kind(v, value);
             PoolType::Slots
         }
     }
+}
+
+fn bad_kind(v: &mut Values<'_>, value: &RawParam) {
+    let word = value.text.split('[').next().unwrap_or_default().trim();
+    let near = nearest(word, ["slots", "hosts", "resource", "package"]);
+    let want = "slots, hosts, resource[name] or package[slots=n:mem=n] is wanted";
+    let text = format!("bad value <{}> of TYPE: {want}", shown(&value.text));
+    v.diags.add_near(Severity::Error, &value.pos, text, near);
+}
+
+/// The inner text of `package[slots=n:mem=n]`.
+fn package(v: &mut Values<'_>, inner: &RawParam) -> PoolType {
+    let mut package = PackageConf::default();
+    for part in inner.text.split(':') {
+        let (name, number) = part.split_once('=').unwrap_or((part, ""));
+        let number = number.trim().parse().ok().filter(|n| (1..=MAX_AMOUNT).contains(n));
+        let place = match name.trim() {
+            "slots" => Some(&mut package.slots),
+            "mem" => Some(&mut package.mem),
+            _ => None,
+        };
+        match (place.filter(|place| **place == 0), number) {
+            (Some(place), Some(number)) => *place = number,
+            _ => {
+                let want = "slots=n, mem=n, or both with : between them, is wanted in package[]";
+                v.bad("TYPE", &piece(inner, part), want);
+                return PoolType::Slots;
+            }
+        }
+    }
+    PoolType::Package(package)
 }
 
 /// RES_SELECT as a requirement; `select[]` may be left out.

@@ -135,6 +135,17 @@ pub fn dynamic_instances(base: &BaseConf) -> Vec<Instance> {
     found
 }
 
+/// The hosts of each instance of a resource, static or dynamic.
+pub fn all_instances(base: &BaseConf, resource: &str) -> Vec<Vec<String>> {
+    let fixed = shared_rows(base).into_iter().filter(|row| row.name == resource);
+    let moving = dynamic_instances(base).into_iter().filter(|of| of.resource == resource);
+    let moving = moving.flat_map(|of| match of.reporter {
+        Reporter::Each => of.hosts.into_iter().map(|host| vec![host]).collect(),
+        Reporter::Master | Reporter::First => vec![of.hosts],
+    });
+    fixed.map(|row| row.hosts).chain(moving).collect()
+}
+
 fn shared_of(base: &BaseConf, host: &str) -> Vec<(String, String)> {
     let rows = shared_rows(base).into_iter();
     rows.filter(|r| r.hosts.iter().any(|h| h == host)).map(|r| (r.name, r.value)).collect()

@@ -7,6 +7,9 @@
 //! here while another one took the log over ([`super::fence`]) finds nothing to rename. The next
 //! start looks in the archives, too, for the ends that the events tell of (`acct`).
 //!
+//! One turn of the log thread moves a bounded number of archives, the oldest first: the gap that
+//! they leave shows the next turn where it goes on, after a crash, too.
+//!
 //! Names alone are changed: a symbolic link among them is moved or removed, never followed.
 
 use super::codec::name_and_time;
@@ -20,6 +23,17 @@ use std::io;
 
 /// Bytes at the beginning of a file in which the time of its first record stands.
 const HEAD: usize = 256;
+/// Archives that one turn gives other names, or removes.
+pub(super) const MOST_NAMES: usize = 1000;
+
+/// How far lsb.acct was archived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Archived {
+    NotDue,
+    /// Older archives were moved, and more are to be moved first: the order is to be given again.
+    InPart,
+    Whole,
+}
 
 /// The numbers of the archives that there are, newest first.
 pub(super) fn numbers(disk: &mut dyn Disk) -> io::Result<Vec<u32>> {
@@ -68,8 +82,15 @@ pub(super) fn is_due<D: Disk>(files: &mut LogFiles<D>, order: &AcctArchive) -> i
 
 /// Archives lsb.acct, which must not be copied or be part of a switch at this time, and removes the
 /// archives that are too many.
-pub(super) fn archive<D: Disk>(files: &mut LogFiles<D>, keep: Option<u32>) -> Result<(), Fail> {
+pub(super) fn archive<D: Disk>(
+    files: &mut LogFiles<D>,
+    keep: Option<u32>,
+) -> Result<Archived, Fail> {
     one_name(&mut files.disk).map_err(said(ACCT_OLD))?;
+    files.check_owner_now()?;
+    if !make_room(&mut files.disk).map_err(said(ACCT_OLD))? {
+        return Ok(Archived::InPart);
+    }
     files.disk.sync(files.acct.file).map_err(fatal(ACCT))?;
     if !files.disk.named(files.acct.file, ACCT).map_err(said(ACCT))? {
         let why =
@@ -90,13 +111,13 @@ pub(super) fn archive<D: Disk>(files: &mut LogFiles<D>, keep: Option<u32>) -> Re
     }
     files.disk.close(files.acct.file);
     files.acct = Tail { file: new, len: 0 };
-    remove_beyond(&mut files.disk, keep)
+    remove_beyond(&mut files.disk, keep)?;
+    Ok(Archived::Whole)
 }
 
 fn change_names<D: Disk>(files: &mut LogFiles<D>, temp: &str) -> Result<(), Fail> {
     files.check_owner_now()?;
     let disk = &mut files.disk;
-    make_room(disk).map_err(said(ACCT_OLD))?;
     match disk.link(ACCT, ACCT_OLD) {
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(said(ACCT_OLD)(e)),
         // no second names here
@@ -114,21 +135,25 @@ fn change_names<D: Disk>(files: &mut LogFiles<D>, temp: &str) -> Result<(), Fail
     disk.sync_dir("").map_err(fatal("the log directory"))
 }
 
-/// Moves lsb.acct.1 and those behind it up by one, as far as there is no gap.
-fn make_room(disk: &mut dyn Disk) -> io::Result<()> {
+/// Moves lsb.acct.1 and those behind it up by one, as far as there is no gap; `false`: only the
+/// last ones of them.
+fn make_room(disk: &mut dyn Disk) -> io::Result<bool> {
     let all = numbers(disk)?;
     let free = (1..).zip(&all).find(|(want, is)| want != *is).map(|(want, _)| want);
     let free = free.unwrap_or(all.len() as u32 + 1);
-    (1..free).rev().try_for_each(|number| disk.rename(&name(number), &name(number + 1)))
+    let first = free.saturating_sub(MOST_NAMES as u32).max(1);
+    (first..free).rev().try_for_each(|number| disk.rename(&name(number), &name(number + 1)))?;
+    Ok(first == 1)
 }
 
-/// Removes the archives beyond the newest ones that are kept.
+/// Removes the archives beyond the newest ones that are kept, the oldest first; those that are too
+/// many for one turn with the next archive.
 fn remove_beyond(disk: &mut dyn Disk, keep: Option<u32>) -> Result<(), Fail> {
     let Some(keep) = keep else { return Ok(()) };
-    for number in numbers(disk).map_err(said(ACCT_OLD))? {
-        if number > keep {
-            remove(disk, &name(number)).map_err(said(ACCT_OLD))?;
-        }
+    let all = numbers(disk).map_err(said(ACCT_OLD))?;
+    let beyond = all.into_iter().rev().take_while(|number| *number > keep);
+    for number in beyond.take(MOST_NAMES) {
+        remove(disk, &name(number)).map_err(said(ACCT_OLD))?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@
 //!   and lsb.events must still be the file that was written: a run that was stopped before its
 //!   write while another one took over acknowledges nothing (`fence` says why it damages nothing).
 
-use super::acct_archive;
+use super::acct_archive::{self, Archived};
 use super::acct_copy::AcctCopy;
 use super::batch::{Batch, SpoolRun};
 use super::checksums::{self, ChecksumEntry, ChecksumHead};
@@ -393,15 +393,14 @@ impl<D: Disk> Store<D> {
         Ok(())
     }
 
-    /// Archives lsb.acct where it is due; `true`: that was done. While the file is copied, or a
-    /// switch of the log counts from a place in it, it waits for a later order.
-    pub fn archive_acct(&mut self, order: &AcctArchive) -> Result<bool, Fail> {
+    /// Archives lsb.acct where it is due. While the file is copied, or a switch of the log counts
+    /// from a place in it, it waits for a later order.
+    pub fn archive_acct(&mut self, order: &AcctArchive) -> Result<Archived, Fail> {
         let waits = self.is_copying_acct() || self.is_switching() || self.acct_lost;
         if waits || !acct_archive::is_due(&mut self.files, order).map_err(said(ACCT))? {
-            return Ok(false);
+            return Ok(Archived::NotDue);
         }
-        acct_archive::archive(&mut self.files, order.keep)?;
-        Ok(true)
+        acct_archive::archive(&mut self.files, order.keep)
     }
 
     /// Is a switch under way?

@@ -9,6 +9,7 @@
 //!
 //! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
 
+use super::acct_archive::Archived;
 use super::batch::Batch;
 use super::disk::Disk;
 use super::extent::Extent;
@@ -212,7 +213,12 @@ impl<D: Disk> Writer<D> {
             return None;
         }
         match self.store.archive_acct(order) {
-            Ok(_) => None,
+            Ok(Archived::InPart) => {
+                // what was ordered meanwhile comes first
+                self.orders.push_back(Command::ArchiveAcct(*order));
+                None
+            }
+            Ok(Archived::NotDue | Archived::Whole) => None,
             Err(Fail::Write(why)) => {
                 log::warn!("lsb.acct is not archived, which is tried again: {why}");
                 None

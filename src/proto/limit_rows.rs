@@ -39,7 +39,7 @@ pub struct LimitListing {
 #[serde(default)]
 pub struct PoolInfo {
     pub name: String,
-    /// `slots` or `hosts`.
+    /// TYPE as written.
     pub kind: String,
     pub description: String,
     /// DISTRIBUTION and LOAN_POLICIES.
@@ -51,12 +51,19 @@ pub struct PoolInfo {
     pub hosts_text: String,
     /// The hosts that are in the pool now.
     pub hosts: Vec<String>,
-    /// The slots or hosts of the pool, and those that are free.
+    /// The slots, hosts, packages or units of the pool, and those that are free.
     pub total: u64,
     pub free: u64,
     pub members: Vec<PoolMember>,
-    /// Slots or hosts that jobs of no member use.
+    /// The amount that jobs of no member use.
     pub others: u64,
+}
+
+impl PoolInfo {
+    /// The first word of TYPE: slots, hosts, package or resource.
+    pub fn kind_word(&self) -> &str {
+        self.kind.split('[').next().unwrap_or_default().trim_end()
+    }
 }
 
 /// A service class in a pool.
@@ -64,7 +71,7 @@ pub struct PoolInfo {
 #[serde(default)]
 pub struct PoolMember {
     pub class: String,
-    /// The slots or hosts that it is guaranteed, and those that its jobs use.
+    /// The amount that it is guaranteed, and that its jobs use.
     pub guaranteed: u64,
     pub used: u64,
 }

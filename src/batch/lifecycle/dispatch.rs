@@ -72,6 +72,7 @@ impl Mbatchd {
             }
             None => self.guarantees.note_all_hosts(),
         }
+        self.guarantees.note_resources();
         self.refresh_guarantees();
     }
 

@@ -3,11 +3,10 @@
 //! has no such program, the hosts are closed and the primary administrator gets a mail.
 //!
 //! A round looks at all started jobs, a bounded number in each turn
-//! (`soft_state::exception_round`), and tells all that it has found at its end.
+//! (`soft_state::started_walk`), and tells all that it has found at its end.
 //!
 //! Exits are counted, and exceptions told, since mbatchd has started: a restart begins anew.
 
-use crate::batch::soft_state::exception_round::LOOKS_PER_TURN;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::step::RECORDS_PER_TURN;
@@ -23,9 +22,6 @@ use crate::proto::machine::Effect;
 pub const MOST_TOLD: usize = 500;
 /// The comment of a host that is closed for its exit rate.
 pub const CLOSED_FOR_EXITS: &str = "eadmin: JOB EXIT THRESHOLD EXCEEDED";
-
-/// A started element, found on one of its hosts.
-type StartedThere = (HostId, JobRef);
 
 /// The parameters of lsb.queues that make jobs exceptional while they run.
 const WHILE_RUNNING: [&str; 2] = ["JOB_OVERRUN", "JOB_IDLE"];
@@ -104,13 +100,11 @@ impl Mbatchd {
         let p = self.site.params().exceptions;
         if self.exception_checks.begin(context.now, p.trigger_secs, self.site.has_exceptions) {
             self.tell_exceptional_hosts(context);
-            // a round that takes longer than the time between two goes on
-            if self.exception_round.next().is_none() {
-                self.exception_round.begin(self.exit_rates.take_ended(MOST_TOLD));
-            }
+            let ended = || self.exit_rates.take_ended(MOST_TOLD);
+            self.exception_round.begin(ended);
         }
-        if let Some(next) = self.exception_round.next() {
-            self.look_for_exceptions(context, next);
+        if self.exception_round.is_under_way() {
+            self.look_for_exceptions(context);
         }
     }
 
@@ -137,50 +131,26 @@ impl Mbatchd {
         }
     }
 
-    /// Looks at the next started jobs of the round under way, on the host and from the job of
-    /// `next` on. At its end the exceptions are told that have not been told yet.
-    fn look_for_exceptions(&mut self, context: &mut StepContext, next: StartedThere) {
+    /// Looks at the next started jobs of the round under way. At its end the exceptions are told
+    /// that have not been told yet.
+    fn look_for_exceptions(&mut self, context: &mut StepContext) {
         let now = context.now.secs();
         let some = |name: &&str| self.site.queues.iter().any(|q| q.conf.raw.contains_key(*name));
-        let wanted = WHILE_RUNNING.iter().any(some);
-        let (looked_at, goes_on_at) = match wanted {
-            true => self.started_from(next),
-            false => (Vec::new(), None),
-        };
-        #[cfg(test)]
-        self.exception_round.looks.push(looked_at.len());
-        for (host, at) in looked_at {
-            self.look_at_started(at, host, now);
-        }
-        match goes_on_at {
-            Some(next) => self.exception_round.go_on_at(next),
-            None => match self.exception_round.end() {
-                found if found.is_empty() => {}
-                found => self.tell(context, Exceptions::Jobs(found)),
-            },
-        }
-    }
-
-    /// The started elements of hosts that one turn looks at, and where the next one goes on.
-    fn started_from(
-        &self,
-        (first, mut from): StartedThere,
-    ) -> (Vec<StartedThere>, Option<StartedThere>) {
-        let counts = self.state.counts();
-        let (mut found, mut left) = (Vec::new(), LOOKS_PER_TURN);
-        for host in counts.hosts_in_use_from(first) {
-            if host != first {
-                from = JobRef::default();
-            }
-            for at in counts.started_from(host, from) {
-                if left == 0 {
-                    return (found, Some((host, at)));
+        match WHILE_RUNNING.iter().any(some) {
+            true => {
+                for (host, at) in self.exception_round.slice(self.state.counts()) {
+                    self.look_at_started(at, host, now);
                 }
-                left -= 1;
-                found.push((host, at));
             }
+            false => self.exception_round.stop(),
         }
-        (found, None)
+        if self.exception_round.is_under_way() {
+            return;
+        }
+        let found = self.exception_round.end();
+        if !found.is_empty() {
+            self.tell(context, Exceptions::Jobs(found));
+        }
     }
 
     /// A look at a started element, if this is its first host.

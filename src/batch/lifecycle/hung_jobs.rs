@@ -4,11 +4,11 @@
 //!
 //! An attempt that may still run on the host is kept in mind, and killed when the host tells of it
 //! (`unreached_hosts`). For how long a host is out of reach is soft state: it counts from the start
-//! of mbatchd. A look walks all started jobs, once a minute, where the parameter is set.
+//! of mbatchd. A look walks all started jobs, once a minute, where the parameter is set, a bounded
+//! number in each turn (`soft_state::started_walk`).
 
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Run};
-use crate::batch::step::RECORDS_PER_TURN;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::HungJobs;
 use crate::model::reason::term;
@@ -23,21 +23,13 @@ impl Mbatchd {
     /// Removes the jobs that hang, where the site wants that and a look is due.
     pub(crate) fn remove_hung_jobs(&mut self, context: &mut StepContext) {
         let rules = self.site.params().removal.hung;
-        if !self.hung_checks.begin(context.now, PAUSE, rules != HungJobs::default()) {
-            return;
+        if self.hung_checks.begin(context.now, PAUSE, rules != HungJobs::default()) {
+            self.hung_walk.begin();
         }
-        let mut hung: Vec<JobRef> = Vec::new();
-        for host in self.state.counts().hosts_in_use() {
-            let lost = self.lost_for_too_long(host, rules, context.now);
-            let here = self.state.counts().started_on(host);
-            let here = here.filter(|at| self.hangs(*at, (host, lost), rules, context.now));
-            hung.extend(here.take(RECORDS_PER_TURN - hung.len()));
-        }
-        if hung.len() == RECORDS_PER_TURN {
-            self.hung_checks.look_again(context.now);
-        }
-        for at in hung {
-            self.remove_hung(context, at);
+        for (host, at) in self.hung_walk.slice(self.state.counts()) {
+            if self.hangs(at, host, rules, context.now) {
+                self.remove_hung(context, at);
+            }
         }
     }
 
@@ -49,13 +41,14 @@ impl Mbatchd {
         lost.is_some_and(|since| now.mono_us >= since.saturating_add(wait.saturating_mul(US)))
     }
 
-    /// Does a started element hang on its first host? `lost`: that host has been lost for too long.
-    fn hangs(&self, at: JobRef, (host, lost): (HostId, bool), rules: HungJobs, now: Now) -> bool {
+    /// Does a started element hang on this host, its first?
+    fn hangs(&self, at: JobRef, host: HostId, rules: HungJobs, now: Now) -> bool {
         let Some(ElemState::Run(run)) = self.state.elem(at).map(|e| &e.state) else { return false };
         if run.hosts.first().map(|first| first.0) != Some(host) {
             return false;
         }
-        lost && run.unknown || rules.runlimit.is_some_and(|wait| self.overdue(at, wait, now))
+        run.unknown && self.lost_for_too_long(host, rules, now)
+            || rules.runlimit.is_some_and(|wait| self.overdue(at, wait, now))
     }
 
     /// Has a started element been over its run limit for so many seconds?

@@ -94,7 +94,7 @@ impl Mbatchd {
         self.exclusive_units = ExclusiveUnits::of_all(&self.state, &self.site);
         self.processor_units = ProcessorUnits::of_all(&self.state, &self.site);
         self.limits.recount(&self.state, &self.site);
-        self.guarantees = Guarantees::of_all(&self.state, &self.site);
+        self.guarantees = Guarantees::of_all(&self.state, &self.site, &self.reserve);
         self.slot_shares = SlotShares::default();
         self.goals = std::mem::take(&mut self.goals).anew(&self.state, &self.site);
         self.rebuild_timeline();

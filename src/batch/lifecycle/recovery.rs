@@ -22,6 +22,7 @@ use crate::batch::soft_state::periodic_look::PeriodicLook;
 use crate::batch::soft_state::retention::Retention;
 use crate::batch::soft_state::routing::Routing;
 use crate::batch::soft_state::spool::Spool;
+use crate::batch::soft_state::started_walk::StartedWalk;
 use crate::batch::soft_state::status::Status;
 use crate::batch::soft_state::validations::Validations;
 use crate::batch::soft_state::waits::Waits;
@@ -97,6 +98,7 @@ impl Mbatchd {
             load_checks: LoadChecks::default(),
             migration_checks: PeriodicLook::default(),
             hung_checks: PeriodicLook::default(),
+            hung_walk: StartedWalk::default(),
             exception_checks: PeriodicLook::default(),
             acct_archive_checks: PeriodicLook::default(),
             exception_round: ExceptionRound::default(),
@@ -184,7 +186,7 @@ impl Mbatchd {
         self.limits.recount(&self.state, &self.site);
         self.rebuild_preemptions();
         self.application_counts = ApplicationCounts::recount(&self.state);
-        self.guarantees = Guarantees::of_all(&self.state, &self.site);
+        self.guarantees = Guarantees::of_all(&self.state, &self.site, &self.reserve);
         self.slot_shares = SlotShares::default();
         self.goals = ServiceGoals::of_all(&self.state, &self.site);
         self.reservations = AdvanceReservations::of_all(&self.state);

@@ -15,27 +15,29 @@ impl Mbatchd {
 
     fn pool_row(&self, id: PoolId, pool: &Pool) -> PoolInfo {
         let now = self.guarantees.now(id);
+        // of a resource, a unit that is used in part is used
+        let parts = pool.parts();
         let member = |(at, of): (usize, &(_, _))| PoolMember {
             class: self.site.service_classes.name(of.0).to_owned(),
-            guaranteed: now.guaranteed[at],
-            used: now.used[at],
+            guaranteed: now.guaranteed[at] / parts,
+            used: now.used[at].div_ceil(parts),
         };
         let hosts = self.guarantees.hosts_of(&self.site, id);
         let hosts = hosts.iter().map(|host| self.site.hosts[*host].def.name.clone());
         let queues = pool.conf.loans.iter().flat_map(|loans| &loans.queues);
         PoolInfo {
             name: pool.conf.name.clone(),
-            kind: if pool.of_hosts() { "hosts" } else { "slots" }.to_owned(),
+            kind: pool.conf.raw.get("TYPE").map_or(String::new(), |value| value.text.clone()),
             description: pool.conf.description.clone(),
             distribution: pool.conf.distribution_text.clone(),
             loans: pool.conf.loans.as_ref().map_or(String::new(), |loans| loans.text.clone()),
             borrowers: queues.map(|queue| queue.name.clone()).collect(),
             hosts_text: pool.conf.hosts_text.clone(),
             hosts: hosts.collect(),
-            total: now.total,
-            free: now.free,
+            total: now.total / parts,
+            free: now.free / parts,
             members: pool.members.iter().enumerate().map(member).collect(),
-            others: self.guarantees.used_by_others(id),
+            others: self.guarantees.used_by_others(id).div_ceil(parts),
         }
     }
 

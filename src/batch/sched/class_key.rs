@@ -6,7 +6,7 @@ use crate::batch::site::rules::Consumer;
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::{Queue, Site};
 use crate::batch::state::names::{HostId, QueueId, UserId};
-use crate::batch::usage::guarantees::PoolJob;
+use crate::batch::usage::pool_room::PoolJob;
 use crate::model::aps::ApsSetting;
 use crate::model::further::HostLines;
 use crate::model::job::JobSpec;

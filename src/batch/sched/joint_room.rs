@@ -10,11 +10,11 @@ use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::site::Site;
-use crate::batch::site::guarantees::PoolId;
+use crate::batch::site::guarantees::{Pool, PoolId};
 use crate::batch::site::rules::{Counter, LimitedQuantity, Members, Rule, RuleId};
 use crate::batch::state::names::HostId;
-use crate::batch::usage::guarantees::{PoolJob, PoolLeft, PoolRoom};
 use crate::batch::usage::limits_ledger::{Demand, Draw};
+use crate::batch::usage::pool_room::{PoolJob, PoolLeft, PoolNeed, PoolRoom};
 use crate::model::reason::PendReason;
 
 /// The hosts of a job, with its slots there.
@@ -36,6 +36,8 @@ struct JointPool<'a> {
     view: View<'a>,
     queue: &'a Queue,
     left: PoolLeft,
+    /// The memory or the resource that the job takes of it.
+    draw: Draw<'a>,
 }
 
 impl JointPool<'_> {
@@ -43,7 +45,8 @@ impl JointPool<'_> {
         let view = &self.view;
         let room = view.guarantees.on_host(view.site, (self.id, host), self.job)?;
         let (_, used) = view.host_for((self.queue, false), host, 0);
-        Some(room.with_vacated(view.vacated_in_pools(host, used)))
+        let need = PoolNeed { fixed: self.draw.fixed(host), per_slot: self.draw.per_slot() };
+        Some(room.with_vacated(view.vacated_in_pools(host, used)).with_need(need))
     }
 }
 
@@ -175,6 +178,7 @@ impl<'a> JointRoom<'a> {
             if let Some(here) = of.on_host(host) {
                 of.left.take(here, slots);
             }
+            of.draw.take(host, slots);
         }
     }
 
@@ -183,6 +187,11 @@ impl<'a> JointRoom<'a> {
         for of in &mut self.rules {
             for &(host, _) in hosts {
                 of.draw.take(host, 0);
+            }
+        }
+        for of in &mut self.pools {
+            for (host, _) in hosts {
+                of.draw.take(*host, 0);
             }
         }
     }
@@ -243,12 +252,16 @@ fn pools<'a>(look: &HostMatch<'a>) -> Vec<JointPool<'a>> {
         return Vec::new();
     }
     let job = look.kind.pool_job();
-    let pool = |(id, _)| JointPool {
-        id,
-        job,
-        view: look.view,
-        queue: look.queue,
-        left: look.view.guarantees.left(site, id, job),
+    let guarantees = look.view.guarantees;
+    let pool = |(id, pool): (PoolId, &Pool)| {
+        let left = guarantees.left(site, id, job);
+        let demand = pool.drawn.map(|drawn| Demand::of_requirement(site, look.simple, drawn));
+        let demand = demand.unwrap_or_default();
+        let no_part = pool.resource().is_some() && demand.is_nothing();
+        let enough = no_part || guarantees.suffices(site, id, left, look.max().into());
+        let draw = Draw::new(demand, guarantees.instances(id));
+        let (view, queue) = (look.view, look.queue);
+        (!enough).then_some(JointPool { id, job, view, queue, left, draw })
     };
-    site.pools.iter().map(pool).filter(|pool| !pool.left.suffices(look.max().into())).collect()
+    site.pools.iter().filter_map(pool).collect()
 }

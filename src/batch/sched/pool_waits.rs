@@ -21,7 +21,8 @@ impl Sched {
         for (id, pool) in view.site.pools.iter() {
             let left = view.guarantees.left(view.site, id, kind.pool_job());
             // the hosts of a class may be shut to it whatever is left
-            if pool.of_hosts() || !left.suffices(kind.max.into()) {
+            let enough = view.guarantees.suffices(view.site, id, left, kind.max.into());
+            if pool.of_hosts() || !enough {
                 let member = kind.service_class.filter(|of| pool.member(Some(*of)).is_some());
                 self.pool_waits.entry((id, member)).or_default().insert(class);
             }

@@ -1,9 +1,11 @@
 //! The guaranteed pools, compiled (lsb.resources(5), GuaranteedResourcePool).
 
 use crate::batch::site::requirements::{Names, Req};
+use crate::batch::site::rules::RESOURCE_PARTS;
 use crate::batch::site::service_classes::{ServiceClassId, ServiceClasses};
-use crate::batch::state::names::{HostId, QueueId};
-use crate::conf::types::{GuaranteedPoolConf, LoanConf, PoolAmount, PoolType};
+use crate::batch::state::names::{HostId, QueueId, ResourceId};
+use crate::conf::types::{BaseConf, GuaranteedPoolConf, LoanConf, PoolAmount, PoolType};
+use crate::lim::facts;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeMap;
 
@@ -51,10 +53,59 @@ impl Loans {
     }
 }
 
+/// Slots and memory together on a host; 0: none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Package {
+    pub slots: u64,
+    /// Parts of a MB.
+    pub mem: u64,
+}
+
+impl Package {
+    /// The packages that these slots and this memory of a host are.
+    pub fn whole(self, slots: u64, mem: u64) -> u64 {
+        let of = |all: u64, one: u64| all.checked_div(one).unwrap_or(u64::MAX);
+        of(slots, self.slots).min(of(mem, self.mem))
+    }
+
+    /// The slots and the memory of the packages that a job with these on a host occupies.
+    pub fn rounded(self, slots: u64, mem: u64) -> (u64, u64) {
+        let n = self.occupied(slots, mem);
+        (n.saturating_mul(self.slots).max(slots), n.saturating_mul(self.mem).max(mem))
+    }
+
+    /// The packages that a job with these on a host occupies.
+    pub fn occupied(self, slots: u64, mem: u64) -> u64 {
+        let of = |all: u64, one: u64| if one == 0 { 0 } else { all.div_ceil(one) };
+        of(slots, self.slots).max(of(mem, self.mem))
+    }
+}
+
+/// A resource of lsf.shared of which a pool is.
+#[derive(Debug)]
+pub struct PoolResource {
+    pub id: ResourceId,
+    pub name: String,
+    /// The hosts of each instance.
+    pub rows: Vec<Vec<HostId>>,
+}
+
+/// The things of which a pool is.
+#[derive(Debug)]
+pub enum PoolKind {
+    Slots,
+    Hosts,
+    Packages(Package),
+    Resource(PoolResource),
+}
+
 /// A pool.
 #[derive(Debug)]
 pub struct Pool {
     pub conf: GuaranteedPoolConf,
+    pub kind: PoolKind,
+    /// The resource that jobs take of it: memory, or its own.
+    pub drawn: Option<ResourceId>,
     /// The classes with their guarantees.
     pub members: Vec<(ServiceClassId, PoolAmount)>,
     pub loans: Option<Loans>,
@@ -73,52 +124,119 @@ impl Pool {
 
     /// Are whole hosts guaranteed?
     pub fn of_hosts(&self) -> bool {
-        self.conf.kind == PoolType::Hosts
+        matches!(self.kind, PoolKind::Hosts)
+    }
+
+    /// The size of its packages, if it is of packages.
+    pub fn package(&self) -> Option<Package> {
+        match self.kind {
+            PoolKind::Packages(size) => Some(size),
+            _ => None,
+        }
+    }
+
+    /// The resource of which it is.
+    pub fn resource(&self) -> Option<&PoolResource> {
+        match &self.kind {
+            PoolKind::Resource(resource) => Some(resource),
+            _ => None,
+        }
+    }
+
+    /// The parts of a unit in which amounts of the pool are counted.
+    pub fn parts(&self) -> u64 {
+        if self.resource().is_some() { RESOURCE_PARTS as u64 } else { 1 }
+    }
+
+    /// A part of a total, in its parts; a percentage is rounded down to whole units.
+    pub fn amount_of(&self, amount: PoolAmount, total: u64) -> u64 {
+        let parts = self.parts();
+        match amount {
+            PoolAmount::Fixed(n) => u64::from(n).saturating_mul(parts),
+            PoolAmount::Percent(percent) => {
+                let units = (total / parts) as f64;
+                ((units * percent / 100.0 + 1e-9) as u64).saturating_mul(parts)
+            }
+        }
     }
 }
 
-/// A part of a total; a percentage is rounded down.
-pub fn amount_of(amount: PoolAmount, total: u64) -> u64 {
-    match amount {
-        PoolAmount::Fixed(n) => n.into(),
-        PoolAmount::Percent(percent) => (total as f64 * percent / 100.0 + 1e-9) as u64,
+/// The parts of the configuration from which pools are made, beside their sections.
+pub(super) struct PoolSources<'a> {
+    pub(super) classes: &'a ServiceClasses,
+    pub(super) names: &'a Names,
+    pub(super) base: &'a BaseConf,
+    /// The hosts of HOSTS.
+    pub(super) hosts: &'a dyn Fn(&GuaranteedPoolConf) -> Vec<HostId>,
+    pub(super) queue: &'a dyn Fn(&str) -> Option<QueueId>,
+    pub(super) host: &'a dyn Fn(&str) -> Option<HostId>,
+}
+
+impl PoolSources<'_> {
+    /// The things of which a pool is, and the resource that jobs take of it; `None`: nothing acts
+    /// on it.
+    fn kind(&self, conf: &GuaranteedPoolConf) -> Option<(PoolKind, Option<ResourceId>)> {
+        Some(match &conf.kind {
+            PoolType::Slots => (PoolKind::Slots, None),
+            PoolType::Hosts => (PoolKind::Hosts, None),
+            PoolType::Package(size) => {
+                let unit_mb = self.base.lsf.requirement_unit_mb();
+                let mem = (f64::from(size.mem) * unit_mb * RESOURCE_PARTS) as u64;
+                let package = Package { slots: size.slots.into(), mem };
+                (PoolKind::Packages(package), self.names.id("mem").filter(|_| size.mem > 0))
+            }
+            PoolType::Resource(name) => {
+                let id = self.names.id(name)?;
+                let instances = facts::all_instances(self.base, name);
+                let ids =
+                    |hosts: &Vec<String>| hosts.iter().filter_map(|h| (self.host)(h)).collect();
+                let (name, rows) = (name.clone(), instances.iter().map(ids).collect());
+                (PoolKind::Resource(PoolResource { id, name, rows }), Some(id))
+            }
+            PoolType::Unknown => return None,
+        })
     }
 }
 
-/// The pools of slots and of hosts, in the order of the file.
+/// The pools that act, in the order of the file.
 #[derive(Debug, Default)]
 pub struct Pools {
     all: Vec<Pool>,
     of_host: IdMap<HostId, Vec<PoolId>>,
+    /// The pools of resources, which are of no host.
+    of_resources: Vec<PoolId>,
     /// Some pool lends to jobs of short run limits alone.
     timed: bool,
 }
 
 impl Pools {
-    pub fn compile<'a>(
+    pub(super) fn compile<'a>(
         conf: impl Iterator<Item = &'a GuaranteedPoolConf>,
-        classes: &ServiceClasses,
-        names: &Names,
-        hosts: impl Fn(&GuaranteedPoolConf) -> Vec<HostId>,
-        queue: impl Fn(&str) -> Option<QueueId>,
+        of: &PoolSources,
     ) -> Pools {
         let mut pools = Pools::default();
-        let acting = conf.filter(|pool| matches!(pool.kind, PoolType::Slots | PoolType::Hosts));
-        for conf in acting.take(usize::from(u16::MAX)) {
+        let acting = conf.filter_map(|conf| Some((conf, of.kind(conf)?)));
+        for (conf, (kind, drawn)) in acting.take(usize::from(u16::MAX)) {
             let id = PoolId(pools.all.len() as u16);
-            let member = |of: &crate::conf::types::GuaranteeConf| {
-                Some((classes.id(&of.class.text)?, of.amount))
+            let member = |guarantee: &crate::conf::types::GuaranteeConf| {
+                Some((of.classes.id(&guarantee.class.text)?, guarantee.amount))
             };
+            let of_resource = matches!(kind, PoolKind::Resource(_));
             let pool = Pool {
+                kind,
+                drawn,
                 members: conf.distribution.iter().filter_map(member).collect(),
-                loans: conf.loans.as_ref().map(|loans| Loans::compile(loans, &queue)),
+                loans: conf.loans.as_ref().map(|loans| Loans::compile(loans, of.queue)),
                 select: match conf.res_select.is_empty() {
                     true => None,
-                    false => Req::parse(&conf.res_select, names).ok(),
+                    false => Req::parse(&conf.res_select, of.names).ok(),
                 },
-                hosts: hosts(conf),
+                hosts: if of_resource { Vec::new() } else { (of.hosts)(conf) },
                 conf: conf.clone(),
             };
+            if of_resource {
+                pools.of_resources.push(id);
+            }
             for host in &pool.hosts {
                 pools.of_host.entry(*host).or_default().push(id);
             }
@@ -151,6 +269,11 @@ impl Pools {
             true => &[],
             false => self.of_host.get(&host).map_or(&[], Vec::as_slice),
         }
+    }
+
+    /// The pools of resources.
+    pub fn of_resources(&self) -> &[PoolId] {
+        &self.of_resources
     }
 
     /// The hosts of all pools.

@@ -26,7 +26,7 @@ pub mod units;
 use crate::batch::site::applications::Applications;
 use crate::batch::site::aps::ApsFormula;
 use crate::batch::site::dispatch_groups::QueueOrder;
-use crate::batch::site::guarantees::Pools;
+use crate::batch::site::guarantees::{PoolSources, Pools};
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::reservation_methods::{ReservationMethod, ReservationMethods};
@@ -382,15 +382,21 @@ impl Site {
 
     /// The guaranteed pools, once queues and hosts are known.
     fn compiled_pools(&self) -> Pools {
-        let servers: Vec<(&str, HostId)> =
-            self.hosts.iter().map(|(id, host)| (host.def.name.as_str(), id)).collect();
         let hosts = |pool: &GuaranteedPoolConf| {
-            let of = servers.iter().filter(|host| self.conf.hosts_hold(&pool.hosts, host.0));
-            of.map(|host| host.1).collect()
+            let has = |name: &str| self.conf.hosts_hold(&pool.hosts, name);
+            let of = self.hosts.iter().filter(|(_, host)| has(&host.def.name));
+            of.map(|(id, _)| id).collect()
         };
         let queue = |name: &str| self.find_queue(name).map(|queue| queue.id);
-        let conf = self.conf.batch.resources.pools.iter();
-        Pools::compile(conf, &self.service_classes, &self.names, hosts, queue)
+        let sources = PoolSources {
+            classes: &self.service_classes,
+            names: &self.names,
+            base: &self.conf.base,
+            hosts: &hosts,
+            queue: &queue,
+            host: &|name| self.host_id(name),
+        };
+        Pools::compile(self.conf.batch.resources.pools.iter(), &sources)
     }
 
     /// The slot pools, likewise.

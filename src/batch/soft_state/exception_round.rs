@@ -1,21 +1,18 @@
 //! How far a round has come that looks at all started jobs for exceptions, and the exceptions of
-//! running jobs that have been told: soft state, which a restart begins anew. A round goes through
-//! the hosts, and on each through the jobs there, a bounded number in one turn; the looks
-//! themselves are in `lifecycle::exceptions`.
+//! running jobs that have been told: soft state, which a restart begins anew. The looks themselves
+//! are in `lifecycle::exceptions`.
 
-use crate::batch::state::names::HostId;
+use crate::batch::soft_state::started_walk::{StartedThere, StartedWalk};
+use crate::batch::state::counts::Counts;
+use crate::model::JobKey;
 use crate::model::exception::JobException;
-use crate::model::{JobKey, JobRef};
 use std::collections::BTreeMap;
-
-/// Jobs of hosts, and hosts, that one turn looks at.
-pub const LOOKS_PER_TURN: usize = 2000;
 
 /// The round under way, if any.
 #[derive(Debug, Default)]
 pub struct ExceptionRound {
-    /// The next job of this host, or one behind it; `None`: no round is under way.
-    next: Option<(HostId, JobRef)>,
+    /// How far it has come.
+    walk: StartedWalk,
     /// The new exceptions that the round has found so far.
     found: Vec<JobException>,
     /// The exceptions that had been told before this round ([`crate::model::job::except`] bits), of
@@ -23,27 +20,39 @@ pub struct ExceptionRound {
     told_before: BTreeMap<JobKey, u32>,
     /// Told exceptions of the jobs that it has looked at.
     told: BTreeMap<JobKey, u32>,
-    /// How many jobs each turn has looked at.
-    #[cfg(test)]
-    pub(crate) looks: Vec<usize>,
 }
 
 impl ExceptionRound {
-    /// A round begins with these exceptions of jobs that have ended.
-    pub(crate) fn begin(&mut self, found: Vec<JobException>) {
-        self.next = Some((HostId::MIN, JobRef::default()));
-        self.found = found;
-        self.told_before = std::mem::take(&mut self.told);
+    /// A round begins with these exceptions of jobs that have ended, unless one is under way.
+    pub(crate) fn begin(&mut self, found: impl FnOnce() -> Vec<JobException>) {
+        if self.walk.begin() {
+            self.found = found();
+            self.told_before = std::mem::take(&mut self.told);
+        }
     }
 
-    /// The place at which the round goes on; `None`: none is under way.
-    pub(crate) fn next(&self) -> Option<(HostId, JobRef)> {
-        self.next
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.walk.is_under_way()
     }
 
-    /// The next turn goes on there.
-    pub(crate) fn go_on_at(&mut self, next: (HostId, JobRef)) {
-        self.next = Some(next);
+    /// The jobs that this turn looks at.
+    pub(crate) fn slice(&mut self, counts: &Counts) -> Vec<StartedThere> {
+        self.walk.slice(counts)
+    }
+
+    /// Nothing is to be looked for any more.
+    pub(crate) fn stop(&mut self) {
+        self.walk.stop();
+    }
+
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.walk.deadline()
+    }
+
+    /// How many jobs each turn has looked at since this was asked last.
+    #[cfg(test)]
+    pub(crate) fn take_looks(&mut self) -> Vec<usize> {
+        self.walk.take_looks()
     }
 
     /// The exceptions that have been found so far.
@@ -72,13 +81,7 @@ impl ExceptionRound {
 
     /// The round is over: what it has found. The exceptions of jobs that it has not met are over.
     pub(crate) fn end(&mut self) -> Vec<JobException> {
-        self.next = None;
         self.told_before.clear();
         std::mem::take(&mut self.found)
-    }
-
-    /// A round that is under way goes on at once.
-    pub(crate) fn deadline(&self) -> Option<u64> {
-        self.next.map(|_| 0)
     }
 }

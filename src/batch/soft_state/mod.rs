@@ -23,6 +23,7 @@ pub mod place_scan;
 pub mod retention;
 pub mod routing;
 pub mod spool;
+pub mod started_walk;
 pub mod status;
 pub mod validations;
 pub mod waits;

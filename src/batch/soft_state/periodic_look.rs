@@ -20,11 +20,6 @@ impl PeriodicLook {
         due
     }
 
-    /// More is to be done than one look does: the next one is due now.
-    pub(crate) fn look_again(&mut self, now: Now) {
-        self.next = Some(now.mono_us);
-    }
-
     pub(crate) fn deadline(&self) -> Option<u64> {
         self.next
     }

@@ -4,7 +4,7 @@
 use super::JobRef;
 use super::cluster::{Cluster, ClusterBuilder, cluster};
 use crate::batch::lifecycle::exceptions::MOST_TOLD;
-use crate::batch::soft_state::exception_round::LOOKS_PER_TURN;
+use crate::batch::soft_state::started_walk::LOOKS_PER_TURN;
 use crate::model::event::Event;
 use crate::model::exception::Exceptions;
 use crate::model::reason::{PendReason, term};

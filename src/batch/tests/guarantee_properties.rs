@@ -15,11 +15,16 @@ const QUEUES: [&str; 2] = ["plain", "borrows"];
 const LOANS: [&str; 4] = ["", "RETAIN[2]", "CLOSE_ON_DEMAND", "DURATION[10] RETAIN[50%]"];
 const SPANS: [&str; 3] = ["", "-R 'span[hosts=1]'", "-R 'span[ptile=1]'"];
 
-/// A pool: of hosts or of slots, how many hosts from the first one on, the guarantees of the
+/// The kinds of pools. A host has a slot more than its package.
+const KINDS: [&str; 3] = ["slots", "hosts", "package[slots=2]"];
+/// Slots of a package.
+const PACKAGE: u32 = 2;
+
+/// A pool: its kind, how many hosts from the first one on, the guarantees of the
 /// classes, and its loans.
 #[derive(Clone, Debug)]
 struct RandomPool {
-    of_hosts: bool,
+    kind: usize,
     hosts: usize,
     guarantees: [u32; CLASSES],
     loans: usize,
@@ -27,7 +32,7 @@ struct RandomPool {
 
 impl RandomPool {
     fn section(&self) -> String {
-        let kind = if self.of_hosts { "hosts" } else { "slots" };
+        let kind = KINDS[self.kind];
         let hosts: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}")).collect();
         let [a, b] = self.guarantees;
         format!(
@@ -39,16 +44,23 @@ impl RandomPool {
         )
     }
 
-    /// The slots or hosts that there are.
+    /// The slots, hosts or packages that there are.
     fn total(&self) -> u32 {
         let hosts = self.hosts as u32;
-        if self.of_hosts { hosts } else { hosts * SLOTS }
+        match KINDS[self.kind] {
+            "slots" => hosts * SLOTS,
+            "hosts" => hosts,
+            _ => hosts * (SLOTS / PACKAGE),
+        }
     }
 
-    /// The free slots or hosts, and those guaranteed to classes that do not use them; what jobs
-    /// borrow counts as free.
+    /// The free slots, hosts or packages, and those guaranteed to classes that do not use them;
+    /// what jobs borrow counts as free.
     fn free_and_unused(&self, jobs: &[Listed]) -> (u32, u32) {
-        let counts = |job: &&Listed| job.state == "RUN" && job.queue == QUEUES[0];
+        let borrows = |job: &Listed| job.queue != QUEUES[0];
+        // packages that a class might borrow are used by it, too
+        let packages = KINDS[self.kind].starts_with("package");
+        let counts = |job: &&Listed| job.state == "RUN" && (packages || !borrows(job));
         let running = || jobs.iter().filter(counts);
         let on = |job: &Listed, host: usize| job.slots(Some(&format!("h{host}"))) as u32;
         // the project has the number of the class, too
@@ -56,22 +68,28 @@ impl RandomPool {
         let mut used = [0; CLASSES];
         let mut free = self.total();
         for host in 1..=self.hosts {
-            let here: Vec<(Option<usize>, u32)> =
-                running().map(|job| (class(job), on(job, host))).filter(|of| of.1 > 0).collect();
+            let of_job = |job| (class(job), on(job, host), borrows(job));
+            let here: Vec<(Option<usize>, u32, bool)> =
+                running().map(of_job).filter(|of| of.1 > 0).collect();
             let of_class = |class| {
                 let of = here.iter().filter(move |of| of.0 == Some(class));
                 of.map(|of| of.1).sum::<u32>()
             };
-            let all: u32 = here.iter().map(|of| of.1).sum();
-            match self.of_hosts {
-                false => free -= all,
-                true => free -= u32::from(all > 0),
-            }
+            let all: u32 = here.iter().filter(|of| !of.2).map(|of| of.1).sum();
+            free -= match KINDS[self.kind] {
+                "slots" => all,
+                "hosts" => u32::from(all > 0),
+                _ => SLOTS / PACKAGE - (SLOTS - all) / PACKAGE,
+            };
             for (class, used) in used.iter_mut().enumerate() {
                 let slots = of_class(class);
-                match self.of_hosts {
-                    false => *used += slots,
-                    true => *used += u32::from(slots > 0 && slots == all),
+                *used += match KINDS[self.kind] {
+                    "slots" => slots,
+                    "hosts" => u32::from(slots > 0 && slots == all),
+                    _ => {
+                        let of = here.iter().filter(|of| of.0 == Some(class));
+                        of.map(|of| of.1.div_ceil(PACKAGE)).sum::<u32>().min(SLOTS / PACKAGE)
+                    }
                 }
             }
         }
@@ -88,9 +106,9 @@ enum Step {
 }
 
 fn pool() -> impl Strategy<Value = RandomPool> {
-    let parts = (any::<bool>(), 1..=MOST_HOSTS, 0..=100u32, 0..=100u32, 0..LOANS.len());
-    parts.prop_map(|(of_hosts, hosts, a, b, loans)| {
-        let pool = RandomPool { of_hosts, hosts, guarantees: [0; CLASSES], loans };
+    let parts = (0..KINDS.len(), 1..=MOST_HOSTS, 0..=100u32, 0..=100u32, 0..LOANS.len());
+    parts.prop_map(|(kind, hosts, a, b, loans)| {
+        let pool = RandomPool { kind, hosts, guarantees: [0; CLASSES], loans };
         // together no more than there is
         let a = pool.total() * a / 100;
         let b = (pool.total() - a) * b / 100;

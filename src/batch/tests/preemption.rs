@@ -528,3 +528,18 @@ fn preempted_job_does_not_go_on_before_the_job_that_had_it_preempted_has_started
     assert_eq!(c.state(mid), "RUN");
     assert!(suspended(&mut c).len() <= 1);
 }
+
+#[test]
+fn another_job_is_preempted_when_the_host_of_the_first_one_does_not_answer() {
+    let high = "PRIORITY = 40; PREEMPTION = PREEMPTIVE[low]";
+    let mut c = cluster().hosts(2, 1).queue("low", "PRIORITY = 20").queue("high", high).up();
+    let low = one_by_one(&mut c, ["-q low"; 2]);
+    c.hosts_wait();
+    let high = c.submit("bob", "-q high");
+    assert_eq!(suspended(&mut c), [low[1]]);
+    c.lose("h2");
+    c.advance(300);
+    assert_eq!((suspended(&mut c), c.state(low[1])), (vec![low[0]], "UNKWN".into()));
+    c.suspends(low[0]);
+    assert_eq!(c.running_on(high), ["h1"]);
+}

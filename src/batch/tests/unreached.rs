@@ -1,7 +1,9 @@
 //! Hosts that cannot be reached: UNKWN, ZOMBI, the rerun of what is rerunnable, and what is true
 //! when a host comes back.
 
+use super::cluster::{Cluster, cluster};
 use super::*;
+use crate::batch::soft_state::started_walk::LOOKS_PER_TURN;
 use crate::conf::types::HungJobs;
 use crate::model::job::opt;
 use crate::model::job_state::JobState;
@@ -504,4 +506,28 @@ fn hung_jobs_over_their_run_limit_are_removed_after_the_wait_time_and_no_others(
             assert_eq!(r.mbd.state.left().of(at(id)).len(), 1, "{case}");
         }
     }
+}
+
+#[test]
+fn turn_looks_at_a_bounded_number_of_started_jobs_for_those_that_hang() {
+    let jobs = 2 * LOOKS_PER_TURN + 10;
+    let site = cluster().hosts(7, jobs as u32 / 7 + 1).param("MAX_JOB_ARRAY_SIZE = 10000");
+    let mut c = site.param("REMOVE_HUNG_JOBS_FOR = runlimit,wait_time=5").up();
+    c.audit_seldom();
+    let short = c.submit("ann", &format!("-W 2 -J a[1-{}]", LOOKS_PER_TURN));
+    let long = c.submit("ann", &format!("-W 60 -J a[1-{}]", jobs - LOOKS_PER_TURN));
+    c.advance(1);
+    c.hung_looks();
+    c.advance(60);
+    assert_eq!(c.hung_looks(), [LOOKS_PER_TURN, LOOKS_PER_TURN, 10]);
+    c.advance(300);
+    let idx = LOOKS_PER_TURN as u32;
+    let states = |c: &mut Cluster| [1, idx].map(|idx| c.state(JobRef { idx, ..short }));
+    assert_eq!(states(&mut c), ["RUN", "RUN"]);
+    c.advance(120);
+    assert_eq!(states(&mut c), ["EXIT", "EXIT"]);
+    assert_eq!(c.state(JobRef { idx, ..long }), "RUN");
+    c.hung_looks();
+    c.advance(60);
+    assert_eq!(c.hung_looks(), [LOOKS_PER_TURN, 10]);
 }

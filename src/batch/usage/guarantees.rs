@@ -1,5 +1,6 @@
-//! Guaranteed pools as of now: their slots or hosts, how many of these are free, and how many the
-//! jobs of each service class hold. From that follows what a pool leaves a job.
+//! Guaranteed pools as of now: their slots, hosts, packages or units of a resource, how many of
+//! these are free, and how many the jobs of each service class hold. From that follows what a pool
+//! leaves a job (`pool_room`).
 //!
 //! A pool keeps what its classes are guaranteed and do not use. A class gets its guarantee, and
 //! besides what is free beyond the guarantees of the others; any other job gets the latter alone,
@@ -10,14 +11,24 @@
 //! itself. Invariant: the hosts that are idle or lent are as many as the unused guarantees, but
 //! for what members borrow themselves.
 //!
-//! Invariant: the sums of a pool are those of its hosts. With no pool nothing here costs anything.
+//! A package is there as long as a host has its slots and its memory free. A job of a class
+//! occupies whole packages on each of its hosts, the rests of which nobody gets; any job takes of a
+//! host only so much that the packages are left that are kept.
+//!
+//! Invariant: the sums of a pool are those of its hosts; a pool of a resource has no hosts, and its
+//! amounts are parts of a unit. With no pool nothing here costs anything.
 
 use crate::batch::site::Site;
-use crate::batch::site::guarantees::{Loans, Pool, PoolId, amount_of};
+use crate::batch::site::guarantees::{Package, Pool, PoolId, PoolKind};
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::state::change::{Change, ChangeKind};
-use crate::batch::state::names::{HostId, QueueId};
-use crate::batch::state::{Elem, ElemState, State};
+use crate::batch::state::names::HostId;
+use crate::batch::state::{Elem, State};
+use crate::batch::usage::limits_ledger::Instances;
+use crate::batch::usage::pool_holdings::{Aside, HeldAmount, Holder, Holding, holding_of, lends};
+use crate::batch::usage::pool_now::PoolNow;
+use crate::batch::usage::pool_room::{PackageRoom, PoolJob, PoolLeft, PoolNeed, PoolRoom};
+use crate::batch::usage::reserve::ledger::Reserve;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +42,9 @@ pub struct HostFacts {
     pub max: u64,
     /// The slots in use.
     pub used: u64,
+    /// The memory of the host, and the free part of it, in parts of a MB; of pools of packages.
+    pub mem: u64,
+    pub mem_free: u64,
     /// A job has the host for itself: no other is started there, whatever slots are free.
     pub exclusive: bool,
 }
@@ -40,6 +54,15 @@ impl HostFacts {
         if self.exclusive { 0 } else { self.max.saturating_sub(self.used) }
     }
 
+    /// The packages of such a size, and what is free besides.
+    fn package_room(&self, size: Package, aside: Option<&Aside>) -> PackageRoom {
+        let Aside { lent, rest } = aside.copied().unwrap_or_default();
+        let mem = if self.exclusive { 0 } else { self.mem_free };
+        let (slots, mem) = (self.free().saturating_sub(rest.0), mem.saturating_sub(rest.1));
+        let (occupied, need) = (rest != (0, 0), PoolNeed::default());
+        PackageRoom { size, slots, mem, lent, occupied, rounds: false, vacated: 0, need }
+    }
+
     /// The free slots that are of a pool.
     fn free_of(&self, pool: &Pool) -> u64 {
         let free = self.free();
@@ -47,23 +70,11 @@ impl HostFacts {
     }
 
     fn total_of(&self, pool: &Pool) -> u64 {
+        if let Some(size) = pool.package() {
+            return size.whole(self.max, self.mem);
+        }
         pool.conf.slots_per_host.map_or(self.max, |most| self.max.min(most.into()))
     }
-}
-
-/// A kind of started elements, as pools see them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Holder {
-    class: Option<ServiceClassId>,
-    /// The pools that lend to these.
-    borrows: Vec<PoolId>,
-}
-
-/// A started element that is of a service class or borrows, on hosts of pools.
-#[derive(Debug, PartialEq, Eq)]
-struct Holding {
-    holder: Holder,
-    hosts: Vec<(HostId, u64)>,
 }
 
 /// The kind of jobs that use a host of a pool of hosts.
@@ -82,140 +93,9 @@ enum Tenure {
     Shared,
 }
 
-/// The sums of a pool, of slots or of hosts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolNow {
-    pub total: u64,
-    pub free: u64,
-    /// Hosts that only borrowers use; of a pool of hosts.
-    pub lent: u64,
-    /// The slots or hosts that each member holds.
-    pub used: Vec<u64>,
-    /// The guarantees of the members.
-    pub guaranteed: Vec<u64>,
-    /// The sum of what members are guaranteed and do not hold.
-    pub unused: u64,
-}
-
-impl PoolNow {
-    /// The amount that a member is guaranteed and does not hold.
-    pub fn unused_of(&self, member: usize) -> u64 {
-        self.guaranteed[member].saturating_sub(self.used[member])
-    }
-
-    /// The amounts that the guarantees leave a job of a member, or of none, without a loan.
-    fn left(&self, member: Option<usize>) -> PoolLeft {
-        let own = member.map_or(0, |at| self.unused_of(at));
-        let others = self.unused - own;
-        let beyond = |amount: u64| own.max(amount.saturating_sub(others));
-        PoolLeft { free: beyond(self.free), all: beyond(self.free.saturating_add(self.lent)) }
-    }
-
-    /// Have borrowers, those of the members too, what the guarantees would need?
-    fn is_short(&self) -> bool {
-        self.free.saturating_add(self.lent) < self.unused
-    }
-
-    /// May a job of a member go to any host that is its own? Hosts beyond its guarantee may be
-    /// borrowed.
-    fn opens_own(&self, member: usize) -> bool {
-        self.used[member] <= self.guaranteed[member] || !self.is_short()
-    }
-
-    fn settle(&mut self, pool: &Pool) {
-        let total = self.total;
-        let guaranteed = |of: &(ServiceClassId, _)| amount_of(of.1, total);
-        self.guaranteed = pool.members.iter().map(guaranteed).collect();
-        self.unused = (0..pool.members.len()).map(|at| self.unused_of(at)).sum();
-    }
-}
-
 /// The jobs that wait for a pool to have more, by their class: `None`, those that are guaranteed
 /// nothing there.
 pub type PoolWait = (PoolId, Option<ServiceClassId>);
-
-/// A job as pools look at it.
-#[derive(Clone, Copy, Debug)]
-pub struct PoolJob {
-    pub class: Option<ServiceClassId>,
-    pub queue: QueueId,
-    /// How long it may run, seconds.
-    pub seconds: Option<u64>,
-}
-
-/// The amounts that a pool leaves a job: slots, or hosts of whatever number of slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolLeft {
-    /// Slots, or idle hosts.
-    free: u64,
-    /// Hosts that are idle or lent; more than this the job is not given together.
-    all: u64,
-}
-
-/// The slots of a host of a pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PoolRoom {
-    Slots {
-        /// Slots that take nothing of the pool.
-        beside: u64,
-        /// Slots of the host that the pool may give, as long as it has some.
-        slots: u64,
-    },
-    /// A host that counts as one, whatever number of slots.
-    Idle,
-    /// A host that borrowers use: it counts as one, and is not idle.
-    Lent,
-    /// A host that takes nothing of the pool.
-    Open,
-    /// A host that is not for this job.
-    Shut,
-}
-
-impl PoolRoom {
-    /// The room of a host where preemption has vacated so many slots more: the pool counts them as
-    /// used.
-    pub fn with_vacated(self, vacated: u64) -> PoolRoom {
-        match self {
-            PoolRoom::Slots { beside, slots } => {
-                PoolRoom::Slots { beside: beside.saturating_add(vacated), slots }
-            }
-            other => other,
-        }
-    }
-}
-
-impl PoolLeft {
-    /// The slots of a host for this job.
-    pub fn slots(self, of: PoolRoom) -> u64 {
-        let whole = |hosts: u64| if hosts > 0 { u64::MAX } else { 0 };
-        match of {
-            PoolRoom::Slots { beside, slots } => beside.saturating_add(slots.min(self.free)),
-            PoolRoom::Idle => whole(self.free.min(self.all)),
-            PoolRoom::Lent => whole(self.all),
-            PoolRoom::Open => u64::MAX,
-            PoolRoom::Shut => 0,
-        }
-    }
-
-    /// The job gets so many slots of a host.
-    pub fn take(&mut self, of: PoolRoom, slots: u64) {
-        let (free, all) = match of {
-            PoolRoom::Slots { beside, .. } => (slots.saturating_sub(beside), 0),
-            PoolRoom::Idle => (1, 1),
-            PoolRoom::Lent => (0, 1),
-            PoolRoom::Open | PoolRoom::Shut => (0, 0),
-        };
-        if slots > 0 {
-            self.free = self.free.saturating_sub(free);
-            self.all = self.all.saturating_sub(all);
-        }
-    }
-
-    /// Is it enough for a job of so many slots, whatever hosts it is given?
-    pub fn suffices(self, slots: u64) -> bool {
-        self.free >= slots && self.all >= slots
-    }
-}
 
 #[derive(Debug, Default)]
 pub struct Guarantees {
@@ -223,12 +103,21 @@ pub struct Guarantees {
     /// Slots of each kind of elements on each host.
     holders: IdMap<HostId, BTreeMap<Holder, u64>>,
     elements: BTreeMap<JobRef, Holding>,
+    /// The packages that the jobs of each class occupy on each host.
+    packages: BTreeMap<(HostId, PoolId, ServiceClassId), u64>,
+    /// The slots and memory of each host that a pool of packages has lent, or that are rests of
+    /// occupied packages.
+    aside: BTreeMap<(HostId, PoolId), Aside>,
     pools: Vec<PoolNow>,
+    /// The instances of the resource of each pool that is of one.
+    instances: BTreeMap<PoolId, Instances>,
     /// Pending jobs of each class, not held, by its name.
     pending: BTreeMap<ServiceClassId, u64>,
     /// Hosts of pools whose facts may be others than before.
     stale: BTreeSet<HostId>,
     all_stale: bool,
+    /// The amounts of resources may be others.
+    resources_stale: bool,
     /// The pools that have changed, as they were when growth was asked for last.
     before: BTreeMap<PoolId, PoolNow>,
     /// The pools of hosts one of whose hosts is another's than when growth was asked for last.
@@ -240,19 +129,22 @@ pub struct Guarantees {
 
 impl Guarantees {
     /// Everything anew, with another state or another configuration; the hosts are looked at next.
-    pub(crate) fn of_all(state: &State, site: &Site) -> Guarantees {
+    pub(crate) fn of_all(state: &State, site: &Site, reserve: &Reserve) -> Guarantees {
         let mut all = Guarantees::default();
         if site.pools.is_empty() {
             return all;
         }
-        for (_, pool) in site.pools.iter() {
+        for (id, pool) in site.pools.iter() {
+            if let Some(resource) = pool.resource() {
+                all.instances.insert(id, Instances::of_rows(&resource.rows));
+            }
             let mut now = PoolNow { used: vec![0; pool.members.len()], ..PoolNow::default() };
             now.settle(pool);
             all.pools.push(now);
         }
-        state.counts().started().for_each(|at| all.refresh(state, site, at));
+        state.counts().started().for_each(|at| all.refresh(state, site, reserve, at));
         state.each_job().for_each(|job| all.note_pending(state, site, job.id));
-        all.all_stale = true;
+        (all.all_stale, all.resources_stale) = (true, true);
         all
     }
 
@@ -261,13 +153,18 @@ impl Guarantees {
         &self.pools[pool.position()]
     }
 
+    /// The instances of the resource of a pool.
+    pub fn instances(&self, pool: PoolId) -> Option<&Instances> {
+        self.instances.get(&pool)
+    }
+
     /// The hosts that a pool has now.
     pub fn hosts_of(&self, site: &Site, pool: PoolId) -> Vec<HostId> {
         let has = |host: &HostId| self.hosts.get(host).is_some_and(|h| h.pools.contains(&pool));
         site.pools.get(pool).hosts.iter().copied().filter(has).collect()
     }
 
-    /// Slots of a pool that others than its members use.
+    /// The amount of a pool that others than its members use.
     pub fn used_by_others(&self, pool: PoolId) -> u64 {
         let now = self.now(pool);
         now.total.saturating_sub(now.free).saturating_sub(now.used.iter().sum())
@@ -281,6 +178,33 @@ impl Guarantees {
     /// All hosts may.
     pub(crate) fn note_all_hosts(&mut self) {
         self.all_stale = true;
+    }
+
+    /// The amounts of resources may be others than before.
+    pub(crate) fn note_resources(&mut self) {
+        self.resources_stale = true;
+    }
+
+    /// May they be others than when this was asked last?
+    pub(crate) fn take_stale_resources(&mut self) -> bool {
+        std::mem::take(&mut self.resources_stale)
+    }
+
+    /// All that there is of the resource of a pool, and the free part of it.
+    pub(crate) fn set_resource(&mut self, site: &Site, id: PoolId, (total, free): (u64, u64)) {
+        let now = self.now(id);
+        if (now.total, now.free) != (total, free) {
+            self.note_before(id);
+            let now = &mut self.pools[id.position()];
+            (now.total, now.free) = (total, free);
+            now.settle(site.pools.get(id));
+        }
+    }
+
+    /// A pool changes.
+    fn note_before(&mut self, id: PoolId) {
+        let now = &self.pools[id.position()];
+        self.before.entry(id).or_insert_with(|| now.clone());
     }
 
     /// The hosts to be looked at, since this was asked last.
@@ -325,10 +249,7 @@ impl Guarantees {
         change: impl FnOnce(&mut Guarantees),
     ) {
         let pools: BTreeSet<PoolId> = touched.iter().copied().collect();
-        for id in &pools {
-            let now = &self.pools[id.position()];
-            self.before.entry(*id).or_insert_with(|| now.clone());
-        }
+        pools.iter().for_each(|id| self.note_before(*id));
         let tenures = |all: &Guarantees| -> Vec<Option<Tenure>> {
             pools.iter().map(|id| all.tenure(site, *id, host)).collect()
         };
@@ -370,11 +291,21 @@ impl Guarantees {
             return;
         }
         step(&mut now.total, facts.total_of(pool));
-        step(&mut now.free, facts.free_of(pool));
+        match pool.package() {
+            None => step(&mut now.free, facts.free_of(pool)),
+            Some(size) => {
+                let room = facts.package_room(size, self.aside.get(&(host, id)));
+                step(&mut now.free, room.whole());
+                step(&mut now.lent, room.whole_or_lent().saturating_sub(room.whole()));
+            }
+        }
         for (at, (class, _)) in pool.members.iter().enumerate() {
             let own = |of: &(&Holder, &u64)| of.0.class == Some(*class);
-            let slots: u64 = here.into_iter().flatten().filter(own).map(|of| of.1).sum();
-            step(&mut now.used[at], slots.min(facts.total_of(pool)));
+            let held: u64 = match pool.package() {
+                Some(_) => self.packages.get(&(host, id, *class)).copied().unwrap_or(0),
+                None => here.into_iter().flatten().filter(own).map(|of| of.1).sum(),
+            };
+            step(&mut now.used[at], held.min(facts.total_of(pool)));
         }
     }
 
@@ -387,6 +318,8 @@ impl Guarantees {
         });
         // a host is kept for the class that has it where that is guaranteed something
         let other = now.total != before.total || lent || self.opened.contains(&id);
+        // a start may leave slots of a host beside its packages
+        let other = other || pool.package().is_some();
         let grew = |member: Option<usize>| {
             let (left, had) = (now.left(member), before.left(member));
             let opens = |at| now.opens_own(at) && !before.opens_own(at);
@@ -399,7 +332,13 @@ impl Guarantees {
     }
 
     /// Follows a change of a job; the hosts whose slots it has taken or given back are stale then.
-    pub(crate) fn follow(&mut self, state: &State, site: &Site, change: &Change) {
+    pub(crate) fn follow(
+        &mut self,
+        state: &State,
+        site: &Site,
+        reserve: &Reserve,
+        change: &Change,
+    ) {
         if site.pools.is_empty() {
             return;
         }
@@ -412,7 +351,8 @@ impl Guarantees {
             }
             _ => vec![at],
         };
-        all.into_iter().for_each(|at| self.refresh(state, site, at));
+        all.into_iter().for_each(|at| self.refresh(state, site, reserve, at));
+        self.resources_stale = true;
         if let ChangeKind::Element { held, .. } = &change.kind {
             let now = state.elem(at).and_then(Elem::run).map(|run| &run.hosts);
             let hosts = held.iter().map(|held| &held.hosts).chain(now);
@@ -425,8 +365,8 @@ impl Guarantees {
     }
 
     /// Notes what an element that changed holds for its class.
-    fn refresh(&mut self, state: &State, site: &Site, at: JobRef) {
-        let holding = holding_of(state, site, at);
+    fn refresh(&mut self, state: &State, site: &Site, reserve: &Reserve, at: JobRef) {
+        let holding = holding_of(state, site, reserve, at);
         if self.elements.get(&at) == holding.as_ref() {
             return;
         }
@@ -450,6 +390,35 @@ impl Guarantees {
                     here.remove(&of.holder);
                 }
             });
+        }
+        for &(pool, host, aside) in &of.aside {
+            self.change(site, host, &[pool], |all| {
+                let key = (host, pool);
+                let now = all.aside.remove(&key).unwrap_or_default().and(aside, add);
+                if now != Aside::default() {
+                    all.aside.insert(key, now);
+                }
+            });
+        }
+        for &HeldAmount { pool, host, amount } in &of.amounts {
+            let Some(class) = of.holder.class else { continue };
+            let step = |n: u64| if add { n + amount } else { n.saturating_sub(amount) };
+            match host {
+                Some(host) => self.change(site, host, &[pool], |all| {
+                    let key = (host, pool, class);
+                    match step(all.packages.remove(&key).unwrap_or(0)) {
+                        0 => {}
+                        held => drop(all.packages.insert(key, held)),
+                    }
+                }),
+                None => {
+                    let Some(member) = site.pools.get(pool).member(Some(class)) else { continue };
+                    self.note_before(pool);
+                    let now = &mut self.pools[pool.position()];
+                    now.used[member] = step(now.used[member]);
+                    now.settle(site.pools.get(pool));
+                }
+            }
         }
     }
 
@@ -505,8 +474,21 @@ impl Guarantees {
         let left = now.left(pool.member(job.class));
         match self.lent(pool, now, job) {
             Some(lent) => PoolLeft { free: left.free.max(lent), all: u64::MAX },
-            None if pool.of_hosts() => left,
+            None if pool.of_hosts() || pool.package().is_some() => left,
             None => PoolLeft { all: u64::MAX, ..left },
+        }
+    }
+
+    /// Does a pool leave a job of so many slots enough, whatever hosts it is given? Of a resource
+    /// that depends on the amount that the job asks for.
+    pub fn suffices(&self, site: &Site, id: PoolId, left: PoolLeft, slots: u64) -> bool {
+        match site.pools.get(id).kind {
+            PoolKind::Slots | PoolKind::Hosts => left.suffices(slots),
+            PoolKind::Packages(_) => {
+                let now = self.now(id);
+                left.suffices(now.free.saturating_add(now.lent))
+            }
+            PoolKind::Resource(_) => false,
         }
     }
 
@@ -520,7 +502,7 @@ impl Guarantees {
         if loans.close_on_demand && self.has_demand(pool, now) {
             return None;
         }
-        let retain = loans.retain.map_or(0, |part| amount_of(part, now.total));
+        let retain = loans.retain.map_or(0, |part| pool.amount_of(part, now.total));
         Some(now.free.saturating_sub(retain.min(now.unused)))
     }
 
@@ -531,8 +513,16 @@ impl Guarantees {
         (id, host): (PoolId, HostId),
         job: PoolJob,
     ) -> Option<PoolRoom> {
-        let facts = self.hosts.get(&host).filter(|h| h.pools.contains(&id))?;
         let pool = site.pools.get(id);
+        if pool.resource().is_some() {
+            return Some(PoolRoom::Resource(PoolNeed::default()));
+        }
+        let facts = self.hosts.get(&host).filter(|h| h.pools.contains(&id))?;
+        if let Some(size) = pool.package() {
+            let rounds = pool.member(job.class).is_some();
+            let room = facts.package_room(size, self.aside.get(&(host, id)));
+            return Some(PoolRoom::Packages(PackageRoom { rounds, ..room }));
+        }
         if !pool.of_hosts() {
             let slots = facts.free_of(pool);
             let beside = facts.free().saturating_sub(slots);
@@ -564,25 +554,47 @@ impl Guarantees {
             |at: JobRef| self.elements.get(&at).filter(|of| of.holder.class == Some(class));
         let gone: BTreeSet<JobRef> = gone.filter(|other| *other != at).collect();
         let others = gone.into_iter().filter_map(of_class);
-        let mut given: BTreeMap<HostId, u64> = BTreeMap::new();
-        for (host, slots) in others.chain([own]).flat_map(|of| &of.hosts) {
-            *given.entry(*host).or_default() += slots;
-        }
-        let pools: BTreeSet<PoolId> =
-            own.hosts.iter().flat_map(|of| site.pools.of_host(of.0)).copied().collect();
+        let given: Vec<&Holding> = others.chain([own]).collect();
+        let of_hosts = own.hosts.iter().flat_map(|of| site.pools.of_host(of.0)).copied();
+        let of_amounts = own.amounts.iter().map(|of| of.pool);
+        let pools: BTreeSet<PoolId> = of_hosts.chain(of_amounts).collect();
         pools.into_iter().any(|id| self.takes_guarantee(site, id, class, &given))
     }
 
-    /// Does a class have less of a pool than it is guaranteed without these slots of it?
+    /// Does a class have less of a pool than it is guaranteed without what these hold of it?
     fn takes_guarantee(
         &self,
         site: &Site,
         id: PoolId,
         class: ServiceClassId,
-        given: &BTreeMap<HostId, u64>,
+        given: &[&Holding],
     ) -> bool {
         let (pool, now) = (site.pools.get(id), self.now(id));
         let Some(member) = pool.member(Some(class)) else { return false };
+        let lost = match pool.kind {
+            PoolKind::Slots | PoolKind::Hosts => self.slots_of(site, id, class, given),
+            PoolKind::Packages(_) | PoolKind::Resource(_) => {
+                let counts = |of: &&HeldAmount| {
+                    of.pool == id && of.host.is_none_or(|host| self.has(id, host))
+                };
+                given.iter().flat_map(|of| &of.amounts).filter(counts).map(|of| of.amount).sum()
+            }
+        };
+        now.used[member].saturating_sub(lost) < now.guaranteed[member].min(now.used[member])
+    }
+
+    /// Does a pool have a host now?
+    fn has(&self, id: PoolId, host: HostId) -> bool {
+        self.hosts.get(&host).is_some_and(|facts| facts.pools.contains(&id))
+    }
+
+    /// The slots or hosts of a pool that a class would not hold without these.
+    fn slots_of(&self, site: &Site, id: PoolId, class: ServiceClassId, given: &[&Holding]) -> u64 {
+        let pool = site.pools.get(id);
+        let mut slots_on: BTreeMap<HostId, u64> = BTreeMap::new();
+        for (host, slots) in given.iter().flat_map(|of| &of.hosts) {
+            *slots_on.entry(*host).or_default() += slots;
+        }
         let lost = |(host, slots): (&HostId, &u64)| -> u64 {
             let Some(facts) = self.hosts.get(host).filter(|h| h.pools.contains(&id)) else {
                 return 0;
@@ -596,14 +608,13 @@ impl Guarantees {
                 false => held.min(facts.total_of(pool)) - left.min(facts.total_of(pool)),
             }
         };
-        let all: u64 = given.iter().map(lost).sum();
-        now.used[member].saturating_sub(all) < now.guaranteed[member].min(now.used[member])
+        slots_on.iter().map(lost).sum()
     }
 
     /// Is what is counted what the hosts and the started elements are? For tests and the
     /// simulator: it looks at every started element.
-    pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
-        let mut anew = Guarantees::of_all(state, site);
+    pub fn audit(&self, state: &State, site: &Site, reserve: &Reserve) -> Result<(), String> {
+        let mut anew = Guarantees::of_all(state, site, reserve);
         if self.elements != anew.elements {
             return Err(format!("classes hold {:?}, not {:?}", self.elements, anew.elements));
         }
@@ -613,18 +624,15 @@ impl Guarantees {
         for (host, facts) in &self.hosts {
             anew.set_host(site, *host, facts.clone());
         }
+        for id in site.pools.of_resources() {
+            let now = self.now(*id);
+            anew.set_resource(site, *id, (now.total, now.free));
+        }
         match self.pools == anew.pools {
             true => Ok(()),
             false => Err(format!("pools have {:?}, not {:?}", self.pools, anew.pools)),
         }
     }
-}
-
-/// Does a pool lend to a job, by its queue and its length? True: whatever the other conditions.
-fn lends(loans: &Loans, job: PoolJob) -> Option<bool> {
-    let marked = loans.queue(job.queue)?;
-    let is_short = |most: u64| job.seconds.is_some_and(|seconds| seconds <= most);
-    (marked || loans.duration.is_none_or(is_short)).then_some(marked)
 }
 
 /// The kind of jobs that use a host of a pool of hosts.
@@ -659,25 +667,4 @@ fn tenure(
     };
     let member = pool.member(class).filter(|_| slots(class) >= firm);
     member.map_or(Tenure::Shared, |member| Tenure::Of { member, lent: false })
-}
-
-/// The slots that a started element holds, where it is of a class or borrows, and on a host of a
-/// pool.
-fn holding_of(state: &State, site: &Site, at: JobRef) -> Option<Holding> {
-    let job = state.job(at.job)?;
-    let ElemState::Run(run) = &job.elem(at.idx)?.state else { return None };
-    let of_pool = |of: &&(HostId, u32)| !site.pools.of_host(of.0).is_empty();
-    let hosts: Vec<(HostId, u64)> =
-        run.hosts.iter().filter(of_pool).map(|of| (of.0, of.1.into())).collect();
-    if hosts.is_empty() {
-        return None;
-    }
-    let part = job.part_no(at.idx);
-    let spec = job.spec_of(part);
-    let class = site.service_classes.id(&spec.further.service_class);
-    let of = PoolJob { class, queue: job.queue_of(part), seconds: spec.limits.run };
-    let lends = |of_pool: &Pool| of_pool.loans.as_ref().is_some_and(|l| lends(l, of).is_some());
-    let pools = site.pools.iter().filter(|(_, pool)| pool.of_hosts() && lends(pool));
-    let holder = Holder { class, borrows: pools.map(|(id, _)| id).collect() };
-    (class.is_some() || !holder.borrows.is_empty()).then_some(Holding { holder, hosts })
 }

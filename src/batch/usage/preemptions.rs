@@ -346,6 +346,11 @@ impl Preemptions {
         self.claims.contains_key(&at)
     }
 
+    /// Is a job preempted, and its host has not told yet that it is suspended?
+    pub fn is_vacating(&self, at: JobRef) -> bool {
+        self.vacating.contains(&at)
+    }
+
     /// A pending job is to get slots on these hosts: gives those of an earlier claim of it.
     pub(crate) fn claim(&mut self, at: JobRef, claim: Claim) -> Vec<HostId> {
         let before = self.drop_claim(at);

@@ -178,6 +178,17 @@ impl Reserve {
         terms.map(amount).sum()
     }
 
+    /// The amount of a resource that a started element reserves on all its hosts.
+    pub(crate) fn amount_of(&self, at: JobRef, resource: ResourceId) -> f64 {
+        let Some(holder) = self.holder(at) else { return 0.0 };
+        let terms = holder.requirement.terms.iter().filter(|term| term.resource == resource);
+        let amount = |term: &Term| {
+            let rows = self.rows_of(holder.hosts_of(term), (resource, term.method)).into_iter();
+            term.rusage.amount() * rows.map(|of| of.1).sum::<u64>() as f64
+        };
+        terms.map(amount).sum()
+    }
+
     /// Reservations of a host that bhosts shows: built-in indices in their order, others by name.
     pub(crate) fn shown(&self, site: &Site, i: HostId) -> (Vec<f64>, Vec<(String, String)>) {
         let reserved = self.on(i);

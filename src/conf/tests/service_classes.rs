@@ -4,7 +4,8 @@
 use super::super::Diags;
 use super::super::testing::MapFiles;
 use super::super::types::{
-    BatchResources, GoalKind, PoolAmount, PoolType, ServiceClassConf, Shared,
+    BatchResources, GoalKind, PackageConf, PoolAmount, PoolType, ResourceDef, ResourceKind,
+    ServiceClassConf, Shared,
 };
 use super::super::{lsb_resources, lsb_serviceclasses};
 use super::*;
@@ -22,13 +23,17 @@ fn class(lines: &str) -> (Vec<ServiceClassConf>, Vec<String>) {
 }
 
 fn pools(lines: &str) -> (BatchResources, Vec<String>) {
+    pools_of(&Shared::default(), lines)
+}
+
+fn pools_of(shared: &Shared, lines: &str) -> (BatchResources, Vec<String>) {
     let text = format!(
         "Begin GuaranteedResourcePool\n{}\nEnd GuaranteedResourcePool\n",
         lines.replace("; ", "\n")
     );
     let mut diags = Diags::new();
     let files = MapFiles::one("/pools", text);
-    let of = (&Shared::default(), 1.0);
+    let of = (shared, 1.0);
     let found = lsb_resources::parse(&files, "/pools", of, &mut diags).unwrap();
     (found, diags.list().iter().map(|d| d.to_string()).collect())
 }
@@ -131,6 +136,27 @@ fn guaranteed_pool_is_read_with_all_its_values() {
 }
 
 #[test]
+fn type_of_a_guaranteed_pool_is_a_package_or_a_number_of_lsf_shared() {
+    let resource =
+        |name: &str, kind| ResourceDef { name: name.into(), kind, ..ResourceDef::default() };
+    let resources =
+        vec![resource("lic", ResourceKind::Numeric), resource("big", ResourceKind::Boolean)];
+    let shared = Shared { resources, ..Shared::default() };
+    let kind = |text: &str| {
+        let lines = format!("NAME = p; DISTRIBUTION = [a,1]; TYPE = {text}");
+        let (found, told) = pools_of(&shared, &lines);
+        (found.pools[0].kind.clone(), told)
+    };
+    let none = Vec::<String>::new;
+    let package = |slots, mem| PoolType::Package(PackageConf { slots, mem });
+    assert_eq!(kind("package[slots=2:mem=100]"), (package(2, 100), none()));
+    assert_eq!(kind("package [ mem = 5 ]"), (package(0, 5), none()));
+    assert_eq!(kind("resource[lic]"), (PoolType::Resource("lic".into()), none()));
+    let (unknown, told) = kind("resource[big]");
+    assert_eq!((unknown, told.len()), (PoolType::Unknown, 1));
+}
+
+#[test]
 fn mistakes_of_guaranteed_pools_are_told_with_their_places() {
     let rows = [
         ("TYPE = slots; DISTRIBUTION = [a,1]", "1:7: NAME is missing"),
@@ -148,7 +174,14 @@ fn mistakes_of_guaranteed_pools_are_told_with_their_places() {
         ("NAME = p; TYPE = slots; LOAN_POLICIES = QUEUES[a] KLOSE", "4:27: unknown word <KLOSE>"),
         ("NAME = p; TYPE = slots; SLOTS_PER_HOST = 0", "4:18: bad value <0> of SLOTS_PER_HOST"),
         ("NAME = p; TYPE = slots; RES_SELECT = mem >", "4:14: bad value <mem >> of RES_SELECT"),
-        ("NAME = p; TYPE = package[slots=2]", "3:8: TYPE = package[slots=2] is known and not"),
+        ("NAME = p; TYPE = package[slots=0]", "3:16: bad value <slots=0> of TYPE: slots=n, mem=n"),
+        ("NAME = p; TYPE = package[mem=1:cpu=2]", "3:22: bad value <cpu=2> of TYPE"),
+        ("NAME = p; TYPE = package[mem=1:mem=2]", "3:22: bad value <mem=2> of TYPE"),
+        ("NAME = p; TYPE = package[]", "3:16: bad value <> of TYPE"),
+        ("NAME = p; TYPE = package", "3:8: bad value <package> of TYPE"),
+        ("NAME = p; TYPE = slots[2]", "3:8: bad value <slots[2]> of TYPE"),
+        ("NAME = p; TYPE = resource[]", "3:8: bad value <resource[]> of TYPE"),
+        ("NAME = p; TYPE = resource[lic]", "3:17: <lic> is not a numeric resource of lsf.shared"),
         ("NAME = p; KIND = slots", "3:1: unknown keyword <KIND>"),
     ];
     for (lines, told) in rows {

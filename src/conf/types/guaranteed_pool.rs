@@ -10,14 +10,25 @@ pub enum PoolType {
     Slots,
     /// Whole hosts.
     Hosts,
-    /// A resource of lsf.shared, or slots and memory together: as written. Nothing acts on these.
-    Other(String),
+    /// Slots and memory together on one host.
+    Package(PackageConf),
+    /// A number of lsf.shared, by its name.
+    Resource(String),
+    /// A resource that is no number of lsf.shared. Nothing acts on it.
+    Unknown,
+}
+
+/// The slots of a package, and its memory as written; 0: none of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PackageConf {
+    pub slots: u32,
+    pub mem: u32,
 }
 
 /// An amount of a pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PoolAmount {
-    /// Slots or hosts.
+    /// Slots, hosts, packages, or units of the resource.
     Fixed(u32),
     /// A part of the pool, 0 to 100.
     Percent(f64),

@@ -1,5 +1,6 @@
 //! Archiving lsb.acct: what is archived when, names, and crashes at each step.
 
+use super::super::acct_archive::{Archived, MOST_NAMES};
 use super::super::simdisk::{Crash, Faults};
 use super::super::switch::SwitchOrder;
 use super::super::{ACCT, writer};
@@ -33,21 +34,21 @@ fn end(store: &mut Store<SimDisk>, job: u32) -> Result<(), Fail> {
 fn file_that_is_too_large_or_too_old_becomes_the_newest_archive() {
     let disk = SimDisk::new();
     let (_, mut store) = open(&disk, BOOT);
-    assert!(!store.archive_acct(&NOW).unwrap(), "there is no record");
+    assert_eq!(store.archive_acct(&NOW).unwrap(), Archived::NotDue, "there is no record");
     end(&mut store, 1).unwrap();
     let len = disk.get(ACCT).unwrap().len() as u64;
     let larger = |n| AcctArchive { larger_than: Some(n), ..AcctArchive::default() };
     let before = |t| AcctArchive { begun_before: Some(t), ..AcctArchive::default() };
     for order in [larger(len), before(3001), AcctArchive::default()] {
-        assert!(!store.archive_acct(&order).unwrap(), "{order:?}");
+        assert_eq!(store.archive_acct(&order).unwrap(), Archived::NotDue, "{order:?}");
     }
-    assert!(store.archive_acct(&larger(len - 1)).unwrap());
+    assert_eq!(store.archive_acct(&larger(len - 1)).unwrap(), Archived::Whole);
     assert_eq!((jobs(&disk, ACCT), jobs(&disk, "lsb.acct.1")), (vec![], vec![1]));
     end(&mut store, 2).unwrap();
     end(&mut store, 3).unwrap();
-    assert!(store.archive_acct(&before(3003)).unwrap());
+    assert_eq!(store.archive_acct(&before(3003)).unwrap(), Archived::Whole);
     end(&mut store, 4).unwrap();
-    assert!(store.archive_acct(&AcctArchive { keep: Some(2), ..NOW }).unwrap());
+    assert_eq!(store.archive_acct(&AcctArchive { keep: Some(2), ..NOW }).unwrap(), Archived::Whole);
     assert_eq!((jobs(&disk, ACCT), jobs(&disk, "lsb.acct.1")), (vec![], vec![4]));
     assert_eq!(jobs(&disk, "lsb.acct.2"), [2, 3]);
     assert!(disk.get("lsb.acct.3").is_none());
@@ -60,9 +61,9 @@ fn file_is_not_archived_during_a_switch_of_the_log() {
     end(&mut store, 1).unwrap();
     let order = SwitchOrder { live: vec![1], spool: 2, oldest_spool: 2, ..Default::default() };
     store.begin_switch(order).unwrap();
-    assert!(!store.archive_acct(&NOW).unwrap());
+    assert_eq!(store.archive_acct(&NOW).unwrap(), Archived::NotDue);
     while !store.switch_slice().unwrap() {}
-    assert!(store.archive_acct(&NOW).unwrap());
+    assert_eq!(store.archive_acct(&NOW).unwrap(), Archived::Whole);
     open(&disk, BOOT);
     assert_eq!(all_jobs(&disk), [1]);
 }
@@ -112,7 +113,7 @@ fn crash_at_every_step_of_archiving_loses_no_end_and_doubles_none() {
             assert_eq!(have, acked, "op {op} {how:?}");
             // and archiving goes on
             end(&mut store, 9).unwrap();
-            assert!(store.archive_acct(&NOW).unwrap(), "op {op} {how:?}");
+            assert_eq!(store.archive_acct(&NOW).unwrap(), Archived::Whole, "op {op} {how:?}");
             assert_eq!(jobs(&disk, "lsb.acct.1").last(), Some(&9), "op {op} {how:?}");
             drop(store);
             open(&disk, boot);
@@ -170,5 +171,38 @@ fn writer_archives_behind_the_batches_that_were_ordered_before() {
     while writer.due() == writer::Due::Now {
         writer.turn(1, &mut |_| {});
     }
+    assert_eq!((jobs(&disk, ACCT), jobs(&disk, "lsb.acct.1")), (vec![], vec![1]));
+}
+
+#[test]
+fn turn_moves_a_bounded_number_of_archives_and_a_crash_between_two_loses_none() {
+    let most = MOST_NAMES as u32;
+    let disk = SimDisk::new();
+    let (_, mut store) = open(&disk, BOOT);
+    end(&mut store, 1).unwrap();
+    let number = |n: u32| format!("{ACCT}.{n}");
+    let all = 2 * most + 1;
+    (1..=all).for_each(|n| disk.put(&number(n), n.to_string().as_bytes()));
+    let has = |n: u32| disk.get(&number(n)).map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(store.archive_acct(&NOW).unwrap(), Archived::InPart);
+    let moved = (all + 1 - most, all - most);
+    assert_eq!(
+        (has(all + 1), has(moved.0 + 1)),
+        (Some(all.to_string()), Some(moved.0.to_string()))
+    );
+    assert_eq!((has(moved.0), has(moved.1)), (None, Some(moved.1.to_string())));
+    drop(store);
+    // the next run goes on there, in further turns
+    let mut writer = writer::Writer::new(open(&disk, BOOT).1);
+    writer.order(writer::Command::ArchiveAcct(NOW));
+    let mut turns = 0;
+    while writer.due() == writer::Due::Now {
+        writer.turn(1, &mut |_| {});
+        turns += 1;
+    }
+    assert_eq!(turns, 2);
+    let names: Vec<Option<String>> = (2..=all + 1).map(has).collect();
+    let want: Vec<Option<String>> = (1..=all).map(|n| Some(n.to_string())).collect();
+    assert!(names == want);
     assert_eq!((jobs(&disk, ACCT), jobs(&disk, "lsb.acct.1")), (vec![], vec![1]));
 }

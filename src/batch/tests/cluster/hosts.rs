@@ -302,7 +302,12 @@ impl Cluster {
 
     /// How many jobs each turn has looked at for exceptions since this was asked last.
     pub fn exception_looks(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.machine.exception_round.looks)
+        self.machine.exception_round.take_looks()
+    }
+
+    /// How many jobs each turn has looked at for jobs that hang since this was asked last.
+    pub fn hung_looks(&mut self) -> Vec<usize> {
+        self.machine.hung_walk.take_looks()
     }
 
     /// How often dependency conditions were evaluated.

@@ -84,6 +84,18 @@ impl ElementDemand {
 pub struct Instances(IdMap<HostId, u32>);
 
 impl Instances {
+    /// The hosts of each instance, in the order of their numbers.
+    pub fn of_rows(rows: &[Vec<HostId>]) -> Instances {
+        let mut all = Instances::default();
+        for (number, hosts) in (0..).zip(rows) {
+            // of several instances of a host the first one counts
+            for host in hosts {
+                all.0.entry(*host).or_insert(number);
+            }
+        }
+        all
+    }
+
     pub fn of(&self, host: HostId) -> Option<u32> {
         self.0.get(&host).copied()
     }

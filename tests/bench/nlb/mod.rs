@@ -50,7 +50,7 @@ fn policies(table: &mut FigureTable, differs: bool) -> Result<(), String> {
     let mirror = Mirror::new(differs)?;
     let plain = mirror.plain();
     let names = |all: &[usize]| all.iter().map(|host| server::host_name(*host)).collect::<Vec<_>>();
-    let told: Vec<String> = server.query().into_iter().map(|row| row.host).collect();
+    let told: Vec<String> = server.query().into_iter().map(|row| row.host.to_string()).collect();
     if plain.len() < HOSTS / 2 || told != names(&plain) || mirror.policy() != plain {
         return Err("the policy and the plain loop have different lists".to_owned());
     }

@@ -135,7 +135,7 @@ fuzz:
 	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
 # LSF_BENCH=submit,work: these groups only (tests/bench/README.md); sched alone needs no file
-bench: $(if $(filter-out sched nlb,$(or $(LSF_BENCH),all)),build)
+bench: $(if $(filter-out sched,$(or $(LSF_BENCH),all)),build)
 	LSF_TEST_BIN=$(BIN) $(BENCH) bench
 
 bench-long: build

@@ -10,7 +10,7 @@ use lsf::cli::nqs::{self, RequestState, job_operand};
 use lsf::cli::site;
 use lsf::model::reason::{err, err_text};
 use lsf::model::signals;
-use lsf::proto::client::{Col, Control, JobSelect, Verb, Which};
+use lsf::proto::client::{Col, Control, JobSelect, Verb};
 use lsf::{errln, outln};
 use std::ffi::OsString;
 
@@ -112,10 +112,10 @@ fn one(
     let user = opts.user.clone().unwrap_or_else(|| "all".to_owned());
     let host = opts.host.clone().unwrap_or_default();
     let select = JobSelect { ids, user, host, ..JobSelect::default() };
-    let cols = Cols::new(&[Col::Stat, Col::PendReasons]);
+    let cols = Cols::new(&[Col::Stat, Col::PendReasons, Col::Post]);
     let mut states = Vec::new();
     let look = |row: &JobRow| states.push(nqs::state(row));
-    match nqs::each_job(ctx, select.clone(), Which::default(), &cols, look) {
+    match nqs::each_job(ctx, select.clone(), &cols, look) {
         Ok(()) => {}
         Err(e) if e.code() == Some(err::NO_JOB) => return Err(none()),
         Err(e) => return Err(e.words()),
@@ -123,6 +123,10 @@ fn one(
     states.retain(|state| *state != RequestState::Ended);
     if states.is_empty() {
         return Err(none());
+    }
+    if states.iter().all(|state| *state == RequestState::Exiting) {
+        let words = "has ended; the commands after it are left to run.";
+        return Err(format!("Request <{shown}> {words}"));
     }
     let started = |s: &RequestState| {
         matches!(s, RequestState::Running | RequestState::Suspended | RequestState::Unknown)

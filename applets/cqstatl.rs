@@ -7,12 +7,13 @@ use lsf::cli::client::ClientError;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::job_rows::{Cell, Cols, JobRow};
+use lsf::cli::njs::{self, Positions};
 use lsf::cli::nqs::{
     self, RequestState, cut, identifier, job_operand, parameter, queue_summary, route,
 };
 use lsf::cli::{job_ids, site};
 use lsf::model::reason::err;
-use lsf::proto::client::{Col, IdSel, JobSelect, QueueInfo, Which};
+use lsf::proto::client::{Col, IdSel, JobSelect, QueueInfo};
 use lsf::{errln, outln};
 
 /// Show queues, or requests, as NQS does.
@@ -47,8 +48,8 @@ struct Options {
     _operands: Vec<String>,
 }
 
-/// The columns of a request.
-const COLS: [Col; 17] = [
+/// The columns of a request's line.
+const COLS: [Col; 13] = [
     Col::Job,
     Col::Idx,
     Col::Name,
@@ -60,12 +61,8 @@ const COLS: [Col; 17] = [
     Col::ExecHosts,
     Col::Extra,
     Col::Limits,
-    Col::MaxSlots,
     Col::Pids,
-    Col::GivenName,
-    Col::FromHost,
-    Col::SubmitTime,
-    Col::StartTime,
+    Col::Post,
 ];
 
 pub fn run(ctx: &mut Ctx) -> i32 {
@@ -143,7 +140,7 @@ fn queue_limits(queue: &QueueInfo) -> String {
 fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32, Exit> {
     let site = site::find().map_err(|e| Exit::fail(e.to_string()))?;
     let host = nqs::request_host(&site);
-    let cols = Cols::new(&[&COLS[..], full::COLS].concat());
+    let cols = Cols::new(if opts.full { njs::COLS } else { &COLS });
     let user = match (&opts.user, opts.all || !words.is_empty()) {
         (Some(user), _) => user.clone(),
         (None, true) => "all".to_owned(),
@@ -155,6 +152,10 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
         ids.extend(one);
     }
     let select = JobSelect { ids: ids.clone(), user, ..JobSelect::default() };
+    let positions = match opts.full {
+        true => njs::positions(ctx).map_err(|e| failed(ctx, &e))?,
+        false => Positions::new(),
+    };
     // a request that has ended exists no longer for NQS
     let mut rows: Vec<String> = Vec::new();
     let mut found: Vec<i64> = Vec::new();
@@ -164,9 +165,9 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
             return;
         }
         found.push(row.int(Col::Job));
-        rows.push(if opts.full { full::request(row, &host) } else { line(row, &host) });
+        rows.push(if opts.full { full::request(row, &host, &positions) } else { line(row, &host) });
     };
-    match nqs::each_job(ctx, select, Which::default(), &cols, take) {
+    match nqs::each_job(ctx, select, &cols, take) {
         Ok(()) => {}
         Err(e) if e.code() == Some(err::NO_JOB) => {}
         Err(e) => return Err(failed(ctx, &e)),
@@ -274,8 +275,8 @@ mod tests {
     fn request_summary_has_its_columns() {
         let cols = Cols::new(&COLS);
         let row = r#"[[21,0,"a_long_name","ann","nqebatch",33,"RUN",[],[["host2",1]],
-            {"route":"host2 CPU 5.000000 1 3 nlbqueue"},{"rss":81920,"cpu":30},1,[7,8],
-            "n","h",0,0]]"#;
+            {"route":"host2 CPU 5.000000 1 3 nlbqueue"},{"rss":81920,"cpu":30},[7,8],
+            ""]]"#;
         let mut text = String::new();
         each_row(row, &cols, |r| text = line(&r, "host1")).unwrap();
         let want = "21.host1          *g_name ann      nqebatch@host2        21      33   80      \

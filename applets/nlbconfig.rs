@@ -1,5 +1,7 @@
 //! nlbconfig: administration of the load balancer's servers. See nlbconfig(8).
 
+mod requests;
+
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::client::ClientError;
 use lsf::cli::ctx::{Ctx, FAIL};
@@ -144,6 +146,14 @@ fn done(ctx: &mut Ctx, mut options: Options, operands: &[OsString]) -> Result<i3
     let servers = NlbServers::find(options.server.as_deref())?;
     let msg = message(verb, &options)?;
     match verb {
+        Verb::List | Verb::Dump if requests::are_meant(options.object_type.as_deref()) => {
+            let map = servers.first()?.maps("NJS")?;
+            let text = match verb {
+                Verb::List => requests::names(ctx)?,
+                _ => requests::data(ctx, &map, &options.names)?,
+            };
+            shown(ctx, &text, options.file.as_deref())
+        }
         Verb::MapDump | Verb::List | Verb::Dump | Verb::Status => {
             let mut link = servers.first()?;
             let text = link.text(msg).map_err(|e| e.words())?;

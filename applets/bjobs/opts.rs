@@ -376,7 +376,8 @@ pub fn plan(
     let form = o.form(site)?;
     // -N asks for finished jobs, unless jobs are named
     let done = o.done || (o.normalise.is_some() && ids.ids.is_empty());
-    let which = Which { all: o.all, done, pend: o.pending(), run: o.run, susp: o.susp };
+    let which =
+        Which { all: o.all, done, pend: o.pending(), run: o.run, susp: o.susp, exiting: false };
     let show = Show {
         clock: clock.with_year(site.year),
         wide: o.wide,

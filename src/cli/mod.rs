@@ -26,6 +26,7 @@ pub mod long_format;
 pub mod many_tasks;
 pub mod messages;
 pub mod mpi_files;
+pub mod njs;
 pub mod nlb;
 pub mod nqs;
 mod option_words;

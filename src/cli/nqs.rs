@@ -105,7 +105,11 @@ pub fn first_reason(row: &JobRow) -> (i64, String) {
     }
 }
 
-/// The state of a request.
+/// The requests that exist for NQS: what has not ended, and what still runs commands after its end.
+pub const EXISTING: Which =
+    Which { all: false, done: false, pend: false, run: false, susp: false, exiting: true };
+
+/// The state of a request, by [`Col::Stat`], [`Col::PendReasons`] and [`Col::Post`].
 pub fn state(row: &JobRow) -> RequestState {
     let reasons = || row.list(Col::PendReasons).iter().filter_map(|r| r.list().first()?.int());
     match row.state() {
@@ -127,6 +131,9 @@ pub fn state(row: &JobRow) -> RequestState {
         Some(JobState::Psusp) => RequestState::Held,
         Some(JobState::Run) => RequestState::Running,
         Some(JobState::Ssusp | JobState::Ususp) => RequestState::Suspended,
+        Some(JobState::Done | JobState::Exit) if row.text(Col::Post) == "run" => {
+            RequestState::Exiting
+        }
         Some(JobState::Done | JobState::Exit) => RequestState::Ended,
         _ => RequestState::Unknown,
     }
@@ -145,19 +152,18 @@ pub fn identifier(row: &JobRow, host: &str) -> String {
     }
 }
 
-/// Calls `each` for each job that the query selects.
+/// Calls `each` for each request that the query selects, by identifier for an ended one as well.
 ///
 /// # Errors
 /// The errors of [`client::ask_at`].
 pub fn each_job(
     ctx: &mut Ctx,
     select: JobSelect,
-    which: Which,
     cols: &Cols,
     mut each: impl FnMut(&JobRow),
 ) -> Result<(), ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
-    let query = JobQuery { select, which, cols: cols.list().to_vec(), arrays: false };
+    let query = JobQuery { select, which: EXISTING, cols: cols.list().to_vec(), arrays: false };
     let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
     let (mut client, mut answer) = client::ask_at(&site, &ask, ctx.err)?;
     loop {
@@ -189,7 +195,7 @@ pub fn queues(ctx: &mut Ctx, names: Vec<String>) -> Result<Vec<QueueInfo>, Clien
 /// # Errors
 /// The errors of [`each_job`].
 pub fn counts(ctx: &mut Ctx) -> Result<BTreeMap<String, QueueCounts>, ClientError> {
-    let cols = Cols::new(&[Col::Queue, Col::Stat, Col::PendReasons]);
+    let cols = Cols::new(&[Col::Queue, Col::Stat, Col::PendReasons, Col::Post]);
     let select = JobSelect { user: "all".into(), ..JobSelect::default() };
     let mut all: BTreeMap<String, QueueCounts> = BTreeMap::new();
     let count = |row: &JobRow| {
@@ -209,7 +215,7 @@ pub fn counts(ctx: &mut Ctx) -> Result<BTreeMap<String, QueueCounts>, ClientErro
         };
         *n += 1;
     };
-    match each_job(ctx, select, Which::default(), &cols, count) {
+    match each_job(ctx, select, &cols, count) {
         Ok(()) => Ok(all),
         // nobody has a job
         Err(e) if e.code() == Some(err::NO_JOB) => Ok(all),
@@ -254,7 +260,6 @@ pub fn queue_summary(
     let (mut sum, mut limit) = (QueueCounts::default(), 0);
     for queue in queues.iter().filter(|q| parameter(q, "NQS_QUEUES").is_some() == pipe) {
         let own = counts.get(&queue.name).copied().unwrap_or_default();
-        let own = QueueCounts { exiting: own.exiting + queue.exiting, ..own };
         sum.add(&own);
         limit += queue.max.unwrap_or(0);
         let shown = queue.max.map_or("--".to_owned(), |n| n.to_string());
@@ -314,10 +319,8 @@ mod tests {
     fn queue_summary_has_the_layout_of_the_manual() {
         let queues =
             [queue("nqebatch", Some(5), None), queue("nlbqueue", None, Some("CRI_DS CPU"))];
-        let batch = QueueCounts { queued: 9, running: 2, ..QueueCounts::default() };
+        let batch = QueueCounts { queued: 9, running: 2, exiting: 1, ..QueueCounts::default() };
         let pipe = QueueCounts { routing: 1, waiting: 3, ..QueueCounts::default() };
-        // commands run after the job of one that has ended
-        let queues = queues.map(|q| QueueInfo { exiting: u64::from(q.max.is_some()), ..q });
         let counts = [("nqebatch".to_owned(), batch), ("nlbqueue".to_owned(), pipe)].into();
         assert_eq!(
             queue_summary(&queues, &counts, (false, "hosta")),
@@ -349,18 +352,22 @@ hosta                  --   4           0   1    3   0   0   0
 
     #[test]
     fn state_of_a_request_follows_its_reasons() {
-        let cols = Cols::new(&[Col::Stat, Col::PendReasons]);
+        let cols = Cols::new(&[Col::Stat, Col::PendReasons, Col::Post]);
         let of = |text: &str| {
             let mut found = RequestState::Ended;
             each_row(text, &cols, |row| found = state(&row)).unwrap();
             found
         };
-        assert_eq!(of(r#"[["PEND",[[9006,0,[]]]]]"#), RequestState::Routing);
-        assert_eq!(of(r#"[["PEND",[[9006,0,[],"why"]]]]"#), RequestState::WaitsForTry);
-        assert_eq!(of(r#"[["PEND",[[2,0,[]]]]]"#), RequestState::WaitsForTime);
-        assert_eq!(of(r#"[["PEND",[[1305,1,["h1"]]]]]"#), RequestState::Queued);
-        assert_eq!(of(r#"[["PSUSP",[[607,0,[]]]]]"#), RequestState::Held);
-        assert_eq!(of(r#"[["RUN",[]]]"#), RequestState::Running);
+        assert_eq!(of(r#"[["PEND",[[9006,0,[]]],""]]"#), RequestState::Routing);
+        assert_eq!(of(r#"[["PEND",[[9006,0,[],"why"]],""]]"#), RequestState::WaitsForTry);
+        assert_eq!(of(r#"[["PEND",[[2,0,[]]],""]]"#), RequestState::WaitsForTime);
+        assert_eq!(of(r#"[["PEND",[[1305,1,["h1"]]],""]]"#), RequestState::Queued);
+        assert_eq!(of(r#"[["PSUSP",[[607,0,[]]],""]]"#), RequestState::Held);
+        assert_eq!(of(r#"[["RUN",[],""]]"#), RequestState::Running);
+        // after its end commands run, or have run
+        assert_eq!(of(r#"[["DONE",[],"run"]]"#), RequestState::Exiting);
+        assert_eq!(of(r#"[["EXIT",[],"run"]]"#), RequestState::Exiting);
+        assert_eq!(of(r#"[["DONE",[],"done"]]"#), RequestState::Ended);
     }
 
     #[test]

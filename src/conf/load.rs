@@ -64,9 +64,14 @@ pub fn load_lsf_conf(files: &dyn Files, envdir: &str) -> (Option<LsfConf>, Vec<D
     strict((conf, diags.into_list()))
 }
 
-/// Diagnostics of the lsf.* files, for `lsadmin ckconfig`.
+/// Diagnostics of the lsf.* files and of nqeinfo, for `lsadmin ckconfig`.
 pub fn check_lsf(files: &dyn Files, envdir: &str) -> Vec<Diag> {
-    load_base_lenient(files, envdir, None).1
+    let mut diags = Diags::new();
+    if let Some(base) = base(files, envdir, None, &mut diags) {
+        let (lsf, host) = (&base.lsf, base.lsf.local_host().unwrap_or_default());
+        let _ = nqeinfo::read(files, &nqeinfo::places(lsf), lsf, &base.name, host, &mut diags);
+    }
+    diags.into_list()
 }
 
 /// Diagnostics of every file, for `badmin ckconfig`: with every branch of `#if time(...)` read

@@ -18,6 +18,7 @@ use crate::proto::nlb::{
 use crate::proto::{Effect, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// NLB_QUEUE_NAME.
 const QUEUE_NAME: AttrId = AttrId::new(Kind::Str, 5);
@@ -61,8 +62,7 @@ impl NlbServer {
         let count = [policy.count(), Some(q.count).filter(|n| *n > 0)];
         let count = count.into_iter().flatten().min().unwrap_or(u32::MAX) as usize;
         let row = |r: &Ranked| {
-            let (host, view) = (candidates.get(r.candidate)?.name, views.get(r.candidate)?);
-            let (host, queue) = (host.to_owned(), view.shown.map(str::to_owned));
+            let (host, queue) = views.get(r.candidate)?.row();
             Some(NlbRow { host, value: sort_value(r.value), queue })
         };
         let rows: Vec<NlbRow> = ranked.iter().take(count).filter_map(row).collect();
@@ -84,11 +84,11 @@ impl NlbServer {
             ..NlbRanking::default()
         };
         let names = rows.iter().filter(|_| q.objects).map(|r| r.host.clone());
-        let names: Vec<String> = names.collect();
+        let names: Vec<Arc<str>> = names.collect();
         let mut answer = ranking(head, rows, q.objects);
         if q.objects {
             let text = match self.maps.numbered(NLB) {
-                Some(map) => self.objects_text(map, names.iter().map(String::as_str)),
+                Some(map) => self.objects_text(map, names.iter().map(|name| &**name)),
                 None => String::new(),
             };
             answer.extend(texts(&text));

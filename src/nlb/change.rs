@@ -143,7 +143,8 @@ impl NlbServer {
             return;
         }
         if objects.iter().any(|o| o.object_type == NJS) {
-            let words = vec![format!("{}: requests are not stored here", file.name)];
+            let words =
+                vec![format!("{}: requests are not stored here: cqsub makes one", file.name)];
             return self.faults(conn, words, "objects not taken", out);
         }
         let hidden = self.hidden(&objects);
@@ -208,6 +209,9 @@ impl NlbServer {
         let fault = match self.maps.named(&which.object_type) {
             None => Some(format!("<{}> is no object type", which.object_type)),
             Some(_) if which.names.is_empty() => Some("no object is named".to_owned()),
+            Some(map) if map.number() == NJS => {
+                Some("requests are not stored here: cqdel deletes one".to_owned())
+            }
             Some(_) => None,
         };
         let object_type = self.maps.named(&which.object_type).map_or(0, |m| m.number());

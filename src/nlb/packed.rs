@@ -146,8 +146,13 @@ impl Packed {
 
     /// The text at a place.
     pub(super) fn text(&self, place: Place) -> Option<&str> {
+        self.shared_text(place).map(|text| &**text)
+    }
+
+    /// The text at a place, to be kept.
+    pub(super) fn shared_text(&self, place: Place) -> Option<&Arc<str>> {
         match place {
-            Place::Text(at) => self.texts.get(at).map(|text| &**text),
+            Place::Text(at) => self.texts.get(at),
             _ => None,
         }
     }

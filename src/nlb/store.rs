@@ -11,6 +11,7 @@ use crate::model::nlb::{AttrId, NLB, Value};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Values by attribute.
 pub(super) type Values = BTreeMap<AttrId, Value>;
@@ -75,7 +76,7 @@ pub(super) enum Spot {
 /// One object.
 #[derive(Debug, Default)]
 pub(super) struct Object {
-    name: String,
+    name: Arc<str>,
     host: bool,
     /// The values of each [`Source`].
     sources: [Packed; 4],
@@ -91,6 +92,11 @@ impl Object {
     /// The name, as its first writer spelt it.
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The name, to be kept.
+    pub(super) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
     }
 
     /// The values that administrators stored.
@@ -182,6 +188,14 @@ impl Object {
         }
     }
 
+    /// The text at a place, to be kept; none of those that the server sets.
+    pub(super) fn shared_text_in(&self, spot: Spot) -> Option<Arc<str>> {
+        match spot {
+            Spot::In(source, place) => self.of(source).shared_text(place).cloned(),
+            Spot::Nowhere | Spot::Set(_) => None,
+        }
+    }
+
     /// The text at a place.
     pub(super) fn text_in(&self, spot: Spot) -> Option<&str> {
         match spot {
@@ -249,7 +263,7 @@ impl Store {
     fn entry(&mut self, object_type: u16, name: &str) -> (&mut Object, &mut Pools) {
         let all = self.types.entry(object_type).or_default();
         let object = all.entry(name.to_ascii_lowercase()).or_insert_with(|| Object {
-            name: name.to_owned(),
+            name: name.into(),
             host: object_type == NLB,
             ..Object::default()
         });

@@ -266,7 +266,7 @@ fn packages_are_asked_for_by_the_request_as_the_manual_shows_it() {
         let one = |n: &&str| ((*n).to_owned(), AttributeValue::Number(1.0));
         let attributes = names.iter().map(one).collect();
         let r = rig.query(NlbQuery { attributes, ..NlbQuery::default() });
-        (r.rows.iter().map(|r| r.host.clone()).collect::<Vec<_>>(), r.dropped, r.used)
+        (r.rows.iter().map(|r| r.host.to_string()).collect::<Vec<_>>(), r.dropped, r.used)
     };
     let used = vec!["JOB_NASTRAN".to_owned(), "JOB_ORACLE".to_owned()];
     assert_eq!(ask(&[]), (vec!["cool".into(), "gust".into()], vec![], used.clone()));
@@ -536,7 +536,7 @@ fn long_answers_come_in_pieces_and_read_as_one() {
     for (n, msg) in answers.iter().enumerate() {
         assert_eq!(msg.goes_on(), n + 1 < answers.len());
         match msg {
-            Msg::Nlb(NlbMsg::Ranked(r)) => rows.extend(r.rows.iter().map(|r| r.host.clone())),
+            Msg::Nlb(NlbMsg::Ranked(r)) => rows.extend(r.rows.iter().map(|r| r.host.to_string())),
             Msg::Nlb(NlbMsg::Text { text: piece, .. }) => text.push_str(piece),
             other => panic!("{other:?}"),
         }
@@ -556,7 +556,7 @@ fn hosts_of_a_query_are_cut_to_the_acceptable_ones_and_the_count() {
     let mut ask = |hosts: &[&str], count| {
         let hosts = hosts.iter().map(|h| (*h).to_owned()).collect();
         let r = rig.query(NlbQuery { hosts, count, ..NlbQuery::default() });
-        (r.rows.into_iter().map(|r| r.host).collect::<Vec<_>>(), r.strangers)
+        (r.rows.into_iter().map(|r| r.host.to_string()).collect::<Vec<_>>(), r.strangers)
     };
     assert_eq!(ask(&[], 0).0, ["c", "b"]);
     assert_eq!(ask(&[], 1).0, ["c"]);

@@ -5,6 +5,7 @@ use super::store::{Object, Spot};
 use crate::lang::nlb::{Attributes, Candidate, Owner, Policy};
 use crate::model::nlb::AttrId;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The places of a policy's attributes, and of one more that the answer shows, for each set of
 /// attributes that a host has.
@@ -40,11 +41,7 @@ impl Places {
     pub(super) fn views<'a>(&'a self, hosts: &[&'a Object]) -> Vec<View<'a>> {
         let spots = |at: &usize| self.all.get(*at).map_or(&[][..], Vec::as_slice);
         let both = hosts.iter().zip(&self.of_hosts);
-        let view = |(host, at): (&&'a Object, _)| {
-            let spots = spots(at);
-            let shown = spots.last().and_then(|spot| host.text_in(*spot));
-            View { host, spots, shown }
-        };
+        let view = |(host, at): (&&'a Object, _)| View { host, spots: spots(at) };
         both.map(view).collect()
     }
 }
@@ -62,11 +59,16 @@ fn spots(policy: &Policy, shown: AttrId, host: &Object) -> Vec<Spot> {
 pub(super) struct View<'a> {
     host: &'a Object,
     spots: &'a [Spot],
-    /// The text of the attribute that is to be shown.
-    pub(super) shown: Option<&'a str>,
 }
 
 impl View<'_> {
+    /// The name, and the text of the attribute that is to be shown: nothing is copied for a row of
+    /// an answer.
+    pub(super) fn row(&self) -> (Arc<str>, Option<Arc<str>>) {
+        let shown = self.spots.last().and_then(|spot| self.host.shared_text_in(*spot));
+        (self.host.shared_name(), shown)
+    }
+
     /// The host at a time of the server's monotonic clock, microseconds.
     pub(super) fn candidate(&self, now: u64) -> Candidate<'_, Self> {
         Candidate { name: self.host.name(), age: self.host.age(now), attributes: self }
@@ -128,7 +130,11 @@ mod tests {
         let views = places.views(&hosts);
         let numbers: Vec<_> = views.iter().map(|v| v.number_at(1, AttrId::integer(4))).collect();
         assert_eq!(numbers, [Some(2.0), Some(3.0), Some(4.0), None]);
-        let shown: Vec<_> = views.iter().map(|v| v.shown).collect();
-        assert_eq!(shown, [Some("x"), None, Some("y"), None]);
+        let rows: Vec<_> = views.iter().map(View::row).collect();
+        let wanted = [("a", Some("x")), ("b", None), ("c", Some("y")), ("d", None)];
+        let wanted = wanted.map(|(name, shown)| (name.into(), shown.map(Arc::from)));
+        assert_eq!(rows, wanted);
+        // what a row has is that of the object
+        assert!(Arc::ptr_eq(&rows[0].0, &views[0].row().0));
     }
 }

@@ -411,6 +411,9 @@ pub struct Which {
     pub run: bool,
     /// -s.
     pub susp: bool,
+    /// Besides: what has ended, where commands still run after it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exiting: bool,
 }
 
 impl Which {
@@ -545,7 +548,7 @@ pub enum Col {
     CpuPeak,
     /// seconds after its start when that was, null unknown
     CpuPeakSecs,
-    /// `done`, `err`: the commands after a job, where it has some and they have ended
+    /// `run`, `done`, `err`: the commands after a job that has ended, where it has some
     Post,
     /// the last requests of bkill, bstop and bresume: [[host, reason] * 3]; both empty where there
     /// was none, the reason also where none was given
@@ -585,6 +588,8 @@ pub enum Col {
     /// [[host, KB of memory, KB of swap, seconds of CPU time as float, [pid...], [process
     /// group...]]...]: what a started job on several hosts uses on each of them; [] else
     HostUsage,
+    /// the next try to route a request of a pipe queue; 0 none
+    NextTry,
 }
 
 /// bhosts.

@@ -121,7 +121,7 @@ fn nlb_samples() -> Vec<NlbMsg> {
         count: 2,
         objects: true,
     };
-    let row = |value| NlbRow { host: s("h1"), value, queue: Some(s("q")) };
+    let row = |value| NlbRow { host: "h1".into(), value, queue: Some("q".into()) };
     let all =
         [SortValue::Number(0.5), SortValue::Infinity, SortValue::MinusInfinity, SortValue::Missing];
     let ranking = NlbRanking {

@@ -6,6 +6,7 @@
 use super::collect::{CollectorEffect, CollectorInput};
 use crate::model::nqs::RequestValue;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Largest file in one message, bytes. A frame of a user holds it with every character escaped.
 pub const MAX_TEXT: usize = 2 << 20;
@@ -86,11 +87,11 @@ pub struct NlbRanking {
 /// A host of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NlbRow {
-    pub host: String,
+    pub host: Arc<str>,
     pub value: SortValue,
     /// NLB_QUEUE_NAME.
     #[serde(default)]
-    pub queue: Option<String>,
+    pub queue: Option<Arc<str>>,
 }
 
 /// A request to set or replace attributes, or to check a file.

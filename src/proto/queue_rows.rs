@@ -29,9 +29,6 @@ pub struct QueueInfo {
     pub rsv: u64,
     /// Pending jobs.
     pub pjobs: u64,
-    /// Jobs that have ended, and whose post-execution commands run.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub exiting: u64,
     pub accept_interval_secs: u64,
     /// MBD_SLEEP_TIME, seconds.
     pub sleep_secs: u64,
@@ -46,8 +43,4 @@ pub struct QueueInfo {
     /// The accounts of FAIRSHARE: the root of the tree, then each group in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<ShareTable>,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
 }

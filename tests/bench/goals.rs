@@ -57,6 +57,11 @@ const GOALS: &[Goal] = &[
     goal("reports of 10000 hosts x 45 every 30 s", 2.0, None),
     goal("memory of a host of 10000 x 200", 4_096.0, None),
     goal("10000 requests of 10 kinds routed", 15_000.0, None),
+    goal("1000 policies of 5 constraints loaded", 30.0, None),
+    goal("1 MB of a against", 100.0, None),
+    // 8 ms more than a bqueues, which took 2
+    goal("nlbpolicy -c 10 of", 10.0, Some(2.0)),
+    goal("bsub to JOB_SWITCH on the disk", 20.0, None),
     // 1.05 times those without it
     goal("500 jobs on 10000 hosts with NLB_POLICY", 1.05, Some(1.0)),
     // of the limit: 2.5 times the spawns, half the rate of one task

@@ -336,6 +336,42 @@ fn snap_given_to_qmgr_of_an_empty_cluster_makes_the_same_snap() {
     }
 }
 
+/// A request that has ended is shown until the commands after it have.
+fn exits_while_commands_run_after_its_end(rig: &Rig, out: &str) {
+    let post = format!("while [ ! -e {out}.go ]; do sleep 0.1; done");
+    let job = rig.bsub(&["-q", "normal", "-o", "/dev/null", "-Ep", &post, "true"]);
+    wait_for("the job to end", || rig.stat(job) == "DONE");
+    let row = || {
+        let all = rig.ok("cqstatl", &["-b"]);
+        let row = all.lines().find(|line| line.starts_with("normal ")).map(str::to_owned);
+        row.unwrap_or_else(|| panic!("{all}"))
+    };
+    let tail = |row: &str| row.split_whitespace().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(tail(&row()), ["1", "yes", "on", "0", "0", "0", "0", "0", "1"]);
+    // the request itself, for everybody who asks; nobody may think it can still be ended
+    let user = rig.field(&job.to_string(), "user");
+    let request = format!(
+        "-----------------------------\nNQS BATCH REQUEST SUMMARY\n-----------------------------\n\
+         IDENTIFIER        NAME    USER     QUEUE                 JID     PRTY REQMEM  REQTIM  ST\n\
+         ----------------- ------- -------- --------------------- ------- ---- ------- ------- \
+         ---\n\
+         {:<17} {:<7} {user:<8} normal                2       0    --      --      E\n",
+        "2.host1", "true"
+    );
+    for operands in [&["-a"][..], &["2"], &["-u", &user], &["-h", "host1"]] {
+        assert_eq!(rig.ok("cqstatl", operands), request, "{operands:?}");
+    }
+    assert!(rig.ok("cqstatl", &["-f", "2"]).contains("Exiting\n"));
+    let kept = rig.run("cqdel", &["-k", "2"]);
+    let words = "Request <2.host1> has ended; the commands after it are left to run.\n";
+    assert_eq!((kept.code, kept.err.as_str()), (255, words));
+    rig.write("out.go", "");
+    wait_for("the commands to end", || tail(&row())[8] == "0");
+    let none = rig.run("cqstatl", &["2"]);
+    assert_eq!((none.code, none.err.as_str()), (255, "Request <2.host1> does not exist.\n"));
+    assert_eq!(rig.ok("cqstatl", &["-a"]), "");
+}
+
 #[test]
 fn request_has_its_identifier_and_what_the_esubs_of_the_site_change() {
     let rig = Rig::up("nqsesub", 1);
@@ -373,17 +409,69 @@ fn request_has_its_identifier_and_what_the_esubs_of_the_site_change() {
     let refused = rig.run("cqsub", &["-q", "normal", "-r", "never", "job.sh"]);
     let words = "cqsub: Request aborted by esub\n";
     assert_eq!((refused.code, refused.out.as_str(), refused.err.as_str()), (255, "", words));
-    // after its end commands still run
-    let post = format!("while [ ! -e {out}.go ]; do sleep 0.1; done");
-    let job = rig.bsub(&["-q", "normal", "-o", "/dev/null", "-Ep", &post, "true"]);
-    wait_for("the job to end", || rig.stat(job) == "DONE");
-    let row = || {
-        let all = rig.ok("cqstatl", &["-b"]);
-        let row = all.lines().find(|line| line.starts_with("normal ")).map(str::to_owned);
-        row.unwrap_or_else(|| panic!("{all}"))
-    };
-    let tail = |row: &str| row.split_whitespace().skip(2).map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(tail(&row()), ["1", "yes", "on", "0", "0", "0", "0", "0", "1"]);
-    rig.write("out.go", "");
-    wait_for("the commands to end", || tail(&row())[8] == "0");
+    exits_while_commands_run_after_its_end(&rig, &out);
+}
+
+/// The object data of requests without what differs from run to run, and with `DIR` and `USER`.
+fn plain(text: &str, dir: &str, user: &str) -> String {
+    let differs = |line: &&str| !line.contains("NJS_SHELL") && !line.contains("NJS_CREATED");
+    let lines: Vec<&str> = text.lines().filter(differs).collect();
+    let text = lines.join("\n").replace(dir, "DIR");
+    text.replace(&format!("\"{user}\""), "\"USER\"") + "\n"
+}
+
+#[test]
+fn requests_are_objects_that_mbatchd_answers_for() {
+    let rig = Rig::up("njs", 1);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    assert_eq!(rig.ok("nlbconfig", &["-t", "NJS", "-olist"]), "");
+    assert_eq!(rig.ok("nlbconfig", &["-t", "NJS", "-odump"]), "");
+    rig.ok("qmgr", &["stop queue normal"]);
+    rig.write("job.sh", "sleep 100\n");
+    let limits = ["-lM", "10mw", "-lT", "30", "-lt", "20", "-lm", "1mb", "-lF", "5kb"];
+    rig.ok("cqsub", &[&["-q", "normal", "-A", "acct"][..], &limits, &["job.sh"]].concat());
+    rig.ok("cqsub", &["-q", "normal", "-r", "second", "-la", "nastran", "job.sh"]);
+    let listed = "object NJS (1.host1)\nobject NJS (2.host1)\n";
+    assert_eq!(rig.ok("nlbconfig", &["-t", "njs", "-olist"]), listed);
+    // of all types: what the server stores
+    assert_eq!(rig.ok("nlbconfig", &["-olist"]), "object NLB (host1)\n");
+    let dumped = rig.ok("nlbconfig", &["-odump", "-t", "NJS"]);
+    let dir = rig.dir.display().to_string();
+    let user = rig.field("1", "user");
+    assert_eq!(plain(&dumped, &dir, &user), include_str!("expected/requests.objects"));
+    // its names are those of the server's map; a dump is good object data
+    rig.ok("nlbconfig", &["-mdump", "-t", "NJS", "-f", rig.path("map").to_str().unwrap()]);
+    rig.write("map", &rig.read("map").replace("NJS_QUENAM", "NJS_QUEUE"));
+    rig.ok("nlbconfig", &["-mput", "map"]);
+    rig.ok("nlbconfig", &["-t", "NJS", "-odump", "-n", "2", "-f", "second"]);
+    let second = rig.read("second");
+    assert!(second.starts_with("object NJS (2.host1) {\n"), "{second}");
+    assert!(second.contains("\tNJS_QUEUE = \"normal\";\n\t"), "{second}");
+    assert!(rig.ok("nlbconfig", &["-check", "second"]).starts_with("1 object"));
+    // nobody stores one
+    for (args, words) in [
+        (&["-t", "NJS", "-odump", "-n", "9"][..], "nlbconfig: no object <9>\n"),
+        (
+            &["-oupdat", "second"],
+            "second: requests are not stored here: cqsub makes one\n\
+             nlbconfig: host1: objects not taken\n",
+        ),
+        (
+            &["-t", "NJS", "-odel", "-n", "2.host1"],
+            "requests are not stored here: cqdel deletes one\n\
+             nlbconfig: host1: nothing was deleted\n",
+        ),
+    ] {
+        let said = rig.run("nlbconfig", args);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (255, "", words), "{args:?}");
+    }
+    rig.ok("qmgr", &["start queue normal"]);
+    wait_for("the request to run", || where_is(&rig, "1").starts_with("RUN"));
+    let runs = rig.ok("nlbconfig", &["-odump", "-t", "NJS", "-n", "1.host1"]);
+    assert!(runs.contains("\tNJS_JOBSTAT = \"Running\";\n"), "{runs}");
+    assert!(runs.contains("\tNJS_EXECHOST = \"host1\";\n") && runs.contains("\tNJS_STARTED = "));
+    assert!(!runs.contains("NJS_QUEENT"), "{runs}");
+    rig.ok("cqdel", &["-k", "1", "2"]);
+    wait_for("the requests to end", || rig.ok("nlbconfig", &["-t", "NJS", "-olist"]).is_empty());
 }

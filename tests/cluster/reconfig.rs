@@ -227,14 +227,14 @@ fn policy_with_a_mistake_leaves_the_files_of_the_one_before() {
 const MINUTE: Duration = Duration::from_secs(75);
 
 /// A line of the system's crontabs, and the cron started for it if none ran; both go with it.
-struct Crontab {
+pub struct Crontab {
     file: PathBuf,
     cron: Option<Child>,
 }
 
 impl Crontab {
     /// Adds the line to cron; `None`: there is no cron, or it may not run here.
-    fn new(line: &str) -> Option<Crontab> {
+    pub fn new(line: &str) -> Option<Crontab> {
         let cron = ["/usr/sbin/cron", "/sbin/cron"].into_iter().find(|p| Path::new(p).exists())?;
         // cron takes names without a dot alone, and files of root that nobody else may write.
         let file = PathBuf::from(format!("/etc/cron.d/lsf-test-{}", std::process::id()));
@@ -247,6 +247,15 @@ impl Crontab {
             tab.cron = Some(command.spawn().ok()?);
         }
         Some(tab)
+    }
+
+    /// Waits until the line has run, which writes a line to this file at its end.
+    pub fn ran(&self, code: &Path) {
+        let end = Instant::now() + MINUTE;
+        while !std::fs::read_to_string(code).is_ok_and(|c| c.ends_with('\n')) {
+            assert!(Instant::now() < end, "cron did not run its line within {MINUTE:?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 
@@ -286,12 +295,7 @@ fn cron_swaps_the_policy() {
     let Some(tab) = Crontab::new(&line) else {
         return skipped(&format!("{NAME}: cron is not installed"));
     };
-    let end = Instant::now() + MINUTE;
-    let ran = || std::fs::read_to_string(&code).is_ok_and(|c| c.ends_with('\n'));
-    while !ran() {
-        assert!(Instant::now() < end, "cron did not run its line within {MINUTE:?}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    tab.ran(&code);
     drop(tab);
     let read = |p: &Path| std::fs::read_to_string(p).unwrap();
     assert_eq!(read(&code), "0\n", "{}", read(&said));

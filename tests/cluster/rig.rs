@@ -17,7 +17,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The binary under test.
 pub fn binary() -> PathBuf {
     match std::env::var_os("LSF_TEST_BIN") {
-        Some(b) => PathBuf::from(b),
+        // commands run in other directories
+        Some(b) => std::fs::canonicalize(&b).unwrap_or(PathBuf::from(b)),
         None => PathBuf::from(env!("CARGO_BIN_EXE_lsf")),
     }
 }

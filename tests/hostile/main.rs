@@ -63,4 +63,5 @@ mod shared_directories;
 #[allow(dead_code)]
 mod site;
 mod surroundings;
+mod swap;
 mod world;

@@ -35,8 +35,8 @@ impl Mbatchd {
             return self.none_accepts(context, &group.requests, &words);
         }
         let choice = |row: NlbRow| Choice {
-            queue: row.queue.unwrap_or_default(),
-            host: Some(row.host),
+            queue: row.queue.as_deref().unwrap_or_default().to_owned(),
+            host: Some(row.host.to_string()),
             value: value_text(row.value),
         };
         let choices: Rc<[Choice]> = rows.into_iter().map(choice).collect();

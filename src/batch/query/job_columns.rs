@@ -210,6 +210,7 @@ impl Shown<'_> {
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
             Col::PendReasons => self.pend_reasons(out),
             Col::StartNeeds => self.start_needs(out),
+            Col::NextTry => int(out, self.next_try().unwrap_or(0)),
             Col::ProcessorUnits => json(out, run.map_or("", |r| &r.affinity)),
             Col::SuspReason => int(out, i64::from(self.susp_reason())),
             Col::SuspIndex => json(out, self.suspending_index()),
@@ -242,6 +243,7 @@ impl Shown<'_> {
             Col::Post => json(
                 out,
                 match self.end().map(|e| e.post) {
+                    Some(Post::Running) => "run",
                     Some(Post::Done) => "done",
                     Some(Post::Failed) => "err",
                     _ => "",
@@ -528,18 +530,21 @@ impl Shown<'_> {
     /// Why no destination has accepted the request so far, and when the next try is.
     fn routing_words(&self) -> String {
         let Some(waiting) = self.mbd.routing.get(self.at) else { return String::new() };
-        let now = self.mbd.sched.now();
-        let next = waiting.next.map(|next| next.saturating_sub(now.mono_us) / 1_000_000);
-        let next =
-            next.and_then(|secs| i64::try_from(secs).ok()).filter(|_| !waiting.why.is_empty());
-        match next {
-            Some(secs) => {
-                let zone = self.mbd.windows.zone();
-                let at = clock_time(now.secs().saturating_add(secs), zone);
+        match self.next_try() {
+            Some(at) => {
+                let at = clock_time(at, self.mbd.windows.zone());
                 format!("{}; next try at {at}", waiting.why)
             }
             None => waiting.why.to_string(),
         }
+    }
+
+    /// When the request is routed again, once it has been tried.
+    fn next_try(&self) -> Option<i64> {
+        let waiting = self.mbd.routing.get(self.at).filter(|waiting| !waiting.why.is_empty())?;
+        let now = self.mbd.sched.now();
+        let secs = waiting.next?.saturating_sub(now.mono_us) / 1_000_000;
+        Some(now.secs().saturating_add(i64::try_from(secs).ok()?))
     }
 
     /// The smallest changes after which the element could start.

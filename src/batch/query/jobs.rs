@@ -136,7 +136,8 @@ impl Mbatchd {
             return;
         }
         let which = f.query().which;
-        if f.is_by_id() || job.tally.unfinished() > 0 || which.all || which.done {
+        let exits = which.exiting && self.state.posts().of_job(job.id).next().is_some();
+        if f.is_by_id() || job.tally.unfinished() > 0 || which.all || which.done || exits {
             let left = self.find_in(f, job, sel, Cursor::default(), looks, found);
             f.put_job(left);
         }
@@ -162,7 +163,10 @@ impl Mbatchd {
             *looks = looks.saturating_sub(1 + f.looks_for_name());
             let waits = self.state.job_chunks().waits(JobRef { job: job.id, idx });
             let shown = |v: &ElementView| if waits { JobState::Wait } else { v.stat() };
-            let Some(view) = job.view(idx).filter(|v| wanted(which, shown(v), by_id)) else {
+            let posts = || self.state.posts().of_job(job.id).any(|key| key.idx == idx);
+            let exits = || which.exiting && posts();
+            let fits = |v: &ElementView| wanted(which, shown(v), by_id) || exits();
+            let Some(view) = job.view(idx).filter(fits) else {
                 continue;
             };
             if !f.names(idx) || some.as_ref().is_some_and(|p| !p.contains(&job.part_no(idx))) {

@@ -3,7 +3,7 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::cluster::nlb_lists::Standing;
 use crate::batch::site::{External, Queue};
-use crate::batch::state::names::{HostId, QueueId};
+use crate::batch::state::names::HostId;
 use crate::batch::state::started_elements::Slots;
 use crate::batch::{Mbatchd, StepContext};
 use crate::conf::nlb_objects::date;
@@ -13,7 +13,7 @@ use crate::model::reason::err;
 use crate::proto::Refusal;
 use crate::proto::client::{ClientMsg, HostInfo, HostUnits, QueueInfo};
 use crate::proto::machine::ConnId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Thresholds of external indices by name, as `sched/stop`.
 pub(crate) fn bounds_shown(of: &External) -> Vec<(String, String)> {
@@ -39,7 +39,6 @@ impl Mbatchd {
         }
         let asked: BTreeSet<&String> = names.iter().collect();
         let mut rows = Vec::new();
-        let exiting = self.exiting_by_queue();
         for q in &self.site.queues {
             let name_fits = names.is_empty() || asked.contains(&q.conf.name);
             let user_fits =
@@ -47,22 +46,10 @@ impl Mbatchd {
             let host_fits = hosts.is_empty()
                 || q.hosts.as_ref().is_none_or(|set| hosts.iter().any(|h| set.contains_key(h)));
             if name_fits && user_fits && host_fits {
-                let exiting = exiting.get(&q.id).copied().unwrap_or(0);
-                rows.push(QueueInfo { exiting, ..self.queue_info(q) });
+                rows.push(self.queue_info(q));
             }
         }
         context.reply(conn, ClientMsg::QueueRows { rows });
-    }
-
-    /// How many jobs of each queue are in post-execution.
-    fn exiting_by_queue(&self) -> BTreeMap<QueueId, u64> {
-        let mut all = BTreeMap::new();
-        for key in self.state.posts().iter() {
-            if let Some(job) = self.state.job(key.job) {
-                *all.entry(job.queue_at(key.idx)).or_default() += 1;
-            }
-        }
-        all
     }
 
     fn queue_info(&self, q: &Queue) -> QueueInfo {
@@ -89,7 +76,6 @@ impl Mbatchd {
             ususp: s.ususp,
             rsv: self.view().reserved_by(|of| of.queue == q.id),
             pjobs: s.pend_jobs,
-            exiting: 0,
             accept_interval_secs: self.site.accept_interval(c),
             sleep_secs: self.site.params().mbd_sleep_time,
             params: self.parameters_shown(q),

@@ -1,11 +1,13 @@
 //! The group `nlb`: the load balancer and its pipe queues, each beside a plain loop, or the same
-//! work without it. The machines of nlbserver and mbatchd are values here, without network and log.
+//! work without it. The machines of nlbserver and mbatchd are values here, without network and log,
+//! but for the commands, which run in a cluster of real processes.
 //!
 //! Before a policy is timed it is shown that the plain loop over the same values has the same list.
 
 mod plain;
 mod router;
 mod server;
+mod shell;
 
 use super::RUNS;
 use super::table::{Figure, FigureTable, Unit, ms};
@@ -20,7 +22,10 @@ pub fn measure(table: &mut FigureTable) {
     let all = memory(table)
         .and_then(|()| policies(table, false))
         .and_then(|()| policies(table, true))
-        .and_then(|()| reports(table));
+        .and_then(|()| reports(table))
+        .and_then(|()| loading(table))
+        .and_then(|()| expression(table))
+        .and_then(|()| shell::measure(table));
     if let Err(why) = all {
         panic!("nlb: {why}");
     }
@@ -50,7 +55,7 @@ fn policies(table: &mut FigureTable, differs: bool) -> Result<(), String> {
     let mirror = Mirror::new(differs)?;
     let plain = mirror.plain();
     let names = |all: &[usize]| all.iter().map(|host| server::host_name(*host)).collect::<Vec<_>>();
-    let told: Vec<String> = server.query().into_iter().map(|row| row.host).collect();
+    let told: Vec<String> = server.query().into_iter().map(|row| row.host.to_string()).collect();
     if plain.len() < HOSTS / 2 || told != names(&plain) || mirror.policy() != plain {
         return Err("the policy and the plain loop have different lists".to_owned());
     }
@@ -67,6 +72,53 @@ fn policies(table: &mut FigureTable, differs: bool) -> Result<(), String> {
     });
     table.add(Figure::new(of("query to answer"), Unit::Ms, whole), Some(limit));
     Ok(())
+}
+
+/// A regular expression that others need exponential time for; beside a loop over the bytes.
+fn expression(table: &mut FigureTable) -> Result<(), String> {
+    let (text, expression) = ("a".repeat(1 << 20), lsf::lang::bre::Bre::new("\\(a*\\)*b")?);
+    let bytes = || std::hint::black_box(text.as_bytes()).iter().filter(|b| **b == b'b').count();
+    let loops = timed(|| assert_eq!(bytes(), 0));
+    let limit = table.limit(Figure::new("1 MB of a: its bytes compared", Unit::Ms, loops));
+    let matches = timed(|| assert!(!expression.matches(std::hint::black_box(&text))));
+    table.add(Figure::new("1 MB of a against \\(a*\\)*b", Unit::Ms, matches), Some(limit));
+    Ok(())
+}
+
+/// Policies of a file, and constraints of each.
+const POLICIES: usize = 1_000;
+const CONSTRAINTS: usize = 5;
+
+/// A file of many policies is taken; beside a loop that finds each of its words in a table.
+fn loading(table: &mut FigureTable) -> Result<(), String> {
+    let constraint = |n: usize| match n % CONSTRAINTS {
+        0 => "constraint: age < 300 && exists(NLB_QUEUE_NAME)\n".to_owned(),
+        1 => "constraint: [NLB_HARDWARE == \"cray\"] => NLB_SYSCPU / NLB_NCPUS < 10.0\n".to_owned(),
+        2 => format!("constraint: NLB_FREEMEM > {n} || NLB_SITE_{:03} > 5\n", n % 200),
+        3 => "constraint: exists(JOB_PRMEMSIZE) => NLB_PHYSMEM * 1024 >= JOB_PRMEMSIZE\n".into(),
+        _ => format!("constraint: NLB_A_IDLECPU * NLB_SITE_{:03} > {n}\n", n % 200),
+    };
+    let policy = |n: usize| {
+        let all: String = (0..CONSTRAINTS).map(|c| constraint(n * CONSTRAINTS + c)).collect();
+        format!("policy: p{n}\n{all}sort: NLB_IDLECPU * NLB_SITE_{:03}\n", n % 200)
+    };
+    let text: String = (0..POLICIES).map(policy).collect();
+    let mut server = Server::up()?;
+    let known: std::collections::HashMap<String, usize> =
+        server.attributes().into_iter().zip(0..).collect();
+    let words = || {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|word| known.contains_key(*word)).count()
+    };
+    let all = words();
+    let loops = timed(|| assert_eq!(words(), all));
+    let name = format!("{POLICIES} policies of {CONSTRAINTS}: their attributes found");
+    let limit = table.limit(Figure::new(name, Unit::Ms, loops));
+    let mut taken = Ok(());
+    let loads = timed(|| taken = taken.clone().and(server.reload(&text)));
+    let name = format!("{POLICIES} policies of {CONSTRAINTS} constraints loaded");
+    table.add(Figure::new(name, Unit::Ms, loads), Some(limit));
+    taken
 }
 
 /// The memory of a server in which every host has all attributes: the process grows by it, so that

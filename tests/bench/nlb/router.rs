@@ -30,9 +30,9 @@ fn cluster(size: &Size, queues: &str) -> Result<Scheduler, String> {
     let users = "Begin User\nUSER_NAME MAX_JOBS\ndefault 1000000\nEnd User\n";
     let mut scheduler = Scheduler::of(size, &files.with("lsbatch/big/configdir/lsb.users", users))?;
     let row = |host: usize| NlbRow {
-        host: host_name(host),
+        host: host_name(host).into(),
         value: SortValue::Number((size.hosts - host) as f64),
-        queue: Some("queue00".to_owned()),
+        queue: Some("queue00".into()),
     };
     scheduler.ranked = (0..size.hosts).map(row).collect();
     rest(&mut scheduler, LIMIT);

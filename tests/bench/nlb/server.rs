@@ -78,6 +78,8 @@ pub struct Server {
     machine: NlbServer,
     now: u64,
     user: ConnId,
+    /// The policies file.
+    policies: Vec<u8>,
 }
 
 impl Server {
@@ -113,6 +115,7 @@ impl Server {
             machine: NlbServer::new(conf, begins, at(SECOND)),
             now: SECOND,
             user: INCOMING,
+            policies: Vec::new(),
         };
         server.step(Input::Start);
         let peer = Peer::User { uid: 1000, gid: 1000, user: "u".into(), host: host_name(0) };
@@ -137,11 +140,36 @@ impl Server {
                     Effect::Nlb(NlbEffect::Write { n, .. }) => {
                         inputs.push(Input::Nlb(NlbInput::Written { n, failed: None }));
                     }
+                    Effect::Nlb(NlbEffect::ReadPolicies { n }) => {
+                        let read = Ok(self.policies.clone());
+                        inputs.push(Input::Nlb(NlbInput::Policies { n, read }));
+                    }
                     _ => {}
                 }
             }
         }
         sent
+    }
+
+    /// Has other policies taken.
+    pub fn reload(&mut self, text: &str) -> Result<(), String> {
+        self.policies = text.as_bytes().to_vec();
+        let conn = INCOMING + 1 + HOSTS as ConnId;
+        let peer = Peer::User { uid: 1, gid: 1, user: "lsfadmin".into(), host: host_name(0) };
+        self.step(Input::Opened { conn, peer });
+        let sent = self.step(Input::Msg { conn, msg: Msg::Nlb(NlbMsg::Reload) });
+        self.step(Input::Closed { conn });
+        match sent.into_iter().next() {
+            Some(Msg::Nlb(NlbMsg::Outcome(outcome))) if outcome.taken => Ok(()),
+            other => Err(format!("the policies are not taken: {other:?}")),
+        }
+    }
+
+    /// The names of all attributes of hosts.
+    pub fn attributes(&mut self) -> Vec<String> {
+        let text = self.text(NlbMsg::Map { object_type: "NLB".into() });
+        let lines = text.lines().filter_map(|line| line.strip_prefix('\t'));
+        lines.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
     }
 
     pub fn pass(&mut self, seconds: u64) {

@@ -4,6 +4,7 @@ use super::Cluster;
 use crate::proto::machine::{ConnId, Input, Peer};
 use crate::proto::nlb::{NlbMsg, NlbQuery, NlbRanking, NlbRow, SortValue};
 use crate::proto::{Daemon, Endpoint, Msg};
+use std::sync::Arc;
 
 /// The knowledge of a server.
 #[derive(Default)]
@@ -98,9 +99,9 @@ impl Cluster {
 
 fn rows(hosts: &[(&str, &str)]) -> Vec<NlbRow> {
     let row = |(n, (host, queue)): (usize, &(&str, &str))| NlbRow {
-        host: (*host).to_owned(),
+        host: (*host).into(),
         value: SortValue::Number((hosts.len() - n) as f64),
-        queue: Some((*queue).to_owned()).filter(|q| !q.is_empty()),
+        queue: Some((*queue).into()).filter(|q: &Arc<str>| !q.is_empty()),
     };
     hosts.iter().enumerate().map(row).collect()
 }

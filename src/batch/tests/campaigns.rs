@@ -1,6 +1,6 @@
 //! Campaigns of like jobs that are looked at in one pass: a host takes as many of them as its
 //! slots, its resources and its limits leave room for, however the pass comes to know that.
-//! (A debug build asks every policy about each job, and compares.)
+//! (A debug build asks every policy about each element of an array, and compares.)
 
 use super::cluster::cluster;
 use super::cluster::random::cases;

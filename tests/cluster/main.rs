@@ -49,6 +49,7 @@ mod oldsite;
 mod outputs;
 mod pam;
 mod pam_refusals;
+mod pam_stops;
 mod panics;
 mod post;
 mod prepost_user;

@@ -8,6 +8,7 @@ mod applications;
 mod base;
 mod beats;
 mod blaunch;
+mod blaunch_bad;
 mod chkpnt;
 mod chunks;
 mod collect;

@@ -173,8 +173,12 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
             return LSF_ERROR;
         }
     };
+    for (output, why) in &ends.unwritten {
+        errln!(ctx, "{}: {output}: {why}", ctx.name);
+    }
     if ends.failed.is_empty() {
-        return ends.code;
+        let lost = ends.code == 0 && !ends.unwritten.is_empty();
+        return if lost { LSF_ERROR } else { ends.code };
     }
     for (host, why) in &ends.failed {
         errln!(ctx, "{}: {host}: {why}", ctx.name);

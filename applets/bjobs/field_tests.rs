@@ -27,6 +27,7 @@ fn jobs() -> Vec<Value> {
         json!({"Job": 103, "Stat": "RUN", "ExecHosts": hosta, "StartTime": T - 600, "RunTime": 600,
             "Limits": {"run": 3600}, "CpuUsed": 51.26, "Utime": 50.5, "Stime": 1.26,
             "MemKb": 3072, "MaxMemKb": 4096, "AvgMemKb": 2048, "SwapKb": 1024, "NThreads": 6,
+            "HostUsage": [["hosta", 2048, 0, 2.5, [42], [42]], ["hostb", 1024, 1024, 48.76, [], []]],
             "Pids": [42, 43], "PendTime": 0, "Exceptions": "overrun", "ExitCode": null,
             "EffectiveResReq": "select[type == any]", "CpuPeak": 1.5, "CpuPeakSecs": 54,
             "ExecHome": "/home/alice", "ExecCwd": "/home/alice/w", "Extra": {"ptl": "7200"}}),

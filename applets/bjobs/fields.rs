@@ -2,6 +2,7 @@
 //! and its value. A field that nothing can fill yet has no columns and is empty.
 
 use super::figures::{EFFICIENCY_COLS, efficiency, eligible_secs, kept_secs, wait_limit};
+use super::processes;
 use super::reasons::{self, suspending_reason};
 use super::show::{Show, host_words, is_finished, is_pending, is_suspended, push_hosts_joined};
 use lsf::cli::clock::Clock;
@@ -196,7 +197,7 @@ pub const FIELDS: &[Field] = &[
     empty("j_exclusive", &["j_excl"], 15),
     empty("gpu_alloc", &["galloc"], 30),
     f("nthreads", &[], 10, &[Col::NThreads], |o, r, _| given(o, r, Col::NThreads)),
-    empty("hrusage", &[], 50),
+    f("hrusage", &[], 50, &[Col::HostUsage, Col::StartTime], processes::in_field),
     f("min_req_proc", &[], 12, &[Col::MinSlots], |o, r, _| int(o, r.int(Col::MinSlots).max(1))),
     f("max_req_proc", &[], 12, &[Col::MaxSlots], |o, r, _| int(o, r.int(Col::MaxSlots).max(1))),
     f("effective_resreq", &["eresreq"], 17, &[Col::EffectiveResReq], |o, r, _| {

@@ -56,6 +56,21 @@ pub fn of_hosts(r: &JobRow, s: &Show) -> Vec<String> {
     parts
 }
 
+/// `hosta mem=60 Mbytes swap=0 Mbytes cpu=2.5 second(s)` of each host, with `; ` between them.
+pub fn in_field(o: &mut String, r: &JobRow, s: &Show) {
+    for (n, host) in r.list(Col::HostUsage).iter().enumerate() {
+        let [name, mem, swap, cpu, ..] = host.list() else { continue };
+        o.push_str(if n > 0 { "; " } else { "" });
+        o.push_str(&name.text());
+        for (word, cell) in [(" mem=", mem), (" swap=", swap)] {
+            o.push_str(word);
+            mem_words(o, cell.int().and_then(|kb| u64::try_from(kb).ok()).unwrap_or(0));
+        }
+        let cpu = s.normalised(r, cpu.num().unwrap_or(0.0));
+        o.push_str(&format!(" cpu={cpu:.1} second(s)"));
+    }
+}
+
 fn numbers(cells: &[Cell]) -> Vec<i64> {
     cells.iter().map(|cell| cell.int().unwrap_or(0)).collect()
 }

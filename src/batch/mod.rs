@@ -326,6 +326,7 @@ impl Mbatchd {
     fn do_what_is_due(&mut self, context: &mut StepContext, end_of_turn: bool) {
         self.chunks_due(context);
         self.held_ends_due(context);
+        self.usage_of_others_due(context);
         self.fanout_due(context);
         self.housekeep(context);
         self.unreached_due(context);

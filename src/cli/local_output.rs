@@ -1,7 +1,9 @@
 //! Our own output, while it carries that of remote tasks: written without waiting, and in the order
 //! in which it came.
 
+use crate::sys::words;
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::stdio;
 use std::collections::VecDeque;
 use std::io;
@@ -26,6 +28,8 @@ pub(super) struct LocalOutput {
     /// The bytes of the queue's first block that are written.
     written: usize,
     pub(super) closed: bool,
+    /// Why it takes no more, where that is not for want of a reader.
+    failed: Option<Errno>,
     /// res knows the end of the input.
     pub(super) told: bool,
 }
@@ -44,7 +48,8 @@ impl LocalOutput {
             None => fd.try_clone_to_owned()?,
         };
         widen(fd.as_fd());
-        Ok(LocalOutput { fd, queue: VecDeque::new(), written: 0, closed: false, told: false })
+        let (queue, failed) = (VecDeque::new(), None);
+        Ok(LocalOutput { fd, queue, written: 0, closed: false, failed, told: false })
     }
 
     /// Writes these bytes behind what waits; how much was done with.
@@ -56,9 +61,9 @@ impl LocalOutput {
                     bytes = &bytes[n..];
                     done += n;
                 }
-                Err(rustix::io::Errno::AGAIN) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => self.closed = true,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(e) => self.close(e),
             }
         }
         if self.closed {
@@ -82,18 +87,28 @@ impl LocalOutput {
                         self.written = 0;
                     }
                 }
-                Err(rustix::io::Errno::AGAIN) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => {
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(e) => {
                     // what nobody wants is done with: the host is given its credit back
                     done += self.queue.iter().map(Vec::len).sum::<usize>() - self.written;
                     self.queue.clear();
                     self.written = 0;
-                    self.closed = true;
+                    self.close(e);
                 }
             }
         }
         done
+    }
+
+    fn close(&mut self, why: Errno) {
+        self.closed = true;
+        self.failed = Some(why).filter(|why| *why != Errno::PIPE);
+    }
+
+    /// Why what came was not written, in words; a reader that has gone wants no more.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failed.map(|why| words(&why.into()))
     }
 
     /// Bytes that are not written yet.

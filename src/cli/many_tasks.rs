@@ -64,6 +64,8 @@ pub struct ManyEnds {
     pub failed: Vec<(String, String)>,
     /// A task never started.
     pub unstarted: bool,
+    /// Our own outputs that could not be written, with the reasons.
+    pub unwritten: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug)]
@@ -615,6 +617,9 @@ impl Loop<'_> {
 
     fn ends(&self) -> ManyEnds {
         let mut ends = ManyEnds::default();
+        for (out, name) in self.outs.iter().zip(["standard output", "standard error"]) {
+            ends.unwritten.extend(out.failure().map(|why| (name, why)));
+        }
         for task in &self.tasks {
             match &task.phase {
                 TaskPhase::Over(status) if ends.code == 0 => ends.code = exit_code(*status),

@@ -138,6 +138,9 @@ pub const LOG_MASKS: &[&str] = &[
     "LOG_DEBUG3",
 ];
 
+/// How long the parts of a parallel job wait for each other; none of them for no time.
+const WAITS: [&str; 3] =
+    ["LSF_HPC_PJL_LOADENV_TIMEOUT", "LSF_DJOB_TASK_REG_WAIT_TIME", "LSB_FANOUT_TIMEOUT_PER_LAYER"];
 /// Words of LSF_HPC_EXTENSIONS that have their effect: the first two always have.
 const HPC_EXTENSIONS: &[&str] =
     &["CUMULATIVE_RUSAGE", "HOST_RUSAGE", "NO_HOST_RUSAGE", "SHORT_PIDLIST"];
@@ -186,11 +189,13 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     check("LSB_LOCALDIR", &apart, "an absolute path other than LSB_SHAREDIR is wanted");
     check("LSF_PIM_SLEEPTIME", &pause, "seconds are wanted, from 1 to a day");
     let register = |v: &str| v.parse::<u64>().is_ok_and(|n| (1..=MAX_PAM_SECS).contains(&n));
-    for name in ["LSF_HPC_PJL_LOADENV_TIMEOUT", "LSF_DJOB_TASK_REG_WAIT_TIME"] {
+    for name in WAITS {
         check(name, &register, "seconds are wanted, from 1 to a year");
     }
     let delay = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_PAM_SECS);
-    check("LSF_PAM_CLEAN_JOB_DELAY", &delay, "seconds are wanted, a year at most");
+    for name in ["LSF_PAM_CLEAN_JOB_DELAY", "LSF_RES_ALIVE_TIMEOUT"] {
+        check(name, &delay, "seconds are wanted, a year at most");
+    }
     let signal = |v: &str| signals::number(v).is_some();
     let control = |v: &str| MemoryControl::parse(v).is_some();
     let want = "memory:swap:seconds[:all] is wanted, memory 1 to 100 percent, swap 0 to 100";

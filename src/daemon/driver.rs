@@ -43,6 +43,10 @@ pub trait DaemonDriver {
     fn turned(&mut self, m: &mut Self::M, cpu_us: u64) {
         let _ = (m, cpu_us);
     }
+    /// When a turn is wanted, whether anything happens or not, microseconds.
+    fn deadline(&self) -> Option<u64> {
+        None
+    }
     /// Every effect of this turn has been carried out.
     fn end_of_turn(&mut self, m: &mut Self::M, shell: &mut ShellControl) {
         let _ = (m, shell);
@@ -113,7 +117,18 @@ impl ShellControl {
     /// Has [`DaemonDriver::ready`] called with this token, below 2^60, each time that the
     /// descriptor has become readable (writable); closing it ends that.
     pub fn watch(&mut self, fd: BorrowedFd<'_>, token: usize, write: bool) -> std::io::Result<()> {
-        let interest = if write { Interest::WRITABLE } else { Interest::READABLE };
+        self.watch_for(fd, token, if write { Interest::WRITABLE } else { Interest::READABLE })
+    }
+    /// [`ShellControl::watch`] for reading and for writing.
+    pub fn watch_both(&mut self, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
+        self.watch_for(fd, token, Interest::READABLE | Interest::WRITABLE)
+    }
+    fn watch_for(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        token: usize,
+        interest: Interest,
+    ) -> std::io::Result<()> {
         let (token, fd) = (Token(OWN_TOKEN + token), fd.as_raw_fd());
         let mut source = SourceFd(&fd);
         // one that is watched already gets another token

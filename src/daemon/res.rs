@@ -232,7 +232,12 @@ impl DaemonDriver for Ends {
         shell.input(Input::Tick);
     }
 
+    fn deadline(&self) -> Option<u64> {
+        self.keeper.deadline()
+    }
+
     fn end_of_turn(&mut self, _: &mut Res, shell: &mut ShellControl) {
+        self.keeper.look(shell.now.mono_us);
         if self.ending && !shell.has_input() {
             shell.exit(0);
         }
@@ -421,7 +426,7 @@ impl Ends {
 
     fn watch_keeper(&self, shell: &mut ShellControl) {
         let Some(sock) = self.keeper.socket() else { return };
-        if let Err(e) = shell.watch(sock, KEEPER, true) {
+        if let Err(e) = shell.watch_both(sock, KEEPER) {
             log::warn!("the keeper: {}", words(&e));
         }
     }

@@ -54,6 +54,10 @@ pub(super) enum KeeperPacket {
     Forget { task: TaskId },
     /// To a res that has come back: that was all.
     End,
+    /// Answer with this number, once all before is done. One of an older release does not.
+    Ask { number: u64 },
+    /// To res: all before its question of this number is done.
+    Done { number: u64 },
 }
 
 /// Sends a packet. Never blocks.
@@ -173,7 +177,13 @@ impl Keeper {
                 }
             }
             KeeperPacket::Forget { task } => _ = self.tasks.remove(&task),
-            KeeperPacket::Keep { .. } | KeeperPacket::End => {}
+            KeeperPacket::Ask { number } => {
+                if let Ok(res) = &self.res {
+                    // a res that does not read asks no more, either
+                    let _ = send(res, &KeeperPacket::Done { number }, &[]);
+                }
+            }
+            KeeperPacket::Keep { .. } | KeeperPacket::End | KeeperPacket::Done { .. } => {}
         }
     }
 

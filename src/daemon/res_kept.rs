@@ -5,11 +5,13 @@
 //! there is no keeper, or it is lost, tasks go on and end with this res.
 
 use super::res_keeper::{self, EndSlot, KeeperPacket, NAME, PACKET_MAX, SOCKET, receive, wait_for};
+use crate::model::time::US;
 use crate::net::sock;
 use crate::proto::launch::TaskId;
 use crate::proto::res::{KeptTask, TaskProgress};
 use crate::sys::{files, words};
 use rustix::event::PollFlags;
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -24,6 +26,11 @@ use std::time::Duration;
 const SLOW: Duration = Duration::from_secs(5);
 /// Packets that wait for a keeper that does not read; one that is further behind is given up.
 const BEHIND_MAX: usize = 1024;
+/// How long the keeper may take to do what it is told, microseconds. A keeper that stands still
+/// longer is ended: tasks do not see the end of their input while it holds the other end, too.
+const STANDS_STILL: u64 = 5 * US;
+/// Longest packet of a keeper to a res that it serves, bytes.
+const ANSWER_MAX: usize = 128;
 
 /// The way to the keeper.
 pub(super) struct KeeperLink {
@@ -33,6 +40,20 @@ pub(super) struct KeeperLink {
     waiting: VecDeque<(KeeperPacket, Vec<OwnedFd>)>,
     /// A keeper that this res has started.
     child: Option<Child>,
+    asks: Questions,
+}
+
+/// The questions to the keeper, by which it is known that it does what it is told.
+#[derive(Default)]
+struct Questions {
+    /// The keeper was told something since the last question.
+    due: bool,
+    /// The number of the last question.
+    number: u64,
+    /// When that was asked; `None`: it is answered.
+    since: Option<u64>,
+    /// The keeper answers, unlike one of an older release.
+    answers: bool,
 }
 
 /// A task that the res before this one has left.
@@ -45,12 +66,17 @@ impl KeeperLink {
     /// Finds the keeper of the res before this one, if there is one, and takes what it has.
     pub(super) fn inherit(rundir: &Path) -> (KeeperLink, Vec<LeftTask>) {
         let path = rundir.join(SOCKET);
-        let mut link = KeeperLink { path, sock: None, waiting: VecDeque::new(), child: None };
+        let (waiting, asks) = (VecDeque::new(), Questions { due: true, ..Questions::default() });
+        let mut link = KeeperLink { path, sock: None, waiting, child: None, asks };
         let mut left = Vec::new();
         let Ok(sock) = sock::dial_packets(&link.path) else { return (link, left) };
         match take_all(&sock, &mut left) {
             Ok(()) => link.sock = Some(sock),
-            Err(e) => log::warn!("tasks of the last RES are lost: its keeper: {}", words(&e)),
+            Err(e) => {
+                log::warn!("tasks of the last RES are lost: its keeper: {}", words(&e));
+                left.clear();
+                end_peer(&sock);
+            }
         }
         (link, left)
     }
@@ -76,6 +102,7 @@ impl KeeperLink {
         command.envs(named.into_iter().filter_map(|(name, value)| Some((name, value?))));
         self.child = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         self.sock = Some(ours);
+        self.asks = Questions { answers: true, ..Questions::default() };
         Ok(true)
     }
 
@@ -96,7 +123,30 @@ impl KeeperLink {
         self.send(KeeperPacket::Forget { task }, &[]);
     }
 
+    /// When a keeper that has not answered is given up.
+    pub(super) fn deadline(&self) -> Option<u64> {
+        let since = self.asks.since.filter(|_| self.asks.answers && self.sock.is_some())?;
+        Some(since + STANDS_STILL)
+    }
+
+    /// Asks the keeper whether it has done what it was told; one that has been asked for too long
+    /// is ended.
+    pub(super) fn look(&mut self, now: u64) {
+        let late = |link: &KeeperLink| link.deadline().is_some_and(|at| at <= now);
+        // its answer may have come while we stood still ourselves
+        if late(self) && self.ready() && late(self) {
+            self.lost(&format!("it has stood still for {} seconds", STANDS_STILL / US));
+        }
+        if self.sock.is_some() && self.asks.due && self.asks.since.is_none() {
+            self.asks.number += 1;
+            if self.send(KeeperPacket::Ask { number: self.asks.number }, &[]) {
+                (self.asks.since, self.asks.due) = (Some(now), false);
+            }
+        }
+    }
+
     fn send(&mut self, packet: KeeperPacket, fds: &[BorrowedFd<'_>]) -> bool {
+        self.asks.due = true;
         let Some(sock) = &self.sock else { return false };
         if self.waiting.is_empty() {
             match res_keeper::send(sock, &packet, fds) {
@@ -119,11 +169,15 @@ impl KeeperLink {
     /// The keeper reads again, or is gone; `false`: it is gone.
     pub(super) fn ready(&mut self) -> bool {
         let Some(sock) = &self.sock else { return true };
-        // a keeper says nothing to a res that it serves
-        let gone =
-            !matches!(receive(sock, &mut [0; 16]), Err(e) if e.kind() == ErrorKind::WouldBlock);
-        if gone {
-            return self.lost("it has ended");
+        loop {
+            match receive(sock, &mut [0; ANSWER_MAX]) {
+                Ok(Some((KeeperPacket::Done { number }, _))) => {
+                    self.asks.answers = true;
+                    self.asks.since = self.asks.since.filter(|_| number != self.asks.number);
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                _ => return self.lost("it has ended"),
+            }
         }
         while let Some((packet, fds)) = self.waiting.front() {
             let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
@@ -138,13 +192,27 @@ impl KeeperLink {
 
     fn lost(&mut self, why: &str) -> bool {
         log::warn!("the keeper of RES: {why}; the tasks that run end with this RES");
-        (self.sock, self.waiting) = (None, VecDeque::new());
-        if let Some(mut child) = self.child.take() {
-            // one that does not read holds descriptors that tasks wait to see closed
-            let _ = child.kill();
-            let _ = child.wait();
+        let sock = self.sock.take();
+        (self.waiting, self.asks) = (VecDeque::new(), Questions::default());
+        // one that does not read holds descriptors that tasks wait to see closed
+        match (self.child.take(), sock) {
+            (Some(mut child), _) => {
+                let _ = child.kill();
+                // the kernel may take its time, in which res serves others
+                std::thread::spawn(move || child.wait());
+            }
+            (None, Some(sock)) => end_peer(&sock),
+            (None, None) => {}
         }
         false
+    }
+}
+
+/// Ends the keeper at the other end of a connection that was dialled.
+fn end_peer(sock: &OwnedFd) {
+    let pid = sock::peer_cred(sock.as_fd()).ok().and_then(|(.., pid)| Pid::from_raw(pid as i32));
+    if let Some(pid) = pid.filter(|pid| *pid != getpid()) {
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 
@@ -250,7 +318,8 @@ mod tests {
             std::thread::spawn(move || res_keeper::serve(theirs, &path))
         };
         let (sock, waiting, child) = (Some(ours), VecDeque::new(), None);
-        (KeeperLink { path, sock, waiting, child }, dir, serves)
+        let asks = Questions { answers: true, ..Questions::default() };
+        (KeeperLink { path, sock, waiting, child, asks }, dir, serves)
     }
 
     #[test]
@@ -305,6 +374,55 @@ mod tests {
         // what it holds goes when nobody comes; that is not waited for here
         drop(serves);
         drop(link);
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    /// Takes what the keeper says until it has answered.
+    fn answered(link: &mut KeeperLink) {
+        let until = std::time::Instant::now() + SLOW;
+        while link.asks.since.is_some() {
+            assert!(link.ready() && std::time::Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn keeper_that_does_not_do_what_it_is_told_is_given_up() {
+        let (mut link, dir, serves) = keeper("still");
+        link.look(1);
+        assert_eq!(link.deadline(), None, "it was told nothing");
+        let (read, _write) = io::pipe().unwrap();
+        assert!(link.keep(task(1), &[(EndSlot::Output, read.as_fd())]));
+        link.look(1);
+        assert_eq!(link.deadline(), Some(1 + STANDS_STILL));
+        // one that has answered in time stays, however late that is seen
+        std::thread::sleep(Duration::from_millis(200));
+        link.look(2 + STANDS_STILL);
+        assert!(link.socket().is_some() && link.deadline().is_none());
+        drop(link);
+        let (mut link, left) = KeeperLink::inherit(&dir);
+        assert_eq!(left.len(), 1);
+        // the next res asks first, as this may be one of an older release
+        link.look(3);
+        assert!(link.asks.since.is_some());
+        answered(&mut link);
+        link.forget(task(1).id);
+        link.look(4);
+        answered(&mut link);
+        drop(link);
+        serves.join().unwrap().unwrap();
+        // one that reads nothing
+        let (ours, theirs) = sock::packet_pair().unwrap();
+        let (path, sock, waiting) = (dir.join(SOCKET), Some(ours), VecDeque::new());
+        let asks = Questions { answers: true, ..Questions::default() };
+        let mut link = KeeperLink { path, sock, waiting, child: None, asks };
+        link.forget(task(1).id);
+        link.look(1);
+        link.look(STANDS_STILL);
+        assert!(link.socket().is_some());
+        link.look(1 + STANDS_STILL);
+        assert!(link.socket().is_none() && link.deadline().is_none());
+        drop(theirs);
         std::fs::remove_dir_all(&dir).unwrap();
     }
 

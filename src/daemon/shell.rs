@@ -260,7 +260,8 @@ impl<D: DaemonDriver> Shell<D> {
         let busy = works || self.pool.busy() || !self.shell.inputs.is_empty();
         let look = self.members.as_ref().map(|m| m.at);
         let sign = self.heartbeat.as_ref().map(|h| h.at);
-        let until = [self.machine.deadline(), self.pool.deadline(), look, sign];
+        let own = self.driver.deadline();
+        let until = [self.machine.deadline(), self.pool.deadline(), look, sign, own];
         let until = until.into_iter().flatten().min();
         let timeout = match until {
             _ if busy => Some(Duration::ZERO),

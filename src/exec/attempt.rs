@@ -4,6 +4,7 @@
 use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostsAsked;
 use crate::exec::host_limits::{cpu, memory, waits_for_host};
+use crate::exec::others_usage::OthersUsage;
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{CHKPNT, SignalNumber, WarnAction, WarnTime};
@@ -254,6 +255,8 @@ pub struct Attempt {
     /// The notification command that runs.
     pub resize_runs: ResizeTold,
     pub sample_at: Option<u64>,
+    /// The usage of the job on the other hosts.
+    pub others: OthersUsage,
     pub finish_by: Option<u64>,
     /// The end of the time that a script has to clean up, before the report is written.
     pub cleans_until: Option<u64>,
@@ -316,6 +319,7 @@ impl Attempt {
             held_end: None,
             resize_runs: ResizeTold::default(),
             sample_at: None,
+            others: OthersUsage::Unknown,
             finish_by: None,
             cleans_until: None,
             post_by: None,

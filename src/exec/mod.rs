@@ -13,6 +13,7 @@ pub mod launcher;
 pub mod launcher_state;
 pub mod life;
 pub mod members;
+pub mod others_usage;
 pub mod plan;
 pub mod post;
 pub mod report;

@@ -3,8 +3,9 @@
 //!
 //! The result line stands two lines above `Resource usage summary:`, where tools look for it.
 
+use crate::exec::others_usage::ReportedUsage;
 use crate::model::JobKey;
-use crate::model::job::{End, Usage};
+use crate::model::job::End;
 use crate::model::reason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -49,9 +50,7 @@ pub struct Report<'a> {
     pub end: End,
     /// TERM_ number; 0 none.
     pub exit_info: u32,
-    pub usage: Usage,
-    pub max_procs: u32,
-    pub max_threads: u32,
+    pub used: ReportedUsage,
     /// `rusage[mem=]` altogether, MB.
     pub requested_mb: Option<f64>,
     /// Seconds running, suspended time not counted.
@@ -197,7 +196,7 @@ impl Report<'_> {
     }
 
     fn summary(&self, out: &mut String) -> std::fmt::Result {
-        let u = &self.usage;
+        let ReportedUsage { usage: u, counted_on, max_procs, max_threads } = &self.used;
         let mb = |kb: u64| kb as f64 / 1024.0;
         let some = |is: bool, text: String| if is { text } else { "-".into() };
         let (asked, max) = (self.requested_mb.unwrap_or(0.0), mb(u.max_mem_kb));
@@ -210,8 +209,8 @@ impl Report<'_> {
             ("Total Requested Memory", some(asks, format!("{asked:.2} MB"))),
             ("Delta Memory", some(asks, format!("{:.2} MB", asked - max))),
             ("Max Swap", some(u.max_swap_kb > 0, format!("{:.0} MB", mb(u.max_swap_kb)))),
-            ("Max Processes", some(self.max_procs > 0, self.max_procs.to_string())),
-            ("Max Threads", some(self.max_threads > 0, self.max_threads.to_string())),
+            ("Max Processes", some(*max_procs > 0, max_procs.to_string())),
+            ("Max Threads", some(*max_threads > 0, max_threads.to_string())),
             ("Run time", format!("{} sec.", self.run_secs.max(0))),
             ("Turnaround time", format!("{} sec.", turnaround.max(0))),
         ];
@@ -227,9 +226,9 @@ impl Report<'_> {
             let share = self.run_secs.max(0) as f64 * 100.0 / limit as f64;
             line("Run limit used", &format!("{share:.2}% of {limit} sec."))?;
         }
-        // the others tell theirs later than it is written
-        if let [(first, _), _, ..] = self.hosts {
-            line("Usage counted on host", &format!("{first} alone, see bacct -l"))?;
+        if !counted_on.is_empty() {
+            let hosts = counted_on.join(" ");
+            line("Usage counted on host", &format!("{hosts} alone, see bacct -l"))?;
         }
         Ok(())
     }
@@ -304,6 +303,7 @@ fn signal_text(signal: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::job::Usage;
 
     fn sample(hosts: &[(Arc<str>, u32)]) -> Report<'_> {
         Report {
@@ -326,15 +326,18 @@ mod tests {
             begins: false,
             end: End::Status(0),
             exit_info: 0,
-            usage: Usage {
-                utime_us: 60_000_000,
-                stime_us: 2_100_000,
-                max_mem_kb: 120 << 10,
-                avg_mem_kb: 98 << 10,
-                ..Usage::default()
+            used: ReportedUsage {
+                usage: Usage {
+                    utime_us: 60_000_000,
+                    stime_us: 2_100_000,
+                    max_mem_kb: 120 << 10,
+                    avg_mem_kb: 98 << 10,
+                    ..Usage::default()
+                },
+                counted_on: vec!["hosta".into()],
+                max_procs: 4,
+                max_threads: 6,
             },
-            max_procs: 4,
-            max_threads: 6,
             requested_mb: Some(1000.0),
             run_secs: 142,
             run_limit: Some(3600),

@@ -263,6 +263,8 @@ fn sbd_name(m: &SbdMsg) -> &'static str {
         SbdMsg::Left { .. } => "Sbd.Left",
         SbdMsg::HostUsage { .. } => "Sbd.HostUsage",
         SbdMsg::TaskGone { .. } => "Sbd.TaskGone",
+        SbdMsg::AskUsage { .. } => "Sbd.AskUsage",
+        SbdMsg::UsageTold { .. } => "Sbd.UsageTold",
         SbdMsg::Params(_) => "Sbd.Params",
         SbdMsg::Logging(_) => "Sbd.Logging",
         SbdMsg::Inventory { .. } => "Sbd.Inventory",
@@ -320,7 +322,7 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 20 + 41 + 23 + 12 + 16 + 3;
+const VARIANTS: usize = 3 + 20 + 43 + 23 + 12 + 16 + 3;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
@@ -523,6 +525,8 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Left { key: KEY, usage: usage().into() },
         SbdMsg::HostUsage { key: KEY, usage: usage().into(), pids: vec![10], groups: vec![10] },
         SbdMsg::TaskGone { key: KEY, status: 11 },
+        SbdMsg::AskUsage { key: KEY },
+        SbdMsg::UsageTold { key: KEY, usage: usage().into(), without: vec![s("h2")] },
         SbdMsg::Usage {
             key: KEY,
             usage: usage().into(),

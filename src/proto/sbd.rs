@@ -74,6 +74,13 @@ pub enum SbdMsg {
     Leave {
         key: JobKey,
     },
+    /// To the first host of a job: what the job has used on the others, as `AskUsage` wants it.
+    UsageTold {
+        key: JobKey,
+        usage: Box<Usage>,
+        /// The hosts whose usage is not counted in it, as it could not be had in time.
+        without: Vec<String>,
+    },
     /// New parameters after a reconfiguration.
     Params(SbdParams),
     /// The new log level of sbatchd.
@@ -133,6 +140,11 @@ pub enum SbdMsg {
     NeedBlob {
         at: SpoolRef,
     },
+    /// From the first host of a job, whose script has ended: the job leaves the others, and the
+    /// report on the job wants to know what it has used there. Answered by `UsageTold`.
+    AskUsage {
+        key: JobKey,
+    },
     /// The first host of a job asks for the command of its queue for every host on the others.
     /// Answered by a `HostTold` of each.
     AskHosts {
@@ -175,6 +187,9 @@ pub struct SbdParams {
     /// This mbatchd takes `TaskGone`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub task_gone: bool,
+    /// This mbatchd takes `AskUsage`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub usage_of_others: bool,
 }
 
 fn is_zero<T: Default + PartialEq>(number: &T) -> bool {

@@ -11,7 +11,7 @@ fn up(name: &str) -> Rig {
 }
 
 /// The output of a job on all hosts that runs this script, and the hosts in their order.
-fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
+pub(super) fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
     let out = rig.path("out");
     let _ = std::fs::remove_file(&out);
     std::fs::write(rig.path("job.sh"), script).unwrap();
@@ -28,7 +28,7 @@ fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
 }
 
 /// Processes of these words, wherever.
-fn running(word: &str) -> usize {
+pub(super) fn running(word: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let has = |entry: std::fs::DirEntry| {
         let text = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

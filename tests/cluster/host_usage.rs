@@ -68,7 +68,8 @@ fn work(name: &str, line: &str) {
     std::fs::write(rig.path("job.sh"), script).unwrap();
     let line = format!("sh {}", rig.path("job.sh").display());
     let hosts = ["-n", "3", "-R", "span[ptile=1]", "-m", "host1! host2 host3"];
-    let job = rig.bsub(&[&hosts[..], &["-o", "/dev/null", &line]].concat());
+    let out = rig.path("out").display().to_string();
+    let job = rig.bsub(&[&hosts[..], &["-o", &out, &line]].concat());
     // commands of LSF hold memory too: one process has to hold what the work holds
     let holds = |t: &Told, cpu: f64, mem: f64| {
         let held = resident(&t.pids);
@@ -101,6 +102,19 @@ fn work(name: &str, line: &str) {
     std::fs::write(&go, "").unwrap();
     assert_eq!(rig.end_of(job), "DONE");
     accounted(&rig, job, sum, &told);
+    reported(&out, sum, told.values().map(|t| t.mem).sum());
+}
+
+/// The report on the job counts all of its hosts.
+fn reported(out: &str, cpu: f64, mem: f64) {
+    let text = std::fs::read_to_string(out).unwrap();
+    let number = |label: &str| {
+        let line = text.lines().find_map(|line| line.trim().strip_prefix(label)).unwrap();
+        line.split_whitespace().next().unwrap().parse::<f64>().unwrap()
+    };
+    assert!(near(number("CPU time :"), cpu), "{cpu}: {text}");
+    assert!((number("Max Memory :") - mem).abs() <= mem * 0.1, "{mem}: {text}");
+    assert!(!text.contains("counted on host"), "{text}");
 }
 
 /// bacct -l, lsb.acct and lsb.events of the ended job, of which this was `told` while it ran.

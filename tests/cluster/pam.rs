@@ -49,7 +49,7 @@ pub(super) fn run(rig: &Rig, line: &str) -> Ran {
 }
 
 /// The rows of the table without its times, sorted by hosts; and what stands before it.
-fn rows(out: &str) -> (Vec<String>, Vec<String>) {
+pub(super) fn rows(out: &str) -> (Vec<String>, Vec<String>) {
     let at = out.find("TID   HOST_NAME").unwrap_or(out.len());
     let mut before: Vec<String> = out[..at].lines().map(str::to_owned).collect();
     before.sort();
@@ -86,10 +86,22 @@ fn tasks_run_on_three_hosts_and_pam_ends_as_its_pjl() {
     }
     let ran = run(&rig, "pam -t -g ./pjl2.sh ./app.sh");
     assert_eq!(ran.out.lines().count(), 3, "{}", ran.out);
+    // more tasks than it expects are tasks like others
+    let ran = run(&rig, "pam -n 1 -g 1 ./pjl1.sh ./app.sh");
+    assert_eq!((ran.code.as_str(), rows(&ran.out).1.len(), ran.err.as_str()), ("0", 3, ""));
+    // two at the same time have their own tasks
+    let line = "pam -g 1 ./pjl1.sh ./app.sh a > a & PJL=4 pam -g ./pjl2.sh ./app.sh b > b; echo $?; wait $!";
+    let ran = run(&rig, line);
+    assert_eq!((ran.code.as_str(), ran.out.as_str(), ran.err.as_str()), ("0", "4\n", ""));
+    for name in ["a", "b"] {
+        let (before, rows) = self::rows(&rig.read(name));
+        assert_eq!(before, ["host1", "host2", "host3"].map(|host| format!("{host} {name}")));
+        assert_eq!(rows.iter().filter(|row| row.ends_with(" Done")).count(), 3, "{rows:?}");
+    }
 }
 
 /// Processes whose words include this one.
-fn running(word: &str) -> usize {
+pub(super) fn running(word: &str) -> usize {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let has = |entry: &std::fs::DirEntry| {
         let text = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -112,7 +124,7 @@ fn bkill_of_a_job_under_pam_leaves_no_process() {
 }
 
 /// Words that only processes of this test have, for `sleep`.
-fn mark(n: u32) -> String {
+pub(super) fn mark(n: u32) -> String {
     format!("{}.{n}25", 5000 + std::process::id() % 997)
 }
 
@@ -127,7 +139,7 @@ fn ends(rig: &Rig, line: &str, (code, err): (&str, &str), word: &str) -> Vec<Str
 }
 
 /// The states of the rows, sorted, without hosts and commands.
-fn states(rows: &[String], word: &str) -> Vec<String> {
+pub(super) fn states(rows: &[String], word: &str) -> Vec<String> {
     let mut all: Vec<String> = rows
         .iter()
         .map(|row| row.rsplit(word).next().unwrap_or_default().trim().to_owned())

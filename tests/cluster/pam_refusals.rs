@@ -143,21 +143,76 @@ fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
     assert_eq!(ran.err, format!("pam: pam runs on the first host of the job, {first}\n"));
 }
 
-#[test]
-fn connections_that_prove_nothing_keep_no_starter_out() {
-    let rig = up("pam-flood");
+/// A pam that waits for `go` before it starts its tasks: its job, host, address and port.
+fn waiting_pam(rig: &Rig) -> (u32, String, (String, u16)) {
     let wait =
         "echo $LSF_TS_OPTIONS > ts.new; mv ts.new ts; while ! test -e go; do sleep 0.1; done";
-    script(&rig, "slow.sh", &format!("{wait}; exec ./pjl2.sh \"$@\""));
-    let job = submit(&rig, "pam -g ./slow.sh true");
+    script(rig, "slow.sh", &format!("{wait}; exec ./pjl2.sh \"$@\""));
+    let job = submit(rig, "pam -g ./slow.sh true");
     wait_for("pam", || rig.path("ts").exists());
     let options = rig.read("ts");
     let at = options.split_whitespace().nth(1).unwrap();
     let (host, port) = at.split_once(':').unwrap();
-    let address = address(&rig, host);
+    (job, host.to_owned(), (address(rig, host), port.parse().unwrap()))
+}
+
+/// A way to a port by another one of the same address, whose number is returned.
+fn way_round((address, port): (String, u16)) -> u16 {
+    let listener = TcpListener::bind((address.as_str(), 0)).unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((from, _)) = listener.accept() {
+            let to = TcpStream::connect((address.as_str(), port)).unwrap();
+            let (back, on) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            for (mut from, mut to) in [(from, to), (on, back)] {
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(std::net::Shutdown::Write);
+                });
+            }
+        }
+    });
+    own
+}
+
+/// A server that is slow or not yet there is tried for 30 seconds; pam's own no is not.
+#[test]
+fn starter_that_pam_refuses_ends_at_once_with_the_reason() {
+    let rig = up("pam-refuses");
+    let (job, host, at) = waiting_pam(&rig);
+    let port = at.1;
+    // its proof is for another port than the one of pam: as that of another user, it is none
+    let other = way_round(at);
+    let file = rig.path("touched");
+    let starter = |port: u16, of: u32| {
+        let mut c = rig.cmd("TaskStarter");
+        c.env("LSB_JOBID", of.to_string()).args(["-p", &format!("{host}:{port}"), "touch"]);
+        let began = std::time::Instant::now();
+        let said = c.arg(&file).output().unwrap();
+        let err = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(began.elapsed().as_secs() < 15, "{:?}: {err}", began.elapsed());
+        assert_eq!(said.status.code(), Some(125), "{err}");
+        err
+    };
+    let words =
+        |port: u16, why: &str| format!("TaskStarter: cannot reach pam at {host}:{port}: {why}\n");
+    let denied = starter(other, job);
+    assert_eq!(denied, words(other, "User permission denied (refused: User permission denied)"));
+    let foreign = starter(port, job + 1);
+    assert_eq!(foreign, words(port, &format!("this pam is in job <{job}>")));
+    assert!(!file.exists());
+    std::fs::write(rig.path("go"), "").unwrap();
+    assert_eq!(rig.end_of(job), "DONE", "{}", rig.read("err"));
+    assert_eq!(rig.read("out").matches(" Done ").count(), 3, "{}", rig.read("out"));
+}
+
+#[test]
+fn connections_that_prove_nothing_keep_no_starter_out() {
+    let rig = up("pam-flood");
+    let (job, _, (address, port)) = waiting_pam(&rig);
     let mut open = Vec::new();
     for n in 0..400 {
-        let sock = TcpStream::connect((address.as_str(), port.parse().unwrap()));
+        let sock = TcpStream::connect((address.as_str(), port));
         let Ok(mut sock) = sock else { continue };
         if n % 2 == 0 {
             let _ = sock.write_all(b"nonsense that is no frame at all");

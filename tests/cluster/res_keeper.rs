@@ -191,6 +191,38 @@ fn interactive_jobs_and_terminals_go_on_with_the_next_res() {
     t.until("30 90");
 }
 
+/// A task whose input has ended sees that, though the keeper that has the other end, too, does not
+/// let go of it.
+#[test]
+fn keeper_that_stands_still_keeps_no_task_from_its_end() {
+    let rig = up("keep-still", 2);
+    let mut child = lsrun(&rig, &["-m", "host2", "sh", "-c", "echo on; cat; echo end; exit 4"]);
+    let mut from = child.stdout.take().unwrap();
+    from.read_exact(&mut [0; 3]).unwrap();
+    let keeper = rig.pid("reskeeper", "host2").unwrap();
+    kill(keeper, 19);
+    child.stdin.take().unwrap().write_all(b"last words\n").unwrap();
+    let (began, mut rest) = (std::time::Instant::now(), String::new());
+    from.read_to_string(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), child.wait().unwrap().code()), ("last words\nend\n", Some(4)));
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+    let log = std::fs::read_to_string(rig.path("log/res.log.host2")).unwrap();
+    assert!(log.contains("it has stood still for 5 seconds"), "{log}");
+    // another follows with the next task
+    assert_eq!(rig.run("lsrun", &["-m", "host2", "sh", "-c", "exit 6"]).code, 6);
+    let next = rig.pid("reskeeper", "host2").unwrap();
+    assert_ne!(next, keeper);
+    // the next res cannot take its tasks over: their commands end with words
+    let mut child = lsrun(&rig, &["-m", "host2", "sh", "-c", "echo on; cat; exit 4"]);
+    child.stdout.take().unwrap().read_exact(&mut [0; 3]).unwrap();
+    kill(next, 19);
+    replace(&rig, "host2", 9);
+    let said = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.code().is_some_and(|code| code != 0) && !err.is_empty(), "{said:?}");
+    wait_for("the keeper to go", || rig.pid("reskeeper", "host2") != Some(next));
+}
+
 /// The keeper is no daemon: it is there with the first task, and ends with its last res where it
 /// holds nothing.
 #[test]

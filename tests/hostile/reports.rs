@@ -64,6 +64,8 @@ fn messages(key: JobKey, env: SpoolRef) -> Vec<(&'static str, SbdMsg)> {
         ("State: what ran after it has failed", told(posted)),
         ("Usage", SbdMsg::Usage { key, usage: usage.into(), pids, pgids, groups }),
         ("NeedBlob", SbdMsg::NeedBlob { at: env }),
+        ("AskUsage", SbdMsg::AskUsage { key }),
+        ("UsageTold", SbdMsg::UsageTold { key, usage: usage.into(), without: vec![] }),
         ("Inventory", inventory("of its own", vec![state(ended)])),
         ("Start", SbdMsg::Start(Box::new(StartJob { key, ..StartJob::default() }))),
         (

@@ -278,8 +278,8 @@ impl Mbatchd {
         let runs: Vec<JobKey> = runs.filter(|key| self.state.running(*key).is_some()).collect();
         let mut wanted = HashSet::new();
         for key in runs {
-            let Some(member) = self.other_hosts(key).into_iter().find(|(host, _)| *host == i)
-            else {
+            let other = self.other_hosts(key).into_iter().find(|(host, _)| *host == i);
+            let Some(member) = other.filter(|_| !self.fanout.is_over(key)) else {
                 if !joins {
                     self.fanout.forget_host(key, i);
                     self.start_if_complete(context, key);

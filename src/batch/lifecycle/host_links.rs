@@ -64,6 +64,7 @@ impl Mbatchd {
             job_terminate_interval: p.job_terminate_interval,
             simulated: self.site.personal() && self.site.conf.base.lsf.sim_exec(),
             task_gone: true,
+            usage_of_others: true,
         }
     }
 

@@ -30,7 +30,9 @@ impl Mbatchd {
                 if let Some(held) = self.leave_told(context, i, (key, *usage)) {
                     self.end_held(context, held);
                 }
+                self.tell_usage_of_others(context, key);
             }
+            SbdMsg::AskUsage { key } => self.usage_of_others_asked(context, i, key),
             SbdMsg::HostUsage { key, usage, pids, groups } => {
                 self.host_usage(context, i, key, (*usage, pids, groups));
             }

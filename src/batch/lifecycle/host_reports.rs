@@ -113,6 +113,8 @@ impl Mbatchd {
                 }
                 if !self.holds_end(context, i, t) {
                     self.end_attempt(context, i, t, (*end, *exit_info));
+                } else if let Some(held) = self.fanout.take_complete_end(t.key) {
+                    self.end_held(context, held);
                 }
             }
         }

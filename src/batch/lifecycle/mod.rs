@@ -66,6 +66,7 @@ pub mod suspension;
 pub mod switch;
 mod switch_rusage;
 pub mod unreached_hosts;
+mod usage_of_others;
 pub mod validation;
 pub mod window_suspend;
 pub mod works;

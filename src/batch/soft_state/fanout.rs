@@ -64,9 +64,20 @@ struct FannedJob {
     /// Most memory and swap that all hosts have used together, KB.
     peak: (u64, u64),
     held: Option<HeldEnd>,
+    /// The script has ended: the hosts leave, and none is to join again.
+    over: bool,
+    /// The first host waits until this instant for the usage of the others, microseconds.
+    asked: Option<u64>,
+    /// Most processes and threads that all hosts have had together.
+    most: (u32, u32),
 }
 
 impl FannedJob {
+    /// No host of it besides the first one is to tell any more that it has left.
+    fn has_left_all(&self) -> bool {
+        self.members.iter().all(|m| m.left || !m.joined)
+    }
+
     /// Most memory and swap that all hosts have used together as far as is known, KB. The hosts
     /// have had their own peaks at different times: the sum of these says nothing, and the largest
     /// is the least that it was.
@@ -86,6 +97,8 @@ pub struct Fanout {
     waiting: BTreeSet<(u64, JobKey)>,
     /// The ends that are held, by the instant until which they are.
     holding: BTreeSet<(u64, JobKey)>,
+    /// The first hosts that wait for the usage of the others, by the instant until which they do.
+    asking: BTreeSet<(u64, JobKey)>,
     /// Hosts that are to tell that a job has left them, and until when.
     leaving: BTreeMap<(JobKey, HostId), u64>,
     /// Attempts that may have ended, or have other hosts now.
@@ -183,6 +196,9 @@ impl Fanout {
         if let Some(held) = &job.held {
             self.holding.remove(&(held.until, key));
         }
+        if let Some(until) = job.asked {
+            self.asking.remove(&(until, key));
+        }
         job.members.iter().filter(|m| !m.left).map(|m| (m.host, m.slots)).collect()
     }
 
@@ -211,6 +227,8 @@ impl Fanout {
         }
         let (mem, swap) = &mut job.peak;
         (*mem, *swap) = ((*mem).max(all.0.mem_kb), (*swap).max(all.0.swap_kb));
+        let (procs, threads) = &mut job.most;
+        (*procs, *threads) = ((*procs).max(all.0.nprocs), (*threads).max(all.0.nthreads));
         (all.0.max_mem_kb, all.0.max_swap_kb) = job.most_together();
         Some(all)
     }
@@ -225,7 +243,7 @@ impl Fanout {
     }
 
     /// The first host tells the end of an attempt: the others are to leave, and the end counts when
-    /// they have, at `until` at the latest. These hosts leave; none: there is nothing to wait for.
+    /// they have, at `until` at the latest. These hosts leave; `None`: there are none to wait for.
     pub(crate) fn hold_end(
         &mut self,
         key: JobKey,
@@ -238,14 +256,73 @@ impl Fanout {
             *held.told = told.clone();
             return Some(Vec::new());
         }
-        let joined = job.members.iter().filter(|m| m.joined && !m.left).map(|m| m.host);
-        let joined: Vec<HostId> = joined.collect();
-        if joined.is_empty() {
-            return None;
-        }
+        let joined = job.members.iter().filter(|m| m.joined);
+        joined.clone().next()?;
+        let staying = joined.filter(|m| !m.left).map(|m| m.host).collect();
         job.held = Some(HeldEnd { host, told: Box::new(told.clone()), until });
         self.holding.insert((until, key));
-        Some(joined)
+        Some(staying)
+    }
+
+    /// Takes the end that is held of an attempt that has left all other hosts already.
+    pub(crate) fn take_complete_end(&mut self, key: JobKey) -> Option<HeldEnd> {
+        let job = self.jobs.get(&key).filter(|job| job.has_left_all())?;
+        job.held.as_ref()?;
+        self.take_held(key)
+    }
+
+    /// The first host tells that the script of an attempt has ended, and waits for the usage on the
+    /// others until an instant: those which are to leave now; `None`: none knows of it.
+    pub(crate) fn ask_usage(&mut self, key: JobKey, until: u64) -> Option<Vec<HostId>> {
+        let job = self.jobs.get_mut(&key)?;
+        if let Some(before) = job.asked.replace(until) {
+            self.asking.remove(&(before, key));
+        }
+        self.asking.insert((until, key));
+        let again = std::mem::replace(&mut job.over, true);
+        let staying = job.members.iter().filter(|m| m.joined && !m.left && !again);
+        Some(staying.map(|m| m.host).collect())
+    }
+
+    /// Has the script of the attempt ended?
+    pub(crate) fn is_over(&self, key: JobKey) -> bool {
+        self.jobs.get(&key).is_some_and(|job| job.over)
+    }
+
+    /// Whether its first host is to be told now what an attempt has used on the others: it waits
+    /// for that, and they have left. Then it waits no longer.
+    pub(crate) fn take_asked(&mut self, key: JobKey) -> bool {
+        let Some(job) = self.jobs.get_mut(&key) else { return false };
+        let all = job.has_left_all();
+        match job.asked.take_if(|_| all) {
+            Some(until) => self.asking.remove(&(until, key)),
+            None => false,
+        }
+    }
+
+    /// Takes the attempts whose first host has waited long enough for the usage of the others.
+    pub(crate) fn take_late_asked(&mut self, now: Now) -> Vec<JobKey> {
+        let waiting = self.asking.split_off(&(now.mono_us + 1, JobKey::default()));
+        let late = std::mem::replace(&mut self.asking, waiting);
+        let keys: Vec<JobKey> = late.into_iter().map(|(_, key)| key).collect();
+        for key in &keys {
+            if let Some(job) = self.jobs.get_mut(key) {
+                job.asked = None;
+            }
+        }
+        keys
+    }
+
+    /// The usage of an attempt on the hosts besides its first one that it has left, which are
+    /// named; the peaks are those of all hosts together.
+    pub(crate) fn used_by_others(&self, key: JobKey) -> (Usage, Vec<HostId>) {
+        let mut usage = Usage::default();
+        let Some(job) = self.jobs.get(&key) else { return (usage, Vec::new()) };
+        let left = job.members.iter().filter(|m| m.left);
+        left.clone().for_each(|member| usage.add(&member.used.0));
+        (usage.max_mem_kb, usage.max_swap_kb) = job.most_together();
+        (usage.nprocs, usage.nthreads) = job.most;
+        (usage, left.map(|member| member.host).collect())
     }
 
     /// A host has left an attempt, with this usage of its own: the end that has waited for it.
@@ -255,9 +332,7 @@ impl Fanout {
         let before = std::mem::replace(&mut member.used, (usage, Vec::new(), Vec::new())).0;
         keep(&mut member.used.0, &before);
         member.left = true;
-        let all = job.members.iter().all(|m| m.left || !m.joined);
-        job.held.as_ref().filter(|_| all)?;
-        self.take_held(key)
+        self.take_complete_end(key)
     }
 
     /// Takes an end that is held, with the usage of all hosts.
@@ -309,6 +384,7 @@ impl Fanout {
         let waiting = self.waiting.first().map(|(until, _)| *until);
         let leaving = self.leaving.values().min().copied();
         let holding = self.holding.first().map(|(until, _)| *until);
-        [touched, waiting, leaving, holding].into_iter().flatten().min()
+        let asking = self.asking.first().map(|(until, _)| *until);
+        [touched, waiting, leaving, holding, asking].into_iter().flatten().min()
     }
 }

@@ -221,6 +221,66 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
     assert_eq!(r.mbd.reports_refused(), 0);
 }
 
+/// The usage on the others that the first host is told of since this was asked last.
+fn usage_told(r: &mut Rig, h1: ConnId) -> Vec<(u64, u64, u32, Vec<String>)> {
+    let sent = std::mem::take(&mut r.sent).into_iter().filter(|(conn, _)| *conn == h1);
+    let told = sent.filter_map(|(_, msg)| match msg {
+        Msg::Sbd(SbdMsg::UsageTold { usage: u, without, .. }) => {
+            Some((u.utime_us, u.max_mem_kb, u.nprocs, without))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+/// The report of the first host counts all hosts.
+#[test]
+fn first_host_is_told_the_usage_on_the_others_when_its_script_has_ended() {
+    let usage = |utime_us, mem_kb| Usage {
+        utime_us,
+        mem_kb,
+        max_mem_kb: mem_kb,
+        nprocs: 2,
+        ..Usage::default()
+    };
+    for in_time in [true, false] {
+        let (mut r, [h1, h2]) = rig();
+        let key = running(&mut r, [h1, h2]);
+        let (pids, pgids, groups) = (vec![], vec![], vec![]);
+        let used = usage(10, 100).into();
+        tell(&mut r, h1, SbdMsg::Usage { key, usage: used, pids, pgids, groups });
+        let used = usage(20, 50).into();
+        tell(&mut r, h2, SbdMsg::HostUsage { key, usage: used, pids: vec![], groups: vec![] });
+        tell(&mut r, h1, SbdMsg::AskUsage { key });
+        assert_eq!(orders(&mut r, h2), ["leave"]);
+        assert_eq!(usage_told(&mut r, h1), []);
+        // a host that comes back meanwhile does not join again
+        inventory(&mut r, h2, vec![], vec![]);
+        assert_eq!(orders(&mut r, h2), [""; 0]);
+        let left = SbdMsg::Left { key, usage: usage(30, 0).into() };
+        if in_time {
+            tell(&mut r, h2, left.clone());
+            assert_eq!(usage_told(&mut r, h1), [(30, 150, 4, vec![])]);
+            r.report(h1, key, done());
+        } else {
+            passes(&mut r, 3);
+            assert_eq!(usage_told(&mut r, h1), [(0, 150, 4, vec!["h2".to_owned()])]);
+            r.report(h1, key, done());
+            assert_eq!((r.stat(key.job, 0), orders(&mut r, h2)), ("RUN", vec!["leave"]));
+            tell(&mut r, h2, left);
+        }
+        assert_eq!((r.stat(key.job, 0), used_slots(&r)), ("DONE", [0, 0]));
+        assert_eq!(r.acct.last().unwrap().usage.unwrap().utime_us, 30);
+        // its question was answered, and crosses the end no more than once
+        tell(&mut r, h1, SbdMsg::AskUsage { key });
+        assert_eq!((usage_told(&mut r, h1), r.mbd.reports_refused()), (vec![], 0));
+    }
+}
+
+fn used_slots(r: &Rig) -> [u64; 2] {
+    [used(r, 0), used(r, 1)]
+}
+
 #[test]
 fn limits_of_a_job_are_those_of_the_sum_of_its_hosts() {
     let (mut r, [h1, h2]) = rig();

@@ -85,6 +85,8 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Left" => SbdMsg::Left { key, usage: usage.into() },
         "HostUsage" => SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] },
         "TaskGone" => SbdMsg::TaskGone { key, status: 11 },
+        "AskUsage" => SbdMsg::AskUsage { key },
+        "UsageTold" => SbdMsg::UsageTold { key, usage: usage.into(), without: vec![] },
         "Validate" => SbdMsg::Validate(Box::default()),
         "Validated" => SbdMsg::Validated { number: 1, verdict: Verdict::Accepted },
         "Logging" => SbdMsg::Logging(crate::proto::Logging::default()),
@@ -170,7 +172,7 @@ fn each_message_of_a_host_is_taken_from_those_alone_whom_the_table_names() {
             n += 1;
         }
     }
-    assert_eq!(n, 24 * 5);
+    assert_eq!(n, 26 * 5);
 }
 
 #[test]

@@ -184,7 +184,13 @@ impl Link {
             match &mut self.phase {
                 LinkPhase::Early { nonce, .. } => {
                     let admitted = server.admit(*nonce, self.from, &raw, &mut self.out);
-                    let (session, host) = admitted.map_err(|e| format!("{e:#}"))?;
+                    let (session, host) = match admitted {
+                        Ok(admitted) => admitted,
+                        Err(e) => {
+                            self.deny(&e);
+                            return Err(format!("{e:#}"));
+                        }
+                    };
                     self.phase = LinkPhase::Open { session, host };
                     self.dec.set_cap(PAM_FRAME_MAX);
                 }
@@ -196,6 +202,16 @@ impl Link {
             }
         }
         self.flush().map_err(|e| words(&e))
+    }
+
+    /// Tells a caller that is not believed so: it need not try again. Where it is our authd that
+    /// has not answered, it may.
+    fn deny(&mut self, why: &ClientError) {
+        if let ClientError::Auth(why) = why {
+            shake::deny(why, &mut self.out);
+            // the connection is closed in any case
+            let _ = self.flush();
+        }
     }
 
     /// Sends a message.

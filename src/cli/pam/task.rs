@@ -7,6 +7,7 @@
 
 use super::link::PamCall;
 use super::shown;
+use crate::auth::shake::AuthError;
 use crate::cli::client::ClientError;
 use crate::cli::job_launcher::launcher;
 use crate::cli::remote::WaitStatus;
@@ -286,8 +287,10 @@ impl OwnTask<'_> {
                     None => self.tell_start(),
                 }
             }
-            // that pam does not want us
-            Err(ClientError::Refused(_)) => self.told = true,
+            // that pam does not want us, or another one has its port
+            Err(ClientError::Refused(_) | ClientError::Auth(AuthError::Denied { .. })) => {
+                self.told = true;
+            }
             Err(_) => {}
         }
     }

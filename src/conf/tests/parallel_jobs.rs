@@ -7,7 +7,8 @@ use crate::conf::summary_not_acted_on;
 #[test]
 fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
     let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0\n\
-                LSF_DJOB_TASK_REG_WAIT_TIME=1";
+                LSF_DJOB_TASK_REG_WAIT_TIME=1\nLSB_FANOUT_TIMEOUT_PER_LAYER=1\n\
+                LSF_RES_ALIVE_TIMEOUT=0";
     assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
     for (line, want) in [
         ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
@@ -16,6 +17,10 @@ fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
         ("LSF_PAM_CLEAN_JOB_DELAY=99999999", "a year at most"),
         ("LSF_DJOB_TASK_REG_WAIT_TIME=0", "from 1 to a year"),
         ("LSF_DJOB_TASK_REG_WAIT_TIME=x", "from 1 to a year"),
+        ("LSB_FANOUT_TIMEOUT_PER_LAYER=0", "from 1 to a year"),
+        ("LSB_FANOUT_TIMEOUT_PER_LAYER=20s", "from 1 to a year"),
+        ("LSF_RES_ALIVE_TIMEOUT=-1", "a year at most"),
+        ("LSF_RES_ALIVE_TIMEOUT=never", "a year at most"),
     ] {
         let (name, value) = line.split_once('=').unwrap();
         let at = name.len() + 2;

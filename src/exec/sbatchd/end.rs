@@ -124,7 +124,8 @@ impl Sbatchd {
         if copies.is_empty() {
             job.finish_by.get_or_insert(now.mono_us + cleans + FINISH_WAIT);
         }
-        if !self.linked {
+        let reported = self.jobs.get(&key).is_some_and(|job| self.reports(job));
+        if self.waits_for_usage(now, (key, reported), out) || !self.linked {
             return;
         }
         let job = &self.jobs[&key];
@@ -195,6 +196,11 @@ impl Sbatchd {
             mail: self.mail(job),
             ..FinishPlan::default()
         }
+    }
+
+    /// Whether a report on the job is written or sent.
+    fn reports(&self, job: &Attempt) -> bool {
+        !job.ready.out.is_empty() || self.mail(job).is_some()
     }
 
     /// Sends the mail of -B; a launcher that has the step already does nothing.
@@ -292,6 +298,8 @@ impl Sbatchd {
         let begins = job.stage == AttemptStage::Running;
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
+        let own = (job.max_procs, job.max_threads);
+        let used = job.others.with_first(&o.hosts, &job.usage, own);
         let file = |file: &ByteStr| {
             let name = plan::expand(&file.0, o.key.job, o.key.idx);
             String::from_utf8_lossy(&name).into_owned()
@@ -316,9 +324,7 @@ impl Sbatchd {
             begins,
             end: plan::told_end(o, end, exit_info),
             exit_info,
-            usage: job.usage,
-            max_procs: job.max_procs,
-            max_threads: job.max_threads,
+            used,
             requested_mb: requested_mb(o),
             run_secs: job.run_secs(ended),
             run_limit: o.limits.run,

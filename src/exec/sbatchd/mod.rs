@@ -23,6 +23,7 @@ mod signals;
 mod start;
 mod tidy;
 mod tidy_table;
+mod usage_of_others;
 mod validate;
 mod validation_table;
 mod watch;
@@ -148,6 +149,11 @@ impl Sbatchd {
             }
             SbdMsg::Join(order) => self.join(order, out),
             SbdMsg::Leave { key } => self.leave(now, key, out),
+            SbdMsg::UsageTold { key, usage, without } => {
+                if self.usage_told(key, (usage, without)) {
+                    self.finish(now, key, out);
+                }
+            }
             SbdMsg::Validate(ask) => self.validate(now, *ask, out),
             SbdMsg::Params(params) => self.set_params(params, out),
             SbdMsg::Logging(set) => out.push(Effect::Logging(set)),

@@ -13,6 +13,7 @@ mod orders;
 mod resize;
 mod restarts;
 mod stops;
+mod usage_of_others;
 mod validate;
 
 use super::agent::*;

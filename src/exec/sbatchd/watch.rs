@@ -1,6 +1,7 @@
 //! Time: kills, limits, and looks at what is used.
 
 use super::agent::*;
+use super::usage_of_others::others_by;
 use super::*;
 use crate::exec::attempt::{Told, Warning};
 use crate::exec::host_limits::{memory, waits_for_host};
@@ -67,6 +68,9 @@ impl Sbatchd {
         if due(job.finish_by) {
             say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
             return self.finished(now, key, out);
+        }
+        if due(others_by(job)) {
+            return self.finish(now, key, out);
         }
         if due(job.hosts.as_ref().map(|asked| asked.again_at)) {
             return self.hosts_due(now, key, out);
@@ -268,5 +272,5 @@ pub(super) fn next_of(j: &Attempt) -> Option<u64> {
     let of_job = [j.kill_at, j.run_at, j.warn_at].into_iter().chain(controls);
     let live = of_job.filter(|_| j.live());
     let hosts = j.hosts.as_ref().map(|asked| asked.again_at);
-    live.chain([sim, j.finish_by, j.post_by, hosts]).flatten().min()
+    live.chain([sim, j.finish_by, j.post_by, hosts, others_by(j)]).flatten().min()
 }

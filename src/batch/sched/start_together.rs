@@ -1,8 +1,7 @@
 //! The jobs of a class that start together: behind a job whose host takes further ones for sure
 //! (`same_host`), those that the walk would come to next. They are one decision, so that each step
 //! that follows from a start is done for one job after the other: a start leads through more code
-//! than the first cache of a processor holds, and to fetch all of it anew for each job would take
-//! longer than to execute it.
+//! than the first cache of a processor holds, and most of it would be fetched anew for each job.
 //!
 //! Jobs start together only where one start changes nothing for the next one but what is counted
 //! here: the slots of the host, and what limits leave to queue and user. Policies that look at more

@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A line up to this length stays whole among those of other tasks, bytes.
 pub const LINE_MAX: usize = 8 << 10;
+/// The names of our outputs, in the order of their descriptors.
+pub(super) const OUTPUTS: [&str; 2] = ["standard output", "standard error"];
 /// Bytes of a pipe that much goes through.
 const PIPE: usize = 256 << 10;
 
@@ -106,9 +108,9 @@ impl LocalOutput {
         self.failed = Some(why).filter(|why| *why != Errno::PIPE);
     }
 
-    /// Why what came was not written, in words; a reader that has gone wants no more.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failed.map(|why| words(&why.into()))
+    /// Why what came was not written, in words, once; a reader that has gone wants no more.
+    pub(super) fn take_failure(&mut self) -> Option<String> {
+        self.failed.take().map(|why| words(&why.into()))
     }
 
     /// Bytes that are not written yet.

@@ -8,7 +8,7 @@
 use super::client::{self, Client, ClientError};
 use super::job_launcher::launcher;
 pub use super::local_output::LINE_MAX;
-use super::local_output::{LocalOutput, local_outputs, whole_lines};
+use super::local_output::{LocalOutput, OUTPUTS, local_outputs, whole_lines};
 use super::remote::WaitStatus;
 use super::resume::{KeptInput, LostRes, Resumed, TaskThread, Tried};
 use super::site::LocalSite;
@@ -615,10 +615,10 @@ impl Loop<'_> {
         self.signal_all(&[libc::SIGCONT]);
     }
 
-    fn ends(&self) -> ManyEnds {
+    fn ends(&mut self) -> ManyEnds {
         let mut ends = ManyEnds::default();
-        for (out, name) in self.outs.iter().zip(["standard output", "standard error"]) {
-            ends.unwritten.extend(out.failure().map(|why| (name, why)));
+        for (out, name) in self.outs.iter_mut().zip(OUTPUTS) {
+            ends.unwritten.extend(out.take_failure().map(|why| (name, why)));
         }
         for task in &self.tasks {
             match &task.phase {

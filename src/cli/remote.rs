@@ -5,7 +5,7 @@
 //! the terminal has its own modes back whenever this process stops or ends.
 
 use super::client::{self, Client, ClientError};
-use super::local_output::{LocalOutput, widen};
+use super::local_output::{LocalOutput, OUTPUTS, widen};
 use super::resume::{AGAIN, KeptInput, LostRes, TaskThread, Tried};
 use super::site::LocalSite;
 use crate::daemon::attach::LIMITS;
@@ -379,10 +379,31 @@ impl<'a> Relay<'a> {
         }
     }
 
+    /// The end of a line of our own.
+    fn line_end(&self) -> &'static str {
+        if self.modes.is_some() { "\r\n" } else { "\n" }
+    }
+
+    /// Says that an output could not be written, if so and not said yet: a task that has ended well
+    /// has not for its caller then.
+    fn says_unwritten(&mut self, ended: WaitStatus) -> bool {
+        let mut all = self.outs.iter_mut().zip(OUTPUTS);
+        let Some((name, why)) = all.find_map(|(out, name)| Some((name, out.take_failure()?)))
+        else {
+            return false;
+        };
+        let end = self.line_end();
+        self.outs[1].put(format!("{}: {name}: {why}{end}", self.command).as_bytes());
+        if ended == Some(0) {
+            self.ended = Some(Some((LSF_ERROR & 0xff) << 8));
+        }
+        true
+    }
+
     /// Waits for something and does it; how the task has ended, if that was the last.
     fn turn(&mut self) -> Result<Option<WaitStatus>, ClientError> {
         if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty())) {
-            return Ok(Some(ended));
+            return Ok(if self.says_unwritten(ended) { None } else { Some(ended) });
         }
         let ready = self.wait().map_err(|e| ClientError::Lost(words(&e)))?;
         if ready[0] {
@@ -427,7 +448,7 @@ impl<'a> Relay<'a> {
             match LostRes::try_again(self.site, &host, &self.thread, input) {
                 Tried::Resumed(resumed) => {
                     let doubts = resumed.doubts(&self.command, &host);
-                    let end = if self.modes.is_some() { "\r\n" } else { "\n" };
+                    let end = self.line_end();
                     self.outs[1].put(doubts.replace('\n', end).as_bytes());
                     (self.client, self.room) = (resumed.client, resumed.room);
                     self.kept_input.forget_before(resumed.written);
@@ -471,7 +492,7 @@ impl<'a> Relay<'a> {
         match (aside.hear)() {
             Heard::Nothing => {}
             Heard::Words(line) => {
-                let end = if self.modes.is_some() { "\r\n" } else { "\n" };
+                let end = self.line_end();
                 // our own words cost res no credit
                 self.outs[1].put(format!("{line}{end}").as_bytes());
             }

@@ -48,6 +48,23 @@ fn running(word: &str) -> Vec<u32> {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_told_and_the_task_has_not_ended_well() {
+    let rig = up("lsrunfull");
+    let words = "standard output: No space left on device\n";
+    let args: [&[&str]; 4] = [
+        &["lsrun", "-m", "host2", "sh", "-c", "echo x"],
+        &["lsrun", "-m", "host2", "sh", "-c", "echo x; exit 7"],
+        &["lsgrun", "-m", "host2", "sh", "-c", "echo x"],
+        &["lsgrun", "-p", "-m", "host2", "sh", "-c", "echo x"],
+    ];
+    for (args, code) in args.into_iter().zip([246, 7, 246, 246]) {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let said = Said::from(rig.cmd(args[0]).args(&args[1..]).stdout(full).output().unwrap());
+        assert_eq!((said.code, said.err), (code, format!("{}: {words}", args[0])), "{args:?}");
+    }
+}
+
+#[test]
 fn remote_task_has_the_surroundings_of_a_local_one() {
     let rig = up("lsrun");
     let said = sh(&rig, "pwd; umask; ulimit -n; ulimit -c; echo $MARK $LSF_LOCAL_HOST; echo e >&2");

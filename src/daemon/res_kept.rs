@@ -9,9 +9,10 @@ use crate::model::time::US;
 use crate::net::sock;
 use crate::proto::launch::TaskId;
 use crate::proto::res::{KeptTask, TaskProgress};
+use crate::sys::procs::Proc;
 use crate::sys::{files, words};
 use rustix::event::PollFlags;
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -40,6 +41,8 @@ pub(super) struct KeeperLink {
     waiting: VecDeque<(KeeperPacket, Vec<OwnedFd>)>,
     /// A keeper that this res has started.
     child: Option<Child>,
+    /// The keeper of an earlier res.
+    inherited: Option<Proc>,
     asks: Questions,
 }
 
@@ -67,15 +70,16 @@ impl KeeperLink {
     pub(super) fn inherit(rundir: &Path) -> (KeeperLink, Vec<LeftTask>) {
         let path = rundir.join(SOCKET);
         let (waiting, asks) = (VecDeque::new(), Questions { due: true, ..Questions::default() });
-        let mut link = KeeperLink { path, sock: None, waiting, child: None, asks };
+        let mut link = KeeperLink { path, sock: None, waiting, child: None, inherited: None, asks };
         let mut left = Vec::new();
         let Ok(sock) = sock::dial_packets(&link.path) else { return (link, left) };
+        link.inherited = peer(&sock);
         match take_all(&sock, &mut left) {
             Ok(()) => link.sock = Some(sock),
             Err(e) => {
                 log::warn!("tasks of the last RES are lost: its keeper: {}", words(&e));
                 left.clear();
-                end_peer(&sock);
+                end_inherited(link.inherited.take());
             }
         }
         (link, left)
@@ -192,27 +196,29 @@ impl KeeperLink {
 
     fn lost(&mut self, why: &str) -> bool {
         log::warn!("the keeper of RES: {why}; the tasks that run end with this RES");
-        let sock = self.sock.take();
+        self.sock = None;
         (self.waiting, self.asks) = (VecDeque::new(), Questions::default());
         // one that does not read holds descriptors that tasks wait to see closed
-        match (self.child.take(), sock) {
-            (Some(mut child), _) => {
-                let _ = child.kill();
-                // the kernel may take its time, in which res serves others
-                std::thread::spawn(move || child.wait());
-            }
-            (None, Some(sock)) => end_peer(&sock),
-            (None, None) => {}
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            // the kernel may take its time, in which res serves others
+            std::thread::spawn(move || child.wait());
         }
+        end_inherited(self.inherited.take());
         false
     }
 }
 
-/// Ends the keeper at the other end of a connection that was dialled.
-fn end_peer(sock: &OwnedFd) {
-    let pid = sock::peer_cred(sock.as_fd()).ok().and_then(|(.., pid)| Pid::from_raw(pid as i32));
-    if let Some(pid) = pid.filter(|pid| *pid != getpid()) {
-        let _ = kill_process(pid, Signal::KILL);
+/// The keeper at the other end of a connection that was dialled, which has listened there.
+fn peer(sock: &OwnedFd) -> Option<Proc> {
+    let (.., pid) = sock::peer_cred(sock.as_fd()).ok()?;
+    Proc::of(pid).filter(|keeper| keeper.pid != std::process::id())
+}
+
+/// Ends the keeper of an earlier res, and no process that has its pid since.
+fn end_inherited(keeper: Option<Proc>) {
+    if let Some(keeper) = keeper {
+        let _ = keeper.signal(Signal::KILL);
     }
 }
 
@@ -319,7 +325,7 @@ mod tests {
         };
         let (sock, waiting, child) = (Some(ours), VecDeque::new(), None);
         let asks = Questions { answers: true, ..Questions::default() };
-        (KeeperLink { path, sock, waiting, child, asks }, dir, serves)
+        (KeeperLink { path, sock, waiting, child, inherited: None, asks }, dir, serves)
     }
 
     #[test]
@@ -415,7 +421,7 @@ mod tests {
         let (ours, theirs) = sock::packet_pair().unwrap();
         let (path, sock, waiting) = (dir.join(SOCKET), Some(ours), VecDeque::new());
         let asks = Questions { answers: true, ..Questions::default() };
-        let mut link = KeeperLink { path, sock, waiting, child: None, asks };
+        let mut link = KeeperLink { path, sock, waiting, child: None, inherited: None, asks };
         link.forget(task(1).id);
         link.look(1);
         link.look(STANDS_STILL);

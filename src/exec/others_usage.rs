@@ -2,6 +2,7 @@
 //! (lsf-parallel(7)): mbatchd is asked for it when the script has ended.
 
 use crate::model::job::Usage;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The knowledge that the first host has of it.
@@ -27,13 +28,8 @@ pub struct ReportedUsage {
 
 /// The hosts of a job, each once.
 pub fn hosts_of(slots: &[(Arc<str>, u32)]) -> Vec<&str> {
-    let mut hosts: Vec<&str> = Vec::new();
-    for (host, _) in slots {
-        if !hosts.contains(&&**host) {
-            hosts.push(host);
-        }
-    }
-    hosts
+    let mut seen: HashSet<&str> = HashSet::new();
+    slots.iter().map(|(host, _)| &**host).filter(|host| seen.insert(host)).collect()
 }
 
 impl OthersUsage {
@@ -70,7 +66,8 @@ impl OthersUsage {
             all.usage.max_swap_kb = own.max_swap_kb.max(theirs.max_swap_kb);
             all.max_procs = max_procs.max(theirs.nprocs);
             all.max_threads = max_threads.max(theirs.nthreads);
-            let counted = |host: &&&str| !without.iter().any(|missing| *missing == **host);
+            let without: HashSet<&str> = without.iter().map(String::as_str).collect();
+            let counted = |host: &&&str| !without.contains(**host);
             all.counted_on = hosts.iter().filter(counted).map(|host| (*host).to_owned()).collect();
             if all.counted_on.len() == hosts.len() {
                 all.counted_on.clear();

@@ -8,6 +8,7 @@ use crate::model::{JobKey, JobRef};
 use crate::proto::Msg;
 use crate::proto::machine::Effect;
 use crate::proto::sbd::{Act, SbdMsg};
+use std::collections::HashSet;
 
 impl Mbatchd {
     /// An order to a host, after what it rests on is durable. A host without a link hears of it
@@ -38,13 +39,9 @@ impl Mbatchd {
     /// The hosts of an attempt in their order, each once.
     pub(crate) fn hosts_of_attempt(&self, key: JobKey) -> Vec<HostId> {
         let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|r| r.key == key);
-        let mut hosts = Vec::new();
-        for (host, _) in run.into_iter().flat_map(|run| run.hosts.iter()) {
-            if !hosts.contains(host) && self.links.hosts().contains(*host) {
-                hosts.push(*host);
-            }
-        }
-        hosts
+        let hosts = run.into_iter().flat_map(|run| run.hosts.iter()).map(|host| host.0);
+        let mut seen = HashSet::new();
+        hosts.filter(|host| self.links.hosts().contains(*host) && seen.insert(*host)).collect()
     }
 
     pub(crate) fn act_on(&mut self, context: &mut StepContext, key: JobKey, act: Act) {

@@ -10,6 +10,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::time::US;
 use crate::proto::sbd::SbdMsg;
+use std::collections::HashSet;
 
 /// Longest time that the first host waits for the usage of the others, microseconds. The
 /// commands after the job wait for it, too.
@@ -60,6 +61,7 @@ impl Mbatchd {
             return;
         };
         let (usage, left) = self.fanout.used_by_others(key);
+        let left: HashSet<HostId> = left.into_iter().collect();
         let missing = hosts.filter(|host| !left.contains(host));
         let without = missing.map(|host| self.state.names().host(host).to_string()).collect();
         let usage = Box::new(usage);

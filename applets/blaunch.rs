@@ -177,8 +177,8 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
         errln!(ctx, "{}: {output}: {why}", ctx.name);
     }
     if ends.failed.is_empty() {
-        let lost = ends.code == 0 && !ends.unwritten.is_empty();
-        return if lost { LSF_ERROR } else { ends.code };
+        // whatever the task said: it may have died of SIGPIPE only because we read no more
+        return if ends.unwritten.is_empty() { ends.code } else { LSF_ERROR };
     }
     for (host, why) in &ends.failed {
         errln!(ctx, "{}: {host}: {why}", ctx.name);

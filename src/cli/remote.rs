@@ -384,9 +384,9 @@ impl<'a> Relay<'a> {
         if self.modes.is_some() { "\r\n" } else { "\n" }
     }
 
-    /// Says that an output could not be written, if so and not said yet: a task that has ended well
-    /// has not for its caller then.
-    fn says_unwritten(&mut self, ended: WaitStatus) -> bool {
+    /// Says that an output could not be written, if so and not said yet: the exit code is ours
+    /// then, as the task may have died of SIGPIPE only because we read no more.
+    fn says_unwritten(&mut self) -> bool {
         let mut all = self.outs.iter_mut().zip(OUTPUTS);
         let Some((name, why)) = all.find_map(|(out, name)| Some((name, out.take_failure()?)))
         else {
@@ -394,16 +394,14 @@ impl<'a> Relay<'a> {
         };
         let end = self.line_end();
         self.outs[1].put(format!("{}: {name}: {why}{end}", self.command).as_bytes());
-        if ended == Some(0) {
-            self.ended = Some(Some((LSF_ERROR & 0xff) << 8));
-        }
+        self.ended = Some(Some((LSF_ERROR & 0xff) << 8));
         true
     }
 
     /// Waits for something and does it; how the task has ended, if that was the last.
     fn turn(&mut self) -> Result<Option<WaitStatus>, ClientError> {
         if let Some(ended) = self.ended.filter(|_| self.outs.iter().all(|o| o.queue.is_empty())) {
-            return Ok(if self.says_unwritten(ended) { None } else { Some(ended) });
+            return Ok(if self.says_unwritten() { None } else { Some(ended) });
         }
         let ready = self.wait().map_err(|e| ClientError::Lost(words(&e)))?;
         if ready[0] {

@@ -10,7 +10,8 @@ pub struct TaskGoneAction {
     pub done: bool,
     /// KILLJOB_TASKEXIT: the exit code is another.
     pub exit: bool,
-    /// No IGNORE_TASKCRASH: a signal ended it that no daemon had sent.
+    /// No IGNORE_TASKCRASH: a signal ended it that no daemon had sent. SIGPIPE is no crash:
+    /// `blaunch host cat file | head` ends a task by it whenever head has read enough.
     pub crash: bool,
 }
 
@@ -50,6 +51,7 @@ impl TaskGoneAction {
             && match (status & 0x7f, status >> 8 & 0xff) {
                 (0, 0) => self.done,
                 (0, _) => self.exit,
+                (libc::SIGPIPE, _) => false,
                 _ => self.crash,
             }
     }
@@ -83,6 +85,7 @@ mod tests {
         let both = "KILLJOB_TASKEXIT IGNORE_TASKCRASH";
         assert_eq!([0, 0x300, 0x8b].map(|s| ends(both, s)), [false, true, false]);
         assert!(!of("").ends_job(&End::Status(9), true));
+        assert!(!of("").ends_job(&End::Status(libc::SIGPIPE), false));
         assert!(!of("").ends_job(&End::Unknown, false));
     }
 }

@@ -54,6 +54,8 @@ t longer longer
 t word blaunch $two echo $x $x
 t few sh -c "ulimit -n 64; blaunch -z '$(yes $two | head -n 60 | tr '\n' ' ')' true"
 t full sh -c "blaunch $two 'head -c 200000 /dev/zero' > /dev/full"
+t pipe sh -c 'blaunch $0 "echo x; kill -13 \$\$" > /dev/full' $two
+t head sh -c "blaunch -no-shell $two cat /dev/zero | head -c 5 | wc -c"
 t after blaunch $two echo well
 "#;
     let (out, _) = output(&rig, script);
@@ -63,7 +65,9 @@ t after blaunch $two echo well
             "more" => "blaunch: too many tasks: 4097, 4096 allowed\n255\n".to_owned(),
             "long" => "1800018\n0\n".to_owned(),
             "word" => "/bin/sh: Argument list too long\n126\n".to_owned(),
-            "full" => "blaunch: standard output: No space left on device\n255\n".to_owned(),
+            "full" | "pipe" => {
+                "blaunch: standard output: No space left on device\n255\n".to_owned()
+            }
             "longer" => {
                 let max = lsf::proto::res::RUN_MAX;
                 format!(
@@ -71,6 +75,7 @@ t after blaunch $two echo well
                 )
             }
             "few" => "blaunch: 60 tasks need 76 descriptors, and the limit is 64\n255\n".to_owned(),
+            "head" => "5\n0\n".to_owned(),
             "after" => "well\n0\n".to_owned(),
             _ => panic!("{name}"),
         };

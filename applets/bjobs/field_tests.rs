@@ -304,3 +304,58 @@ fn no_field_or_alias_twice() {
     assert_eq!(all.len(), n);
     assert!(n > 130, "{n}");
 }
+
+#[test]
+fn fields_of_a_job_of_which_a_summary_alone_may_be_seen_are_empty() {
+    let mut job = json!({"Job": 103, "Stat": "RUN", "ExecHosts": [["hosta", 1]],
+        "StartTime": T - 600, "RunTime": 600});
+    let hidden = [
+        "Command",
+        "Cwd",
+        "Home",
+        "ExecCwd",
+        "ExecHome",
+        "ExecUser",
+        "InFile",
+        "OutFile",
+        "ErrFile",
+        "Depend",
+        "Description",
+        "UserGroup",
+        "PreExec",
+        "PostExec",
+        "ResReq",
+        "CombinedResReq",
+        "EffectiveResReq",
+        "AskedHosts",
+        "LimitSpec",
+        "Options",
+        "Options2",
+        "ExitCode",
+        "ExitInfo",
+        "MaxMemKb",
+        "AvgMemKb",
+        "NThreads",
+        "Extra",
+        "GivenName",
+        "Exceptions",
+        "CpuPeak",
+        "CpuPeakSecs",
+        "Utime",
+        "Stime",
+        "HostUsage",
+        "Priority",
+    ];
+    for name in hidden {
+        job[name] = Value::Null;
+    }
+    let fields = "command exec_cwd exec_home output_file error_file input_file sub_cwd dependency \
+        job_description user_group pre_exec_command post_exec_command combined_resreq \
+        effective_resreq ask_hosts exit_code exit_reason max_mem avg_mem nthreads app sla ugroup \
+        exceptions";
+    for field in fields.split_whitespace().filter(|name| FIELDS.iter().any(|f| f.name == *name)) {
+        let words = ["-noheader", "-a", "-o", field];
+        let (out, err, code) = call(&words, &[], std::slice::from_ref(&job));
+        assert_eq!((out.as_str(), err.as_str(), code), ("-\n", "", 0), "{field}");
+    }
+}

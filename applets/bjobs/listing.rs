@@ -193,6 +193,8 @@ impl Listing {
             which: self.which,
             cols: self.cols.list().to_vec(),
             arrays,
+            detail: matches!(self.form, Form::Long | Form::LongArrays)
+                || self.show.factor.is_some(),
         }
     }
 

@@ -211,7 +211,7 @@ impl Mbatchd {
             ClientMsg::Modify(m) => self.modify(context, conn, &who, *m),
             ClientMsg::Peek(s) => self.peek(context, conn, &who, &s),
             ClientMsg::Stored { id, script } => self.stored(context, conn, &who, &id, script),
-            ClientMsg::Dependencies(d) => self.list_dependencies(context, conn, &d),
+            ClientMsg::Dependencies(d) => self.list_dependencies(context, conn, &who, &d),
             ClientMsg::Reservation(r) => self.reservation_request(context, conn, &who, *r),
             ClientMsg::JobGroup(g) => self.job_group_request(context, conn, &who, *g),
             ClientMsg::Message(m) => self.message_request(context, conn, &who, *m),

@@ -25,7 +25,7 @@ pub fn past_rows(
         if out.len() > 1 {
             out.push(b',');
         }
-        mbd.write_row(&mut out, at, &q.cols, q.arrays, now);
+        mbd.write_row(&mut out, at, (&q.cols, true), q.arrays, now);
     }
     out.push(b']');
     String::from_utf8(out).unwrap_or_else(|_| "[]".to_string())

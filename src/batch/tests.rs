@@ -63,6 +63,7 @@ mod host_partitions;
 mod interactive;
 mod job_columns;
 mod job_groups;
+mod job_info;
 mod job_sizes;
 mod kept_memory_properties;
 mod large_site;

@@ -163,7 +163,13 @@ pub fn each_job(
     mut each: impl FnMut(&JobRow),
 ) -> Result<(), ClientError> {
     let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
-    let query = JobQuery { select, which: EXISTING, cols: cols.list().to_vec(), arrays: false };
+    let query = JobQuery {
+        select,
+        which: EXISTING,
+        cols: cols.list().to_vec(),
+        arrays: false,
+        detail: false,
+    };
     let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
     let (mut client, mut answer) = client::ask_at(&site, &ask, ctx.err)?;
     loop {

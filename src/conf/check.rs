@@ -6,6 +6,7 @@
 use super::check_requirements::{default_order, unit_types};
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::shown;
+use super::lsb_users;
 use super::names::nearest;
 use super::preemption;
 use super::types::{ClusterConf, HostPolicy, HostTerm, Mxj, QueueConf, UserTerm};
@@ -232,11 +233,16 @@ impl ClusterConf {
 
     /// Whether `user` administers a queue: by its ADMINISTRATORS, or as an LSF administrator.
     pub fn administers(&self, queue: &QueueConf, user: &str, unix_groups: &[String]) -> bool {
-        self.is_admin(user)
-            || queue
-                .admins
-                .iter()
-                .any(|a| a == "all" || a == user || self.in_user_group(user, a, unix_groups))
+        self.is_admin(user) || self.names_admin(&queue.admins, user, unix_groups)
+    }
+
+    /// Do the words of ADMINISTRATORS or GROUP_ADMIN mean a user? Brackets behind a word of
+    /// GROUP_ADMIN are about the files of configuration, not about jobs.
+    pub fn names_admin(&self, words: &[String], user: &str, unix_groups: &[String]) -> bool {
+        words.iter().any(|word| {
+            let word = word.split('[').next().unwrap_or(word);
+            word == "all" || word == user || self.in_user_group(user, word, unix_groups)
+        })
     }
 }
 
@@ -307,6 +313,7 @@ pub(super) fn cross(conf: &ClusterConf, diags: &mut Diags) {
     memory_limits(conf, diags);
     acct_archives(conf, diags);
     preemption::check(conf, diags);
+    lsb_users::check_admins(&conf.batch, diags);
     unit_types(conf, diags);
     default_order(conf, diags);
 }

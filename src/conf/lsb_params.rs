@@ -12,8 +12,8 @@ use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{
-    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, RES_REQ_DISPLAYS, RawParam,
-    RawParams, ResReqDisplay, TTL_NEVER,
+    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, JobAccess, RES_REQ_DISPLAYS,
+    RawParam, RawParams, ResReqDisplay, TTL_NEVER,
 };
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -68,6 +68,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     group_clean(&mut p, &mut v);
     pre_exec(&mut p, &mut v);
     p.preemption = preemption::of_cluster(&mut v);
+    p.job_access = job_access(&mut v);
     p.exceptions = exceptions(&mut v);
     p.log.archives = acct_archive(&mut v);
     p.raw = raw;
@@ -90,6 +91,31 @@ fn defaults(p: &mut BatchParams, v: &mut Values<'_>) {
     if let Some(order) = v.text("DEFAULT_RESREQ_ORDER") {
         p.default_resreq_order = order;
     }
+}
+
+/// Access to the jobs of others, and to own ones that administrators have stopped.
+fn job_access(v: &mut Values<'_>) -> JobAccess {
+    const ROLES: &str = "ENABLE_JOB_INFO_BY_ADMIN_ROLE";
+    const LEVEL: &str = "SECURE_JOB_INFO_LEVEL";
+    // a wrong value shows nobody more than the right one may have been meant to
+    let without = if v.raw.get(LEVEL).is_some() { JobAccess::STRICTEST } else { 0 };
+    let level = v.number(LEVEL, 0..=JobAccess::LEVEL_MAX).unwrap_or(without);
+    let mut access = JobAccess { level, ..JobAccess::default() };
+    v.flag(&mut access.strict_user_groups, "STRICT_UG_CONTROL");
+    v.flag(&mut access.user_resume, "ENABLE_USER_RESUME");
+    for RawParam { text, pos, .. } in v.words(ROLES) {
+        match text.to_ascii_lowercase().as_str() {
+            "usergroup" => access.user_group_admins = true,
+            "queue" => access.queue_admins = true,
+            "cluster" => access.cluster_admins = true,
+            "null" => {}
+            _ => v.diags.error(
+                &pos,
+                format!("<{}> of {ROLES} is none of usergroup, queue and cluster", shown(&text)),
+            ),
+        }
+    }
+    access
 }
 
 /// COMPUTE_UNIT_TYPES: names, one of which may end with `!`.
@@ -218,7 +244,6 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.word_of(&mut ResReqDisplay::Brief, "BJOBS_RES_REQ_DISPLAY", &RES_REQ_DISPLAYS);
     v.flag(&mut false, "BSWITCH_MODIFY_RUSAGE");
     v.flag(&mut p.job_include_postproc, "JOB_INCLUDE_POSTPROC");
-    v.flag(&mut p.enable_user_resume, "ENABLE_USER_RESUME");
     v.flag(&mut p.force_kill_by_admins, "PRIVILEGED_USER_FORCE_BKILL");
     v.flag(&mut p.track_eligible, "TRACK_ELIGIBLE_PENDINFO");
     v.flag(&mut p.sched_metric.enabled, "SCHED_METRIC_ENABLE");

@@ -10,7 +10,7 @@ use super::lsb_queues::{MAX_PRIORITY, user_terms};
 use super::lsf_shared::{key, nothing, twice, unknown_section};
 use super::names::tables::{USER, USER_GROUP, USER_MAP};
 use super::section::{Values, list, table};
-use super::types::{BatchUsers, UserGroup, UserPolicy};
+use super::types::{BatchConf, BatchUsers, UserGroup, UserPolicy};
 use super::user_shares::user_shares;
 
 /// Sections of lsb.users.
@@ -38,6 +38,20 @@ fn user_map(section: &Section, diags: &mut Diags) {
         let text = "UserMap maps accounts of other clusters only (MultiCluster); for hosts of this \
                     cluster, users map accounts in ~/.lsfhosts";
         diags.notice(&row.pos, text);
+    }
+}
+
+/// A group of all users has administrators with STRICT_UG_CONTROL alone.
+pub(super) fn check_admins(batch: &BatchConf, diags: &mut Diags) {
+    let strict = batch.params.job_access.strict_user_groups;
+    let ignored = |group: &&UserGroup| !strict && group.is_of_all() && !group.admins.is_empty();
+    for group in batch.users.groups.iter().filter(ignored) {
+        let name = shown(&group.name);
+        let text = format!(
+            "GROUP_ADMIN of <{name}> is not acted on: a group with the member all needs \
+             STRICT_UG_CONTROL=Y"
+        );
+        diags.notice(&group.pos, text);
     }
 }
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 mod affinity;
 mod aps;
+mod job_info;
 mod limits;
 mod mistakes;
 mod nlb_policy;

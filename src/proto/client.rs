@@ -431,6 +431,9 @@ pub struct JobQuery {
     pub cols: Vec<Col>,
     /// One row an array with [`Col::Counters`].
     pub arrays: bool,
+    /// Only jobs that the caller may see whole.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub detail: bool,
 }
 
 /// The columns of a job row, with the JSON type of their values. Times are seconds since the

@@ -202,7 +202,7 @@ impl Mbatchd {
     /// Must the sender not resume what is held for this reason?
     pub(super) fn is_locked(&self, a: &ControlRequest, held: Option<PendReason>) -> bool {
         held == Some(PendReason::AdminStop)
-            && !self.site.params().enable_user_resume
+            && !self.site.params().job_access.user_resume
             && !a.by_admin
             && !self.site.is_admin(&a.who.user)
     }
@@ -288,7 +288,7 @@ impl Mbatchd {
         let admin = self.site.is_admin(&a.who.user) || a.by_admin;
         if phase == Some(Phase::Ususp(susp::ADMIN))
             && !admin
-            && !self.site.params().enable_user_resume
+            && !self.site.params().job_access.user_resume
         {
             return err::PERMISSION;
         }

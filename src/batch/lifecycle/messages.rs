@@ -154,6 +154,9 @@ impl Mbatchd {
 
     fn find_message(&self, who: &Caller, of: &OneJob, index: u32) -> Checked<(JobRef, &Message)> {
         let at = self.unfinished_job(who, of)?;
+        if self.state.job(at.job).is_some_and(|job| !self.sees_detail(who, job)) {
+            return Err(Refusal::new(err::NO_JOB));
+        }
         self.check_index(index)?;
         let message = self.state.messages().get(at, index).ok_or_else(|| {
             Refusal::text(err::NO_MESSAGE, format!("No message at index {index}"))

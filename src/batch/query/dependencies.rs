@@ -1,8 +1,10 @@
 //! bjdepinfo: the jobs that a job waits for, and those that wait for it, level by level.
 
+use crate::batch::site::permissions::Caller;
 use crate::batch::state::{Job, Tally};
 use crate::batch::step::Checked;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::JobRights;
 use crate::lang::depend::{DepValue, Parent};
 use crate::model::JobRef;
 use crate::model::job_state::JobState;
@@ -20,17 +22,24 @@ impl Mbatchd {
         &self,
         context: &mut StepContext,
         conn: ConnId,
+        who: &Caller,
         request: &DependencyRequest,
     ) {
-        match self.dependencies_of(request) {
+        match self.dependencies_of(who, request) {
             Ok(found) => context.reply(conn, ClientMsg::DependencyRows(Box::new(found))),
             Err(refusal) => context.refuse(conn, refusal),
         }
     }
 
-    fn dependencies_of(&self, request: &DependencyRequest) -> Checked<Dependencies> {
+    fn dependencies_of(&self, who: &Caller, request: &DependencyRequest) -> Checked<Dependencies> {
         let at = request.at;
-        let job = self.state.job(at.job).ok_or_else(|| Refusal::new(err::NO_JOB))?;
+        let mut viewer = self.viewer(who);
+        let mut sees = |job: &Job| {
+            let viewer = viewer.as_mut();
+            viewer.is_none_or(|viewer| self.job_rights(viewer, job) == JobRights::Detail)
+        };
+        let job = self.state.job(at.job).filter(|job| sees(job));
+        let job = job.ok_or_else(|| Refusal::new(err::NO_JOB))?;
         if at.idx > 0 && job.view(at.idx).is_none() {
             return Err(Refusal::new(err::NO_JOB));
         }
@@ -42,7 +51,11 @@ impl Mbatchd {
                 true => self.children_of(job.job),
                 false => self.parents_of(job, request.unmet, &mut found.conditions),
             };
+            // of a job that the caller may not see whole nothing is told
             for other in others {
+                if self.state.job(other.job).is_some_and(|of| !sees(of)) {
+                    continue;
+                }
                 if found.rows.len() == MAX_ROWS {
                     found.cut = true;
                     return Ok(found);

@@ -2,6 +2,7 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use crate::batch::Mbatchd;
+use crate::batch::query::job_info::is_summary;
 use crate::batch::sched::{Need, NotReady, ReadinessQuery};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
@@ -45,12 +46,13 @@ fn int(out: &mut Vec<u8>, n: i64) {
 }
 
 impl Mbatchd {
-    /// Appends `[...]`; false if the job or element is no longer in memory.
+    /// Appends `[...]`, of a job that is not to be shown whole a summary; false if
+    /// the job or element is no longer in memory.
     pub(crate) fn write_row(
         &self,
         out: &mut Vec<u8>,
         at: JobRef,
-        cols: &[Col],
+        (cols, whole): (&[Col], bool),
         arrays: bool,
         now: i64,
     ) -> bool {
@@ -68,7 +70,10 @@ impl Mbatchd {
             if i > 0 {
                 out.push(b',');
             }
-            shown.col(out, *col);
+            match whole || is_summary(*col) {
+                true => shown.col(out, *col),
+                false => out.extend(b"null"),
+            }
         }
         out.push(b']');
         true

@@ -9,6 +9,7 @@ use crate::batch::soft_state::listings::{Finding, Listing, RowOrder};
 use crate::batch::state::names::Id;
 use crate::batch::state::{ElemState, ElementView, Job};
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::JobRights;
 use crate::model::JobRef;
 use crate::model::event::QueuePosition;
 use crate::model::job_state::JobState;
@@ -50,7 +51,8 @@ impl Mbatchd {
         let held = s.ids.iter().map(|id| 1 + id.elems.len()).sum();
         let named = crate::batch::query::selection::name_elements(&s.name);
         let hosts = (!s.host.is_empty()).then(|| self.site.expand_host_words(&s.host));
-        Listing::new(Finding::new(who.clone(), q, named, hosts), held)
+        let who = (who.clone(), self.viewer(who));
+        Listing::new(Finding::new(who, q, named, hosts), held)
     }
 
     /// Finds on; whether all is found.
@@ -126,6 +128,10 @@ impl Mbatchd {
         found: &mut Vec<(RowOrder, JobRef)>,
     ) {
         if !self.selects(f.who(), &f.query().select, job) {
+            return;
+        }
+        let needed = if f.query().detail { JobRights::Detail } else { JobRights::Summary };
+        if f.viewer().is_some_and(|viewer| self.job_rights(viewer, job) < needed) {
             return;
         }
         if f.query().arrays {
@@ -207,6 +213,12 @@ impl Mbatchd {
         }
     }
 
+    /// May the caller of a listing see all of a job, and not a summary alone?
+    fn shows_whole(&self, l: &mut Listing, at: JobRef) -> bool {
+        let viewer = l.viewer().zip(self.state.job(at.job));
+        viewer.is_none_or(|(viewer, job)| self.job_rights(viewer, job) == JobRights::Detail)
+    }
+
     /// The next slice of a listing, once there is room for it.
     pub(crate) fn next_slice(&mut self, context: &mut StepContext, conn: ConnId) {
         let Some(mut l) = self.listings.take(conn) else { return };
@@ -229,7 +241,8 @@ impl Mbatchd {
                 out.push(b',');
             }
             // A job that left memory since the listing began is left out.
-            if !self.write_row(&mut out, at, l.cols(), l.of_arrays(), now) {
+            let whole = self.shows_whole(&mut l, at);
+            if !self.write_row(&mut out, at, (l.cols(), whole), l.of_arrays(), now) {
                 out.truncate(before);
             }
         }

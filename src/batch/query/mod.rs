@@ -6,6 +6,7 @@ pub mod guarantees;
 mod job_columns;
 pub mod job_exceptions;
 pub mod job_groups;
+pub mod job_info;
 pub mod jobs;
 pub mod limits;
 pub mod params;

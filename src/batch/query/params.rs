@@ -90,6 +90,7 @@ fn maxima(p: &BatchParams) -> Rows {
         ("MAX_USER_PRIORITY", p.max_user_priority.map(u64::from)),
         ("MAX_PEND_JOBS", p.max_pend_jobs),
         ("MAX_PEND_SLOTS", p.max_pend_slots),
+        ("SECURE_JOB_INFO_LEVEL", Some(p.job_access.level.into()).filter(|level| *level > 0)),
         ("MAX_CONCURRENT_QUERY", as_written(p, "MAX_CONCURRENT_QUERY")),
     ];
     all.into_iter().filter_map(|(name, value)| Some(row(name, value?.to_string()))).collect()
@@ -110,13 +111,14 @@ fn switches(p: &BatchParams) -> Rows {
     let all = [
         ("RESOURCE_RESERVE_PER_TASK", p.resource_reserve_per_task),
         ("ABS_RUNLIMIT", p.run_limits.absolute),
-        ("ENABLE_USER_RESUME", p.enable_user_resume),
+        ("ENABLE_USER_RESUME", p.job_access.user_resume),
     ];
     let more = [
         ("JOB_DEP_LAST_SUB", p.job_dep_last_sub),
         ("JOB_INCLUDE_POSTPROC", p.job_include_postproc),
         ("JOB_POSITION_CONTROL_BY_ADMIN", p.job_position_control_by_admin),
     ];
-    let all = all.into_iter().chain(forced).chain(more);
+    let strict = p.job_access.strict_user_groups.then_some(("STRICT_UG_CONTROL", true));
+    let all = all.into_iter().chain(forced).chain(strict).chain(more);
     all.map(|(name, on)| row(name, if on { "Y" } else { "N" }.to_string())).collect()
 }

@@ -168,7 +168,8 @@ impl Mbatchd {
         let owner = self.state.names().user(job.user);
         let may = |part: u32| {
             let queue = self.state.names().queue(job.queue_of(part));
-            self.site.check(who, Action::ControlJob, owner, queue).is_ok()
+            let given = &job.spec_of(part).user_group;
+            self.site.check_job(who, Action::ControlJob, (owner, queue, given)).is_ok()
         };
         let meant = |p: &crate::batch::state::ElementGroup| match sel.elems.is_empty() {
             true => !p.is_empty(),

@@ -71,12 +71,9 @@ impl Mbatchd {
         };
         let job = self.state.job(at.job).ok_or_else(no_job)?;
         let owner = self.state.names().user(job.user);
-        self.site.check(
-            who,
-            Action::PeekJob,
-            owner,
-            self.state.names().queue(job.queue_at(at.idx)),
-        )?;
+        let queue = self.state.names().queue(job.queue_at(at.idx));
+        let given = &job.spec_at(at.idx).user_group;
+        self.site.check_job(who, Action::PeekJob, (owner, queue, given))?;
         let run = match job.view(at.idx).ok_or_else(no_job)? {
             ElementView::Untouched(_) => return Err(Refusal::new(err::NOT_STARTED)),
             ElementView::Own(e) => match &e.state {

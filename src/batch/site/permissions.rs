@@ -4,6 +4,7 @@
 use crate::batch::site::Site;
 use crate::model::reason::err;
 use crate::proto::Refusal;
+use std::collections::BTreeSet;
 
 /// The authenticated sender of a request.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Roles {
     /// Root, where LSF_ROOT_USER lets root administer, or in a personal cluster of root.
     pub root: bool,
     pub queue_admin: bool,
+    /// GROUP_ADMIN of a user group of the job.
+    pub user_group_admin: bool,
 }
 
 /// The table.
@@ -62,7 +65,9 @@ pub fn allowed(action: Action, r: Roles) -> bool {
     let cluster = r.admin || r.root;
     match action {
         Action::Submit | Action::SeeJobs => true,
-        Action::ControlJob | Action::PeekJob => r.owner || cluster || r.queue_admin,
+        Action::ControlJob | Action::PeekJob => {
+            r.owner || cluster || r.queue_admin || r.user_group_admin
+        }
         Action::SeeSubmission | Action::PostMessage => r.owner || cluster,
         Action::ChangeReservation => r.owner || cluster,
         Action::AttachData => r.owner,
@@ -81,7 +86,30 @@ impl Site {
             admin: self.is_admin(&who.user),
             root: who.uid == 0 && self.root_user(),
             queue_admin: !queue.is_empty() && self.is_queue_admin(queue, &who.user, who.gid),
+            user_group_admin: false,
         }
+    }
+
+    /// The hosts of the host groups that a caller administers (GROUP_ADMIN of lsb.hosts).
+    pub(crate) fn hosts_administered_by(&self, who: &Caller) -> BTreeSet<String> {
+        let unix = self.conf.unix.of(&who.user, Some(who.gid));
+        let all = self.conf.batch.hosts.groups.iter();
+        let own = all.filter(|group| self.conf.names_admin(&group.admins, &who.user, &unix));
+        own.flat_map(|group| self.expand_host(&group.name)).collect()
+    }
+
+    /// Does a caller administer a user group of a job: the one that it was submitted to (-G), or,
+    /// without STRICT_UG_CONTROL, any that its owner is in? A group of all users has
+    /// administrators with STRICT_UG_CONTROL alone.
+    pub(crate) fn is_user_group_admin(&self, who: &Caller, owner: &str, given: &str) -> bool {
+        let strict = self.params().job_access.strict_user_groups;
+        let unix = self.conf.unix.of(&who.user, Some(who.gid));
+        let all = self.conf.batch.users.groups.iter();
+        let mut own = all.filter(|group| {
+            let everybody = !strict && group.is_of_all();
+            !everybody && self.conf.names_admin(&group.admins, &who.user, &unix)
+        });
+        own.any(|group| group.name == given || (!strict && self.in_group(owner, &group.name)))
     }
 
     /// Refuses what the table does not allow.
@@ -93,6 +121,23 @@ impl Site {
         queue: &str,
     ) -> Result<(), Refusal> {
         match allowed(action, self.roles(who, owner, queue)) {
+            true => Ok(()),
+            false => Err(Refusal::new(err::PERMISSION)),
+        }
+    }
+
+    /// Refuses what the table does not allow towards a job; `given`: its user group (-G).
+    pub(crate) fn check_job(
+        &self,
+        who: &Caller,
+        action: Action,
+        (owner, queue, given): (&str, &str, &str),
+    ) -> Result<(), Refusal> {
+        let roles = self.roles(who, owner, queue);
+        let user_group_admin = || self.is_user_group_admin(who, owner, given);
+        match allowed(action, roles)
+            || allowed(action, Roles { user_group_admin: user_group_admin(), ..roles })
+        {
             true => Ok(()),
             false => Err(Refusal::new(err::PERMISSION)),
         }
@@ -128,6 +173,7 @@ mod tests {
         let admin = Roles { admin: true, ..none };
         let root = Roles { root: true, ..none };
         let qadmin = Roles { queue_admin: true, ..none };
+        let gadmin = Roles { user_group_admin: true, ..none };
         let rows = [
             (Submit, [true; 5]),
             (SeeJobs, [true; 5]),
@@ -146,6 +192,8 @@ mod tests {
             (Logging, [false, false, true, true, false]),
         ];
         for (action, want) in rows {
+            let of_jobs = matches!(action, Submit | SeeJobs | ControlJob | PeekJob);
+            assert_eq!(allowed(action, gadmin), of_jobs, "{action:?}");
             let got = [none, owner, admin, root, qadmin].map(|r| allowed(action, r));
             assert_eq!(got, want, "{action:?}");
         }

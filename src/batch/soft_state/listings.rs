@@ -3,6 +3,7 @@
 
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
+use crate::batch::soft_state::job_viewer::JobViewer;
 use crate::batch::soft_state::named_elements::NamedElements;
 use crate::batch::state::names::QueueId;
 use crate::model::JobRef;
@@ -23,6 +24,8 @@ pub const MAX_HELD: usize = 8_000_000;
 pub(crate) struct Finding {
     q: JobQuery,
     who: Caller,
+    /// The caller, if there may be jobs that it does not see whole.
+    viewer: Option<JobViewer>,
     /// The jobs that are named, with their elements; `None`: all.
     ids: Option<BTreeMap<u32, IdSel>>,
     from: u32,
@@ -37,7 +40,7 @@ pub(crate) struct Finding {
 impl Finding {
     /// `hosts`: those that the filter names.
     pub(crate) fn new(
-        who: Caller,
+        (who, viewer): (Caller, Option<JobViewer>),
         mut q: JobQuery,
         named: Vec<ElementRange>,
         hosts: Option<BTreeSet<String>>,
@@ -48,11 +51,15 @@ impl Finding {
             q.select.user = "all".to_string();
         }
         let named = NamedElements::new(named);
-        Finding { q, who, ids, from: 0, job: None, named, hosts, ranked: None }
+        Finding { q, who, viewer, ids, from: 0, job: None, named, hosts, ranked: None }
     }
 
     pub(crate) fn who(&self) -> &Caller {
         &self.who
+    }
+
+    pub(crate) fn viewer(&mut self) -> Option<&mut JobViewer> {
+        self.viewer.as_mut()
     }
 
     pub(crate) fn query(&self) -> &JobQuery {
@@ -145,6 +152,8 @@ pub(crate) struct Listing {
     /// The row that was taken last.
     last: Option<JobRef>,
     cols: Vec<Col>,
+    /// The caller, if there may be jobs that it does not see whole.
+    viewer: Option<JobViewer>,
     arrays: bool,
     /// Rows, IDs and ranges that it holds.
     held: usize,
@@ -192,7 +201,8 @@ impl Listing {
     pub(crate) fn new(finding: Finding, held: usize) -> Listing {
         let (cols, arrays) = (finding.q.cols.clone(), finding.q.arrays);
         let (runs, heads) = (Vec::new(), BinaryHeap::new());
-        Listing { finding: Some(finding), runs, heads, last: None, cols, arrays, held }
+        let viewer = finding.viewer.as_ref().map(|viewer| JobViewer::new(viewer.who()));
+        Listing { finding: Some(finding), runs, heads, last: None, cols, viewer, arrays, held }
     }
 
     /// The jobs that are still to be found; `None`: all were.
@@ -207,6 +217,11 @@ impl Listing {
 
     pub(crate) fn cols(&self) -> &[Col] {
         &self.cols
+    }
+
+    /// The caller, if there may be jobs that it does not see whole.
+    pub(crate) fn viewer(&mut self) -> Option<&mut JobViewer> {
+        self.viewer.as_mut()
     }
 
     /// Is a row a whole array?

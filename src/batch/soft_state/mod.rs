@@ -10,6 +10,7 @@ pub mod exception_round;
 pub mod exit_rates;
 pub mod fanout;
 pub mod idle_groups;
+pub mod job_viewer;
 pub mod listings;
 pub mod load_checks;
 pub mod lost_controls;

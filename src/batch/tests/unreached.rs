@@ -100,7 +100,7 @@ impl Rig {
 
     fn shown(&mut self, job: u32) -> String {
         let mut row = Vec::new();
-        self.mbd.write_row(&mut row, at(job), &[Col::Stat], false, self.now.secs());
+        self.mbd.write_row(&mut row, at(job), (&[Col::Stat], true), false, self.now.secs());
         String::from_utf8(row).unwrap().trim_matches(['[', ']', '"']).to_string()
     }
 }
@@ -312,7 +312,7 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         }
         let row = |r: &mut Rig| {
             let mut row = Vec::new();
-            r.mbd.write_row(&mut row, at(id), &[Col::PendReasons], false, r.now.secs());
+            r.mbd.write_row(&mut row, at(id), (&[Col::PendReasons], true), false, r.now.secs());
             String::from_utf8(row).unwrap()
         };
         r.step(Input::Tick);

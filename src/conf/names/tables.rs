@@ -140,7 +140,7 @@ pub static HOST_GROUP: NameTable = table!(
     "HostGroup",
     &[
         off("CONDENSE", "shown as one line: Y/N; N"),
-        off("GROUP_ADMIN", "administrators of the group"),
+        on("GROUP_ADMIN", "administrators of the group"),
         on("GROUP_MEMBER", "(hosts, groups, patterns, all, ~name)"),
         on("GROUP_NAME", "name of the group"),
     ],
@@ -175,7 +175,7 @@ pub static USER_GROUP: NameTable = table!(
     "lsb.users",
     "UserGroup",
     &[
-        off("GROUP_ADMIN", "administrators of the group"),
+        on("GROUP_ADMIN", "administrators of the group"),
         on("GROUP_MEMBER", "(users, groups, all); ! asks egroup"),
         on("GROUP_NAME", "name of the group"),
         on("PRIORITY", "UG of absolute priority; 0"),

@@ -1,7 +1,7 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::{ExceptionParams, LogFileParams, PreemptionParams, RawParams};
+use super::{ExceptionParams, JobAccess, LogFileParams, PreemptionParams, RawParams};
 use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -199,8 +199,8 @@ pub struct BatchParams {
     pub job_include_postproc: bool,
     /// The time limits of commands before and after jobs.
     pub command_timeouts: CommandTimeouts,
-    /// ENABLE_USER_RESUME.
-    pub enable_user_resume: bool,
+    /// Access to the jobs of others, and to own ones that administrators have stopped.
+    pub job_access: JobAccess,
     /// PRIVILEGED_USER_FORCE_BKILL.
     pub force_kill_by_admins: bool,
     /// TRACK_ELIGIBLE_PENDINFO.
@@ -278,7 +278,7 @@ impl Default for BatchParams {
             job_group_clean: GroupClean::No,
             job_include_postproc: false,
             command_timeouts: CommandTimeouts::default(),
-            enable_user_resume: false,
+            job_access: JobAccess::default(),
             force_kill_by_admins: false,
             track_eligible: false,
             sched_metric: SchedMetric { enabled: false, period: 60 },

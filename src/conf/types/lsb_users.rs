@@ -32,6 +32,13 @@ pub struct UserGroup {
     pub pos: Pos,
 }
 
+impl UserGroup {
+    /// Is `all` a member?
+    pub fn is_of_all(&self) -> bool {
+        self.members.iter().any(|term| !term.exclude && term.name == "all")
+    }
+}
+
 /// A row of the User section.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserPolicy {

@@ -7,6 +7,7 @@ use crate::model::reason::err;
 use crate::proto::Msg;
 use crate::proto::client::{AdminOp, ClientMsg, Col, JobQuery, JobSelect, Verb, Which};
 use crate::proto::dependency::DependencyRequest;
+use crate::proto::job_message::{MessageRequest, OneJob, PostMessage};
 
 /// ann and bob are of chip, carl and bob of lab; dan administers chip, and eve is of no group.
 const GROUPS: &str = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER GROUP_ADMIN\n\
@@ -166,4 +167,24 @@ fn administrator_of_a_host_group_opens_and_closes_its_hosts() {
     assert_eq!(close("hugo", "all"), [0, err::PERMISSION]);
     assert_eq!(close("hugo", "rack"), [0]);
     assert_eq!(["h1", "h2"].map(|name| c.host(name).status), ["closed_Adm", "ok"]);
+}
+
+#[test]
+fn messages_of_a_job_are_read_by_those_alone_who_may_see_it_whole() {
+    let mut c = up("SECURE_JOB_INFO_LEVEL = 3");
+    let at = c.submit("bob", "-H");
+    let job = || OneJob { at, name: String::new() };
+    let post = PostMessage { job: job(), text: "half done".into(), ..PostMessage::default() };
+    c.ask("bob", ClientMsg::Message(Box::new(MessageRequest::Post(post))));
+    let mut read = |user: &str| {
+        let request = MessageRequest::Read { job: job(), index: 0 };
+        match c.ask(user, ClientMsg::Message(Box::new(request))).pop() {
+            Some(Msg::Client(ClientMsg::Messages(rows))) => Ok(rows[0].text.clone()),
+            Some(Msg::Refused(why)) => Err(why.code),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(read("bob").as_deref(), Ok("half done"));
+    assert_eq!(read(ADMINISTRATOR).as_deref(), Ok("half done"));
+    assert_eq!(["ann", "eve"].map(read), [Err(err::NO_JOB), Err(err::NO_JOB)]);
 }

@@ -153,7 +153,7 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
     }
     let select = JobSelect { ids: ids.clone(), user, ..JobSelect::default() };
     let positions = match opts.full {
-        true => njs::positions(ctx).map_err(|e| failed(ctx, &e))?,
+        true => njs::positions(ctx, &select).map_err(|e| failed(ctx, &e))?,
         false => Positions::new(),
     };
     // a request that has ended exists no longer for NQS

@@ -19,6 +19,7 @@ use lsf::proto::client::ClientMsg;
 use lsf::sys::users::UserDatabase;
 use lsf::{errln, outln};
 use opts::{CqsubOpts, words};
+use script::Source;
 
 pub fn run(ctx: &mut Ctx) -> i32 {
     match submit(ctx) {
@@ -59,11 +60,13 @@ fn submit(ctx: &mut Ctx) -> Result<(), Stop> {
     let args = words(&ctx.args);
     let own = front::parse::<CqsubOpts>(ctx.name, &args)?;
     let site = site::find().map_err(|e| refusal::refused(e.to_string()))?;
+    let facts = bsub::facts(&site.lsf, true)?;
+    // faults of the command line are told before a script is waited for
+    request::build(&own.options, &facts, &Source::default(), &site)?;
     let source = script::read(&own.operands)?;
     let lines: Vec<Vec<_>> = script::flags(&source.text)?.iter().map(|l| words(l)).collect();
     let layers: &[&[Vec<_>]] = &[&lines];
     let opts = front::parse_over::<CqsubOpts>(ctx.name, layers, &args)?.options;
-    let facts = bsub::facts(&site.lsf, true)?;
     let made = request::build(&opts, &facts, &source, &site)?;
     for notice in &made.notices {
         errln!(ctx, "{}: {notice}", ctx.name);

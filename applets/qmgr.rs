@@ -7,7 +7,7 @@
 mod ask;
 mod show;
 
-use ask::{Failed, admin};
+use ask::{Failed, admin, define};
 use lsf::cli::client;
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::nqs::{self, job_operand};
@@ -142,8 +142,7 @@ fn one(ctx: &mut Ctx, spelled: &Spelled, file: Option<&str>, failed: &mut bool) 
 fn act(ctx: &mut Ctx, command: &Command, text: &str) -> Result<(), Failed> {
     match command {
         Command::Define(_) => {
-            let op = AdminOp::DefineQueues { command: text.to_owned() };
-            let lines = admin(ctx, op)?;
+            let lines = define(ctx, text)?;
             said(ctx, &lines)
         }
         Command::Queue { verb, queue } => control_queue(ctx, *verb, queue.as_deref()),

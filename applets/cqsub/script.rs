@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The script, and what the request is named after.
+#[derive(Default)]
 pub struct Source {
     pub text: Vec<u8>,
     /// The name of the script's file; `None`: standard input.

@@ -11,7 +11,7 @@ use lsf::conf::nlb_map::{NameMap, NameMaps};
 use lsf::conf::nlb_objects::dump;
 use lsf::model::nlb::NJS;
 use lsf::model::reason::err;
-use lsf::proto::client::{Col, JobSelect};
+use lsf::proto::client::{Col, IdSel, JobSelect};
 
 /// Does -t name the type of requests?
 pub(super) fn are_meant(object_type: Option<&str>) -> bool {
@@ -37,15 +37,19 @@ pub(super) fn data(ctx: &mut Ctx, maps: &NameMaps, names: &[String]) -> Result<S
         return Err("the server has no name map of type NJS".to_owned());
     };
     let host = request_host()?;
-    let positions = njs::positions(ctx).map_err(|e| e.words())?;
+    let mut named: Vec<Vec<IdSel>> = Vec::new();
+    for name in names {
+        named.push(job_ids::ids(&[job_operand(name)]).map_err(|e| e.to_string())?.ids);
+    }
+    let positions = njs::positions(ctx, &JobSelect { ids: named.concat(), ..all() });
+    let positions = positions.map_err(|e| e.words())?;
     let zone = TimeZone::system();
     if names.is_empty() {
         let texts = objects(ctx, all(), (map, &host, &zone), &positions)?;
         return Ok(texts.concat());
     }
     let mut text = String::new();
-    for name in names {
-        let ids = job_ids::ids(&[job_operand(name)]).map_err(|e| e.to_string())?.ids;
+    for (name, ids) in names.iter().zip(named) {
         let select = JobSelect { ids, ..all() };
         let texts = objects(ctx, select, (map, &host, &zone), &positions)?;
         if texts.is_empty() {

@@ -15,7 +15,17 @@ impl From<ClientError> for Failed {
 
 /// Asks mbatchd; the lines of its answer.
 pub fn admin(ctx: &mut Ctx, op: AdminOp) -> Result<Vec<AdminLine>, Failed> {
-    match client::ask(ctx, ClientMsg::Admin(op))? {
+    lines(client::ask(ctx, ClientMsg::Admin(op))?)
+}
+
+/// Has mbatchd do a command that defines something, once; the lines of its answer.
+pub fn define(ctx: &mut Ctx, command: &str) -> Result<Vec<AdminLine>, Failed> {
+    let op = |again| AdminOp::DefineQueues { command: command.to_owned(), again };
+    lines(client::ask_again(ctx, |again| ClientMsg::Admin(op(again)))?)
+}
+
+fn lines(answer: ClientMsg) -> Result<Vec<AdminLine>, Failed> {
+    match answer {
         ClientMsg::AdminDone { lines } => Ok(lines),
         _ => Err(ClientError::Unexpected.into()),
     }

@@ -54,6 +54,25 @@ pub fn ask(ctx: &mut Ctx, msg: ClientMsg) -> Result<ClientMsg, ClientError> {
     }
 }
 
+/// Asks mbatchd of this process's cluster one thing and hangs up. The message is told whether it
+/// was sent before: mbatchd may have acted on it, and its answer was lost.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_again(ctx: &mut Ctx, msg: impl Fn(bool) -> ClientMsg) -> Result<ClientMsg, ClientError> {
+    let site = super::site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
+    let patience = Patience::of(&site);
+    let mut sent = false;
+    persist(patience, &site, ctx.err, |err| {
+        let mut client = Client::dial(&site, Daemon::Mbatchd, patience)?;
+        let again = std::mem::replace(&mut sent, true);
+        match client.call(&Msg::Client(msg(again)), err)? {
+            Msg::Client(answer) => Ok(answer),
+            _ => Err(ClientError::Unexpected),
+        }
+    })
+}
+
 /// Asks mbatchd one thing that may be asked twice (a submission carries its own request id): a
 /// lost connection is made again and the question repeated. The connection is returned for what
 /// follows the answer.

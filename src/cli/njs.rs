@@ -10,8 +10,8 @@ use crate::model::JobRef;
 use crate::model::job_state::JobState;
 use crate::model::nlb::{AttrId, MAX_STRING, NJS, Value};
 use crate::model::reason::err;
-use crate::proto::client::{Col, JobSelect};
-use std::collections::{BTreeMap, HashMap};
+use crate::proto::client::{Col, JobQuery, JobSelect, Which};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// The columns that [`values`] looks at.
@@ -44,30 +44,54 @@ pub const COLS: &[Col] = &[
     Col::NextTry,
 ];
 
-/// The place of each pending request in its queue, from 1.
+/// The places of pending requests in their queues, from 1.
 pub type Positions = HashMap<JobRef, i64>;
 
-/// The place of each pending request in its queue.
+/// The places of the pending ones of some requests in their queues: only these queues are listed,
+/// and each only up to the last one of these requests.
 ///
 /// # Errors
 /// The errors of [`nqs::each_job`].
-pub fn positions(ctx: &mut Ctx) -> Result<Positions, ClientError> {
-    let cols = Cols::new(&[Col::Job, Col::Idx, Col::Queue, Col::Stat]);
-    let select = JobSelect { user: "all".into(), ..JobSelect::default() };
-    let mut last: HashMap<String, i64> = HashMap::new();
+pub fn positions(ctx: &mut Ctx, select: &JobSelect) -> Result<Positions, ClientError> {
+    let mut wanted: BTreeMap<String, HashSet<JobRef>> = BTreeMap::new();
+    pending(ctx, select.clone(), |queue, at| {
+        wanted.entry(queue.to_owned()).or_default().insert(at);
+        true
+    })?;
     let mut all = Positions::new();
-    // rows of pending jobs come in the order of their queue
-    let listed = nqs::each_job(ctx, select, &cols, |row| {
-        if row.state().is_some_and(JobState::is_pending) {
-            let place = last.entry(row.text(Col::Queue).into_owned()).or_default();
-            *place += 1;
-            all.insert(at(row), *place);
-        }
+    for (queue, mut here) in wanted {
+        let (mut place, everybody) = (0, "all".to_owned());
+        let select = JobSelect { user: everybody, queue, ..JobSelect::default() };
+        // rows of pending jobs come in the order of their queue
+        pending(ctx, select, |_, at| {
+            place += 1;
+            if here.remove(&at) {
+                all.insert(at, place);
+            }
+            !here.is_empty()
+        })?;
+    }
+    Ok(all)
+}
+
+/// Calls `each` for each pending request of a selection, with its queue, as long as it says so.
+fn pending(
+    ctx: &mut Ctx,
+    select: JobSelect,
+    mut each: impl FnMut(&str, JobRef) -> bool,
+) -> Result<(), ClientError> {
+    let cols = Cols::new(&[Col::Job, Col::Idx, Col::Queue, Col::Stat]);
+    let which = Which { pend: true, ..Which::default() };
+    let query =
+        JobQuery { select, which, cols: cols.list().to_vec(), arrays: false, detail: false };
+    let listed = nqs::each_job_while(ctx, query, &cols, |row| {
+        let is = row.state().is_some_and(JobState::is_pending);
+        !is || each(&row.text(Col::Queue), at(row))
     });
     match listed {
-        // nobody has a job
-        Err(e) if e.code() == Some(err::NO_JOB) => Ok(all),
-        listed => listed.map(|()| all),
+        // there is none
+        Err(e) if e.code() == Some(err::NO_JOB) => Ok(()),
+        listed => listed,
     }
 }
 

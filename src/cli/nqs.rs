@@ -162,7 +162,6 @@ pub fn each_job(
     cols: &Cols,
     mut each: impl FnMut(&JobRow),
 ) -> Result<(), ClientError> {
-    let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
     let query = JobQuery {
         select,
         which: EXISTING,
@@ -170,14 +169,33 @@ pub fn each_job(
         arrays: false,
         detail: false,
     };
+    each_job_while(ctx, query, cols, |row| {
+        each(row);
+        true
+    })
+}
+
+/// Calls `each` for each row of a query until it returns false: what follows is not read.
+///
+/// # Errors
+/// The errors of [`client::ask_at`].
+pub fn each_job_while(
+    ctx: &mut Ctx,
+    query: JobQuery,
+    cols: &Cols,
+    mut each: impl FnMut(&JobRow) -> bool,
+) -> Result<(), ClientError> {
+    let site = site::find().map_err(|e| ClientError::Conf(e.to_string()))?;
     let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
+    let mut goes_on = true;
     let (mut client, mut answer) = client::ask_at(&site, &ask, ctx.err)?;
     loop {
         let Msg::Client(ClientMsg::Rows { rows, more }) = answer else {
             return Err(ClientError::Unexpected);
         };
-        each_row(rows.get(), cols, |row| each(&row)).map_err(|_| ClientError::Unexpected)?;
-        if !more {
+        each_row(rows.get(), cols, |row| goes_on = goes_on && each(&row))
+            .map_err(|_| ClientError::Unexpected)?;
+        if !more || !goes_on {
             return Ok(());
         }
         answer = client.answer(ctx.err)?;

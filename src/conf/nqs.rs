@@ -143,7 +143,7 @@ pub fn apply(
                 return Err(format!("queue <{queue}> is the default batch_request queue"));
             }
             conf.queues.remove(at);
-            Ok(format!("Queue <{queue}> is deleted."))
+            Ok(deleted(&queue))
         }
         Definition::DefaultQueue(None) => {
             conf.default_queue = None;
@@ -174,6 +174,41 @@ pub fn apply(
     }
 }
 
+fn created(queue: &str) -> String {
+    format!("Queue <{queue}> is created.")
+}
+
+fn deleted(queue: &str) -> String {
+    format!("Queue <{queue}> is deleted.")
+}
+
+fn changed(queue: &str) -> String {
+    format!("Queue <{queue}> is changed.")
+}
+
+/// The words of a change that [`apply`] would refuse because it was made before; every other one
+/// can be made twice.
+pub fn done_before(conf: &NqsConf, definition: &Definition, listed: &[String]) -> Option<String> {
+    let known = |name: &String| conf.queues.iter().find(|queue| queue.name == *name);
+    match definition {
+        Definition::Create(queue) => (known(&queue.name)? == queue).then(|| created(&queue.name)),
+        Definition::Delete { queue } => {
+            let there = known(queue).is_some() || listed.contains(queue);
+            (!there).then(|| deleted(queue))
+        }
+        Definition::Destinations { queue, change, list } => {
+            let Some(Destinations::Listed(all)) = &known(queue)?.pipe else { return None };
+            let done = match change {
+                DestinationChange::Set => false,
+                DestinationChange::Add => list.iter().all(|one| all.contains(one)),
+                DestinationChange::Delete => !list.iter().any(|one| all.contains(one)),
+            };
+            done.then(|| changed(queue))
+        }
+        _ => None,
+    }
+}
+
 /// Is a queue a destination of another one?
 fn names(queue: &NqsQueue, destination: &str) -> bool {
     match &queue.pipe {
@@ -196,7 +231,7 @@ fn create(conf: &mut NqsConf, queue: NqsQueue, listed: &[String]) -> Result<Stri
     if conf.queues.len() >= MAX_QUEUES {
         return Err(format!("there are {MAX_QUEUES} queues, which is the limit"));
     }
-    let words = format!("Queue <{name}> is created.");
+    let words = created(name);
     conf.queues.push(queue);
     Ok(words)
 }
@@ -256,7 +291,7 @@ fn change_queue(
         }
         _ => {}
     }
-    Ok(format!("Queue <{name}> is changed."))
+    Ok(changed(&name))
 }
 
 fn destinations(
@@ -482,5 +517,38 @@ mod tests {
         assert_eq!(refused("set loadonly s"), "queue <s> is a pipe queue");
         assert_eq!(refused("add destination = (b) s"), "<b> is a destination of queue <s> already");
         assert_eq!(refused("delete destination = (c) s"), "<c> is no destination of queue <s>");
+    }
+    /// mbatchd may have died between the change and its answer, after which qmgr asks again.
+    #[test]
+    fn change_that_was_made_before_is_known_as_such() {
+        let (conf, ..) = parsed(
+            "create batch_queue b priority=3\n\
+             create pipe_queue s server=(pipeclient) destination=(b)\n",
+        );
+        let told = |text: &str| {
+            let spelled = qmgr::commands(text, 1).remove(0);
+            let Ok(Command::Define(definition)) = spelled.command else { panic!("{text}") };
+            done_before(&conf, &definition, &["normal".into()])
+        };
+        for (text, words) in [
+            ("create batch_queue b priority=3", "Queue <b> is created."),
+            ("create pipe_queue s server=(pipeclient) destination=(b)", "Queue <s> is created."),
+            ("delete queue gone", "Queue <gone> is deleted."),
+            ("add destination = (b) s", "Queue <s> is changed."),
+            ("delete destination = (c) s", "Queue <s> is changed."),
+        ] {
+            assert_eq!(told(text).as_deref(), Some(words), "{text}");
+        }
+        for text in [
+            "create batch_queue b priority=4",
+            "create batch_queue new",
+            "delete queue b",
+            "delete queue normal",
+            "add destination = (b@h) s",
+            "delete destination = (b) s",
+            "set priority = 9 b",
+        ] {
+            assert_eq!(told(text), None, "{text}");
+        }
     }
 }

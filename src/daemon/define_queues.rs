@@ -40,11 +40,12 @@ impl Files for With<'_> {
     }
 }
 
-/// Does what a command says. The caller does one at a time.
+/// Does what a command says. The caller does one at a time. `again`: where that is done already, it
+/// was by this very command.
 ///
 /// # Errors
 /// The lines for the user; nothing is changed then.
-pub fn define_queues(envdir: &str, command: &str) -> Result<Defined, Vec<String>> {
+pub fn define_queues(envdir: &str, (command, again): (&str, bool)) -> Result<Defined, Vec<String>> {
     let (conf, diags) = conf::load(&RealFiles, envdir);
     let Some(conf) = conf else {
         return Err(errors(&diags, "the configuration has errors: see `badmin ckconfig`"));
@@ -56,9 +57,13 @@ pub fn define_queues(envdir: &str, command: &str) -> Result<Defined, Vec<String>
         _ => return Err(vec![format!("<{command}> defines nothing")]),
     };
     let listed = conf.batch.queues.iter().filter(|q| !q.nqs.by_qmgr).map(|q| q.name.clone());
+    let listed: Vec<String> = listed.collect();
     let mut defined = conf.batch.nqs.clone();
-    let told = nqs::apply(&mut defined, definition, &listed.collect::<Vec<_>>())
-        .map_err(|why| vec![why])?;
+    let before = again.then(|| nqs::done_before(&defined, &definition, &listed));
+    if let Some(words) = before.flatten() {
+        return Ok(Defined { conf, diags, words });
+    }
+    let told = nqs::apply(&mut defined, definition, &listed).map_err(|why| vec![why])?;
     let text = nqs::snap(&defined);
     if text.len() > MAX_TEXT {
         return Err(vec![format!("lsb.nqs would be larger than {} MB", MAX_TEXT >> 20)]);

@@ -221,7 +221,7 @@ impl MbatchdDriver {
     /// comes meanwhile causes another reading behind this one.
     ///
     /// With a command of qmgr the definitions in lsb.nqs are changed first, where that is good.
-    fn load_config(&mut self, change: Option<(ConnId, String)>, shell: &mut ShellControl) {
+    fn load_config(&mut self, change: Option<(ConnId, String, bool)>, shell: &mut ShellControl) {
         let (envdir, remote) = (self.envdir.clone(), shell.remote());
         let shared = self.shared.clone();
         let before = Arc::new(Mutex::new(self.reading.take()));
@@ -234,7 +234,7 @@ impl MbatchdDriver {
             let mut told = None;
             let (mut conf, diags) = match &change {
                 None => conf::load(&RealFiles, &envdir),
-                Some((conn, command)) => match define_queues(&envdir, command) {
+                Some((conn, command, again)) => match define_queues(&envdir, (command, *again)) {
                     Ok(defined) => {
                         told = Some((*conn, defined.words));
                         (Some(defined.conf), defined.diags)
@@ -347,8 +347,8 @@ impl DaemonDriver for MbatchdDriver {
                 Err(e) => log::error!("spooled bytes at {at}: {e}"),
             },
             Effect::LoadConfig => self.load_config(None, shell),
-            Effect::DefineQueues { conn, command } => {
-                self.load_config(Some((conn, command)), shell);
+            Effect::DefineQueues { conn, command, again } => {
+                self.load_config(Some((conn, command, again)), shell);
             }
             Effect::Mail { to, text } => {
                 let (program, to) = (self.mails.program.as_str().into(), to);

@@ -39,4 +39,24 @@ impl Now {
         let ahead = wall_secs.saturating_mul(US as i64).saturating_sub(self.wall_us);
         if ahead <= 0 { self.mono_us } else { self.mono_us.saturating_add(ahead as u64) }
     }
+
+    /// The reading of the wall clock at a later monotonic instant, if it does not step, in seconds.
+    pub fn wall_of_mono(&self, mono_us: u64) -> i64 {
+        let ahead = i64::try_from(mono_us.saturating_sub(self.mono_us)).unwrap_or(i64::MAX);
+        self.wall_us.saturating_add(ahead) / US as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An instant is told in one way, whenever that is asked for.
+    #[test]
+    fn reading_of_the_wall_clock_at_an_instant_does_not_depend_on_now() {
+        let now = |us: u64| Now { mono_us: us, wall_us: 1_000 * US as i64 + us as i64 };
+        for at in [0, 1, 400_000, 999_999, 1_500_000] {
+            assert_eq!(now(at).wall_of_mono(300 * US + 100_000), 1_300, "{at}");
+        }
+    }
 }

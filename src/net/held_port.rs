@@ -2,16 +2,16 @@
 //! can take its port. A daemon gets its sockets as its standard input (the listener) and standard
 //! output (for datagrams).
 //!
-//! Invariants: a kept port answers nobody while its daemon is away: callers are refused, datagrams
-//! too. A daemon puts /dev/null in place of what it was given, so that none of its children has
-//! the socket.
+//! Invariants: a kept port answers nobody while its daemon is away: callers are refused at once by
+//! the kernel, as nobody but the daemon has the socket that listens, even if the launcher does
+//! nothing; datagrams are refused once the launcher has noticed. A daemon puts /dev/null in place
+//! of what it was given, so that none of its children has the socket.
 
 use super::limits::BACKLOG;
 use super::sock::{keep_alive, listen_tcp, new, open_udp};
 use mio::net::{TcpListener, UdpSocket};
 use rustix::net::{
-    RecvFlags, Shutdown, SocketType, bind, connect, connect_unspec, getsockname, listen, recv,
-    shutdown, sockopt,
+    RecvFlags, SocketType, bind, connect, connect_unspec, getsockname, listen, recv, sockopt,
 };
 use std::fs::File;
 use std::io;
@@ -21,12 +21,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Datagrams that came too late for a daemon, thrown away at once: more than a socket holds.
 const LATE_MAX: usize = 65_536;
 
-/// A port that is taken, by a socket that listens only while somebody has a copy of it. Another
-/// one beside it never listens and never goes: it shares the port with sockets of this very uid
-/// alone (SO_REUSEPORT), so that nobody else gets it while the first does not listen.
+/// A port that is taken, by a socket that never listens and never goes: it shares the port with
+/// sockets of this very uid alone (SO_REUSEPORT), so that nobody else gets it. Each daemon is given
+/// one of its own to listen with.
 #[derive(Debug)]
 pub struct HeldPort {
-    listener: OwnedFd,
     guard: OwnedFd,
     datagrams: Option<OwnedFd>,
 }
@@ -41,41 +40,34 @@ pub struct PortSockets {
 impl HeldPort {
     /// Takes the port; `udp`: for datagrams too.
     pub fn bind(at: SocketAddr, udp: bool) -> io::Result<HeldPort> {
-        let make = || {
-            let fd = new(&at, SocketType::STREAM, true)?;
-            // connections of a predecessor may linger
-            sockopt::set_socket_reuseaddr(&fd, true)?;
-            sockopt::set_socket_reuseport(&fd, true)?;
-            bind(&fd, &at)?;
-            Ok::<OwnedFd, io::Error>(fd)
-        };
-        let guard = make()?;
+        let guard = shared(at)?;
         sockopt::set_socket_reuseaddr(&guard, false)?;
-        let listener = make()?;
         // at listen(2) the kernel forgets that others might have shared the address
-        listen(&listener, BACKLOG)?;
+        listen(&shared(at)?, BACKLOG)?;
         let datagrams = udp.then(|| open_udp(at).map(OwnedFd::from)).transpose()?;
-        let held = HeldPort { listener, guard, datagrams };
+        let held = HeldPort { guard, datagrams };
         held.rest()?;
         Ok(held)
     }
 
     /// A kept port that was handed on through exec.
     pub fn inherited(fds: &[i32]) -> io::Result<HeldPort> {
-        use crate::sys::raw::inherited_fd;
-        let [listener, guard, rest @ ..] = fds else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        Ok(HeldPort {
-            listener: inherited_fd(*listener)?,
-            guard: inherited_fd(*guard)?,
-            datagrams: rest.first().map(|fd| inherited_fd(*fd)).transpose()?,
-        })
+        let (mut guard, mut datagrams) = (None, None);
+        for fd in fds {
+            let fd = crate::sys::raw::inherited_fd(*fd)?;
+            // a launcher of an earlier version hands on the one that listens before its guard
+            match sockopt::socket_type(&fd)? {
+                SocketType::STREAM => guard = Some(fd),
+                _ => datagrams = Some(fd),
+            }
+        }
+        let guard = guard.ok_or(io::ErrorKind::InvalidData)?;
+        Ok(HeldPort { guard, datagrams })
     }
 
     /// The descriptors, in the order that [`HeldPort::inherited`] expects.
     pub fn fds(&self) -> impl Iterator<Item = &OwnedFd> {
-        [&self.listener, &self.guard].into_iter().chain(&self.datagrams)
+        std::iter::once(&self.guard).chain(&self.datagrams)
     }
 
     /// The address.
@@ -83,23 +75,19 @@ impl HeldPort {
         address(self.guard.as_fd())
     }
 
-    /// Copies of the sockets for a daemon that is to serve.
+    /// The sockets for a daemon that is to serve.
     pub fn copies(&self) -> io::Result<PortSockets> {
         if let Some(fd) = &self.datagrams {
             connect_unspec(fd)?;
         }
         let copy = |fd: &OwnedFd| rustix::io::fcntl_dupfd_cloexec(fd, 3);
         let datagrams = self.datagrams.as_ref().map(copy).transpose()?;
-        Ok(PortSockets { listener: copy(&self.listener)?, datagrams })
+        let at = self.at().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(PortSockets { listener: shared(at)?, datagrams })
     }
 
-    /// Stops the service: callers are refused, and the port stays taken.
+    /// Refuses datagrams while there is no daemon.
     pub fn rest(&self) -> io::Result<()> {
-        // A socket that does not listen must not be shut down: connections that its next listener
-        // accepts could not be written to.
-        if sockopt::socket_acceptconn(&self.listener)? {
-            shutdown(&self.listener, Shutdown::Both)?;
-        }
         let Some(fd) = &self.datagrams else { return Ok(()) };
         // bound to itself it takes datagrams of nobody else
         if let Some(own) = self.at() {
@@ -113,6 +101,16 @@ impl HeldPort {
         }
         Ok(())
     }
+}
+
+/// A socket with an address that others of this uid may have, too.
+fn shared(at: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = new(&at, SocketType::STREAM, true)?;
+    // connections of a predecessor may linger
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_socket_reuseport(&fd, true)?;
+    bind(&fd, &at)?;
+    Ok(fd)
 }
 
 fn address(fd: BorrowedFd<'_>) -> Option<SocketAddr> {
@@ -185,6 +183,24 @@ mod tests {
         assert_eq!(text, "x");
     }
 
+    /// A launcher that is stopped notices nothing: callers of a dead daemon are refused anyway.
+    #[test]
+    fn a_held_port_refuses_callers_as_soon_as_its_daemon_is_gone() {
+        let port = free_port();
+        let held = HeldPort::bind(port, false).unwrap();
+        let listener = held.copies().unwrap().listener;
+        listen(&listener, BACKLOG).unwrap();
+        assert!(TcpStream::connect(port).is_ok());
+        drop(listener);
+        let refused = TcpStream::connect(port).unwrap_err().kind();
+        assert_eq!(refused, io::ErrorKind::ConnectionRefused);
+        assert!(std::net::TcpListener::bind(port).is_err(), "the port is free");
+        // the next one of the same launcher
+        let listener = held.copies().unwrap().listener;
+        listen(&listener, BACKLOG).unwrap();
+        assert!(TcpStream::connect(port).is_ok());
+    }
+
     #[test]
     fn a_held_port_takes_datagrams_only_while_its_daemon_serves() {
         let at = free_port();
@@ -222,8 +238,8 @@ mod tests {
     #[test]
     fn a_held_port_crosses_exec_as_its_descriptors() {
         let held = HeldPort::bind(free_port(), true).unwrap();
-        assert_eq!(held.fds().count(), 3);
-        assert_eq!(HeldPort::bind(free_port(), false).unwrap().fds().count(), 2);
-        assert!(HeldPort::inherited(&[0]).is_err());
+        assert_eq!(held.fds().count(), 2);
+        assert_eq!(HeldPort::bind(free_port(), false).unwrap().fds().count(), 1);
+        assert!(HeldPort::inherited(&[]).is_err());
     }
 }

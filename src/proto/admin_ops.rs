@@ -54,6 +54,9 @@ pub enum AdminOp {
     /// qmgr: a command that changes what lsb.nqs defines.
     DefineQueues {
         command: String,
+        /// Sent before, with the answer lost: the change may have been made.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// `status` or `conf`: lines of a name and its value; `nqs`: the text of lsb.nqs.
     Show {

@@ -371,7 +371,7 @@ fn check_admin(op: &AdminOp) -> Result<(), Refusal> {
         }
         AdminOp::Perfmon { what, .. } | AdminOp::Show { what } => check_texts(&[what]),
         AdminOp::Diagnose { what, file, .. } => check_texts(&[what, file]),
-        AdminOp::DefineQueues { command } => long("the command", command.len(), MAX_COMMAND),
+        AdminOp::DefineQueues { command, .. } => long("the command", command.len(), MAX_COMMAND),
         AdminOp::Reconfig { comment } | AdminOp::Shutdown { comment } => check_texts(&[comment]),
     }
 }

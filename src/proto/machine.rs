@@ -309,6 +309,8 @@ pub enum Effect {
     DefineQueues {
         conn: ConnId,
         command: String,
+        /// The change may have been made before, by the same command.
+        again: bool,
     },
     /// Mail a text that begins with its head to a user, once the records appended before are
     /// durable (mbatchd).

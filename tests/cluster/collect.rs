@@ -2,7 +2,11 @@
 //! write rubbish, hang or can be exchanged, and what is left after a kill -9.
 
 use crate::rig::{Rig, Said, alive, binary, wait_for};
+use lsf::conf::nlb_map::NameMaps;
+use lsf::model::nlb::NLB;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Has the cluster run a server on host1 and a collector on each host, with these further lines of
@@ -165,6 +169,7 @@ fn a_report_that_is_printed_has_the_figures_of_the_same_second() {
     }
     assert_eq!((number("NLB_CLOCK"), number("NLB_NQS_UP")), (77.0, 1.0));
     assert_eq!(value(text, "NLB_QUEUE_NAME").as_deref(), Some("\"night\""));
+    pages_name_what_is_not_measured(text);
     let path = rig.path("custom").display().to_string();
     let words = "1 object is not sent: a collector reports its own host alone";
     assert_eq!((said.code, said.err), (0, format!("{path}: <hostb>: {words}\n")));
@@ -177,6 +182,24 @@ fn a_report_that_is_printed_has_the_figures_of_the_same_second() {
         // the two seconds overlap; the machine may be busy with other tests
         let idle = of("id") + of("wa");
         assert!((number("NLB_IDLECPU") - idle).abs() <= 30.0, "{idle}: {text}");
+    }
+}
+
+/// The attributes of the shipped map that a report does not have, but for those of the server and
+/// those that some machines do not tell, are named by the pages.
+fn pages_name_what_is_not_measured(report: &str) {
+    let others = ["NLB_POLICY", "NLB_TIMESTAMP", "NLB_HOST", "NLB_IOTOTAL", "NLB_IOREQS"];
+    let maps = NameMaps::shipped();
+    let attributes = maps.numbered(NLB).unwrap().attributes().iter();
+    let names = attributes.map(|a| a.name.to_string()).filter(|name| value(report, name).is_none());
+    let names: BTreeSet<String> = names.map(|n| n.replacen("NLB_A_", "NLB_", 1)).collect();
+    let missing: Vec<&String> = names.iter().filter(|n| !others.contains(&n.as_str())).collect();
+    assert_eq!(missing.len(), 4, "{missing:?}");
+    for (page, from) in [("ccollect.8", "Not measured are"), ("name_map.5", "nothing measures")] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(page);
+        let text = std::fs::read_to_string(path).unwrap();
+        let told = text.split(from).nth(1).unwrap().split("\n.").next().unwrap();
+        assert!(missing.iter().all(|name| told.contains(name.as_str())), "{page}: {missing:?}");
     }
 }
 

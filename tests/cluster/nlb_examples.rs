@@ -3,7 +3,7 @@
 
 use super::nlb::{hosts, with_server};
 use super::reconfig::Crontab;
-use crate::rig::{Rig, Said, binary, skipped, wait_for};
+use crate::rig::{Rig, Said, binary, kill, skipped, wait_for};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -177,6 +177,26 @@ fn second_server_goes_on_where_the_first_is_dead_and_changes_reach_both_or_are_t
     assert!(has("host1", 9002) && has("host2", 9002));
 }
 
+/// A launcher that is stopped keeps the port of its dead server, and keeps nobody waiting.
+#[test]
+fn server_that_is_dead_below_a_stopped_launcher_is_noticed_at_once() {
+    let rig = Rig::up("nlbstopped", 1);
+    with_server(&rig);
+    hosts(&rig, &[]);
+    let (launcher, server) = (rig.pid("launcher", "host1"), rig.pid("nlbserver", "host1"));
+    kill(launcher.unwrap(), 19);
+    kill(server.unwrap(), 9);
+    let dead = |said: &Said| said.code == 255;
+    wait_for("the server to be dead", || dead(&rig.run("nlbpolicy", &[])));
+    let begun = Instant::now();
+    let said = rig.run("nlbpolicy", &[]);
+    let took = begun.elapsed();
+    kill(launcher.unwrap(), 18);
+    assert!(said.err.ends_with(" (Connection refused)\n"), "{said:?}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(hosts(&rig, &[]), ["host1"]);
+}
+
 #[test]
 fn second_server_in_a_directory_ends_with_words() {
     let rig = Rig::up("nlblock", 2);
@@ -283,7 +303,7 @@ fn site_without_nqeinfo_has_no_process_port_record_or_opened_file_more() {
     // bsub looks for nothing of it
     let trace = rig.path("trace");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-e", "trace=file", "-o"]).arg(&trace).arg(rig.path("bin/bsub"));
+    strace.args(["-f", "-e", "trace=file,network", "-o"]).arg(&trace).arg(rig.path("bin/bsub"));
     strace.args(["-H", "true"]);
     rig.dress(&mut strace);
     match strace.output() {
@@ -291,6 +311,11 @@ fn site_without_nqeinfo_has_no_process_port_record_or_opened_file_more() {
             let text = std::fs::read_to_string(&trace).unwrap();
             assert!(text.contains("lsf.conf"), "{text}");
             assert!(!text.contains("nqe"), "{text}");
+            // it speaks to mbatchd and the authd of its host alone, each once
+            let calls: Vec<&str> = text.lines().filter(|l| l.contains(" connect(")).collect();
+            assert_eq!(calls.len(), 2, "{calls:?}");
+            assert!(calls.iter().any(|call| call.contains("/authd/sock")), "{calls:?}");
+            assert_eq!(text.matches(" socket(").count(), 2, "{text}");
         }
         _ => skipped("site_without_nqeinfo: strace cannot look"),
     }

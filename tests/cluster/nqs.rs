@@ -2,9 +2,11 @@
 //! first, over a kill -9 of mbatchd and of nlbserver.
 
 use crate::nlb::{hosts, with_server};
-use crate::rig::{Rig, wait_for};
+use crate::rig::{Rig, Said, kill, skipped, wait_for};
 use crate::site::{ADMIN, MultiUserSite, uid};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The policies file of the cluster's server.
 const POLICIES: &str = "work/personal/nqe/nlbdir/policies";
@@ -153,6 +155,12 @@ fn qmgr_refuses_what_is_wrong_and_changes_nothing() {
     for (args, words) in [
         (&["-P", "x"][..], "cqsub: -P: passwords are never sent\n"),
         (&["-d", "nqedb", "x"], "cqsub: -d nqedb: there is no NQE database here\n"),
+        (&["-lU", "z", "2", "x"], "cqsub: -lU <z>: a type from a to h and a number are wanted\n"),
+        // a script on standard input is not waited for
+        (
+            &["-lc", "x"],
+            "cqsub: -lc <x>: a size is a number with one of the units b w kb kw mb mw gb gw tb tw\n",
+        ),
     ] {
         rig.write("x", "true\n");
         let said = rig.run("cqsub", args);
@@ -474,4 +482,80 @@ fn requests_are_objects_that_mbatchd_answers_for() {
     assert!(!runs.contains("NJS_QUEENT"), "{runs}");
     rig.ok("cqdel", &["-k", "1", "2"]);
     wait_for("the requests to end", || rig.ok("nlbconfig", &["-t", "NJS", "-olist"]).is_empty());
+}
+
+/// The bytes that a command reads from its connections; `None`: strace cannot look.
+fn bytes_read(rig: &Rig, command: &str, args: &[&str]) -> Option<u64> {
+    let trace = rig.path("trace");
+    let mut strace = Command::new("strace");
+    strace.args(["-e", "trace=read,recvfrom", "-o"]).arg(&trace);
+    strace.arg(rig.path("bin").join(command)).args(args);
+    rig.dress(&mut strace);
+    strace.output().ok().filter(|out| out.status.success())?;
+    let text = std::fs::read_to_string(&trace).ok()?;
+    let count = |line: &str| line.rsplit_once(" = ")?.1.split(' ').next()?.parse::<u64>().ok();
+    Some(text.lines().filter_map(count).sum())
+}
+
+/// The place of a request in its queue is found without a list of all requests.
+#[test]
+fn place_of_a_request_is_shown_without_a_list_of_other_queues_or_of_those_behind_it() {
+    let rig = Rig::up("njsplace", 1);
+    let params = "conf/lsbatch/personal/configdir/lsb.params";
+    let text = rig.read(params).replace("End Param", "MAX_JOB_ARRAY_SIZE = 20000\nEnd Param");
+    rig.write(params, &text);
+    rig.ok("badmin", &["reconfig"]);
+    rig.ok("qmgr", &["stop queue normal"]);
+    rig.ok("qmgr", &["stop queue idle"]);
+    rig.write("job.sh", "true\n");
+    rig.ok("cqsub", &["-q", "normal", "job.sh"]);
+    rig.ok("cqsub", &["-q", "normal", "job.sh"]);
+    let place = |id: &str, place: &str| {
+        let shown = rig.ok("cqstatl", &["-f", id]);
+        assert!(shown.contains(&format!("Position in queue: {place}\n")), "{shown}");
+    };
+    place("2", "2");
+    let read = |id: &str| bytes_read(&rig, "cqstatl", &["-f", id]);
+    let Some(before) = read("2") else {
+        return skipped("place_of_a_request: strace cannot look");
+    };
+    for queue in ["idle", "normal"] {
+        let array = ["-q", queue, "-J", "many[1-20000]", "-o", "/dev/null", "true"];
+        rig.ok("bsub", &array);
+    }
+    // 20,000 rows are half a megabyte; the first piece of them is 64 KB
+    for id in ["1", "2"] {
+        place(id, id);
+        let more = read(id).unwrap().saturating_sub(before);
+        assert!(more < 200 << 10, "{id}: {more} bytes more than {before}");
+    }
+    place("4[3]", "5");
+}
+
+/// mbatchd dies between a change of lsb.nqs and its answer: qmgr asks again.
+#[test]
+fn definition_whose_answer_is_lost_is_made_once_and_told_as_made() {
+    let rig = Rig::up("qmgrlost", 1);
+    let path = rig.path("conf/lsbatch/personal/configdir/lsb.nqs");
+    let inode = || std::fs::metadata(&path).map_or(0, |file| file.ino());
+    for n in 0..4 {
+        let (before, mbatchd) = (inode(), rig.pid("mbatchd", "host1").unwrap());
+        let mut qmgr = rig.cmd("qmgr");
+        qmgr.arg(format!("create batch_queue b{n}")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let qmgr = qmgr.spawn().unwrap();
+        // the answer follows within milliseconds
+        let begun = Instant::now();
+        while inode() == before && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::yield_now();
+        }
+        kill(mbatchd, 9);
+        let said = Said::from(qmgr.wait_with_output().unwrap());
+        let created = format!("Queue <b{n}> is created.\n");
+        assert_eq!((said.code, said.out), (0, created), "{}", said.err);
+        wait_for("another mbatchd", || rig.pid("mbatchd", "host1").is_some_and(|p| p != mbatchd));
+    }
+    let snap = rig.ok("qmgr", &["snap"]);
+    for n in 0..4 {
+        assert_eq!(snap.matches(&format!("create batch_queue b{n} ")).count(), 1, "{snap}");
+    }
 }

@@ -18,13 +18,13 @@ impl Mbatchd {
         context: &mut StepContext,
         conn: ConnId,
         who: &Caller,
-        command: String,
+        (command, again): (String, bool),
     ) {
         if let Err(r) = self.check_definition(who, &command) {
             return context.refuse(conn, r);
         }
         context.say(log::Level::Info, format!("qmgr of {}: {command}", who.user));
-        context.out.push(Effect::DefineQueues { conn, command });
+        context.out.push(Effect::DefineQueues { conn, command, again });
     }
 
     fn check_definition(&self, who: &Caller, command: &str) -> Result<(), Refusal> {

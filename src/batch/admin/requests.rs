@@ -43,8 +43,8 @@ impl Mbatchd {
             }
             AdminOp::Logging { hosts, set } => self.set_logging(context, who, &hosts, set),
             AdminOp::Show { what } => self.show(&what),
-            AdminOp::DefineQueues { command } => {
-                return self.define_queues(context, conn, who, command);
+            AdminOp::DefineQueues { command, again } => {
+                return self.define_queues(context, conn, who, (command, again));
             }
             AdminOp::Diagnose { what, on, file, minutes } => {
                 self.diagnose(context.now, who, (&what, on), &file, minutes)

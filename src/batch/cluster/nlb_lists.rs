@@ -45,9 +45,38 @@ pub struct NlbList {
     /// The policy asked for does not exist: the default was applied.
     pub unknown: bool,
     /// The hosts of this cluster.
-    pub hosts: BTreeMap<HostId, ListedHost>,
+    hosts: BTreeMap<HostId, ListedHost>,
+    /// These hosts, best first.
+    ranked: Box<[HostId]>,
     /// The hosts of the answer.
     pub of: u32,
+}
+
+impl NlbList {
+    /// The list of an answer of a policy, which does not exist where it is `unknown`, with the
+    /// hosts of this cluster out of so many.
+    pub fn new(
+        (policy, unknown): (&str, bool),
+        hosts: impl Iterator<Item = (HostId, ListedHost)>,
+        of: u32,
+    ) -> NlbList {
+        let hosts: BTreeMap<HostId, ListedHost> = hosts.collect();
+        let mut ranked: Vec<_> =
+            hosts.iter().map(|(host, listed)| (listed.choice, *host)).collect();
+        ranked.sort_unstable();
+        let ranked = ranked.into_iter().map(|(_, host)| host).collect();
+        NlbList { policy: policy.into(), unknown, hosts, ranked, of }
+    }
+
+    /// A host of the list.
+    pub fn get(&self, host: HostId) -> Option<&ListedHost> {
+        self.hosts.get(&host)
+    }
+
+    /// The hosts of this cluster, best first.
+    pub fn ranked(&self) -> &[HostId] {
+        &self.ranked
+    }
 }
 
 /// The hosts of a policy for jobs.

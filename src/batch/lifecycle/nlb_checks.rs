@@ -37,7 +37,9 @@ impl Mbatchd {
             if !is_attribute(&name) {
                 let word = attribute_word(&name);
                 let words: Vec<_> = known.attributes.iter().map(|a| attribute_word(a)).collect();
-                let near = nearest(&word, words.iter().map(String::as_str));
+                // attributes are named without the JOB_ of policies here
+                let bare = word.strip_prefix("job_").unwrap_or(&word);
+                let near = nearest(bare, words.iter().map(String::as_str));
                 let near = near.map_or(String::new(), |near| format!("; did you mean <{near}>?"));
                 let words = format!("<{word}>: no such attribute{near}");
                 return Err(Refusal::text(err::BAD_ARG, words));

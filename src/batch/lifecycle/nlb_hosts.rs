@@ -68,9 +68,7 @@ impl Mbatchd {
             let host = self.site.host_id(self.site.canonical(&row.host)?)?;
             Some((host, ListedHost { choice: n as u32 + 1, value: row.value }))
         });
-        let hosts = listed.collect();
-        let list =
-            NlbList { policy: head.policy.as_str().into(), unknown: head.unknown, hosts, of };
+        let list = NlbList::new((&head.policy, head.unknown), listed, of);
         if list.unknown && self.nlb_lists.tells_unknown(&key.policy) {
             let (asked, applied) = (&key.policy, &head.policy);
             let words = format!("no policy <{asked}>: the default, <{applied}>, is applied");
@@ -91,7 +89,7 @@ impl Mbatchd {
         let policy = self.site.nlb_policy(spec, self.site.queue(job.queue_at(at.idx)))?;
         let key = key_of(policy, spec, self.nlb_lists.used(policy));
         let Standing::Listed(list) = self.nlb_lists.standing(&key) else { return None };
-        let listed = list.hosts.get(&host)?;
+        let listed = list.get(host)?;
         let (policy, value) = (list.policy.to_string(), value_text(listed.value));
         Some(Arc::new(NlbPlacement { policy, value, choice: listed.choice, of: list.of }))
     }

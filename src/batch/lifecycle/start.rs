@@ -29,6 +29,8 @@ impl Mbatchd {
         for (host, _) in &hosts {
             self.links.note_dispatch(*host, context.now.mono_us);
         }
+        // jobs that start together are of one class, hence of one list
+        let placed = self.nlb_placement(first, on).filter(|_| by_pass);
         let start = |at: JobRef| JobStart {
             at,
             attempt: self.state.elem(at).map_or(0, |e| e.attempts) + 1,
@@ -40,7 +42,7 @@ impl Mbatchd {
             forced,
             account: account.clone(),
             affinity: affinity.clone(),
-            placed: self.nlb_placement(at, on).filter(|_| by_pass),
+            placed: placed.clone(),
         };
         let starts: Vec<Box<JobStart>> = iter::once(first)
             .chain(further.iter().copied())

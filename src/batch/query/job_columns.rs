@@ -547,9 +547,7 @@ impl Shown<'_> {
     /// When the request is routed again, once it has been tried.
     fn next_try(&self) -> Option<i64> {
         let waiting = self.mbd.routing.get(self.at).filter(|waiting| !waiting.why.is_empty())?;
-        let now = self.mbd.sched.now();
-        let secs = waiting.next?.saturating_sub(now.mono_us) / 1_000_000;
-        Some(now.secs().saturating_add(i64::try_from(secs).ok()?))
+        Some(self.mbd.sched.now().wall_of_mono(waiting.next?))
     }
 
     /// The smallest changes after which the element could start.

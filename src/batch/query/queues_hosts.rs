@@ -109,7 +109,7 @@ impl Mbatchd {
                 format!("no such policy: {} is applied", list.policy)
             }
             Some((read, Standing::Listed(list))) => {
-                let listed = all.iter().filter(|host| list.hosts.contains_key(host)).count();
+                let listed = all.iter().filter(|host| list.get(**host).is_some()).count();
                 let time = date(read, self.windows.zone());
                 format!("read {time}, {listed} of {} hosts", all.len())
             }

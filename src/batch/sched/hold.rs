@@ -348,9 +348,9 @@ impl Sched {
         fuel: &mut Fuel,
     ) -> Result<Hosts, TooFew> {
         let Some(all) = alternative.filter(|alternative| alternative.is_compound()) else {
-            return self.find_part(look, Some(of), here, only, fuel);
+            return self.find_part(look, (of, true), here, only, fuel);
         };
-        let mut find = |part: &HostMatch| self.find_part(part, None, here, None, fuel);
+        let mut find = |part: &HostMatch| self.find_part(part, (of, false), here, None, fuel);
         let hosts = look.compound(all, &mut find)?;
         // so far each part fits by itself
         match JointRoom::new(look).fits(&hosts) {
@@ -359,12 +359,12 @@ impl Sched {
         }
     }
 
-    /// Hosts for a job, or for the tasks of one part. `of`: the hosts that are found to be of no
-    /// use are passed over the next time in this walk.
+    /// Hosts for a `whole` job of a class, or for the tasks of one part of it. Hosts that are
+    /// found to be of no use for a whole one are passed over the next time in this walk.
     fn find_part(
         &mut self,
         look: &HostMatch,
-        of: Option<(u32, usize)>,
+        (of, whole): ((u32, usize), bool),
         here: &mut QueueWalk,
         only: Option<&HostSet>,
         fuel: &mut Fuel,
@@ -378,8 +378,8 @@ impl Sched {
         let only = only.filter(|_| look.any_slot() || look.one_host());
         let policies = self.policies.clone();
         let mut first_fit = FirstFit::new(&policies, look, joint);
-        if let (Some(list), Some(of)) = (look.ordering_list(), of) {
-            self.hold_against_list(look, (list, of), (here, only), &mut first_fit, fuel);
+        if let Some(list) = look.ordering_list() {
+            self.hold_against_list(look, (list, of, whole), (here, only), &mut first_fit, fuel);
         } else if let Some(hosts) = &mut look.few_hosts(only) {
             fuel.spend(hosts.len());
             // the changed ones alone are few
@@ -402,7 +402,7 @@ impl Sched {
             }
         } else {
             // hosts move in an order that follows the placements
-            let of = of.filter(|_| !order.is_some_and(HostOrder::fresh));
+            let of = Some(of).filter(|_| whole && !order.is_some_and(HostOrder::fresh));
             let order = self.hosts.order(&look.view, order);
             let reached = of.and_then(|of| here.reached.get(&of)).filter(|r| r.0 == order);
             let mut useless: Option<&Rank> = None;
@@ -431,44 +431,46 @@ impl Sched {
         first_fit.allocate()
     }
 
-    /// Holds a class against the hosts of a list of the load balancer, best first. The order is
-    /// made once in a walk, and the hosts of no use are passed over the next time.
+    /// Holds a `whole` job of a class, or one part of it, against the hosts of a list of the load
+    /// balancer, best first. Where queue or job name hosts, the order is made once in a walk; the
+    /// hosts of no use are passed over the next time.
     fn hold_against_list(
         &mut self,
         look: &HostMatch,
-        (list, of): (&Rc<NlbList>, (u32, usize)),
+        (list, of, whole): (&Rc<NlbList>, (u32, usize), bool),
         (here, only): (&mut QueueWalk, Option<&HostSet>),
         first_fit: &mut FirstFit,
         fuel: &mut Fuel,
     ) {
         if !here.listed.get(&of).is_some_and(|known| Rc::ptr_eq(&known.list, list)) {
-            fuel.spend(list.hosts.len());
+            let preferred = look.preferred_of(list);
+            let looks = preferred.as_ref().map_or(0, |_| list.ranked().len());
+            fuel.spend(looks);
             #[cfg(test)]
             {
-                self.host_looks += list.hosts.len();
+                self.host_looks += looks;
             }
-            let preferred = |host: &HostId| Some((Reverse(look.preference(*host).ok()?), *host));
-            let mut hosts: Vec<_> = list.hosts.keys().filter_map(preferred).collect();
-            hosts.sort_unstable();
-            let hosts = hosts.into_iter().map(|(_, host)| host).collect();
             if here.listed.len() >= LISTED_MAX {
                 here.listed.clear();
             }
-            here.listed.insert(of, ListedHosts { list: list.clone(), hosts, reached: 0 });
+            here.listed.insert(of, ListedHosts { list: list.clone(), preferred, reached: 0 });
         }
         let Some(known) = here.listed.get_mut(&of) else { return };
-        for at in known.reached..known.hosts.len() {
-            let host = known.hosts[at];
+        let hosts = known.preferred.as_deref().unwrap_or(known.list.ranked());
+        for (at, &host) in hosts.iter().enumerate().skip(known.reached) {
             fuel.spend(1);
             #[cfg(test)]
             {
                 self.host_looks += 1;
             }
-            let asked = self.hosts.is_open(host) && only.is_none_or(|only| only.contains(host));
+            let open = self.hosts.is_open(host);
+            let asked = open && only.is_none_or(|only| only.contains(host));
             if asked && first_fit.add(host) {
                 break;
             }
-            if first_fit.free.is_empty() {
+            // an open host may do for another part
+            let useless = first_fit.free.is_empty() && (whole || !open);
+            if useless && at == known.reached {
                 known.reached = at + 1;
             }
         }

@@ -77,7 +77,8 @@ pub(super) struct QueueWalk {
 #[derive(Debug)]
 pub(super) struct ListedHosts {
     pub(super) list: Rc<NlbList>,
-    pub(super) hosts: Vec<HostId>,
+    /// The hosts, where they are others or in another order than in the list.
+    pub(super) preferred: Option<Vec<HostId>>,
     /// The hosts before this one have nothing for the class.
     pub(super) reached: usize,
 }

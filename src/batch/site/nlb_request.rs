@@ -17,14 +17,16 @@ pub struct NlbKey {
 }
 
 impl Site {
-    /// The policy that chooses hosts for a submission to a queue: its own, or that of the queue.
+    /// The policy that chooses hosts for a submission to a queue: its own, or that of the queue. A
+    /// request has a host by the policy of its destination-selection queue, in place of its own.
     pub(crate) fn nlb_policy<'a>(
         &self,
         spec: &'a JobSpec,
         queue: Option<&'a Queue>,
     ) -> Option<&'a str> {
+        let routed = spec.further.route.as_ref().is_some_and(|route| !route.policy.is_empty());
         match &*spec.further.nlb_policy {
-            "" => Some(&*queue?.conf.nqs.nlb_policy.as_ref()?.name),
+            own if own.is_empty() || routed => Some(&*queue?.conf.nqs.nlb_policy.as_ref()?.name),
             own => Some(own),
         }
     }

@@ -183,6 +183,8 @@ fn policy_or_attribute_that_the_server_does_not_know_is_refused() {
     let words = "<nastram>: no such attribute; did you mean <nastran>?";
     assert_eq!(refused(&mut c, "-q cad -nlbattr JOB_NASTRAM=1"), words);
     assert_eq!(refused(&mut c, "-q cad -nlbattr JOB_QQ=1"), "<qq>: no such attribute");
+    let words = "<job_nastran>: no such attribute; did you mean <nastran>?";
+    assert_eq!(refused(&mut c, "-q cad -nlbattr JOB_JOB_NASTRAN=1"), words);
     // a word that names no policy may be an attribute
     c.queries();
     let job = c.submit("ann", "-q cad -nlb nastran");
@@ -260,9 +262,10 @@ fn jobs_of_one_list_look_no_further_than_their_hosts() {
     c.ranks(&names.iter().map(|name| (&**name, "")).collect::<Vec<_>>());
     let first = c.submit("ann", "-q cad");
     assert_eq!((c.running_on(first), c.started()), (vec!["h50".into()], vec![first]));
-    for options in ["-q cad", "-q cad -n 2"] {
+    let parts = "-q cad -n 2 -R '1*{select[type==any]}+1*{rusage[mem=1]}'";
+    for options in ["-q cad", "-q cad -n 2", parts] {
         c.badmin("qinact cad");
-        let jobs = c.submit_together("ann", &[options; 20]);
+        let jobs = c.submit_together("ann", &[options; 15]);
         c.host_looks();
         c.badmin("qact cad");
         assert_eq!(c.started(), jobs, "{options}");

@@ -214,7 +214,8 @@ fn admin_request(row: &str) -> AdminOp {
             AdminOp::Diagnose { what, on, file, minutes: 0 }
         }
         "Admin.DefineQueues" => {
-            AdminOp::DefineQueues { command: "set default destination_retry time 5".into() }
+            let command = "set default destination_retry time 5".into();
+            AdminOp::DefineQueues { command, again: false }
         }
         "Admin.Show" => AdminOp::Show { what: "status".into() },
         "Admin.Shutdown" => AdminOp::Shutdown { comment },

@@ -45,6 +45,18 @@ fn request_goes_to_the_first_destination_that_accepts_it() {
     assert!(c.waits_for(more[1], PendReason::NotAskedHost));
 }
 
+/// In a destination-selection queue only the attributes of -nlb count (bsub(1)).
+#[test]
+fn policy_of_a_request_itself_does_not_keep_it_from_the_host_that_it_was_routed_to() {
+    let mut c = selecting("PRIORITY = 20").up();
+    c.ranks(&[("h2", "batch")]);
+    let first = c.submit("ann", "-q nlb");
+    assert_eq!(c.running_on(first), ["h2"]);
+    let job = c.submit("ann", "-q nlb -nlb FAST");
+    assert_eq!((queue_of(&mut c, job), c.running_on(job)), ("batch".into(), vec!["h2".into()]));
+    assert!(c.queries().iter().all(|query| query.policy == "CPU"));
+}
+
 #[test]
 fn destination_that_does_not_accept_says_why() {
     let rows: [(&str, &str, &str, &str); 9] = [

@@ -454,8 +454,14 @@ fn values() -> impl Strategy<Value = Object> {
     )
 }
 
+/// Random policies of a test.
+fn cases() -> ProptestConfig {
+    let full = std::env::var_os("LSF_TEST_FULL").is_some();
+    ProptestConfig::with_cases(if full { 1_000_000 } else { 500 })
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(cases())]
 
     #[test]
     fn a_second_evaluator_yields_the_same_and_printing_parses_back(

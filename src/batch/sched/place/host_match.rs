@@ -274,7 +274,7 @@ impl<'a> HostMatch<'a> {
             Some(Standing::Unanswered) if hold() => Err(PendReason::NlbUnanswered),
             Some(Standing::Unanswered) => Ok(Reverse(0)),
             Some(Standing::Listed(list)) => {
-                let listed = list.hosts.get(&host).ok_or(PendReason::NlbExcluded)?;
+                let listed = list.get(host).ok_or(PendReason::NlbExcluded)?;
                 Ok(Reverse(if self.nlb_order { listed.choice } else { 0 }))
             }
         }
@@ -286,6 +286,18 @@ impl<'a> HostMatch<'a> {
             Some(Standing::Listed(list)) => Some(list),
             _ => None,
         }
+    }
+
+    /// The hosts of a list of the load balancer with those first that queue or job prefer to
+    /// others; `None`: all of them, as the list has them.
+    pub fn preferred_of(&self, list: &NlbList) -> Option<Vec<HostId>> {
+        if self.queue.hosts.is_none() && self.asked.preferred.is_none() {
+            return None;
+        }
+        let named = |host: &HostId| Some((*host, self.preference(*host).ok()?.named));
+        let mut hosts: Vec<_> = list.ranked().iter().filter_map(named).collect();
+        hosts.sort_by_key(|host| Reverse(host.1));
+        Some(hosts.into_iter().map(|host| host.0).collect())
     }
 
     /// May another host come first for the next job, because few are looked at, or because the
@@ -300,9 +312,6 @@ impl<'a> HostMatch<'a> {
     pub fn named_hosts(&self) -> Option<Vec<HostId>> {
         let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
         let queue = self.queue.hosts.as_ref();
-        if let Some(list) = self.ordering_list() {
-            return Some(list.hosts.keys().copied().collect());
-        }
         match &self.asked.preferred {
             Some(set) => Some(set.keys().copied().collect()),
             None => queue.filter(differs).map(|set| set.keys().copied().collect()),

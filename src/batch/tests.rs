@@ -79,6 +79,7 @@ mod migrate;
 mod named;
 mod nlb_policy;
 mod order_properties;
+mod package_listing;
 mod perfmon;
 mod permissions;
 mod placement;

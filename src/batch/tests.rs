@@ -33,6 +33,7 @@ mod applications;
 mod array_signal;
 mod array_switch;
 mod audits;
+mod busy_victims;
 mod campaigns;
 mod change;
 mod checkpoint;

@@ -192,7 +192,7 @@ impl ClusterConf {
     }
 
     fn in_group(&self, user: &str, name: &str, unix_groups: &[String], depth: usize) -> bool {
-        let Some(group) = self.batch.users.groups.iter().find(|g| g.name == name) else {
+        let Some(group) = self.batch.users.group(name) else {
             return unix_groups.iter().any(|g| g == name);
         };
         if depth >= MAX_GROUP_DEPTH {

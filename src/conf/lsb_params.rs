@@ -231,7 +231,6 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     let _: Option<u32> = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
-    v.flag(&mut true, "USE_SUSP_SLOTS");
     v.flag(&mut p.run_limits.absolute, "ABS_RUNLIMIT");
     p.chunk_job_duration = v.period("CHUNK_JOB_DURATION");
     v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");

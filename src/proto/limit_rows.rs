@@ -57,6 +57,32 @@ pub struct PoolInfo {
     pub members: Vec<PoolMember>,
     /// The amount that jobs of no member use.
     pub others: u64,
+    /// Slots and memory of a pool of packages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<PackageUse>,
+}
+
+/// Slots and memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SlotsAndMb {
+    pub slots: u64,
+    pub mb: u64,
+}
+
+/// The slots and the memory of the hosts of a pool of packages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PackageUse {
+    /// A package has these.
+    pub size: SlotsAndMb,
+    pub total: SlotsAndMb,
+    pub free: SlotsAndMb,
+    /// Jobs of each member use these, in the order of the members.
+    pub members: Vec<SlotsAndMb>,
+    /// Jobs that borrow use these, and all others.
+    pub loans: SlotsAndMb,
+    pub others: SlotsAndMb,
 }
 
 impl PoolInfo {

@@ -1,6 +1,6 @@
 //! Runs the scheduler where a pass is due, and carries out what it decides.
 
-use crate::batch::sched::{Allocation, DUE_PER_TURN, Decision, Fuel, units_of_job};
+use crate::batch::sched::{Allocation, Alternative, DUE_PER_TURN, Decision, Fuel, units_of_job};
 use crate::batch::state::names::HostId;
 use crate::batch::usage::fairshare::account::AccountId;
 use crate::batch::{Mbatchd, StepContext};
@@ -98,8 +98,7 @@ impl Mbatchd {
         let Allocation { at, further, hosts, req, account } = allocation;
         let requirement = req.as_ref().map(|r| r.text.clone()).unwrap_or_default();
         let account = account.and_then(|account| self.account_of_several(at, account));
-        let units =
-            req.map_or(Some(Arc::default()), |req| units_of_job(&self.view(), &req, &hosts));
+        let units = self.units_for(at, req.as_deref(), &hosts);
         if units.is_none() {
             let text = format!("no processor units are left for job <{}>", at.job);
             context.say(log::Level::Error, text);
@@ -108,6 +107,18 @@ impl Mbatchd {
         let mates = self.mates_of(at);
         self.start_on(context, (at, &further), hosts, requirement, how);
         self.form_chunk(context, at, mates);
+    }
+
+    /// The processor units of a job that starts on these hosts, as text; `None`: too few are left.
+    fn units_for(
+        &self,
+        at: JobRef,
+        req: Option<&Alternative>,
+        hosts: &[(HostId, u32)],
+    ) -> Option<Arc<str>> {
+        let Some(req) = req else { return Some(Arc::default()) };
+        let queue = self.state.job(at.job).and_then(|job| self.site.queue(job.queue_at(at.idx)))?;
+        units_of_job(&self.view(), queue, req, hosts)
     }
 
     /// The path of the share account that a start is charged to, where its user has several.

@@ -38,6 +38,7 @@ impl Mbatchd {
             free: now.free / parts,
             members: pool.members.iter().enumerate().map(member).collect(),
             others: self.guarantees.used_by_others(id).div_ceil(parts),
+            package: self.guarantees.package_use(&self.site, &self.reserve, id),
         }
     }
 

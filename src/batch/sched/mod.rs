@@ -96,7 +96,7 @@ pub(crate) use decision::{Allocation, Decision, Fuel, Preemption};
 pub use order::{CLASSES_PER_TURN, LOOKS_PER_USER, TURN_PAUSE_US};
 #[cfg(test)]
 pub(crate) use place::Reasons;
-pub(crate) use place::{split_host_word, units_of_job};
+pub(crate) use place::{Alternative, split_host_word, units_of_job};
 pub(crate) use readiness::{NotReady, ReadinessQuery};
 pub(crate) use start_needs::Need;
 

@@ -7,6 +7,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::Sched;
+use crate::batch::sched::place::has_units_again;
 use crate::batch::sched::policy::may_count_again;
 use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::sched::walk_state::Walk;
@@ -79,6 +80,9 @@ impl Sched {
         run.hosts.iter().all(|(host, slots)| {
             if !view.hosts.contains(*host) {
                 return true;
+            }
+            if !has_units_again(view, at, *host) {
+                return false;
             }
             let Some(most) = view.host_max(*host) else { return true };
             // those that are suspended for another reason have to find room again, too

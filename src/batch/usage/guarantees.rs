@@ -50,7 +50,7 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    fn free(&self) -> u64 {
+    pub(super) fn free(&self) -> u64 {
         if self.exclusive { 0 } else { self.max.saturating_sub(self.used) }
     }
 
@@ -162,6 +162,16 @@ impl Guarantees {
     pub fn hosts_of(&self, site: &Site, pool: PoolId) -> Vec<HostId> {
         let has = |host: &HostId| self.hosts.get(host).is_some_and(|h| h.pools.contains(&pool));
         site.pools.get(pool).hosts.iter().copied().filter(has).collect()
+    }
+
+    /// A host of pools.
+    pub(super) fn facts(&self, host: HostId) -> Option<&HostFacts> {
+        self.hosts.get(&host)
+    }
+
+    /// The started elements that hold parts of pools or borrow.
+    pub(super) fn holdings(&self) -> impl Iterator<Item = (JobRef, &Holding)> {
+        self.elements.iter().map(|(at, holding)| (*at, holding))
     }
 
     /// The amount of a pool that others than its members use.

@@ -13,6 +13,7 @@ pub mod job_group_counts;
 pub mod job_group_watch;
 pub mod limits_ledger;
 pub mod named_jobs;
+mod package_use;
 mod pool_holdings;
 pub mod pool_now;
 pub mod pool_room;

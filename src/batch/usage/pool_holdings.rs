@@ -96,7 +96,7 @@ pub(super) fn holding_of(
 }
 
 /// The memory of a host that an element has of a pool of packages, in parts of a MB.
-fn memory_of(reserve: &Reserve, (at, host): (JobRef, HostId), pool: &Pool) -> u64 {
+pub(super) fn memory_of(reserve: &Reserve, (at, host): (JobRef, HostId), pool: &Pool) -> u64 {
     pool.drawn.map_or(0, |mem| parts(reserve.amount_on(at, host, mem)))
 }
 

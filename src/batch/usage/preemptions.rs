@@ -83,7 +83,8 @@ impl Kind {
             (_, Some(term::PREEMPT)) => Some(Kind::Ending),
             (_, Some(_)) => None,
             (_, None) if run.is_preempted() => Some(Kind::Suspended),
-            (Phase::Running, None) if run.forced == Forced::No => {
+            // one that migrates is of no use to others, unless its checkpoint fails
+            (Phase::Running, None) if run.forced == Forced::No && !run.migrates => {
                 let least = site.params().preemption.least_run_time;
                 let since = run.start_time + if least { run.susp_total } else { 0 };
                 Some(Kind::Running(since))
@@ -576,6 +577,26 @@ impl Preemptions {
             .chain(self.stopped_on(host))
             .filter(|(at, of)| queue.preempts.contains(of) && !self.vacating.contains(at));
         vacated.map(|(at, _)| self.slots_on(at, host)).sum()
+    }
+
+    /// The elements on a host that have vacated their slots for this queue, without those that a
+    /// job of a queue of higher priority has had preempted.
+    pub fn vacated_units(
+        &self,
+        host: HostId,
+        queue: &Queue,
+        site: &Site,
+    ) -> impl Iterator<Item = JobRef> {
+        let all = self.suspended_on(host).chain(self.stopped_on(host));
+        let kept = move |at: &JobRef| {
+            let claim = self.claim_of.get(at).and_then(|claimant| self.claims.get(claimant));
+            let high = claim.and_then(|claim| site.queue(claim.queue));
+            high.is_some_and(|high| high.conf.priority > queue.conf.priority)
+        };
+        let left = move |(at, of): &(JobRef, QueueId)| {
+            queue.preempts.contains(of) && !self.vacating.contains(at) && !kept(at)
+        };
+        all.filter(left).map(|(at, _)| at)
     }
 
     /// Slots on a host that are kept from a queue for jobs of queues of higher priority.

@@ -1,6 +1,8 @@
 //! The processor units that started jobs have on each host (affinity[]): the CPUs, and the memory
-//! of NUMA nodes. Suspended jobs keep theirs. Soft state: derived from the jobs, element by
-//! element as they change; without such jobs it costs a look at each.
+//! of NUMA nodes. Suspended jobs keep theirs here; a queue that preempts them may count without
+//! them (PREEMPT_JOBTYPE=AFFINITY of lsb.params(5)), so that two jobs may have the same. Soft
+//! state: derived from the jobs, element by element as they change; without such jobs it costs a
+//! look at each.
 
 use crate::batch::site::Site;
 use crate::batch::state::names::HostId;
@@ -65,6 +67,40 @@ impl ProcessorUnits {
         }
     }
 
+    /// The units that jobs have on a host, without those of some jobs; the memory of these counts
+    /// where `memory` is true.
+    pub(crate) fn on_without(
+        &self,
+        host: HostId,
+        gone: impl Fn(JobRef) -> bool,
+        memory: bool,
+    ) -> UnitsInUse {
+        let mut all = UnitsInUse::default();
+        for (at, share) in self.shares_on(host) {
+            match gone(at) {
+                false => all.add(share),
+                true if memory => {
+                    all.add(&UnitsInUse { cpus: CpuSet::default(), memory: share.memory.clone() });
+                }
+                true => {}
+            }
+        }
+        all
+    }
+
+    /// The units of a job on a host; `None`: it has none there.
+    pub(crate) fn of_job(&self, host: HostId, at: JobRef) -> Option<&UnitsInUse> {
+        match self.jobs.is_empty() {
+            true => None,
+            false => self.shares.get(&(host, at)),
+        }
+    }
+
+    fn shares_on(&self, host: HostId) -> impl Iterator<Item = (JobRef, &UnitsInUse)> {
+        let end = |n| (host, JobRef { job: n, idx: n });
+        self.shares.range(end(0)..=end(u32::MAX)).map(|(place, share)| (place.1, share))
+    }
+
     /// An element has changed; the hosts of which it has given units back.
     pub(crate) fn refresh(&mut self, state: &State, site: &Site, at: JobRef) -> Vec<HostId> {
         let now = units_of(state, at);
@@ -97,8 +133,7 @@ impl ProcessorUnits {
         for host in &hosts {
             self.shares.remove(&(*host, at));
             let mut left = UnitsInUse::default();
-            let end = |n| (*host, JobRef { job: n, idx: n });
-            self.shares.range(end(0)..=end(u32::MAX)).for_each(|(_, share)| left.add(share));
+            self.shares_on(*host).for_each(|(_, share)| left.add(share));
             match left == UnitsInUse::default() {
                 true => drop(self.in_use.remove(host)),
                 false => drop(self.in_use.insert(*host, left)),

@@ -63,7 +63,7 @@ const NAMES: &[Name] = &[
     on("NO_PREEMPT_INTERVAL", "override: see lsb.params"),
     on("NO_PREEMPT_RUN_TIME", "override: see lsb.params"),
     on("PEND_TIME_LIMIT", "longest time pending: [h:]m; as the queue"),
-    off("PERSISTENT_HOST_ORDER", "requeued jobs prefer the hosts of their last run"),
+    off("PERSISTENT_HOST_ORDER", "MultiCluster: the order of the hosts of migrated parallel jobs"),
     off("PLAN", "plan-based reservation"),
     on("POST_EXEC", "command after the job"),
     on("PREEMPT_DELAY", "override: see lsb.params"),

@@ -174,5 +174,5 @@ const NAMES: &[Name] = &[
     on("SUB_TRY_INTERVAL", "seconds between tries of bsub at a pending threshold; 60"),
     off("SYSTEM_MAPPING_ACCOUNT", "Windows: name"),
     on("TRACK_ELIGIBLE_PENDINFO", "how long a job waits eligible and ineligible is kept: Y/N; N"),
-    off("USE_SUSP_SLOTS", "low jobs may use slots of preempted jobs: Y/N; Y"),
+    on("USE_SUSP_SLOTS", "slots of suspended jobs go to the queues that theirs preempts: Y/N; Y"),
 ];

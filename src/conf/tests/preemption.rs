@@ -93,6 +93,10 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
             Some("unknown word <EXCLUSIV> in PREEMPT_JOBTYPE ~EXCLUSIVE"),
         ),
         ("PREEMPT_JOBTYPE = EXCLUSIVE GPU", Some("GPU of PREEMPT_JOBTYPE is not acted on")),
+        ("PREEMPT_JOBTYPE = AFFINITY BACKFILL", None),
+        ("USE_SUSP_SLOTS = N", None),
+        ("USE_SUSP_SLOTS = Y", Some("Y of USE_SUSP_SLOTS is not acted on")),
+        ("USE_SUSP_SLOTS = maybe", Some("Y or N is wanted")),
         ("PREEMPTABLE_RESOURCES = mem", None),
         (
             "PREEMPTABLE_RESOURCES = mem nosuch",

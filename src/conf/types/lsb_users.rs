@@ -1,6 +1,8 @@
 //! lsb.users(5): groups of users and their limits.
 
 use super::{Pos, ShareAssignment};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// lsb.users.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,6 +11,40 @@ pub struct BatchUsers {
     pub groups: Vec<UserGroup>,
     /// Section User.
     pub users: Vec<UserPolicy>,
+    pub index: GroupIndex,
+}
+
+impl BatchUsers {
+    /// A group of this name.
+    pub fn group(&self, name: &str) -> Option<&UserGroup> {
+        let count = self.groups.len();
+        let (counted, places) = self.index.0.get_or_init(|| {
+            let places = self.groups.iter().enumerate().rev();
+            (count, places.map(|(place, group)| (group.name.clone(), place)).collect())
+        });
+        match *counted == count {
+            true => places.get(name).and_then(|place| self.groups.get(*place)),
+            // groups have been added since
+            false => self.groups.iter().find(|group| group.name == name),
+        }
+    }
+}
+
+/// The places of groups by their names, made when one is asked for. A group keeps its name and its
+/// place. It is no part of the configuration: two indexes are equal.
+#[derive(Debug, Default)]
+pub struct GroupIndex(OnceLock<(usize, HashMap<String, usize>)>);
+
+impl Clone for GroupIndex {
+    fn clone(&self) -> GroupIndex {
+        GroupIndex::default()
+    }
+}
+
+impl PartialEq for GroupIndex {
+    fn eq(&self, _: &GroupIndex) -> bool {
+        true
+    }
 }
 
 /// A row of the UserGroup section.
@@ -71,4 +107,21 @@ pub struct UserTerm {
     pub members: bool,
     /// The position of the word.
     pub pos: Pos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_is_found_by_its_name_after_others_were_added_and_in_a_copy() {
+        let group = |name: &str| UserGroup { name: name.into(), ..UserGroup::default() };
+        let mut users = BatchUsers { groups: vec![group("a"), group("b")], ..<_>::default() };
+        let names = |of: &BatchUsers| ["a", "b", "c"].map(|name| of.group(name).is_some());
+        assert_eq!(names(&users), [true, true, false]);
+        users.groups.push(group("c"));
+        assert_eq!((names(&users), names(&users.clone())), ([true; 3], [true; 3]));
+        users.groups[0].external = true;
+        assert!(users.group("a").is_some_and(|found| found.external));
+    }
 }

@@ -39,6 +39,8 @@ pub struct PreemptionParams {
     pub exclusive: bool,
     /// PREEMPT_JOBTYPE: jobs of backfill queues are preempted.
     pub backfill: bool,
+    /// PREEMPT_JOBTYPE: the processor units of preempted jobs are given away.
+    pub affinity: bool,
     /// MAX_JOB_PREEMPT_RESET: a job that is requeued has not been preempted yet.
     pub resets: bool,
     /// PREEMPTABLE_RESOURCES: jobs are preempted for these, too.
@@ -58,6 +60,7 @@ impl Default for PreemptionParams {
             fewest_jobs: false,
             exclusive: false,
             backfill: false,
+            affinity: false,
             resets: true,
             resources: Vec::new(),
             wait_secs: 300,

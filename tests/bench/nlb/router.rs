@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 /// Requests, and the kinds of them that the policy can tell apart.
 const REQUESTS: usize = 10_000;
 const KINDS: usize = 10;
-const FEW: Size = Size { hosts: 100, pending: 0, users: 5, requirements: 1, queues: 1 };
-const MANY: Size = Size { hosts: 10_000, pending: 0, users: 5, requirements: 1, queues: 1 };
+const FEW: Size =
+    Size { hosts: 100, pending: 0, users: 5, requirements: 1, queues: 1, policies: false };
+const MANY: Size =
+    Size { hosts: 10_000, pending: 0, users: 5, requirements: 1, queues: 1, policies: false };
 /// Jobs that are given out with a policy and without.
 const JOBS: usize = 500;
 /// Single requests of which the time is taken one by one.

@@ -10,11 +10,12 @@ use lsf::model::job::{End, JobSpec};
 use lsf::model::{JobKey, Now};
 use lsf::proto::Daemon;
 use lsf::proto::Msg;
-use lsf::proto::client::{ClientMsg, Submit};
+use lsf::proto::client::{ClientMsg, Col, IdSel, JobQuery, JobSelect, Submit, Which};
 use lsf::proto::lim::LimMsg;
 use lsf::proto::machine::{ConnId, Effect, Endpoint, INCOMING, Input, Machine, Peer};
 use lsf::proto::nlb::{NlbMsg, NlbQuery, NlbRanking, NlbRow};
 use lsf::proto::sbd::{AttemptPhase, SbdMsg, TaskState};
+use std::time::{Duration, Instant};
 
 /// Virtual time that passes in a turn, microseconds.
 const TURN_US: u64 = 100;
@@ -49,6 +50,8 @@ pub struct Scheduler {
     queries: Vec<(ConnId, NlbQuery)>,
     /// The calls of the load balancer that are not answered yet.
     balancers: Vec<(ConnId, String)>,
+    /// Bytes of the rows of jobs that were listed, and whether the last ones came.
+    pub listed: (usize, bool),
     /// Requests that were routed.
     pub routed: usize,
 }
@@ -83,6 +86,7 @@ impl Scheduler {
             holds: false,
             queries: Vec::new(),
             balancers: Vec::new(),
+            listed: (0, false),
             routed: 0,
         };
         scheduler.input(Input::Start);
@@ -140,6 +144,9 @@ impl Scheduler {
                     }
                     Msg::Client(ClientMsg::Submitted { .. }) => self.accepted += 1,
                     Msg::Refused(why) => self.refused = Some(format!("{why:?}")),
+                    Msg::Client(ClientMsg::Rows { rows, more }) => {
+                        self.listed = (self.listed.0 + rows.get().len(), !more);
+                    }
                     Msg::Ping { .. } => self.pinged.push(conn),
                     Msg::Nlb(NlbMsg::Query(query)) => self.queries.push((conn, query)),
                     _ => {}
@@ -213,6 +220,27 @@ impl Scheduler {
         let env = format!("HOME={}\0", String::from_utf8_lossy(spec.home.as_bytes()));
         let submit = Submit { spec, env: env.as_str().into(), ..Submit::default() };
         self.input(Input::Msg { conn, msg: Msg::Client(ClientMsg::Submit(Box::new(submit))) });
+    }
+
+    /// `bjobs -p3` of one job, or `bjobs -p -u all`; false: it has no end within `limit`.
+    pub fn lists_reasons(&mut self, job: Option<u32>, limit: Duration) -> bool {
+        let from = Instant::now();
+        self.listed = (0, false);
+        let user = if job.is_none() { "all".to_owned() } else { String::new() };
+        let ids = job.map(|job| IdSel { job, ..IdSel::default() }).into_iter().collect();
+        let select = JobSelect { ids, user, ..JobSelect::default() };
+        let which = Which { pend: true, ..Which::default() };
+        let cols = vec![Col::Job, Col::Idx, Col::User, Col::Stat, Col::Queue, Col::FromHost];
+        let more = [Col::ExecHosts, Col::Name, Col::SubmitTime, Col::PendReasons];
+        let cols = cols.into_iter().chain(more).collect();
+        let query = JobQuery { select, which, cols, ..JobQuery::default() };
+        let conn = self.connect(site::OPERATOR, 900);
+        self.input(Input::Msg { conn, msg: Msg::Client(ClientMsg::Jobs(Box::new(query))) });
+        while !self.listed.1 && from.elapsed() < limit {
+            self.input(Input::Drained { conn });
+        }
+        self.disconnect(conn);
+        self.listed.1
     }
 
     fn report(&mut self, job: Started, phase: AttemptPhase) {

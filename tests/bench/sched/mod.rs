@@ -8,6 +8,7 @@
 //! ends with it. A measurement that reaches its time says what was reached by then.
 
 pub mod driver;
+mod policies;
 pub mod site;
 
 use super::table::{Figure, FigureTable, Unit, median, ms};
@@ -18,20 +19,33 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-const LARGE: Size =
-    Size { hosts: 10_000, pending: 1_000_000, users: 5_000, requirements: 2_000, queues: 50 };
-const SMALL: Size = Size { hosts: 100, pending: 1_000, users: 5, requirements: 20, queues: 5 };
+const LARGE: Size = Size {
+    hosts: 10_000,
+    pending: 1_000_000,
+    users: 5_000,
+    requirements: 2_000,
+    queues: 50,
+    policies: false,
+};
+const SMALL: Size =
+    Size { hosts: 100, pending: 1_000, users: 5, requirements: 20, queues: 5, policies: false };
+/// The large one with all policies at once.
+const CONFIGURED: Size = Size { policies: true, ..LARGE };
 /// How often the small cluster is measured.
 const SMALL_RUNS: usize = 5;
-/// Longest time of the process of each size.
+/// Longest time of the process of each size, and of the one with all policies.
 const LIMIT: Duration = Duration::from_secs(200);
+const LIMIT_CONFIGURED: Duration = Duration::from_secs(58);
 
 /// Longest times of the measurements; each ends with the turn in which its time is over.
 const SUBMIT: Duration = Duration::from_secs(60);
+/// With all policies; the others are measured over the jobs that have come by then.
+const SUBMIT_CONFIGURED: Duration = Duration::from_secs(20);
 const FIRST: Duration = Duration::from_secs(45);
 const UNCHANGED: Duration = Duration::from_secs(4);
 const CHANGED: Duration = Duration::from_secs(5);
 const FREED: Duration = Duration::from_secs(15);
+const REASONS: Duration = Duration::from_secs(8);
 const ALL_FREED: Duration = Duration::from_secs(20);
 /// Longest wait for the scheduler to come to rest between two trials.
 const REST: Duration = Duration::from_millis(20);
@@ -45,7 +59,7 @@ const SINGLES: usize = 50;
 pub const CHILD: &str = "LSF_BENCH_SCHED";
 
 /// The figures of each size: word, the words of its line, unit.
-const LINES: [(&str, &str, Unit); 10] = [
+const LINES: [(&str, &str, Unit); 12] = [
     ("up", "configuration to all hosts ok", Unit::Ms),
     ("submit", "time to submit them", Unit::Ms),
     ("first", "first pass over all of them", Unit::Ms),
@@ -54,14 +68,21 @@ const LINES: [(&str, &str, Unit); 10] = [
     ("freed50", "freed slot to next decision, p50", Unit::Ms),
     ("freed99", "freed slot to next decision, p99", Unit::Ms),
     ("decisions", "decisions, all hosts freed", Unit::PerSec),
+    ("reason", "bjobs -p3 of one job", Unit::Ms),
+    ("reasons", "bjobs -p of all", Unit::Ms),
     ("job", "memory of a job", Unit::Bytes),
     ("host", "memory of a host", Unit::Bytes),
 ];
+
+/// The figures that are measured with all policies, too.
+const CONFIGURED_LINES: [&str; 9] =
+    ["up", "first", "unchanged", "freed50", "freed99", "decisions", "reason", "reasons", "job"];
 
 /// Measures both sizes, and how much of the small one's speed the large one has.
 pub fn measure(table: &mut FigureTable) {
     let small = of_size("small", table);
     let large = of_size("large", table);
+    configured(&large, table);
     let kept = [
         ("decisions", "decisions left"),
         ("unchanged", "passes left"),
@@ -80,14 +101,27 @@ pub fn measure(table: &mut FigureTable) {
     }
 }
 
+/// Measures the large size with all policies, and adds its lines beside those without.
+fn configured(plain: &[(String, f64)], table: &mut FigureTable) {
+    let all = child("configured", LIMIT_CONFIGURED);
+    for (word, words, unit) in LINES.iter().filter(|line| CONFIGURED_LINES.contains(&line.0)) {
+        let of = |all: &[(String, f64)]| -> Vec<f64> {
+            all.iter().filter(|m| m.0 == *word).map(|m| m.1).collect()
+        };
+        let figure = Figure::new(format!("all configured: {words}"), *unit, of(&all));
+        let beside = Figure::new(format!("without policies: {words}"), *unit, of(plain));
+        table.add(figure, Some(beside));
+    }
+}
+
 /// Measures one size in a process of its own, and adds its lines.
 fn of_size(name: &str, table: &mut FigureTable) -> Vec<(String, f64)> {
     let size = if name == "large" { LARGE } else { SMALL };
-    let all = child(name);
+    let all = child(name, LIMIT);
     for (word, words, unit) in LINES {
         let runs: Vec<f64> = all.iter().filter(|m| m.0 == word).map(|m| m.1).collect();
         // so few jobs and hosts are less than what a process takes anyway
-        if unit == Unit::Bytes && runs.is_empty() {
+        if matches!(word, "job" | "host" | "reason" | "reasons") && runs.is_empty() {
             continue;
         }
         let line = format!("{} pending: {words}", size.pending);
@@ -97,7 +131,7 @@ fn of_size(name: &str, table: &mut FigureTable) -> Vec<(String, f64)> {
 }
 
 /// The output of the process of a size: a word and a value a line; notes go to the terminal.
-fn child(name: &str) -> Vec<(String, f64)> {
+fn child(name: &str, limit: Duration) -> Vec<(String, f64)> {
     let mut command = Command::new("/proc/self/exe");
     command.args(["sched_child", "--ignored", "--nocapture", "--exact"]).env(CHILD, name);
     let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() else {
@@ -110,7 +144,7 @@ fn child(name: &str) -> Vec<(String, f64)> {
             let _ = line.map(|line| told.send(line));
         }
     });
-    let (until, mut all) = (Instant::now() + LIMIT, Vec::new());
+    let (until, mut all) = (Instant::now() + limit, Vec::new());
     while let Ok(line) = lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
         let mut words = line.split('\t');
         if let (Some("figure"), Some(word), Some(value)) =
@@ -120,7 +154,7 @@ fn child(name: &str) -> Vec<(String, f64)> {
         }
     }
     if Instant::now() >= until {
-        eprintln!("  {name}: not over within {} s: ended", LIMIT.as_secs());
+        eprintln!("  {name}: not over within {} s: ended", limit.as_secs());
     }
     let _ = child.kill();
     let _ = child.wait();
@@ -131,6 +165,7 @@ fn child(name: &str) -> Vec<(String, f64)> {
 pub fn run_child() {
     let runs = match std::env::var(CHILD).as_deref() {
         Ok("large") => vec![LARGE],
+        Ok("configured") => vec![CONFIGURED],
         Ok("small") => vec![SMALL; SMALL_RUNS],
         _ => return,
     };
@@ -172,7 +207,12 @@ fn run(size: &Size) -> Result<(), String> {
         Some(took) => {
             figure("first", ms(took));
             unchanged(&mut scheduler, size);
-            changed(&mut scheduler, size);
+            if !size.policies {
+                changed(&mut scheduler, size);
+            }
+            if size.pending >= LARGE.pending {
+                reasons(&mut scheduler, size);
+            }
         }
         None => {
             let seconds = FIRST.as_secs();
@@ -222,8 +262,9 @@ fn take_all_slots(
 /// Submits what is to be pending; how many there are.
 fn submit(scheduler: &mut Scheduler, size: &Size) -> usize {
     let (from, was) = (Instant::now(), scheduler.accepted);
+    let longest = if size.policies { SUBMIT_CONFIGURED } else { SUBMIT };
     for number in 0..size.campaigns() {
-        if from.elapsed() > SUBMIT {
+        if from.elapsed() > longest {
             break;
         }
         let (user, spec) = size.campaign(number);
@@ -266,6 +307,28 @@ fn unchanged(scheduler: &mut Scheduler, size: &Size) {
         Some(time) => figure("unchanged", time),
         None => note(size, &format!("a pass is not over within {} s", UNCHANGED.as_secs())),
     }
+}
+
+/// Measures why one job waits, anew each time, and why all of them do.
+fn reasons(scheduler: &mut Scheduler, size: &Size) {
+    const ONE: usize = 50;
+    let (from, first) = (Instant::now(), (SINGLES + 200) as u32);
+    let mut times = Vec::new();
+    for number in 0..ONE as u32 {
+        let begin = Instant::now();
+        let job = first + number * 7919 % (size.pending as u32 / 2);
+        if !scheduler.lists_reasons(Some(job), REASONS) || from.elapsed() > REASONS {
+            break;
+        }
+        times.push(ms(begin.elapsed()));
+    }
+    median(&times).into_iter().for_each(|time| figure("reason", time));
+    let begin = Instant::now();
+    match scheduler.lists_reasons(None, REASONS) {
+        true => figure("reasons", ms(begin.elapsed())),
+        false => note(size, &format!("bjobs -p has no end within {} s", REASONS.as_secs())),
+    }
+    note(size, &format!("bjobs -p: {} bytes of rows", scheduler.listed.0));
 }
 
 /// Measures the time from the end of a job on a full cluster to the start order of the next one on

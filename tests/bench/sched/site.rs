@@ -1,6 +1,7 @@
 //! The cluster of the group `sched`: its configuration files as a site would write them, and what
 //! its users submit. All of it follows from the size, so that two runs measure the same work.
 
+use super::policies;
 use lsf::conf::Files;
 use lsf::model::job::JobSpec;
 use lsf::proto::lim::{HostFacts, HostLoad};
@@ -15,6 +16,8 @@ pub const CAMPAIGN: usize = 50;
 pub const OPERATOR: &str = "operator";
 /// The directory of the configuration files.
 pub const ENVDIR: &str = "/site";
+/// The directory of the files of lsbatch, behind it.
+const BATCH: &str = "lsbatch/big/configdir";
 /// Memory, swap space and disk of a host, MB.
 const MEMORY: f32 = 512_000.0;
 const SWAP: f32 = 256_000.0;
@@ -33,6 +36,8 @@ pub struct Size {
     pub users: usize,
     pub requirements: usize,
     pub queues: usize,
+    /// With the policies of [`policies`](super::policies), too.
+    pub policies: bool,
 }
 
 /// Files in memory.
@@ -78,8 +83,8 @@ fn booleans(host: usize) -> Vec<&'static str> {
 impl Size {
     /// Every file of the site.
     pub fn files(&self) -> SiteFiles {
-        let batch = format!("{ENVDIR}/lsbatch/big/configdir");
-        SiteFiles(BTreeMap::from([
+        let batch = format!("{ENVDIR}/{BATCH}");
+        let files = SiteFiles(BTreeMap::from([
             (format!("{ENVDIR}/lsf.conf"), lsf_conf()),
             (format!("{ENVDIR}/lsf.shared"), LSF_SHARED.to_owned()),
             (format!("{ENVDIR}/lsf.cluster.big"), self.lsf_cluster()),
@@ -87,7 +92,11 @@ impl Size {
             (format!("{batch}/lsb.hosts"), lsb_hosts()),
             (format!("{batch}/lsb.users"), self.lsb_users()),
             (format!("{batch}/lsb.queues"), self.lsb_queues()),
-        ]))
+        ]));
+        match self.policies {
+            true => files.with(&format!("{BATCH}/lsb.resources"), &policies::limits(self)),
+            false => files,
+        }
     }
 
     fn lsf_cluster(&self) -> String {
@@ -110,7 +119,11 @@ impl Size {
         for user in (0..self.users).step_by(self.users.div_ceil(20)) {
             let _ = writeln!(text, "{} {} -", user_name(user), 20 + user % 100);
         }
-        text + "End User\n"
+        text += "End User\n";
+        if self.policies {
+            text += &policies::groups(self);
+        }
+        text
     }
 
     /// Queues of different priorities, a few with a limit of their own.
@@ -128,10 +141,11 @@ impl Size {
                 6 => "r1m = 24.0/48.0\n",
                 _ => "",
             };
+            let more = if self.policies { policies::of_queue(self, queue) } else { String::new() };
             let (name, priority) = (queue_name(queue), 20 + queue * 7 % self.queues);
             let _ = write!(
                 text,
-                "Begin Queue\nQUEUE_NAME = {name}\nPRIORITY = {priority}\n{own}End Queue\n"
+                "Begin Queue\nQUEUE_NAME = {name}\nPRIORITY = {priority}\n{own}{more}End Queue\n"
             );
         }
         text
@@ -163,7 +177,7 @@ impl Size {
     }
 }
 
-fn queue_name(queue: usize) -> String {
+pub fn queue_name(queue: usize) -> String {
     format!("queue{queue:02}")
 }
 

@@ -4,14 +4,20 @@
 use crate::batch::sched::place::requirement::Alternative;
 use crate::batch::sched::place::unit_search::{FreeUnits, TaskPlace, UnitRequest, nodes_of};
 use crate::batch::sched::view::View;
+use crate::batch::site::Queue;
 use crate::batch::site::reservation_methods::ReservationMethod;
-use crate::batch::state::names::HostId;
+use crate::batch::state::names::{HostId, ResourceId};
+use crate::batch::usage::processor_units::UnitsInUse;
 use crate::conf::types::AffinityCpus;
 use crate::lang::resreq::{Affinity, Simple};
+use crate::model::JobRef;
 use crate::model::affinity::{JobUnits, MemoryPolicy, PartUnits, TaskUnits};
 use crate::model::reason::PendReason;
 use crate::model::topology::{CpuSet, Topology, Unit};
+use crate::proto::lim::MEMORY_INDEX;
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The resource of which membind=localonly needs enough on the NUMA nodes of a task.
@@ -35,8 +41,58 @@ fn memory_of(view: &View, simple: &Simple, tasks: u32) -> u64 {
     }
 }
 
+/// For whom units are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct UnitsFor<'a> {
+    pub(super) queue: &'a Queue,
+    /// The jobs on a host that are to be preempted there; `None`: all.
+    pub(super) leaving: Option<&'a [JobRef]>,
+}
+
+impl UnitsFor<'_> {
+    /// The units of a host that the queue finds in use: without those of the jobs that it has
+    /// preempted, where PREEMPT_JOBTYPE gives them away.
+    fn in_use<'v>(&self, view: &View<'v>, host: HostId) -> Option<Cow<'v, UnitsInUse>> {
+        let all = view.processor_units.on(host)?;
+        if !view.site.params().preemption.affinity || self.queue.preempts.is_empty() {
+            return Some(Cow::Borrowed(all));
+        }
+        let vacated = view.preemptions.vacated_units(host, self.queue, view.site);
+        let mut gone: BTreeSet<JobRef> = vacated.collect();
+        gone.extend(self.leaving.into_iter().flatten());
+        if gone.is_empty() && self.leaving.is_some() {
+            return Some(Cow::Borrowed(all));
+        }
+        let gone = |at: JobRef| self.leaving.is_none() || gone.contains(&at);
+        let memory = !view.site.names.preemptable(ResourceId::of_load_index(MEMORY_INDEX));
+        Some(Cow::Owned(view.processor_units.on_without(host, gone, memory)))
+    }
+}
+
+/// May a preempted job have its units on a host again, beside those of the jobs that run there?
+pub(in crate::batch::sched) fn has_units_again(view: &View, at: JobRef, host: HostId) -> bool {
+    let Some(own) = view.processor_units.of_job(host, at) else { return true };
+    let idle = |other: JobRef| {
+        other == at || view.preemptions.is_suspended(other) || view.preemptions.is_stopped(other)
+    };
+    let others = view.processor_units.on_without(host, idle, false);
+    let Some(topology) = view.hosts.get(host).map(|host| &host.topology) else { return true };
+    let fits = |(node, mb): (u32, u64)| {
+        let whole = topology.nodes().iter().find(|n| n.number == node).map_or(0, |n| n.memory);
+        let taken = others.memory_on(node);
+        // there may be less of it now than the job was given
+        taken == 0 || taken.saturating_add(mb) <= whole
+    };
+    !others.cpus().meets(own.cpus()) && own.memory().all(fits)
+}
+
 /// The units of a host that may be given to a job; `None`: the host gives none to any.
-fn free_units<'a>(view: &View<'a>, host: HostId, drafted: &Drafted) -> Option<FreeUnits<'a>> {
+fn free_units<'a>(
+    view: &View<'a>,
+    by: UnitsFor,
+    host: HostId,
+    drafted: &Drafted,
+) -> Option<FreeUnits<'a>> {
     let topology: &'a Topology = &view.hosts.get(host)?.topology;
     if topology.is_empty() {
         return None;
@@ -50,13 +106,13 @@ fn free_units<'a>(view: &View<'a>, host: HostId, drafted: &Drafted) -> Option<Fr
         AffinityCpus::All => None,
         AffinityCpus::List(list) => Some(positions(&|cpu| list.contains(cpu))),
     };
-    let used = view.processor_units.on(host);
-    let mut others = used.map_or(CpuSet::default(), |used| used.cpus().clone());
+    let used = by.in_use(view, host);
+    let mut others = used.as_ref().map_or(CpuSet::default(), |used| used.cpus().clone());
     drafted.iter().filter(|own| own.0 == host).for_each(|own| others.add(&own.1));
     let taken = positions(&|cpu| others.contains(cpu));
     let left = |node: u32| {
         let memory = topology.nodes().iter().find(|n| n.number == node).map_or(0, |n| n.memory);
-        memory.saturating_sub(used.map_or(0, |used| used.memory_on(node)))
+        memory.saturating_sub(used.as_ref().map_or(0, |used| used.memory_on(node)))
     };
     // in the order in which the search counts nodes
     let nodes = 0..topology.count(Unit::Numa);
@@ -91,14 +147,14 @@ fn place(
 /// The tasks that a host has processor units for, no more than `most`; the reason where there is
 /// none. `None`: no units are asked for. The looks at CPUs are added to `steps`.
 pub(super) fn room_for_tasks(
-    view: &View,
+    (view, by): (&View, UnitsFor),
     simple: &Simple,
     (host, drafted): (HostId, &Drafted),
     most: u32,
     steps: &Cell<usize>,
 ) -> Option<Result<u64, PendReason>> {
     let affinity = simple.affinity.as_ref()?;
-    let Some(free) = free_units(view, host, drafted) else {
+    let Some(free) = free_units(view, by, host, drafted) else {
         return Some(Err(PendReason::NoAffinity));
     };
     let placed = place(view, &free, (simple, affinity), most);
@@ -111,7 +167,7 @@ pub(super) fn room_for_tasks(
 
 /// The CPUs that tasks of a part take on these hosts, after those of the parts before.
 pub(super) fn drafted_units(
-    view: &View,
+    (view, by): (&View, UnitsFor),
     simple: Option<&Simple>,
     hosts: &[(HostId, u32)],
     before: &Drafted,
@@ -120,7 +176,7 @@ pub(super) fn drafted_units(
     let Some(simple) = simple else { return all };
     let Some(affinity) = simple.affinity.as_ref() else { return all };
     for (host, tasks) in hosts {
-        let Some(free) = free_units(view, *host, &all) else { continue };
+        let Some(free) = free_units(view, by, *host, &all) else { continue };
         for place in place(view, &free, (simple, affinity), *tasks) {
             all.push((*host, numbers(free.topology, &place.taken)));
         }
@@ -138,12 +194,14 @@ fn numbers(topology: &Topology, positions: &CpuSet) -> CpuSet {
 /// have room does not come to.
 pub(crate) fn units_of_job(
     view: &View,
+    queue: &Queue,
     alternative: &Alternative,
     hosts: &[(HostId, u32)],
 ) -> Option<Arc<str>> {
     if alternative.parts.iter().all(|part| part.simple.affinity.is_none()) {
         return Some(Arc::default());
     }
+    let by = UnitsFor { queue, leaving: Some(&[]) };
     let mut left = hosts.to_vec();
     left.reverse();
     let mut drafted = Drafted::new();
@@ -159,7 +217,7 @@ pub(crate) fn units_of_job(
             tasks: Vec::new(),
         };
         for (host, tasks) in own {
-            let free = free_units(view, host, &drafted)?;
+            let free = free_units(view, by, host, &drafted)?;
             let mut placed = place(view, &free, (&part.simple, affinity), tasks);
             if placed.len() < tasks as usize {
                 // fewer tasks than a host has room for may each ask for more of its memory

@@ -2,7 +2,7 @@
 //! the order written; what one takes is not there for the next ([`Draft`]). Where a part finds
 //! none, all is tried again with that part first.
 
-use crate::batch::sched::place::affinity::drafted_units;
+use crate::batch::sched::place::affinity::{UnitsFor, drafted_units};
 use crate::batch::sched::place::host_match::{Draft, HostMatch, Placed, Tasks};
 use crate::batch::sched::place::requirement::{Alternative, Part};
 use crate::batch::site::reservation_methods::ReservationMethod;
@@ -30,7 +30,8 @@ impl Draft {
                 self.reserved.push((place, resource, times * term.amount()));
             }
         }
-        self.units = drafted_units(&look.view, look.simple, hosts, &self.units);
+        let by = UnitsFor { queue: look.queue, leaving: Some(&[]) };
+        self.units = drafted_units((&look.view, by), look.simple, hosts, &self.units);
         self.slots.extend(hosts);
     }
 }

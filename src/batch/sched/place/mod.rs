@@ -35,6 +35,7 @@ mod tile;
 mod unit_search;
 mod units;
 
+pub(in crate::batch::sched) use affinity::has_units_again;
 pub(crate) use affinity::units_of_job;
 pub(crate) use asked::{RequestedHosts, split_host_word};
 pub(crate) use host_match::HostMatch;
@@ -45,7 +46,9 @@ use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::state::names::HostId;
 use crate::lang::resreq::{Span, SpanHosts};
+use crate::model::JobRef;
 use crate::model::reason::PendReason;
+use affinity::UnitsFor;
 use host_match::{Free, Placed, Tasks};
 pub(in crate::batch::sched) use shared::SharedRoom;
 use std::rc::Rc;
@@ -68,13 +71,19 @@ impl Compiled {
 
 impl HostMatch<'_> {
     /// The tasks that a host has processor units for; the reason where there is none. `None`: the
-    /// class asks for no units.
-    pub fn units_on(&self, host: HostId) -> Option<Result<u64, PendReason>> {
+    /// class asks for no units. `leaving`: the jobs that are to be preempted there; `None`: all.
+    pub fn units_on(
+        &self,
+        host: HostId,
+        leaving: Option<&[JobRef]>,
+    ) -> Option<Result<u64, PendReason>> {
         let simple = self.simple.filter(|simple| simple.affinity.is_some())?;
         let none = affinity::Drafted::new();
         let drafted = self.draft.map_or(&none, |draft| &draft.units);
         let most = self.max().max(1);
-        affinity::room_for_tasks(&self.view, simple, (host, drafted), most, &self.unit_steps)
+        let by = UnitsFor { queue: self.queue, leaving };
+        let look = (&self.view, by);
+        affinity::room_for_tasks(look, simple, (host, drafted), most, &self.unit_steps)
     }
 
     /// The work on processor units since this was asked last, in looks at hosts.

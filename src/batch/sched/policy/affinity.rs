@@ -1,5 +1,6 @@
 //! affinity[]: a host takes as many tasks as it has processor units for, where AFFINITY of
-//! lsb.hosts offers them. Units are given back at the end of a job, not while it is suspended.
+//! lsb.hosts offers them. Units are given back at the end of a job; while it is suspended, only to
+//! queues that preempt it, where PREEMPT_JOBTYPE has AFFINITY.
 
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
@@ -18,7 +19,7 @@ impl Policy for Affinity {
     }
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        match class.units_on(host.id) {
+        match class.units_on(host.id, host.leaving.jobs) {
             None => Room::ANY,
             Some(Ok(slots)) => Room { slots, reason: PendReason::ProcessorUnits, rule: None },
             Some(Err(reason)) => Room::none(reason),
@@ -26,6 +27,6 @@ impl Policy for Affinity {
     }
 
     fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {
-        class.units_on(host.id).map_or(u64::MAX, |_| 0)
+        class.units_on(host.id, host.leaving.jobs).map_or(u64::MAX, |_| 0)
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn is_guaranteed(view: &View, at: JobRef, victims: &[JobRef]) -> bool
 /// Is something else asked of the job, or is its host not to be asked?
 fn is_busy(run: &Run) -> bool {
     let grows = run.resize.as_ref().is_some_and(|resize| resize.under_way.is_some());
-    run.unknown || run.migrates || grows || run.soft.asked.is_some()
+    run.unknown || grows || run.soft.asked.is_some()
 }
 
 /// Exclusive jobs, jobs of backfill queues and jobs of service classes with an active goal.

@@ -224,8 +224,10 @@ pub fn finished(plan: &FinishPlan, user: &User) -> Setup {
     {
         note(&mut ready, why);
     }
-    report(plan, &store, &mut ready);
-    error_output(plan, &mut ready);
+    if !plan.report_apart {
+        report(plan, &store, &mut ready);
+        error_output(plan, &mut ready);
+    }
     // transfers may take long, and be ended
     if let Err(e) = remove_all(&plan.remove) {
         note(&mut ready, format!("<{}>: {}", plan.remove.lossy(), words(&e)));

@@ -4,7 +4,7 @@
 use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostsAsked;
 use crate::exec::host_limits::{cpu, memory, waits_for_host};
-use crate::exec::others_usage::OthersUsage;
+use crate::exec::others_usage::ReportWait;
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::further::{CHKPNT, SignalNumber, WarnAction, WarnTime};
@@ -151,6 +151,9 @@ pub struct AttemptMark {
     pub resize: Option<Box<ResizeOrder>>,
     #[serde(skip_serializing_if = "ResizeTold::is_none")]
     pub resized: ResizeTold,
+    /// The report is written by a task of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub report_apart: bool,
 }
 
 /// The note the launcher keeps: an sbatchd that starts again knows all from it.
@@ -255,8 +258,7 @@ pub struct Attempt {
     /// The notification command that runs.
     pub resize_runs: ResizeTold,
     pub sample_at: Option<u64>,
-    /// The usage of the job on the other hosts.
-    pub others: OthersUsage,
+    pub report: ReportWait,
     pub finish_by: Option<u64>,
     /// The end of the time that a script has to clean up, before the report is written.
     pub cleans_until: Option<u64>,
@@ -289,6 +291,7 @@ impl Attempt {
 
     /// Rebuilds an attempt from the note that the launcher keeps of it.
     pub fn noted(note: Note, now: Now) -> Self {
+        let report = ReportWait::of(note.mark.report_apart);
         Attempt {
             note,
             stage: AttemptStage::Blobs,
@@ -319,7 +322,7 @@ impl Attempt {
             held_end: None,
             resize_runs: ResizeTold::default(),
             sample_at: None,
-            others: OthersUsage::Unknown,
+            report,
             finish_by: None,
             cleans_until: None,
             post_by: None,

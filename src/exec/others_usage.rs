@@ -16,6 +16,43 @@ pub enum OthersUsage {
     Told(Box<Usage>, Vec<String>),
 }
 
+/// The report on an attempt, with all that its end waits for.
+#[derive(Clone, Debug, Default)]
+pub struct ReportWait {
+    pub others: OthersUsage,
+    pub task: ReportTask,
+    /// All else is done.
+    pub rest_over: bool,
+}
+
+/// A report that is written apart from the rest of what is done after the job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportTask {
+    /// The report is written with the rest.
+    #[default]
+    Within,
+    /// The rest is asked for.
+    Due,
+    /// Output that is part of the job is complete, so that the report may follow.
+    OutputReady,
+    Asked,
+    Over,
+}
+
+impl ReportWait {
+    /// `apart`: the rest was asked for without the report.
+    pub fn of(apart: bool) -> Self {
+        let task = if apart { ReportTask::Due } else { ReportTask::Within };
+        ReportWait { task, ..ReportWait::default() }
+    }
+}
+
+impl ReportTask {
+    pub fn is_over(self) -> bool {
+        matches!(self, ReportTask::Within | ReportTask::Over)
+    }
+}
+
 /// The usage that a report shows.
 #[derive(Clone, Debug)]
 pub struct ReportedUsage {

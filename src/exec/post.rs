@@ -4,7 +4,7 @@ use crate::exec::attempt::{Attempt, AttemptStage};
 use crate::exec::plan;
 use crate::model::Now;
 use crate::model::job::Usage;
-use crate::proto::launch::{Hook, HookOf, Setup, TaskInfo};
+use crate::proto::launch::{Hook, HookOf, Setup, TaskInfo, TaskStep};
 use crate::proto::sbd::Post;
 
 impl Attempt {
@@ -41,7 +41,7 @@ impl Attempt {
         if self.post != Post::Running {
             return;
         }
-        if self.includes_post() {
+        if self.includes_post() && self.report.task.is_over() {
             self.finish_by = None;
         }
         if self.post_by.is_none() {
@@ -69,6 +69,16 @@ impl Attempt {
     /// transfers and the script that cleans up are part of the job: it ends with them.
     pub fn told_after(&mut self, now: Now, info: &TaskInfo) {
         if self.stage != AttemptStage::Finishing {
+            return;
+        }
+        if info.id.step == TaskStep::Report {
+            let why = match &info.setup {
+                Some(Setup::Ready(ready)) => &ready.note,
+                Some(Setup::Failed { why, .. }) => why,
+                None => return,
+            };
+            let join = if self.after.is_empty() || why.is_empty() { "" } else { "; " };
+            self.after += &format!("{join}{why}");
             return;
         }
         let copies = !plan::copies_back(&self.note.order).is_empty();

@@ -451,6 +451,9 @@ pub struct FinishPlan {
     pub validate: Vec<String>,
     pub remove: ByteStr,
     pub mail: Option<Box<Mail>>,
+    /// Report, mail and output are the work of a task of their own, which follows.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub report_apart: bool,
     /// Run before them.
     #[serde(skip_serializing_if = "Eexec::is_none")]
     pub eexec: Eexec,

@@ -23,10 +23,13 @@ pub enum TaskStep {
     /// before and after the job.
     HostBefore,
     HostAfter,
+    /// After its end: append the report, where that waits for other hosts and the rest of `Finish`
+    /// does not; as the user.
+    Report,
 }
 
 impl TaskStep {
-    pub const ALL: [TaskStep; 8] = [
+    pub const ALL: [TaskStep; 9] = [
         TaskStep::Job,
         TaskStep::Begin,
         TaskStep::Finish,
@@ -35,6 +38,7 @@ impl TaskStep {
         TaskStep::Control,
         TaskStep::HostBefore,
         TaskStep::HostAfter,
+        TaskStep::Report,
     ];
 }
 
@@ -56,6 +60,7 @@ impl std::fmt::Display for TaskId {
             TaskStep::Control => write!(f, "{} control", self.key),
             TaskStep::HostBefore => write!(f, "{} host pre-exec", self.key),
             TaskStep::HostAfter => write!(f, "{} host post-exec", self.key),
+            TaskStep::Report => write!(f, "{} report", self.key),
         }
     }
 }

@@ -2,8 +2,9 @@
 //! beforehand, in bjobs -l while a job runs, and in bacct -l, lsb.acct and lsb.events when it has
 //! ended (bjobs(1), bacct(1)).
 
-use super::rig::{Rig, wait_for};
+use super::rig::{Rig, kill, wait_for};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Uses `$1` seconds of CPU time, which the kernel ends, then holds `$2` MB until `$3` is there.
 const WORK: &str = "(ulimit -t $1; while :; do :; done) 2> /dev/null\n\
@@ -188,4 +189,38 @@ fn usage_of_each_host_is_known_of_tasks_under_pam() {
          chmod 755 pjl.sh app.sh\n\
          pam -t -g 1 ./pjl.sh ./app.sh",
     );
+}
+
+/// The other host says nothing when the script has ended: the report waits for that, what runs
+/// after the job does not.
+#[test]
+fn post_execution_does_not_wait_for_the_usage_of_a_host_that_stands_still() {
+    let rig = Rig::up("host-usage-post", 2);
+    let file = |name: &str| rig.path(name).display().to_string();
+    let out = file("out");
+    let hosts = ["-n", "2", "-R", "span[ptile=1]", "-m", "host1! host2"];
+    let line = format!(
+        "touch {0}; while [ ! -e {1} ]; do sleep 0.1; done; date > {2}",
+        file("in"),
+        file("go"),
+        file("ended")
+    );
+    let post = format!("date > {}", file("post"));
+    let job = rig.bsub(&[&hosts[..], &["-o", &out, "-Ep", &post, &line]].concat());
+    wait_for("the job", || rig.path("in").exists());
+    let member = rig.pid("sbatchd", "host2").unwrap();
+    kill(member, 19);
+    rig.write("go", "");
+    wait_for("what runs after it", || !rig.read("post").is_empty());
+    let at = |name: &str| std::fs::metadata(rig.path(name)).unwrap().modified().unwrap();
+    let report = || std::fs::read_to_string(&out).unwrap_or_default();
+    wait_for("the report", || report().contains("Usage counted on host :"));
+    kill(member, 18);
+    let since = |name: &str| at(name).duration_since(at("ended")).unwrap();
+    assert!(since("post") < Duration::from_millis(1500), "{:?}", since("post"));
+    assert!(since("out") > Duration::from_millis(1900), "{:?}", since("out"));
+    assert!(report().contains("host1 alone, see bacct -l"), "{}", report());
+    assert_eq!(rig.end_of(job), "DONE");
+    let said = || rig.ok("bhist", &["-l", &job.to_string()]);
+    wait_for("its post-execution", || said().contains(": Post job process done successfully;"));
 }

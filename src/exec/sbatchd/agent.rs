@@ -12,9 +12,9 @@ use crate::exec::members::Members;
 use crate::exec::plan::HostEnvironment;
 use crate::model::job::SpoolRef;
 use crate::model::{JobKey, time::US};
-use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo};
+use crate::proto::launch::{FinishPlan, LaunchMsg, Plan, TaskId, TaskInfo, TaskPlan, TaskStep};
 use crate::proto::machine::ConnId;
-use crate::proto::sbd::{Act, SbdMsg, SbdParams, TaskState};
+use crate::proto::sbd::{Act, SbdMsg, SbdParams, StartJob, TaskState};
 use crate::proto::{Effect, Msg, caps};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,4 +212,17 @@ pub(super) fn ask(out: &mut Vec<Effect>, msg: LaunchMsg) {
 
 pub(super) fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
     out.push(Effect::Say { level, text });
+}
+
+/// Has the launcher do something under the account that the job runs or ran under.
+pub(super) fn as_account(job: &Attempt, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
+    as_user(&job.note.order, step, FinishPlan { account: job.account(), ..what }, out);
+}
+
+/// Has the launcher do something as the job's user.
+pub(super) fn as_user(o: &StartJob, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
+    let what = TaskPlan::Finish(Box::new(what));
+    let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what });
+    let id = TaskId { key: o.key, step };
+    ask(out, LaunchMsg::Start { id, plan, note: String::new() });
 }

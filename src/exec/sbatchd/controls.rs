@@ -218,7 +218,7 @@ impl Sbatchd {
         let env = env.into();
         let what =
             FinishPlan { eexec, checkpoint, post, env, cwd, limit_secs, ..FinishPlan::default() };
-        end::as_account(job, TaskStep::Control, what, out);
+        as_account(job, TaskStep::Control, what, out);
     }
 
     /// A command is due: its environment is searched again, or its time is over.

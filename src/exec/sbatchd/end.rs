@@ -3,6 +3,7 @@
 use super::agent::*;
 use super::*;
 use crate::exec::env_script::{self, CLEANUP_SECS};
+use crate::exec::others_usage::ReportTask;
 use crate::exec::report::ReportPlace;
 use crate::model::job::Usage;
 use crate::proto::launch::{Eexec, HookOf};
@@ -125,10 +126,16 @@ impl Sbatchd {
             job.finish_by.get_or_insert(now.mono_us + cleans + FINISH_WAIT);
         }
         let reported = self.jobs.get(&key).is_some_and(|job| self.reports(job));
-        if self.waits_for_usage(now, (key, reported), out) || !self.linked {
+        let waits = self.waits_for_usage(now, (key, reported), out);
+        // transfers bring the report back, too
+        let divides = (!post.is_empty() || self.jobs[&key].ready.eexec) && copies.is_empty();
+        if waits && divides {
+            self.divide(key, out);
+        } else if waits {
             return;
         }
-        let job = &self.jobs[&key];
+        let Some(job) = self.jobs.get(&key).filter(|_| self.linked) else { return };
+        let report_apart = job.report.task != ReportTask::Within;
         let o = &job.note.order;
         let mut eexec = Eexec::default();
         let env = match self.blobs.get(o.env) {
@@ -146,7 +153,7 @@ impl Sbatchd {
             true => FinishPlan { remove: job.ready.script.clone(), ..FinishPlan::default() },
             false => self.written(job),
         };
-        let what = FinishPlan { eexec, post, copies, cleanup, env, cwd, ..written };
+        let what = FinishPlan { report_apart, eexec, post, copies, cleanup, env, cwd, ..written };
         as_account(&self.jobs[&key], TaskStep::Finish, what, out);
     }
 
@@ -162,7 +169,7 @@ impl Sbatchd {
     }
 
     /// The part of what is done after a job that concerns its files and its mail.
-    fn written(&self, job: &Attempt) -> FinishPlan {
+    pub(super) fn written(&self, job: &Attempt) -> FinishPlan {
         let o = &job.note.order;
         let ready = &job.ready;
         let (mut text, mut tail, mut unwritten) = <(String, String, Option<Box<Mail>>)>::default();
@@ -299,7 +306,7 @@ impl Sbatchd {
         let (end, exit_info, ended) = job.end().unwrap_or((End::Unknown, 0, 0));
         let Ready { user, cwd, home, .. } = &job.ready;
         let own = (job.max_procs, job.max_threads);
-        let used = job.others.with_first(&o.hosts, &job.usage, own);
+        let used = job.report.others.with_first(&o.hosts, &job.usage, own);
         let file = |file: &ByteStr| {
             let name = plan::expand(&file.0, o.key.job, o.key.idx);
             String::from_utf8_lossy(&name).into_owned()
@@ -333,19 +340,6 @@ impl Sbatchd {
             place,
         }
     }
-}
-
-/// Has the launcher do something under the account that the job runs or ran under.
-pub(super) fn as_account(job: &Attempt, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
-    as_user(&job.note.order, step, FinishPlan { account: job.account(), ..what }, out);
-}
-
-/// Has the launcher do something as the job's user.
-pub(super) fn as_user(o: &StartJob, step: TaskStep, what: FinishPlan, out: &mut Vec<Effect>) {
-    let what = TaskPlan::Finish(Box::new(what));
-    let plan = Box::new(Plan { uid: o.uid, gid: o.gid, user: o.user.to_string(), what });
-    let id = TaskId { key: o.key, step };
-    ask(out, LaunchMsg::Start { id, plan, note: String::new() });
 }
 
 /// The pending reason of a setup that failed.

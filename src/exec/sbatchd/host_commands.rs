@@ -110,7 +110,7 @@ impl Sbatchd {
         let Some(job) = self.jobs.get_mut(&key) else { return };
         job.post = if well { Post::Done } else { Post::Failed };
         match job.stage {
-            AttemptStage::Finishing => self.finished(now, key, out),
+            AttemptStage::Finishing => self.rest_over(now, key, out),
             AttemptStage::Over => self.tell_state(key, out),
             _ => {}
         }
@@ -184,7 +184,7 @@ impl Sbatchd {
         let env = plan::host_env(&self.conf.site, o, status, &env).into();
         let post = vec![Hook::new(HookOf::Host, text.as_str())];
         let what = FinishPlan { post, env, cwd: "/tmp".into(), limit_secs, ..<_>::default() };
-        end::as_user(o, id.step, what, out);
+        as_user(o, id.step, what, out);
         task.launched = true;
     }
 

@@ -103,6 +103,7 @@ impl Sbatchd {
             AttemptStage::Launching if !has(TaskStep::Job) => self.launch_job(key, out),
             AttemptStage::Running if !has(TaskStep::Job) => self.over(now, key, End::Unknown, out),
             AttemptStage::Finishing if !has(TaskStep::Finish) => self.finish(now, key, out),
+            AttemptStage::Finishing if !has(TaskStep::Report) => self.report_missed(now, key, out),
             AttemptStage::Over if !has(TaskStep::Finish) => {
                 self.posted(now, key, End::Unknown, out);
             }
@@ -129,6 +130,7 @@ impl Sbatchd {
             TaskStep::Begin | TaskStep::Task | TaskStep::Warn => return,
             TaskStep::HostBefore | TaskStep::HostAfter => return,
             TaskStep::Control => return self.control_told(now, &info, out),
+            TaskStep::Report => return self.report_told(now, &info, out),
             TaskStep::Finish => {
                 // what runs after the job goes on when all else is done, but not beside the same
                 // job begun anew
@@ -142,12 +144,15 @@ impl Sbatchd {
                 } else if info.setup.is_some() {
                     job.post_runs(now, info.started);
                 }
-                if let Some(ended) = info.ended {
+                if let Some(ended) = &info.ended {
                     self.posted(now, key, ended.end, out);
                 }
                 let waits = self.jobs.get(&key).is_some_and(|job| job.hosts.is_some());
                 if finishing && !waits {
-                    self.finished(now, key, out);
+                    self.rest_over(now, key, out);
+                }
+                if info.setup.is_some() || info.ended.is_some() {
+                    self.output_ready(now, key, out);
                 }
                 return;
             }
@@ -204,6 +209,10 @@ impl Sbatchd {
             (TaskStep::Job, AttemptStage::Launching) => {
                 job.ready.note = why;
                 self.failed(now, id.key, PendReason::ExecInit, out);
+            }
+            (TaskStep::Report, AttemptStage::Finishing) => {
+                job.after = why;
+                self.report_over(now, id.key, out);
             }
             (TaskStep::Finish, AttemptStage::Finishing) => {
                 self.posted(now, id.key, End::Unknown, out);

@@ -18,6 +18,7 @@ mod end;
 mod host_commands;
 mod link;
 mod members;
+mod report_apart;
 mod resize;
 mod signals;
 mod start;
@@ -151,7 +152,7 @@ impl Sbatchd {
             SbdMsg::Leave { key } => self.leave(now, key, out),
             SbdMsg::UsageTold { key, usage, without } => {
                 if self.usage_told(key, (usage, without)) {
-                    self.finish(now, key, out);
+                    self.usage_known(now, key, out);
                 }
             }
             SbdMsg::Validate(ask) => self.validate(now, *ask, out),

@@ -1,10 +1,10 @@
 //! The usage of a job on its other hosts, which the report on it counts (lsf-parallel(7)): mbatchd
 //! is asked when the script has ended, and the report waits for the answer, [`OTHERS_WAIT`] at
-//! most.
+//! most. Commands after the job wait for none of that: the report is then a task of its own.
 
 use super::agent::*;
 use super::*;
-use crate::exec::others_usage::{OthersUsage, hosts_of};
+use crate::exec::others_usage::{OthersUsage, ReportTask, hosts_of};
 use crate::model::job::Usage;
 
 /// Longest wait for the answer, microseconds; mbatchd gives it earlier.
@@ -22,7 +22,7 @@ impl Sbatchd {
         let greeted = self.mbd.is_some_and(|(_, told)| told) && self.params.usage_of_others;
         let Some(job) = self.jobs.get(&key) else { return false };
         let slots = &job.note.order.hosts;
-        let others = match job.others {
+        let others = match job.report.others {
             OthersUsage::Told(..) => return false,
             OthersUsage::Asked(until) if until > now.mono_us => return true,
             OthersUsage::Asked(_) => OthersUsage::too_late(slots),
@@ -37,7 +37,7 @@ impl Sbatchd {
         };
         let waits = others.until().is_some();
         if let Some(job) = self.jobs.get_mut(&key) {
-            job.others = others;
+            job.report.others = others;
         }
         waits
     }
@@ -48,14 +48,27 @@ impl Sbatchd {
         key: JobKey,
         (usage, without): (Box<Usage>, Vec<String>),
     ) -> bool {
-        let waiting = |job: &&mut Attempt| job.others.until().is_some();
+        let waiting = |job: &&mut Attempt| job.report.others.until().is_some();
         let Some(job) = self.jobs.get_mut(&key).filter(waiting) else { return false };
-        job.others = OthersUsage::Told(usage, without);
+        job.report.others = OthersUsage::Told(usage, without);
         true
+    }
+
+    /// Has the report of a job be a task of its own, so that the rest need not wait.
+    pub(super) fn divide(&mut self, key: JobKey, out: &mut Vec<Effect>) {
+        let within = |job: &&mut Attempt| job.report.task == ReportTask::Within;
+        if let Some(job) = self.jobs.get_mut(&key).filter(within) {
+            job.report.task = ReportTask::Due;
+            job.note.mark.report_apart = true;
+            let note = note_text(&job.note);
+            if self.linked {
+                ask(out, LaunchMsg::Note { key, note });
+            }
+        }
     }
 }
 
 /// The instant until which the report on a job waits for the usage on the other hosts.
 pub(super) fn others_by(job: &Attempt) -> Option<u64> {
-    job.others.until().filter(|_| job.stage == AttemptStage::Finishing)
+    job.report.others.until().filter(|_| job.stage == AttemptStage::Finishing)
 }

@@ -66,11 +66,10 @@ impl Sbatchd {
             return self.over(now, key, End::Status(0), out);
         }
         if due(job.finish_by) {
-            say(out, log::Level::Warn, format!("{key}: the report could not be written in time"));
-            return self.finished(now, key, out);
+            return self.finish_late(now, key, out);
         }
         if due(others_by(job)) {
-            return self.finish(now, key, out);
+            return self.usage_known(now, key, out);
         }
         if due(job.hosts.as_ref().map(|asked| asked.again_at)) {
             return self.hosts_due(now, key, out);
@@ -150,7 +149,7 @@ impl Sbatchd {
                 let cwd = job.ready.cwd.as_str().into();
                 let what =
                     FinishPlan { post: vec![hook], env: env.into(), cwd, ..FinishPlan::default() };
-                end::as_account(job, TaskStep::Warn, what, out);
+                as_account(job, TaskStep::Warn, what, out);
                 job.note.mark.warned = true;
             }
         }

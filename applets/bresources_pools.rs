@@ -206,8 +206,8 @@ silver                           2        0        0
         };
         let want = "RESOURCE SUMMARY:
                                     slots        mem   packages
-TOTAL                                  48     191.9G         18
-FREE                                   22     168.3G         10
+TOTAL                                  48       192G         18
+FREE                                   22       168G         10
 
 ALLOCATED                              12      58.6G          6
 

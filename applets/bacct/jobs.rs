@@ -242,7 +242,8 @@ fn used_by_host(out: &mut String, hosts: &[HostUsage]) {
         let mut name = String::new();
         push_clean(&mut name, &host.host);
         let (mem, swap) = (size(host.mem_kb), size(host.swap_kb));
-        let times = format!("{:>9.2}{:>10.2}", host.utime as f64, host.stime as f64);
+        let times = [host.utime_us, host.stime_us].map(|us| us as f64 / 1e6);
+        let times = format!("{:>9.2}{:>10.2}", times[0], times[1]);
         let _ = writeln!(out, "     {name:<17} {times}{mem:>8}{swap:>8}");
     }
 }

@@ -228,17 +228,17 @@ fn usage_of_each_host_stands_below_that_of_its_job() {
         host: host.into(),
         mem_kb,
         swap_kb: 0,
-        utime,
-        stime: 1,
+        utime_us: utime,
+        stime_us: 1_120_000,
     };
-    let hosts_used = [used("hosta", 122_880, 3), used("hostb", 2 << 20, 12)].into();
+    let hosts_used = [used("hosta", 122_880, 3_040_000), used("hostb", 2 << 20, 12_000_000)].into();
     let f = Finish { hosts_used, attempt: 1, ..finish() };
     let mut out = String::new();
     jobs::show(&mut out, &f, &look(AccountingForm::Long { wrap: true }), true, &Clock::utc());
     let want = "   120M      0M
      HOST                  UTIME     STIME     MEM    SWAP
-     hosta                  3.00      1.00    120M      0M
-     hostb                 12.00      1.00    2.0G      0M
+     hosta                  3.04      1.12    120M      0M
+     hostb                 12.00      1.12    2.0G      0M
      CPU_PEAK ";
     assert!(out.contains(want), "{out}");
 }

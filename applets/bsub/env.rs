@@ -50,6 +50,16 @@ const INTERNAL: [&str; 33] = [
 /// Variables with these prefixes that are options of the user.
 const WISHES: [&str; 2] = ["LSB_EXIT_IF_CWD_NOTEXIST", "LSB_JOB_INCLUDE_POSTPROC"];
 
+/// Parameters of a parallel job that are options of the user, too. In a job they are those of that
+/// job, and mean nothing to the next one.
+const WISHES_OUTSIDE: [&str; 5] = [
+    "LSB_DJOB_COMMFAIL_ACTION",
+    "LSB_DJOB_ENV_SCRIPT",
+    "LSB_DJOB_HB_INTERVAL",
+    "LSB_DJOB_RTASK_GONE_ACTION",
+    "LSB_DJOB_RU_INTERVAL",
+];
+
 /// One variable.
 pub type Var = (Vec<u8>, Vec<u8>);
 
@@ -57,8 +67,9 @@ pub type Var = (Vec<u8>, Vec<u8>);
 const HEADS: [&str; 2] = ["LS", "RM_"];
 
 /// Whether the rules let a variable travel when it was not asked for by name.
-fn travels(name: &[u8]) -> bool {
-    if WISHES.iter().any(|w| w.as_bytes() == name) {
+fn travels(name: &[u8], in_job: bool) -> bool {
+    let wished = |wishes: &[&str]| wishes.iter().any(|w| w.as_bytes() == name);
+    if wished(&WISHES) || !in_job && wished(&WISHES_OUTSIDE) {
         return true;
     }
     let ours = HEADS.iter().any(|head| name.starts_with(head.as_bytes()));
@@ -137,10 +148,12 @@ impl EnvAsk {
     /// The environment to send.
     pub fn apply(&self, caller: &[Var]) -> Vec<Var> {
         let is = |list: &[String], name: &[u8]| list.iter().any(|n| n.as_bytes() == name);
+        let in_job = caller.iter().any(|(name, _)| name == b"LSB_JOBID");
         let mut out: Vec<Var> = caller
             .iter()
             .filter(|(name, _)| {
-                !is(&self.without, name) && ((self.all && travels(name)) || is(&self.with, name))
+                !is(&self.without, name)
+                    && ((self.all && travels(name, in_job)) || is(&self.with, name))
             })
             .cloned()
             .collect();
@@ -246,6 +259,12 @@ mod tests {
         assert_eq!(sent(&["all"], &CALLER), want);
         let wishes = ["LSB_EXIT_IF_CWD_NOTEXIST=Y", "LSB_JOB_INCLUDE_POSTPROC=N"];
         assert_eq!(sent(&[], &wishes), wishes);
+        // parameters of parallel jobs; in a job they are its own
+        let own = ["LSB_DJOB_RTASK_GONE_ACTION=KILLJOB_TASKEXIT", "LSB_DJOB_HB_INTERVAL=5"];
+        assert_eq!(sent(&[], &own), own);
+        let inside = [&own[..], &["LSB_JOBID=7", "LSB_DJOB_NUMPROC=2"]].concat();
+        assert_eq!(sent(&[], &inside), [""; 0]);
+        assert_eq!(sent(&["all, LSB_DJOB_HB_INTERVAL"], &inside), own[1..]);
     }
 
     #[test]

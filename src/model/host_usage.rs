@@ -15,9 +15,9 @@ pub struct HostUsage {
     /// Most memory and swap at a time, KB.
     pub mem_kb: u64,
     pub swap_kb: u64,
-    /// User and system time, whole seconds.
-    pub utime: u64,
-    pub stime: u64,
+    /// User and system time, microseconds.
+    pub utime_us: u64,
+    pub stime_us: u64,
 }
 
 impl HostUsage {
@@ -30,16 +30,19 @@ impl HostUsage {
         }
     }
 
-    /// The nearest whole seconds of a usage.
     fn new(host: Arc<str>, usage: &Usage) -> HostUsage {
-        let secs = |us: u64| us.saturating_add(US / 2) / US;
         HostUsage {
             host,
             mem_kb: usage.max_mem_kb.max(usage.mem_kb),
             swap_kb: usage.max_swap_kb.max(usage.swap_kb),
-            utime: secs(usage.utime_us),
-            stime: secs(usage.stime_us),
+            utime_us: usage.utime_us,
+            stime_us: usage.stime_us,
         }
+    }
+
+    /// User and system time in the nearest whole seconds, as the fields of LSF have them.
+    pub fn whole_secs(&self) -> [u64; 2] {
+        [self.utime_us, self.stime_us].map(|us| us.saturating_add(US / 2) / US)
     }
 }
 
@@ -59,6 +62,6 @@ mod tests {
         let (utime_us, stime_us) = (1_499_999, u64::MAX);
         let usage = Usage { utime_us, stime_us, mem_kb: 7, max_mem_kb: 5, ..Usage::default() };
         let told = HostUsage::new("hosta".into(), &usage);
-        assert_eq!((told.utime, told.stime, told.mem_kb), (1, u64::MAX / US, 7));
+        assert_eq!((told.whole_secs(), told.mem_kb), ([1, u64::MAX / US], 7));
     }
 }

@@ -122,7 +122,7 @@ fn host_whose_res_or_authd_is_away_before_the_start_is_told_and_the_others_have_
     };
     let fails = "lsb_launch(): Failed while executing tasks.\n255\n";
     for (daemon, host, why) in [
-        ("res", "host2", "blaunch: host2: Timeout in communication with RES ("),
+        ("res", "host2", "blaunch: host2: Connection refused by server ("),
         ("authd", "host1", "blaunch: host2: "),
     ] {
         let said = run(daemon, host);

@@ -380,8 +380,8 @@ fn usage_of_each_host_is_listed_while_a_job_runs_and_recorded_at_its_end() {
             host: host.into(),
             mem_kb,
             swap_kb: 0,
-            utime,
-            stime: 1,
+            utime_us: utime * US,
+            stime_us: US / 2,
         };
         let want = match wanted {
             true => vec![of("h1", 0, 2), of("h2", 50, 6)],

@@ -6,8 +6,8 @@ use super::record::{put_head, put_job_file, put_list, put_slots, run_time};
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
 use super::usage::{
-    NO_USAGE, get_hosts_used, get_usage, more_usage, peak, put_hosts_accounted, put_usage,
-    set_more_usage, set_peak,
+    NO_USAGE, get_hosts_used, get_usage, hosts_cpu, more_usage, peak, put_hosts_accounted,
+    put_usage, set_hosts_cpu, set_more_usage, set_peak,
 };
 use crate::model::ByteStr;
 use crate::model::event::{Finish, HostUsage};
@@ -135,6 +135,9 @@ fn put_pairs(out: &mut Vec<u8>, fin: &Finish) {
         if let Some(peak) = peak(u) {
             tail.nums(out, "lsf.peak", b' ', &peak);
         }
+    }
+    if let Some(cpu) = hosts_cpu(&fin.hosts_used) {
+        tail.nums(out, "lsf.hosts_cpu", b' ', &cpu);
     }
     tail.end(out);
 }
@@ -314,6 +317,7 @@ fn get_pairs(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordError> {
             b"lsf.usage" => {
                 set_more_usage(fin.usage.get_or_insert_with(Usage::default), &values);
             }
+            b"lsf.hosts_cpu" => set_hosts_cpu(&mut fin.hosts_used, &values),
             b"lsf.peak" => set_peak(fin.usage.get_or_insert_with(Usage::default), &values),
             _ => {}
         }

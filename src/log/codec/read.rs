@@ -8,7 +8,7 @@ use super::record_error::RecordError;
 use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Field, Fields, find_tail, nums, one_number};
-use super::usage::{get_hosts_used, get_usage, set_more_usage, set_peak};
+use super::usage::{get_hosts_used, get_usage, set_hosts_cpu, set_more_usage, set_peak};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
     resize,
@@ -272,6 +272,9 @@ fn get_status_rest(f: &mut Fields<'_>, s: &mut JobStatus) -> bool {
             b"lsf.usage" => {
                 let values = nums(&value, ' ').unwrap_or_default();
                 set_more_usage(s.usage.get_or_insert_default(), &values);
+            }
+            b"lsf.hosts_cpu" => {
+                set_hosts_cpu(&mut s.hosts, &nums(&value, ' ').unwrap_or_default());
             }
             b"lsf.peak" => {
                 let values = nums(&value, ' ').unwrap_or_default();

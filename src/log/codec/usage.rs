@@ -5,6 +5,7 @@ use super::record_error::RecordError;
 use super::text::{Fields, put_int, put_str, put_u64, put_us};
 use crate::model::event::HostUsage;
 use crate::model::job::Usage;
+use crate::model::time::US;
 
 /// The 19 usage fields of a job without usage.
 pub(super) const NO_USAGE: &[u8] =
@@ -99,7 +100,8 @@ pub(super) fn put_hosts_accounted(out: &mut Vec<u8>, hosts: &[HostUsage]) {
 }
 
 fn put_figures(out: &mut Vec<u8>, host: &HostUsage) {
-    for figure in [host.mem_kb, host.swap_kb, host.utime, host.stime] {
+    let [utime, stime] = host.whole_secs();
+    for figure in [host.mem_kb, host.swap_kb, utime, stime] {
         put_u64(out, figure);
     }
 }
@@ -115,9 +117,34 @@ pub(super) fn get_hosts_used(
     for _ in 0..hosts {
         let host = f.word()?.into();
         let (mem_kb, swap_kb) = (f.count()?, f.count()?);
-        let (utime, stime) = (f.count()?, f.count()?);
+        let (utime_us, stime_us) = (micros(f.count()?), micros(f.count()?));
         f.skip(per.saturating_sub(5))?;
-        used.push(HostUsage { host, mem_kb, swap_kb, utime, stime });
+        used.push(HostUsage { host, mem_kb, swap_kb, utime_us, stime_us });
     }
     Ok(used.into())
+}
+
+fn micros(secs: u64) -> u64 {
+    secs.saturating_mul(US)
+}
+
+/// User and system time of each host, microseconds, where the whole seconds of the fields do not
+/// tell all: the tail value `lsf.hosts_cpu`.
+pub(super) fn hosts_cpu(hosts: &[HostUsage]) -> Option<Vec<u64>> {
+    let all: Vec<u64> = hosts.iter().flat_map(|host| [host.utime_us, host.stime_us]).collect();
+    all.iter().any(|us| us % US != 0).then_some(all)
+}
+
+/// Values that do not fit the fields, as of a line that something else has changed, are left out.
+pub(super) fn set_hosts_cpu(hosts: &mut [HostUsage], v: &[u64]) {
+    if v.len() != hosts.len() * 2 {
+        return;
+    }
+    for (host, us) in hosts.iter_mut().zip(v.chunks_exact(2)) {
+        let [utime_us, stime_us] = *us else { continue };
+        let exact = HostUsage { utime_us, stime_us, ..host.clone() };
+        if exact.whole_secs() == host.whole_secs() {
+            *host = exact;
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::record::{name_of, put_head, put_list, put_slots};
 use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
-use super::usage::{more_usage, peak, put_hosts_used, put_usage};
+use super::usage::{hosts_cpu, more_usage, peak, put_hosts_used, put_usage};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
     resize,
@@ -227,6 +227,9 @@ fn put_status(out: &mut Vec<u8>, s: &JobStatus) {
         if let Some(peak) = peak(u) {
             tail.nums(out, "lsf.peak", b' ', &peak);
         }
+    }
+    if let Some(cpu) = hosts_cpu(&s.hosts) {
+        tail.nums(out, "lsf.hosts_cpu", b' ', &cpu);
     }
     if let Some(r) = &s.retry {
         let times = [r.until, r.host_until].map(|t| t.max(0).unsigned_abs());

@@ -157,8 +157,8 @@ fn hosts_used() -> impl Strategy<Value = Box<[HostUsage]>> {
             host: format!("host{i}").into(),
             mem_kb: mem.into(),
             swap_kb: swap.into(),
-            utime: utime.into(),
-            stime: stime.into(),
+            utime_us: utime.into(),
+            stime_us: stime.into(),
         };
         figures.into_iter().enumerate().map(host).collect()
     })

@@ -12,12 +12,12 @@ use super::local_output::{LocalOutput, OUTPUTS, local_outputs, whole_lines};
 use super::remote::WaitStatus;
 use super::resume::{KeptInput, LostRes, Resumed, TaskThread, Tried};
 use super::site::LocalSite;
+use super::stop_self::stop_unless_continued;
 use crate::model::reason::{err, err_text};
 use crate::proto::Msg;
 use crate::proto::res::{CREDIT, DATA_MAX, Data, IN, OUT, ResMsg, RunTask, WINDOW};
 use crate::sys::raw::{SignalFd, Signalled};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Signal, getpid, kill_process};
 use rustix::stdio;
 use std::io;
 use std::time::{Duration, Instant};
@@ -606,7 +606,7 @@ impl Loop<'_> {
     /// Stops with the tasks, and continues with them.
     fn stop(&mut self) {
         self.signal_all(&[libc::SIGSTOP]);
-        let _ = kill_process(getpid(), Signal::STOP);
+        stop_unless_continued();
         while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
         self.beat_at = Instant::now() + self.beat;
         for task in &mut self.tasks {

@@ -41,6 +41,7 @@ mod resume;
 pub mod share_table;
 pub mod site;
 pub mod startup;
+mod stop_self;
 pub mod submission;
 pub mod tasks;
 pub mod topology;

@@ -8,6 +8,7 @@ use super::client::{self, Client, ClientError};
 use super::local_output::{LocalOutput, OUTPUTS, widen};
 use super::resume::{AGAIN, KeptInput, LostRes, TaskThread, Tried};
 use super::site::LocalSite;
+use super::stop_self::stop_unless_continued;
 use crate::daemon::attach::LIMITS;
 use crate::model::ByteStr;
 use crate::proto::Msg;
@@ -620,7 +621,7 @@ impl<'a> Relay<'a> {
         if told {
             let _ = rustix::process::kill_current_process_group(Signal::TSTP);
         }
-        let _ = kill_process(getpid(), Signal::STOP);
+        stop_unless_continued();
         while let Ok(Some(libc::SIGTSTP | libc::SIGCONT)) = self.signals.take() {}
         self.rawly();
         if self.pty {

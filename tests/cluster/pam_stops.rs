@@ -2,7 +2,7 @@
 //! pam with them (pam(1)).
 
 use super::pam::{mark, rows, running, script, states, submit, up};
-use super::rig::{Rig, wait_for};
+use super::rig::{Rig, kill, wait_for};
 use std::time::{Duration, Instant};
 
 /// Longer than the times of pam that the tests set.
@@ -80,6 +80,35 @@ fn tasks_of_mpirun_stand_still_while_their_job_is_stopped_and_the_delay_of_pam_t
     assert_eq!(rig.end_of(job), "EXIT");
     let states = states(&rows(&rig.read("out")).1, "./app.sh");
     assert_eq!(states, ["Exit (7)", "Killed by PAM", "Killed by PAM"], "{}", rig.read("err"));
+}
+
+/// A SIGSTOP that comes while TaskStarter waits for its task to stop by SIGTSTP.
+#[test]
+fn task_starter_that_was_stopped_and_continued_does_not_stop_again() {
+    let rig = up("pam-twice");
+    script(
+        &rig,
+        "app.sh",
+        "trap '' TSTP; echo $PPID > ppid; while ! test -e over; do sleep 0.1; done",
+    );
+    script(&rig, "one.sh", "exec \"$@\"");
+    let job = submit(&rig, "pam -n 1 -g 1 ./one.sh ./app.sh");
+    wait_for("the task", || rig.read("ppid").ends_with('\n'));
+    let starter: u32 = rig.read("ppid").trim().parse().unwrap();
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{starter}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
+    };
+    kill(starter, 20);
+    std::thread::sleep(Duration::from_millis(200));
+    kill(starter, 19);
+    wait_for("TaskStarter to stop", || state() == Some('T'));
+    pause(2);
+    kill(starter, 18);
+    pause(1);
+    assert_ne!(state(), Some('T'));
+    rig.write("over", "");
+    assert_eq!(rig.end_of(job), "DONE", "{}", rig.read("err"));
 }
 
 #[test]

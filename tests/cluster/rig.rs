@@ -298,6 +298,7 @@ pub fn kill(pid: u32, signal: i32) {
         2 => rustix::process::Signal::INT,
         18 => rustix::process::Signal::CONT,
         19 => rustix::process::Signal::STOP,
+        20 => rustix::process::Signal::TSTP,
         _ => panic!("signal {signal}"),
     };
     let _ = rustix::process::kill_process(pid, sig);

@@ -8,6 +8,7 @@ use super::client::ClientError;
 use super::job_launcher::launcher;
 use super::site::LocalSite;
 use crate::auth::HostLookup;
+use crate::cli::stop_self::stop_unless_continued;
 use crate::pam::command::Starter;
 use crate::pam::table::TaskRow;
 use crate::pam::{Pam, PamConf, PamEffect, PamEnd, PamInput};
@@ -17,9 +18,7 @@ use crate::sys::raw::{self, SignalFd, SignalMask, Signalled};
 use crate::sys::words;
 use link::{EARLY, Link, Server};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process_group, waitid};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
@@ -327,7 +326,7 @@ impl Runner<'_> {
                     if ours {
                         self.step(PamInput::Signal { signal }, err);
                     }
-                    let _ = kill_process(getpid(), Signal::STOP);
+                    stop_unless_continued();
                 }
                 libc::SIGCONT if !ours => {}
                 signal if ours => self.step(PamInput::Signal { signal }, err),

@@ -12,6 +12,7 @@ use crate::cli::client::ClientError;
 use crate::cli::job_launcher::launcher;
 use crate::cli::remote::WaitStatus;
 use crate::cli::site::LocalSite;
+use crate::cli::stop_self::stop_unless_continued;
 use crate::model::{JobRef, cut, job::Usage};
 use crate::pam::table::COMMAND_MAX;
 use crate::proto::pam::PamMsg;
@@ -20,7 +21,7 @@ use crate::sys::raw::{self, SignalFd, SignalMask, Signalled, wait4};
 use crate::sys::words;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
@@ -367,7 +368,7 @@ impl OwnTask<'_> {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let _ = kill_process(getpid(), Signal::STOP);
+        stop_unless_continued();
     }
 
     fn reap(&mut self) -> io::Result<()> {

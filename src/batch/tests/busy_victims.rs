@@ -33,6 +33,15 @@ fn two_jobs(options: &str) -> (Cluster, [JobRef; 2]) {
     (c, [first, second])
 }
 
+/// This job was preempted for the one that waits, and none is for a further one.
+fn only_preempted(c: &mut Cluster, first: JobRef) {
+    assert_eq!(suspended(c), [first]);
+    c.suspends(first);
+    let next = c.submit("bob", "-q high");
+    c.advance(60);
+    assert_eq!((suspended(c), c.state(next)), (vec![], "PEND".into()));
+}
+
 #[test]
 fn job_whose_first_host_does_not_answer_is_not_preempted_until_it_does() {
     let mut c = site(3, 1).up();
@@ -63,11 +72,7 @@ fn migrating_job_is_not_preempted_unless_its_checkpoint_fails() {
     let (mut c, [first, second]) = two_jobs("-k /c");
     assert_eq!(c.control("ann", MIGRATE, second), [0]);
     c.submit("bob", "-q high");
-    assert_eq!(suspended(&mut c), [first]);
-    c.suspends(first);
-    let next = c.submit("bob", "-q high");
-    c.advance(60);
-    assert_eq!((suspended(&mut c), c.state(next)), (vec![], "PEND".into()));
+    only_preempted(&mut c, first);
     let failed = CheckpointEnd { number: 1, kill: true, asked: true, ..<_>::default() };
     c.checkpointed(second, failed);
     c.advance(1);
@@ -86,11 +91,7 @@ fn growing_job_is_not_preempted_until_its_notification_command_has_ended() {
     c.hosts_wait();
     assert!(c.orders().iter().any(|(at, act)| *at == grows && matches!(act, Act::Resize(_))));
     c.submit("bob", "-q high");
-    assert_eq!(suspended(&mut c), [first]);
-    c.suspends(first);
-    let next = c.submit("bob", "-q high");
-    c.advance(60);
-    assert_eq!((suspended(&mut c), c.state(next)), (vec![], "PEND".into()));
+    only_preempted(&mut c, first);
     c.resized(grows, ResizeTold { number: 1, pid: 9, status: Some(0) });
     c.advance(1);
     assert_eq!(suspended(&mut c), [grows]);

@@ -195,6 +195,7 @@ impl Listing {
             arrays,
             detail: matches!(self.form, Form::Long | Form::LongArrays)
                 || self.show.factor.is_some(),
+            reason_counts: !self.show.host_names,
         }
     }
 

@@ -225,7 +225,8 @@ impl Asked {
         client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
         let which = Which { all: true, ..Which::default() };
         let cols = self.columns().list().to_vec();
-        let query = JobQuery { select, which, cols, arrays: false, detail: false };
+        let query =
+            JobQuery { select, which, cols, arrays: false, detail: false, reason_counts: true };
         client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))
     }
 

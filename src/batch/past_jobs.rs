@@ -1,5 +1,6 @@
 //! Rows of jobs that only the log knows: a machine is made of their records, and asked.
 
+use crate::batch::query::job_columns::RowForm;
 use crate::batch::site::permissions::Caller;
 use crate::batch::{Mbatchd, Recovered};
 use crate::conf::ClusterConf;
@@ -21,11 +22,13 @@ pub fn past_rows(
     let mut listing = mbd.new_listing(&who, q.clone());
     while !mbd.find_on(&mut listing) {}
     let mut out = vec![b'['];
+    let JobQuery { ref cols, arrays, reason_counts, .. } = *q;
+    let form = RowForm { cols, whole: true, arrays, reason_counts };
     while let Some(at) = listing.next() {
         if out.len() > 1 {
             out.push(b',');
         }
-        mbd.write_row(&mut out, at, (&q.cols, true), q.arrays, now);
+        mbd.write_row(&mut out, at, &form, now);
     }
     out.push(b']');
     String::from_utf8(out).unwrap_or_else(|_| "[]".to_string())

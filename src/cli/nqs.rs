@@ -168,6 +168,7 @@ pub fn each_job(
         cols: cols.list().to_vec(),
         arrays: false,
         detail: false,
+        reason_counts: true,
     };
     each_job_while(ctx, query, cols, |row| {
         each(row);

@@ -3,7 +3,7 @@
 
 use crate::cli::site::LocalSite;
 use crate::conf::{LsfConf, load};
-use crate::sys::files::RealFiles;
+use crate::sys::files::{self, RealFiles};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
@@ -83,8 +83,7 @@ pub fn cluster_name(site: &LocalSite) -> String {
 
 /// Is there a list that is about one cluster?
 fn has_list_of_a_cluster(dir: &Path) -> bool {
-    let names = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.file_name());
-    names.into_iter().any(|name| name.as_encoded_bytes().starts_with(OF_CLUSTER.as_bytes()))
+    files::any_name(dir, |name| name.starts_with(OF_CLUSTER.as_bytes()))
 }
 
 /// The beginning of the name of such a list.
@@ -100,7 +99,7 @@ pub fn requirement(tasks: &Tasks, command: &OsStr) -> Option<String> {
 fn text_of(path: &Path) -> String {
     use std::io::Read;
     let mut text = Vec::new();
-    if let Ok(file) = std::fs::File::open(path) {
+    if let Ok((file, _)) = files::regular(path) {
         // what cannot be read says nothing
         let _ = file.take(MAX_FILE).read_to_end(&mut text);
     }
@@ -177,5 +176,23 @@ mod tests {
         // what is added again is no more taken away
         let text = change_text(&text, true, true, &words(&["simwork/x"]));
         assert_eq!(text.matches("simwork").count(), 1);
+    }
+    #[test]
+    fn lists_of_a_directory_are_found_among_many_and_none_is_waited_for() {
+        let dir = std::env::temp_dir().join(format!("lsf-tasks-{}", std::process::id()));
+        std::fs::create_dir(&dir).unwrap();
+        let list = dir.join("lsf.task.c1");
+        (0..500).for_each(|n| std::fs::write(dir.join(format!("lsb.file{n}")), "").unwrap());
+        assert!(!has_list_of_a_cluster(&dir));
+        std::fs::write(&list, "Begin RemoteTasks\nsimwork\nEnd RemoteTasks\n").unwrap();
+        assert!(has_list_of_a_cluster(&dir));
+        assert!(!has_list_of_a_cluster(&dir.join("missing")));
+        assert_eq!(text_of(&list).lines().count(), 3);
+        // a FIFO in its place would hold every submission
+        std::fs::remove_file(&list).unwrap();
+        let mode = rustix::fs::Mode::from_bits_retain(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &list, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(text_of(&list), "");
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -434,6 +434,9 @@ pub struct JobQuery {
     /// Only jobs that the caller may see whole.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub detail: bool,
+    /// [`Col::PendReasons`] without the names of hosts: a job may wait for each of 10,000.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reason_counts: bool,
 }
 
 /// The columns of a job row, with the JSON type of their values. Times are seconds since the

@@ -400,7 +400,7 @@ fn client_samples() -> Vec<ClientMsg> {
     let verb = Verb::Signal { number: 10, name: s("USR1") };
     let which = Which { pend: true, ..Which::default() };
     let cols = vec![Col::Job, Col::PendReasons];
-    let query = JobQuery { select: select.clone(), which, cols, arrays: false, detail: false };
+    let query = JobQuery { select: select.clone(), which, cols, ..JobQuery::default() };
     let rows = serde_json::value::to_raw_value(&serde_json::json!([[7, ["x"]]])).unwrap();
     let op = QueueOp::Inactivate;
     let (names, user, host) = (vec![s("q")], s("ann"), s("h1"));

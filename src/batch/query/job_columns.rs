@@ -30,8 +30,20 @@ struct Shown<'a> {
     /// The element group that the element belongs to.
     part: u32,
     at: JobRef,
-    arrays: bool,
+    form: &'a RowForm<'a>,
     now: i64,
+}
+
+/// What a row consists of.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RowForm<'a> {
+    pub cols: &'a [Col],
+    /// The caller may see the job whole, not only its summary.
+    pub whole: bool,
+    /// One row an array.
+    pub arrays: bool,
+    /// Pending reasons say how many hosts they are about, and do not name them.
+    pub reason_counts: bool,
 }
 
 fn json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
@@ -52,25 +64,24 @@ impl Mbatchd {
         &self,
         out: &mut Vec<u8>,
         at: JobRef,
-        (cols, whole): (&[Col], bool),
-        arrays: bool,
+        form: &RowForm<'_>,
         now: i64,
     ) -> bool {
         let Some(job) = self.state.job(at.job) else { return false };
         let view = job.view(at.idx);
-        if !arrays && view.is_none() {
+        if !form.arrays && view.is_none() {
             return false;
         }
         let held = view.and_then(|v| v.held());
         let elem = job.elem(at.idx);
         let part = elem.map_or(0, |e| e.part);
-        let shown = Shown { mbd: self, job, elem, held, part, at, arrays, now };
+        let shown = Shown { mbd: self, job, elem, held, part, at, form, now };
         out.push(b'[');
-        for (i, col) in cols.iter().enumerate() {
+        for (i, col) in form.cols.iter().enumerate() {
             if i > 0 {
                 out.push(b',');
             }
-            match whole || is_summary(*col) {
+            match form.whole || is_summary(*col) {
                 true => shown.col(out, *col),
                 false => out.extend(b"null"),
             }
@@ -195,7 +206,7 @@ impl Shown<'_> {
                 };
                 json(out, &all.into_iter().map(row).collect::<Vec<_>>());
             }
-            _ if self.arrays => out.extend_from_slice(b"null"),
+            _ if self.form.arrays => out.extend_from_slice(b"null"),
             _ => self.col_run(out, col),
         }
     }
@@ -519,7 +530,8 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let names = hosts.iter().filter_map(|host| self.mbd.links.hosts().get(*host));
+            let named = hosts.iter().filter(|_| !self.form.reason_counts);
+            let names = named.filter_map(|host| self.mbd.links.hosts().get(*host));
             let about = self.mbd.site.resource_told(*reason);
             let names = names.map(|h| h.name.as_str()).collect();
             match self.limit_told(*reason) {

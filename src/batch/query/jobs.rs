@@ -2,6 +2,7 @@
 //! delays nobody. The jobs are found step by step, each step sorted by itself; rows are taken from
 //! the sorted steps in order, so that nothing is ever sorted as a whole.
 
+use crate::batch::query::job_columns::RowForm;
 use crate::batch::query::selection::wanted;
 use crate::batch::site::permissions::Caller;
 use crate::batch::soft_state::cursor::Cursor;
@@ -242,7 +243,9 @@ impl Mbatchd {
             }
             // A job that left memory since the listing began is left out.
             let whole = self.shows_whole(&mut l, at);
-            if !self.write_row(&mut out, at, (l.cols(), whole), l.of_arrays(), now) {
+            let (arrays, reason_counts) = (l.of_arrays(), l.counts_reasons());
+            let form = RowForm { cols: l.cols(), whole, arrays, reason_counts };
+            if !self.write_row(&mut out, at, &form, now) {
                 out.truncate(before);
             }
         }

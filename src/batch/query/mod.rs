@@ -3,7 +3,7 @@
 pub mod applications;
 pub mod dependencies;
 pub mod guarantees;
-mod job_columns;
+pub mod job_columns;
 pub mod job_exceptions;
 pub mod job_groups;
 pub mod job_info;

@@ -2,16 +2,16 @@
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::ClassEntry;
-use crate::batch::sched::explained::{Kept, MAX_KEPT_HOSTS};
+use crate::batch::sched::explained::{ClosedHosts, HostsByReason, KEPT_FOR, Kept, MAX_KEPT_HOSTS};
 use crate::batch::sched::joint_room::JointRoom;
 use crate::batch::sched::open_hosts::Rank;
 use crate::batch::sched::place::{Alternative, Compiled, HostMatch, Reasons, Requirement};
-use crate::batch::sched::policy::Policies;
+use crate::batch::sched::policy::host_status;
 use crate::batch::sched::view::{SharesHeld, View};
 use crate::batch::state::names::HostId;
 use crate::model::JobRef;
 use crate::model::reason::PendReason;
-use std::collections::BTreeMap;
+use std::cell::RefMut;
 use std::rc::Rc;
 
 impl Sched {
@@ -23,7 +23,7 @@ impl Sched {
         };
         let Some(ClassEntry { class, .. }) = entry else { return Rc::default() };
         let mut kept = self.explained.kept.borrow_mut();
-        let now = (self.changes, view.now.mono_us);
+        let now = self.moment(view);
         if kept.at != now || kept.hosts > MAX_KEPT_HOSTS {
             *kept = Kept { at: now, ..Kept::default() };
         }
@@ -50,6 +50,27 @@ impl Sched {
     /// Looks at hosts so far that reasons were found by, for those who bound their turn.
     pub(crate) fn explain_looks(&self) -> usize {
         self.explained.looks.get()
+    }
+
+    /// What was found is kept for as long as this is the same.
+    fn moment(&self, view: &View) -> (u64, u64) {
+        (self.changes, view.now.mono_us / KEPT_FOR)
+    }
+
+    /// The hosts that are closed to every job.
+    fn closed_hosts(&self, view: &View) -> RefMut<'_, ClosedHosts> {
+        let (mut known, at) = (self.explained.closed.borrow_mut(), self.moment(view));
+        if known.at != at || known.open.is_empty() && known.closed.is_empty() {
+            self.explained.add(view.hosts.len());
+            *known = ClosedHosts { at, ..ClosedHosts::default() };
+            for host in view.hosts.ids() {
+                match host_status::closed(view, host, view.host_status(host)) {
+                    Some(why) => known.closed.of(why).push(host),
+                    None => known.open.push(host),
+                }
+            }
+        }
+        known
     }
 
     fn explain(&self, view: &View, number: u32) -> Reasons {
@@ -95,7 +116,7 @@ impl Sched {
             if req.as_deref().is_some_and(later) {
                 continue;
             }
-            self.explained.add(kind.looks() + compiled.asked.hosts() + view.hosts.len());
+            self.explained.add(kind.looks() + compiled.asked.hosts());
             let look = HostMatch::new(
                 (view, queue, room.slots),
                 (kind, &limits),
@@ -105,7 +126,7 @@ impl Sched {
             .of(own);
             let compound = req.as_deref().filter(|req| req.is_compound());
             let place = |look: &HostMatch| {
-                let found = placement(&self.policies, look);
+                let found = self.placement(look);
                 self.explained.add(look.take_unit_looks());
                 found
             };
@@ -120,6 +141,47 @@ impl Sched {
             }
         }
         first.unwrap_or_else(|| vec![(PendReason::Delayed, Vec::new())])
+    }
+
+    /// Hosts for a job, or why each host does not do.
+    fn placement(&self, look: &HostMatch) -> Result<Vec<(HostId, u32)>, Reasons> {
+        let joint = JointRoom::new(look);
+        if let Some((_, why)) = joint.full(look.min_slots()) {
+            return Err(vec![(why, Vec::new())]);
+        }
+        let mut free: Vec<(HostId, u32)> = Vec::new();
+        let mut hold = |all: &mut HostsByReason, host| match self.policies.host(look, host) {
+            Ok(slots) => free.push((host, slots.min(look.most_counted()) as u32)),
+            Err(why) => all.of(why).push(host),
+        };
+        let mut all = HostsByReason::default();
+        if look.is_told_status_first() {
+            let known = self.closed_hosts(&look.view);
+            // a copy of them costs some sixtieth of a look at each
+            self.explained.add(known.open.len() + look.view.hosts.len() / 64);
+            all = known.closed.clone();
+            known.open.iter().for_each(|host| hold(&mut all, *host));
+        } else {
+            self.explained.add(look.view.hosts.len());
+            look.view.hosts.ids().for_each(|host| hold(&mut all, host));
+        }
+        free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or_default()));
+        let mut cut = Vec::new();
+        if !joint.is_empty() {
+            (free, cut) = gathered(look, joint, free);
+        }
+        if let Some(Ok(hosts)) = JointRoom::allocate(look, &free) {
+            return Ok(hosts);
+        }
+        for (why, host) in &cut {
+            all.of(*why).push(*host);
+        }
+        let few = free.iter().map(|f| f.0).filter(|host| cut.iter().all(|cut| cut.1 != *host));
+        let few: Vec<HostId> = few.collect();
+        if !few.is_empty() {
+            all.of(look.too_few(&free)).extend(few);
+        }
+        Err(all.into_reasons())
     }
 }
 
@@ -160,37 +222,4 @@ fn joint_limits(
     };
     let reasons = short.reasons(look.view.site);
     Err(reasons.into_iter().map(|reason| (reason, Vec::new())).collect())
-}
-
-/// Hosts for a job, or why each host does not do.
-fn placement(policies: &Policies, look: &HostMatch) -> Result<Vec<(HostId, u32)>, Reasons> {
-    let joint = JointRoom::new(look);
-    if let Some((_, why)) = joint.full(look.min_slots()) {
-        return Err(vec![(why, Vec::new())]);
-    }
-    let mut all: BTreeMap<PendReason, Vec<HostId>> = BTreeMap::new();
-    let mut free: Vec<(HostId, u32)> = Vec::new();
-    for host in look.view.hosts.ids() {
-        match policies.host(look, host) {
-            Ok(slots) => free.push((host, slots.min(look.most_counted()) as u32)),
-            Err(why) => all.entry(why).or_default().push(host),
-        }
-    }
-    free.sort_by_key(|f| std::cmp::Reverse(look.preference(f.0).unwrap_or_default()));
-    let mut cut = Vec::new();
-    if !joint.is_empty() {
-        (free, cut) = gathered(look, joint, free);
-    }
-    if let Some(Ok(hosts)) = JointRoom::allocate(look, &free) {
-        return Ok(hosts);
-    }
-    for (why, host) in &cut {
-        all.entry(*why).or_default().push(*host);
-    }
-    let few = free.iter().map(|f| f.0).filter(|host| cut.iter().all(|cut| cut.1 != *host));
-    let few: Vec<HostId> = few.collect();
-    if !few.is_empty() {
-        all.entry(look.too_few(&free)).or_default().extend(few);
-    }
-    Err(all.into_iter().collect())
 }

@@ -155,6 +155,8 @@ pub(crate) struct Listing {
     /// The caller, if there may be jobs that it does not see whole.
     viewer: Option<JobViewer>,
     arrays: bool,
+    /// Do pending reasons count hosts without naming them?
+    reason_counts: bool,
     /// Rows, IDs and ranges that it holds.
     held: usize,
 }
@@ -199,10 +201,12 @@ impl Listings {
 impl Listing {
     /// `held`: IDs and ranges of the query.
     pub(crate) fn new(finding: Finding, held: usize) -> Listing {
-        let (cols, arrays) = (finding.q.cols.clone(), finding.q.arrays);
+        let JobQuery { ref cols, arrays, reason_counts, .. } = finding.q;
+        let cols = cols.clone();
         let (runs, heads) = (Vec::new(), BinaryHeap::new());
         let viewer = finding.viewer.as_ref().map(|viewer| JobViewer::new(viewer.who()));
-        Listing { finding: Some(finding), runs, heads, last: None, cols, viewer, arrays, held }
+        let (finding, last) = (Some(finding), None);
+        Listing { finding, runs, heads, last, cols, viewer, arrays, reason_counts, held }
     }
 
     /// The jobs that are still to be found; `None`: all were.
@@ -227,6 +231,11 @@ impl Listing {
     /// Is a row a whole array?
     pub(crate) fn of_arrays(&self) -> bool {
         self.arrays
+    }
+
+    /// Do pending reasons count hosts without naming them?
+    pub(crate) fn counts_reasons(&self) -> bool {
+        self.reason_counts
     }
 
     /// Was the last row taken, of those that were found?

@@ -59,7 +59,7 @@ fn queries_are_noted_line_by_line() {
         ..JobSelect::default()
     };
     let which = Which { pend: true, ..Which::default() };
-    let q = JobQuery { select, which, cols: vec![Col::Job], arrays: false, detail: false };
+    let q = JobQuery { select, which, cols: vec![Col::Job], ..JobQuery::default() };
     let (_, line) = r.noted(USER, ClientMsg::Jobs(Box::new(q))).unwrap();
     assert!(line.ends_with(",-p -u all -q high 7\n"), "{line}");
     // what is no query is not noted

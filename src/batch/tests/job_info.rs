@@ -22,7 +22,7 @@ fn rows(c: &mut Cluster, user: &str, detail: bool) -> Vec<Vec<serde_json::Value>
     let select = JobSelect { user: "all".to_owned(), ..JobSelect::default() };
     let which = Which { all: true, ..Which::default() };
     let cols = vec![Col::Job, Col::Cwd];
-    let query = JobQuery { select, which, cols, arrays: false, detail };
+    let query = JobQuery { select, which, cols, detail, ..JobQuery::default() };
     let answers = c.ask(user, ClientMsg::Jobs(Box::new(query)));
     let rows = |msg: &Msg| match msg {
         Msg::Client(ClientMsg::Rows { rows, .. }) => {

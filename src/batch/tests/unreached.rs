@@ -3,6 +3,7 @@
 
 use super::cluster::{Cluster, cluster};
 use super::*;
+use crate::batch::query::job_columns::RowForm;
 use crate::batch::soft_state::started_walk::LOOKS_PER_TURN;
 use crate::conf::types::HungJobs;
 use crate::model::job::opt;
@@ -100,7 +101,8 @@ impl Rig {
 
     fn shown(&mut self, job: u32) -> String {
         let mut row = Vec::new();
-        self.mbd.write_row(&mut row, at(job), (&[Col::Stat], true), false, self.now.secs());
+        let form = RowForm { cols: &[Col::Stat], whole: true, ..RowForm::default() };
+        self.mbd.write_row(&mut row, at(job), &form, self.now.secs());
         String::from_utf8(row).unwrap().trim_matches(['[', ']', '"']).to_string()
     }
 }
@@ -312,7 +314,8 @@ fn a_job_is_not_started_while_an_attempt_left_behind_is_known_to_run() {
         }
         let row = |r: &mut Rig| {
             let mut row = Vec::new();
-            r.mbd.write_row(&mut row, at(id), (&[Col::PendReasons], true), false, r.now.secs());
+            let form = RowForm { cols: &[Col::PendReasons], whole: true, ..RowForm::default() };
+            r.mbd.write_row(&mut row, at(id), &form, r.now.secs());
             String::from_utf8(row).unwrap()
         };
         r.step(Input::Tick);

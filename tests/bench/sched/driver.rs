@@ -233,7 +233,9 @@ impl Scheduler {
         let cols = vec![Col::Job, Col::Idx, Col::User, Col::Stat, Col::Queue, Col::FromHost];
         let more = [Col::ExecHosts, Col::Name, Col::SubmitTime, Col::PendReasons];
         let cols = cols.into_iter().chain(more).collect();
-        let query = JobQuery { select, which, cols, ..JobQuery::default() };
+        // one job with the names of hosts, as bjobs -l -p3 shows them
+        let reason_counts = job.is_none();
+        let query = JobQuery { select, which, cols, reason_counts, ..JobQuery::default() };
         let conn = self.connect(site::OPERATOR, 900);
         self.input(Input::Msg { conn, msg: Msg::Client(ClientMsg::Jobs(Box::new(query))) });
         while !self.listed.1 && from.elapsed() < limit {

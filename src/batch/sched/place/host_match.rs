@@ -264,6 +264,18 @@ impl<'a> HostMatch<'a> {
         }
     }
 
+    /// Is a closed host's status the reason for which it does not do? Nothing that the policies
+    /// would name before keeps the job from hosts, and none is opened by preemption.
+    pub fn is_told_status_first(&self) -> bool {
+        let any_host = self.queue.hosts.is_none() && self.asked.preferred.is_none();
+        let by_nlb = self.nlb.is_some() || self.queue.conf.nqs.nlb_policy.is_some();
+        any_host
+            && !by_nlb
+            && self.kind.barred.is_empty()
+            && !self.misfit
+            && !self.view.site.preempts
+    }
+
     /// The place of a host among those that the policy of the load balancer chooses, where that
     /// counts.
     fn nlb_choice(&self, host: HostId) -> Result<Reverse<u32>, PendReason> {

@@ -3,10 +3,31 @@
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::place::HostMatch;
 use crate::batch::sched::policy::{HostNow, Policy, Question, Room};
+use crate::batch::sched::view::View;
+use crate::batch::state::names::HostId;
 use crate::model::reason::PendReason;
 
 #[derive(Debug)]
 pub(super) struct HostStatusPolicy;
+
+/// Why a host of this status takes no job, whatever the job wants.
+pub(in crate::batch::sched) fn closed(
+    view: &View,
+    host: HostId,
+    status: HostStatus,
+) -> Option<PendReason> {
+    Some(match status {
+        HostStatus::Ok => return None,
+        HostStatus::Unavail => PendReason::LoadUnavailable,
+        HostStatus::Unreach => PendReason::SbatchdUnreachable,
+        HostStatus::ClosedAdm => PendReason::HostClosed,
+        HostStatus::ClosedLock => view.lock_reason(host),
+        HostStatus::ClosedWind => PendReason::HostWindow,
+        HostStatus::ClosedExcl => PendReason::ExclusiveJob,
+        HostStatus::ClosedFull => PendReason::HostFull,
+        HostStatus::ClosedBusy => view.busy_reason(host),
+    })
+}
 
 impl Policy for HostStatusPolicy {
     fn answers(&self) -> &'static [Question] {
@@ -14,17 +35,7 @@ impl Policy for HostStatusPolicy {
     }
 
     fn host(&self, class: &HostMatch, host: &HostNow) -> Room {
-        Room::none(match host.status {
-            HostStatus::Ok => return Room::ANY,
-            HostStatus::Unavail => PendReason::LoadUnavailable,
-            HostStatus::Unreach => PendReason::SbatchdUnreachable,
-            HostStatus::ClosedAdm => PendReason::HostClosed,
-            HostStatus::ClosedLock => class.view.lock_reason(host.id),
-            HostStatus::ClosedWind => PendReason::HostWindow,
-            HostStatus::ClosedExcl => PendReason::ExclusiveJob,
-            HostStatus::ClosedFull => PendReason::HostFull,
-            HostStatus::ClosedBusy => class.view.busy_reason(host.id),
-        })
+        closed(&class.view, host.id, host.status).map_or(Room::ANY, Room::none)
     }
 
     fn further(&self, class: &HostMatch, host: &HostNow) -> u64 {

@@ -15,7 +15,7 @@ mod exclusive;
 mod fairshare;
 mod guarantee;
 mod host_partition;
-mod host_status;
+pub(in crate::batch::sched) mod host_status;
 mod job_size;
 mod limits;
 mod load_thresholds;

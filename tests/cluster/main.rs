@@ -52,6 +52,7 @@ mod nqs_texts;
 mod oldsite;
 mod outputs;
 mod pam;
+mod pam_frames;
 mod pam_refusals;
 mod pam_stops;
 mod panics;

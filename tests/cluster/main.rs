@@ -71,6 +71,7 @@ mod rolling;
 mod service;
 mod several;
 mod shared;
+mod short_hosts;
 mod signals;
 mod site;
 mod stops;

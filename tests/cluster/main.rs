@@ -56,6 +56,7 @@ mod pam_frames;
 mod pam_refusals;
 mod pam_stops;
 mod panics;
+mod parallel_losses;
 mod post;
 mod prepost_user;
 mod processes;

@@ -15,7 +15,7 @@ use lsf::cli::site::{self, LocalSite, means_yes};
 use lsf::conf::{HostTable, MAX_PAM_SECS, TASK_SECS_MAX, load};
 use lsf::errln;
 use lsf::model::reason::{err, err_text};
-use lsf::model::task_gone::TaskGoneAction;
+use lsf::model::task_gone::{HostLossAction, TaskGoneAction};
 use lsf::model::{ByteStr, JobRef, cut};
 use lsf::proto::client::{Control, IdSel, JobSelect, Verb};
 use lsf::proto::res::{RUN_MAX, RunTask};
@@ -150,12 +150,15 @@ fn prepared(args: &[OsString]) -> Result<Prepared, Fault> {
         input,
         no_wait: options.no_wait,
         start_within,
+        ignores_loss: false,
     };
     Ok(Prepared::Tasks(Box::new(site), Box::new(many)))
 }
 
 fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     let gone = task_gone(ctx);
+    let on_loss = host_loss(ctx);
+    many.ignores_loss = on_loss == HostLossAction::Ignore;
     let within = seconds(ctx, Some(site), "LSF_DJOB_TASK_REG_WAIT_TIME", MAX_PAM_SECS);
     many.start_within = within.map_or(many.start_within, Duration::from_secs);
     // the loop reads it for itself
@@ -185,8 +188,7 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     }
     let code = if ends.unstarted { err::DJOB_EXECUTE_TASK } else { err::DJOB_WAIT_TASK };
     errln!(ctx, "lsb_launch(): {}", err_text(code));
-    let action = std::env::var_os("LSB_DJOB_COMMFAIL_ACTION").filter(|word| !word.is_empty());
-    if let (Some(job), None, false) = (job, action, ends.lost.is_empty()) {
+    if let (Some(job), HostLossAction::EndJob, false) = (job, on_loss, ends.lost.is_empty()) {
         end_job(ctx, job, &ends.lost);
     }
     LSF_ERROR
@@ -402,6 +404,16 @@ fn task_gone(ctx: &mut Ctx) -> Option<TaskGoneAction> {
         errln!(ctx, "{}: {name} is not heeded: {wanted}", ctx.name);
         TaskGoneAction::default()
     }))
+}
+
+/// The action on the loss of a host; one that is none is told.
+fn host_loss(ctx: &mut Ctx) -> HostLossAction {
+    let name = "LSB_DJOB_COMMFAIL_ACTION";
+    let text = std::env::var_os(name).unwrap_or_default();
+    HostLossAction::parse(&text.to_string_lossy()).unwrap_or_else(|wanted| {
+        errln!(ctx, "{}: {name} is not heeded: {wanted}", ctx.name);
+        HostLossAction::default()
+    })
 }
 
 /// A number of seconds from the environment, or lsf.conf of a site; one that is none is told.

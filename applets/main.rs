@@ -106,7 +106,7 @@ mod status;
 mod task_starter;
 mod up;
 
-use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
+use lsf::cli::ctx::{Ctx, FAIL, Plain, StandardOutput, Stream};
 use lsf::cli::{completion, privport, version};
 use lsf::{errln, outln};
 use std::ffi::{CString, OsStr, OsString};
@@ -294,7 +294,7 @@ fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let called = if words.is_empty() { OsString::from("lsf") } else { words.remove(0) };
     let called = Path::new(&called).file_name().map_or(called.clone(), OsStr::to_os_string);
-    let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, std::io::stdout()));
+    let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, StandardOutput));
     let mut err = Stream::new(Plain(std::io::stderr()));
     if privport::is_helper(&called) {
         return ExitCode::from(privport::run(&words, &mut err) as u8);
@@ -303,7 +303,10 @@ fn main() -> ExitCode {
     let _ = out.flush();
     if let Some(why) = out.complaint() {
         let _ = writeln!(err, "{}: write error: {why}", called.to_string_lossy());
-        code = FAIL;
+        // one that tells of a failure says more
+        if code == 0 {
+            code = FAIL;
+        }
     }
     ExitCode::from((code & 0xff) as u8)
 }

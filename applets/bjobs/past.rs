@@ -165,6 +165,7 @@ fn life(records: &mut Vec<Record>, fin: Finish) {
     let attempt = if fin.start_time > 0 { fin.attempt.max(1) } else { 0 };
     if fin.start_time > 0 {
         let start = JobStart {
+            short_hosts: false,
             at: fin.at,
             attempt,
             hosts: fin.exec_hosts.into_iter().map(|(h, n)| (h.into(), n)).collect(),

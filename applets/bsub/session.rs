@@ -10,7 +10,7 @@ use super::follow::{self, Follower, JobNow, News};
 use super::nios_debug::NiosDebug;
 use lsf::cli::client::{self, Client, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
-use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR};
+use lsf::cli::remote::{self, Aside, Heard, LSF_ERROR, Stayed};
 use lsf::cli::site::{self, LocalSite};
 use lsf::errln;
 use lsf::model::job::{End, JobSpec, opt};
@@ -101,6 +101,7 @@ pub fn until_end(
         reasons,
         killed: 0,
         status: None,
+        unwritten: false,
         finished: None,
     };
     session.waiting(ctx);
@@ -151,6 +152,8 @@ struct Session {
     killed: u32,
     /// The wait status that res has told last.
     status: Option<i32>,
+    /// Output of the job could not be written.
+    unwritten: bool,
     /// The job as it ended.
     finished: Option<JobNow>,
 }
@@ -397,7 +400,8 @@ impl Session {
             })
         };
         match done {
-            Ok(status) => {
+            Ok(Stayed { status, unwritten }) => {
+                self.unwritten |= unwritten;
                 self.debug.say(ctx, &format_args!("RES reports the end, wait status {status:?}"));
                 self.status = status;
             }
@@ -425,6 +429,9 @@ impl Session {
             if !is_set("BSUB_QUIET2") {
                 errln!(ctx, "<<Terminated while pending>>");
             }
+            return LSF_ERROR;
+        }
+        if self.unwritten {
             return LSF_ERROR;
         }
         now.code.unwrap_or_else(|| {

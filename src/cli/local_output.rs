@@ -43,6 +43,9 @@ impl LocalOutput {
         let kind = FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode);
         let polled = matches!(kind, FileType::Fifo | FileType::CharacterDevice);
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
+        // one that takes no output has none opened behind its back: it stands for a closed one
+        let mode = rustix::fs::fcntl_getfl(fd)? & OFlags::ACCMODE;
+        let polled = polled && mode != OFlags::RDONLY;
         let how = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let anew = rustix::fs::open(path, how, Mode::empty()).ok().filter(|_| polled);
         let fd = match anew {

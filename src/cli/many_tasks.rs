@@ -51,6 +51,8 @@ pub struct ManyTasks {
     pub no_wait: bool,
     /// The time that a task has to start (LSF_DJOB_TASK_REG_WAIT_TIME).
     pub start_within: Duration,
+    /// The loss of a host is no end of the other tasks (IGNORE_COMMFAIL).
+    pub ignores_loss: bool,
 }
 
 /// How it has ended.
@@ -154,8 +156,7 @@ pub fn run(site: &LocalSite, many: ManyTasks) -> io::Result<ManyEnds> {
         ending: false,
         beat,
         beat_at: Instant::now() + beat,
-        ignores_loss: std::env::var("LSB_DJOB_COMMFAIL_ACTION")
-            .is_ok_and(|action| action.eq_ignore_ascii_case("IGNORE_COMMFAIL")),
+        ignores_loss: many.ignores_loss,
         asked_to_end: None,
         launcher: launcher(),
         pam: pam_of(&many.tasks),

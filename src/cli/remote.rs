@@ -212,6 +212,14 @@ pub enum Heard {
     Over,
 }
 
+/// How an interactive job ended that was joined.
+#[derive(Clone, Copy, Debug)]
+pub struct Stayed {
+    pub status: WaitStatus,
+    /// Output of the job could not be written, which was said.
+    pub unwritten: bool,
+}
+
 /// Stays with an interactive job that was joined. `merged`: its error output goes where its
 /// output goes.
 pub fn stay<'a>(
@@ -220,11 +228,12 @@ pub fn stay<'a>(
     pty: bool,
     merged: bool,
     aside: Aside<'a>,
-) -> Result<WaitStatus, ClientError> {
+) -> Result<Stayed, ClientError> {
     let relay = Relay::new(site, client, pty, Heart::of(site));
     let mut relay = relay.map_err(|e| ClientError::Lost(words(&e)))?;
     (relay.aside, relay.merged, relay.command) = (Some(aside), merged, "bsub".into());
-    relay.run()
+    let status = relay.run()?;
+    Ok(Stayed { status, unwritten: relay.unwritten })
 }
 
 /// LSF_NIOS_RES_HEARTBEAT: after so long without a word res is asked for one, which it has so
@@ -299,6 +308,8 @@ struct Relay<'a> {
     modes: Option<Termios>,
     raw: bool,
     ended: Option<WaitStatus>,
+    /// An output could not be written.
+    unwritten: bool,
     chunk: Vec<u8>,
     aside: Option<Aside<'a>>,
     /// Error output goes where output goes.
@@ -336,6 +347,7 @@ impl<'a> Relay<'a> {
             modes: None,
             raw,
             ended: None,
+            unwritten: false,
             chunk: vec![0; DATA_MAX],
             aside: None,
             merged: false,
@@ -368,7 +380,7 @@ impl<'a> Relay<'a> {
         let _ = self.client.send(&Msg::Data(Data { port: IN, bytes: Vec::new() }));
     }
 
-    fn run(mut self) -> Result<WaitStatus, ClientError> {
+    fn run(&mut self) -> Result<WaitStatus, ClientError> {
         let mut turned = self.messages().map(|()| None);
         loop {
             match turned {
@@ -396,6 +408,7 @@ impl<'a> Relay<'a> {
         let end = self.line_end();
         self.outs[1].put(format!("{}: {name}: {why}{end}", self.command).as_bytes());
         self.ended = Some(Some((LSF_ERROR & 0xff) << 8));
+        self.unwritten = true;
         true
     }
 

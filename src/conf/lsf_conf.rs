@@ -143,7 +143,7 @@ const WAITS: [&str; 3] =
     ["LSF_HPC_PJL_LOADENV_TIMEOUT", "LSF_DJOB_TASK_REG_WAIT_TIME", "LSB_FANOUT_TIMEOUT_PER_LAYER"];
 /// Words of LSF_HPC_EXTENSIONS that have their effect: the first two always have.
 const HPC_EXTENSIONS: &[&str] =
-    &["CUMULATIVE_RUSAGE", "HOST_RUSAGE", "NO_HOST_RUSAGE", "SHORT_PIDLIST"];
+    &["CUMULATIVE_RUSAGE", "HOST_RUSAGE", "NO_HOST_RUSAGE", "SHORT_PIDLIST", "SHORT_EVENTFILE"];
 
 /// Most bytes of LSB_JOB_TMPDIR and LSF_TMPDIR.
 const MAX_TMPDIR: usize = 256;

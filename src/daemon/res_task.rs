@@ -201,7 +201,9 @@ impl Task {
 
     /// Writes as much of a task's input as the task accepts.
     pub(super) fn feed(&mut self, n: u64, shell: &mut ShellControl) {
-        if self.input.is_some() && !self.queue.is_empty() {
+        // the doubt that an earlier res has left stays until the command has heard of it
+        let moves = self.input.is_some() && !self.queue.is_empty();
+        if moves {
             self.note_progress([true, false]);
         }
         let Some(input) = &mut self.input else { return };
@@ -231,7 +233,7 @@ impl Task {
                 self.closed.push(EndSlot::Input);
             }
         }
-        if self.progress.in_doubt[0] {
+        if moves {
             self.note_progress([false; 2]);
         }
         if wrote > 0 {
@@ -242,7 +244,8 @@ impl Task {
     /// Takes what the task has put out, within its credit.
     pub(super) fn take(&mut self, n: u64, chunk: &mut [u8], shell: &mut ShellControl) {
         let mut dry = true;
-        if self.allow > 0 && self.outs.iter().any(Option::is_some) {
+        let moves = self.allow > 0 && self.outs.iter().any(Option::is_some);
+        if moves {
             self.note_progress([false, true]);
         }
         for (i, slot) in self.outs.iter_mut().enumerate() {
@@ -269,7 +272,7 @@ impl Task {
                 }
             }
         }
-        if self.progress.in_doubt[1] {
+        if moves {
             self.note_progress([false; 2]);
         }
         if self.draining && dry {

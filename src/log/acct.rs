@@ -103,6 +103,7 @@ impl Ended<'_> {
             last_resize: self.last_resize,
             spec: self.spec.clone(),
             exec_hosts: self.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect(),
+            short_hosts: start.is_some_and(|start| start.short_hosts),
             status: s.status.end(),
             host_factor: start.map_or(0.0, |start| start.host_factor),
             usage: s.usage,

@@ -39,8 +39,7 @@ pub struct JobNew {
     pub env: SpoolRef,
     /// Our tail: where the script lies; len 0 when the command is all there is.
     pub script: SpoolRef,
-    /// Our tail: where the exact bytes of text fields lie, when the log's text lost some; len 0
-    /// when nothing was lost. JSON of a [`JobSpec`].
+    /// Our tail: where the JSON of a [`JobSpec`] with exact bytes lies; len 0: no text lost any.
     pub exact: SpoolRef,
 }
 
@@ -77,8 +76,7 @@ pub struct JobModify {
     pub env: SpoolRef,
 }
 
-/// Execution hosts with their slots, first execution host first. The record of a start and the
-/// order to its host share one list.
+/// Execution hosts with their slots, in order, shared by the record of a start and its order.
 pub type NamedHosts = Arc<[(Arc<str>, u32)]>;
 
 /// JOB_START: dispatched (durable before the order leaves).
@@ -88,10 +86,11 @@ pub struct JobStart {
     /// Our tail; counts from 1.
     pub attempt: u32,
     pub hosts: NamedHosts,
+    /// The record has the hosts as `n*host` (SHORT_EVENTFILE).
+    pub short_hosts: bool,
     pub host_factor: f64,
     pub eff_res_req: Arc<str>,
-    /// Our tail: boot id of the first execution host when the order was made. If the host
-    /// answers under another one, whether the job ran is unknown.
+    /// Our tail: boot id of the first execution host; under another one the end is unknown.
     pub boot: Arc<str>,
     /// INTERRUPTIBLE_BACKFILL: seconds after which the job ends, whatever its run limit; 0: none.
     pub slice: u64,
@@ -678,6 +677,8 @@ pub struct Finish {
     pub spec: JobSpec,
     /// `name[list]` for an array, as JOB_NEW has it.
     pub exec_hosts: Vec<(String, u32)>,
+    /// The record has the hosts as `n*host` (SHORT_EVENTFILE).
+    pub short_hosts: bool,
     /// EXIT or DONE.
     pub status: LoggedStatus,
     pub host_factor: f64,

@@ -1,4 +1,5 @@
-//! The ends of tasks of a parallel job that end the job (RTASK_GONE_ACTION, lsb.applications(5)).
+//! The ends of tasks of a parallel job that end the job, and what the loss of a host does
+//! (RTASK_GONE_ACTION and DJOB_COMMFAIL_ACTION, lsb.applications(5)).
 
 use crate::model::job::End;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,33 @@ impl TaskGoneAction {
     }
 }
 
+/// The action of a blaunch that has lost a host (DJOB_COMMFAIL_ACTION).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostLossAction {
+    /// Ends its other tasks, and has mbatchd end the job.
+    #[default]
+    EndJob,
+    /// KILL_TASKS: ends its other tasks.
+    KillTasks,
+    /// IGNORE_COMMFAIL: waits for its other tasks.
+    Ignore,
+}
+
+impl HostLossAction {
+    /// Reads the value of DJOB_COMMFAIL_ACTION; an empty one is the default.
+    ///
+    /// # Errors
+    /// The words that are known.
+    pub fn parse(text: &str) -> Result<HostLossAction, &'static str> {
+        match text.trim().to_ascii_uppercase().as_str() {
+            "" => Ok(HostLossAction::EndJob),
+            "KILL_TASKS" => Ok(HostLossAction::KillTasks),
+            "IGNORE_COMMFAIL" => Ok(HostLossAction::Ignore),
+            _ => Err("KILL_TASKS and IGNORE_COMMFAIL are known"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +115,15 @@ mod tests {
         assert!(!of("").ends_job(&End::Status(9), true));
         assert!(!of("").ends_job(&End::Status(libc::SIGPIPE), false));
         assert!(!of("").ends_job(&End::Unknown, false));
+    }
+
+    #[test]
+    fn action_on_the_loss_of_a_host_is_read_in_any_case_and_a_wrong_word_is_none() {
+        let read = ["", " kill_tasks", "IGNORE_COMMFAIL"].map(HostLossAction::parse);
+        let want = [HostLossAction::EndJob, HostLossAction::KillTasks, HostLossAction::Ignore];
+        assert_eq!(read, want.map(Ok));
+        for bad in ["x", "KILL_TASKS IGNORE_COMMFAIL", "\"KILL_TASKS\""] {
+            assert!(HostLossAction::parse(bad).is_err(), "{bad}");
+        }
     }
 }

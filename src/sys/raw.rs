@@ -21,6 +21,28 @@ pub struct Reaped {
     pub usage: Usage,
 }
 
+/// Puts /dev/null, opened for reading alone, in the place of each standard descriptor that is
+/// closed. Without this the runtime of Rust puts one there that takes every output, and what
+/// `command >&-` has to say is lost with exit code 0.
+extern "C" fn fill_standard_descriptors() {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::stdio::{stderr, stdin, stdout};
+    for fd in [stdin(), stdout(), stderr()] {
+        if rustix::io::fcntl_getfd(fd) != Err(rustix::io::Errno::BADF) {
+            continue;
+        }
+        // it gets the lowest free number, which is this one: those below are open
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY, Mode::empty());
+        let _ = null.map(std::os::fd::IntoRawFd::into_raw_fd);
+    }
+}
+
+// SAFETY: the start-up code of the C library calls each pointer in this section once, before
+// `main` and its threads; the function needs nothing that is set up later.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = fill_standard_descriptors;
+
 fn check(r: libc::c_int) -> io::Result<()> {
     if r < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

@@ -148,7 +148,7 @@ t closed sh -c "blaunch $two echo x >&-"
         false => format!("== {name}\n{words}\n255\n"),
     };
     let want: String = want.iter().map(line).collect();
-    assert_eq!(out, want + "== closed\n0\n");
+    assert_eq!(out, want + "== closed\nblaunch: standard output: Bad file descriptor\n255\n");
     // nothing of it is left, and the job's hosts have their slots again
     let said = rig.run("blaunch", &["host2", "true"]);
     assert_eq!(

@@ -83,6 +83,38 @@ t after blaunch $two echo well
     }
 }
 
+/// The words of an output that is closed are those of a write to it; one that nothing is written to
+/// is not missed.
+#[test]
+fn closed_standard_descriptors_are_missed_by_what_uses_them_alone() {
+    let rig = Rig::up("blaunch-closed", 3);
+    let script = r#"set -- $LSB_HOSTS
+two=$3 three=$5
+t() { echo "== $1"; shift; "$@"; echo $?; }
+t out sh -c "blaunch $two 'echo x' >&-"
+t several sh -c "blaunch -z '$two $three' 'echo x' >&-"
+t none sh -c "blaunch -n $two true >&-"
+t all sh -c "blaunch $two true <&- >&- 2>&-"
+t err sh -c "blaunch $two 'echo x; echo y >&2' 2>&-"
+t quiet sh -c "blaunch $two 'echo x' 2>&-"
+t in sh -c "blaunch $two 'cat; echo end' <&-"
+t both sh -c "blaunch $two 'cat; echo x >&2' <&- >&-"
+"#;
+    let (out, _) = output(&rig, script);
+    let unwritten = "blaunch: standard output: Bad file descriptor\n255\n";
+    let want = [
+        ("out", unwritten),
+        ("several", unwritten),
+        ("none", "0\n"),
+        ("all", "0\n"),
+        ("err", "x\n255\n"),
+        ("quiet", "x\n0\n"),
+        ("in", "end\n0\n"),
+        ("both", "x\n0\n"),
+    ];
+    assert_eq!(parts(&out), want, "{out}");
+}
+
 /// A job on three hosts whose script waits until `go` is there: the job, once it runs.
 fn waiting(rig: &Rig, script: &str) -> u32 {
     for file in ["go", "said"] {

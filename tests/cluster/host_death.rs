@@ -4,7 +4,7 @@
 use crate::rig::{Rig, alive, kill, wait_for};
 
 /// Three hosts of many slots; two tries of a second.
-fn up(name: &str) -> Rig {
+pub(super) fn up(name: &str) -> Rig {
     let rig = Rig::up(name, 3);
     let edit = |file: &str, change: &dyn Fn(String) -> String| {
         let path = rig.configdir().join(file);
@@ -28,7 +28,7 @@ fn up(name: &str) -> Rig {
     rig
 }
 
-fn host(rig: &Rig, name: &str) -> String {
+pub(super) fn host(rig: &Rig, name: &str) -> String {
     let said = rig.run("bhosts", &["-w", name]).out;
     let row = said.lines().find(|l| l.starts_with(name)).unwrap_or_default();
     row.split_whitespace().nth(1).unwrap_or_default().to_owned()
@@ -50,8 +50,8 @@ fn pids(rig: &Rig, name: &str) -> Vec<u32> {
 }
 
 /// kill -9 of all of a host's daemons, the one that would start the others first.
-fn kill_daemons(rig: &Rig, host: &str) {
-    for daemon in ["launcher", "lim", "sbatchd", "res", "authd"] {
+pub(super) fn kill_daemons(rig: &Rig, host: &str) {
+    for daemon in ["launcher", "lim", "sbatchd", "reskeeper", "res", "authd"] {
         rig.kill9(daemon, host);
     }
 }

@@ -152,6 +152,28 @@ fn much_output_and_input_go_through_an_interactive_job_unchanged() {
     assert_eq!(rig.end_of(job), "EXIT");
 }
 
+/// The line that bsub itself has to show on a closed output is none that anybody waits for.
+#[test]
+fn closed_standard_descriptors_are_missed_by_the_job_that_uses_them() {
+    let rig = up("interclosed");
+    let sh = |line: &str| {
+        let mut c = Command::new("sh");
+        rig.dress(&mut c);
+        Said::from(c.args(["-c", line]).env("BSUB_QUIET", "y").output().unwrap())
+    };
+    let words = "bsub: standard output: Bad file descriptor\n";
+    for (line, code, out, err) in [
+        ("bsub -I 'echo x' >&-", 246, "", words),
+        ("bsub -I 'echo x; exit 3' >&-", 246, "", words),
+        ("bsub -I 'exit 3' >&- <&- 2>&-", 3, "", ""),
+        ("bsub -I 'cat; echo x' <&-", 0, "x\n", ""),
+        ("bsub -I 'echo x' 2>&-", 0, "x\n", ""),
+    ] {
+        let said = sh(line);
+        assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (code, out, err), "{line}");
+    }
+}
+
 #[test]
 fn bkill_ends_an_interactive_job_and_its_bsub() {
     let rig = up("bkilled");

@@ -144,7 +144,7 @@ fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
 }
 
 /// A pam that waits for `go` before it starts its tasks: its job, host, address and port.
-fn waiting_pam(rig: &Rig) -> (u32, String, (String, u16)) {
+pub(super) fn waiting_pam(rig: &Rig) -> (u32, String, (String, u16)) {
     let wait =
         "echo $LSF_TS_OPTIONS > ts.new; mv ts.new ts; while ! test -e go; do sleep 0.1; done";
     script(rig, "slow.sh", &format!("{wait}; exec ./pjl2.sh \"$@\""));

@@ -65,6 +65,36 @@ fn output_that_cannot_be_written_is_told_and_the_task_has_not_ended_well() {
     }
 }
 
+/// A closed output is one that cannot be written, for the task that writes to it.
+#[test]
+fn closed_standard_descriptors_are_missed_by_the_task_that_uses_them() {
+    let rig = up("lsrunclosed");
+    let sh = |line: &str| {
+        let mut c = Command::new("sh");
+        rig.dress(&mut c);
+        Said::from(c.args(["-c", line]).output().unwrap())
+    };
+    let words = |command: &str| format!("{command}: standard output: Bad file descriptor\n");
+    for (line, code, out, err) in [
+        ("lsrun -m host2 sh -c 'echo x' >&-", 246, "", words("lsrun")),
+        ("lsrun -m host2 sh -c 'echo x; exit 7' >&-", 246, "", words("lsrun")),
+        ("lsgrun -m host2 sh -c 'echo x' >&-", 246, "", words("lsgrun")),
+        ("lsgrun -p -m host2 sh -c 'echo x' >&-", 246, "", words("lsgrun")),
+        ("lsrun -m host2 sh -c 'exit 7' >&- <&- 2>&-", 7, "", String::new()),
+        ("lsgrun -p -m host2 true >&- <&- 2>&-", 0, "", String::new()),
+        ("lsrun -m host2 sh -c 'cat; echo x' <&-", 0, "x\n", String::new()),
+        ("lsrun -m host2 sh -c 'echo x; echo y >&2' 2>&-", 246, "x\n", String::new()),
+        // what runs here has the closed descriptor itself
+        ("lsrun -m host1 sh -c 'echo x 2> /dev/null' >&-", 1, "", String::new()),
+        // what a command of its own has to show
+        ("lsid >&-", 255, "", "lsid: write error: Bad file descriptor\n".to_owned()),
+        ("lsid > /dev/null 2>&-", 0, "", String::new()),
+    ] {
+        let said = sh(line);
+        assert_eq!((said.code, said.out.as_str(), said.err), (code, out, err), "{line}");
+    }
+}
+
 #[test]
 fn remote_task_has_the_surroundings_of_a_local_one() {
     let rig = up("lsrun");

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | the start is logged | Join; the first host is told when all have joined |
 //! | one refuses, or says nothing in time | Leave; the job is pending again, elsewhere if it can |
+//! | the job is killed before all have joined | Leave; the job has ended |
 //! | the job is over, or goes on without the host | Leave; the slots are free when it has left |
 //! | the job grows | Join, and nothing waits |
 //! | a host has told its inventory | Join or Leave, where it does not know what it should |
@@ -81,6 +82,8 @@ impl Mbatchd {
     /// A host says that it has joined.
     pub(crate) fn join_told(&mut self, context: &mut StepContext, i: HostId, key: JobKey) {
         match self.fanout.joined(key, i) {
+            // it was told to leave meanwhile
+            None if self.fanout.is_leaving(key, i) => {}
             None => self.refuse_report(context, i, "the joining", key.job_ref()),
             Some(true) => self.start_now(context, key),
             Some(false) => {}
@@ -344,7 +347,11 @@ impl Mbatchd {
             }
         }
         for (key, host) in self.fanout.late_starts(context.now) {
-            self.fanout_failed(context, key, host, "it has not answered in time");
+            let why = match self.killed(key) {
+                (None, None, _) => "it has not answered in time",
+                _ => "the job was ended before",
+            };
+            self.fanout_failed(context, key, host, why);
         }
         for (key, host) in self.fanout.take_late_leaves(context.now) {
             let name = self.state.names().host(host).to_string();

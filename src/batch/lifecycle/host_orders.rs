@@ -46,6 +46,10 @@ impl Mbatchd {
 
     pub(crate) fn act_on(&mut self, context: &mut StepContext, key: JobKey, act: Act) {
         let Some(i) = self.state.running(key).and_then(|r| self.first_host(r)) else { return };
+        // where the first host has not been told of the start there is nothing to wait for
+        if matches!(act, Act::Terminate { .. }) {
+            self.fanout.start_waits_no_longer(key);
+        }
         self.act(context, key, i, act);
     }
 

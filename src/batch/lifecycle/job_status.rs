@@ -4,6 +4,7 @@
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::SHORT_EVENTFILE;
 use crate::model::event::{Event, Finish, JobStatus};
 use crate::model::job_state::JobState;
 use crate::model::reason::PendReason;
@@ -82,6 +83,7 @@ impl Mbatchd {
             spec: (**job.spec_at(at.idx)).clone(),
             exec_hosts: run
                 .map_or(Vec::new(), |r| r.hosts.iter().map(|h| (name(h.0), h.1)).collect()),
+            short_hosts: self.site.conf.base.lsf.has_extension(SHORT_EVENTFILE),
             status: JobState::of_end(e.done).into(),
             host_factor: run.map_or(0.0, |r| r.host_factor),
             usage: e.usage,

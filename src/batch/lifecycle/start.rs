@@ -5,6 +5,7 @@
 
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::SHORT_EVENTFILE;
 use crate::model::event::{Event, Forced, JobStart};
 use crate::model::{JobKey, JobRef};
 use std::iter;
@@ -31,10 +32,12 @@ impl Mbatchd {
         }
         // jobs that start together are of one class, hence of one list
         let placed = self.nlb_placement(first, on).filter(|_| by_pass);
+        let short_hosts = self.site.conf.base.lsf.has_extension(SHORT_EVENTFILE);
         let start = |at: JobRef| JobStart {
             at,
             attempt: self.state.elem(at).map_or(0, |e| e.attempts) + 1,
             hosts: named.clone(),
+            short_hosts,
             host_factor: self.links.hosts()[on].cpu_factor(),
             eff_res_req: eff_res_req.clone(),
             boot: self.links.hosts()[on].boot_id.clone(),

@@ -166,6 +166,16 @@ impl Fanout {
         }
     }
 
+    /// A start that waits for hosts is given up as if they were too late.
+    pub(crate) fn start_waits_no_longer(&mut self, key: JobKey) {
+        let Some(until) = self.jobs.get_mut(&key).and_then(|job| job.until.as_mut()) else {
+            return;
+        };
+        self.waiting.remove(&(*until, key));
+        *until = 0;
+        self.waiting.insert((0, key));
+    }
+
     /// Is this host asked to join, or has it joined?
     pub(crate) fn has(&self, key: JobKey, host: HostId) -> bool {
         self.hosts_of(key).any(|(known, _)| known == host)
@@ -356,6 +366,11 @@ impl Fanout {
     /// A host is told to leave.
     pub(crate) fn leaves(&mut self, now: Now, key: JobKey, host: HostId) {
         self.leaving.insert((key, host), now.mono_us + LEAVE_MAX);
+    }
+
+    /// Is a host to tell that a job has left it?
+    pub(crate) fn is_leaving(&self, key: JobKey, host: HostId) -> bool {
+        self.leaving.contains_key(&(key, host))
     }
 
     /// A job has left a host. Was that awaited?

@@ -1,6 +1,7 @@
 //! Jobs on several hosts: who is told when (`lifecycle::fanout`).
 
 use super::*;
+use crate::batch::soft_state::fanout::LEAVE_MAX;
 use crate::model::event::HostUsage;
 use crate::model::further::Further;
 use crate::model::time::US;
@@ -106,6 +107,39 @@ fn job_whose_host_does_not_join_is_pending_again_and_holds_no_slot() {
         tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
         assert_eq!(used(&r, 1), 0);
     }
+}
+
+/// Nothing of it runs anywhere.
+#[test]
+fn job_that_is_killed_before_its_hosts_have_joined_ends_at_once() {
+    let (mut r, [h1, h2]) = rig();
+    let key = submit(&mut r, "h1 1 h2 1");
+    r.control(Verb::Kill, key.job);
+    passes(&mut r, 1);
+    assert_eq!((r.stat(key.job, 0), used(&r, 0)), ("EXIT", 0));
+    assert_eq!(orders(&mut r, h2), ["join", "terminate", "leave"]);
+    assert!(!orders(&mut r, h1).contains(&"start"));
+    // its answers cross the orders
+    tell(&mut r, h2, SbdMsg::Joined { key });
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
+    assert_eq!((used(&r, 1), r.mbd.reports_refused()), (0, 0));
+}
+
+/// The end of a job waits for hosts for [`LEAVE_MAX`] at most.
+#[test]
+fn host_that_leaves_late_adds_nothing_to_an_ended_job() {
+    let (mut r, [h1, h2]) = rig();
+    let key = running(&mut r, [h1, h2]);
+    r.report(h1, key, done());
+    let secs = LEAVE_MAX / US;
+    passes(&mut r, secs - 1);
+    assert_eq!(r.stat(key.job, 0), "RUN");
+    passes(&mut r, 1);
+    assert_eq!((r.stat(key.job, 0), r.acct.len()), ("DONE", 1));
+    let usage = Usage { utime_us: 50, ..Usage::default() };
+    tell(&mut r, h2, SbdMsg::Left { key, usage: usage.into() });
+    assert_eq!((r.acct.len(), r.acct[0].usage.unwrap().utime_us), (1, 0));
+    assert_eq!((used(&r, 1), r.mbd.reports_refused()), (0, 0));
 }
 
 #[test]
@@ -395,6 +429,26 @@ fn usage_of_each_host_is_listed_while_a_job_runs_and_recorded_at_its_end() {
             (status.unwrap(), r.acct.last().unwrap().hosts_used.to_vec()),
             (want.clone(), want)
         );
+    }
+}
+
+#[test]
+fn records_have_the_hosts_of_a_job_in_short_where_the_site_wants_it() {
+    for wanted in [true, false] {
+        let mut site = conf();
+        if wanted {
+            site.base.lsf.set("LSF_HPC_EXTENSIONS", "CUMULATIVE_RUSAGE SHORT_EVENTFILE");
+        }
+        let (mut r, [h1, h2]) = rig_of(site);
+        let key = running(&mut r, [h1, h2]);
+        r.report(h1, key, done());
+        tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
+        let starts = r.log.iter().filter_map(|record| match &record.event {
+            Event::JobStart(start) => Some(start.short_hosts),
+            _ => None,
+        });
+        assert_eq!(starts.collect::<Vec<_>>(), [wanted]);
+        assert_eq!(r.acct.last().unwrap().short_hosts, wanted);
     }
 }
 

@@ -95,6 +95,13 @@ impl<'a> Server<'a> {
     }
 }
 
+/// Why a connection of a TaskStarter is over.
+pub(super) enum LinkEnd {
+    Closed,
+    /// The caller has not proved itself, or has sent a frame that is wrong, in words.
+    Wrong(String),
+}
+
 enum LinkPhase {
     Early { nonce: [u8; NONCE], since: Instant },
     Open { session: Session, host: String },
@@ -132,6 +139,11 @@ impl Link {
         Ok(link)
     }
 
+    /// The host of a caller that has proved itself, or the address of another.
+    pub(super) fn whence(&self) -> String {
+        self.host().map_or_else(|| self.from.to_string(), |host| format!("host {host}"))
+    }
+
     /// The host of a caller that has proved itself.
     pub(super) fn host(&self) -> Option<&str> {
         match &self.phase {
@@ -156,26 +168,21 @@ impl Link {
     ///
     /// # Errors
     /// Why the connection is over.
-    pub(super) fn read(&mut self, server: &Server<'_>) -> Result<Vec<PamMsg>, String> {
+    pub(super) fn read(&mut self, server: &Server<'_>) -> Result<Vec<PamMsg>, LinkEnd> {
         let mut chunk = [0u8; 4096];
         let mut said = Vec::new();
         loop {
             match self.sock.read(&mut chunk) {
-                Ok(0) => return self.ended(said),
+                // what the other side has said before counts
+                Ok(0) if said.is_empty() => return Err(LinkEnd::Closed),
+                Ok(0) => return Ok(said),
                 Ok(n) => self.dec.push(&chunk[..n]),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(said),
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                Err(e) => return Err(words(&e)),
+                Err(_) => return Err(LinkEnd::Closed),
             }
-            self.frames(server, &mut said)?;
-        }
-    }
-
-    /// The other side has closed: what it has said before counts.
-    fn ended(&mut self, said: Vec<PamMsg>) -> Result<Vec<PamMsg>, String> {
-        match said.is_empty() {
-            true => Err("closed by the TaskStarter".into()),
-            false => Ok(said),
+            self.frames(server, &mut said).map_err(LinkEnd::Wrong)?;
+            self.flush().map_err(|_| LinkEnd::Closed)?;
         }
     }
 
@@ -201,7 +208,7 @@ impl Link {
                 }
             }
         }
-        self.flush().map_err(|e| words(&e))
+        Ok(())
     }
 
     /// Tells a caller that is not believed so: it need not try again. Where it is our authd that

@@ -16,7 +16,7 @@ use crate::proto::machine::ConnId;
 use crate::proto::pam::{PamMsg, TASKS_MAX};
 use crate::sys::raw::{self, SignalFd, SignalMask, Signalled};
 use crate::sys::words;
-use link::{EARLY, Link, Server};
+use link::{EARLY, Link, LinkEnd, Server};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process_group, waitid};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 const EARLY_MAX: usize = 256;
 /// The longest wait for anything: a longer gap between two looks is time in which we were stopped.
 const LOOK: Duration = Duration::from_secs(1);
+/// Most wrong connections that are told.
+const WRONG_TOLD_MAX: u32 = 20;
 /// The signals that are for the job.
 const FORWARDED: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
@@ -98,6 +100,7 @@ pub fn run(of: PamRun<'_>, err: &mut dyn Write) -> Result<PamOutcome, PamFault> 
         signals,
         links: BTreeMap::new(),
         next: 1,
+        wrong: 0,
         pjl: child,
         pjl_over: false,
         pam: Pam::new(of.conf, 0),
@@ -176,6 +179,8 @@ struct Runner<'a> {
     signals: SignalFd,
     links: BTreeMap<ConnId, Link>,
     next: ConnId,
+    /// Connections that were wrong.
+    wrong: u32,
     /// The leader of the PJL's process group; reaped at our end alone, so that the number stays
     /// the group's.
     pjl: Pid,
@@ -278,7 +283,8 @@ impl Runner<'_> {
     fn hear(&mut self, conn: ConnId, err: &mut dyn Write) {
         let Some(link) = self.links.get_mut(&conn) else { return };
         let gone = link.flush().is_err() || link.closing && !link.has_output();
-        let said = if gone { Err(String::new()) } else { link.read(&self.server) };
+        let said = if gone { Err(LinkEnd::Closed) } else { link.read(&self.server) };
+        let whence = link.whence();
         let host = link.host().map(str::to_owned);
         match said {
             Ok(said) => {
@@ -287,10 +293,24 @@ impl Runner<'_> {
                     self.step(PamInput::Said { conn, host, msg }, err);
                 }
             }
-            Err(_) => {
+            Err(end) => {
+                if let LinkEnd::Wrong(why) = end {
+                    self.tell_wrong(&whence, &why, err);
+                }
                 self.links.remove(&conn);
                 self.step(PamInput::Closed { conn }, err);
             }
+        }
+    }
+
+    /// Says why a connection is closed; everybody may make any number of them.
+    fn tell_wrong(&mut self, whence: &str, why: &str, err: &mut dyn Write) {
+        self.wrong = self.wrong.saturating_add(1);
+        if self.wrong <= WRONG_TOLD_MAX {
+            let _ = writeln!(err, "pam: a connection from {whence} is closed: {why}");
+        }
+        if self.wrong == WRONG_TOLD_MAX {
+            let _ = writeln!(err, "pam: further wrong connections are not told");
         }
     }
 

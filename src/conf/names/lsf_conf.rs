@@ -234,7 +234,7 @@ const NAMES: &[Name] = &[
     on("LSF_HOSTS_EQUIV", "the file: /etc/hosts.equiv"),
     off("LSF_HOST_CACHE_NTTL", "seconds a failed host look-up is kept; 20"),
     off("LSF_HOST_CACHE_PTTL", "seconds a host look-up is kept; 86400"),
-    on("LSF_HPC_EXTENSIONS", "NO_HOST_RUSAGE SHORT_PIDLIST: words; HOST_RUSAGE"),
+    on("LSF_HPC_EXTENSIONS", "NO_HOST_RUSAGE SHORT_EVENTFILE SHORT_PIDLIST: words; HOST_RUSAGE"),
     off("LSF_HPC_NCPU_COND", "accepted; not described here"),
     off("LSF_HPC_NCPU_INCREMENT", "accepted; not described here"),
     off("LSF_HPC_NCPU_INCR_CYCLES", "accepted; not described here"),

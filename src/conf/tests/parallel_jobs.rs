@@ -37,13 +37,13 @@ fn words_of_lsf_hpc_extensions_that_do_not_act_are_told() {
         let line = format!("LSF_HPC_EXTENSIONS=\"{words}\"");
         said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line)
     };
-    let all = "CUMULATIVE_RUSAGE HOST_RUSAGE NO_HOST_RUSAGE SHORT_PIDLIST";
+    let all = "CUMULATIVE_RUSAGE HOST_RUSAGE NO_HOST_RUSAGE SHORT_EVENTFILE SHORT_PIDLIST";
     assert_eq!(of(all), [] as [&str; 0]);
     let text = |word: &str| {
         let at = "notice lsf.conf LSF_HPC_EXTENSIONS:21";
         format!("{at} <{word}> of LSF_HPC_EXTENSIONS is not acted on")
     };
-    assert_eq!(of("SHORT_EVENTFILE short_pidlist"), ["SHORT_EVENTFILE", "short_pidlist"].map(text));
+    assert_eq!(of("TASK_SWAPLIMIT short_pidlist"), ["TASK_SWAPLIMIT", "short_pidlist"].map(text));
 }
 
 #[test]
@@ -73,6 +73,8 @@ fn words_that_do_not_act_are_counted_in_the_summary() {
 fn bad_values_of_djob_parameters_are_told_with_their_place_and_not_taken() {
     let number = "a number from 1 to 86400 is wanted";
     let path = "the path of a script is wanted";
+    let ends = "KILLJOB_TASKDONE or KILLJOB_TASKEXIT, and IGNORE_TASKCRASH are known";
+    let loss = "one of KILL_TASKS, IGNORE_COMMFAIL is wanted";
     for (name, value, want) in [
         ("DJOB_RU_INTERVAL", "0", number),
         ("DJOB_RU_INTERVAL", "-1", number),
@@ -82,6 +84,11 @@ fn bad_values_of_djob_parameters_are_told_with_their_place_and_not_taken() {
         ("DJOB_HB_INTERVAL", "86401", number),
         ("DJOB_ENV_SCRIPT", "a b", path),
         ("DJOB_ENV_SCRIPT", "/etc/", path),
+        ("RTASK_GONE_ACTION", "KILLJOB", ends),
+        ("RTASK_GONE_ACTION", "\"KILLJOB_TASKDONE KILLJOB_TASKEXIT\"", ends),
+        ("RTASK_GONE_ACTION", "\"IGNORE_TASKCRASH", ends),
+        ("DJOB_COMMFAIL_ACTION", "KILL_JOB", loss),
+        ("DJOB_COMMFAIL_ACTION", "KILL_TASKS IGNORE_COMMFAIL", loss),
     ] {
         let bad = format!("{name} = {value}");
         let text = |line: &str| {
@@ -97,5 +104,16 @@ fn bad_values_of_djob_parameters_are_told_with_their_place_and_not_taken() {
         // no daemon takes it: what was in force stays so
         assert!(conf.is_none(), "{bad}");
         assert!(of_applications(&text("")).0.is_some());
+    }
+}
+
+/// Application profiles alone have these parameters.
+#[test]
+fn djob_parameters_in_a_queue_are_told_with_their_place() {
+    for line in ["RTASK_GONE_ACTION = KILLJOB_TASKEXIT", "DJOB_COMMFAIL_ACTION = KILL_TASKS"] {
+        let name = line.split(' ').next().unwrap();
+        let told = said("lsb.queues", "NICE           = 20", line);
+        let text = format!("error lsb.queues {name}:1 unknown keyword <{name}> in section Queue");
+        assert!(told.iter().any(|one| one.starts_with(&text)), "{line}: {told:?}");
     }
 }

@@ -6,6 +6,9 @@ use crate::model::limits::{LimitEnforcement, MemoryControl};
 use crate::model::signals;
 use std::collections::BTreeMap;
 
+/// The word of LSF_HPC_EXTENSIONS by which records have the hosts of jobs as `n*host`.
+pub const SHORT_EVENTFILE: &str = "SHORT_EVENTFILE";
+
 /// LSF_LIM_PORT where lsf.conf says nothing.
 pub const DEFAULT_LIM_PORT: u16 = 7869;
 

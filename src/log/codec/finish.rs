@@ -2,7 +2,7 @@
 //! with LSF's own key-value tail; ours adds its `lsf.*` keys to it.
 
 use super::options::{lsb_options, lsb_options2, lsb_options3};
-use super::record::{put_head, put_job_file, put_list, put_slots, run_time};
+use super::record::{put_head, put_hosts, put_job_file, put_list, run_time};
 use super::record_error::RecordError;
 use super::text::{Fields, Tail, nums, put_factor, put_int, put_str, put_u64};
 use super::usage::{
@@ -36,7 +36,7 @@ pub fn write_finish(fin: &Finish, out: &mut Vec<u8>) {
     }
     put_job_file(out, fin.submit_time, fin.at.job);
     put_list(out, &s.hosts);
-    put_slots(out, &fin.exec_hosts);
+    put_hosts(out, &fin.exec_hosts, fin.short_hosts);
     put_int(out, fin.status.bits());
     put_factor(out, fin.host_factor);
     put_str(out, s.name.as_bytes());
@@ -109,7 +109,7 @@ fn put_measures(out: &mut Vec<u8>, fin: &Finish) {
     put_str(out, fin.spec.cwd.as_bytes());
     // num_network affinity serial_job_energy cpi gips gbs gflops
     out.extend_from_slice(b" 0 \"\" 0.000000 0.00 0.00 0.00 0.00");
-    put_slots(out, &fin.exec_hosts);
+    put_hosts(out, &fin.exec_hosts, fin.short_hosts);
     // ineligiblePendTime
     put_int(out, fin.ineligible_secs.unwrap_or(-1));
     // indexRangeCnt requeueTime numGPURusages storageInfoC
@@ -204,7 +204,7 @@ fn get_submission(f: &mut Fields<'_>, fin: &mut Finish) -> Result<(), RecordErro
     // jobFile
     f.skip(1)?;
     s.hosts = f.list()?;
-    fin.exec_hosts = f.slots()?;
+    (fin.exec_hosts, fin.short_hosts) = f.hosts_with_slots()?;
     fin.status = LoggedStatus::of_bits(f.num()?);
     fin.host_factor = f.num()?;
     s.name = f.text()?;

@@ -144,7 +144,7 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     // jStatus jobPid jobPGid
     f.skip(3)?;
     let host_factor = f.num()?;
-    let hosts = f.slots()?;
+    let (hosts, short_hosts) = f.hosts_with_slots()?;
     // queuePreCmd queuePostCmd jFlags
     f.skip(3)?;
     let openlava = !f.next_is_string();
@@ -182,6 +182,7 @@ fn get_start(f: &mut Fields<'_>) -> Result<Event, RecordError> {
     let eff_res_req = eff_res_req.into();
     let mut s =
         JobStart { at, hosts, host_factor, eff_res_req, slice, affinity, ..JobStart::default() };
+    s.short_hosts = short_hosts;
     for (key, value) in find_tail(f).unwrap_or_default() {
         match &*key {
             b"lsf.attempt" => s.attempt = one_number(&value),

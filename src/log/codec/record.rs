@@ -162,6 +162,22 @@ pub(super) fn put_slots<T: AsRef<str>>(out: &mut Vec<u8>, hosts: &[(T, u32)]) {
     }
 }
 
+/// Hosts with their slots: one string a slot, or with `short` one a host, `n*host` where it has
+/// several (SHORT_EVENTFILE). Their number comes before them.
+pub(super) fn put_hosts<T: AsRef<str>>(out: &mut Vec<u8>, hosts: &[(T, u32)], short: bool) {
+    if !short {
+        return put_slots(out, hosts);
+    }
+    put_u64(out, hosts.iter().filter(|(_, slots)| *slots > 0).count() as u64);
+    for (host, slots) in hosts {
+        match slots {
+            0 => {}
+            1 => put_str(out, host.as_ref().as_bytes()),
+            _ => put_str(out, format!("{slots}*{}", host.as_ref()).as_bytes()),
+        }
+    }
+}
+
 /// A count and the strings.
 pub(super) fn put_list(out: &mut Vec<u8>, items: &[String]) {
     put_u64(out, items.len() as u64);

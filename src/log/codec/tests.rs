@@ -17,6 +17,7 @@ use std::sync::Arc;
 mod hosts_used;
 mod random_records;
 mod reserve;
+mod short_hosts;
 mod suspending;
 
 fn line(event: Event) -> String {

@@ -331,11 +331,17 @@ impl<'a> Fields<'a> {
 
     /// Hosts, one a slot or as `n*host`, put together as (host, slots).
     pub fn slots(&mut self) -> Result<Vec<(String, u32)>, RecordError> {
+        Ok(self.hosts_with_slots()?.0)
+    }
+
+    /// Hosts as [`Fields::slots`] reads them, and whether one of them stands as `n*host`.
+    pub fn hosts_with_slots(&mut self) -> Result<(Vec<(String, u32)>, bool), RecordError> {
         let n: u32 = self.num()?;
-        let mut out: Vec<(String, u32)> = Vec::new();
+        let (mut out, mut short) = (Vec::<(String, u32)>::new(), false);
         for _ in 0..n {
             let name = self.bytes()?;
             let (many, host) = split_slots(&name);
+            short |= many > 1;
             match out.last_mut() {
                 Some((last, slots)) if last.as_bytes() == host => {
                     *slots = slots.saturating_add(many);
@@ -343,7 +349,7 @@ impl<'a> Fields<'a> {
                 _ => out.push((String::from_utf8_lossy(host).into_owned(), many)),
             }
         }
-        Ok(out)
+        Ok((out, short))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes one event as one line of lsb.events (lsb.events(5)).
 
-use super::record::{name_of, put_head, put_list, put_slots};
+use super::record::{name_of, put_head, put_hosts, put_list};
 use super::reserve::NO_SLICE;
 use super::signal;
 use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
@@ -145,7 +145,7 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     put_int(out, 0);
     put_int(out, 0);
     put_factor(out, s.host_factor);
-    put_slots(out, &s.hosts);
+    put_hosts(out, &s.hosts, s.short_hosts);
     // queuePreCmd queuePostCmd jFlags userGroup
     out.extend_from_slice(b" \"\" \"\" 0 \"\"");
     put_int(out, s.at.idx);
@@ -158,7 +158,7 @@ fn put_start(out: &mut Vec<u8>, s: &JobStart) {
     out.extend_from_slice(b" \"\" -1 \"\" -1 0");
     put_str(out, s.affinity.as_bytes());
     out.extend_from_slice(b" 0 0");
-    put_slots(out, &s.hosts);
+    put_hosts(out, &s.hosts, s.short_hosts);
     let mut tail = Tail::begin(out);
     tail.nums(out, "lsf.attempt", b' ', &[u64::from(s.attempt)]);
     if !s.boot.is_empty() {

@@ -200,16 +200,15 @@ fn job_start() -> impl Strategy<Value = Event> {
     let forced = select(vec![Forced::No, Forced::Yes, Forced::NeverSuspended]);
     (at(), any::<u32>(), slots(), 0.0..1e6, [kept(), kept()], forced).prop_map(
         |(at, attempt, hosts, host_factor, [eff_res_req, boot], forced)| {
-            let hosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+            let hosts: NamedHosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
             let (eff_res_req, boot) = (eff_res_req.into(), boot.into());
             let account = Arc::clone(&boot);
             let slice = u64::from(attempt % 3) * 60;
-            let units =
-                ["", "core,-,socket,localonly h1:/0/0/0:0-1::0=5 | thread,numa,-,- h:/0:3:1:0=0"];
-            let units = units[attempt as usize % 2];
+            let units = "core,-,socket,localonly h1:/0/0/0:0-1::0=5 | thread,numa,-,- h:/0:3:1:0=0";
             let start = JobStart {
                 at,
                 attempt,
+                short_hosts: attempt % 2 == 1 && hosts.iter().any(|(_, slots)| *slots > 1),
                 hosts,
                 host_factor,
                 eff_res_req,
@@ -217,7 +216,7 @@ fn job_start() -> impl Strategy<Value = Event> {
                 slice,
                 forced,
                 account,
-                affinity: units.into(),
+                affinity: if attempt % 2 == 1 { units.into() } else { Arc::default() },
                 placed: (attempt % 5 == 1).then(|| {
                     let (policy, value) = ("CPU".to_owned(), "-inf".to_owned());
                     Arc::new(NlbPlacement { policy, value, choice: 1, of: attempt })
@@ -669,6 +668,7 @@ proptest! {
             start_time: times[2],
             last_resize: if resized == times[2] { 0 } else { resized },
             spec,
+            short_hosts: n.4 && hosts.iter().any(|(_, slots)| *slots > 1),
             exec_hosts: hosts,
             status: LoggedStatus::of_bits(n.1 | 0x40),
             host_factor: 7.25,

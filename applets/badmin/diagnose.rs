@@ -38,7 +38,7 @@ pub fn diagnose(ctx: &mut Ctx) -> Result<i32, Exit> {
         None if none && !jobs.is_empty() => {
             ask(ctx, "job", false, String::new(), 0)?;
             // all reasons there are, of everybody's jobs
-            ctx.args = ["-p3".into()].into_iter().chain(jobs).collect();
+            ctx.args = ["-p3", "-wholereasons"].map(Into::into).into_iter().chain(jobs).collect();
             ctx.name = "bjobs";
             let code = bjobs::run(ctx);
             ctx.name = "badmin";

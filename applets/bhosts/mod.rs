@@ -1,5 +1,6 @@
 //! bhosts: the hosts as the batch system sees them (bhosts(1)).
 
+mod condensed;
 mod fields;
 mod long;
 mod table;
@@ -18,6 +19,7 @@ use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::proto::client::{ClientMsg, HostInfo};
 use lsf::proto::lim::{HostLoad, SharedRow};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt::Write;
 
@@ -50,8 +52,8 @@ struct Opts {
     /// no heading
     #[argh(switch, long = "noheader")]
     noheader: bool,
-    /// accepted; host groups are never condensed
-    #[argh(switch, short = 'X', hidden_help)]
+    /// hosts, even of host groups and compute units that are shown in place of their hosts
+    #[argh(switch, short = 'X')]
     expand: bool,
     /// accepted
     #[argh(switch, short = 'a', hidden_help)]
@@ -203,8 +205,10 @@ fn shared_table(
 }
 
 enum HostListingForm {
+    /// -w; with `expand` -X.
     Table {
         wide: bool,
+        expand: bool,
     },
     Long,
     /// -s; with `strings` -sl.
@@ -254,7 +258,7 @@ fn plan(args: &[OsString], format: Option<&str>) -> Result<Call, Exit> {
         _ if o.long => HostListingForm::Long,
         _ => match text.filter(|_| !o.wide) {
             Some(text) => HostListingForm::Custom(parse(text)?),
-            None => HostListingForm::Table { wide: o.wide },
+            None => HostListingForm::Table { wide: o.wide, expand: o.expand || o.exceptions },
         },
     };
     Ok(Call {
@@ -276,11 +280,15 @@ impl Call {
     fn show(&self, rows: &[HostInfo]) -> String {
         let mut out = String::new();
         match &self.form {
-            HostListingForm::Table { wide } => {
+            HostListingForm::Table { wide, expand } => {
                 if self.head {
                     table::head(&mut out, *wide);
                 }
-                rows.iter().for_each(|h| table::row(&mut out, h, *wide));
+                let shown = match *expand {
+                    true => Cow::Borrowed(rows),
+                    false => condensed::rows(rows, &self.names, *wide),
+                };
+                shown.iter().for_each(|h| table::row(&mut out, h, *wide));
             }
             // asked of LIM, shown by `shared`
             HostListingForm::Shared { .. } => {}

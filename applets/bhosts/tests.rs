@@ -41,6 +41,79 @@ fn bhosts_w_shows_the_wide_table() {
     assert_eq!(show(&["-w"]), include_str!("../../tests/cmd/expected/bhosts-w.txt"));
 }
 
+/// Five hosts, three of them in condensed groups: one in two.
+fn grouped() -> Vec<HostInfo> {
+    let of = |groups: &[&str], row: HostInfo| HostInfo {
+        condensed: groups.iter().map(|g| g.to_string()).collect(),
+        ..row
+    };
+    vec![
+        HostInfo { njobs: 1, run: 1, ..host("hosta", "ok") },
+        of(
+            &["rack1"],
+            HostInfo { jl_u: Some(3), njobs: 16, run: 15, ususp: 1, ..host("hostb", "ok") },
+        ),
+        of(
+            &["rack1", "rack2"],
+            HostInfo { jl_u: Some(2), ssusp: 2, njobs: 2, ..host("hostc", "unavail") },
+        ),
+        of(&["rack2"], HostInfo { max: None, rsv: 4, njobs: 4, ..host("hostd", "closed_Busy") }),
+        of(&["rack3"], host("hoste", "unavail")),
+    ]
+}
+
+fn shown_of(words: &[&str], rows: &[HostInfo]) -> Vec<String> {
+    let args: Vec<std::ffi::OsString> = words.iter().map(std::ffi::OsString::from).collect();
+    let call = super::plan(&args, None).unwrap_or_else(|e| panic!("{words:?}: {}", e.err));
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    call.show(rows).lines().skip(1).map(words).collect()
+}
+
+#[test]
+fn condensed_groups_stand_in_place_of_their_hosts() {
+    let rows = grouped();
+    let want = [
+        "hosta ok - 16 1 1 0 0 0",
+        "rack1 ok 5 32 18 15 2 1 0",
+        "rack2 closed - - 6 0 2 0 4",
+        "rack3 unavail - 16 0 0 0 0 0",
+    ];
+    assert_eq!(shown_of(&[], &rows), want);
+    let wide = shown_of(&["-w"], &rows);
+    assert_eq!(wide[1], "rack1 ok 1/1/0/0 5 32 18 15 2 1 0");
+    assert_eq!(wide[2], "rack2 closed - - 6 0 2 0 4");
+    assert_eq!(wide[3], "rack3 unavail 0/1/0/0 - 16 0 0 0 0 0");
+    // a host that is named stands for itself, and is not counted in its group
+    let named = shown_of(&["hostb", "rack1"], &rows[1..3]);
+    assert_eq!(
+        named,
+        [
+            "hostb ok 3 16 16 15 0 1 0",
+            "rack1 unavail 2 16 2 0 2 0 0",
+            "rack2 unavail 2 16 2 0 2 0 0"
+        ]
+    );
+    let mut busy = [rows[1].clone(), rows[2].clone()];
+    busy[1].status = "closed_Busy".into();
+    assert_eq!(shown_of(&["-w"], &busy)[0].split(" 5").next(), Some("rack1 ok 1/0/0/1"));
+    busy[0].status = "unreach".into();
+    busy[1].status = "unavail".into();
+    assert_eq!(shown_of(&["-w"], &busy)[0].split(" 5").next(), Some("rack1 unreach 0/1/1/0"));
+}
+
+#[test]
+fn other_forms_of_bhosts_show_the_hosts_of_condensed_groups() {
+    let rows = grouped();
+    let names = |words: &[&str]| -> Vec<String> {
+        let shown = shown_of(words, &rows);
+        shown.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect()
+    };
+    let all = ["hosta", "hostb", "hostc", "hostd", "hoste"];
+    for words in [&["-X"][..], &["-w", "-X"], &["-x"], &["-o", "hname stat"], &["-rc"]] {
+        assert_eq!(names(words), all, "{words:?}");
+    }
+}
+
 #[test]
 fn a_host_at_length() {
     let load = HostLoad {

@@ -425,3 +425,43 @@ fn each_host_of_a_job_has_its_usage_and_processes_below_those_of_the_job() {
     let short: Vec<String> = short.iter().map(|l| l.replace(";  PIDs: 9", "")).collect();
     assert_eq!(lines(true), short);
 }
+
+#[test]
+fn condensed_groups_stand_for_their_hosts_unless_hosts_are_asked_for() {
+    let jobs = [json!({"Stat": "RUN", "ExecHosts": [["h1", 2], ["h9", 1], ["h2", 1]],
+        "CondensedHosts": [["rack1", 3], ["h9", 1]], "StartTime": T + 1})];
+    let shown = |words: &[&str]| {
+        let (out, err, code) = call(words, &[], &jobs);
+        assert_eq!((err.as_str(), code), ("", 0), "{words:?}");
+        out
+    };
+    let hosts = |out: &str| -> Vec<String> {
+        let word =
+            |line: &str| line.get(45..).unwrap_or_default().chars().take(11).collect::<String>();
+        out.lines().skip(1).map(|line| word(line).trim().to_owned()).collect()
+    };
+    assert_eq!(hosts(&shown(&[])), ["rack1", "rack1", "rack1", "h9"]);
+    assert_eq!(hosts(&shown(&["-X"])), ["h1", "h1", "h9", "h2"]);
+    assert!(shown(&["-w"]).contains("3*rack1:h9 "), "{}", shown(&["-w"]));
+    assert!(shown(&["-w", "-X"]).contains("2*h1:h9:h2 "));
+    assert!(shown(&["-W"]).contains("3*rack1:h9 "));
+    assert!(shown(&["-o", "exec_host"]).contains("2*h1:h9:h2"));
+    let long = shown(&["-l"]);
+    assert!(long.contains("h2") && !long.contains("rack1"), "{long}");
+}
+
+#[test]
+fn administrators_are_shown_the_reasons_that_the_site_condenses() {
+    let jobs = [json!({"PendReasons": [[9046, 0, []]],
+        "AllPendReasons": [[1305, 2, ["h1", "h2"]]]})];
+    for (words, want) in [
+        (&["-p"][..], " Individual host based reasons;\n"),
+        (&["-p3"], " Individual host based reasons;\n"),
+        (&["-p3", "-wholereasons"], "   Job slot limit reached: 2 hosts;\n"),
+    ] {
+        let (out, err, code) = call(words, &[], &jobs);
+        assert_eq!((err.as_str(), code), ("", 0), "{words:?}");
+        assert!(out.contains(want), "{words:?}: {out}");
+        assert_eq!(out.contains("Individual"), words.len() == 1, "{words:?}: {out}");
+    }
+}

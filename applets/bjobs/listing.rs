@@ -37,11 +37,12 @@ pub enum Form {
 }
 
 impl Form {
-    fn cols(&self) -> Vec<Col> {
+    fn cols(&self, expand: bool) -> Vec<Col> {
+        let hosts = if expand { Col::ExecHosts } else { Col::CondensedHosts };
         match self {
-            Form::Table(t) => t.cols(),
+            Form::Table(t) => t.cols(hosts),
             Form::Long => long::COLS.to_vec(),
-            Form::LongArrays => TableKind::Arrays.cols(),
+            Form::LongArrays => TableKind::Arrays.cols(hosts),
             Form::Sum(_) => Sum::COLS.to_vec(),
             Form::PendSum(_) => PendSum::COLS.to_vec(),
             Form::Custom(f) | Form::Json(f, _) => {
@@ -152,11 +153,15 @@ impl Listing {
             wanted.entry(sel.job).or_default().push(i);
         }
         let seen = vec![false; select.ids.len()];
-        let mut cols = [form.cols(), keep.cols()].concat();
+        let mut cols = [form.cols(show.expand), keep.cols()].concat();
         if show.factor.is_some() {
             cols.push(Col::HostFactor);
         }
         cols.push(Col::Stat);
+        if show.whole_reasons {
+            let reasons = cols.iter_mut().filter(|col| **col == Col::PendReasons);
+            reasons.for_each(|col| *col = Col::AllPendReasons);
+        }
         let cols = Cols::new(&cols);
         Listing {
             form,

@@ -146,8 +146,8 @@ pub struct Opts {
     /// CPU times normalised to this host, host model or CPU factor
     #[argh(option, short = 'N', arg_name = "host | model | factor")]
     normalise: Option<String>,
-    /// accepted; host groups are never condensed
-    #[argh(switch, short = 'X', hidden_help)]
+    /// hosts, even of host groups and compute units that are shown in place of their hosts
+    #[argh(switch, short = 'X')]
     expand: bool,
     /// accepted; there is one cluster
     #[argh(switch, hidden_help)]
@@ -191,6 +191,9 @@ pub struct Opts {
     /// show the jobs again whenever one of them changes, until all named jobs have ended
     #[argh(switch, long = "watch")]
     watch: bool,
+    /// of badmin diagnose: pending reasons whatever CONDENSE_PENDING_REASONS says
+    #[argh(switch, long = "wholereasons", hidden_help)]
+    whole_reasons: bool,
     /// jobs or elements
     #[argh(positional, greedy, arg_name = "job_ID | \"job_ID[list]\"")]
     jobs: Vec<String>,
@@ -391,6 +394,8 @@ pub fn plan(
         hms: o.hms || site.hms,
         unit: site.unit,
         level: o.level(site),
+        expand: o.expand,
+        whole_reasons: o.whole_reasons,
         host_names: (o.long || o.unformatted) && o.pending(),
         factor: o.normalise.as_deref().map(factor).transpose().map_err(Exit::fail)?,
         now,

@@ -115,7 +115,8 @@ pub fn reason_text(why: PendReason, resource: &str) -> String {
 }
 
 fn pending<'r>(r: &JobRow<'r, '_>) -> impl Iterator<Item = Reason<'r>> + use<'r> {
-    r.list(Col::PendReasons).iter().filter_map(|reason| {
+    let lists = [Col::PendReasons, Col::AllPendReasons].map(|col| r.list(col));
+    lists.into_iter().flatten().filter_map(|reason| {
         let parts = reason.list();
         let number = u32::try_from(parts.first()?.int()?).ok()?;
         let hosts = parts.get(1).and_then(Cell::int).unwrap_or(0);

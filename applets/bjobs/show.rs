@@ -1,7 +1,7 @@
 //! The settings of all forms of the listing: width, time zone, and the cells of a table.
 
 use lsf::cli::clock::Clock;
-use lsf::cli::job_rows::{Cell, JobRow};
+use lsf::cli::job_rows::JobRow;
 use lsf::cli::long_format::push_clean;
 use lsf::model::job_state::JobState;
 use lsf::proto::client::Col;
@@ -33,6 +33,10 @@ pub struct Show {
     pub unit: Option<char>,
     /// -p0 to -p3: which pending reasons.
     pub level: u8,
+    /// -X: hosts are shown even where lsb.hosts has CONDENSE for their group.
+    pub expand: bool,
+    /// Pending reasons whatever CONDENSE_PENDING_REASONS says.
+    pub whole_reasons: bool,
     /// Reasons name their hosts.
     pub host_names: bool,
     /// -N: the CPU factor to normalise by.
@@ -121,9 +125,16 @@ fn push_host(out: &mut String, host: &str, slots: i64) {
     push_clean(out, host);
 }
 
+/// The (host, slots) pairs of a row: those that stand in it, condensed or not.
+pub fn shown_hosts<'r, 'a>(
+    r: &JobRow<'r, 'a>,
+) -> impl Iterator<Item = (Cow<'r, str>, i64)> + use<'r, 'a> {
+    r.hosts(Col::CondensedHosts).chain(r.hosts(Col::ExecHosts))
+}
+
 /// `4*hosta:4*hostb`; nothing before dispatch.
 pub fn push_hosts_joined(out: &mut String, r: &JobRow, by: char) {
-    for (i, (host, slots)) in r.hosts(Col::ExecHosts).enumerate() {
+    for (i, (host, slots)) in shown_hosts(r).enumerate() {
         if i > 0 {
             out.push(by);
         }
@@ -134,7 +145,7 @@ pub fn push_hosts_joined(out: &mut String, r: &JobRow, by: char) {
 /// One text an allocated slot (`hosta` `hosta`), or one a host (`2*hosta`) when `short`.
 pub fn host_words<'r>(r: &JobRow<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
     let mut words = Vec::new();
-    for (host, slots) in r.hosts(Col::ExecHosts) {
+    for (host, slots) in shown_hosts(r) {
         if short && slots > 1 {
             words.push(Cow::Owned(format!("{slots}*{host}")));
         } else {
@@ -146,7 +157,8 @@ pub fn host_words<'r>(r: &JobRow<'r, '_>, short: bool) -> Vec<Cow<'r, str>> {
 
 /// Was the job ever dispatched (and not sent back since)?
 pub fn has_hosts(r: &JobRow) -> bool {
-    matches!(r.cell(Col::ExecHosts), Cell::List(l) if !l.is_empty())
+    let hosts = [Col::ExecHosts, Col::CondensedHosts].map(|col| r.list(col));
+    hosts.iter().any(|list| !list.is_empty())
 }
 
 /// Is the job waiting, rather than started or over?

@@ -2,7 +2,7 @@
 
 use super::fields::{self, LEFT_COLS};
 use super::reasons;
-use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined};
+use super::show::{Show, has_hosts, host_words, is_pending, pad, push_hosts_joined, shown_hosts};
 use lsf::cli::job_rows::{Cell, JobRow};
 use lsf::cli::long_format::push_clean;
 use lsf::conf::types::ApsFactor;
@@ -34,7 +34,8 @@ pub enum TableKind {
 }
 
 impl TableKind {
-    pub fn cols(self) -> Vec<Col> {
+    /// `hosts`: the column of execution hosts that EXEC_HOST shows.
+    pub fn cols(self, hosts: Col) -> Vec<Col> {
         let mut cols = vec![Col::Job, Col::Idx, Col::User];
         match self {
             TableKind::Arrays => {
@@ -42,12 +43,12 @@ impl TableKind {
                 return cols;
             }
             TableKind::TimeLeft | TableKind::Finish | TableKind::Complete => {
-                cols.push(Col::ExecHosts);
+                cols.push(hosts);
                 cols.extend(LEFT_COLS);
             }
-            TableKind::Plain | TableKind::Usage => cols.push(Col::ExecHosts),
+            TableKind::Plain | TableKind::Usage => cols.push(hosts),
             TableKind::Aps | TableKind::Priorities => {
-                cols.extend([Col::ExecHosts, Col::AbsolutePriority]);
+                cols.extend([hosts, Col::AbsolutePriority]);
             }
             TableKind::Reasons => cols.extend([Col::PendReasons, Col::SuspReason, Col::SuspIndex]),
         }
@@ -165,7 +166,7 @@ fn plain(out: &mut String, r: &JobRow, s: &Show) {
     if s.wide {
         return;
     }
-    let mut slots = r.hosts(Col::ExecHosts);
+    let mut slots = shown_hosts(r);
     let one = matches!(slots.next(), None | Some((_, 0 | 1))) && slots.next().is_none();
     if one {
         return;
@@ -270,7 +271,7 @@ fn usage(out: &mut String, r: &JobRow, s: &Show) {
         }
         out.push(' ');
     }
-    let used: i64 = r.hosts(Col::ExecHosts).map(|(_, n)| n).sum();
+    let used: i64 = shown_hosts(r).map(|(_, n)| n).sum();
     let _ = writeln!(out, "{}", if used > 0 { used } else { r.int(Col::MinSlots) });
 }
 

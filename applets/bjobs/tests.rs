@@ -28,6 +28,8 @@ pub fn show() -> Show {
         hms: false,
         unit: None,
         level: 0,
+        expand: true,
+        whole_reasons: false,
         host_names: false,
         factor: None,
         now: T + 600,
@@ -42,6 +44,12 @@ pub fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
             let pick = |c: &Col| {
                 let name = serde_json::to_value(c).unwrap();
                 let name = name.as_str().unwrap();
+                // of hosts in no condensed group
+                let name = if name == "CondensedHosts" && job.get(name).is_none() {
+                    "ExecHosts"
+                } else {
+                    name
+                };
                 [job, base].iter().find_map(|o| o.get(name)).cloned().unwrap_or(Value::Null)
             };
             cols.list().iter().map(pick).collect()
@@ -82,8 +90,9 @@ fn zoo() -> Vec<Value> {
     ]
 }
 
-fn table(kind: TableKind, s: &Show, jobs: &[Value]) -> String {
-    let cols = Cols::new(&kind.cols());
+pub fn table(kind: TableKind, s: &Show, jobs: &[Value]) -> String {
+    let hosts = if s.expand { Col::ExecHosts } else { Col::CondensedHosts };
+    let cols = Cols::new(&kind.cols(hosts));
     let mut out = String::new();
     kind.head(&mut out, s);
     each_row(&slice(&cols, &base(), jobs), &cols, |r| kind.row(&mut out, &r, s)).unwrap();

@@ -41,6 +41,7 @@ mod chunks;
 mod classes;
 pub(crate) mod cluster;
 mod compute_units;
+mod condensed;
 mod deadlines;
 mod depend;
 mod dependencies;

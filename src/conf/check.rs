@@ -226,6 +226,37 @@ impl ClusterConf {
         chosen.peek().is_none() && !terms.is_empty() || chosen.any(holds)
     }
 
+    /// Is `user` meant by these words, where of all user groups only `given` counts, and the groups
+    /// that it is nested in? `None`: no group does.
+    pub fn user_in_by_group(&self, terms: &[UserTerm], user: &str, given: Option<&str>) -> bool {
+        let holds = |t: &UserTerm| {
+            t.name == "all"
+                || t.name == user
+                || given.is_some_and(|given| self.is_nested(given, &t.name))
+        };
+        if terms.iter().any(|t| t.exclude && holds(t)) {
+            return false;
+        }
+        let mut chosen = terms.iter().filter(|t| !t.exclude).peekable();
+        chosen.peek().is_none() && !terms.is_empty() || chosen.any(holds)
+    }
+
+    /// Is a user group this one, or a member of it by name, nested groups followed?
+    pub fn is_nested(&self, inner: &str, outer: &str) -> bool {
+        self.nested(inner, outer, 0)
+    }
+
+    fn nested(&self, inner: &str, outer: &str, depth: usize) -> bool {
+        if inner == outer {
+            return true;
+        }
+        let Some(group) = self.batch.users.group(outer).filter(|_| depth < MAX_GROUP_DEPTH) else {
+            return false;
+        };
+        let mut members = group.members.iter().filter(|t| !t.exclude);
+        members.any(|t| self.nested(inner, &t.name, depth + 1))
+    }
+
     /// Whether USERS of a queue admits `user`; LSF administrators are not exempt.
     pub fn queue_admits(&self, queue: &QueueConf, user: &str, unix_groups: &[String]) -> bool {
         queue.users.is_empty() || self.terms_hold(&queue.users, user, unix_groups, 0)

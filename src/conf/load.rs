@@ -277,7 +277,10 @@ fn batch(files: &dyn Files, base: &BaseConf, diags: &mut Diags) -> Option<BatchC
     // Every file is tried before giving up, so that one run names all that are amiss.
     let params = lsb_params::parse(files, &path("lsb.params"), diags);
     let hosts = lsb_hosts::parse(files, &path("lsb.hosts"), &base.shared, diags);
-    let users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
+    let mut users = optional(files, &path("lsb.users"), diags, lsb_users::parse);
+    if params.as_ref().is_some_and(|params| params.scheduler.user_groups.tree) {
+        users.iter_mut().for_each(|users| lsb_users::keep_tree(users, diags));
+    }
     let queues = lsb_queues::parse(files, &path("lsb.queues"), &base.shared, unit, diags);
     let unit_mb = base.lsf.requirement_unit_mb();
     let limits = |files: &dyn Files, path: &str, diags: &mut Diags| {

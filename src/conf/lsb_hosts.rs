@@ -181,6 +181,8 @@ fn units(section: &Section, batch: &mut BatchHosts, diags: &mut Diags) {
         }
         let members = list(cell).unwrap_or_default().into_iter().map(|m| m.text).collect();
         let kind = row.get("TYPE").map_or(String::new(), |t| t.text.clone());
-        batch.units.push(ComputeUnit { name, kind, members, pos: row.pos.clone() });
+        let mut condense = false;
+        Values::new(&row.cells, diags).flag(&mut condense, "CONDENSE");
+        batch.units.push(ComputeUnit { name, kind, members, condense, pos: row.pos.clone() });
     }
 }

@@ -12,8 +12,8 @@ use super::names::lsb_params::PARAMETERS;
 use super::preemption;
 use super::section::{Values, known_params};
 use super::types::{
-    BatchParams, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, JobAccess, RES_REQ_DISPLAYS,
-    RawParam, RawParams, ResReqDisplay, TTL_NEVER,
+    BatchParams, CONDENSED_REASONS, ComputeUnitTypes, DISTRIBUTES, GroupClean, HungJobs, JobAccess,
+    RES_REQ_DISPLAYS, RawParam, RawParams, ResReqDisplay, TTL_NEVER, UserGroupParams,
 };
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -69,6 +69,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     pre_exec(&mut p, &mut v);
     p.preemption = preemption::of_cluster(&mut v);
     p.job_access = job_access(&mut v);
+    p.scheduler.user_groups = user_groups(&mut v);
     p.exceptions = exceptions(&mut v);
     p.log.archives = acct_archive(&mut v);
     p.raw = raw;
@@ -116,6 +117,15 @@ fn job_access(v: &mut Values<'_>) -> JobAccess {
         }
     }
     access
+}
+
+/// ENFORCE_ONE_UG_LIMITS and the others about user groups.
+fn user_groups(v: &mut Values<'_>) -> UserGroupParams {
+    let mut of = UserGroupParams::default();
+    v.flag(&mut of.one_group_limits, "ENFORCE_ONE_UG_LIMITS");
+    v.flag(&mut of.tree, "ENFORCE_UG_TREE");
+    v.flag(&mut of.default_skips_groups, "DEFAULT_LIMIT_IGNORE_USER_GROUP");
+    of
 }
 
 /// COMPUTE_UNIT_TYPES: names, one of which may end with `!`.
@@ -229,11 +239,17 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     p.evaluation.most = v.number("EVALUATE_JOB_DEPENDENCY", 1..=u32::MAX);
     evaluate_timeout(p, v);
     let _: Option<u32> = v.number("MAX_CONCURRENT_QUERY", 1..=u32::MAX);
+    let _: Option<u64> = v.number("PEND_REASON_UPDATE_INTERVAL", 1..=MAX_SECONDS);
+    let _: Option<u64> = v.number("PEND_REASON_MAX_JOBS", 0..=MAX_SECONDS);
+    let _: Option<u64> = v.number("DEFAULT_SLA_VELOCITY", 1..=MAX_SECONDS);
+    let _: Option<u64> = v.number("SLA_TIMER", 0..=MAX_SECONDS);
     v.flag(&mut p.job_dep_last_sub, "JOB_DEP_LAST_SUB");
     v.flag(&mut p.job_position_control_by_admin, "JOB_POSITION_CONTROL_BY_ADMIN");
     v.flag(&mut p.run_limits.absolute, "ABS_RUNLIMIT");
     p.chunk_job_duration = v.period("CHUNK_JOB_DURATION");
-    v.flag(&mut p.parallel_sched_by_slot, "PARALLEL_SCHED_BY_SLOT");
+    v.flag(&mut p.scheduler.parallel_by_slot, "PARALLEL_SCHED_BY_SLOT");
+    v.flag(&mut p.scheduler.per_job_sort, "SCHED_PER_JOB_SORT");
+    v.word_of(&mut p.scheduler.condensed_reasons, "CONDENSE_PENDING_REASONS", &CONDENSED_REASONS);
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins
     unit_types(&mut p.compute_unit_types, v);

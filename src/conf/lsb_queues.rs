@@ -110,6 +110,9 @@ fn queue(
 fn identity(q: &mut QueueConf, v: &mut Values<'_>) {
     v.set(&mut q.priority, "PRIORITY", 1..=MAX_PRIORITY);
     v.set(&mut q.nice, "NICE", -20..=20);
+    if v.raw.get("MAX_RSCHED_TIME").is_some_and(|time| time.text.trim() != "infinit") {
+        let _: Option<u64> = v.number("MAX_RSCHED_TIME", 0..=MAX_TIME);
+    }
     q.description = v.text("DESCRIPTION").unwrap_or_default();
     q.users = user_terms(v, "USERS");
     q.hosts = host_terms(v, "HOSTS");

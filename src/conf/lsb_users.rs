@@ -12,6 +12,7 @@ use super::names::tables::{USER, USER_GROUP, USER_MAP};
 use super::section::{Values, list, table};
 use super::types::{BatchConf, BatchUsers, UserGroup, UserPolicy};
 use super::user_shares::user_shares;
+use std::collections::{HashMap, HashSet};
 
 /// Sections of lsb.users.
 const SECTIONS: &[&str] = &["UserGroup", "User", "UserMap"];
@@ -38,6 +39,31 @@ fn user_map(section: &Section, diags: &mut Diags) {
         let text = "UserMap maps accounts of other clusters only (MultiCluster); for hosts of this \
                     cluster, users map accounts in ~/.lsfhosts";
         diags.notice(&row.pos, text);
+    }
+}
+
+/// ENFORCE_UG_TREE: a user group is a member where it is first named as one, and of no other group.
+pub(super) fn keep_tree(users: &mut BatchUsers, diags: &mut Diags) {
+    let names: HashSet<String> = users.groups.iter().map(|group| group.name.clone()).collect();
+    let mut parents: HashMap<String, String> = HashMap::new();
+    for group in &mut users.groups {
+        group.members.retain(|member| {
+            if member.exclude || !names.contains(&member.name) {
+                return true;
+            }
+            let parent = parents.entry(member.name.clone()).or_insert_with(|| group.name.clone());
+            let first = *parent == group.name;
+            if !first {
+                let text = format!(
+                    "user group <{}> is not a member of <{}>: it is one of <{}> (ENFORCE_UG_TREE)",
+                    shown(&member.name),
+                    shown(&group.name),
+                    shown(parent)
+                );
+                diags.warning(&member.pos, text);
+            }
+            first
+        });
     }
 }
 

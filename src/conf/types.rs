@@ -28,7 +28,9 @@ mod member;
 mod nqs;
 mod preemption;
 mod raw;
+mod scheduler_params;
 mod unix_groups;
+mod user_group_params;
 
 use super::diag::Pos;
 use super::hosts::HostTable;
@@ -54,7 +56,9 @@ pub use member::*;
 pub use nqs::*;
 pub use preemption::*;
 pub use raw::*;
+pub use scheduler_params::*;
 pub use unix_groups::*;
+pub use user_group_params::*;
 
 /// The whole configuration: LSF base and LSF batch.
 #[derive(Clone, Debug, Default, PartialEq)]

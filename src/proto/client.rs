@@ -596,6 +596,10 @@ pub enum Col {
     HostUsage,
     /// the next try to route a request of a pipe queue; 0 none
     NextTry,
+    /// as PendReasons, whatever CONDENSE_PENDING_REASONS says
+    AllPendReasons,
+    /// as ExecHosts, with host groups and compute units that have CONDENSE in place of their hosts
+    CondensedHosts,
 }
 
 /// bhosts.
@@ -638,6 +642,9 @@ pub struct HostInfo {
     /// any number is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_rate: Option<(u32, u32)>,
+    /// The host groups and compute units that are shown in place of the host (CONDENSE).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub condensed: Vec<String>,
 }
 
 impl HostInfo {

@@ -222,3 +222,12 @@ fn fields_of_a_report_that_older_masters_lack_are_these_texts() {
         SbdParams { rusage_update_rate: 4, rusage_update_percent: 20, ..SbdParams::default() };
     fields(&params, r#"{"rusage_update_rate": 4, "rusage_update_percent": 20}"#);
 }
+
+#[test]
+fn groups_in_place_of_a_host_are_told_where_there_are_some() {
+    let host = HostInfo { condensed: vec!["rack1".into()], ..HostInfo::default() };
+    fields(&host, r#"{"condensed": ["rack1"]}"#);
+    let none = serde_json::to_string(&HostInfo::default()).unwrap();
+    assert!(!none.contains("condensed"), "{none}");
+    is(&[Col::CondensedHosts, Col::AllPendReasons], r#"["CondensedHosts","AllPendReasons"]"#);
+}

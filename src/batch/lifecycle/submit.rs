@@ -436,7 +436,7 @@ impl Mbatchd {
         let user = self.site.user_row(&who.user);
         let groups: Vec<_> = self
             .site
-            .pending_groups(&who.user)
+            .pending_groups(&who.user, &spec.user_group)
             .map(|g| (g, self.slots_of_group(&g.name)))
             .collect();
         let none = Slots::default();

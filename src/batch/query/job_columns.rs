@@ -2,13 +2,14 @@
 //! The types of the values are documented at `proto::client::Col`.
 
 use crate::batch::Mbatchd;
+use crate::batch::query::condensed_reasons::condense;
 use crate::batch::query::job_info::is_summary;
 use crate::batch::sched::{Need, NotReady, ReadinessQuery};
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::messages::Message;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{Elem, ElemState, Job, Phase, Run};
-use crate::conf::types::ResReqDisplay;
+use crate::conf::types::{CondensedReasons, ResReqDisplay};
 use crate::lang::civil::clock_time;
 use crate::model::JobRef;
 use crate::model::aps::ApsSetting;
@@ -19,6 +20,7 @@ use crate::model::job_state::JobState;
 use crate::model::reason::{LimitOf, PendReason, susp};
 use crate::proto::client::Col;
 use crate::proto::sbd::Post;
+use std::collections::HashMap;
 
 /// A job or element with all that a row may show.
 struct Shown<'a> {
@@ -217,6 +219,7 @@ impl Shown<'_> {
         match col {
             Col::Stat => json(out, self.shown_state().name()),
             Col::ExecHosts => self.execution_hosts(out),
+            Col::CondensedHosts => self.condensed_hosts(out),
             Col::StartTime => int(out, run.map_or(0, |r| r.start_time)),
             Col::EndTime => int(out, self.end().map_or(0, |e| e.end_time)),
             Col::ExitCode => {
@@ -224,7 +227,8 @@ impl Shown<'_> {
             }
             Col::WaitStatus => json(out, &self.end().and_then(|e| e.status)),
             Col::ExitInfo => int(out, self.end().map_or(0, |e| i64::from(e.exit_info))),
-            Col::PendReasons => self.pend_reasons(out),
+            Col::PendReasons => self.pend_reasons(out, false),
+            Col::AllPendReasons => self.pend_reasons(out, true),
             Col::StartNeeds => self.start_needs(out),
             Col::NextTry => int(out, self.next_try().unwrap_or(0)),
             Col::ProcessorUnits => json(out, run.map_or("", |r| &r.affinity)),
@@ -494,15 +498,40 @@ impl Shown<'_> {
 
     /// Why it waits, most telling first; `[]` for what does not wait.
     /// The execution hosts; of an element that waits in a chunk, those of the one that runs.
-    fn execution_hosts(&self, out: &mut Vec<u8>) {
-        let names = self.mbd.state.names();
+    fn hosts_of_run(&self) -> &[(HostId, u32)] {
         let runner = self.mbd.state.job_chunks().runner(self.at);
         let run = self.run().or(runner.and_then(|at| self.mbd.state.elem(at)?.run()));
-        let hosts = run.map_or(&[][..], |run| &run.hosts).iter();
+        run.map_or(&[][..], |run| &run.hosts)
+    }
+
+    fn execution_hosts(&self, out: &mut Vec<u8>) {
+        let (names, hosts) = (self.mbd.state.names(), self.hosts_of_run().iter());
         json(out, &hosts.map(|h| (&**names.host(h.0), h.1)).collect::<Vec<(&str, u32)>>());
     }
 
-    fn pend_reasons(&self, out: &mut Vec<u8>) {
+    /// The execution hosts; in place of those of a condensed group the group, with their slots.
+    fn condensed_hosts(&self, out: &mut Vec<u8>) {
+        let (names, condensed) = (self.mbd.state.names(), &self.mbd.site.condensed);
+        if condensed.is_empty() {
+            return self.execution_hosts(out);
+        }
+        let mut shown: Vec<(&str, u32)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (host, slots) in self.hosts_of_run() {
+            let group = condensed.of(*host).next();
+            match group.and_then(|group| shown.get_mut(*places.get(group)?)) {
+                Some(row) => row.1 = row.1.saturating_add(*slots),
+                None => {
+                    group.map(|group| places.insert(group, shown.len()));
+                    shown.push((group.unwrap_or(&**names.host(*host)), *slots));
+                }
+            }
+        }
+        json(out, &shown);
+    }
+
+    /// `all`: whatever CONDENSE_PENDING_REASONS says.
+    fn pend_reasons(&self, out: &mut Vec<u8>, all: bool) {
         if !self.stat().is_pending() || self.shown_state() == JobState::Wait {
             out.extend_from_slice(b"[]");
             return;
@@ -524,6 +553,9 @@ impl Shown<'_> {
             return;
         }
         let found = self.mbd.sched.reasons(&self.mbd.view(), self.at, self.part);
+        let how = self.mbd.site.params().scheduler.condensed_reasons;
+        let how = if all { CondensedReasons::No } else { how };
+        let found = condense(how, &found, |reason| self.is_about_shared(reason));
         let note = self.tries().map_or("", |tries| &tries.note);
         let mut rows = Vec::new();
         if found.is_empty() || !note.is_empty() {
@@ -542,6 +574,13 @@ impl Shown<'_> {
             }
         }));
         json(out, &rows);
+    }
+
+    /// Is a reason about a resource that hosts share?
+    fn is_about_shared(&self, reason: PendReason) -> bool {
+        let name = self.mbd.site.resource_told(reason);
+        let map = &self.mbd.site.conf.base.cluster.resource_map;
+        !name.is_empty() && map.iter().any(|mapping| mapping.resource == name)
     }
 
     /// Why no destination has accepted the request so far, and when the next try is.

@@ -12,16 +12,18 @@ use crate::proto::client::Col;
 /// Does a column tell no more than a summary of a job?
 pub(crate) fn is_summary(col: Col) -> bool {
     use Col::{
-        AbsolutePriority, ArrayLimit, BeginTime, Counters, CpuUsed, EndTime, ExecHosts, FromHost,
-        HostFactor, Idx, IneligibleTime, Job, Limits, MaxSlots, MemKb, MinSlots, Name, NextTry,
-        PendLimits, PendReasons, PendTime, Pids, Project, Queue, RunTime, StartTime, Stat,
-        SubmitTime, SuspIndex, SuspReason, SwapKb, TermTime, User,
+        AbsolutePriority, AllPendReasons, ArrayLimit, BeginTime, CondensedHosts, Counters, CpuUsed,
+        EndTime, ExecHosts, FromHost, HostFactor, Idx, IneligibleTime, Job, Limits, MaxSlots,
+        MemKb, MinSlots, Name, NextTry, PendLimits, PendReasons, PendTime, Pids, Project, Queue,
+        RunTime, StartTime, Stat, SubmitTime, SuspIndex, SuspReason, SwapKb, TermTime, User,
     };
     matches!(
         col,
         AbsolutePriority
+            | AllPendReasons
             | ArrayLimit
             | BeginTime
+            | CondensedHosts
             | Counters
             | CpuUsed
             | EndTime

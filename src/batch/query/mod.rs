@@ -1,6 +1,7 @@
 //! Questions: what commands list, read or wait for. Nothing in here changes a job.
 
 pub mod applications;
+mod condensed_reasons;
 pub mod dependencies;
 pub mod guarantees;
 pub mod job_columns;

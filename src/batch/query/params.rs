@@ -118,7 +118,13 @@ fn switches(p: &BatchParams) -> Rows {
         ("JOB_INCLUDE_POSTPROC", p.job_include_postproc),
         ("JOB_POSITION_CONTROL_BY_ADMIN", p.job_position_control_by_admin),
     ];
+    let groups = [
+        ("ENFORCE_ONE_UG_LIMITS", p.scheduler.user_groups.one_group_limits),
+        ("ENFORCE_UG_TREE", p.scheduler.user_groups.tree),
+        ("DEFAULT_LIMIT_IGNORE_USER_GROUP", p.scheduler.user_groups.default_skips_groups),
+    ];
+    let groups = groups.into_iter().filter(|(_, set)| *set);
     let strict = p.job_access.strict_user_groups.then_some(("STRICT_UG_CONTROL", true));
-    let all = all.into_iter().chain(forced).chain(strict).chain(more);
+    let all = all.into_iter().chain(forced).chain(strict).chain(more).chain(groups);
     all.map(|(name, on)| row(name, if on { "Y" } else { "N" }.to_string())).collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::cluster::nlb_lists::Standing;
+use crate::batch::site::units::hosts_named;
 use crate::batch::site::{External, Queue};
 use crate::batch::state::names::HostId;
 use crate::batch::state::started_elements::Slots;
@@ -139,7 +140,10 @@ impl Mbatchd {
         };
         let (mut wanted, mut seen) = (BTreeSet::new(), BTreeSet::new());
         for n in names.iter().filter(|n| seen.insert(*n)) {
-            let hosts = self.site.expand_host(n);
+            let hosts = match self.site.expand_host(n) {
+                none if none.is_empty() => hosts_named(&self.site.conf, n),
+                hosts => hosts,
+            };
             let servers: Vec<_> =
                 hosts.into_iter().filter(|h| self.site.host_id(h).is_some()).collect();
             if servers.is_empty() {
@@ -202,6 +206,7 @@ impl Mbatchd {
             not_acted_on: site.not_acted_on.clone(),
             affinity: self.units_shown(i),
             exit_rate: self.exit_rate(i),
+            condensed: self.site.condensed.of(i).map(str::to_owned).collect(),
         }
     }
 

@@ -47,7 +47,8 @@ impl Mbatchd {
         };
         let own = rows.iter().find(|u| u.name == user && !u.each_member);
         let group = self.group_members(user).is_some();
-        let other = || rows.iter().find(|u| u.name == "default").filter(|_| !group);
+        let skips = group && self.site.params().scheduler.user_groups.default_skips_groups;
+        let other = || rows.iter().find(|u| u.name == "default").filter(|_| !skips);
         own.or_else(|| rows.iter().find(each)).or_else(other)
     }
 

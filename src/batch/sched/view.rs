@@ -361,7 +361,7 @@ impl<'a> View<'a> {
             rt: &self.hosts[i],
             slots: (max - used).max(0.0),
             max_slots: max,
-            by_slot: limit.is_some() && self.site.params().parallel_sched_by_slot,
+            by_slot: limit.is_some() && self.site.params().scheduler.parallel_by_slot,
             status,
             taken: self.reserve.on(i),
             vacancy: None,

@@ -5,6 +5,7 @@
 pub mod applications;
 pub mod aps;
 mod aps_inputs;
+mod condensed;
 mod dispatch_groups;
 mod exceptions;
 pub mod guarantees;
@@ -22,23 +23,24 @@ pub mod shares;
 pub mod slot_pools;
 pub mod task_rule;
 pub mod units;
+mod user_limits;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::aps::ApsFormula;
+use crate::batch::site::condensed::Condensed;
 use crate::batch::site::dispatch_groups::QueueOrder;
 use crate::batch::site::guarantees::{PoolSources, Pools};
 use crate::batch::site::preemption::PreemptionLimits;
 use crate::batch::site::requirements::{Names, Req};
 use crate::batch::site::reservation_methods::{ReservationMethod, ReservationMethods};
 use crate::batch::site::retry_limits::RetryLimits;
-use crate::batch::site::rules::{Consumer, ConsumerRules, Counter, HostRows, Lookup, Rules};
+use crate::batch::site::rules::{Counter, HostRows, Lookup, Rules};
 use crate::batch::site::service_classes::ServiceClasses;
 use crate::batch::site::shares::{SharePath, ShareTrees, TreeId};
 use crate::batch::site::slot_pools::SlotPools;
 use crate::batch::state::names::{self, HostId, HostMap, Id, QueueId, ResourceId};
 use crate::conf::types::{
-    AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds,
-    UserPolicy, UserTerm,
+    AffinityCpus, BatchParams, GuaranteedPoolConf, HostPolicy, Mxj, QueueConf, Thresholds, UserTerm,
 };
 use crate::conf::{ClusterConf, HostDef, Shared};
 use crate::lang::exitcodes::ExitCodes;
@@ -209,6 +211,8 @@ pub struct Site {
     /// The host partitions.
     partitions: HostMap<TreeId>,
     pub units: units::ComputeUnits,
+    /// Host groups and compute units that are shown in place of their hosts.
+    pub condensed: Condensed,
     /// Some queue or host has a loadStop threshold, or a STOP_COND.
     pub stops: bool,
     /// Some queue preempts jobs of another.
@@ -289,6 +293,7 @@ impl Site {
             shares: ShareTrees::default(),
             partitions: HostMap::default(),
             units: units::ComputeUnits::default(),
+            condensed: Condensed::default(),
             stops: false,
             preempts: false,
             forms_chunks: false,
@@ -334,7 +339,7 @@ impl Site {
         }
         p.shares = ShareTrees::compile(&p.conf);
         p.partitions = p.partitions_of_hosts();
-        p.units = units::ComputeUnits::compile(&p.conf, |name| p.host_ids.get(name).copied());
+        p.compile_groups_of_hosts();
         let mut queues: Vec<Queue> = Vec::new();
         for conf in &p.conf.batch.queues {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
@@ -367,6 +372,13 @@ impl Site {
         p.forms_chunks = of_queues.chain(of_profiles).any(|size| size > 1);
         p.keeps_timeline = p.queues.iter().any(|queue| queue.conf.reserve.is_some());
         p
+    }
+
+    /// Compute units and condensed groups, once hosts are known.
+    fn compile_groups_of_hosts(&mut self) {
+        let host_id = |name: &str| self.host_ids.get(name).copied();
+        let units = units::ComputeUnits::compile(&self.conf, host_id);
+        (self.condensed, self.units) = (Condensed::compile(&self.conf, host_id), units);
     }
 
     /// The limits, once queues and hosts are known.
@@ -630,43 +642,6 @@ impl Site {
         }
         let named = &self.params().default_queue;
         if named.is_empty() { vec!["default".to_string()] } else { named.clone() }
-    }
-
-    /// The rules that a consumer is subject to, whose user has this name.
-    pub fn consumer_rules(&self, consumer: Consumer, user: &str) -> ConsumerRules {
-        let row = self.user_row_position(user);
-        self.rules.of_consumer(consumer, row, |words| self.user_in(words, user, None))
-    }
-
-    /// The row of lsb.users for a user.
-    pub fn user_row(&self, user: &str) -> Option<&UserPolicy> {
-        self.user_row_position(user).map(|position| &self.conf.batch.users.users[position])
-    }
-
-    /// The position of the row of lsb.users for a user: by name, as a member of a group, or by
-    /// default.
-    pub fn user_row_position(&self, user: &str) -> Option<usize> {
-        let rows = &self.conf.batch.users.users;
-        if rows.is_empty() {
-            return None;
-        }
-        let own = rows.iter().position(|r| r.name == user && !r.each_member);
-        let member = || {
-            let groups = self.conf.unix.of(user, None);
-            let in_it = |r: &UserPolicy| self.conf.in_user_group(user, &r.name, &groups);
-            rows.iter().position(|r| r.each_member && in_it(r))
-        };
-        own.or_else(member).or_else(|| rows.iter().position(|r| r.name == "default"))
-    }
-
-    /// Limits of lsb.users on pending jobs of the user's groups, of each group as a whole.
-    pub fn pending_groups(&self, user: &str) -> impl Iterator<Item = &UserPolicy> {
-        let limited = move |r: &&UserPolicy| {
-            let whole = !r.each_member && r.name != "default" && r.name != user;
-            whole && r.max_pend_jobs.or(r.max_pend_slots).is_some()
-        };
-        let rows = self.conf.batch.users.users.iter().filter(limited);
-        rows.filter(move |r| self.in_group(user, &r.name))
     }
 
     /// Whether a user is in a user group.

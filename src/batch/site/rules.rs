@@ -417,7 +417,7 @@ impl Rules {
             names.looks_at_applications |= applications.set().is_some();
             names.looks_at_license_projects |= license_projects.set().is_some();
         }
-        let closely = all.iter().any(Rule::looks_closely);
+        let closely = names.looks_at_user_groups || all.iter().any(Rule::looks_closely);
         let ineligible = all.iter().any(|rule| rule.ineligible);
         let ignores_preempted = all.iter().any(|rule| rule.ignores_preempted);
         let mut rules =

@@ -35,8 +35,7 @@ impl ComputeUnits {
         let kind = |name: &String| {
             let of_kind = conf.batch.hosts.units.iter().filter(|unit| unit.kind == *name);
             let hosts = |unit: &ComputeUnit| {
-                let mut names = BTreeSet::new();
-                hosts_of(conf, unit, 0, &mut names);
+                let names = hosts_of_unit(conf, unit);
                 let ids: BTreeSet<HostId> = names.iter().filter_map(|name| host_id(name)).collect();
                 ids.into_iter().collect()
             };
@@ -92,7 +91,19 @@ impl UnitKind {
     }
 }
 
+/// The names of the hosts of the unit of this name; empty where there is none.
+pub fn hosts_named(conf: &ClusterConf, name: &str) -> BTreeSet<String> {
+    let unit = conf.batch.hosts.units.iter().find(|unit| unit.name == name);
+    unit.map_or(BTreeSet::new(), |unit| hosts_of_unit(conf, unit))
+}
+
 /// The names of the hosts of a unit, those of the units within it too.
+pub fn hosts_of_unit(conf: &ClusterConf, unit: &ComputeUnit) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    hosts_of(conf, unit, 0, &mut names);
+    names
+}
+
 fn hosts_of(conf: &ClusterConf, unit: &ComputeUnit, depth: usize, out: &mut BTreeSet<String>) {
     for member in &unit.members {
         let inner = conf.batch.hosts.units.iter().find(|u| u.name == *member);

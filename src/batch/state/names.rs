@@ -44,6 +44,7 @@ id!(HostId, "a host");
 id!(ProjectId, "a project");
 id!(ApplicationId, "an application profile");
 id!(LicenseProjectId, "a license project");
+id!(UserGroupId, "a user group that jobs were submitted with");
 id!(ResourceId, "a numeric resource in the configuration that holds");
 
 /// Built-in numbers: their ids come before those of the site's resources.

@@ -11,6 +11,7 @@ pub mod lsb_params;
 pub mod lsb_queues;
 pub mod lsb_serviceclasses;
 pub mod lsf_conf;
+mod moot;
 mod name_table;
 mod nearest;
 pub mod tables;

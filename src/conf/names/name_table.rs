@@ -1,6 +1,7 @@
 //! The known names of a section of a file: a table of rows, and how a name is looked up in it.
 
 use super::load_indices::LOAD_INDICES;
+use super::moot::why_moot;
 use super::nearest::nearest;
 use crate::conf::diag::{Diags, Pos, Severity};
 use std::cmp::Ordering;
@@ -181,8 +182,10 @@ impl NameTable {
     /// documented spelling, or None when it is unknown.
     pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
         if let Some(known) = self.find(name) {
-            if !known.acted {
-                diags.not_acted_on(at, known.name);
+            match why_moot(known.name) {
+                _ if known.acted => {}
+                Some(why) => diags.notice(at, format!("{} changes nothing: {why}", known.name)),
+                None => diags.not_acted_on(at, known.name),
             }
             return Some(known.name);
         }

@@ -139,7 +139,7 @@ pub static HOST_GROUP: NameTable = table!(
     "lsb.hosts",
     "HostGroup",
     &[
-        off("CONDENSE", "shown as one line: Y/N; N"),
+        on("CONDENSE", "Y: bhosts and bjobs show its name in place of its hosts; N"),
         on("GROUP_ADMIN", "administrators of the group"),
         on("GROUP_MEMBER", "(hosts, groups, patterns, all, ~name)"),
         on("GROUP_NAME", "name of the group"),
@@ -163,7 +163,7 @@ pub static COMPUTE_UNIT: NameTable = table!(
     "ComputeUnit",
     &[
         off("ADMIN", "administrators of the unit"),
-        off("CONDENSE", "shown as one line: Y/N; N"),
+        on("CONDENSE", "Y: bhosts and bjobs show its name in place of its hosts; N"),
         on("MEMBER", "(hosts, groups, units)"),
         on("NAME", "name of the unit"),
         on("TYPE", "a word of COMPUTE_UNIT_TYPES"),

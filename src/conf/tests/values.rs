@@ -52,6 +52,106 @@ fn mistakes_in_sizes_of_jobs_are_told_with_their_place() {
 }
 
 #[test]
+fn parameters_about_user_groups_are_y_or_n() {
+    for name in ["ENFORCE_ONE_UG_LIMITS", "ENFORCE_UG_TREE", "DEFAULT_LIMIT_IGNORE_USER_GROUP"] {
+        assert!(of_params(&format!("{name} = N")).is_empty(), "{name}");
+        let column = name.len() + 4;
+        let bad =
+            format!("error lsb.params {name}:{column} bad value <2> of {name}: Y or N is wanted");
+        assert_eq!(of_params(&format!("{name} = 2")), [bad]);
+    }
+}
+
+#[test]
+fn parameters_that_have_nothing_to_change_say_why() {
+    let ego = "it is about service classes with resources of EGO; there are none";
+    for (name, why) in [
+        ("DEFAULT_SLA_VELOCITY", ego),
+        ("SLA_TIMER", ego),
+        ("PEND_REASON_MAX_JOBS", "the reasons of every pending job are worked out when asked for"),
+        ("PEND_REASON_UPDATE_INTERVAL", "pending reasons are worked out when they are asked for"),
+    ] {
+        let notice = format!("notice lsb.params {name}:1 {name} changes nothing: {why}");
+        assert_eq!(of_params(&format!("{name} = 5")), [notice.as_str()]);
+        let told = of_params(&format!("{name} = often"));
+        let bad = format!("error lsb.params {name}:{} bad value <often> of", name.len() + 4);
+        assert!(told.len() == 2 && told[1].starts_with(&bad), "{told:?}");
+        assert_eq!(told[0], notice);
+    }
+    let of_queue = |value: &str| {
+        let line = format!("MAX_RSCHED_TIME = {value}");
+        said("lsb.queues", "NICE           = 20", &line)
+    };
+    let notice = "notice lsb.queues MAX_RSCHED_TIME:1 MAX_RSCHED_TIME changes nothing: jobs are not \
+                  forwarded to other clusters, and none are waited for there";
+    assert_eq!(of_queue("20"), [notice]);
+    assert_eq!(of_queue("infinit"), [notice]);
+    assert_eq!(of_queue("20 h").len(), 2);
+}
+
+#[test]
+fn ways_to_condense_pending_reasons_and_to_sort_hosts_are_checked() {
+    for good in [
+        "CONDENSE_PENDING_REASONS = all",
+        "CONDENSE_PENDING_REASONS = Partial",
+        "SCHED_PER_JOB_SORT = y",
+    ] {
+        assert!(of_params(good).is_empty(), "{good}");
+    }
+    let bad = "error lsb.params CONDENSE_PENDING_REASONS:28 bad value <some> of \
+               CONDENSE_PENDING_REASONS: one of ALL, Y, PARTIAL, N is wanted";
+    assert_eq!(of_params("CONDENSE_PENDING_REASONS = some"), [bad]);
+    let bad = "error lsb.params SCHED_PER_JOB_SORT:22 bad value <2> of SCHED_PER_JOB_SORT: Y or N \
+               is wanted";
+    assert_eq!(of_params("SCHED_PER_JOB_SORT = 2"), [bad]);
+}
+
+#[test]
+fn second_parent_of_a_user_group_is_told_where_groups_form_a_tree() {
+    let rows = "Begin UserGroup\nGROUP_NAME GROUP_MEMBER\nug1 (ann)\nug2 (ug1 bob)\n\
+        ug3 (eve ug1 ~ug2)\nEnd UserGroup\n";
+    let told = |tree: &str| {
+        let mut files = site();
+        let users = format!("{rows}\nBegin UserGroup");
+        files.edit(&format!("{BATCH}/lsb.users"), "Begin UserGroup", &users);
+        let path = format!("{BATCH}/lsb.params");
+        files.edit(&path, MAX_JOBID, &format!("{MAX_JOBID}\n{tree}"));
+        let (conf, diags) = load(&files, ENVDIR);
+        let of_users = |d: &&crate::conf::Diag| d.file.ends_with("lsb.users");
+        let told: Vec<String> = diags.iter().filter(of_users).map(|d| placed(&files, d)).collect();
+        let members = conf.map(|conf| {
+            let last = &conf.batch.users.groups[2].members;
+            last.iter().map(|m| m.name.clone()).collect::<Vec<_>>()
+        });
+        (told, members)
+    };
+    let all = ["eve", "ug1", "ug2"].map(str::to_owned).to_vec();
+    assert_eq!(told("ENFORCE_UG_TREE = N"), (vec![], Some(all)));
+    let warning = "warning lsb.users ug3:10 user group <ug1> is not a member of <ug3>: it is one \
+                   of <ug2> (ENFORCE_UG_TREE)";
+    let kept = ["eve", "ug2"].map(str::to_owned).to_vec();
+    assert_eq!(told("ENFORCE_UG_TREE = Y"), (vec![warning.to_owned()], Some(kept)));
+}
+
+#[test]
+fn condense_of_a_group_or_a_unit_is_y_or_n() {
+    let told = |rows: &str| said("lsb.hosts", "Begin HostGroup", rows);
+    let with = |word: &str| {
+        told(&format!(
+            "Begin HostGroup\nGROUP_NAME CONDENSE GROUP_MEMBER\ncg1 {word} (all)\nEnd HostGroup\n\
+             Begin ComputeUnit\nNAME MEMBER CONDENSE\ncu1 (all) {word}\nEnd ComputeUnit\n\
+             Begin HostGroup"
+        ))
+    };
+    let bad: Vec<String> = with("maybe");
+    let of = |text: &str| bad.iter().filter(|line| line.ends_with(text)).count();
+    assert_eq!(of("bad value <maybe> of CONDENSE: Y or N is wanted"), 2, "{bad:?}");
+    let places = ["error lsb.hosts cg1:5 ", "error lsb.hosts cu1:11 "];
+    assert!(places.iter().all(|at| bad.iter().any(|line| line.starts_with(at))), "{bad:?}");
+    assert!(with("Y").iter().all(|line| !line.contains("CONDENSE")), "{:?}", with("Y"));
+}
+
+#[test]
 fn words_of_the_display_of_requirements_are_checked() {
     for word in ["none", "Brief", "full"] {
         assert!(of_params(&format!("BJOBS_RES_REQ_DISPLAY = {word}")).is_empty(), "{word}");

@@ -38,6 +38,8 @@ pub struct ComputeUnit {
     pub kind: String,
     /// MEMBER, word by word as written (hosts, groups, units).
     pub members: Vec<String>,
+    /// CONDENSE.
+    pub condense: bool,
     /// The place of its row.
     pub pos: Pos,
 }

@@ -1,7 +1,9 @@
 //! lsb.params: the parameters of the whole batch system, with the documented defaults. Parameters
 //! that a queue may set for itself are in lsb_queues.rs too. See lsb.params(5).
 
-use super::{ExceptionParams, JobAccess, LogFileParams, PreemptionParams, RawParams};
+use super::{
+    ExceptionParams, JobAccess, LogFileParams, PreemptionParams, RawParams, SchedulerParams,
+};
 use crate::conf::units::yes_no;
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Distribute;
@@ -181,8 +183,8 @@ pub struct BatchParams {
     pub run_limits: RunLimitParams,
     /// CHUNK_JOB_DURATION, seconds.
     pub chunk_job_duration: Option<u64>,
-    /// PARALLEL_SCHED_BY_SLOT: ncpus of a requirement are the slots of a host.
-    pub parallel_sched_by_slot: bool,
+    /// PARALLEL_SCHED_BY_SLOT and others of the scheduler.
+    pub scheduler: SchedulerParams,
     /// DISABLE_UACCT_MAP.
     pub disable_uacct_map: bool,
     /// COMPUTE_UNIT_TYPES.
@@ -269,7 +271,7 @@ impl Default for BatchParams {
             enable_hist_run_time: false,
             run_limits: RunLimitParams::default(),
             chunk_job_duration: None,
-            parallel_sched_by_slot: false,
+            scheduler: SchedulerParams::default(),
             disable_uacct_map: false,
             compute_unit_types: ComputeUnitTypes::default(),
             resource_reserve_per_task: false,

@@ -192,6 +192,8 @@ pending_reasons! {
     JobSize = 9044, "The number of tasks is not in JOB_SIZE_LIST of queue or application profile";
     /// Ours: without HOSTLIMIT_PER_JOB there would be hosts for the job.
     HostLimit = 9045, "Not enough slots on as many hosts as the queue allows one job";
+    /// The text is LSF's, the number ours: in place of reasons of hosts (CONDENSE_PENDING_REASONS).
+    HostBased = 9046, "Individual host based reasons";
     /// Ours: bjobs shows the state WAIT and no reason.
     Chunk = 9042, "Waits for its turn in a chunk job";
     /// The number is ours.

@@ -105,9 +105,14 @@ impl Part {
 }
 
 impl Alternative {
-    fn new(variant: Variant, (span_of_queue, order_of_job): (bool, bool)) -> Alternative {
+    /// `anew`: hosts are ordered for each job, as `!` in order[] has it.
+    fn new(
+        variant: Variant,
+        (span_of_queue, order_of_job): (bool, bool),
+        anew: bool,
+    ) -> Alternative {
         let text = variant.req.to_string().into();
-        let parts = match variant.req {
+        let mut parts = match variant.req {
             ResReq::Simple(simple) => vec![Part::new(None, *simple)],
             ResReq::Compound(terms) => {
                 let part = |CompoundTerm { tasks, req }| Part::new(tasks, req);
@@ -116,6 +121,9 @@ impl Alternative {
             // there are none within one
             ResReq::Alternatives(_) => Vec::new(),
         };
+        for order in parts.iter_mut().filter_map(|part| part.simple.order.as_mut()) {
+            order.keys.iter_mut().for_each(|key| key.fresh |= anew);
+        }
         Alternative { text, delay: variant.delay, span_of_queue, order_of_job, parts }
     }
 
@@ -147,7 +155,8 @@ impl Requirement {
         let req = view.combined_req(levels, &kind.res_req, hosts_asked);
         let req = req.ok().map(Rc::new);
         let whose = (span_of_queue(view, kind), order_of_job(view, kind));
-        let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose)));
+        let anew = view.site.params().scheduler.per_job_sort;
+        let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose, anew)));
         let alternatives = match &req {
             Some(req) => req.alternatives().into_iter().map(compiled).collect(),
             None => vec![None],

@@ -57,7 +57,11 @@ impl Rules {
         queues.for_each(|(id, conf)| of_queue(id, conf, &mut all));
         let rows = conf.users.users.iter().enumerate();
         rows.for_each(|(position, row)| of_user((position, row), &conf.users, &ignored, &mut all));
-        let names = ConsumerNames::default();
+        if !conf.params.scheduler.user_groups.default_skips_groups {
+            of_other_groups(&conf.users, &ignored, &mut all);
+        }
+        let mut names = ConsumerNames::default();
+        names.looks_at_user_groups = conf.params.scheduler.user_groups.one_group_limits;
         for (position, limit) in conf.resources.limits.iter().enumerate() {
             of_limit(position as u32, limit, (lookup, &names), &mut all);
         }
@@ -151,6 +155,21 @@ fn of_queue(id: QueueId, conf: &QueueConf, all: &mut Vec<Rule>) {
     add("HJOB_LIMIT", of_host, Members::All, each_host(), PendReason::QueueHostLimit);
     let of_processor = conf.pjob_limit.map(Amount::PerProcessor);
     add("PJOB_LIMIT", of_processor, Members::All, each_host(), PendReason::QueueCpuLimit);
+}
+
+/// MAX_JOBS and JL/P of the row default, for each user group that has no row.
+fn of_other_groups(users: &BatchUsers, ignored: &IgnoredSuspensions, all: &mut Vec<Rule>) {
+    let rows = &users.users;
+    let Some(default) = rows.iter().find(|row| row.name == "default" && !row.each_member) else {
+        return;
+    };
+    for group in &users.groups {
+        if rows.iter().all(|row| row.name != group.name) {
+            let name = group.name.clone();
+            let row = UserPolicy { name, ..default.clone() };
+            of_user((usize::MAX, &row), users, ignored, all);
+        }
+    }
 }
 
 /// MAX_JOBS and JL/P: of a user, of each member of a group (`group@`), or of a group as a whole.

@@ -3,7 +3,7 @@
 //! nothing that a rule looks at have one consumer.
 
 use crate::batch::state::names::{
-    ApplicationId, Id, InternedNames, LicenseProjectId, ProjectId, QueueId, UserId,
+    ApplicationId, Id, InternedNames, LicenseProjectId, ProjectId, QueueId, UserGroupId, UserId,
 };
 use crate::model::job::JobSpec;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ const FURTHER: &str = "(others)";
 
 /// The dimensions of a job that rules look at, without its hosts.
 ///
-/// The last three are known where rules look at them.
+/// The last four are known where rules look at them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Consumer {
     pub queue: QueueId,
@@ -26,6 +26,9 @@ pub struct Consumer {
     pub project: Option<ProjectId>,
     pub application: Option<ApplicationId>,
     pub license_project: Option<LicenseProjectId>,
+    /// The group of -G, where its limits alone count of those of groups (ENFORCE_ONE_UG_LIMITS);
+    /// that of no name: none was given.
+    pub user_group: Option<UserGroupId>,
 }
 
 impl Consumer {
@@ -42,37 +45,42 @@ pub(super) fn pair(a: impl Id, b: impl Id) -> u64 {
 impl Hash for Consumer {
     fn hash<H: Hasher>(&self, to: &mut H) {
         to.write_u64(pair(self.queue, self.user));
-        if (self.project, self.application, self.license_project) != (None, None, None) {
-            (self.project, self.application, self.license_project).hash(to);
+        let rest = (self.project, self.application, self.license_project, self.user_group);
+        if rest != (None, None, None, None) {
+            rest.hash(to);
         }
     }
 }
 
-/// The projects, application profiles and license projects that were seen since the configuration
-/// was read, where rules look at them.
+/// The projects, application profiles, license projects and groups of -G that were seen since the
+/// configuration was read, where rules look at them.
 #[derive(Debug, Default)]
 pub struct ConsumerNames {
     pub(super) looks_at_projects: bool,
     pub(super) looks_at_applications: bool,
     pub(super) looks_at_license_projects: bool,
+    pub(super) looks_at_user_groups: bool,
     projects: RefCell<InternedNames<ProjectId>>,
     applications: RefCell<InternedNames<ApplicationId>>,
     license_projects: RefCell<InternedNames<LicenseProjectId>>,
+    user_groups: RefCell<InternedNames<UserGroupId>>,
 }
 
 /// The id of a name; `None`: the name is empty.
 fn id<I: Id>(names: &RefCell<InternedNames<I>>, name: &str) -> Option<I> {
-    if name.is_empty() {
-        return None;
-    }
+    if name.is_empty() { None } else { Some(id_of_any(names, name)) }
+}
+
+/// The id of a name, be it empty.
+fn id_of_any<I: Id>(names: &RefCell<InternedNames<I>>, name: &str) -> I {
     if let Some(known) = names.borrow().find(name) {
-        return Some(known);
+        return known;
     }
     let mut names = names.borrow_mut();
-    Some(match names.len() < MAX_CONSUMER_NAMES {
+    match names.len() < MAX_CONSUMER_NAMES {
         true => names.id(name),
         false => I::from_index(MAX_CONSUMER_NAMES),
-    })
+    }
 }
 
 fn text<I: Id>(names: &RefCell<InternedNames<I>>, id: I) -> Arc<str> {
@@ -105,6 +113,10 @@ impl ConsumerNames {
         text(&self.license_projects, id)
     }
 
+    pub fn user_group(&self, id: UserGroupId) -> Arc<str> {
+        text(&self.user_groups, id)
+    }
+
     /// The consumer of the jobs of a submission.
     pub(super) fn consumer(&self, (queue, user): (QueueId, UserId), spec: &JobSpec) -> Consumer {
         let mut consumer = Consumer::new(queue, user);
@@ -116,6 +128,9 @@ impl ConsumerNames {
         }
         if self.looks_at_license_projects {
             consumer.license_project = self.license_project_id(&spec.further.license_project);
+        }
+        if self.looks_at_user_groups {
+            consumer.user_group = Some(id_of_any(&self.user_groups, &spec.user_group));
         }
         consumer
     }

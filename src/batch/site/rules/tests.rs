@@ -149,6 +149,7 @@ fn rule_concerns_consumers_that_are_among_the_members_of_every_dimension() {
         project: Some(id(3)),
         application: Some(id(4)),
         license_project: Some(id(5)),
+        user_group: None,
     };
     fn one<I: Id + Ord>(n: usize) -> Members<Set<I>> {
         Members::Shared(Set::These([id(n)].into()))

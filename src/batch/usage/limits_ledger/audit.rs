@@ -5,11 +5,10 @@ use super::{LimitsLedger, shown};
 use crate::batch::site::Site;
 use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::site::rules::{Consumer, Counter, LimitedQuantity, Members, parts};
-use crate::batch::state::names::{HostId, ResourceId, UserId};
+use crate::batch::state::names::{HostId, ResourceId, UserGroupId, UserId};
 use crate::batch::state::{ElemState, Job, State};
 use crate::batch::usage::reserve::instances;
 use crate::model::JobRef;
-use crate::model::idmap::IdMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl LimitsLedger {
@@ -34,13 +33,12 @@ impl LimitsLedger {
     /// element and every rule.
     pub fn audit(&self, state: &State, site: &Site) -> Result<(), String> {
         let mut counted: BTreeMap<Counter, u64> = BTreeMap::new();
-        let mut rows: IdMap<UserId, Option<usize>> = IdMap::default();
+        let mut rows: RowsOfUsers = BTreeMap::new();
         let started: BTreeSet<JobRef> = state.counts().started().collect();
         for at in started {
             let Some(job) = state.job(at.job) else { continue };
             let user = state.names().user(job.user);
-            let row = *rows.entry(job.user).or_insert_with(|| site.user_row_position(user));
-            count(site, (job, at.idx), (user, row), &mut counted);
+            count(site, (job, at.idx), user, &mut rows, &mut counted);
         }
         counted.retain(|_, n| *n != 0);
         let kept = self.counters(site);
@@ -55,22 +53,29 @@ impl LimitsLedger {
     }
 }
 
+/// The rows of lsb.users by user, and by group of -G where its limits alone count.
+type RowsOfUsers = BTreeMap<(UserId, Option<UserGroupId>), Option<usize>>;
+
 /// Adds a started element.
 fn count(
     site: &Site,
     (job, idx): (&Job, u32),
-    (user, row): (&str, Option<usize>),
+    user: &str,
+    rows: &mut RowsOfUsers,
     counted: &mut BTreeMap<Counter, u64>,
 ) {
     let Some(elem) = job.elem(idx) else { return };
     let ElemState::Run(run) = &elem.state else { return };
     let consumer = site.rules.consumer((job.queue_at(idx), job.user), job.spec_at(idx));
+    let groups = site.limiting_groups(consumer);
+    let row = rows.entry((job.user, consumer.user_group));
+    let row = *row.or_insert_with(|| site.user_row_position(user, &groups));
     let requirement = job.effective_requirement(elem).map_or("", |text| text);
     for (id, rule) in site.rules.iter() {
         if rule.ignores_preempted && run.is_preempted() {
             continue;
         }
-        if !rule.concerns(&consumer, row, |words| site.user_in(words, user, None)) {
+        if !rule.concerns(&consumer, row, |words| site.limit_words_mean(words, user, &groups)) {
             continue;
         }
         let by_host = matches!(rule.scope.hosts, Members::Each(_));

@@ -155,6 +155,7 @@ const RECORDS: &[(&str, &[&str])] = &[
             "WantedSlots",
         ],
     ),
+    ("query", &["RowForm"]),
 ];
 
 /// The name of the struct that a line begins.

@@ -36,7 +36,7 @@ struct Shown<'a> {
     now: i64,
 }
 
-/// What a row consists of.
+/// The parts of a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowForm<'a> {
     pub cols: &'a [Col],

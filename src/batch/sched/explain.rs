@@ -52,7 +52,7 @@ impl Sched {
         self.explained.looks.get()
     }
 
-    /// What was found is kept for as long as this is the same.
+    /// Reasons and closed hosts are kept for as long as this is the same.
     fn moment(&self, view: &View) -> (u64, u64) {
         (self.changes, view.now.mono_us / KEPT_FOR)
     }

@@ -33,7 +33,7 @@ impl Explained {
 /// cluster have them in common.
 #[derive(Debug, Default)]
 pub(super) struct ClosedHosts {
-    /// As in [`Kept`].
+    /// Counted as in [`Kept`].
     pub(super) at: (u64, u64),
     pub(super) closed: HostsByReason,
     pub(super) open: Vec<HostId>,

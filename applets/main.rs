@@ -106,7 +106,7 @@ mod status;
 mod task_starter;
 mod up;
 
-use lsf::cli::ctx::{Ctx, FAIL, Plain, StandardOutput, Stream};
+use lsf::cli::ctx::{Ctx, FAIL, Plain, Stream};
 use lsf::cli::{completion, privport, version};
 use lsf::{errln, outln};
 use std::ffi::{CString, OsStr, OsString};
@@ -294,7 +294,8 @@ fn main() -> ExitCode {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let called = if words.is_empty() { OsString::from("lsf") } else { words.remove(0) };
     let called = Path::new(&called).file_name().map_or(called.clone(), OsStr::to_os_string);
-    let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, StandardOutput));
+    // what is shown on a closed descriptor is not missed: the job of `bsub >&-` is in
+    let mut out = Stream::new(BufWriter::with_capacity(OUT_BUFFER, std::io::stdout()));
     let mut err = Stream::new(Plain(std::io::stderr()));
     if privport::is_helper(&called) {
         return ExitCode::from(privport::run(&words, &mut err) as u8);

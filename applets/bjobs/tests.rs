@@ -634,6 +634,17 @@ fn only_the_columns_shown_are_asked_for() {
         let q = plan(words).query();
         assert_eq!((q.which.done, q.which.run), (done, run), "{words:?}");
     }
+    // names of hosts are for reasons of the long form alone
+    for (words, counts) in [
+        (&[][..], true),
+        (&["-p"], true),
+        (&["-p3"], true),
+        (&["-psum"], true),
+        (&["-l", "-p"], false),
+        (&["-UF", "-p3"], false),
+    ] {
+        assert_eq!(plan(words).query().reason_counts, counts, "{words:?}");
+    }
     let q = plan(&["-p2", "-s"]).query();
     assert!(q.which.pend && q.which.susp && q.cols.contains(&Col::PendReasons));
 }

@@ -73,6 +73,7 @@ mod last_actions;
 mod life;
 mod limit_listing;
 mod limit_properties;
+mod listed_reasons;
 mod listing_properties;
 mod load_suspension;
 mod log_switch;

@@ -103,20 +103,6 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// Our standard output as the kernel has it. Rust's own takes what is written to a descriptor that
-/// is closed for written.
-pub struct StandardOutput;
-
-impl Write for StandardOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(rustix::stdio::stdout(), bytes)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// Shows what is written without terminal escapes: errors quote what users typed, also other
 /// users.
 pub struct Plain<W: Write>(pub W);

@@ -23,7 +23,7 @@ pub struct Reaped {
 
 /// Puts /dev/null, opened for reading alone, in the place of each standard descriptor that is
 /// closed. Without this the runtime of Rust puts one there that takes every output, and what
-/// `command >&-` has to say is lost with exit code 0.
+/// the task of `blaunch HOST task >&-` writes is lost with exit code 0.
 extern "C" fn fill_standard_descriptors() {
     use rustix::fs::{Mode, OFlags};
     use rustix::stdio::{stderr, stdin, stdout};

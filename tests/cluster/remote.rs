@@ -86,8 +86,8 @@ fn closed_standard_descriptors_are_missed_by_the_task_that_uses_them() {
         ("lsrun -m host2 sh -c 'echo x; echo y >&2' 2>&-", 246, "x\n", String::new()),
         // what runs here has the closed descriptor itself
         ("lsrun -m host1 sh -c 'echo x 2> /dev/null' >&-", 1, "", String::new()),
-        // what a command of its own has to show
-        ("lsid >&-", 255, "", "lsid: write error: Bad file descriptor\n".to_owned()),
+        // nobody waits for what a command of its own has to show
+        ("lsid >&-", 0, "", String::new()),
         ("lsid > /dev/null 2>&-", 0, "", String::new()),
     ] {
         let said = sh(line);

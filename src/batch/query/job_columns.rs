@@ -562,8 +562,8 @@ impl Shown<'_> {
             rows.push(Reason::new(self.last_reason(), 0, Vec::new(), note));
         }
         rows.extend(found.iter().map(|(reason, hosts)| {
-            let named = hosts.iter().filter(|_| !self.form.reason_counts);
-            let names = named.filter_map(|host| self.mbd.links.hosts().get(*host));
+            let named = if self.form.reason_counts { &[][..] } else { &hosts[..] };
+            let names = named.iter().filter_map(|host| self.mbd.links.hosts().get(*host));
             let about = self.mbd.site.resource_told(*reason);
             let names = names.map(|h| h.name.as_str()).collect();
             match self.limit_told(*reason) {

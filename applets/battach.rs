@@ -121,14 +121,7 @@ fn look(ctx: &mut Ctx, site: &LocalSite, id: IdSel) -> Result<Running, ClientErr
         Cols::new(&[Col::User, Col::Stat, Col::ExecHosts, Col::ExecCwd, Col::Queue, Col::Idx]);
     let select = JobSelect { ids: vec![id], user: "all".into(), ..JobSelect::default() };
     let which = Which { all: true, ..Which::default() };
-    let query = JobQuery {
-        select,
-        which,
-        cols: cols.list().to_vec(),
-        arrays: false,
-        detail: false,
-        reason_counts: true,
-    };
+    let query = JobQuery::of(select, which, cols.list());
     let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
     let (mut client, mut answer) = client::ask_at(site, &ask, ctx.err)?;
     let mut found = Err(err::NO_JOB);

@@ -224,9 +224,7 @@ impl Asked {
         let watch = Some(Box::new(select.clone()));
         client.send(&Msg::Client(ClientMsg::Wait(Wait { watch, ..Wait::default() })))?;
         let which = Which { all: true, ..Which::default() };
-        let cols = self.columns().list().to_vec();
-        let query =
-            JobQuery { select, which, cols, arrays: false, detail: false, reason_counts: true };
+        let query = JobQuery::of(select, which, self.columns().list());
         client.send(&Msg::Client(ClientMsg::Jobs(Box::new(query))))
     }
 

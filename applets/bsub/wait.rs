@@ -200,14 +200,7 @@ fn look(
         ..JobSelect::default()
     };
     let which = Which { all: true, ..Which::default() };
-    let query = JobQuery {
-        select,
-        which,
-        cols: cols.list().to_vec(),
-        arrays: false,
-        detail: false,
-        reason_counts: true,
-    };
+    let query = JobQuery::of(select, which, cols.list());
     let ask = Msg::Client(ClientMsg::Jobs(Box::new(query)));
     let (mut client, mut answer) = client::ask_at(site, &ask, err)?;
     let mut seen = Seen::default();

@@ -82,14 +82,7 @@ fn pending(
 ) -> Result<(), ClientError> {
     let cols = Cols::new(&[Col::Job, Col::Idx, Col::Queue, Col::Stat]);
     let which = Which { pend: true, ..Which::default() };
-    let query = JobQuery {
-        select,
-        which,
-        cols: cols.list().to_vec(),
-        arrays: false,
-        detail: false,
-        reason_counts: true,
-    };
+    let query = JobQuery::of(select, which, cols.list());
     let listed = nqs::each_job_while(ctx, query, &cols, |row| {
         let is = row.state().is_some_and(JobState::is_pending);
         !is || each(&row.text(Col::Queue), at(row))

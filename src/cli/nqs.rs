@@ -162,14 +162,7 @@ pub fn each_job(
     cols: &Cols,
     mut each: impl FnMut(&JobRow),
 ) -> Result<(), ClientError> {
-    let query = JobQuery {
-        select,
-        which: EXISTING,
-        cols: cols.list().to_vec(),
-        arrays: false,
-        detail: false,
-        reason_counts: true,
-    };
+    let query = JobQuery::of(select, EXISTING, cols.list());
     each_job_while(ctx, query, cols, |row| {
         each(row);
         true

@@ -439,6 +439,13 @@ pub struct JobQuery {
     pub reason_counts: bool,
 }
 
+impl JobQuery {
+    /// These columns of jobs and elements, of pending reasons without the names of hosts.
+    pub fn of(select: JobSelect, which: Which, cols: &[Col]) -> JobQuery {
+        JobQuery { select, which, cols: cols.to_vec(), reason_counts: true, ..JobQuery::default() }
+    }
+}
+
 /// The columns of a job row, with the JSON type of their values. Times are seconds since the
 /// epoch, 0 none. Byte strings follow `ByteStr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

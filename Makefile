@@ -19,15 +19,20 @@ PROFILE  = release
 BIN      = $(TARGETS)/$(TRIPLE)/$(PROFILE)/lsf
 # the file names no path of the machine that made it
 HIDDEN  := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src=
-FLAGS    = -C target-feature=+crt-static $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(MUSL_LD),$(GLIBC_LD))
+FLAGS    = -C target-feature=+crt-static -C symbol-mangling-version=v0 $(HIDDEN) $(if $(findstring musl,$(TRIPLE)),$(MUSL_LD),$(GLIBC_LD))
+# The functions that a start needs lie together, as tests/bench/order.py found them: a command has
+# its text from a dozen windows of 64 KB instead of sixty (tests/bench/README.md).
+OFTEN   := src/sys/order.txt
+ORDER   := $(TARGETS)/order-$(firstword $(shell cksum < $(OFTEN))).ld
 # Relocations packed. (One copy of functions with the same code would save 80 KB, but a trace would
 # name another function than the one called. LLVM's outliner would save 90 KB and cost a fifth of
 # the speed.)
-MUSL_LD := -C linker=rust-lld -C link-arg=-zpack-relative-relocs -C link-arg=-O2
+MUSL_LD := -C linker=rust-lld -C link-arg=-zpack-relative-relocs -C link-arg=-O2 \
+    -C link-arg=$(ORDER)
 # The same with glibc, where the C compiler links, if it can have Rust's linker. Not every glibc
 # reads packed relocations.
 LLD     := $(LIBS)/$(HOST)/bin/gcc-ld
-BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld -C link-arg=-Wl,-O2
+BY_LLD  := -C link-arg=-B$(LLD) -C link-arg=-fuse-ld=lld -C link-arg=-Wl,-O2,$(ORDER)
 GLIBC_LD := $(if $(wildcard $(LLD)/ld.lld),$(BY_LLD))
 STATIC   = CARGO_BUILD_TARGET=$(TRIPLE) RUSTFLAGS='$(FLAGS)'
 
@@ -57,12 +62,13 @@ MINUTES ?= 10
 BENCH = $(STATIC) CARGO_PROFILE_RELEASE_LTO=off cargo test --locked --release -p lsf --test bench -- \
     --ignored --nocapture --exact
 
-.PHONY: all build release check picture test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help
+.PHONY: all build order release check picture test test-nfs test-tools demo soak fuzz bench bench-long bench-compare install uninstall clean help
 
 all: build
 
 help:
 	@echo 'make build     the static binary, target/TRIPLE/release/lsf'
+	@echo 'make order     finds anew which functions a start needs: src/sys/order.txt (python3, nm)'
 	@echo 'make release   a static binary for each C library, target/release-files/TRIPLE/lsf'
 	@echo 'make check     formatting, lints, house rules'
 	@echo 'make picture   who imports whom: target/picture.svg, and the circles (python3)'
@@ -77,7 +83,18 @@ help:
 	@echo 'make bench-compare  two runs side by side, OLD=FILE NEW=FILE'
 	@echo 'make install   PREFIX=/usr/local DESTDIR='
 
-build:
+$(ORDER): $(OFTEN)
+	@mkdir -p $(@D)
+	@{ echo 'SECTIONS { .text.often : {'; \
+	    sed 's/.*/*(.text.& .text.&.* .text.unlikely.&)/' $<; \
+	    echo '} } INSERT BEFORE .text;'; } > $@
+
+# To be run where functions of a start have new names; what it brings is in tests/bench/README.md.
+order: build
+	@python3 tests/bench/order.py $(BIN) > $(TARGETS)/order.new
+	@mv $(TARGETS)/order.new $(OFTEN) && wc -l $(OFTEN)
+
+build: $(ORDER)
 	@$(STATIC) cargo build --profile $(PROFILE) --locked --bin lsf
 	@! readelf -l $(BIN) 2>/dev/null | grep -q INTERP || \
 	    { echo '$(BIN) is dynamic'; exit 1; }
@@ -135,7 +152,7 @@ fuzz:
 	    -timeout=10 -rss_limit_mb=2048 -artifact_prefix=$(FUZZ_AT)/$$t- || exit 1; done
 
 # LSF_BENCH=submit,work: these groups only (tests/bench/README.md); sched alone needs no file
-bench: $(if $(filter-out sched,$(or $(LSF_BENCH),all)),build)
+bench: $(ORDER) $(if $(filter-out sched,$(or $(LSF_BENCH),all)),build)
 	LSF_TEST_BIN=$(BIN) $(BENCH) bench
 
 bench-long: build

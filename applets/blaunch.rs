@@ -8,7 +8,7 @@ use lsf::cli::launch_words::{
     CommandUse, FirstOperand, LaunchOptions, WordFacts, first_operand, hosts_with_slots, names,
     names_of_lines,
 };
-use lsf::cli::many_tasks::{self, ManyTasks, TASKS_MAX};
+use lsf::cli::many_tasks::{self, ManyTasks, TASKS_MAX, WORDS_AHEAD};
 use lsf::cli::own_descriptors;
 use lsf::cli::remote::surroundings;
 use lsf::cli::site::{self, LocalSite, means_yes};
@@ -17,6 +17,7 @@ use lsf::errln;
 use lsf::model::reason::{err, err_text};
 use lsf::model::task_gone::{HostLossAction, TaskGoneAction};
 use lsf::model::{ByteStr, JobRef, cut};
+use lsf::pam::{USAGE_MS, USAGE_MS_MAX};
 use lsf::proto::client::{Control, IdSel, JobSelect, Verb};
 use lsf::proto::res::{RUN_MAX, RunTask};
 use lsf::sys::files::RealFiles;
@@ -164,8 +165,11 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     // the loop reads it for itself
     let _ = seconds(ctx, None, "LSB_DJOB_HB_INTERVAL", TASK_SECS_MAX);
     let usage = seconds(ctx, None, "LSB_DJOB_RU_INTERVAL", TASK_SECS_MAX).unwrap_or(0);
+    let of_pam = std::env::var(USAGE_MS).ok().and_then(|text| text.parse().ok());
+    let of_pam = of_pam.filter(|ms| *ms <= USAGE_MS_MAX);
     for (_, task) in &mut many.tasks {
         (task.gone, task.usage_secs) = (gone, u32::try_from(usage).unwrap_or(0));
+        task.pam_ms = of_pam;
     }
     ctx.flush();
     let job = many.tasks.first().and_then(|(_, task)| task.job);
@@ -189,6 +193,8 @@ fn launched(ctx: &mut Ctx, site: &LocalSite, mut many: ManyTasks) -> i32 {
     let code = if ends.unstarted { err::DJOB_EXECUTE_TASK } else { err::DJOB_WAIT_TASK };
     errln!(ctx, "lsb_launch(): {}", err_text(code));
     if let (Some(job), HostLossAction::EndJob, false) = (job, on_loss, ends.lost.is_empty()) {
+        // the end of the job is that of the launcher, by which the words come to the user
+        std::thread::sleep(WORDS_AHEAD);
         end_job(ctx, job, &ends.lost);
     }
     LSF_ERROR
@@ -235,6 +241,10 @@ fn own_job() -> Result<OwnJob, Fault> {
     };
     if std::env::var("LSB_DJOB_DISABLED").is_ok_and(|value| means_yes(&value)) {
         return Err(Fault::of(err::DJOB_DISABLED));
+    }
+    if std::env::var_os("LSB_JOBEXIT_STAT").is_some() {
+        let why = "the job is over: its post-execution commands start no tasks";
+        return Err(Fault::Words(format!("{} ({why})", err_text(err::DJOB_BAD_JOBID))));
     }
     let Some(job) = job.parse().ok().filter(|job| *job > 0) else {
         return Err(Fault::of(err::DJOB_BAD_JOBID));

@@ -7,6 +7,7 @@
 
 mod again;
 mod answer;
+mod binding;
 mod caller;
 mod command;
 mod compose;

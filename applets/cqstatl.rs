@@ -3,17 +3,18 @@
 mod full;
 
 use argh::{ArgsInfo, FromArgs};
-use lsf::cli::client::ClientError;
+use lsf::cli::client::{self, ClientError};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front::{self, Exit};
 use lsf::cli::job_rows::{Cell, Cols, JobRow};
+use lsf::cli::long_format::clean;
 use lsf::cli::njs::{self, Positions};
 use lsf::cli::nqs::{
     self, RequestState, cut, identifier, job_operand, parameter, queue_summary, route,
 };
 use lsf::cli::{job_ids, site};
-use lsf::model::reason::err;
-use lsf::proto::client::{Col, IdSel, JobSelect, QueueInfo};
+use lsf::model::reason::{err, err_text};
+use lsf::proto::client::{ClientMsg, Col, IdSel, JobSelect, QueueInfo};
 use lsf::{errln, outln};
 
 /// Show queues, or requests, as NQS does.
@@ -159,9 +160,10 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
     // a request that has ended exists no longer for NQS
     let mut rows: Vec<String> = Vec::new();
     let mut found: Vec<i64> = Vec::new();
-    let wanted = opts.host.as_deref();
+    let wanted = hosts_named(ctx, opts.host.as_deref())?;
     let take = |row: &JobRow| {
-        if nqs::state(row) == RequestState::Ended || wanted.is_some_and(|h| !is_on(row, h)) {
+        let elsewhere = wanted.as_ref().is_some_and(|hosts| !hosts.iter().any(|h| is_on(row, h)));
+        if nqs::state(row) == RequestState::Ended || elsewhere {
             return;
         }
         found.push(row.int(Col::Job));
@@ -181,6 +183,11 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
     }
     ctx.flush();
     let mut code = 0;
+    let stranger = opts.user.as_deref().filter(|user| rows.is_empty() && *user != "all");
+    if let Some(user) = stranger.filter(|user| job_ids::nobody(&site, user)) {
+        errln!(ctx, "{}: {}: {}", ctx.name, clean(user), err_text(err::UNKNOWN_USER));
+        code = FAIL;
+    }
     for (word, id) in words.iter().zip(&ids) {
         if !found.contains(&i64::from(id.job)) {
             let shown = if word.contains('.') { word.clone() } else { format!("{word}.{host}") };
@@ -189,6 +196,16 @@ fn show_requests(ctx: &mut Ctx, opts: &Options, words: &[String]) -> Result<i32,
         }
     }
     Ok(code)
+}
+
+/// The hosts of -h by the names of the cluster; none: it is not given.
+fn hosts_named(ctx: &mut Ctx, name: Option<&str>) -> Result<Option<Vec<String>>, Exit> {
+    let Some(name) = name else { return Ok(None) };
+    let ask = ClientMsg::Hosts { names: vec![name.to_owned()], res_req: String::new() };
+    match client::ask(ctx, ask) {
+        Ok(ClientMsg::HostRows { rows }) => Ok(Some(rows.into_iter().map(|h| h.name).collect())),
+        other => Err(failed(ctx, &other.err().unwrap_or(ClientError::Unexpected))),
+    }
 }
 
 /// Is a request bound to a host, or runs there?

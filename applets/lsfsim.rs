@@ -4,7 +4,7 @@
 use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::{Ctx, FAIL};
 use lsf::cli::front;
-use lsf::faultsim::{Failure, Scale, Stats, run as simulate, run_duplicate};
+use lsf::faultsim::{Failure, MEMBERSHIP_MESSAGES, Scale, Stats, run as simulate, run_duplicate};
 use lsf::{errln, outln};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -45,6 +45,10 @@ fn add(sum: &mut Stats, s: Stats) {
     sum.virtual_secs += s.virtual_secs;
     sum.acknowledged += s.acknowledged;
     sum.faults += s.faults;
+    let deaths = sum.membership_deaths.iter_mut().zip(s.membership_deaths);
+    deaths.for_each(|(sum, deaths)| *sum += deaths);
+    sum.tasks += s.tasks;
+    sum.task_signals += s.task_signals;
     sum.switches += s.switches;
     sum.moves += s.moves;
     sum.overtaken += s.overtaken;
@@ -95,11 +99,13 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
         Ok(s) => {
             let changes = format!(", {} routes, {} changes of the NLB", s.routes, s.nlb_changes);
             let routed = if scale.balancer { changes } else { String::new() };
+            let deaths = MEMBERSHIP_MESSAGES.iter().zip(s.membership_deaths);
+            let deaths: Vec<String> = deaths.map(|(at, n)| format!("{n} at {at}")).collect();
             outln!(
                 ctx,
                 "{n} seeds of {} hosts: {} submissions, {} faults, {} switches, {} moves, \
-                 {} stopped masters overtaken, {} unknown ends, {} events, \
-                 {} virtual seconds{routed} in {took:.1} s",
+                 {} stopped masters overtaken, {} unknown ends, deaths of daemons: {}, \
+                 {} tasks with {} signals, {} events, {} virtual seconds{routed} in {took:.1} s",
                 scale.hosts,
                 s.acknowledged,
                 s.faults,
@@ -107,6 +113,9 @@ fn report(ctx: &mut Ctx, n: u64, scale: Scale, result: Result<Stats, Failure>, t
                 s.moves,
                 s.overtaken,
                 s.unknown_ends,
+                deaths.join(" "),
+                s.tasks,
+                s.task_signals,
                 s.events,
                 s.virtual_secs
             );

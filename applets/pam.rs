@@ -10,7 +10,7 @@ use lsf::cli::pam::{self, PamRun};
 use lsf::cli::prove::canonical;
 use lsf::cli::remote;
 use lsf::cli::site::{self, LocalSite, param};
-use lsf::conf::{MAX_PAM_SECS, load};
+use lsf::conf::{MAX_PAM_SECS, PAM_FACTOR, load, pam_factor};
 use lsf::model::JobRef;
 use lsf::model::reason::{err, err_text};
 use lsf::pam::command::{PamOptions, Starter, WordsFault};
@@ -217,9 +217,10 @@ fn conf(
         let words: Vec<String> = each.collect();
         errln!(ctx, "{name}: hosts: {}", words.join(" "));
     }
+    let factor = factor(ctx, site);
     let (job, verbose) = (job.at, options.verbose);
     let hosts = hosts.into_iter().map(|(host, _)| host).collect();
-    PamConf { job, expected, register_within, clean_delay, hosts, verbose }
+    PamConf { job, expected, register_within, clean_delay, factor, hosts, verbose }
 }
 
 /// The hosts of -m, as the cluster spells them.
@@ -232,6 +233,18 @@ fn chosen(site: &LocalSite, all: &[String], names: &[String]) -> Result<Vec<Stri
         known.ok_or_else(|| format!("{name}: {}", err_text(err::DJOB_BAD_HOST)))
     };
     names.iter().map(host).collect()
+}
+
+/// LSF_PAM_RUSAGE_UPD_FACTOR of the environment or lsf.conf; a value that is none is told.
+fn factor(ctx: &mut Ctx, site: &LocalSite) -> f64 {
+    let name = "LSF_PAM_RUSAGE_UPD_FACTOR";
+    let Some(value) = param(Some(site), name) else { return PAM_FACTOR };
+    pam_factor(&value).unwrap_or_else(|| {
+        let value = value.escape_debug();
+        let want = "not a number of seconds from 0 to 100";
+        errln!(ctx, "{}: {name}={value}: {want}; {PAM_FACTOR} is used", ctx.name);
+        PAM_FACTOR
+    })
 }
 
 /// A number of seconds from the environment or lsf.conf: at least `least`; one that is none is told

@@ -4,6 +4,7 @@ use argh::{ArgsInfo, FromArgs};
 use lsf::cli::ctx::Ctx;
 use lsf::cli::front;
 use lsf::cli::job_launcher::job_launcher;
+use lsf::cli::pam::signal_processes;
 use lsf::cli::pam::task::{self, StarterEnd, StarterRun};
 use lsf::cli::remote;
 use lsf::cli::site;
@@ -29,6 +30,9 @@ struct Options {
     /// taken and not used
     #[argh(option, short = 'a', arg_name = "host_type")]
     _host_type: Option<String>,
+    /// start nothing: send this signal to the processes that follow, each pid:start; pam's own
+    #[argh(option, short = 'k', arg_name = "signal")]
+    signal: Option<i32>,
     /// tell the steps on stderr
     #[argh(switch, short = 'd')]
     debug: bool,
@@ -44,6 +48,12 @@ pub fn run(ctx: &mut Ctx) -> i32 {
     };
     let (options, program) = (parsed.options, parsed.operands);
     let wrong = |why: &str| front::usage_error::<Options>(ctx.name, why);
+    if let Some(signal) = options.signal {
+        return match signal_processes(signal, &program) {
+            Ok(()) => 0,
+            Err(why) => wrong(&why).show(ctx),
+        };
+    }
     let Some(at) = options.pam else {
         return wrong("-p is wanted, or LSF_TS_OPTIONS").show(ctx);
     };

@@ -3,12 +3,13 @@
 use super::sums::RULE;
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::Json;
+use lsf::cli::host_usage::{short_size, usage_by_host};
 use lsf::cli::long_format::{
     ELIGIBLE_TIME, Efficiency, INELIGIBLE_TIME, paragraph, pending_times, push_clean,
 };
 use lsf::cli::submission::{KEPT, Submission, dispatched, interactive_mode, push, push_given};
 use lsf::lang::jobname::JobName;
-use lsf::model::event::{Finish, HostUsage};
+use lsf::model::event::Finish;
 use lsf::model::job::{Usage, except};
 use lsf::model::job_state::JobState;
 use lsf::model::reason::term_text;
@@ -84,8 +85,8 @@ pub fn record(json: &mut Json, f: &Finish, look: &JobForm, clock: &Clock) {
         ("WAIT", &s.wait.to_string()),
         ("TURNAROUND", &s.turnaround.to_string()),
         ("HOG_FACTOR", &format!("{:.4}", hog_factor(&s))),
-        ("MEM", &size(u.max_mem_kb)),
-        ("SWAP", &size(u.max_swap_kb)),
+        ("MEM", &short_size(u.max_mem_kb)),
+        ("SWAP", &short_size(u.max_swap_kb)),
         ("EXIT_REASON", reason),
     ]);
 }
@@ -199,14 +200,6 @@ fn hog_factor(s: &Spent) -> f64 {
     if s.turnaround > 0 { s.cpu / s.turnaround as f64 } else { 0.0 }
 }
 
-/// A size in MB, from a gigabyte on in GB with one decimal.
-fn size(kb: u64) -> String {
-    match kb {
-        0..1_048_576 => format!("{}M", kb / 1024),
-        _ => format!("{:.1}G", kb as f64 / 1_048_576.0),
-    }
-}
-
 fn used(out: &mut String, f: &Finish, look: &JobForm) {
     let s = spent(f, look);
     let hog = hog_factor(&s);
@@ -225,27 +218,10 @@ fn used(out: &mut String, f: &Finish, look: &JobForm) {
         s.wait,
         s.turnaround,
         status(f),
-        size(u.max_mem_kb),
-        size(u.max_swap_kb),
+        short_size(u.max_mem_kb),
+        short_size(u.max_swap_kb),
     );
-    used_by_host(out, &f.hosts_used);
-}
-
-/// Lists the usage of a job on each of its several hosts: the facts are those of LSF, the layout is
-/// ours.
-fn used_by_host(out: &mut String, hosts: &[HostUsage]) {
-    if hosts.is_empty() {
-        return;
-    }
-    out.push_str("     HOST                  UTIME     STIME     MEM    SWAP\n");
-    for host in hosts {
-        let mut name = String::new();
-        push_clean(&mut name, &host.host);
-        let (mem, swap) = (size(host.mem_kb), size(host.swap_kb));
-        let times = [host.utime_us, host.stime_us].map(|us| us as f64 / 1e6);
-        let times = format!("{:>9.2}{:>10.2}", times[0], times[1]);
-        let _ = writeln!(out, "     {name:<17} {times}{mem:>8}{swap:>8}");
-    }
+    usage_by_host(out, "     ", &f.hosts_used);
 }
 
 /// The share of its allocation that a job used, from our own records.

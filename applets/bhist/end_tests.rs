@@ -3,7 +3,7 @@
 use super::history::{History, HistoryFilter, States};
 use lsf::model::JobRef;
 use lsf::model::action::JobAction;
-use lsf::model::event::{Event, JobNew, JobSignal, JobStart, JobStatus, Record};
+use lsf::model::event::{Event, JobNew, JobSignal, JobStart, JobStatus, Record, RunLimitChange};
 use lsf::model::job::JobSpec;
 use lsf::model::job_state::JobState;
 use lsf::model::reason::term;
@@ -45,6 +45,13 @@ fn told(events: Vec<Event>) -> Vec<String> {
 const UNKNOWN: &str = "Unknown; unable to reach the execution host;";
 const KILL: &str = "Signal <KILL> requested by user or administrator <user1>;";
 const GONE: &str = "Execution host unavailable; job is killed;";
+
+#[test]
+fn extended_and_hard_run_limits_are_told() {
+    let limit = |secs, hard| Event::RunLimit(RunLimitChange { at: AT, attempt: 1, secs, hard });
+    let want = ["Run limit is extended to 15.0 min;", "Hard run limit is set to 17.5 min;"];
+    assert_eq!(told(vec![limit(900, false), limit(1050, true)]), want);
+}
 
 #[test]
 fn kill_of_a_job_out_of_reach_is_told_not_to_have_reached_its_host() {

@@ -13,7 +13,7 @@ use lsf::lang::jobname::{ArraySpec, JobName, name_fits};
 use lsf::lang::resreq::requested_mb;
 use lsf::model::JobRef;
 use lsf::model::event::{
-    ArraySignal, Event, JobChunk, JobModify, JobNew, JobStart, JobStatus, Record,
+    ArraySignal, Event, HostUsage, JobChunk, JobModify, JobNew, JobStart, JobStatus, Record,
 };
 use lsf::model::further;
 use lsf::model::job::{Usage, opt2};
@@ -173,6 +173,8 @@ pub struct Elem {
     /// A daemon of this product started the job and recorded more about its usage.
     pub ours: bool,
     usage: Usage,
+    /// The usage of the last attempt on each of its hosts, where these were several.
+    pub hosts_used: Box<[HostUsage]>,
     /// MB of memory that its last start reserved; 0 none.
     asked_mb: f64,
     /// The ineligible waiting of the element, and whether it has records of its own.
@@ -195,6 +197,7 @@ impl Elem {
             host_factor: 0.0,
             ours: false,
             usage: Usage::default(),
+            hosts_used: Box::default(),
             asked_mb: 0.0,
             waited: Waited::default(),
             apart: false,
@@ -270,6 +273,7 @@ impl Elem {
 
     fn start(&mut self, time: i64, s: &JobStart) {
         self.hosts = s.hosts.iter().map(|(h, n)| (h.to_string(), *n)).collect();
+        self.hosts_used = Box::default();
         self.host_factor = s.host_factor;
         self.ours = s.attempt > 0;
         // few requirements have one, and to read them takes long
@@ -285,6 +289,9 @@ impl Elem {
         self.enter(time, state);
         if let Some(u) = s.usage {
             self.usage = u;
+        }
+        if !s.hosts.is_empty() {
+            self.hosts_used = s.hosts.clone();
         }
     }
 }

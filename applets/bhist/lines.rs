@@ -34,6 +34,7 @@ pub fn concerns(e: &Event) -> Option<JobRef> {
         Event::JobMigrate(m) => Some(m.at),
         Event::JobCheckpoint(c) => Some(c.at),
         Event::JobResize(r) => Some(r.at),
+        Event::RunLimit(r) => Some(r.at),
         Event::JobMessage(m) => Some(m.at),
         Event::JobAttachment(a) => Some(a.at),
         Event::JobSwitch { at, .. } | Event::JobMove { at, .. } => Some(*at),
@@ -101,6 +102,10 @@ pub fn sentence(e: &Event, tasks: bool) -> Option<String> {
         Event::JobMigrate(_) | Event::JobForce(_) => moved_by_hand(&mut t, e),
         Event::JobCheckpoint(c) => checkpoint(&mut t, c),
         Event::JobResize(r) => resize(&mut t, r),
+        Event::RunLimit(r) => {
+            let kind = if r.hard { "Hard run limit is set to" } else { "Run limit is extended to" };
+            let _ = write!(t, "{kind} {:.1} min;", r.secs as f64 / 60.0);
+        }
         Event::JobMessage(m) => {
             let (text, user) = (clean(&m.text), clean(&m.user));
             let _ = write!(

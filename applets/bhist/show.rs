@@ -3,6 +3,7 @@
 use super::history::{COUNTED, Elem, History, Job};
 use lsf::cli::clock::Clock;
 use lsf::cli::columns::{Json, tail};
+use lsf::cli::host_usage::usage_by_host;
 use lsf::cli::long_format::{ELIGIBLE_TIME, INELIGIBLE_TIME, paragraph, pending_times, push_clean};
 use lsf::cli::submission::{KEPT, Submission, interactive_mode, limit_block, push, push_given};
 use lsf::model::JobRef;
@@ -128,6 +129,10 @@ pub fn long(out: &mut String, at: JobRef, job: &Job, e: &Elem, s: &Show, tracked
     let used = e.efficiency(s.now);
     if used.max_mem_kb > 0 && used.avg_mem_kb > 0 {
         used.push(out, "", e.ours);
+    }
+    if !e.hosts_used.is_empty() {
+        out.push_str("\nHOST USAGE:\n");
+        usage_by_host(out, "", &e.hosts_used);
     }
     if tracked {
         let (may, not) = e.waited(s.now);

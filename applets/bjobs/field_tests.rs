@@ -252,6 +252,37 @@ fn values_of_fields_of_a_running_job() {
 }
 
 #[test]
+fn run_limit_of_a_started_job_is_the_one_that_it_reaches_first() {
+    let run = |limit: Value, own: Value| {
+        json!({"Stat": "RUN", "StartTime": T, "RunTime": 600, "ExecHosts": [["h1", 1]],
+            "Limits": own, "LimitSpec": "hosta", "RunLimit": limit})
+    };
+    // on a host twice as fast
+    let fast = run(json!([1800, true]), json!({"run": 3600}));
+    check(
+        &fast,
+        &[
+            ("time_left", "0:20 L"),
+            ("finish_time", "Nov 20 10:00 L"),
+            ("%complete", "33.33% L"),
+            ("runtimelimit", "60.0/hosta"),
+        ],
+    );
+    // EXTENDABLE_RUNLIMIT beside -W and alone
+    for own in [json!({"run": 3600}), json!({})] {
+        let extendable = run(json!([1200, false]), own);
+        let wanted = [
+            ("time_left", "0:10 L"),
+            ("finish_time", "Nov 20 09:50 L"),
+            ("%complete", "50.00% L"),
+            ("runtimelimit", "20.0"),
+        ];
+        check(&extendable, &wanted);
+    }
+    check(&run(Value::Null, json!({})), &[("time_left", ""), ("runtimelimit", "")]);
+}
+
+#[test]
 fn values_of_fields_of_a_pending_job() {
     let pend = json!({"PendReasons": [[3, 0, []], [1001, 2, []]], "AskedHosts": ["a", "b+1"]});
     let wanted = [

@@ -61,7 +61,9 @@ const WAIT_COLS: &[Col] =
 const KIND_COLS: &[Col] = &[Col::PendTime, Col::IneligibleTime];
 /// The columns of time left, finish time and completion.
 pub const LEFT_COLS: &[Col] =
-    &[Col::Stat, Col::EndTime, Col::Limits, Col::RunTime, Col::StartTime, Col::Extra];
+    &[Col::Stat, Col::EndTime, Col::RunLimit, Col::RunTime, Col::StartTime, Col::Extra];
+/// The columns of the run limit.
+const RUN_LIMIT_COLS: &[Col] = &[Col::Limits, Col::LimitSpec, Col::RunLimit];
 /// The columns that [`eligible`] needs.
 pub const PENDSTATE_COLS: &[Col] = &[Col::Stat, Col::PendReasons];
 
@@ -215,7 +217,7 @@ pub const FIELDS: &[Field] = &[
             int(o, n);
         }
     }),
-    f("runtimelimit", &[], 12, &[Col::Limits, Col::LimitSpec], run_limit),
+    f("runtimelimit", &[], 12, RUN_LIMIT_COLS, run_limit),
     f("plimit", &[], 10, EXTRA, |o, r, _| whole(o, kept_secs(r, "ptl"))),
     f("eplimit", &[], 10, EXTRA, |o, r, _| whole(o, kept_secs(r, "eptl"))),
     f("input_file", &[], 10, &[Col::InFile], |o, r, _| o.push_str(&r.text(Col::InFile))),
@@ -308,7 +310,7 @@ fn duration(name: &str, r: &JobRow, s: &Show) -> Option<i64> {
         "ru_stime" if started => Some(s.cpu(r, Col::Stime).ceil() as i64),
         "run_time" => Some(r.int(Col::RunTime)),
         "pend_time" => r.cell(Col::PendTime).int(),
-        "runtimelimit" => limit(r, "run"),
+        "runtimelimit" => shown_run_limit(r).map(|limit| limit.0),
         "estimated_run_time" => estimate(r),
         "plimit" => kept_secs(r, "ptl"),
         "eplimit" => kept_secs(r, "eptl"),
@@ -443,12 +445,26 @@ fn size_limit(o: &mut String, r: &JobRow, key: &str) {
     }
 }
 
+/// Seconds that a started job may run where it runs; none: as long as it likes.
+pub fn run_limit_in_force(r: &JobRow) -> Option<i64> {
+    r.list(Col::RunLimit).first().and_then(Cell::int)
+}
+
+/// The limit of the submission in seconds, and true, or the one that is reached before it.
+fn shown_run_limit(r: &JobRow) -> Option<(i64, bool)> {
+    let is_own = r.list(Col::RunLimit).get(1).is_none_or(|own| own == &Cell::Bool(true));
+    match is_own {
+        true => Some((limit(r, "run")?, true)),
+        false => Some((run_limit_in_force(r)?, false)),
+    }
+}
+
 /// `60.0`, `60.0/hosta`.
 fn run_limit(o: &mut String, r: &JobRow, _: &Show) {
-    if let Some(secs) = limit(r, "run") {
+    if let Some((secs, is_own)) = shown_run_limit(r) {
         let _ = write!(o, "{:.1}", secs as f64 / 60.0);
         let of = r.text(Col::LimitSpec);
-        if !of.is_empty() {
+        if is_own && !of.is_empty() {
             let _ = write!(o, "/{of}");
         }
     }
@@ -509,7 +525,7 @@ fn given_time(r: &JobRow) -> Option<Given> {
     if is_pending(r) || is_finished(r) || r.int(Col::StartTime) == 0 {
         return None;
     }
-    let limit = limit(r, "run");
+    let limit = run_limit_in_force(r);
     let (secs, by, open) = match estimate(r).filter(|e| limit.is_none_or(|l| *e <= l)) {
         None => (limit?, 'L', false),
         Some(secs) if r.int(Col::RunTime) <= secs => (secs, 'E', false),

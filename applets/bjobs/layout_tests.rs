@@ -213,6 +213,23 @@ fn run_limits_count_in_the_factor_of_the_host() {
 }
 
 #[test]
+fn usage_of_run_time_is_that_of_the_limit_in_force() {
+    let told = |limit: Value| {
+        let job = json!({"Stat": "RUN", "ExecHosts": [["hosta", 1]], "StartTime": T,
+            "RunTime": 600, "Limits": {"run": 3600}, "RunLimit": limit});
+        call(&["-l"], &[], &[job]).0
+    };
+    for (limit, words) in [
+        (json!([1800, true]), "RUNLIMIT: 1800 second(s);  RUN TIME Efficiency: 33.33%"),
+        (json!([1200, false]), "RUNLIMIT: 1200 second(s);  RUN TIME Efficiency: 50.00%"),
+    ] {
+        let all = told(limit);
+        assert!(all.contains(&format!("RUN TIME: 600 second(s);  {words}")), "{all}");
+    }
+    assert!(!told(Value::Null).contains("RUN TIME USAGE"));
+}
+
+#[test]
 fn kept_options_are_fields_and_words() {
     let job = [json!({"Extra": {"app": "sim", "sla": "gold", "g": "/a/b", "Lp": "lp", "U": "u#1",
         "a": "esub1", "wa": "URG", "wt": "300", "outdir": "o/%J"}})];
@@ -464,4 +481,27 @@ fn administrators_are_shown_the_reasons_that_the_site_condenses() {
         assert!(out.contains(want), "{words:?}: {out}");
         assert_eq!(out.contains("Individual"), words.len() == 1, "{words:?}: {out}");
     }
+}
+
+#[test]
+fn extendable_run_limit_of_a_started_job_stands_behind_its_other_times() {
+    let told = |limit: &str, more: Value| {
+        let job = json!({"Stat": "RUN", "ExecHosts": [["hosta", 1]], "StartTime": T,
+            "Extra": {"runLimit": limit}, "Limits": more});
+        call(&["-l"], &[], &[job]).0
+    };
+    for (limit, words) in [
+        ("600,600,0", "10.0 min"),
+        ("600,900,0", "10.0 min, extended to 15.0 min"),
+        ("600,600,1", "10.0 min, hard limit 10.0 min"),
+        ("600,1320,1", "10.0 min, hard limit 22.0 min"),
+    ] {
+        let block = format!(" EXTENDABLE RUNLIMIT:\n {words}\n");
+        let alone = told(limit, json!({}));
+        assert!(alone.contains(&format!(";\n\n{block}")), "{alone}");
+        let all = told(limit, json!({"run": 3600, "rss": 1024}));
+        let whole = format!("\n\n RUNLIMIT                \n 60.0 min\n{block} MEMLIMIT\n");
+        assert!(all.contains(&whole), "{all}");
+    }
+    assert!(!told("600", json!({})).contains("EXTENDABLE"));
 }

@@ -3,6 +3,7 @@
 //! Invariant: what users typed is shown without terminal controls; a job whose end is unknown
 //! never shows an exit code.
 
+use super::fields::run_limit_in_force;
 use super::figures::{efficiency, eligible_secs, wait_limit};
 use super::reasons;
 use super::show::{Show, has_hosts, host_words, is_finished, is_pending, push_hosts_joined};
@@ -23,6 +24,7 @@ use lsf::model::job::Limits;
 use lsf::model::job_state::JobState;
 use lsf::model::nqs::{NlbPlacement, Route};
 use lsf::model::reason::term_text;
+use lsf::model::run_limit::{SHOWN_RUN_LIMIT, ShownRunLimit};
 use lsf::proto::client::Col;
 use std::fmt::Write;
 
@@ -92,6 +94,7 @@ pub const COLS: &[Col] = &[
     Col::Thresholds,
     Col::UsageTime,
     Col::RunTime,
+    Col::RunLimit,
     Col::Extra,
     Col::Exceptions,
     Col::CpuPeak,
@@ -418,7 +421,9 @@ fn given_limits(r: &JobRow) -> LimitBlock {
         thread: get("thread"),
         ..Limits::default()
     };
-    limit_block(&limits, &r.text(Col::LimitSpec))
+    let extendable = r.cell(Col::Extra).key(SHOWN_RUN_LIMIT).map(Cell::text).unwrap_or_default();
+    let extendable = ShownRunLimit::parse(&extendable).map_or(String::new(), |l| l.words());
+    LimitBlock { extendable, ..limit_block(&limits, &r.text(Col::LimitSpec)) }
 }
 
 fn started(t: &mut String, r: &JobRow, s: &Show) {
@@ -548,7 +553,7 @@ fn memory(out: &mut String, r: &JobRow) {
 
 /// Beyond LSF: how much of its run limit a job has used.
 fn run_time(out: &mut String, r: &JobRow) {
-    let limit = r.cell(Col::Limits).key("run").and_then(Cell::int).filter(|n| *n > 0);
+    let limit = run_limit_in_force(r).filter(|n| *n > 0);
     let (ran, Some(limit)) = (r.int(Col::RunTime), limit) else { return };
     if ran > 0 {
         let share = ran as f64 * 100.0 / limit as f64;

@@ -50,7 +50,11 @@ pub fn slice(cols: &Cols, base: &Value, jobs: &[Value]) -> String {
                 } else {
                     name
                 };
-                [job, base].iter().find_map(|o| o.get(name)).cloned().unwrap_or(Value::Null)
+                let found = [job, base].iter().find_map(|o| o.get(name)).cloned();
+                // on hosts of the speed that the limit was given for
+                let own = job.get("Limits").and_then(|limits| limits.get("run"));
+                let own = own.filter(|_| name == "RunLimit").map(|secs| json!([secs, true]));
+                found.or(own).unwrap_or(Value::Null)
             };
             cols.list().iter().map(pick).collect()
         })

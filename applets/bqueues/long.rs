@@ -367,6 +367,7 @@ fn rest(out: &mut String, q: &QueueInfo) {
     controls(out, param(q, "JOB_CONTROLS"));
     for (name, label) in [
         ("TERMINATE_WHEN", "TERMINATE_WHEN = "),
+        ("EXTENDABLE_RUNLIMIT", "EXTENDABLE_RUNLIMIT:  "),
         ("JOB_ACTION_WARNING_TIME", "JOB_ACTION_WARNING_TIME:  "),
         ("JOB_WARNING_ACTION", "JOB_WARNING_ACTION:  "),
         ("SNDJOBS_TO", "SEND_JOBS_TO:  "),

@@ -211,6 +211,7 @@ fn bqueues_l_shows_further_parameters() {
         ("SLOT_RESERVE", "MAX_RESERVE_TIME[5]"),
         ("CHKPNT", "/share/chk 30"),
         ("JOB_CONTROLS", "SUSPEND[kill -STOP -$LSB_JOBPGIDS] RESUME[SIGCONT] TERMINATE[a[1]]"),
+        ("EXTENDABLE_RUNLIMIT", "BASE[60] GRACE[5]"),
         ("SNDJOBS_TO", "q1@c2"),
         ("CHUNK_JOB_SIZE", "4"),
         ("HOSTLIMIT_PER_JOB", "2"),
@@ -248,6 +249,7 @@ JOB_CONTROLS:
     SUSPEND:    [kill -STOP -$LSB_JOBPGIDS]
     RESUME:     [SIGCONT]
     TERMINATE:  [a[1]]
+EXTENDABLE_RUNLIMIT:  BASE[60] GRACE[5]
 SEND_JOBS_TO:  q1@c2 (not acted on)
 CHUNK_JOB_SIZE:  4
 JOB_SIZE_LIST:  4 2 8

@@ -39,6 +39,7 @@ pub fn facts(conf: &LsfConf, times: bool) -> Result<SubmissionInputs, Rejection>
         env: ByteStr(env::packed(&env::EnvAsk::everything().apply(&own_environment()))),
         mesub: true,
         tasks: OnceCell::new(),
+        binding_told: OnceCell::new(),
     })
 }
 

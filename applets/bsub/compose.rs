@@ -7,7 +7,7 @@ use super::rejection::Rejection;
 use super::source::JobSource;
 use super::spec::{self, SubmissionInputs};
 use super::stop::Stop;
-use super::{esub, hostfile, interactive, resreq, spool};
+use super::{binding, esub, hostfile, interactive, resreq, spool};
 use jiff::tz::TimeZone;
 use lsf::cli::ctx::Ctx;
 use lsf::cli::site::LocalSite;
@@ -65,6 +65,9 @@ pub fn compose(
         ByteStr(env::packed(&esub::with(ask.apply(&own_environment()), changed)))
     };
     let env = interactive::of_terminal(env, &spec);
+    facts.binding_told.get_or_init(|| {
+        binding::notices(env.as_bytes()).iter().for_each(|text| errln!(ctx, "{text}"));
+    });
     if !asked.is_empty() {
         spec.further.esub = asked.into();
     }

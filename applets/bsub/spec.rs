@@ -56,6 +56,8 @@ pub struct SubmissionInputs {
     pub mesub: bool,
     /// The caller's task lists, once they were read.
     pub tasks: OnceCell<Tasks>,
+    /// The caller was told what the environment asks in vain of the binding to processors.
+    pub binding_told: OnceCell<()>,
 }
 
 /// LSB_DEFAULT_JOBGROUP for a submission without -g.
@@ -448,6 +450,7 @@ mod tests {
             env: ByteStr::default(),
             mesub: true,
             tasks: OnceCell::new(),
+            binding_told: OnceCell::new(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::exception_round::ExceptionRound;
 use crate::batch::soft_state::exit_rates::ExitRates;
+use crate::batch::soft_state::extendable_limits::ExtendableLimits;
 use crate::batch::soft_state::fanout::{Fanout, HostUse};
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
@@ -98,6 +99,7 @@ pub struct Mbatchd {
     pub(super) acct_archive_checks: PeriodicLook,
     pub(super) exception_round: ExceptionRound,
     pub(super) exit_rates: ExitRates,
+    pub(super) extendable: ExtendableLimits,
     pub(super) reserve: Reserve,
     pub(super) exclusive_units: ExclusiveUnits,
     pub(super) processor_units: ProcessorUnits,
@@ -275,9 +277,7 @@ impl Mbatchd {
         for change in changes {
             self.follow_reservations(change.at);
         }
-        for change in changes {
-            self.limits.follow(&self.state, &self.site, change);
-        }
+        self.limits.follow_all(&self.state, &self.site, changes);
         for change in changes {
             self.follow_preemptions(change.at);
         }
@@ -547,7 +547,7 @@ impl Mbatchd {
         if self.site.routes {
             self.routing.touch(at.job);
         }
-        if let Some(job) = self.state.job(at.job).filter(|job| waits(&job.tally)) {
+        if let Some(job) = self.state.job(at.job).filter(|job| waits(&job.tally())) {
             self.fairshare.ensure_job(&self.state, &self.site, job);
             self.eligible_touched(at.job);
         }

@@ -356,6 +356,7 @@ impl Mbatchd {
         // one pass for all that a turn brings: the tick comes behind the other inputs
         if end_of_turn {
             self.schedule_due(context);
+            self.extendable_limits_due(context);
         }
         self.tell_exclusive(context);
     }
@@ -411,6 +412,7 @@ impl Machine for Mbatchd {
                 self.exception_checks.deadline(),
                 self.exception_round.deadline(),
                 self.hung_walk.deadline(),
+                self.extendable.deadline(self.sched.now()),
                 self.acct_archive_checks.deadline(),
                 deps,
                 perf,

@@ -52,6 +52,7 @@ mod element_groups;
 mod eligible;
 mod exceptions;
 mod exit_rates;
+mod extendable_run_limit;
 mod fairshare;
 mod fairshare_groups;
 mod fairshare_history;
@@ -108,6 +109,7 @@ mod resize;
 mod retry;
 mod route;
 mod route_validation;
+mod run_limit_in_force;
 mod run_limit_ratio;
 mod scenarios;
 mod service_goals;
@@ -277,6 +279,7 @@ impl Rig {
                     more: false,
                     members: None,
                     validates: false,
+                    unjoined: Vec::new(),
                 };
                 self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             } else {
@@ -462,6 +465,7 @@ impl Rig {
             more: false,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         conn

@@ -175,6 +175,8 @@ pub fn size_words(kb: u64) -> String {
 pub struct LimitBlock {
     pub cpu: Option<u64>,
     pub run: Option<u64>,
+    /// EXTENDABLE RUNLIMIT, in words; empty none.
+    pub extendable: String,
     /// Slots: PROCLIMIT or TASKLIMIT, and the text: `4`, `1 2 4`.
     pub slots: Option<(&'static str, String)>,
     pub file: Option<u64>,
@@ -216,6 +218,9 @@ impl LimitBlock {
             let line: String = times.iter().map(|(_, v)| format!(" {v:<24}")).collect();
             out.push_str(line.trim_end());
             out.push('\n');
+        }
+        if !self.extendable.is_empty() {
+            let _ = writeln!(out, " EXTENDABLE RUNLIMIT:\n {}", self.extendable);
         }
         self.push_sizes(out);
     }

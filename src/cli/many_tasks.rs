@@ -28,6 +28,8 @@ pub const TASKS_MAX: usize = 4096;
 const DEFERRED_MAX: usize = 64;
 /// Output that may wait for our reader before no more is taken from the tasks, bytes.
 const BEHIND_MAX: usize = 1 << 20;
+/// The reason of a host where a task has ended and nobody knows how.
+const END_UNKNOWN: &str = "a task has ended, and its exit code is not known";
 /// Seconds that a task has to end after it was hung up, where LSF_RES_TIMEOUT says nothing.
 const HANGUP: u64 = 15;
 /// Seconds between two signs of life of a host, where there are few tasks; most seconds.
@@ -38,6 +40,10 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The signals that are for the tasks.
 const FORWARDED: [i32; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+
+/// How far the words of a command of a parallel job are ahead of what it has done that ends the
+/// process by which they come to the user: an MPI launcher that is ended reads no more.
+pub const WORDS_AHEAD: Duration = Duration::from_millis(500);
 
 /// The tasks to be run.
 pub struct ManyTasks {
@@ -75,7 +81,12 @@ enum TaskPhase {
     Starting,
     Running,
     Over(WaitStatus),
-    Failed { started: bool, why: String },
+    /// Ended as nobody knows: the launcher of the host has died meanwhile.
+    Unknown,
+    Failed {
+        started: bool,
+        why: String,
+    },
 }
 
 struct OneTask {
@@ -422,10 +433,7 @@ impl Loop<'_> {
                 Ok(Some(Msg::Res(ResMsg::Ended { status }))) => {
                     task.phase = match status {
                         Some(_) => TaskPhase::Over(status),
-                        None => {
-                            let why = err_text(err::DJOB_RES_IO).to_owned();
-                            TaskPhase::Failed { started: true, why }
-                        }
+                        None => TaskPhase::Unknown,
                     };
                     task.client = None;
                     self.flush_line(at);
@@ -591,9 +599,11 @@ impl Loop<'_> {
     /// hosts.
     fn signalled(&mut self) {
         while let Ok(Some(Signalled { signal, sender })) = self.signals.take_from() {
+            // CONT without a stop of ours is for tasks that have stopped themselves
+            let passes = FORWARDED.contains(&signal) || signal == libc::SIGCONT;
             if signal == libc::SIGTSTP {
                 self.stop();
-            } else if FORWARDED.contains(&signal) && !self.tasks_have_it(sender) {
+            } else if passes && !self.tasks_have_it(sender) {
                 let ends = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
                 let again = self.asked_to_end.is_some_and(|at| at.elapsed() < AGAIN);
                 self.signal_all(&[if ends && again { libc::SIGKILL } else { signal }]);
@@ -622,20 +632,24 @@ impl Loop<'_> {
             ends.unwritten.extend(out.take_failure().map(|why| (name, why)));
         }
         for task in &self.tasks {
-            match &task.phase {
-                TaskPhase::Over(status) if ends.code == 0 => ends.code = exit_code(*status),
+            let why = match &task.phase {
+                TaskPhase::Over(status) if ends.code == 0 => {
+                    ends.code = exit_code(*status);
+                    continue;
+                }
+                TaskPhase::Unknown => END_UNKNOWN,
                 TaskPhase::Failed { started, why } => {
                     ends.unstarted |= !started;
                     if *started && !ends.lost.contains(&task.host) {
                         ends.lost.push(task.host.clone());
                     }
-                    let known =
-                        |(host, known): &(String, String)| *host == task.host && known == why;
-                    if !why.is_empty() && !ends.failed.iter().any(known) {
-                        ends.failed.push((task.host.clone(), why.clone()));
-                    }
+                    why
                 }
-                _ => {}
+                _ => continue,
+            };
+            let known = |(host, known): &(String, String)| *host == task.host && known == why;
+            if !why.is_empty() && !ends.failed.iter().any(known) {
+                ends.failed.push((task.host.clone(), why.to_owned()));
             }
         }
         ends

@@ -11,6 +11,7 @@ pub mod daemons;
 pub mod fields;
 pub mod front;
 pub mod help;
+pub mod host_usage;
 pub mod hostcheck;
 pub mod hostfields;
 pub mod install;

@@ -233,6 +233,7 @@ pub fn limit_block(l: &Limits, host: &str) -> LimitBlock {
     LimitBlock {
         cpu: l.cpu,
         run: l.run,
+        extendable: String::new(),
         slots: None,
         file: l.fsize,
         data: l.data,

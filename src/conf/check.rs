@@ -7,13 +7,11 @@ use super::check_requirements::{default_order, unit_types};
 use super::diag::{Diags, Pos, Severity};
 use super::lexer::shown;
 use super::lsb_users;
+use super::membership::MAX_GROUP_DEPTH;
 use super::names::nearest;
 use super::preemption;
 use super::types::{ClusterConf, HostPolicy, HostTerm, Mxj, QueueConf, UserTerm};
 use std::collections::BTreeSet;
-
-/// Deepest nesting of host or user groups that is followed.
-pub const MAX_GROUP_DEPTH: usize = 32;
 
 impl ClusterConf {
     /// Names of the server hosts, in the order of lsf.cluster.
@@ -192,6 +190,20 @@ impl ClusterConf {
     }
 
     fn in_group(&self, user: &str, name: &str, unix_groups: &[String], depth: usize) -> bool {
+        let known = match depth {
+            0 => self.batch.users.membership().and_then(|all| all.holds(name, user, unix_groups)),
+            _ => None,
+        };
+        known.unwrap_or_else(|| self.walk_to_user(user, name, unix_groups, depth))
+    }
+
+    /// Whether a user is found among the members of a group, by a walk through them.
+    #[cfg(test)]
+    pub fn walks_to_user(&self, user: &str, name: &str, unix_groups: &[String]) -> bool {
+        self.walk_to_user(user, name, unix_groups, 0)
+    }
+
+    fn walk_to_user(&self, user: &str, name: &str, unix_groups: &[String], depth: usize) -> bool {
         let Some(group) = self.batch.users.group(name) else {
             return unix_groups.iter().any(|g| g == name);
         };

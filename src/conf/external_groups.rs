@@ -33,6 +33,7 @@ impl ClusterConf {
     pub fn set_external_members(&mut self, group: &ExternalGroup, members: &[String]) -> bool {
         match group.kind {
             GroupKind::Users => {
+                self.batch.users.membership = Default::default();
                 let groups = &mut self.batch.users.groups;
                 let mut found = groups.iter_mut().filter(|g| g.external && g.name == group.name);
                 let Some(found) = found.next() else { return false };

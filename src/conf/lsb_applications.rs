@@ -16,8 +16,10 @@ use super::types::{ApplicationConf, Limit, Shared, TASK_SECS_MAX, TTL_NEVER};
 use super::units::{SizeUnit, yes_no};
 use crate::lang::exitcodes::ExitCodes;
 use crate::lang::resreq::Syntax;
+use crate::model::bind_job::BIND_WORDS;
 use crate::model::checkpoint::{Checkpoint, MAX_PERIOD, is_method};
 use crate::model::job_control::{ControlAction, JobControls};
+use crate::model::limits::MemoryOf;
 use crate::model::task_gone::TaskGoneAction;
 
 /// Largest period that is taken, minutes.
@@ -99,11 +101,34 @@ fn limits(a: &mut ApplicationConf, v: &mut Values<'_>, unit: SizeUnit) {
     ] {
         *limit = soft(v.sizes(name, unit));
     }
+    a.memory_of = memory_of(v);
     a.process_limit = soft(v.counts("PROCESSLIMIT"));
     a.thread_limit = soft(v.counts("THREADLIMIT"));
     // PROCLIMIT is the older name of TASKLIMIT.
     a.task_limit = v.tasks("TASKLIMIT").or_else(|| v.tasks("PROCLIMIT"));
     a.job_sizes = v.job_sizes();
+}
+
+/// MEMLIMIT_TYPE: one or more words, in any order.
+fn memory_of(v: &mut Values<'_>) -> Option<MemoryOf> {
+    let (value, words) = (v.raw.get("MEMLIMIT_TYPE")?, v.words("MEMLIMIT_TYPE"));
+    let mut of = MemoryOf::default();
+    for word in &words {
+        match word.text.to_ascii_uppercase().as_str() {
+            "JOB" => of.job = true,
+            "PROCESS" => of.process = true,
+            "TASK" => of.task = true,
+            _ => {
+                v.bad("MEMLIMIT_TYPE", word, "JOB, PROCESS or TASK is wanted");
+                return None;
+            }
+        }
+    }
+    if words.is_empty() {
+        v.bad("MEMLIMIT_TYPE", value, "JOB, PROCESS or TASK is wanted");
+        return None;
+    }
+    Some(of)
 }
 
 fn commands(a: &mut ApplicationConf, v: &mut Values<'_>) {
@@ -163,6 +188,8 @@ fn yes(v: &mut Values<'_>, name: &str) -> Option<bool> {
 fn life(a: &mut ApplicationConf, v: &mut Values<'_>) {
     a.rerunnable = yes(v, "RERUNNABLE");
     a.abs_runlimit = yes(v, "ABS_RUNLIMIT");
+    let words = BIND_WORDS.map(|(word, policy)| (word, Some(policy)));
+    v.word_of(&mut a.bind_job, "BIND_JOB", &words);
     a.chunk_job_size = v.number("CHUNK_JOB_SIZE", 1..=MOST_CHUNKED);
     a.mig = v.number("MIG", 0..=MAX_TIME);
     v.set(&mut a.priority, "PRIORITY", 0..=MAX_PRIORITY);

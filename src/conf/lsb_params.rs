@@ -4,6 +4,7 @@
 
 use super::acct_archive::acct_archive;
 use super::diag::Diags;
+use super::event_stream::event_stream;
 use super::exceptions::exceptions;
 use super::files::Files;
 use super::lexer::{self, shown};
@@ -72,6 +73,7 @@ fn typed(raw: RawParams, diags: &mut Diags) -> BatchParams {
     p.scheduler.user_groups = user_groups(&mut v);
     p.exceptions = exceptions(&mut v);
     p.log.archives = acct_archive(&mut v);
+    p.log.event_stream = event_stream(&mut v);
     p.raw = raw;
     p
 }
@@ -253,6 +255,7 @@ fn limits(p: &mut BatchParams, v: &mut Values<'_>) {
     v.flag(&mut p.disable_uacct_map, "DISABLE_UACCT_MAP");
     // the newer name wins
     unit_types(&mut p.compute_unit_types, v);
+    v.flag(&mut p.resource_reserve_per_task, "SLOT_RESOURCE_RESERVE");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_SLOT");
     v.flag(&mut p.resource_reserve_per_task, "RESOURCE_RESERVE_PER_TASK");
     v.word_of(&mut Distribute::Any, "JOB_DISTRIBUTE_ON_HOST", &DISTRIBUTES);

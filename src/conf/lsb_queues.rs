@@ -5,6 +5,7 @@
 use super::aps;
 use super::diag::Diags;
 use super::expressions::ResourceNames;
+use super::extendable_run_limit;
 use super::files::Files;
 use super::lexer::{self, Section, shown};
 use super::lsb_params::MAX_FACTOR;
@@ -124,6 +125,7 @@ fn identity(q: &mut QueueConf, v: &mut Values<'_>) {
 
 fn limits(q: &mut QueueConf, v: &mut Values<'_>, unit: SizeUnit) {
     q.run_limit = v.times("RUNLIMIT");
+    q.extendable = extendable_run_limit::of_queue(v);
     q.cpu_limit = v.times("CPULIMIT");
     q.mem_limit = v.sizes("MEMLIMIT", unit);
     q.swap_limit = v.sizes("SWAPLIMIT", unit);
@@ -323,14 +325,14 @@ fn commands(q: &mut QueueConf, v: &mut Values<'_>) {
     v.set(&mut q.chunk_job_size, "CHUNK_JOB_SIZE", 1..=MOST_CHUNKED);
     q.terminate_when = v.text("TERMINATE_WHEN");
     if let Some(value) = v.raw.get("JOB_WARNING_ACTION") {
-        q.warn_action = warning::action(&value.text);
-        if q.warn_action.is_none() {
+        q.warning.action = warning::action(&value.text);
+        if q.warning.action.is_none() {
             v.bad("JOB_WARNING_ACTION", value, "a signal, a command or CHKPNT is wanted");
         }
     }
     if let Some(value) = v.raw.get("JOB_ACTION_WARNING_TIME") {
-        q.warn_time = warning::time(&value.text);
-        if q.warn_time.is_none() {
+        q.warning.time = warning::time(&value.text);
+        if q.warning.time.is_none() {
             v.bad("JOB_ACTION_WARNING_TIME", value, "[hour:]minute or 1% to 99% is wanted");
         }
     }

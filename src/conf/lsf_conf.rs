@@ -11,9 +11,10 @@ use super::lexer::{self, shown};
 use super::names::NameTable;
 use super::names::lsf_conf::LSF_CONF;
 use super::section::param;
-use super::types::{LsfConf, MAX_HANG_SECS, MAX_PAM_SECS, RawParam, RawParams};
+use super::types::{LsfConf, MAX_HANG_SECS, MAX_PAM_SECS, RawParam, RawParams, pam_factor};
 use super::units::{SizeUnit, size_kb, yes_no};
 use crate::lang::command_words::command_words;
+use crate::model::bind_job::BindPolicy;
 use crate::model::limits::MemoryControl;
 use crate::model::signals;
 
@@ -138,9 +139,21 @@ pub const LOG_MASKS: &[&str] = &[
     "LOG_DEBUG3",
 ];
 
-/// How long the parts of a parallel job wait for each other; none of them for no time.
-const WAITS: [&str; 3] =
-    ["LSF_HPC_PJL_LOADENV_TIMEOUT", "LSF_DJOB_TASK_REG_WAIT_TIME", "LSB_FANOUT_TIMEOUT_PER_LAYER"];
+/// How long the parts of a parallel job, and commands and res, wait for each other; none of them
+/// for no time.
+const WAITS: [&str; 4] = [
+    "LSF_HPC_PJL_LOADENV_TIMEOUT",
+    "LSF_DJOB_TASK_REG_WAIT_TIME",
+    "LSB_FANOUT_TIMEOUT_PER_LAYER",
+    "LSF_RES_TIMEOUT",
+];
+/// Numbers; one beyond the limits of its variable counts as the limit.
+const NUMBERS: [&str; 4] = [
+    "LSB_MAX_PACK_JOBS",
+    "LSF_RES_ACTIVE_TIME",
+    "LSF_RES_CONNECT_RETRY",
+    "LSF_RES_SYNCUP_INTERVAL",
+];
 /// Words of LSF_HPC_EXTENSIONS that have their effect: the first two always have.
 const HPC_EXTENSIONS: &[&str] =
     &["CUMULATIVE_RUSAGE", "HOST_RUSAGE", "NO_HOST_RUSAGE", "SHORT_PIDLIST", "SHORT_EVENTFILE"];
@@ -175,6 +188,9 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     for name in FLAGS {
         check(name, &|v| yes_no(v).is_some(), "Y or N is wanted");
     }
+    for name in NUMBERS {
+        check(name, &|v| v.parse::<u64>().is_ok(), "a number is wanted");
+    }
     let ways = |v: &str| v.split_whitespace().all(|word| WAYS.contains(&word));
     let seconds = |v: &str| v.parse::<u64>().is_ok_and(|n| n <= MAX_HANG_SECS);
     check("MBD_HANG_TIME", &seconds, "seconds are wanted, a day at most; 0 for never");
@@ -196,6 +212,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     for name in ["LSF_PAM_CLEAN_JOB_DELAY", "LSF_RES_ALIVE_TIMEOUT"] {
         check(name, &delay, "seconds are wanted, a year at most");
     }
+    let factor = |v: &str| pam_factor(v).is_some();
+    check("LSF_PAM_RUSAGE_UPD_FACTOR", &factor, "seconds for each task are wanted, 0 to 100");
     let signal = |v: &str| signals::number(v).is_some();
     let control = |v: &str| MemoryControl::parse(v).is_some();
     let want = "memory:swap:seconds[:all] is wanted, memory 1 to 100 percent, swap 0 to 100";
@@ -208,6 +226,8 @@ fn check_values(conf: &LsfConf, diags: &mut Diags) {
     for name in ["LSF_REMOTE_COPY_CMD", "LSF_REMOTE_COPY_COMMAND"] {
         check(name, &copies, "a command with its options is wanted, other than lsrcp");
     }
+    let want = "NONE, BALANCE, PACK, ANY, USER or USER_CPU_LIST is wanted";
+    check("LSF_BIND_JOB", &|v| BindPolicy::of_word(v).is_some(), want);
     check("LSF_AUTH", &ways, "eauth, ident or setuid is wanted");
     check("LSF_UNIT_FOR_LIMITS", &|v| SizeUnit::parse(v).is_some(), "a unit is wanted");
     check("LSF_LOG_MASK", &|v| LOG_MASKS.contains(&v), "LOG_ERR, LOG_WARNING ... is wanted");

@@ -183,12 +183,7 @@ pub(super) fn of_cluster(v: &mut Values<'_>) -> PreemptionParams {
             }
         }
     }
-    // no queue gets the slots of suspended jobs of one that preempts it
-    let mut given_away = false;
-    v.flag(&mut given_away, "USE_SUSP_SLOTS");
-    if let Some(value) = v.raw.get("USE_SUSP_SLOTS").filter(|_| given_away) {
-        v.diags.notice(&value.pos, "Y of USE_SUSP_SLOTS is not acted on");
-    }
+    v.flag(&mut p.gives_stopped, "USE_SUSP_SLOTS");
     if let Some(secs) = v.number("PREEMPTION_WAIT_TIME", 0..=MAX_NUMBER) {
         p.wait_secs = secs;
     }

@@ -8,8 +8,12 @@ use proptest::prelude::*;
 
 mod affinity;
 mod aps;
+mod bind_job;
+mod event_stream;
+mod extendable_run_limit;
 mod job_info;
 mod limits;
+mod membership;
 mod mistakes;
 mod nlb_policy;
 mod parallel_jobs;
@@ -303,6 +307,8 @@ fn the_obsolete_name_of_a_parameter_acts_until_the_newer_one_is_there() {
     assert!(per_task("RESOURCE_RESERVE_PER_SLOT = Y"));
     assert!(!per_task("RESOURCE_RESERVE_PER_SLOT = Y\nRESOURCE_RESERVE_PER_TASK = N"));
     assert!(!per_task("RESOURCE_RESERVE_PER_SLOT = N"));
+    assert!(per_task("SLOT_RESOURCE_RESERVE = y"));
+    assert!(!per_task("SLOT_RESOURCE_RESERVE = Y\nRESOURCE_RESERVE_PER_SLOT = N"));
 }
 
 #[test]

@@ -10,7 +10,9 @@
 
 mod acct_archive;
 mod aps;
+mod event_stream;
 mod exceptions;
+mod extendable_run_limit;
 mod fairshare;
 mod guaranteed_pool;
 mod job_access;
@@ -38,7 +40,9 @@ use crate::model::nlb::NlbAddress;
 
 pub use acct_archive::*;
 pub use aps::*;
+pub use event_stream::*;
 pub use exceptions::*;
+pub use extendable_run_limit::*;
 pub use fairshare::*;
 pub use guaranteed_pool::*;
 pub use job_access::*;

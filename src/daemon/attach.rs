@@ -7,6 +7,7 @@
 use super::eexecd::{self, When};
 use super::step::{SetupResult, at};
 use super::task::{Gate, ReadyTask};
+use crate::exec::plan::plain_words;
 use crate::model::ByteStr;
 use crate::net::sock::{send_fds, with_unix_path};
 use crate::proto::launch::{Attach, JobPlan, SetupStage};
@@ -63,15 +64,28 @@ pub fn prepare(
     // a shell leads the session itself
     let watched = attach.pty.as_ref().is_some_and(|p| !p.shell);
     let control = control.filter(|_| watched);
-    let (or_else, mut arg0, gate) = (Vec::new(), None, None);
+    let (mut or_else, mut arg0, gate) = (Vec::new(), None, None);
     if attach.login_shell {
         let shell = if user.shell.is_empty() { "/bin/sh" } else { &user.shell };
         let name = shell.rsplit('/').next().unwrap_or(shell);
         arg0 = Some(format!("-{name}").into());
         argv = [shell.into(), "-c".into()].into_iter().chain(argv).collect();
     }
+    let plain = !attach.login_shell && attach.pty.is_none();
+    if let Some(words) = without_shell(&argv).filter(|_| plain) {
+        or_else = std::mem::replace(&mut argv, words);
+    }
     let env_script = ByteStr::default();
     Ok(ReadyTask { stdin, stdout, stderr, argv, or_else, arg0, env, control, gate, env_script })
+}
+
+/// The words of a text for /bin/sh, as blaunch has it, that every shell would run as they stand:
+/// the task is then the program itself, and one program less is begun. `None`: the shell is needed.
+fn without_shell(argv: &[OsString]) -> Option<Vec<OsString>> {
+    let [shell, option, text] = argv else { return None };
+    let words = plain_words(text.as_bytes());
+    let plain = shell == "/bin/sh" && option == "-c" && !words.is_empty();
+    plain.then(|| words.into_iter().map(|word| OsString::from_vec(word.0)).collect())
 }
 
 /// Makes the terminal or pipes of an interactive job in the place of the files that it does not
@@ -152,4 +166,29 @@ fn hand_over(attach: &Attach, fds: &[BorrowedFd<'_>]) -> io::Result<UnixStream> 
     let sock = with_unix_path(path, |p| UnixStream::connect(p))?;
     send_fds(&sock, &attach.token.0, fds)?;
     Ok(sock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shell_of_a_task_is_left_out_only_where_it_would_change_nothing() {
+        let words = |argv: &[&str]| {
+            let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+            without_shell(&argv).map(|words| words.join(OsStr::new("|")))
+        };
+        assert_eq!(words(&["/bin/sh", "-c", "/bin/true a  b"]), Some("/bin/true|a|b".into()));
+        for kept in [
+            &["/bin/sh", "-c", "\"/opt/proxy\" --id 1"][..],
+            &["/bin/sh", "-c", "true"],
+            &["/bin/sh", "-c", "/bin/a; /bin/b"],
+            &["/bin/bash", "-c", "/bin/true"],
+            &["/bin/sh", "-x", "/bin/true"],
+            &["/bin/sh", "-c", "/bin/true", "x"],
+            &["/bin/true"],
+        ] {
+            assert_eq!(words(kept), None, "{kept:?}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! where root itself wrote lsf.conf.
 
 use super::boot_error::BootError;
-use super::handover::{PRE_POST_PROGRAMS, PRE_POST_USER};
+use super::handover::{EAUTH_KEY_FD, PRE_POST_PROGRAMS, PRE_POST_USER};
 use crate::conf::BaseConf;
 use crate::conf::lsf_sudoers::LsfSudoers;
 use crate::proto::Daemon;
@@ -15,9 +15,10 @@ use crate::sys::{files, sudoers, words};
 use rustix::fs::{AtFlags, CWD, Dir, Gid, Mode, OFlags, Uid};
 use rustix::fs::{fchmod, fchown, fstat, mkdirat, openat, unlinkat};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// Longest wait for the name service.
@@ -239,4 +240,15 @@ pub fn give(path: &Path, admin: &User) -> io::Result<()> {
 /// Refuses a file or directory that a user other than root could have made.
 pub fn safe(path: &Path) -> io::Result<()> {
     files::only(path, &[0])
+}
+
+/// Gives authd LSF_EAUTH_KEY of lsf.sudoers as it is now: in a pipe, which holds the longest and
+/// of which nothing is left once it is read.
+pub(super) fn hand_key(authd: &mut Command) -> io::Result<()> {
+    let sudoers = sudoers();
+    let Some(key) = sudoers.as_ref().and_then(|s| s.eauth_key()) else { return Ok(()) };
+    let (from, mut to) = io::pipe()?;
+    to.write_all(key.as_bytes())?;
+    authd.stdin(from).env(EAUTH_KEY_FD, "0");
+    Ok(())
 }

@@ -11,11 +11,11 @@
 //! replaces the launcher by the file it was started from: pid, children, listener and pending
 //! starters stay, the state crosses in an unlinked file.
 
-use super::handover::{DEFAULT_PATH, EAUTH_KEY_FD, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
+use super::handover::{DEFAULT_PATH, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::launcher_journal::{self, JournalFile};
 use super::launcher_successor::{Handover, STATE_FD, handed_over};
 use super::ports::KeptPorts;
-use super::task_control::{NewGroup, TaskControl};
+use super::task_control::{self, NewGroup, TaskControl};
 use super::{boot::Boot, boot_error::BootError, guard, handover, nlbserver, step};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::model::time::US;
@@ -160,7 +160,6 @@ impl LauncherRuntime {
         let path = rundir.join("launcher.journal");
         let journal = || launcher_journal::read(&path);
         let (mut setups, mut ports) = (BTreeMap::new(), KeptPorts::default());
-        let replaced = std::env::var_os(STATE_FD).is_some();
         let (machine, lock, listener) = match handed_over() {
             Some(h) => {
                 log::info!("replaced by {}", exe.display());
@@ -193,7 +192,7 @@ impl LauncherRuntime {
         let known: Vec<TaskIdentity> = machine.tasks().collect();
         let lsf = &boot.conf.lsf;
         let ways = (lsf.process_tracking(), lsf.enforces("memory"));
-        let tasks = TaskControl::new(&rundir, ways, &known, replaced);
+        let tasks = TaskControl::new(&rundir, ways, &known);
         let sudoers = boot.admin.as_ref().and_then(|_| guard::sudoers());
         Ok(LauncherRuntime {
             pre_post: sudoers.as_ref().map(guard::pre_post).unwrap_or_default(),
@@ -226,7 +225,7 @@ impl LauncherRuntime {
             self.step_all();
             self.flush();
             self.stop_round();
-            if let Some(code) = self.exit.filter(|_| !self.tasks.stopping()) {
+            if let Some(code) = self.exit.filter(|_| self.tasks.stop_at().is_none()) {
                 self.tasks.remove_groups();
                 return Ok(code);
             }
@@ -278,7 +277,7 @@ impl LauncherRuntime {
         let next = later
             .chain(self.machine.deadline())
             .chain(self.deaf_until)
-            .chain(self.tasks.stopping().then_some(now))
+            .chain(self.tasks.stop_at())
             .min()
             .map(|at| at.saturating_sub(now));
         let time = next.and_then(|us| Timespec::try_from(Duration::from_micros(us)).ok());
@@ -311,7 +310,9 @@ impl LauncherRuntime {
                     self.step_all();
                     self.flush();
                     // stops do not pass to the successor
-                    while self.tasks.stopping() {
+                    while let Some(at) = self.tasks.stop_at() {
+                        let pause = at.saturating_sub(crate::sys::now().mono_us);
+                        std::thread::sleep(Duration::from_micros(pause));
                         self.stop_round();
                     }
                     let e = self.replace();
@@ -425,9 +426,10 @@ impl LauncherRuntime {
         match effect {
             OsEffect::Spawn { id, plan } => {
                 // it takes a while
-                let spawned = self.journal.write().and_then(|()| self.spawn(id, &plan));
-                if let Err(e) = spawned {
-                    let why = words(&e);
+                let written = self.journal.write();
+                let written = written.map_err(|e| format!("launcher.journal: {}", words(&e)));
+                let spawn = |()| self.spawn(id, &plan).map_err(|e| words(&e));
+                if let Err(why) = written.and_then(spawn) {
                     self.inputs.push_front(Input::Os(OsInput::SpawnFailed { id, why }));
                 }
             }
@@ -482,7 +484,7 @@ impl LauncherRuntime {
                 // without room it is tried again
                 let _ = self.journal.rewrite(&lines);
             }
-            OsEffect::Sample { .. } => {}
+            OsEffect::Sample { .. } | OsEffect::Look { .. } => {}
         }
     }
 
@@ -497,6 +499,11 @@ impl LauncherRuntime {
 
     /// Asks for a starter; it waits for its byte.
     fn spawn(&mut self, id: TaskId, plan: &Plan) -> io::Result<()> {
+        if let TaskPlan::Adopt { pid, ticks } = plan.what {
+            task_control::may_adopt(Proc { pid, ticks }, plan.uid)?;
+            self.inputs.push_front(Input::Os(OsInput::Adopted { id, pid, ticks }));
+            return Ok(());
+        }
         let mut file = unlinked(&self.rundir, "launcher.plan")?;
         serde_json::to_writer(io::BufWriter::new(&mut file), plan)?;
         file.seek(SeekFrom::Start(0))?;
@@ -591,7 +598,7 @@ impl LauncherRuntime {
         }
         match (daemon, &self.boot.admin) {
             (Daemon::Mbatchd, _) if self.conf.root_jobs => _ = command.env(ROOT_JOBS, "Y"),
-            (Daemon::Authd, Some(_)) => hand_key(&mut command)?,
+            (Daemon::Authd, Some(_)) => guard::hand_key(&mut command)?,
             (Daemon::Eauthd | Daemon::Eexecd, Some(admin)) => {
                 let path = self.socket_of(daemon);
                 let listener = sock::listen_unix(&path, 0o600)?;
@@ -685,15 +692,4 @@ impl LauncherRuntime {
         }
         Ok(())
     }
-}
-
-/// Gives authd LSF_EAUTH_KEY of lsf.sudoers as it is now: in a pipe, which holds the longest and
-/// of which nothing is left once it is read.
-fn hand_key(authd: &mut Command) -> io::Result<()> {
-    let sudoers = guard::sudoers();
-    let Some(key) = sudoers.as_ref().and_then(|s| s.eauth_key()) else { return Ok(()) };
-    let (from, mut to) = io::pipe()?;
-    to.write_all(key.as_bytes())?;
-    authd.stdin(from).env(EAUTH_KEY_FD, "0");
-    Ok(())
 }

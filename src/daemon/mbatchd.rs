@@ -17,6 +17,7 @@ use super::driver::{DaemonDriver, Remote, ShellControl};
 use super::duplicate::{Duplicate, Places, Waited};
 use super::eadmin::Eadmin;
 use super::egroup::{self, GroupMembers};
+use super::event_stream::{self, EventStream};
 use super::groups::{self, Asker};
 use super::handover::ROOT_JOBS;
 use super::heartbeat::Heartbeat;
@@ -33,7 +34,7 @@ use crate::log::owner::{self, LockError, LogLock, Owner};
 use crate::log::recover::found::RecoverError;
 use crate::log::recover::{self, Params};
 use crate::log::store::{Point, Store};
-use crate::log::thread::{CrashPoints, LogHandle};
+use crate::log::thread::{CrashPoints, Followers, LogHandle};
 use crate::log::writer::{Command, WriterNotice};
 use crate::proto::launch::Mail;
 use crate::proto::machine::ConnId;
@@ -175,6 +176,7 @@ struct MbatchdDriver {
     reading: Option<JoinHandle<()>>,
     /// The copy of the log, where this host has the primary.
     duplicate: Option<Duplicate>,
+    stream: EventStream,
     /// Held as long as this process writes.
     _lock: LogLock,
 }
@@ -227,6 +229,7 @@ impl MbatchdDriver {
         let before = Arc::new(Mutex::new(self.reading.take()));
         let caller = self.members.caller();
         let interval = self.duplicate.as_ref().map(Duplicate::interval);
+        let stream = self.stream.clone();
         let read = move || {
             // what it has read is told first
             let before = before.lock().unwrap_or_else(|held| held.into_inner()).take();
@@ -247,6 +250,7 @@ impl MbatchdDriver {
             };
             if let Some(conf) = &mut conf {
                 caller.fill(conf, egroup::LATER_WAIT);
+                stream.set(event_stream::settings(conf));
                 if let Some(set) = &interval {
                     set(conf.batch.params.event_update_interval);
                 }
@@ -308,6 +312,7 @@ impl DaemonDriver for MbatchdDriver {
         let (remote, shared, crash) = (shell.remote(), self.shared.clone(), self.crash.clone());
         let told = Box::new(move |n| tell(n, &remote, &shared, &crash));
         let extent = self.duplicate.as_ref().map(Duplicate::teller);
+        let followers = Followers { extent, committed: Some(self.stream.teller()) };
         if let Some(duplicate) = &self.duplicate {
             let (remote, shared) = (shell.remote(), self.shared.clone());
             duplicate.on_end(Box::new(move |why| {
@@ -318,14 +323,14 @@ impl DaemonDriver for MbatchdDriver {
         }
         let (shared, crash) = (self.shared.clone(), self.crash.clone());
         let started = match begin {
-            Begin::Open(store) => LogHandle::start(*store, crash, told, extent),
+            Begin::Open(store) => LogHandle::start(*store, crash, told, followers),
             Begin::Full(place, why) => {
                 let open = move || {
                     let (store, found) = place.take().map_err(|e| e.why)?;
                     *shared.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
                     Ok(store)
                 };
-                LogHandle::start_waiting(Box::new(open), why, crash, told, extent)
+                LogHandle::start_waiting(Box::new(open), why, crash, told, followers)
             }
         };
         match started {
@@ -418,6 +423,7 @@ impl DaemonDriver for MbatchdDriver {
         if let Some(log) = self.log.take() {
             log.stop();
         }
+        self.stream.stop();
         let ends = self.shared.fatal.load(Ordering::SeqCst);
         if let Some(duplicate) = self.duplicate.take().filter(|_| !ends) {
             duplicate.stop();
@@ -453,9 +459,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
     prepare_memory();
     let envdir = boot.site.envdir.clone();
     let (conf, diags) = conf::load_lenient(&RealFiles, &envdir, Some(&boot.host));
-    for d in &diags {
-        log::warn!("{d}");
-    }
+    diags.iter().for_each(|d| log::warn!("{d}"));
     let mut conf = conf.ok_or("the configuration cannot be read; see `badmin ckconfig -v`")?;
     let mut shell = boot.shell(Daemon::Mbatchd);
     let dir = conf.base.lsf.batch_logdir(&conf.base.name).ok_or("LSB_SHAREDIR is not defined")?;
@@ -513,6 +517,7 @@ fn serve(boot: Boot) -> Result<i32, String> {
         reading: None,
         dir,
         duplicate,
+        stream: EventStream::of(&conf),
         _lock: lock,
     };
     log::info!("the event log is in {}", host.dir.display());

@@ -20,6 +20,7 @@ pub mod eauthd;
 pub mod eexecd;
 mod egroup;
 mod env_script;
+mod event_stream;
 pub mod groups;
 pub mod guard;
 pub mod handover;

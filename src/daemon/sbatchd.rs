@@ -8,6 +8,7 @@ use super::shell;
 use crate::exec::plan::HostEnvironment;
 use crate::exec::sbatchd::{Sbatchd, SbatchdConf};
 use crate::lim::election::Election;
+use crate::model::topology::Topology;
 use crate::proto::launch::{OsEffect, OsInput};
 use crate::proto::{Daemon, Effect, Input};
 use crate::sys::load;
@@ -40,6 +41,8 @@ fn conf(boot: &Boot) -> SbatchdConf {
         terminate_interval: 0,
         stop_signal: lsf.stop_signal(),
         enforcement: lsf.limit_enforcement(),
+        bind_job: lsf.bind_job(),
+        topology: Topology::parse(&crate::sys::topology::of_host(0)).unwrap_or_default(),
         tmpdir: lsf.job_tmpdir().map(|(base, variable)| (base.into(), variable.into())),
     };
     SbatchdConf {
@@ -74,6 +77,10 @@ impl DaemonDriver for ProcessSampler {
             Effect::Os(OsEffect::Sample { tasks, others }) => {
                 let seen = self.tracker.sample(&tasks, &others);
                 shell.input(Input::Os(OsInput::Sampled(seen, load::host_memory())));
+            }
+            Effect::Os(OsEffect::Look { conn, look, tasks }) => {
+                let found = self.tracker.look(&look, &tasks);
+                shell.input(Input::Os(OsInput::Looked { conn, look, found }));
             }
             other => log::error!("an effect not for sbatchd: {}", other.name()),
         }

@@ -103,6 +103,7 @@ fn run() -> i32 {
                 let _ = rustix::net::shutdown(&link, rustix::net::Shutdown::Write);
                 Ok(hooks::after(finish, &user, eexec, helper))
             }
+            TaskPlan::Adopt { .. } => Err(Failed::new(SetupStage::Plan, "nothing to start")),
         });
     match done {
         Ok(code) => code,

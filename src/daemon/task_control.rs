@@ -14,11 +14,13 @@ use crate::model::job::Usage;
 use crate::model::limits::GroupMemory;
 use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
 use crate::sys::cgroup::{self, Version};
+use crate::sys::process_table::is_of;
 use crate::sys::procs::Proc;
 use crate::sys::task_processes::{Stop, TaskTracker, time_of_task};
 use crate::sys::{raw, words};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Most unused groups that are kept for later tasks.
@@ -57,8 +59,6 @@ pub(super) struct TaskControl {
     killed: BTreeSet<String>,
     /// Starters can begin in their groups; otherwise they are moved there.
     begin_inside: bool,
-    /// Tasks that an earlier launcher started: their orphans do not come to this process.
-    adopted: BTreeSet<TaskId>,
     /// Tasks that are to get this signal.
     due: (i32, Vec<TaskIdentity>),
     /// Signals that kill or stop whose tasks made processes meanwhile. A task is in one of them.
@@ -67,12 +67,11 @@ pub(super) struct TaskControl {
 
 impl TaskControl {
     /// `tracking`, `memory`: LSF_PROCESS_TRACKING, and LSB_RESOURCE_ENFORCE of memory. `tasks`:
-    /// those that are known already; `own`: their processes are children of this process.
+    /// those that are known already.
     pub(super) fn new(
         rundir: &Path,
         (tracking, memory): (bool, bool),
         tasks: &[TaskIdentity],
-        own: bool,
     ) -> Self {
         if let Err(e) = raw::adopt_orphans() {
             log::warn!("orphans of jobs will not be found: {}", words(&e));
@@ -89,15 +88,12 @@ impl TaskControl {
             empty: BTreeMap::new(),
             killed: BTreeSet::new(),
             begin_inside: true,
-            adopted: BTreeSet::new(),
             due: (0, Vec::new()),
             stops: VecDeque::new(),
         };
         for task in tasks {
-            if own {
+            if task.child {
                 me.tracker.child_made(task.pid);
-            } else {
-                me.adopted.insert(task.id);
             }
             me.killed.extend(task.group.as_ref().map(|group| group.dir.clone()));
             me.groups.extend(task.group.clone().map(|group| (task.pid, group)));
@@ -267,10 +263,9 @@ impl TaskControl {
         let (signal, mut tasks) = std::mem::take(&mut self.due);
         self.settle_stops(signal, &mut tasks);
         if signal == SIGKILL && tree(&tasks) && self.tracker.without_orphans() {
-            // all that a child leaves behind comes to this process
+            // all that a child leaves behind comes to this process, and nothing of another one
             let gone = |t: &TaskIdentity| !Proc { pid: t.pid, ticks: t.ticks }.alive();
-            let adopted = &self.adopted;
-            tasks.retain(|t| t.group.is_some() || adopted.contains(&t.id) || !gone(t));
+            tasks.retain(|t| t.group.is_some() || !t.child || !gone(t));
         }
         if signal == SIGKILL {
             let empty = |g: &TaskGroup| {
@@ -304,14 +299,16 @@ impl TaskControl {
         self.stops.retain(|stop| !stop.tasks().is_empty());
     }
 
-    /// Whether a stop is under way.
-    pub(super) fn stopping(&self) -> bool {
-        !self.stops.is_empty()
+    /// When the next round of a stop that is under way is due, monotonic microseconds.
+    pub(super) fn stop_at(&self) -> Option<u64> {
+        self.stops.iter().map(Stop::at).min()
     }
 
-    /// The next round of one stop; `all`: every known task.
+    /// The next round of one stop that is due; `all`: every known task.
     pub(super) fn stop_round(&mut self, all: impl FnOnce() -> Vec<TaskIdentity>) {
-        let Some(mut stop) = self.stops.pop_front() else { return };
+        let now = crate::sys::now().mono_us;
+        let due = self.stops.iter().position(|stop| stop.at() <= now);
+        let Some(mut stop) = due.and_then(|at| self.stops.remove(at)) else { return };
         let others = if tree(stop.tasks()) { all() } else { Vec::new() };
         let last = self.tracker.stop_round(&mut stop, &others);
         self.keep(&others, stop.tasks());
@@ -325,6 +322,21 @@ impl TaskControl {
         let stopping = self.stops.iter().flat_map(Stop::tasks);
         self.tracker.keep(others.iter().chain(tasks).chain(stopping));
     }
+}
+
+/// Whether a process that is no child of the launcher may be a task of this user.
+///
+/// # Errors
+/// It is gone, its number is another one's, or it is not the user's alone.
+pub(super) fn may_adopt(process: Proc, uid: u32) -> io::Result<()> {
+    // the user first: what has this start after that had it before
+    let own = is_of(process.pid, uid);
+    let why = match process.alive() {
+        true if own && process.pid > 1 => return Ok(()),
+        true => " is not one of the user's",
+        false => ": No such process",
+    };
+    Err(io::Error::other(format!("process {}{why}", process.pid)))
 }
 
 /// Whether processes of these tasks are found by their ancestors.
@@ -370,11 +382,11 @@ mod tests {
         let key = JobKey { job: 1, idx: 0, attempt: 1 };
         let id = TaskId { key, step: TaskStep::Job };
         let ticks = see(pid).unwrap().start;
-        (child, TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group: None })
+        (child, TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group: None, child: true })
     }
 
     fn control() -> TaskControl {
-        TaskControl::new(Path::new("/nonexistent"), (false, false), &[], true)
+        TaskControl::new(Path::new("/nonexistent"), (false, false), &[])
     }
 
     fn send(control: &mut TaskControl, task: &TaskIdentity, signal: i32) {
@@ -387,12 +399,12 @@ mod tests {
         let (mut child, task) = sleeper();
         let mut control = control();
         send(&mut control, &task, SIGSTOP);
-        assert!(control.stopping());
+        assert!(control.stop_at().is_some());
         // the same once more is no second stop
         send(&mut control, &task, SIGSTOP);
         assert_eq!(control.stops.len(), 1);
         send(&mut control, &task, 18);
-        assert!(!control.stopping());
+        assert!(control.stop_at().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -405,10 +417,26 @@ mod tests {
         send(&mut control, &task, SIGKILL);
         assert!(control.stops.len() == 1 && control.stops[0].kills());
         send(&mut control, &task, 18);
-        assert!(control.stopping(), "the kill goes on");
-        while control.stopping() {
+        assert!(control.stop_at().is_some(), "the kill goes on");
+        while control.stop_at().is_some() {
             control.stop_round(Vec::new);
         }
         assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn process_that_is_gone_or_not_the_users_is_not_adopted() {
+        let (mut child, task) = sleeper();
+        let process = Proc { pid: task.pid, ticks: task.ticks };
+        let why = |process: Proc, uid: u32| may_adopt(process, uid).map_err(|e| e.to_string());
+        assert_eq!(why(process, task.uid), Ok(()));
+        let other = Err(format!("process {} is not one of the user's", task.pid));
+        assert_eq!(why(process, task.uid + 1), other);
+        // the number is that of a later process
+        let gone = Err(format!("process {}: No such process", task.pid));
+        assert_eq!(why(Proc { ticks: task.ticks + 1, ..process }, task.uid), gone);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(why(process, task.uid), gone);
     }
 }

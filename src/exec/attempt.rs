@@ -3,7 +3,7 @@
 
 use crate::exec::clock_steps::ClockMark;
 use crate::exec::host_commands::HostsAsked;
-use crate::exec::host_limits::{cpu, memory, waits_for_host};
+use crate::exec::host_limits::{cpu, exceeds, memory, memory_of_each, waits_for_host};
 use crate::exec::others_usage::ReportWait;
 use crate::exec::report;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
@@ -345,7 +345,7 @@ impl Attempt {
     pub fn identity(&self) -> TaskIdentity {
         let id = TaskId { key: self.note.order.key, step: TaskStep::Job };
         let (uid, group) = (self.note.order.uid, self.group.clone());
-        TaskIdentity { id, uid, pid: self.pid, ticks: self.ticks, group }
+        TaskIdentity { id, uid, pid: self.pid, ticks: self.ticks, group, child: false }
     }
 
     /// The attempt is neither over nor about to be.
@@ -563,7 +563,7 @@ impl Attempt {
         // the kernel counts the pages that processes share once
         let by_kernel = self.group.as_ref().is_some_and(|group| !group.memory.is_empty());
         let measured = memory(l, enforced).filter(|_| !by_kernel && !waits);
-        if s.out_of_memory || over(measured, u.mem_kb) {
+        if s.out_of_memory || over(measured, u.mem_kb) || exceeds(l, s) {
             Some(Cause::Limit(term::MEMLIMIT))
         } else if over(l.swap, u.swap_kb) {
             Some(Cause::Limit(term::SWAP))
@@ -602,7 +602,8 @@ impl Attempt {
     /// usage, seconds.
     pub fn sample_pause(&self, usual: u64, enforced: LimitEnforcement) -> u64 {
         let l = &self.note.order.limits;
-        let all = [memory(l, enforced), l.swap, cpu(l, enforced), l.process, l.thread];
+        let each = memory_of_each(l);
+        let all = [memory(l, enforced), each, l.swap, cpu(l, enforced), l.process, l.thread];
         let limited = all.iter().any(Option::is_some);
         let usual = usual.max(1) * US;
         if limited { usual.min(LIMIT_SAMPLE) } else { usual }

@@ -1,5 +1,6 @@
-//! The processors that a job is bound to on its first host (affinity[]), and what it is told of
-//! them: LSB_BIND_CPU_LIST, LSB_BIND_MEM_LIST, LSB_BIND_MEM_POLICY and RM_CPUTASKn.
+//! The processors that a job is bound to on its first host (affinity[], BIND_JOB), and what it is
+//! told of them: LSB_BIND_JOB, LSB_BIND_CPU_LIST, LSB_BIND_MEM_LIST, LSB_BIND_MEM_POLICY and
+//! RM_CPUTASKn.
 //!
 //! The job is bound to the CPUs of all its tasks on the host. See bsub(1).
 
@@ -38,7 +39,8 @@ fn units(o: &StartJob) -> Option<JobUnits> {
 /// The binding of a job on a host; `None`: it asks for none.
 pub(super) fn binding(o: &StartJob, host: &str) -> Option<Box<Binding>> {
     if o.affinity.is_empty() {
-        return None;
+        let cpus = o.bound.clone();
+        return (!cpus.is_empty()).then(|| Box::new(Binding { cpus, ..Binding::default() }));
     }
     let units = units(o)?;
     let share = share(&units, host)?;
@@ -52,11 +54,14 @@ pub(super) fn binding(o: &StartJob, host: &str) -> Option<Box<Binding>> {
 
 /// The variables of the job on a host.
 pub(super) fn variables(o: &StartJob, host: &str) -> Vec<(String, Vec<u8>)> {
+    let var = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     if o.affinity.is_empty() {
-        return Vec::new();
+        let cpus = CpuSet::parse(&o.bound).ok().filter(|cpus| !cpus.is_empty());
+        let Some(cpus) = cpus else { return Vec::new() };
+        let policy = var("LSB_BIND_JOB", o.bind_job.clone());
+        return vec![policy, var("LSB_BIND_CPU_LIST", cpus.each())];
     }
     let Some(share) = units(o).and_then(|units| share(&units, host)) else { return Vec::new() };
-    let var = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     let mut all = vec![var("LSB_BIND_CPU_LIST", share.cpus.each())];
     if share.policy != MemoryPolicy::Unbound {
         all.push(var("LSB_BIND_MEM_LIST", share.nodes.each()));

@@ -1,5 +1,5 @@
 //! The launcher as a pure machine: the parent of every task of this host, and the supervisor of its
-//! daemons.
+//! daemons (launcher_supervision.rs).
 //!
 //! Invariants: a task's process does nothing before its journal line is written, so a task that
 //! no journal knows never ran; a start of a known task changes nothing, but for a control
@@ -7,27 +7,19 @@
 //! `Forget`; an end that nobody saw is `Unknown`, never guessed; uid 0 is refused but in a
 //! personal cluster of root, and there every other uid.
 
-use super::launcher_state::{
-    self, LauncherState, OwnTask, RESTART_FIRST, Replay, Saved, SupervisedDaemon,
-};
+use super::launcher_state::{self, LauncherState, OwnTask, Replay, Saved, SupervisedDaemon};
+use super::launcher_supervision::{RESTART_MOST, RESTART_MOST_OWN};
 use super::life::GIVE_SIGNS;
 use crate::model::job::{End, Usage};
 use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{
     self, Journal, LaunchMsg, OsEffect, OsInput, Plan, Setup, TASKS_MAX, TaskEnd, TaskGroup,
-    TaskId, TaskIdentity, TaskInfo, TaskStep,
+    TaskId, TaskIdentity, TaskInfo, TaskPlan, TaskStep,
 };
+use crate::proto::member::TaskNote;
 use crate::proto::{Daemon, Effect, Input, Machine, Msg, Peer, machine::ConnId};
 use std::collections::BTreeMap;
 
-/// Longest pause; it doubles up to here while the daemon does not stay up, microseconds.
-pub const RESTART_MOST: u64 = 10 * US;
-/// Longest pause in a personal cluster, whose user waits at the terminal, microseconds.
-pub const RESTART_MOST_OWN: u64 = US / 2;
-/// A daemon that stayed up this long starts again after the first pause, microseconds.
-pub const STEADY: u64 = US;
-/// A daemon told to stop that is still there after this is killed, microseconds.
-pub const STOP_GRACE: u64 = 5 * US;
 /// How long `Down` with jobs waits for their ends to be reported and forgotten, microseconds.
 pub const DOWN_GRACE: u64 = 5 * US;
 /// Interval between two searches for processes that are not our children, microseconds.
@@ -35,7 +27,6 @@ pub const CHECK_EVERY: u64 = US / 2;
 /// The journal is rewritten when it has this many lines more than four times its tasks.
 pub const JOURNAL_SLACK: usize = 1_000;
 const SIGKILL: i32 = 9;
-const SIGTERM: i32 = 15;
 
 /// The configuration of the launcher at its start.
 #[derive(Clone, Debug, Default)]
@@ -113,28 +104,13 @@ impl Launcher {
         self.state.save()
     }
 
-    /// Whether this host is one to run the daemon.
-    fn ours(&self, daemon: Daemon) -> bool {
-        launcher_state::runs_here(&self.conf.daemons, daemon)
-    }
-
     fn begin(&mut self, now: Now, out: &mut Vec<Effect>) {
         for t in self.state.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
             t.info.ended = Some(unknown(now, true));
         }
-        self.retire(now, out);
+        self.state.retire(now, &self.conf.daemons, out);
         self.rewrite(out);
         self.check(now, out);
-    }
-
-    /// Ends what a launcher before us had to run and we have not: the host is no server any more.
-    fn retire(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for i in 0..self.state.supervised.len() {
-            if !self.ours(self.state.supervised[i].daemon) {
-                self.state.supervised[i].want = false;
-                self.stop(now, self.state.supervised[i].daemon, out);
-            }
-        }
     }
 
     // ---- requests ----
@@ -145,17 +121,18 @@ impl Launcher {
             LaunchMsg::Start { id, plan, note } => self.start(now, conn, id, plan, note, out),
             LaunchMsg::Signal { id, signal } => self.signal(id, signal, out),
             LaunchMsg::Note { key, note } => self.note(now, key, note, out),
-            LaunchMsg::Forget { key } => {
+            LaunchMsg::Forget { key, over_at } => {
+                self.state.over(key, over_at);
                 self.forget(key, out);
                 self.downward(now, out);
             }
             LaunchMsg::Run { daemon, on } => self.run(now, daemon, on, out),
             LaunchMsg::Daemons => {
-                let up = self.state.supervised.iter().filter(|s| s.pid != 0);
-                let pids = up.map(|s| (s.daemon, s.pid)).collect();
-                let hung = self.state.supervised.iter().filter(|s| s.life.hangs_often());
-                let hung = hung.map(|s| s.daemon).collect();
-                send(out, conn, LaunchMsg::DaemonList { pids, hung });
+                let hears = self.conns.get(&conn).is_some_and(|of| of.1);
+                let tasks = self.state.tasks.values().map(|t| &t.info).filter(|_| hears);
+                let new = tasks.filter(|t| t.id.step == TaskStep::Task && t.setup.is_none());
+                new.for_each(|t| send(out, conn, told(t)));
+                send(out, conn, self.state.daemon_list());
             }
             LaunchMsg::Down { jobs } => self.go_down(now, jobs, out),
             LaunchMsg::Tasks { .. }
@@ -225,11 +202,21 @@ impl Launcher {
         if let Some(why) = self.note_fault(id, note.len()) {
             return Some(why);
         }
+        if id.step == TaskStep::Task
+            && let Some(of) = TaskNote::of(note).filter(|of| self.state.is_over(of))
+        {
+            return Some(format!("job <{}> is over on this host", of.key.job_ref()));
+        }
         if self.state.tasks.len() >= TASKS_MAX {
             return Some(format!("{TASKS_MAX} tasks are known here already"));
         }
         if self.down.is_some() && matches!(id.step, TaskStep::Job | TaskStep::Task) {
             return Some("this host's launcher is going down".into());
+        }
+        if let TaskPlan::Adopt { pid, ticks } = plan.what
+            && self.tasks().any(|t| (t.pid, t.ticks) == (pid, ticks))
+        {
+            return Some(format!("process {pid} is a task already"));
         }
         None
     }
@@ -240,10 +227,10 @@ impl Launcher {
         launch::note_fault(self.state.tasks.values().map(|t| t.info.note.len()), had, len)
     }
 
-    /// Signals a task, or the processes that it left behind when it ended.
+    /// Signals a task, or the processes that it left behind when it ended, but for another boot's.
     fn signal(&mut self, id: TaskId, signal: i32, out: &mut Vec<Effect>) {
-        let task = self.state.tasks.get_mut(&id).filter(|t| t.info.pid != 0);
-        if let Some(t) = task.filter(|_| (1..=64).contains(&signal)) {
+        let can = |t: &&mut OwnTask| t.info.takes_signals() && (1..=64).contains(&signal);
+        if let Some(t) = self.state.tasks.get_mut(&id).filter(can) {
             t.info.signalled_by(signal);
             out.push(signal_task(t, signal));
         }
@@ -286,29 +273,13 @@ impl Launcher {
     // ---- daemons ----
 
     fn run(&mut self, now: Now, daemon: Daemon, on: bool, out: &mut Vec<Effect>) {
-        if !self.ours(daemon) || self.state.supervised_daemon(daemon).want == on {
+        let ours = launcher_state::runs_here(&self.conf.daemons, daemon);
+        if !ours || self.state.supervised_daemon(daemon).want == on {
             return;
         }
-        let sup = self.state.supervised_daemon(daemon);
-        sup.want = on;
         self.journal(Journal::Want { daemon, on }, out);
-        if on {
-            // one that was told to stop starts again when it has ended
-            let sup = self.state.supervised_daemon(daemon);
-            sup.at = (sup.pid == 0).then_some(now.mono_us);
-            self.tick(now, out);
-        } else {
-            self.stop(now, daemon, out);
-        }
-    }
-
-    fn stop(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
-        let sup = self.state.supervised_daemon(daemon);
-        sup.at = None;
-        if sup.pid != 0 && sup.kill_at.is_none() {
-            sup.kill_at = Some(now.mono_us + STOP_GRACE);
-            out.push(kill(sup.pid, sup.ticks, SIGTERM));
-        }
+        self.state.want(now, daemon, on, out);
+        self.tick(now, out);
     }
 
     fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
@@ -320,22 +291,13 @@ impl Launcher {
         let want = sup.want;
         self.journal(Journal::Daemon { daemon, pid: id.0, ticks: id.1 }, out);
         if !want || self.down.is_some() {
-            self.stop(now, daemon, out);
+            self.state.stop(now, daemon, out);
         }
     }
 
-    /// A daemon is not there (any more): start it again after its pause.
     fn daemon_gone(&mut self, now: Now, daemon: Daemon, out: &mut Vec<Effect>) {
-        let down = self.down.is_some();
         let most = if self.conf.personal { RESTART_MOST_OWN } else { RESTART_MOST };
-        let sup = self.state.supervised_daemon(daemon);
-        if sup.pid != 0 && now.mono_us.saturating_sub(sup.since) >= STEADY {
-            sup.pause = RESTART_FIRST;
-        }
-        (sup.pid, sup.kill_at) = (0, None);
-        sup.life.gone();
-        sup.at = (sup.want && !down).then_some(now.mono_us + sup.pause);
-        sup.pause = (sup.pause * 2).min(most);
+        self.state.gone(now, daemon, most, self.down.is_some());
         // what it said last is not about its successor
         self.conns.values_mut().filter(|c| c.0 == Some(daemon)).for_each(|c| c.0 = None);
         self.downward(now, out);
@@ -347,22 +309,6 @@ impl Launcher {
         let Some((Some(daemon), ..)) = self.conns.get(&conn) else { return };
         if let Some(sup) = self.state.supervised.iter_mut().find(|s| s.daemon == *daemon) {
             sup.life.sign(now.mono_us, sup.since, hang);
-        }
-    }
-
-    /// Ends the daemons that have given no sign of life for too long.
-    fn end_hung(&mut self, now: Now, out: &mut Vec<Effect>) {
-        let hang = self.conf.hang;
-        for sup in self.state.supervised.iter_mut().filter(|s| s.pid != 0) {
-            if sup.life.look(now.mono_us, hang) {
-                let (name, secs) = (sup.daemon.name(), hang / US);
-                let text = format!(
-                    "{name} (pid {}) has hung for {secs} s (MBD_HANG_TIME): it is killed",
-                    sup.pid
-                );
-                say(out, log::Level::Error, text);
-                out.push(kill(sup.pid, sup.ticks, SIGKILL));
-            }
         }
     }
 
@@ -395,8 +341,19 @@ impl Launcher {
             OsInput::Exited { pid, status, usage } => self.exited(now, pid, status, usage, out),
             OsInput::Gone { pid, ticks } => self.gone(now, pid, ticks, out),
             OsInput::Down { jobs } => self.go_down(now, jobs, out),
-            OsInput::Sampled(..) => {}
+            OsInput::Adopted { id, pid, ticks } => self.adopted(now, id, (pid, ticks), out),
+            OsInput::Sampled(..) | OsInput::Looked { .. } => {}
         }
+    }
+
+    /// The process of a task was there before it: nothing goes on, and nobody hears how it ends.
+    fn adopted(&mut self, now: Now, id: TaskId, process: (u32, u64), out: &mut Vec<Effect>) {
+        let Some(t) = self.state.tasks.get_mut(&id) else { return };
+        (t.info.pid, t.info.ticks, t.ticks, t.child) = (process.0, process.1, process.1, false);
+        t.info.setup = Some(Setup::Ready(Box::default()));
+        t.info.journal().for_each(|line| self.journal(line, out));
+        self.check_at.get_or_insert(now.mono_us + CHECK_EVERY);
+        self.tell_task(id, out);
     }
 
     fn spawned(
@@ -502,7 +459,7 @@ impl Launcher {
         }
         self.down = Some(Down::Daemons);
         for i in 0..self.state.supervised.len() {
-            self.stop(now, self.state.supervised[i].daemon, out);
+            self.state.stop(now, self.state.supervised[i].daemon, out);
         }
         if self.state.supervised.iter().all(|s| s.pid == 0) {
             // a successor need not look for daemons that are gone
@@ -521,18 +478,7 @@ impl Launcher {
     // ---- time, journal, connections ----
 
     fn tick(&mut self, now: Now, out: &mut Vec<Effect>) {
-        for sup in &mut self.state.supervised {
-            if sup.at.is_some_and(|at| at <= now.mono_us) {
-                // answered by DaemonUp or DaemonFailed, which set the next instant
-                (sup.at, sup.since) = (None, now.mono_us);
-                out.push(Effect::Os(OsEffect::SpawnDaemon { daemon: sup.daemon }));
-            }
-            if sup.kill_at.is_some_and(|at| at <= now.mono_us) {
-                sup.kill_at = Some(now.mono_us + STOP_GRACE);
-                out.push(kill(sup.pid, sup.ticks, SIGKILL));
-            }
-        }
-        self.end_hung(now, out);
+        self.state.supervise(now, self.conf.hang, out);
         if self.check_at.is_some_and(|at| at <= now.mono_us) {
             self.check(now, out);
         }
@@ -655,10 +601,6 @@ fn told(info: &TaskInfo) -> LaunchMsg {
     LaunchMsg::Task(Box::new(all))
 }
 
-fn kill(pid: u32, ticks: u64, signal: i32) -> Effect {
-    Effect::Os(OsEffect::Signal { pid, ticks, signal })
-}
-
 fn signal_task(task: &OwnTask, signal: i32) -> Effect {
     Effect::Os(OsEffect::SignalTask { task: Box::new(task.identity()), signal })
 }
@@ -674,3 +616,7 @@ fn say(out: &mut Vec<Effect>, level: log::Level, text: String) {
 #[cfg(test)]
 #[path = "launcher_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "launcher_adopt_tests.rs"]
+mod adopt_tests;

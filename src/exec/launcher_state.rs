@@ -5,14 +5,18 @@
 //! is not.
 
 use super::life::Life;
+use crate::model::JobKey;
 use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::launch::{Journal, TaskId, TaskIdentity, TaskInfo, TaskStep};
+use crate::proto::member::TaskNote;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// First pause before a daemon that ended is started again, microseconds.
 pub const RESTART_FIRST: u64 = US / 10;
+/// Attempts that were over last and that are kept in mind.
+const OVER_MAX: usize = 4096;
 /// Version of [`Saved`].
 pub const SAVED_VERSION: u32 = 1;
 
@@ -35,7 +39,8 @@ impl OwnTask {
 
     pub(super) fn identity(&self) -> TaskIdentity {
         let TaskInfo { id, uid, pid, ref group, .. } = self.info;
-        TaskIdentity { id, uid, pid, ticks: self.ticks, group: group.clone() }
+        let (ticks, child) = (self.ticks, self.child);
+        TaskIdentity { id, uid, pid, ticks, group: group.clone(), child }
     }
 }
 
@@ -74,6 +79,8 @@ pub struct Saved {
     /// The name that a launcher of an earlier release wrote, and reads.
     #[serde(rename = "sups")]
     pub(super) supervised: Vec<SupervisedDaemon>,
+    #[serde(default)]
+    pub(super) over: VecDeque<(JobKey, u64)>,
 }
 
 /// The tasks of this host and the daemons of its launcher.
@@ -81,13 +88,16 @@ pub struct Saved {
 pub(super) struct LauncherState {
     pub(super) tasks: BTreeMap<TaskId, OwnTask>,
     pub(super) supervised: Vec<SupervisedDaemon>,
+    /// The attempts that were over last, each with the monotonic instant, microseconds: a request
+    /// to begin a task of one of them may still be on its way.
+    over: VecDeque<(JobKey, u64)>,
 }
 
 impl LauncherState {
     /// No tasks, and these daemons, which are to run.
     pub(super) fn new(daemons: &[Daemon]) -> Self {
         let supervised = daemons.iter().map(|&d| SupervisedDaemon::new(d, true)).collect();
-        LauncherState { tasks: BTreeMap::new(), supervised }
+        LauncherState { tasks: BTreeMap::new(), supervised, over: VecDeque::new() }
     }
 
     /// Takes over what was saved; `None` where that is of a version that cannot be read.
@@ -95,6 +105,7 @@ impl LauncherState {
         if saved.version != SAVED_VERSION {
             return None;
         }
+        self.over = saved.over;
         for sup in saved.supervised {
             let daemon = sup.daemon;
             *self.supervised_daemon(daemon) = sup;
@@ -108,7 +119,21 @@ impl LauncherState {
 
     pub(super) fn save(&self) -> Saved {
         let tasks = self.tasks.values().cloned().collect();
-        Saved { version: SAVED_VERSION, tasks, supervised: self.supervised.clone() }
+        let (supervised, over) = (self.supervised.clone(), self.over.clone());
+        Saved { version: SAVED_VERSION, tasks, supervised, over }
+    }
+
+    /// An attempt is over on this host since this instant, monotonic microseconds; 0: it is not.
+    pub(super) fn over(&mut self, key: JobKey, at: u64) {
+        if at != 0 {
+            self.over.truncate(OVER_MAX - 1);
+            self.over.push_front((key, at));
+        }
+    }
+
+    /// Whether the attempt of a task was over when, or after, res was told of it.
+    pub(super) fn is_over(&self, task: &TaskNote) -> bool {
+        self.over.iter().any(|(key, at)| *key == task.key && task.told_at <= *at)
     }
 
     /// The entry of a daemon, made where it is missing.

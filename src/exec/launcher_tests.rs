@@ -1,46 +1,47 @@
 //! The launcher machine, driven by hand.
 
 use super::*;
-use crate::exec::launcher_state::read_journal;
+use crate::exec::launcher_state::{RESTART_FIRST, read_journal};
+use crate::exec::launcher_supervision::{SIGTERM, STEADY};
 use crate::proto::launch::{LIST_BYTES, NOTE_MAX, NOTE_SMALL, NOTES_MAX, Ready, TaskPlan};
 
-const SBD: ConnId = 1 << 62;
+pub(super) const SBD: ConnId = 1 << 62;
 
-fn at(secs: u64) -> Now {
+pub(super) fn at(secs: u64) -> Now {
     Now { mono_us: secs * US, wall_us: (1_000_000 + secs as i64) * US as i64 }
 }
 
-fn conf(uid: u32, personal: bool) -> LauncherConf {
+pub(super) fn conf(uid: u32, personal: bool) -> LauncherConf {
     let daemons = vec![Daemon::Lim, Daemon::Sbatchd];
     LauncherConf { uid, personal, boot_id: "b1".into(), daemons, ..LauncherConf::default() }
 }
 
-fn job(n: u32) -> TaskId {
+pub(super) fn job(n: u32) -> TaskId {
     TaskId { key: JobKey { job: n, idx: 0, attempt: 1 }, step: TaskStep::Job }
 }
 
-fn plan(uid: u32) -> Box<Plan> {
+pub(super) fn plan(uid: u32) -> Box<Plan> {
     let what = TaskPlan::Job(Box::default());
     Box::new(Plan { uid, gid: 5, user: "u".into(), what })
 }
 
-fn ready() -> Setup {
+pub(super) fn ready() -> Setup {
     Setup::Ready(Box::new(Ready { cwd: "/w".into(), ..Ready::default() }))
 }
 
 /// A machine with its journal, as the runner would keep it.
-struct Rig {
-    m: Launcher,
+pub(super) struct Rig {
+    pub(super) m: Launcher,
     journal: Vec<Journal>,
     out: Vec<Effect>,
 }
 
 impl Rig {
-    fn new(conf: LauncherConf, journal: Vec<Journal>) -> Rig {
+    pub(super) fn new(conf: LauncherConf, journal: Vec<Journal>) -> Rig {
         Rig { m: Launcher::new(conf, journal), journal: vec![], out: vec![] }
     }
 
-    fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
+    pub(super) fn step(&mut self, now: Now, input: Input) -> Vec<Effect> {
         self.m.step(now, input, &mut self.out);
         let out = std::mem::take(&mut self.out);
         for e in &out {
@@ -53,16 +54,20 @@ impl Rig {
         out
     }
 
-    fn os(&mut self, now: Now, input: OsInput) -> Vec<Effect> {
+    pub(super) fn os(&mut self, now: Now, input: OsInput) -> Vec<Effect> {
         self.step(now, Input::Os(input))
     }
 
-    fn ask(&mut self, now: Now, msg: LaunchMsg) -> Vec<Effect> {
+    pub(super) fn ask(&mut self, now: Now, msg: LaunchMsg) -> Vec<Effect> {
         self.step(now, Input::Msg { conn: SBD, msg: Msg::Launch(msg) })
     }
 
-    fn connect(&mut self) {
-        let peer = Peer::Local { uid: 1000, pid: 77 };
+    pub(super) fn connect(&mut self) {
+        self.connect_as(1000);
+    }
+
+    pub(super) fn connect_as(&mut self, uid: u32) {
+        let peer = Peer::Local { uid, pid: 77 };
         self.step(at(0), Input::Opened { conn: SBD, peer });
         self.ask(at(0), LaunchMsg::Hello);
     }
@@ -78,7 +83,7 @@ impl Rig {
     }
 }
 
-fn told_end(out: &[Effect]) -> Vec<(TaskId, TaskEnd)> {
+pub(super) fn told_end(out: &[Effect]) -> Vec<(TaskId, TaskEnd)> {
     let mut ends = Vec::new();
     for e in out {
         if let Effect::Send { msg: Msg::Launch(LaunchMsg::Task(t)), .. } = e {
@@ -117,7 +122,7 @@ fn a_start_is_idempotent_and_its_end_waits() {
     let all = listed(&r.ask(at(4), LaunchMsg::Hello));
     assert_eq!((all.len(), all[0].note.as_str(), all[0].ended), (1, "note 7", Some(ended)));
 
-    r.ask(at(5), LaunchMsg::Forget { key: job(7).key });
+    r.ask(at(5), LaunchMsg::Forget { key: job(7).key, over_at: 0 });
     assert!(listed(&r.ask(at(5), LaunchMsg::Hello)).is_empty());
     assert!(matches!(r.ask(at(6), again)[..], [Effect::Os(OsEffect::Spawn { .. })]));
 }
@@ -436,7 +441,7 @@ fn journal_lines() -> Vec<Vec<u8>> {
     for (pid, status) in [(502, 9), (503, 0)] {
         r.os(at(2), OsInput::Exited { pid, status, usage: Usage::default() });
     }
-    r.ask(at(3), LaunchMsg::Forget { key: job(3).key });
+    r.ask(at(3), LaunchMsg::Forget { key: job(3).key, over_at: 0 });
     r.journal.iter().map(|line| serde_json::to_vec(line).unwrap()).collect()
 }
 
@@ -503,7 +508,7 @@ fn the_launcher_hears_root_and_the_primary_administrator_alone() {
             "Launch.Start" => LaunchMsg::Start { id: job(1), plan: plan(1000), note: note() },
             "Launch.Signal" => LaunchMsg::Signal { id: job(7), signal: 9 },
             "Launch.Note" => LaunchMsg::Note { key: job(7).key, note: note() },
-            "Launch.Forget" => LaunchMsg::Forget { key },
+            "Launch.Forget" => LaunchMsg::Forget { key, over_at: 0 },
             "Launch.Run" => LaunchMsg::Run { daemon: Daemon::Sbatchd, on: false },
             "Launch.Daemons" => LaunchMsg::Daemons,
             "Launch.Down" => LaunchMsg::Down { jobs: true },
@@ -589,11 +594,11 @@ fn down_with_jobs_waits_for_their_ends_then_stops_the_daemons() {
     r.launch(1, 500);
     let out = r.os(at(2), OsInput::Down { jobs: true });
     let (id, uid, group) = (job(1), 1000, None);
-    let task = Box::new(TaskIdentity { id, uid, pid: 500, ticks: 9, group });
+    let task = Box::new(TaskIdentity { id, uid, pid: 500, ticks: 9, group, child: true });
     let want = OsEffect::SignalTask { task, signal: SIGKILL };
     assert!(matches!(&out[..], [Effect::Os(o)] if *o == want), "{out:?}");
     r.os(at(2), OsInput::Exited { pid: 500, status: 9, usage: Usage::default() });
-    let out = r.ask(at(2), LaunchMsg::Forget { key: job(1).key });
+    let out = r.ask(at(2), LaunchMsg::Forget { key: job(1).key, over_at: 0 });
     let terms = |o: &Effect| matches!(o, Effect::Os(OsEffect::Signal { signal: SIGTERM, .. }));
     assert_eq!(out.iter().filter(|o| terms(o)).count(), 2, "{out:?}");
     let start = LaunchMsg::Start { id: job(2), plan: plan(1000), note: String::new() };
@@ -613,7 +618,7 @@ fn the_journal_stays_bounded() {
     for n in 1..2_000 {
         r.launch(n, 500);
         r.os(at(2), OsInput::Exited { pid: 500, status: 0, usage: Usage::default() });
-        r.ask(at(2), LaunchMsg::Forget { key: job(n).key });
+        r.ask(at(2), LaunchMsg::Forget { key: job(n).key, over_at: 0 });
         assert!(r.journal.len() <= JOURNAL_SLACK + 20);
     }
 }
@@ -643,7 +648,7 @@ fn a_long_list_of_tasks_is_told_piece_by_piece_as_it_is_read() {
         // one that ends meanwhile, another that is forgotten before it was told
         if pieces == 1 {
             r.os(at(2), OsInput::Exited { pid: 540, status: 0, usage: Usage::default() });
-            r.ask(at(2), LaunchMsg::Forget { key: job(40).key });
+            r.ask(at(2), LaunchMsg::Forget { key: job(40).key, over_at: 0 });
         }
         out = r.step(at(2), Input::Drained { conn: SBD });
     }

@@ -10,13 +10,14 @@
 //! that begin late are ended too; `Left` is told when no task of the job is left here.
 
 use crate::exec::attempt::Kill;
+use crate::exec::host_limits::exceeds;
 use crate::model::job::{End, Usage};
 use crate::model::take::take_where;
 use crate::model::{JobKey, JobRef, Now, time::US};
 use crate::proto::launch::{
     JobDirectory, Setup, TaskId, TaskIdentity, TaskInfo, TaskProcesses, TaskStep,
 };
-use crate::proto::member::TaskNote;
+use crate::proto::member::{ProcessLook, TaskNote};
 use crate::proto::sbd::{Act, StartJob};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -60,6 +61,9 @@ struct Leaving {
     /// The next signals; KILL once they have had their time.
     at: u64,
     terminated: bool,
+    /// The launcher has begun the last task of the job, and told of it, when it has answered so
+    /// many questions; `None`: it is to be told that the job is over.
+    answers: Option<u64>,
 }
 
 /// The memberships and tasks of one host.
@@ -71,6 +75,9 @@ pub struct Members {
     /// behind, which end when their job leaves.
     ended: BTreeMap<JobKey, VecDeque<TaskId>>,
     leaving: BTreeMap<JobKey, Leaving>,
+    /// Questions to the launcher on this connection, and its answers.
+    asked: u64,
+    answered: u64,
     /// The temporary directories that a task has made for its job here, which go with the job.
     made: BTreeMap<JobKey, (TaskId, JobDirectory)>,
     /// The directories of jobs that have left.
@@ -84,9 +91,31 @@ pub struct Members {
     spent: BTreeMap<JobKey, Usage>,
     /// The usage of each member and its processes, as they were measured last.
     measured: BTreeMap<JobKey, (Usage, Vec<u32>)>,
-    /// When the tasks of each job are measured next, and the seconds between two measurements, 0
-    /// being the usual ones.
-    samples: BTreeMap<JobKey, (u64, u32)>,
+    samples: BTreeMap<JobKey, Sampling>,
+    /// The CPU time, microseconds, of running tasks that were taken into their job here
+    /// (TaskStarter(1)), as it was measured last: nobody waits for their ends.
+    adopted: BTreeMap<TaskId, (JobKey, (u64, u64))>,
+}
+
+/// When the tasks of a job are measured.
+#[derive(Debug)]
+struct Sampling {
+    at: u64,
+    /// Seconds between two measurements; 0: the usual ones.
+    secs: u32,
+    /// The tasks are pam's (pam(1)): milliseconds to be added to the usual time.
+    pam_ms: Option<u32>,
+}
+
+impl Sampling {
+    /// The pause after a measurement of a job of so many hosts, microseconds.
+    fn pause(&self, usual: u64, hosts: u64) -> u64 {
+        match (self.secs, self.pam_ms) {
+            (0, None) => usual.max(hosts * PER_HOST),
+            (0, Some(ms)) => usual + u64::from(ms) * (US / 1000),
+            (secs, _) => u64::from(secs) * US,
+        }
+    }
 }
 
 /// The temporary directory of a job that has left, with the order of its start; none: sbatchd was
@@ -138,10 +167,15 @@ impl Members {
         }
         if info.ended.is_none() && info.pid != 0 {
             let TaskInfo { id, uid, pid, ticks, ref group, .. } = *info;
-            let identity = TaskIdentity { id, uid, pid, ticks, group: group.clone() };
+            let group = group.clone();
+            let identity = TaskIdentity { id, uid, pid, ticks, group, child: false };
             self.tasks.entry(key).or_default().insert(id, identity);
-            let first = (now.mono_us + FIRST_SAMPLE, 0);
-            self.samples.entry(key).or_insert(first).1 = note.usage_secs;
+            if note.adopted {
+                self.adopted.entry(id).or_insert((key, (0, 0)));
+            }
+            let first = Sampling { at: now.mono_us + FIRST_SAMPLE, secs: 0, pam_ms: None };
+            let sampling = self.samples.entry(key).or_insert(first);
+            (sampling.secs, sampling.pam_ms) = (note.usage_secs, note.pam_ms);
             if self.left.contains(&key) && !self.joined.contains_key(&key) {
                 self.leave(now, key, false);
             }
@@ -163,8 +197,11 @@ impl Members {
                 self.tasks.remove(&key);
             }
         }
+        let seen = self.adopted.remove(&info.id).map_or((0, 0), |(_, seen)| seen);
         if news || known {
             let mut usage = Usage { mem_kb: 0, swap_kb: 0, ..end.usage };
+            usage.utime_us = usage.utime_us.max(seen.0);
+            usage.stime_us = usage.stime_us.max(seen.1);
             (usage.nprocs, usage.nthreads) = (0, 0);
             self.spent.entry(key).or_default().add(&usage);
         }
@@ -203,15 +240,54 @@ impl Members {
         self.spent.get(&key).copied().unwrap_or_default()
     }
 
+    /// The usage of a job at its end: that of tasks that have ended, and of those whose ends tell
+    /// nothing of it and may not be known yet.
+    pub fn spent_at_end(&self, key: JobKey) -> Usage {
+        let mut all = self.spent(key);
+        for (_, (utime_us, stime_us)) in self.adopted.values().filter(|(of, _)| *of == key) {
+            let (utime_us, stime_us) = (*utime_us, *stime_us);
+            all.add(&Usage { utime_us, stime_us, ..Usage::default() });
+        }
+        all
+    }
+
+    /// Keeps the usage of tasks whose ends will tell nothing of it.
+    pub fn keep_measured(&mut self, by_pid: &BTreeMap<u32, TaskProcesses>) {
+        for (id, (key, seen)) in &mut self.adopted {
+            let task = self.tasks.get(key).and_then(|tasks| tasks.get(id));
+            if let Some(now) = task.and_then(|task| by_pid.get(&task.pid)) {
+                *seen = (seen.0.max(now.usage.utime_us), seen.1.max(now.usage.stime_us));
+            }
+        }
+    }
+
+    /// Keeps the usage of such a task, whose process was looked at: user and system time,
+    /// microseconds.
+    pub fn keep_looked(&mut self, look: &ProcessLook, (utime, stime): (u64, u64)) {
+        for (id, (key, seen)) in &mut self.adopted {
+            let is =
+                |t: &&TaskIdentity| (t.uid, t.pid, t.ticks) == (look.uid, look.pid, look.ticks);
+            if self.tasks.get(key).and_then(|tasks| tasks.get(id)).filter(is).is_some() {
+                *seen = (seen.0.max(utime), seen.1.max(stime));
+            }
+        }
+    }
+
+    /// The job of a task.
+    pub fn job_of(&self, id: TaskId) -> Option<JobKey> {
+        let has = |of: &(&JobKey, &BTreeMap<TaskId, TaskIdentity>)| of.1.contains_key(&id);
+        match id.step {
+            TaskStep::Task => self.tasks.iter().find(has).map(|(key, _)| *key),
+            _ => Some(id.key),
+        }
+    }
+
     /// The usage of a job by its tasks, of which these run; the processes with their groups.
     pub fn usage_of(&self, key: JobKey, by_pid: &BTreeMap<u32, TaskProcesses>) -> TaskProcesses {
         let mut all = TaskProcesses { usage: self.spent(key), ..TaskProcesses::default() };
         let tasks = self.tasks_of(key);
         for task in tasks.filter_map(|task| by_pid.get(&task.pid)) {
-            all.usage.add(&task.usage);
-            all.pids.extend(&task.pids);
-            all.pgids.extend(&task.pgids);
-            all.groups.extend(&task.groups);
+            all.add(task);
         }
         sorted(all)
     }
@@ -234,10 +310,7 @@ impl Members {
             return Cow::Borrowed(own);
         }
         let (mut all, tasks) = (own.clone(), self.usage_of(key, by_pid));
-        all.usage.add(&tasks.usage);
-        all.pids.extend(tasks.pids);
-        all.pgids.extend(tasks.pgids);
-        all.groups.extend(tasks.groups);
+        all.add(&tasks);
         Cow::Owned(sorted(all))
     }
 
@@ -250,17 +323,13 @@ impl Members {
     pub fn to_measure(&mut self, now: Now, usual: u64) -> Vec<TaskIdentity> {
         let mut all = Vec::new();
         let (joined, tasks) = (&self.joined, &self.tasks);
-        self.samples.retain(|key, (at, secs)| {
+        self.samples.retain(|key, sampling| {
             // those of jobs of this host are measured with their job
             let member = joined.get(key).zip(tasks.get(key));
-            if let Some((member, tasks)) = member.filter(|_| *at <= now.mono_us) {
+            if let Some((member, tasks)) = member.filter(|_| sampling.at <= now.mono_us) {
                 all.extend(tasks.values().cloned());
                 let hosts = member.order.hosts.len() as u64;
-                *at = now.mono_us
-                    + match *secs {
-                        0 => usual.max(hosts * PER_HOST),
-                        secs => u64::from(secs) * US,
-                    };
+                sampling.at = now.mono_us + sampling.pause(usual, hosts);
             }
             member.is_some()
         });
@@ -268,14 +337,15 @@ impl Members {
     }
 
     pub fn sample_at(&self) -> Option<u64> {
-        self.samples.values().map(|(at, _)| *at).min()
+        self.samples.values().map(|sampling| sampling.at).min()
     }
 
-    /// The members whose usage or processes have changed, by the processes of their tasks.
+    /// The members whose usage or processes have changed, by the processes of their tasks; true:
+    /// one of these is beyond the memory limit.
     pub fn measured(
         &mut self,
         by_pid: &BTreeMap<u32, TaskProcesses>,
-    ) -> Vec<(JobKey, TaskProcesses)> {
+    ) -> Vec<(JobKey, TaskProcesses, bool)> {
         let keys = self
             .joined
             .keys()
@@ -288,9 +358,10 @@ impl Members {
             used.usage.max_swap_kb = before.max_swap_kb.max(used.usage.swap_kb);
             used.usage.avg_mem_kb = used.usage.mem_kb;
             // a process may take the place of another that used as much
-            if used.usage != *before || used.pids != *pids {
+            let over = self.joined.get(&key).is_some_and(|own| exceeds(&own.order.limits, &used));
+            if over || used.usage != *before || used.pids != *pids {
                 (*before, *pids) = (used.usage, used.pids.clone());
-                changed.push((key, used));
+                changed.push((key, used, over));
             }
         }
         changed
@@ -298,10 +369,14 @@ impl Members {
 
     /// The launcher has listed its tasks: others are over.
     pub fn listed(&mut self, known: &BTreeSet<TaskId>) {
+        // questions of the connection before this one are not answered any more
+        (self.asked, self.answered) = (0, 0);
+        self.leaving.values_mut().for_each(|leaving| leaving.answers = None);
         self.tasks.retain(|_, tasks| {
             tasks.retain(|id, _| known.contains(id));
             !tasks.is_empty()
         });
+        self.adopted.retain(|id, _| known.contains(id));
         self.ended.retain(|_, tasks| {
             tasks.retain(|id| known.contains(id));
             !tasks.is_empty()
@@ -324,22 +399,50 @@ impl Members {
     /// A job is over here. `answer`: mbatchd waits for the end of its tasks.
     pub fn leave(&mut self, now: Now, key: JobKey, answer: bool) {
         let order = self.joined.remove(&key).map(|member| member.order);
+        self.over(key);
+        let (at, terminated, answers) = (now.mono_us, false, None);
+        let new = Leaving { order: None, answer, at, terminated, answers };
+        let leaving = self.leaving.entry(key).or_insert(new);
+        leaving.answer |= answer;
+        leaving.order = order.or(leaving.order.take());
+    }
+
+    /// A job is over here: tasks of which the launcher tells from now on end.
+    pub fn over(&mut self, key: JobKey) {
         if !self.left.contains(&key) {
             self.left.push_back(key);
             if self.left.len() > LEFT_MAX {
                 self.left.pop_front();
             }
         }
-        let new = Leaving { order: None, answer, at: now.mono_us, terminated: false };
-        let leaving = self.leaving.entry(key).or_insert(new);
-        leaving.answer |= answer;
-        leaving.order = order.or(leaving.order.take());
+    }
+
+    /// Takes the jobs of which the launcher is to be told that they are over, and then asked
+    /// something: its news of a task that it has begun may be on their way, and come before the
+    /// answer.
+    pub fn to_tell_launcher(&mut self) -> Vec<JobKey> {
+        let new = self.leaving.iter_mut().filter(|(_, leaving)| leaving.answers.is_none());
+        let answers = Some(self.asked + 1);
+        let told = |(key, leaving): (&JobKey, &mut Leaving)| {
+            leaving.answers = answers;
+            *key
+        };
+        let over: Vec<JobKey> = new.map(told).collect();
+        self.asked += u64::from(!over.is_empty());
+        over
+    }
+
+    /// The launcher has answered.
+    pub fn launcher_answers(&mut self) {
+        self.answered += 1;
     }
 
     /// The attempts that have left by now, each with its usage where mbatchd wants to know of it.
     pub fn take_left(&mut self) -> Vec<(JobKey, Option<Usage>)> {
-        let tasks = &self.tasks;
-        let all = take_where(&mut self.leaving, |key, _| !tasks.contains_key(key));
+        let (tasks, answered) = (&self.tasks, self.answered);
+        let all = take_where(&mut self.leaving, |key, leaving| {
+            !tasks.contains_key(key) && leaving.answers.is_some_and(|n| n <= answered)
+        });
         let mut left = Vec::new();
         for (key, leaving) in all {
             self.gone.remove(&key);
@@ -393,7 +496,11 @@ impl Members {
                 member.stop_at = None;
                 vec![SIGCONT]
             }
-            Act::Checkpoint(_) | Act::Limits(_) | Act::Resize(_) => Vec::new(),
+            Act::Limits(limits) => {
+                member.order.limits.clone_from(limits);
+                Vec::new()
+            }
+            Act::Checkpoint(_) | Act::Resize(_) => Vec::new(),
         }
     }
 

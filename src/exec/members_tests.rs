@@ -2,6 +2,9 @@
 
 use super::*;
 
+use crate::model::job::Usage;
+use crate::model::limits::{Limits, MemoryOf};
+
 const KEY: JobKey = JobKey { job: 7, idx: 0, attempt: 1 };
 const NOW: Now = Now { mono_us: 1_000_000, wall_us: 0 };
 
@@ -11,12 +14,12 @@ fn order(key: JobKey) -> Box<StartJob> {
 
 fn task(n: u32, key: JobKey) -> TaskInfo {
     let id = TaskId { key: JobKey { job: n, idx: 1 << 31, attempt: 5 }, step: TaskStep::Task };
-    let note = TaskNote { key, detached: false, gone: None, usage_secs: 0 }.text();
+    let note = TaskNote { key, ..TaskNote::default() }.text();
     TaskInfo { uid: 9, pid: 100 + n, ticks: 3, note, ..TaskInfo::new(id) }
 }
 
 fn ended(mut info: TaskInfo) -> TaskInfo {
-    use crate::model::job::{End, Usage};
+    use crate::model::job::End;
     let (end, usage) = (End::Status(0), Usage::default());
     info.ended = Some(crate::proto::launch::TaskEnd { time: 5, end, usage, restarted: false });
     info
@@ -26,8 +29,16 @@ fn later(secs: u64) -> Now {
     Now { mono_us: NOW.mono_us + secs * US, ..NOW }
 }
 
+/// The launcher has no more news.
+fn launcher_answers(members: &mut Members) {
+    if !members.to_tell_launcher().is_empty() {
+        members.launcher_answers();
+    }
+}
+
 fn left(members: &mut Members) -> Vec<JobKey> {
     let told = |(key, usage): (JobKey, Option<Usage>)| usage.map(|_| key);
+    launcher_answers(members);
     members.take_left().into_iter().filter_map(told).collect()
 }
 
@@ -161,7 +172,8 @@ fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
     let mut by_pid = BTreeMap::from([(102, seen)]);
     let changed = members.measured(&by_pid);
     assert_eq!(changed.len(), 1);
-    let (key, used) = &changed[0];
+    let (key, used, over) = &changed[0];
+    assert!(!over);
     assert_eq!(
         (*key, used.usage.utime_us, used.usage.mem_kb, used.usage.nprocs),
         (KEY, 530, 70, 2)
@@ -172,6 +184,7 @@ fn usage_of_a_job_is_that_of_its_tasks_which_run_and_have_ended() {
     assert_eq!(members.measured(&by_pid)[0].1.pids, [8, 102], "another process uses as much");
     members.told(NOW, &with(ended(task(2, KEY)), 40), true);
     members.leave(NOW, KEY, true);
+    launcher_answers(&mut members);
     let usage = members.take_left()[0].1.unwrap();
     assert_eq!((usage.utime_us, usage.max_mem_kb, usage.mem_kb), (540, 80, 0));
     assert_eq!(members.spent(KEY), Usage::default());
@@ -198,7 +211,7 @@ fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
     use crate::model::task_gone::TaskGoneAction;
     let gone = |action: Option<TaskGoneAction>, status: i32, set_up: bool, signalled: bool| {
         let mut members = joined();
-        let note = TaskNote { key: KEY, detached: false, gone: action, usage_secs: 0 }.text();
+        let note = TaskNote { key: KEY, gone: action, ..TaskNote::default() }.text();
         let mut info = TaskInfo { note, ..ended(task(1, KEY)) };
         info.ended.as_mut().unwrap().end = crate::model::job::End::Status(status);
         info.signalled = signalled;
@@ -222,14 +235,19 @@ fn crash_of_a_task_ends_its_job_where_its_note_says_so() {
 #[test]
 fn tasks_of_members_are_measured_as_their_jobs_say_and_those_of_many_hosts_less_often() {
     let mut members = joined();
-    let [often, wide] = [8, 9].map(|job| JobKey { job, ..KEY });
+    let [often, wide, of_pam] = [8, 9, 11].map(|job| JobKey { job, ..KEY });
     members.join(order(often)).unwrap();
     let hosts: Vec<_> = (0..100).map(|n| (format!("h{n}").into(), 1)).collect();
-    members.join(Box::new(StartJob { hosts: hosts.into(), ..*order(wide) })).unwrap();
-    let note = TaskNote { key: often, detached: false, gone: None, usage_secs: 2 }.text();
+    for key in [wide, of_pam] {
+        members.join(Box::new(StartJob { hosts: hosts.clone().into(), ..*order(key) })).unwrap();
+    }
+    let note = TaskNote { key: often, usage_secs: 2, ..TaskNote::default() }.text();
     for info in [task(1, KEY), TaskInfo { note, ..task(2, often) }, task(3, wide)] {
         members.told(NOW, &info, true);
     }
+    // the tasks of pam have the time that pam says
+    let note = TaskNote { key: of_pam, pam_ms: Some(2500), ..TaskNote::default() };
+    members.told(NOW, &TaskInfo { note: note.text(), ..task(5, of_pam) }, true);
     // of a job of this host: measured with that
     members.told(NOW, &task(4, JobKey { job: 10, ..KEY }), true);
     let mut measured: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
@@ -240,7 +258,12 @@ fn tasks_of_members_are_measured_as_their_jobs_say_and_those_of_many_hosts_less_
         tasks.iter().for_each(|task| measured.entry(task.pid).or_default().push(secs));
     }
     let odd: Vec<u64> = (1..=40).step_by(2).collect();
-    let all = [(101, vec![1, 8, 15, 22, 29, 36]), (102, odd), (103, vec![1, 31])];
+    let all = [
+        (101, vec![1, 8, 15, 22, 29, 36]),
+        (102, odd),
+        (103, vec![1, 31]),
+        (105, vec![1, 11, 21, 31]),
+    ];
     assert_eq!(measured, all.into());
     // one that has left is measured no more
     members.leave(later(41), often, true);
@@ -288,4 +311,94 @@ fn task_that_has_made_a_directory_is_remembered_until_its_job_leaves() {
         .collect();
     assert_eq!(forgotten[..2], [2, 3]);
     assert!(members.take_ended(KEY).any(|id| id.key.job == 1));
+}
+
+/// The launcher hears no usage of such a task where nobody has measured it at its end.
+#[test]
+fn processor_time_of_an_adopted_task_counts_as_it_was_measured_last() {
+    use crate::model::job::{End, Usage};
+    let mut members = joined();
+    let plain = task(1, KEY);
+    let note = TaskNote { adopted: true, ..TaskNote::of(&plain.note).unwrap() }.text();
+    let info = TaskInfo { note, ..plain };
+    members.told(NOW, &info, true);
+    let used = |utime_us| {
+        let usage = Usage { utime_us, mem_kb: 100, ..Usage::default() };
+        TaskProcesses { pid: info.pid, usage, pids: vec![info.pid], ..TaskProcesses::default() }
+    };
+    for (measured, at_end, want) in [(70, 50, 70), (70, 90, 90)] {
+        let mut members = joined();
+        members.told(NOW, &info, true);
+        let by_pid = BTreeMap::from([(info.pid, used(measured))]);
+        members.keep_measured(&by_pid);
+        assert_eq!(members.measured(&by_pid).len(), 1);
+        // the job may end before the launcher has seen that the task has
+        assert_eq!(members.spent_at_end(KEY).utime_us, measured);
+        let usage = Usage { utime_us: at_end, ..Usage::default() };
+        let end =
+            crate::proto::launch::TaskEnd { time: 5, end: End::Unknown, usage, restarted: false };
+        members.told(NOW, &TaskInfo { ended: Some(end), ..info.clone() }, true);
+        assert_eq!((members.spent(KEY).utime_us, members.spent_at_end(KEY).utime_us), (want, want));
+    }
+}
+
+#[test]
+fn process_or_task_beyond_the_memory_limit_of_its_job_is_told_until_that_is_over() {
+    let beyond = |of: MemoryOf, most: u64| {
+        let mut members = Members::default();
+        let limits = Limits { rss: Some(most), memory_of: Some(of), ..Limits::default() };
+        members.join(Box::new(StartJob { limits, ..*order(KEY) })).unwrap();
+        let mut by_pid = BTreeMap::new();
+        for n in 1..=2 {
+            members.told(NOW, &task(n, KEY), true);
+            let usage = Usage { mem_kb: 60, ..Usage::default() };
+            let pid = 100 + n;
+            let (most_of_process, most_of_task) = (40, 60);
+            let seen =
+                TaskProcesses { pid, usage, most_of_process, most_of_task, ..<_>::default() };
+            by_pid.insert(pid, seen);
+        }
+        // usage that stays as it is is told once, a limit that is exceeded again and again
+        let mut told = || members.measured(&by_pid).iter().map(|told| told.2).collect::<Vec<_>>();
+        (told(), told())
+    };
+    let [job, process, task] = [(true, false, false), (false, true, false), (false, false, true)]
+        .map(|(job, process, task)| MemoryOf { job, process, task });
+    let (over, not) = ((vec![true], vec![true]), (vec![false], vec![]));
+    for (of, most, want) in [
+        (process, 39, &over),
+        (process, 40, &not),
+        (task, 59, &over),
+        (task, 60, &not),
+        // mbatchd adds up what all hosts tell of
+        (job, 1, &not),
+    ] {
+        assert_eq!(beyond(of, most), *want, "{of:?} {most}");
+    }
+    let mut members = joined();
+    let limits = Limits { rss: Some(1), memory_of: Some(process), ..Limits::default() };
+    members.act(NOW, KEY, (1, 1), &Act::Limits(Box::new(limits.clone())), (10, 19));
+    assert_eq!(members.order(KEY).unwrap().limits, limits);
+}
+
+/// News of a task that the launcher has started come before its answer.
+#[test]
+fn job_leaves_when_the_launcher_has_told_what_it_started_before() {
+    let mut members = joined();
+    members.leave(NOW, KEY, true);
+    assert_eq!((members.to_tell_launcher(), members.to_tell_launcher()), (vec![KEY], vec![]));
+    assert!(members.take_left().is_empty());
+    members.told(NOW, &task(1, KEY), true);
+    members.launcher_answers();
+    assert!(members.take_left().is_empty());
+    members.told(NOW, &ended(task(1, KEY)), true);
+    assert_eq!(members.take_left().len(), 1);
+    // a launcher that lists its tasks anew has told all, and may begin more
+    members.leave(NOW, KEY, true);
+    assert!(members.to_tell_launcher() == [KEY] && members.take_left().is_empty());
+    members.listed(&BTreeSet::new());
+    assert!(members.take_left().is_empty());
+    assert_eq!(members.to_tell_launcher(), [KEY]);
+    members.launcher_answers();
+    assert_eq!(members.take_left().len(), 1);
 }

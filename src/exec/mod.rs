@@ -1,6 +1,7 @@
 //! Launcher, starter and sbatchd.
 
 pub mod attempt;
+mod bind_job;
 mod binding;
 pub mod blobs;
 pub mod checkpoint;
@@ -11,6 +12,7 @@ mod host_limits;
 pub mod job_starter;
 pub mod launcher;
 pub mod launcher_state;
+mod launcher_supervision;
 pub mod life;
 pub mod members;
 pub mod others_usage;

@@ -4,10 +4,12 @@ use crate::exec::job_starter::quoted;
 use crate::exec::{binding, checkpoint, env_script};
 use crate::lang::exitcodes::ExitCodes;
 use crate::model::ByteStr;
+use crate::model::bind_job::BindPolicy;
 use crate::model::bytes::b64_decode;
 use crate::model::further::CopyFile;
 use crate::model::job::{EEXEC_DATA, End, opt, opt2};
 use crate::model::limits::{GroupMemory, LimitEnforcement, Limits};
+use crate::model::topology::Topology;
 use crate::proto::job_directory::TemporaryDirectory;
 use crate::proto::launch::{Account, Attach, Eexec, Hook, HookOf, JobPlan, Plan, Ready, TaskPlan};
 use crate::proto::res::{Pty, job_token};
@@ -19,7 +21,7 @@ pub const LSB_HOSTS_MAX: usize = 4096;
 
 /// Variables of the submitter that never reach the job: they speak of another session, host or job.
 /// The variables that [`job_env`] sets are dropped too.
-const DROPPED: [&[u8]; 30] = [
+const DROPPED: [&[u8]; 31] = [
     // of the request that the submitter is in
     b"QSUB_REQID",
     EEXEC_DATA.as_bytes(),
@@ -42,6 +44,7 @@ const DROPPED: [&[u8]; 30] = [
     b"LSB_DJOB_HOSTFILE",
     b"LSB_DJOB_RANKFILE",
     b"LSB_AFFINITY_HOSTFILE",
+    b"LSB_BIND_JOB",
     b"LSB_BIND_CPU_LIST",
     b"LSB_BIND_MEM_LIST",
     b"LSB_BIND_MEM_POLICY",
@@ -89,13 +92,18 @@ pub struct HostEnvironment {
     /// The directory below which each job has one for its temporary files, and the variable that
     /// names it; `None`: jobs have none.
     pub tmpdir: Option<(String, String)>,
+    /// LSF_BIND_JOB.
+    pub bind_job: BindPolicy,
+    /// The processors of this host; empty: not known.
+    pub topology: Topology,
 }
 
 /// The limits that the kernel enforces for each process.
 fn process_limits(limits: &Limits, enforcement: LimitEnforcement) -> Limits {
     let mut limits = limits.clone();
     limits.cpu = limits.cpu.filter(|_| enforcement.cpu_of_process);
-    limits.rss = limits.rss.filter(|_| enforcement.memory_of_process);
+    let each = limits.memory_of.map_or(enforcement.memory_of_process, |of| of.process);
+    limits.rss = limits.rss.filter(|_| each);
     limits
 }
 
@@ -307,7 +315,7 @@ fn entries(mut env: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The value of a variable of the submitter's environment.
-fn value<'a>(env: &'a [u8], name: &str) -> Option<&'a [u8]> {
+pub(super) fn value<'a>(env: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let of = |entry: &'a [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
     entries(env).find_map(of)
 }
@@ -351,7 +359,7 @@ fn with_wait(command: &[u8]) -> Vec<u8> {
 /// The words of a command which every shell would run as they stand: it starts with a path, which
 /// no function, alias or builtin can have as its name, and holds nothing that a shell reads
 /// otherwise. The job is then the program itself, as where /bin/sh is bash, at a third of the cost.
-fn plain_words(command: &[u8]) -> Vec<ByteStr> {
+pub fn plain_words(command: &[u8]) -> Vec<ByteStr> {
     let plain = |c: &u8| c.is_ascii_alphanumeric() || b"_./,:+@%=- ".contains(c);
     let words: Vec<&[u8]> = command.split(|&c| c == b' ').filter(|w| !w.is_empty()).collect();
     let path = words.first().is_some_and(|w| w.contains(&b'/') && !w.contains(&b'='));

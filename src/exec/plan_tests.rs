@@ -172,7 +172,7 @@ fn a_cwd_that_must_exist() {
     let site = HostEnvironment::default();
     let need = |env: &[u8]| match plan(&site, &order(), env, b"").what {
         TaskPlan::Job(j) => j.need_cwd,
-        TaskPlan::Finish(_) => panic!(),
+        _ => panic!(),
     };
     assert!(!need(b"A=1") && need(b"A=1\0LSB_EXIT_IF_CWD_NOTEXIST=Y\0"));
 }

@@ -2,8 +2,10 @@
 //! at the launcher: a task's process is ready or has ended.
 
 use super::conn::ConnEnd;
+use super::membership_deaths::Death;
 use super::os;
 use super::world::World;
+use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::Msg;
 use crate::proto::launch::{OsInput, Ready, Setup, TaskStep};
@@ -69,11 +71,42 @@ impl World {
             ConnEnd::Proc { proc_, born, local } => {
                 let open = self.procs[proc_].conns.get(&local) == Some(&id) && !closing;
                 if self.procs[proc_].born == born && open {
+                    let death = self.death_at(&msg);
+                    if death == Some(Death::ReceiverBefore) {
+                        return self.dies(to);
+                    }
+                    self.look_at_membership(self.procs[proc_].host, &msg);
+                    let again = self.tasks.repeated(&msg);
                     self.receive(proc_, from, local, msg);
+                    if let Some(msg) = again.filter(|_| self.procs[proc_].born == born) {
+                        self.receive(proc_, from, local, msg);
+                    }
+                    match death {
+                        Some(Death::ReceiverAfter) => self.dies(to),
+                        Some(Death::Sender) => self.dies(from),
+                        _ => {}
+                    }
                 }
             }
             ConnEnd::Client { client, dials } => self.client_msg(client, dials, msg),
             ConnEnd::Administrator { dials } => self.administrator_hears(dials, msg),
+            ConnEnd::Call { call } => self.caller_hears(call, msg),
+        }
+    }
+
+    /// The daemon that dies at the arrival of this message, if one does.
+    fn death_at(&mut self, msg: &Msg) -> Option<Death> {
+        let faulty = self.scale.fault_every > 0.0 && self.now_us < self.scale.fault_secs * US;
+        if faulty { self.membership_deaths.at(msg) } else { None }
+    }
+
+    /// A daemon dies, if it is still the one that had this end of a connection.
+    fn dies(&mut self, end: ConnEnd) {
+        if let ConnEnd::Proc { proc_, born, .. } = end
+            && self.procs[proc_].born == born
+        {
+            log::info!("{:.6} a daemon dies at a message", self.now_us as f64 / 1e6);
+            self.kill_proc(proc_, true);
         }
     }
 
@@ -81,6 +114,7 @@ impl World {
         match end {
             ConnEnd::Proc { proc_, .. } => self.procs[proc_].host,
             ConnEnd::Client { client, .. } => self.clients[client].host,
+            ConnEnd::Call { call } => self.tasks.host_of(call),
             ConnEnd::Administrator { .. } => 0,
         }
     }
@@ -98,6 +132,7 @@ impl World {
                 }
             }
             ConnEnd::Administrator { dials } => self.administrator_is_cut_off(dials),
+            ConnEnd::Call { call } => self.caller_is_cut_off(call),
             ConnEnd::Client { client, dials } => {
                 if self.clients[client].dials == dials {
                     if let Some(id) = self.clients[client].conn.take() {
@@ -141,6 +176,7 @@ impl World {
         }
         if t.id.step == TaskStep::Job && !t.waiting {
             self.check.ended(host, t.id.key, Some(t.status));
+            self.callers_end(host);
         }
         if let Some(l) =
             self.find(host, Daemon::Launcher).filter(|l| self.procs[*l].born == t.parent)

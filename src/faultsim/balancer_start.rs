@@ -18,6 +18,7 @@ impl World {
             daemons.push(Daemon::Ccollect);
             daemons.extend((host == SERVER).then_some(Daemon::NlbServer));
         }
+        daemons.extend(self.tasks.on().then_some(Daemon::Res));
         daemons
     }
 

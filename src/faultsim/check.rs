@@ -263,21 +263,20 @@ impl Check {
             let list = list.clone();
             self.fail(format!("job <{}> ran more than once: {list:?}", key.job_ref()));
         }
-        let on = self.running.entry(host).or_default();
-        on.insert(key);
-        // where one that is held runs, nobody may know
-        let hurt = |k: &&JobKey| {
-            self.hurt.contains(&k.job)
-                || self.hurt_ended.contains(&k.job)
-                || self.forced.contains(k)
-                || self.preempted.contains(k)
-                || self.idle.contains(k)
-        };
-        let known = on.iter().filter(|k| !hurt(k));
+        self.running.entry(host).or_default().insert(key);
+        let known = self.running[&host].iter().filter(|k| self.has_its_slots(k));
         let used: u32 = known.map(|k| self.slots.get(k).copied().unwrap_or(1)).sum();
         if used > slots {
             self.fail(format!("the jobs on host {host} have {used} slots, it has {slots}"));
         }
+    }
+
+    /// Has an attempt the slots that it was given, as far as mbatchd may know? Where a held one
+    /// runs, nobody may know.
+    pub(super) fn has_its_slots(&self, key: &JobKey) -> bool {
+        let held = self.hurt.contains(&key.job) || self.hurt_ended.contains(&key.job);
+        let given = self.preempted.contains(key) || self.idle.contains(key);
+        !held && !given && !self.forced.contains(key)
     }
 
     pub fn ended(&mut self, host: usize, key: JobKey, status: Option<i32>) {
@@ -313,7 +312,7 @@ impl Check {
     /// Is this job held, does it wait for one that is, or for slots that suspended elements of such
     /// a job keep?
     fn excused_at_end(&self, mbd: &Mbatchd, job: u32) -> bool {
-        let tally = |id: u32| mbd.state().job(id).map(|j| &j.tally);
+        let tally = |id: u32| mbd.state().job(id).map(|j| j.tally());
         let keeps = |id: &u32| tally(*id).is_some_and(|t| t.run + t.ssusp + t.ususp > 0);
         let waits = tally(job).is_some_and(|t| t.pend > 0 && t.unfinished() == t.pend);
         self.excused(job) || (waits && self.hurt.iter().chain(&self.hurt_ended).any(keeps))
@@ -325,7 +324,7 @@ impl Check {
     }
 
     /// Is this job held, or may it wait for one that is?
-    fn excused(&self, job: u32) -> bool {
+    pub(super) fn excused(&self, job: u32) -> bool {
         let mut jobs = vec![job];
         let mut seen = BTreeSet::new();
         while let Some(job) = jobs.pop() {
@@ -344,7 +343,7 @@ impl Check {
     pub fn all_over(&self, mbd: &Mbatchd) -> bool {
         self.acked.values().all(|id| match mbd.state().job(*id) {
             _ if self.excused_at_end(mbd, *id) => true,
-            Some(j) => j.tally.unfinished() == 0 && j.tally.total > 0,
+            Some(j) => j.tally().unfinished() == 0 && j.tally().total > 0,
             None => self.cleans || self.damaged,
         })
     }
@@ -366,8 +365,8 @@ impl Check {
                 }
                 continue;
             };
-            if job.tally.total != self.sizes.get(&id).copied().unwrap_or(1) {
-                self.fail(format!("job <{id}> has {} elements", job.tally.total));
+            if job.tally().total != self.sizes.get(&id).copied().unwrap_or(1) {
+                self.fail(format!("job <{id}> has {} elements", job.tally().total));
             }
             for idx in job.indices() {
                 let at = JobRef { job: id, idx };
@@ -491,7 +490,7 @@ impl Check {
                 }
                 continue;
             };
-            if job.tally.unfinished() > 0 {
+            if job.tally().unfinished() > 0 {
                 let states: Vec<String> = job
                     .indices()
                     .iter()
@@ -501,7 +500,7 @@ impl Check {
                     .take(2)
                     .collect();
                 let held = if job.damaged { " held after damage" } else { "" };
-                text.push_str(&format!(" <{id}>{held} {:?} {states:?};", job.tally));
+                text.push_str(&format!(" <{id}>{held} {:?} {states:?};", job.tally()));
                 if text.len() > 4000 {
                     text.push_str(" ...");
                     break;

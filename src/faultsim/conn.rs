@@ -15,6 +15,10 @@ pub(super) enum ConnEnd {
         client: usize,
         dials: u64,
     },
+    /// A process of a job that has called res.
+    Call {
+        call: usize,
+    },
     /// The administrator of the load balancer.
     Administrator {
         dials: u64,

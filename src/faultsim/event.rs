@@ -69,6 +69,18 @@ pub(super) enum SimEvent {
         dials: u64,
     },
     Fault,
+    /// A process of a job calls res.
+    CallRes {
+        call: usize,
+    },
+    /// A user sends a job a signal.
+    SignalJob {
+        at: JobRef,
+    },
+    /// A host has been cut off for long.
+    Silence {
+        host: usize,
+    },
     /// A host loses power.
     Power {
         host: usize,

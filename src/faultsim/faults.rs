@@ -5,6 +5,7 @@
 use super::balancer::{SERVER, WHOLE_HOSTS};
 use super::event::SimEvent;
 use super::host_death::SURELY_SECS;
+use super::parallel_tasks::SILENCE;
 use super::world::World;
 use crate::model::time::US;
 use crate::proto::Daemon;
@@ -48,6 +49,7 @@ impl World {
                 self.power_later(0.1);
             }
             25..45 => self.crash_daemon(host, Daemon::Sbatchd),
+            45..52 if self.tasks.chance(0.5) => self.crash_daemon(host, Daemon::Res),
             45..52 => self.crash_daemon(host, Daemon::Lim),
             52..60 => self.crash_launcher(host),
             60..66 => self.host_dies(host),
@@ -155,7 +157,7 @@ impl World {
     pub(super) fn crash_host(&mut self, host: usize) -> u64 {
         self.host_away(host);
         let own = [Daemon::Mbatchd, Daemon::Sbatchd, Daemon::Lim, Daemon::Launcher];
-        for daemon in own.into_iter().chain([Daemon::NlbServer, Daemon::Ccollect]) {
+        for daemon in own.into_iter().chain([Daemon::NlbServer, Daemon::Ccollect, Daemon::Res]) {
             if let Some(p) = self.find(host, daemon) {
                 self.kill_proc(p, false);
             }
@@ -167,6 +169,7 @@ impl World {
         for key in self.hosts[host].os.reboot() {
             self.check.ended(host, key, None);
         }
+        self.callers_end(host);
         let boot = self.hosts[host].os.boot;
         let at = self.now_us + 1_000_000 + self.rng.below(20_000_000);
         self.hosts[host].dead_until = at;
@@ -185,6 +188,9 @@ impl World {
         let until = until.max(self.hosts[host].isolated_until);
         self.hosts[host].isolated_until = until;
         self.push(until, SimEvent::Rejoin { host });
+        if self.tasks.on() {
+            self.push(self.now_us + SILENCE, SimEvent::Silence { host });
+        }
     }
 
     fn long(&mut self) -> u64 {

@@ -4,6 +4,7 @@
 use super::checkpoints;
 use super::event::SimEvent;
 use super::os::{self, SimTask};
+use super::parallel_tasks::{SIGUSR1, STUBBORN};
 use super::world::World;
 use crate::model::limits::HostMemory;
 use crate::proto::launch::{
@@ -16,6 +17,11 @@ impl World {
     pub(super) fn os_effect(&mut self, p: usize, eff: OsEffect, answers: &mut VecDeque<Input>) {
         let host = self.procs[p].host;
         match eff {
+            // no TaskStarter runs on a simulated host
+            OsEffect::Spawn { id, plan } if matches!(plan.what, TaskPlan::Adopt { .. }) => {
+                let why = "no such process".into();
+                answers.push_back(Input::Os(OsInput::SpawnFailed { id, why }));
+            }
             OsEffect::Spawn { id, plan } => {
                 let (pid, ticks) = self.spawn_task(p, id, &plan);
                 answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks, group: None }));
@@ -35,7 +41,7 @@ impl World {
             OsEffect::SignalTask { task, signal } => {
                 self.signal(host, task.pid, task.ticks, signal);
             }
-            OsEffect::Release { .. } => {}
+            OsEffect::Release { .. } | OsEffect::Look { .. } => {}
             OsEffect::Check { procs } => {
                 for (pid, ticks) in procs {
                     if !self.hosts[host].os.alive(pid, ticks) {
@@ -59,7 +65,14 @@ impl World {
 
     /// A process that waits for its launcher's word; its process ID and start.
     fn spawn_task(&mut self, p: usize, id: TaskId, plan: &Plan) -> (u32, u64) {
+        let mut stubborn = false;
         let (ms, code) = match &plan.what {
+            TaskPlan::Job(j) if id.step == TaskStep::Task => {
+                let words = j.attach.iter().flat_map(|attach| &attach.argv);
+                let words: Vec<String> = words.map(|word| word.lossy().into_owned()).collect();
+                stubborn = words.first().is_some_and(|word| word == STUBBORN);
+                os::work(&words.join(" "), 0)
+            }
             TaskPlan::Job(j) => {
                 let command = j.command.lossy();
                 self.check.begins_with(id.key, &command);
@@ -68,7 +81,7 @@ impl World {
             TaskPlan::Finish(_) if id.step == TaskStep::Control => {
                 checkpoints::echkpnt(&mut self.rng)
             }
-            TaskPlan::Finish(_) => (1, 0),
+            TaskPlan::Finish(_) | TaskPlan::Adopt { .. } => (1, 0),
         };
         let (now, parent) = (self.now_us, self.procs[p].born);
         let os = &mut self.hosts[self.procs[p].host].os;
@@ -83,6 +96,9 @@ impl World {
             stopped: false,
             gen_: 0,
             status: code << 8,
+            uid: plan.uid,
+            stubborn,
+            signals: 0,
         };
         os.tasks.insert(pid, task);
         (pid, ticks)
@@ -98,7 +114,7 @@ impl World {
         };
         t.waiting = false;
         t.since = now;
-        let (end, gen_) = (now + delay + t.left, t.gen_);
+        let (end, gen_, uid) = (now + delay + t.left, t.gen_, t.uid);
         self.push(now + delay, SimEvent::TaskReady { host, boot, pid });
         self.push(end, SimEvent::TaskEnd { host, boot, pid, gen_ });
         let alike = self.hosts[host].os.tasks.values().filter(|t| t.id.key == id.key && !t.waiting);
@@ -107,7 +123,9 @@ impl World {
         }
         if id.step == TaskStep::Job {
             self.check.started(host, id.key, self.scale.slots);
+            self.plan_calls(host, id.key, pid, uid);
         }
+        self.look_at_slots(host, id);
     }
 
     fn signal(&mut self, host: usize, pid: u32, ticks: u64, signal: i32) {
@@ -122,6 +140,8 @@ impl World {
         let boot = os.boot;
         let Some(t) = os.tasks.get_mut(&pid).filter(|t| t.ticks == ticks) else { return };
         match signal {
+            SIGUSR1 => self.signalled(host, pid),
+            1 | 2 | 15 if t.stubborn => {}
             19 | 20 => {
                 if !t.stopped {
                     t.left = t.left.saturating_sub(now - t.since);
@@ -153,5 +173,5 @@ impl World {
 fn one_process(pid: u32) -> TaskProcesses {
     let one = || vec![pid];
     let (pids, pgids, groups) = (one(), one(), one());
-    TaskProcesses { pid, usage: os::usage(1000), pids, pgids, groups, out_of_memory: false }
+    TaskProcesses { pid, usage: os::usage(1000), pids, pgids, groups, ..TaskProcesses::default() }
 }

@@ -82,6 +82,7 @@ impl World {
         match msg {
             SbdMsg::Inventory { tasks, .. } => tasks.iter().for_each(|t| self.host_says(t)),
             SbdMsg::State(t) => self.host_says(t),
+            SbdMsg::Left { key, .. } => self.has_left(host, *key),
             _ => {}
         }
     }
@@ -123,6 +124,7 @@ impl World {
                     self.hosts.iter().position(|h| Some(h.name.as_str()) == first).unwrap_or(0);
                 self.deaths.last.insert(s.at, (key, host));
                 self.check.given(key, s.hosts.first().map_or(1, |h| h.1));
+                self.tasks_hear_of_start(key, &s.hosts);
                 if let Some(old) = self.check.believed_alive(s.at).filter(|old| *old != key) {
                     self.fatal = Some(format!("{key} is started, {old} is believed to be alive"));
                 }

@@ -69,9 +69,19 @@ fn preempts(queue: &QueueConf, other: &str) -> bool {
     named.iter().any(|of| of.name == other)
 }
 
-/// May jobs of a queue be preempted?
-pub(super) fn is_preempted(conf: &BatchConf, queue: &str) -> bool {
-    conf.queues.iter().any(|other| preempts(other, queue))
+/// Are the slots of stopped jobs of a queue free for jobs of another: of one that preempts them,
+/// or, with USE_SUSP_SLOTS, of one that they preempt?
+fn leaves_to(conf: &BatchConf, queue: &str, other: &QueueConf) -> bool {
+    let given = || {
+        let own = conf.queues.iter().find(|of| of.name == queue);
+        own.is_some_and(|own| preempts(own, &other.name))
+    };
+    preempts(other, queue) || conf.params.preemption.gives_stopped && given()
+}
+
+/// Are the slots of stopped jobs of a queue free for jobs of any other?
+pub(super) fn leaves_slots(conf: &BatchConf, queue: &str) -> bool {
+    conf.queues.iter().any(|other| leaves_to(conf, queue, other))
 }
 
 /// May a job need two slots of one host?
@@ -238,15 +248,21 @@ impl Started {
         if fresh.is_empty() {
             return Ok(());
         }
-        self.keys.extend(fresh.iter().copied());
         self.keys.retain(|key| state.running(*key).is_some());
         let mut used = Used::default();
-        for key in &self.keys {
-            if let Some((run, queue, user)) = run_of(state, *key) {
+        let add = |used: &mut Used, key: JobKey| {
+            if let Some((run, queue, user)) = run_of(state, key) {
                 used.add(run, queue, user);
             }
+        };
+        self.keys.iter().filter(|key| !fresh.contains(key)).for_each(|key| add(&mut used, *key));
+        // one after the other: one that starts later may have slots that the one before may not
+        for key in fresh {
+            self.keys.insert(key);
+            add(&mut used, key);
+            may_start(state, conf, &used, key)?;
         }
-        fresh.into_iter().try_for_each(|key| may_start(state, conf, &used, key))
+        Ok(())
     }
 }
 
@@ -302,7 +318,7 @@ fn may_start(state: &State, conf: &BatchConf, used: &Used, key: JobKey) -> Resul
         let Mxj::Slots(slots) = row.mxj else { continue };
         // those of suspended jobs are free for a queue that preempts theirs
         let stopped = |(of, n): (&(HostId, QueueId), &u64)| match of.0 == host
-            && preempts(limits, state.names().queue(of.1))
+            && leaves_to(conf, state.names().queue(of.1), limits)
         {
             true => *n,
             false => 0,

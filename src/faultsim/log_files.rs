@@ -99,7 +99,7 @@ impl World {
         if std::mem::take(&mut self.log.damaged) {
             for id in held {
                 match mbd.state().job(id) {
-                    Some(job) if job.tally.unfinished() == 0 => self.check.hurt_ended.insert(id),
+                    Some(job) if job.tally().unfinished() == 0 => self.check.hurt_ended.insert(id),
                     _ => self.check.hurt.insert(id),
                 };
             }

@@ -22,8 +22,11 @@
 //! | check | conditions that must hold |
 //! | log | the event log of mbatchd on a disk with faults |
 //! | balancer | the load balancer: what must hold of it |
+//! | membership_deaths | the messages about the hosts of a job at which daemons die |
+//! | parallel_tasks | tasks of parallel jobs, and the calls by which they are started |
 //! | world | the state of a run |
 //! | net | messages and datagrams leave |
+//! | task_calls | the callers of res, and conditions for tasks |
 //! | balancer_start | the server and the collectors of the load balancer start |
 //! | host_death | the hosts that may be given up, and conditions for their jobs |
 //! | log_files | the log is opened, written and closed |
@@ -32,6 +35,7 @@
 //! | balancer_disk | files of the load balancer's server, on a disk with faults |
 //! | turn | one input of a machine and its effects |
 //! | log_thread | turns of the log's thread |
+//! | task_requests | a caller asks for a task, a user sends a signal |
 //! | requests | answers that are lost, requests that arrive twice |
 //! | submitters | connections and requests of submitters |
 //! | administrator | an administrator changes policies, maps and objects of the load balancer |
@@ -62,9 +66,11 @@ mod limits;
 mod log;
 mod log_files;
 mod log_thread;
+mod membership_deaths;
 mod modify;
 mod net;
 mod os;
+mod parallel_tasks;
 mod policies;
 mod preempted;
 mod processes;
@@ -74,12 +80,15 @@ mod run;
 mod same;
 mod scale;
 mod submitters;
+mod task_calls;
+mod task_requests;
 mod turn;
 mod verbs;
 mod world;
 
 pub use check::Failure;
 pub use duplicate::run_duplicate;
+pub use membership_deaths::MEMBERSHIP_MESSAGES;
 pub use rng::Rng;
 pub use scale::{Scale, Stats};
 pub use world::World;

@@ -37,6 +37,7 @@ impl World {
                     self.procs[proc_].conns.insert(local, id);
                 }
                 ConnEnd::Client { client, .. } => self.clients[client].conn = Some(id),
+                ConnEnd::Call { call } => self.tasks.called(call, id),
                 ConnEnd::Administrator { .. } => {
                     self.balancer.iter_mut().for_each(|b| b.conn = Some(id));
                 }
@@ -120,7 +121,7 @@ impl World {
     }
 
     pub(super) fn transmit(&mut self, id: u64, from_a: bool, msg: Msg) {
-        let after = self.latency();
+        let after = self.latency() + self.tasks.stall(&msg);
         let Some(c) = self.conns.get_mut(&id) else { return };
         let at = (self.now_us + after).max(c.last[usize::from(from_a)] + 1);
         c.last[usize::from(from_a)] = at;

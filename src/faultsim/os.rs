@@ -24,6 +24,12 @@ pub struct SimTask {
     pub gen_: u64,
     /// Wait status it will end with.
     pub status: i32,
+    /// The user of the process.
+    pub uid: u32,
+    /// HUP, INT and TERM do not end it.
+    pub stubborn: bool,
+    /// How often SIGUSR1 has come, which it takes and goes on.
+    pub signals: u32,
 }
 
 /// One host's system.

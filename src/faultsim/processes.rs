@@ -10,6 +10,7 @@ use crate::model::time::US;
 use crate::proto::Daemon;
 use crate::proto::launch::OsInput;
 use crate::proto::machine::Input;
+use crate::res::{Res, ResConf};
 use std::collections::BTreeMap;
 
 impl World {
@@ -104,6 +105,10 @@ impl World {
                 }
             },
             Daemon::Ccollect => self.new_collector(host),
+            Daemon::Res => {
+                let conf = ResConf { host: name, timeout: 10, ..ResConf::default() };
+                DaemonMachine::Res(Box::new(Res::new(conf, self.tasks.res_seed())))
+            }
             Daemon::NlbServer => self.new_nlb_server()?,
             other => return Err(format!("no {} here", other.name())),
         };

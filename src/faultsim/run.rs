@@ -67,6 +67,9 @@ impl World {
             virtual_secs: self.now_us / US,
             acknowledged: self.check.acked.len(),
             faults: self.faults,
+            membership_deaths: self.membership_deaths.count,
+            tasks: self.tasks.started,
+            task_signals: self.tasks.signalled,
             switches: self.switches,
             routes: self.balancer.as_ref().map_or(0, |b| b.routes),
             nlb_changes: self.balancer.as_ref().map_or(0, |b| b.acknowledged),
@@ -126,6 +129,7 @@ impl World {
             && self.log.quiet()
             && self.mbd().is_some_and(|m| self.check.all_over(m))
             && self.check.nothing_left()
+            && self.no_tasks_left()
     }
 
     fn handle(&mut self, ev: SimEvent) {
@@ -152,6 +156,13 @@ impl World {
             SimEvent::ClientDial { client, dials } => self.client_dial(client, dials),
             SimEvent::Ask { client, dials } => self.ask_next(client, dials),
             SimEvent::Fault => self.fault(),
+            SimEvent::CallRes { call } => self.call_res(call),
+            SimEvent::SignalJob { at } => self.signal_job(at),
+            SimEvent::Silence { host } => {
+                if self.hosts[host].isolated {
+                    self.break_silent_calls(host);
+                }
+            }
             SimEvent::Power { host } => drop(self.crash_host(host)),
             SimEvent::Rejoin { host } => self.rejoin(host),
             SimEvent::DiskBack => self.disk_back(),

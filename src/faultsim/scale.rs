@@ -39,6 +39,11 @@ pub struct Stats {
     pub virtual_secs: u64,
     pub acknowledged: usize,
     pub faults: usize,
+    /// Deaths of daemons at each of [`MEMBERSHIP_MESSAGES`](super::MEMBERSHIP_MESSAGES).
+    pub membership_deaths: [usize; 5],
+    /// Tasks of parallel jobs that res has started, and signals that came to processes of them.
+    pub tasks: usize,
+    pub task_signals: usize,
     /// Switches of lsb.events.
     pub switches: usize,
     /// Times the log went to another host.

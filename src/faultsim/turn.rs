@@ -14,6 +14,7 @@ use crate::model::{JobKey, JobRef};
 use crate::proto::Daemon;
 use crate::proto::lim::{HostFacts, LoadSample};
 use crate::proto::machine::{Effect, Input};
+use crate::proto::res::{TaskNews, TaskOp};
 use std::collections::VecDeque;
 
 /// The records that a machine appends.
@@ -59,13 +60,13 @@ fn hear_of_suspension<'a>(
     records: impl Iterator<Item = &'a Record>,
     secs: f64,
 ) {
-    let is_preempted = |key: JobKey| {
+    let leaves_slots = |key: JobKey| {
         let queue = state.job(key.job).map(|job| job.queue_at(key.idx));
-        limits::is_preempted(conf, queue.map_or("", |queue| state.names().queue(queue)))
+        limits::leaves_slots(conf, queue.map_or("", |queue| state.names().queue(queue)))
     };
     for record in records {
         for key in suspended_switched(state, record) {
-            if is_preempted(key) {
+            if leaves_slots(key) {
                 check.recorded_idle(key, true);
             }
         }
@@ -74,7 +75,7 @@ fn hear_of_suspension<'a>(
         let ends = run.is_some_and(|run| run.killed.is_some() || run.migrates);
         check.recorded(key, preempted, ends, secs);
         if idle || !ends {
-            check.recorded_idle(key, idle && is_preempted(key));
+            check.recorded_idle(key, idle && leaves_slots(key));
         }
     }
 }
@@ -221,7 +222,11 @@ impl World {
                 log::log!(level, "{t:.6} {} on {host}: {text}", q.daemon.name());
             }
             Effect::Exit { .. } => self.kill_proc(p, true),
-            // taken by the log above; res is not simulated
+            // a task of res has no descriptors here: there is nothing to be read
+            Effect::Task { n, op: TaskOp::Drain } => {
+                self.later(p, 100, Input::Task { n, news: TaskNews::Drained });
+            }
+            // taken by the log above
             Effect::Task { .. }
             | Effect::Append(_)
             | Effect::Spool { .. }

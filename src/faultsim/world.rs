@@ -10,7 +10,9 @@ use super::conn::Conn;
 use super::event::SimEvent;
 use super::limits::{self, Started, USERS};
 use super::log::MbdLog;
+use super::membership_deaths::MembershipDeaths;
 use super::os::Os;
+use super::parallel_tasks::ParallelTasks;
 use super::policies;
 use super::rng::Rng;
 use super::scale::Scale;
@@ -26,6 +28,7 @@ use crate::model::{JobKey, JobRef, Now};
 use crate::nlb::{Collector, NlbServer};
 use crate::proto::Daemon;
 use crate::proto::machine::{ConnId, Effect, INCOMING, Input, Machine};
+use crate::res::Res;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
@@ -40,6 +43,7 @@ pub(super) enum DaemonMachine {
     Mbd(Box<Mbatchd>),
     Nlb(Box<NlbServer>),
     Collect(Box<Collector>),
+    Res(Box<Res>),
 }
 
 impl DaemonMachine {
@@ -51,6 +55,7 @@ impl DaemonMachine {
             DaemonMachine::Mbd(m) => m.step(now, input, out),
             DaemonMachine::Nlb(m) => m.step(now, input, out),
             DaemonMachine::Collect(m) => m.step(now, input, out),
+            DaemonMachine::Res(m) => m.step(now, input, out),
         }
     }
     pub(super) fn work(&mut self, now: Now, out: &mut Vec<Effect>) {
@@ -69,6 +74,7 @@ impl DaemonMachine {
             DaemonMachine::Mbd(m) => m.deadline(),
             DaemonMachine::Nlb(m) => m.deadline(),
             DaemonMachine::Collect(m) => m.deadline(),
+            DaemonMachine::Res(m) => m.deadline(),
         }
     }
 }
@@ -137,6 +143,8 @@ pub struct World {
     /// Attempts that the mbatchd that runs has started.
     pub(super) started: Started,
     pub(super) faults: usize,
+    pub(super) membership_deaths: MembershipDeaths,
+    pub(super) tasks: ParallelTasks,
     pub(super) switches: usize,
     /// How often the log went to another host.
     pub(super) moves: usize,
@@ -217,6 +225,8 @@ impl World {
             deaths: Deaths::default(),
             started: Started::default(),
             faults: 0,
+            membership_deaths: MembershipDeaths::of_seed(seed),
+            tasks: ParallelTasks::of_seed(seed, scale.balancer),
             switches: 0,
             moves: 0,
             overtaken: 0,

@@ -3,7 +3,7 @@
 use super::checksums::ChecksumEntry;
 use super::codec::{job_of, spooled_of, write_finish, write_record};
 use super::codec::{write_reservation_finish, write_resize};
-use super::element_ends::ElementEnds;
+use super::element_ends::{ElementEnds, SLICE, UnwrittenEnds};
 use crate::model::event::{ElementRange, Finish, Record, ResizeAccount};
 use crate::model::job::SpoolRef;
 use crate::model::reservation::ReservationFinish;
@@ -16,6 +16,45 @@ pub(super) struct SpoolRun {
     pub(super) data: Vec<u8>,
     /// The checksum entries of the pieces.
     pub(super) entries: Vec<ChecksumEntry>,
+}
+
+/// The records of a commit as lines: first those of lsb.events, then those of lsb.acct.
+#[derive(Debug, Default)]
+pub struct CommittedLines {
+    events: Vec<u8>,
+    acct: Vec<u8>,
+    ends: UnwrittenEnds,
+}
+
+impl CommittedLines {
+    /// Lines of lsb.events.
+    #[cfg(test)]
+    pub fn of_events(events: Vec<u8>) -> CommittedLines {
+        CommittedLines { events, ..CommittedLines::default() }
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.events.len() + self.acct.len() + self.ends.bytes()
+    }
+
+    /// The number of its lines.
+    pub fn records(&self) -> u64 {
+        let lines = |piece: &[u8]| piece.iter().filter(|b| **b == b'\n').count() as u64;
+        lines(&self.events) + lines(&self.acct) + self.ends.records()
+    }
+
+    /// The next whole lines; empty: none is left.
+    pub fn next_piece(&mut self) -> Vec<u8> {
+        for lines in [&mut self.events, &mut self.acct] {
+            if !lines.is_empty() {
+                return std::mem::take(lines);
+            }
+        }
+        let mut lines = Vec::new();
+        self.ends.write(SLICE, &mut lines);
+        lines
+    }
 }
 
 /// The contents of one commit.
@@ -117,6 +156,13 @@ impl Batch {
     pub fn bytes(&self) -> usize {
         let spooled: usize = self.spool.iter().map(|run| run.data.len()).sum();
         self.events.len() + self.acct.len() + spooled
+    }
+
+    /// The lines of it, for those who follow the log.
+    pub(super) fn into_lines(self) -> CommittedLines {
+        let mut ends = UnwrittenEnds::default();
+        ends.put(&self.ends);
+        CommittedLines { events: self.events, acct: self.acct, ends }
     }
 
     /// Puts a later batch behind this one.

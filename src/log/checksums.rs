@@ -15,6 +15,7 @@ use super::codec::name_of;
 use super::disk::{Disk, FileId, read_full};
 use crate::model::JobRef;
 use crate::model::event::{Event, name_mark};
+use crate::model::record_names::RECORD_NAMES;
 use std::io;
 
 /// Bytes of the head and of each entry.
@@ -36,71 +37,19 @@ pub struct ChecksumEntry {
     /// The job it concerns; job 0 none, and with it the element is that of a control record's
     /// queue or host ([`name_mark`]), so that it is known whose record was lost.
     pub job: JobRef,
-    /// Index into [`KINDS`] plus 1; 0 another.
+    /// Index into [`RECORD_NAMES`] plus 1; 0 another.
     pub kind: u32,
 }
-
-/// Names of records by kind. New ones go to the end: the numbers are in files.
-const KINDS: [&str; 48] = [
-    "JOB_NEW",
-    "JOB_START",
-    "JOB_START_ACCEPT",
-    "JOB_EXECUTE",
-    "JOB_STATUS",
-    "JOB_SIGNAL",
-    "JOB_REQUEUE",
-    "JOB_CLEAN",
-    "QUEUE_CTRL",
-    "HOST_CTRL",
-    "MBD_START",
-    "MBD_DIE",
-    "LOG_SWITCH",
-    "LOAD_INDEX",
-    "LSF_HOLD",
-    "LSF_RELEASE",
-    "LSF_SWITCHED",
-    "LSF_ELIGIBLE",
-    "LSF_GROUP_HOST",
-    "JOB_MODIFY2",
-    "JOB_SWITCH",
-    "JOB_MOVE",
-    "JOB_EXT_MSG",
-    "JOB_ATTA_DATA",
-    "JOB_FORCE",
-    "MIG",
-    "JGRP_ADD",
-    "JGRP_MOD",
-    "JGRP_CTRL",
-    "JOB_SIGACT",
-    "CHKPNT",
-    "JOB_RESIZE_RELEASE",
-    "JOB_RESIZE_CANCEL",
-    "JOB_RESIZE_NOTIFY_START",
-    "JOB_RESIZE_NOTIFY_ACCEPT",
-    "JOB_RESIZE_NOTIFY_DONE",
-    "LSF_RESIZE_REQUEST",
-    "LSF_ARRAY_SIGNAL",
-    "LSF_SHARE_USED",
-    "LSF_RESERVATION",
-    "LSF_RESERVATION_END",
-    "LSF_RESERVATION_NEXT",
-    "LSF_RESERVE",
-    "JOB_CHUNK",
-    "LSF_ARRAY_SWITCH",
-    "LSF_ARRAY_MOVE",
-    "LSF_SUBMITTED",
-    "LSF_HOST_STARTS",
-];
 
 /// The kind of an event.
 pub fn kind_of(event: &Event) -> u32 {
     let name = name_of(event);
-    KINDS.iter().position(|k| *k == name).map_or(0, |n| n as u32 + 1)
+    RECORD_NAMES.iter().position(|k| *k == name).map_or(0, |n| n as u32 + 1)
 }
 
 /// Is this the name of a kind?
 pub fn is_kind(name: &str) -> bool {
-    KINDS.contains(&name)
+    RECORD_NAMES.contains(&name)
 }
 
 impl ChecksumEntry {
@@ -129,7 +78,7 @@ impl ChecksumEntry {
     /// The record's name, `record` where it is none of ours.
     pub fn name(&self) -> &'static str {
         let at = (self.kind as usize).wrapping_sub(1);
-        KINDS.get(at).copied().unwrap_or("record")
+        RECORD_NAMES.get(at).copied().unwrap_or("record")
     }
 
     /// Is the record a JOB_NEW?

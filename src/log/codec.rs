@@ -25,6 +25,7 @@ mod record_error;
 mod reservation;
 mod reserve;
 mod resize;
+mod run_limit;
 mod signal;
 mod similar_submissions;
 mod task;

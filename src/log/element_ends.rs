@@ -46,6 +46,25 @@ impl UnwrittenEnds {
         self.0.extend(ends.iter().cloned());
     }
 
+    /// Bytes that they take up in memory, about: of each one record and its elements.
+    pub(super) fn bytes(&self) -> usize {
+        let of = |ends: &ElementEnds| {
+            let mut record = Vec::new();
+            write_finish(&ends.finish, &mut record);
+            record.len() + size_of::<ElementEnds>() + ends.elems.len() * size_of::<ElementRange>()
+        };
+        self.0.iter().map(of).sum()
+    }
+
+    /// The number of the records.
+    pub(super) fn records(&self) -> u64 {
+        let elements = |&(first, last, step): &ElementRange| match last.checked_sub(first) {
+            Some(wide) => u64::from(wide / step.max(1)) + 1,
+            None => 0,
+        };
+        self.0.iter().flat_map(|ends| &ends.elems).map(elements).sum()
+    }
+
     /// Makes so many records, at most.
     pub(super) fn write(&mut self, records: usize, out: &mut Vec<u8>) {
         for _ in 0..records {
@@ -74,12 +93,15 @@ mod tests {
             let mut all = UnwrittenEnds::default();
             all.put(&[ElementEnds::new(finish.clone(), vec![(1, 3, 1), (6, 10, 2)])]);
             all.put(&[ElementEnds::new(finish, vec![(u32::MAX - 1, u32::MAX, 1)])]);
+            assert_eq!(all.records(), 8);
+            assert!(all.bytes() > 2 * size_of::<ElementEnds>());
             let mut out = Vec::new();
             while !all.is_empty() {
                 all.write(slice, &mut out);
             }
             let lines = out.split_inclusive(|b| *b == b'\n');
             let told: Vec<u32> = lines.map(|line| read_finish(line).unwrap().at.idx).collect();
+            assert_eq!((all.records(), all.bytes()), (0, 0));
             assert_eq!(told, [1, 2, 3, 6, 8, 10, u32::MAX - 1, u32::MAX]);
         }
     }

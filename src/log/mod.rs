@@ -19,6 +19,7 @@
 //! | writer | what is done in which order, and told |
 //! | replace | a small file of another directory is replaced as a whole |
 //! | commit_queue | the loop's side: what is gathered, sealed, read again |
+//! | stream_file | lsb.stream: the records once more, switched by size |
 //! | thread | the thread that does it for the real mbatchd |
 
 pub mod acct;
@@ -44,6 +45,7 @@ pub mod replace;
 pub mod simdisk;
 pub mod spool;
 pub mod store;
+pub mod stream_file;
 pub mod switch;
 mod switch_names;
 #[cfg(test)]

@@ -9,7 +9,7 @@
 use super::disk::Disk;
 use super::extent::Extent;
 use super::store::{Point, Store};
-use super::writer::{Command, Due, PROBE_SECS, Writer, WriterNotice};
+use super::writer::{Command, Due, PROBE_SECS, TellCommitted, Writer, WriterNotice};
 use rustix::process::Signal;
 use std::io;
 use std::sync::Arc;
@@ -87,6 +87,13 @@ impl CrashPoints {
 /// Is told after each turn how much of the log is durable.
 pub type TellExtent = Box<dyn Fn(Extent) + Send>;
 
+/// The functions that follow the log; they are called on its thread and must not wait.
+#[derive(Default)]
+pub struct Followers {
+    pub extent: Option<TellExtent>,
+    pub committed: Option<TellCommitted>,
+}
+
 fn signal_self(signal: Signal) {
     let me = rustix::process::getpid();
     // nothing can be done where even that fails
@@ -105,10 +112,11 @@ impl LogHandle {
         store: Store<D>,
         crash: CrashPoints,
         tell: Box<dyn Fn(WriterNotice) + Send>,
-        extent: Option<TellExtent>,
+        followers: Followers,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
-        let writer = Writer::new(store);
+        let Followers { extent, committed } = followers;
+        let writer = Writer::new(store).telling(committed);
         let work = move || run(writer, &inbox, &crash, &tell, extent.as_ref());
         let thread = std::thread::Builder::new().name("log".into()).spawn(work)?;
         Ok(LogHandle { orders, thread: Some(thread) })
@@ -121,12 +129,14 @@ impl LogHandle {
         why: String,
         crash: CrashPoints,
         tell: Box<dyn Fn(WriterNotice) + Send>,
-        extent: Option<TellExtent>,
+        followers: Followers,
     ) -> io::Result<LogHandle> {
         let (orders, inbox) = channel();
+        let Followers { extent, committed } = followers;
         let work = move || {
             if let Some(store) = wait_for_room(open, why, &inbox, &tell) {
                 let writer = Writer::opened_late(store, crate::sys::now().mono_us);
+                let writer = writer.telling(committed);
                 tell(WriterNotice::Opened);
                 run(writer, &inbox, &crash, &tell, extent.as_ref());
             }

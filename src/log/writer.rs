@@ -10,7 +10,7 @@
 //! Invariant: each [`Writer::turn`] tells at most one thing, in the order in which it happened.
 
 use super::acct_archive::Archived;
-use super::batch::Batch;
+use super::batch::{Batch, CommittedLines};
 use super::disk::Disk;
 use super::extent::Extent;
 use super::fail::Fail;
@@ -76,9 +76,14 @@ struct Failed {
     rebuilt: bool,
 }
 
+/// Is told of the records of each commit.
+pub type TellCommitted = Box<dyn Fn(CommittedLines) + Send>;
+
 /// The writer of one open log.
 pub struct Writer<D: Disk> {
     store: Store<D>,
+    /// Follows the records that were committed.
+    committed: Option<TellCommitted>,
     orders: VecDeque<Command>,
     failed: Option<Failed>,
     /// A storm of batches must not starve a switch: it has the next turn.
@@ -92,14 +97,19 @@ pub struct Writer<D: Disk> {
 
 impl<D: Disk> Writer<D> {
     pub fn new(store: Store<D>) -> Writer<D> {
-        let orders = VecDeque::new();
-        Writer { store, orders, failed: None, slice: false, gave_up: false, copy_at: None }
+        let (committed, orders, failed) = (None, VecDeque::new(), None);
+        Writer { store, committed, orders, failed, slice: false, gave_up: false, copy_at: None }
     }
 
     /// A writer whose machine is yet to go back to what the log holds.
     pub fn opened_late(store: Store<D>, now: u64) -> Writer<D> {
         let failed = Some(Failed { next_probe: now, rebuilt: false });
         Writer { failed, ..Writer::new(store) }
+    }
+
+    /// Tells from now on what was committed.
+    pub fn telling(self, committed: Option<TellCommitted>) -> Writer<D> {
+        Writer { committed, ..self }
     }
 
     pub fn order(&mut self, command: Command) {
@@ -269,7 +279,11 @@ impl<D: Disk> Writer<D> {
             Ok(()) => {
                 let copies = self.store.is_copying_acct() && self.copy_at.is_none();
                 self.slice = self.store.is_switching() || self.store.is_accounting() || copies;
-                Some(WriterNotice::Durable(batch.ticket))
+                let ticket = batch.ticket;
+                if let Some(committed) = &self.committed {
+                    committed(batch.into_lines());
+                }
+                Some(WriterNotice::Durable(ticket))
             }
             Err(Fail::Write(why)) => Some(self.write_failed(first, why, now)),
             Err(Fail::Fatal(why)) => Some(WriterNotice::Fatal(why)),

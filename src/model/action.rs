@@ -40,6 +40,8 @@ pub enum JobAction {
     EndByWindow,
     /// The end in place of a preemption (TERMINATE_WHEN).
     EndByPreemption,
+    /// The end at a run limit that is not extended any more (EXTENDABLE_RUNLIMIT).
+    EndByRunLimit,
     /// The end because the advance reservation of the job is over.
     EndByReservation,
     /// The end because a task of the job has ended (RTASK_GONE_ACTION).
@@ -52,7 +54,7 @@ pub enum JobAction {
 }
 
 /// The actions that have one word.
-static WORDS: [(&str, JobAction); 13] = [
+static WORDS: [(&str, JobAction); 14] = [
     ("KILL", JobAction::Kill),
     ("DELETEJOB", JobAction::Remove),
     ("STOP", JobAction::Stop),
@@ -60,6 +62,7 @@ static WORDS: [(&str, JobAction); 13] = [
     ("SIG_TERM_LOAD", JobAction::EndByLoad),
     ("SIG_TERM_WINDOW", JobAction::EndByWindow),
     ("SIG_TERM_PREEMPT", JobAction::EndByPreemption),
+    ("SIG_TERM_RUNLIMIT", JobAction::EndByRunLimit),
     ("SIG_TERM_ADVRSV", JobAction::EndByReservation),
     ("SIG_TERM_TASK", JobAction::EndByTask),
     ("SIG_TERM_OTHER", JobAction::EndByLostHost),

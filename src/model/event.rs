@@ -8,10 +8,13 @@ use super::checkpoint::{CheckpointEnd, CheckpointOrder};
 pub use super::host_usage::HostUsage;
 use super::ids::JobRef;
 use super::job::{JobSpec, SpoolRef, Usage};
+pub use super::job_chunk::JobChunk;
 use super::job_state::LoggedStatus;
 use super::nqs::{NlbPlacement, Route};
 use super::reason::PendReason;
 use super::reservation::Reservation;
+pub use super::run_limit::RunLimitChange;
+pub use super::share_used::ShareUsed;
 use super::specfield::SpecField;
 use std::sync::Arc;
 
@@ -122,15 +125,6 @@ pub struct JobReserve {
     pub memory: Vec<u64>,
     /// The memory among it that is kept on each, MB; a host without a number keeps all of it.
     pub kept_memory: Vec<u64>,
-}
-
-/// JOB_CHUNK: elements that wait for the slots of the first one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct JobChunk {
-    /// The running element and those that wait for it, in their order; alone: none waits any more.
-    pub members: Vec<JobRef>,
-    /// The execution hosts of the first.
-    pub hosts: Vec<Arc<str>>,
 }
 
 /// Whether brun forced a start.
@@ -446,18 +440,6 @@ pub struct JobGroupRecord {
     pub explicit: bool,
 }
 
-/// `LSF_SHARE_USED` (ours): the use that counts for fairshare of jobs that the log does not have.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ShareUsed {
-    pub queue: String,
-    pub user: String,
-    /// The group of bsub -G; empty none.
-    pub group: String,
-    /// CPU and run time as far as they have not decayed by the time of the record, seconds.
-    pub cpu: f64,
-    pub run: f64,
-}
-
 /// The operations that QUEUE_CTRL and HOST_CTRL record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ctrl {
@@ -518,6 +500,7 @@ pub enum Event {
     JobResize(Box<JobResize>),
     JobReserve(Box<JobReserve>),
     JobChunk(Box<JobChunk>),
+    RunLimit(RunLimitChange),
     /// bswitch: the whole job, or an element, goes to another queue.
     JobSwitch {
         at: JobRef,

@@ -26,6 +26,9 @@ pub struct Limits {
     /// -M with `!`: the host enforces the memory limit of the job whatever lsf.conf says.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hard_memory: bool,
+    /// MEMLIMIT_TYPE, in the order for a host: it takes the place of lsf.conf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_of: Option<MemoryOf>,
     #[serde(skip_serializing_if = "unset")]
     pub swap: Option<u64>,
     /// -W: run limit, seconds.
@@ -35,6 +38,21 @@ pub struct Limits {
     pub process: Option<u64>,
     #[serde(skip_serializing_if = "unset")]
     pub thread: Option<u64>,
+}
+
+/// The things that each have the memory limit of a job (MEMLIMIT_TYPE of lsb.applications(5)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MemoryOf {
+    /// All its processes together.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub job: bool,
+    /// Each process.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub process: bool,
+    /// The processes of each task together.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub task: bool,
 }
 
 /// Limits of a job on one host by its control group (LSB_RESOURCE_ENFORCE), KB.

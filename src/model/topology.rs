@@ -255,12 +255,26 @@ impl CpuSet {
             let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n < MAX_NUMBER);
             match (number(first), number(last)) {
                 (Some(first), Some(last)) if first <= last => {
-                    (first..=last).for_each(|number| set.insert(number));
+                    set.insert_range(first, last);
                 }
                 _ => return Err(part),
             }
         }
         Ok(set)
+    }
+
+    /// Adds the numbers from one to another, both below [`MAX_NUMBER`], a word of bits at a time: a
+    /// list of a user may name all numbers very often.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        let (from, to) = ((first / 64) as usize, (last / 64) as usize);
+        if self.words.len() <= to {
+            self.words.resize(to + 1, 0);
+        }
+        for word in from..=to {
+            let low = if word == from { u64::MAX << (first % 64) } else { u64::MAX };
+            let high = if word == to { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            self.words[word] |= low & high;
+        }
     }
 
     /// Adds a number; one that is too large is left out.
@@ -396,6 +410,11 @@ mod tests {
         other.add(&set);
         other.remove(&CpuSet::parse("0-3").unwrap());
         assert_eq!(other.to_string(), "4,66");
+        for range in [0..=0, 5..=63, 60..=70, 63..=64, 64..=127, 1..=200, 65_500..=65_535] {
+            let text = format!("{}-{}", range.start(), range.end());
+            let one_by_one: CpuSet = range.collect();
+            assert_eq!(CpuSet::parse(&text).unwrap().to_string(), one_by_one.to_string());
+        }
         for (bad, part) in [("", ""), ("1,x", "x"), ("3-1", "3-1"), ("70000", "70000")] {
             assert_eq!(CpuSet::parse(bad), Err(part));
         }

@@ -1,11 +1,12 @@
 //! Answers: queries, maps, objects, and how the server fares. Nothing is changed but NLB_POLICY.
 
+use super::pieces::{ObjectsLeft, Pieces, texts};
 use super::server::NlbServer;
 use super::store::Object;
 use super::view::Places;
 use crate::conf::nlb_config::Right;
 use crate::conf::nlb_map::NameMap;
-use crate::conf::nlb_objects::{date, dump, dump_maps};
+use crate::conf::nlb_objects::{date, dump_maps};
 use crate::lang::nlb::{Attributes, Owner, Policy, Ranked, rank};
 use crate::model::Now;
 use crate::model::nlb::{AttrId, Kind, NLB, NLB_JOB, Value};
@@ -13,10 +14,10 @@ use crate::model::reason::err;
 use crate::proto::machine::ConnId;
 use crate::proto::nlb::{
     AttributeValue, MAX_QUERY_ATTRIBUTES, MAX_QUERY_HOSTS, NlbMsg, NlbObjects, NlbQuery,
-    NlbRanking, NlbRow, PIECE, PIECE_HOSTS, SortValue,
+    NlbRanking, NlbRow, PIECE_HOSTS, SortValue,
 };
 use crate::proto::{Effect, Refusal};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -83,17 +84,14 @@ impl NlbServer {
             strangers,
             ..NlbRanking::default()
         };
-        let names = rows.iter().filter(|_| q.objects).map(|r| r.host.clone());
-        let names: Vec<Arc<str>> = names.collect();
-        let mut answer = ranking(head, rows, q.objects);
-        if q.objects {
-            let text = match self.maps.numbered(NLB) {
-                Some(map) => self.objects_text(map, names.iter().map(|name| &**name)),
-                None => String::new(),
-            };
-            answer.extend(texts(&text));
-        }
-        self.send(conn, answer, out);
+        let named = rows.iter().filter(|_| q.objects).map(|r| (NLB, r.host.clone()));
+        let objects = ObjectsLeft::Named(named.collect());
+        let ranking = ranking(head, rows, q.objects);
+        let answer = match q.objects {
+            true => Pieces::with_objects(ranking, objects),
+            false => Pieces::new(ranking),
+        };
+        self.answer(conn, answer, out);
     }
 
     /// The request's attributes that the map knows, and the names of the others.
@@ -157,7 +155,7 @@ impl NlbServer {
         let changed = |m: &NameMap| *self.map_changed.get(&m.number()).unwrap_or(&self.started);
         let dated = maps.into_iter().map(|m| (m, changed(m)));
         let text = dump_maps(dated, self.user(conn), now.secs(), &self.conf.zone);
-        self.send(conn, texts(&text), out);
+        self.send(conn, texts(&text, false), out);
     }
 
     /// The maps of the types that the peer may read.
@@ -183,38 +181,49 @@ impl NlbServer {
                 let _ = writeln!(text, "object {} ({})", map.name(), object.name());
             }
         }
-        self.send(conn, texts(&text), out);
+        self.send(conn, texts(&text, false), out);
     }
 
     /// Objects as data, of each attribute the value that counts.
     pub(super) fn dump(&mut self, conn: ConnId, which: &NlbObjects, out: &mut Vec<Effect>) {
         let Some(maps) = self.types(conn, &which.object_type, out) else { return };
-        let mut text = String::new();
-        let mut found = BTreeSet::new();
-        for map in maps {
-            let wanted = self.store.of_type(map.number()).map(|o| o.name()).filter(|name| {
-                let own = |n: &&String| {
-                    let host = self.conf.hosts.canonical(n).filter(|_| map.number() == NLB);
-                    host.unwrap_or(n).eq_ignore_ascii_case(name)
-                };
-                let asked = which.names.iter().find(own);
-                found.extend(asked.cloned());
-                which.names.is_empty() || asked.is_some()
-            });
-            text.push_str(&self.objects_text(map, wanted.collect::<Vec<_>>()));
-        }
-        match which.names.iter().find(|n| !found.contains(*n)) {
-            Some(none) => {
-                let words = format!("no object <{none}>");
-                self.refuse(conn, Refusal::text(err::BAD_ARG, words), out);
-            }
-            None => self.send(conn, texts(&text), out),
-        }
+        let types: Vec<u16> = maps.iter().map(|map| map.number()).collect();
+        let objects = match which.names.is_empty() {
+            true => ObjectsLeft::All { types: types.into(), after: None },
+            false => match self.named(&types, &which.names) {
+                Ok(named) => ObjectsLeft::Named(named),
+                Err(none) => {
+                    let words = format!("no object <{none}>");
+                    return self.refuse(conn, Refusal::text(err::BAD_ARG, words), out);
+                }
+            },
+        };
+        self.answer(conn, Pieces::with_objects(Vec::new(), objects), out);
     }
 
-    fn objects_text<'a>(&self, map: &NameMap, names: impl IntoIterator<Item = &'a str>) -> String {
-        let found = names.into_iter().filter_map(|name| self.store.find(map.number(), name));
-        found.map(|o| dump(map, o.name(), &o.values(map), &self.conf.zone)).collect()
+    /// The objects of these names, each once, in the order of their types and names.
+    ///
+    /// # Errors
+    /// A name that no object has.
+    fn named<'a>(
+        &self,
+        types: &[u16],
+        names: &'a [String],
+    ) -> Result<VecDeque<(u16, Arc<str>)>, &'a str> {
+        let mut all = BTreeSet::new();
+        for name in names {
+            let mut known = false;
+            for (order, number) in types.iter().enumerate() {
+                let host = self.conf.hosts.canonical(name).filter(|_| *number == NLB);
+                let Some(object) = self.store.find(*number, host.unwrap_or(name)) else { continue };
+                known = true;
+                all.insert((order, object.name().to_ascii_lowercase()));
+            }
+            if !known {
+                return Err(name);
+            }
+        }
+        Ok(all.into_iter().map(|(order, name)| (types[order], name.into())).collect())
     }
 
     /// How the server fares.
@@ -239,7 +248,7 @@ impl NlbServer {
             ("QUERIES", self.queries.to_string()),
         ];
         let text: String = text.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-        self.send(conn, texts(&text), out);
+        self.send(conn, texts(&text, false), out);
     }
 }
 
@@ -267,23 +276,4 @@ fn ranking(head: NlbRanking, rows: Vec<NlbRow>, goes_on: bool) -> Vec<NlbMsg> {
         NlbMsg::Ranked(NlbRanking { rows, more: goes_on || n + 1 < count, ..head.clone() })
     };
     (0..count).map(piece).collect()
-}
-
-/// A text in pieces.
-pub(super) fn texts(text: &str) -> Vec<NlbMsg> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    loop {
-        let mut end = rest.len().min(PIECE);
-        while !rest.is_char_boundary(end) {
-            end -= 1;
-        }
-        let (piece, behind) = rest.split_at(end);
-        rest = behind;
-        let more = !rest.is_empty();
-        pieces.push(NlbMsg::Text { text: piece.to_owned(), more });
-        if !more {
-            return pieces;
-        }
-    }
 }

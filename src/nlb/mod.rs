@@ -32,6 +32,7 @@ mod measures;
 mod once;
 mod packed;
 mod peer_lines;
+mod pieces;
 mod programs;
 mod reports;
 mod server;

@@ -3,6 +3,7 @@
 use super::changing::Changing;
 use super::feed::Feed;
 use super::peer_lines::PeerLines;
+use super::pieces::{ObjectSource, Pieces};
 use super::start::Started;
 use super::store::Store;
 use crate::conf::HostTable;
@@ -76,7 +77,7 @@ pub struct NlbServer {
     /// The connections that hear of other policies.
     pub(super) watchers: BTreeSet<ConnId>,
     /// The pieces of answers that have not been sent.
-    pub(super) pieces: HashMap<ConnId, VecDeque<NlbMsg>>,
+    pub(super) pieces: HashMap<ConnId, VecDeque<Pieces>>,
     pub(super) feed: Feed,
     /// The connection to this host's LIM, which knows the master.
     pub(super) lim: Option<ConnId>,
@@ -160,14 +161,24 @@ impl NlbServer {
 
     /// Sends the first piece of an answer, and keeps the others until there is room for them.
     pub(super) fn send(&mut self, conn: ConnId, pieces: Vec<NlbMsg>, out: &mut Vec<Effect>) {
-        self.pieces.entry(conn).or_default().extend(pieces);
+        self.answer(conn, Pieces::new(pieces), out);
+    }
+
+    /// Sends the first piece of an answer behind the others of the connection.
+    pub(super) fn answer(&mut self, conn: ConnId, answer: Pieces, out: &mut Vec<Effect>) {
+        self.pieces.entry(conn).or_default().push_back(answer);
         self.next_piece(conn, out);
     }
 
     pub(super) fn next_piece(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
         let Some(left) = self.pieces.get_mut(&conn) else { return };
         // a piece that nothing follows asks for no room: the next answer may go at once
-        while let Some(msg) = left.pop_front() {
+        while let Some(answer) = left.front_mut() {
+            let (maps, store, zone) = (&self.maps, &self.store, &self.conf.zone);
+            let Some(msg) = answer.take_next(&ObjectSource { maps, store, zone }) else {
+                left.pop_front();
+                continue;
+            };
             let more = msg.goes_on();
             out.push(Effect::Send { conn, msg: Msg::Nlb(msg) });
             if more {

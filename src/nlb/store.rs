@@ -11,6 +11,7 @@ use crate::model::nlb::{AttrId, NLB, Value};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// Values by attribute.
@@ -253,6 +254,14 @@ impl Store {
     /// The number of objects of a type.
     pub(super) fn count(&self, object_type: u16) -> usize {
         self.types.get(&object_type).map_or(0, BTreeMap::len)
+    }
+
+    /// The first object of a type whose name comes behind this one, or behind none.
+    pub(super) fn next_of_type(&self, object_type: u16, after: Option<&str>) -> Option<&Object> {
+        let all = self.types.get(&object_type)?;
+        let Some(after) = after else { return all.values().next() };
+        let behind = (Bound::Excluded(after.to_ascii_lowercase()), Bound::Unbounded);
+        all.range(behind).next().map(|(_, object)| object)
     }
 
     /// An object by its name, in any case of letters.

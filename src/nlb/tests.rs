@@ -15,6 +15,7 @@ use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
 
 mod access;
+mod pieces;
 mod reports;
 
 /// A server with its disk.

@@ -1,6 +1,13 @@
 //! pam as a pure machine: the tasks of a parallel job that its launcher (the PJL) starts through
 //! TaskStarters, and what becomes of the job when one of them fails (pam(1)).
 //!
+//! Signals go to tasks through their TaskStarters, however these were begun. A TaskStarter that
+//! ends takes its task with it. Tasks whose TaskStarter is cut off are signalled by RES: it starts
+//! a TaskStarter that does this as the user, so that the kernel judges what may be signalled, and
+//! RES needs no message of its own for it. Once a TaskStarter tries no longer to come back, its
+//! task is killed in this way; it is told as `Unknown`. sbatchd of each host measures the tasks:
+//! pam asks nobody for their usage.
+//!
 //! Time is that in which the job has run, microseconds: while the job is stopped it stands still.
 //!
 //! Invariants: tasks are numbered in the order in which their starters say hello; a task is over
@@ -13,18 +20,27 @@ pub mod geometry;
 pub mod table;
 mod tasks;
 
+pub use tasks::TaskProcess;
+
 use crate::model::JobRef;
 use crate::model::time::US;
 use crate::proto::machine::ConnId;
 use crate::proto::pam::{PamMsg, TASKS_MAX};
+use std::collections::BTreeSet;
 use tasks::{Task, TaskPhase, Tasks};
 
 /// Between TERM and KILL, microseconds.
 pub const TERM_TO_KILL: u64 = 10 * US;
 /// After KILL no longer is waited than this, microseconds.
 pub const WAIT_END: u64 = 5 * US;
+/// How long a TaskStarter whose connection is lost tries to come back, microseconds.
+pub const COMES_BACK: u64 = 30 * US;
 /// The time that the PJL has to end by itself after a task has ended badly, microseconds.
 pub const PJL_GRACE: u64 = 3 * US;
+/// The variable in which the PJL, and blaunch in it, finds [`PamConf::usage_ms`].
+pub const USAGE_MS: &str = "LSF_PAM_RUSAGE_UPD_MS";
+/// Most of it: a day.
+pub const USAGE_MS_MAX: u32 = 86_400_000;
 /// pam's own exit code where the job could not be run.
 pub const FAILED: i32 = 125;
 const SIGKILL: i32 = 9;
@@ -40,10 +56,21 @@ pub struct PamConf {
     pub register_within: u64,
     /// LSF_PAM_CLEAN_JOB_DELAY, seconds.
     pub clean_delay: u64,
+    /// LSF_PAM_RUSAGE_UPD_FACTOR, seconds for each task.
+    pub factor: f64,
     /// The hosts on which tasks may be.
     pub hosts: Vec<String>,
     /// Registrations and ends are told.
     pub verbose: bool,
+}
+
+impl PamConf {
+    /// The time by which the usage of the tasks is measured less often, milliseconds.
+    pub fn usage_ms(&self) -> u32 {
+        // as many tasks as are expected, whether they are there yet or not
+        let ms = self.factor * 1000.0 * self.expected as f64;
+        ms.round().clamp(0.0, f64::from(USAGE_MS_MAX)) as u32
+    }
 }
 
 /// An event.
@@ -57,6 +84,8 @@ pub enum PamInput {
     PjlEnded { status: i32 },
     /// A signal for the job. The batch system's does not come here: all processes have it.
     Signal { signal: i32 },
+    /// RES of a host has not signalled tasks there.
+    NotByRes { host: String },
     /// Nothing but time.
     Tick,
 }
@@ -72,6 +101,12 @@ pub enum PamEffect {
     Refuse {
         conn: ConnId,
         why: String,
+    },
+    /// A signal for tasks whose TaskStarters are cut off, by RES of their host.
+    SignalByRes {
+        host: String,
+        processes: Vec<TaskProcess>,
+        signal: i32,
     },
     /// A signal for the process group of the PJL.
     SignalPjl {
@@ -126,6 +161,10 @@ pub struct Pam {
     last_end: u64,
     ending: Option<Ending>,
     over: bool,
+    /// Hosts of which it was said that RES has not taken tasks into the job.
+    outside: BTreeSet<String>,
+    /// Hosts of which it was said that RES does not signal tasks.
+    unreached: BTreeSet<String>,
 }
 
 impl Pam {
@@ -142,6 +181,8 @@ impl Pam {
             last_end: now,
             ending: None,
             over: false,
+            outside: BTreeSet::new(),
+            unreached: BTreeSet::new(),
         }
     }
 
@@ -152,18 +193,22 @@ impl Pam {
 
     /// Takes an input; what is to be done is appended to `out`.
     pub fn step(&mut self, now: u64, input: PamInput, out: &mut Vec<PamEffect>) {
+        if let PamInput::NotByRes { host } = input {
+            return self.not_by_res(host, out);
+        }
         if self.over {
             return;
         }
         match input {
             PamInput::Said { conn, host, msg } => self.said(now, conn, &host, msg, out),
-            PamInput::Closed { conn } => self.closed(conn, out),
+            PamInput::Closed { conn } => self.closed(now, conn, out),
             PamInput::PjlEnded { status } => self.pjl = Some((now, status)),
             PamInput::Signal { signal } => {
                 out.push(PamEffect::SignalPjl { signal });
                 self.signal_tasks(signal, out);
+                self.signal_cut_off(now, (signal, false), out);
             }
-            PamInput::Tick => {}
+            PamInput::Tick | PamInput::NotByRes { .. } => {}
         }
         self.judge(now, out);
         self.due(now, out);
@@ -176,7 +221,8 @@ impl Pam {
         }
         let Some(ending) = &self.ending else {
             let clean = self.clean.map(|(_, at)| at);
-            return [self.register_by, clean, self.silent_pjl_at()].into_iter().flatten().min();
+            let all = [self.register_by, clean, self.silent_pjl_at(), self.given_up_at()];
+            return all.into_iter().flatten().min();
         };
         let next = [ending.term_pjl_at, ending.kill_at, Some(ending.until)];
         next.into_iter().flatten().min()
@@ -197,8 +243,11 @@ impl Pam {
             return out.push(PamEffect::Refuse { conn, why });
         };
         let words = match msg {
-            PamMsg::Started { pid, .. } => {
-                self.tasks.get_mut(tid).phase = TaskPhase::Running { pid };
+            PamMsg::Started { pid, ticks, outside } => {
+                self.tasks.get_mut(tid).phase = TaskPhase::Running(TaskProcess { pid, ticks });
+                if !outside.is_empty() {
+                    self.tell_outside(host, &outside, out);
+                }
                 if self.ending.is_some() {
                     let msg = PamMsg::Signal { signal: SIGTERM };
                     out.push(PamEffect::Send { conn, msg });
@@ -258,7 +307,8 @@ impl Pam {
             }
             None => self.tasks.add(task, conn),
         };
-        let msg = PamMsg::Welcome { tid: tid as u32, job: self.conf.job };
+        let (job, pam_ms) = (self.conf.job, Some(self.conf.usage_ms()));
+        let msg = PamMsg::Welcome { tid: tid as u32, job, pam_ms };
         out.push(PamEffect::Send { conn, msg });
         let words = if again.is_some() { "connected again" } else { "registered" };
         self.tell(tid, words, out);
@@ -277,10 +327,20 @@ impl Pam {
         words
     }
 
-    fn closed(&mut self, conn: ConnId, out: &mut Vec<PamEffect>) {
-        let Some(tid) = self.tasks.disconnect(conn) else { return };
+    fn closed(&mut self, now: u64, conn: ConnId, out: &mut Vec<PamEffect>) {
+        let Some(tid) = self.tasks.disconnect(now, conn) else { return };
         if !self.tasks.get_mut(tid).over() {
             self.tell(tid, "its TaskStarter is lost", out);
+        }
+    }
+
+    /// Says once of a host that its tasks are not in the job, and why.
+    fn tell_outside(&mut self, host: &str, why: &str, out: &mut Vec<PamEffect>) {
+        if self.outside.insert(host.to_owned()) {
+            out.push(PamEffect::Say(format!(
+                "host {host}: tasks are not in the job: its usage and limits do not count them, \
+                 and bkill does not reach them: {why}"
+            )));
         }
     }
 
@@ -295,6 +355,35 @@ impl Pam {
     fn signal_tasks(&mut self, signal: i32, out: &mut Vec<PamEffect>) {
         let conns = self.tasks.running().filter_map(|task| task.conn);
         out.extend(conns.map(|conn| PamEffect::Send { conn, msg: PamMsg::Signal { signal } }));
+    }
+
+    /// Signals the tasks whose TaskStarters were cut off until an instant. `last`: no signal
+    /// follows.
+    fn signal_cut_off(&mut self, at: u64, (signal, last): (i32, bool), out: &mut Vec<PamEffect>) {
+        for (host, processes) in self.tasks.cut_off(at, last) {
+            out.push(PamEffect::SignalByRes { host, processes, signal });
+        }
+    }
+
+    /// Says once of a host that tasks there may be left.
+    fn not_by_res(&mut self, host: String, out: &mut Vec<PamEffect>) {
+        let words = format!(
+            "host {host}: RES does not signal the tasks whose TaskStarter is cut off: they may be \
+             left there"
+        );
+        if self.unreached.insert(host) {
+            out.push(PamEffect::Say(words));
+        }
+    }
+
+    /// When the first TaskStarter that is cut off tries no longer to come back, and its task has
+    /// had the time of one that ended badly.
+    fn given_up_at(&self) -> Option<u64> {
+        self.tasks.first_cut_off().map(|at| at + self.cut_off_time())
+    }
+
+    fn cut_off_time(&self) -> u64 {
+        COMES_BACK + self.conf.clean_delay * US
     }
 
     // ---- what follows ----
@@ -364,11 +453,18 @@ impl Pam {
         self.ending = Some(Ending { code, term_pjl_at, kill_at: Some(kill_at), until });
         self.tasks.note_killed();
         self.signal_tasks(SIGTERM, out);
+        // nobody would hear how they end
+        self.signal_cut_off(now, (SIGKILL, true), out);
     }
 
     /// Does what time has brought during the end.
     fn due(&mut self, now: u64, out: &mut Vec<PamEffect>) {
-        let Some(mut ending) = self.ending else { return };
+        let Some(mut ending) = self.ending else {
+            if let Some(at) = now.checked_sub(self.cut_off_time()) {
+                self.signal_cut_off(at, (SIGKILL, true), out);
+            }
+            return;
+        };
         if ending.term_pjl_at.is_some_and(|at| at <= now) {
             ending.term_pjl_at = None;
             if self.pjl.is_none() {
@@ -378,6 +474,7 @@ impl Pam {
         if ending.kill_at.is_some_and(|at| at <= now) {
             ending.kill_at = None;
             self.signal_tasks(SIGKILL, out);
+            self.signal_cut_off(now, (SIGKILL, true), out);
             if self.pjl.is_none() {
                 out.push(PamEffect::SignalPjl { signal: SIGKILL });
             }

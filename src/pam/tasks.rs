@@ -4,14 +4,20 @@ use super::table::{COMMAND_MAX, TaskRow};
 use crate::proto::machine::ConnId;
 use std::collections::BTreeMap;
 
+/// The first process of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskProcess {
+    pub pid: u32,
+    /// The start of the process, clock ticks since the host's.
+    pub ticks: u64,
+}
+
 /// The phases of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TaskPhase {
     /// The TaskStarter has said hello.
     Registered,
-    Running {
-        pid: u32,
-    },
+    Running(TaskProcess),
     Failed {
         why: String,
     },
@@ -31,6 +37,9 @@ pub(super) struct Task {
     pub(super) phase: TaskPhase,
     /// The connection of its TaskStarter.
     pub(super) conn: Option<ConnId>,
+    /// When the connection was lost, microseconds; `None`: it is there, or RES was told to kill
+    /// the task.
+    lost_at: Option<u64>,
     /// pam has ended it.
     pub(super) killed: bool,
 }
@@ -38,7 +47,8 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn new(host: &str, command: &str) -> Task {
         let (host, command) = (host.to_owned(), crate::model::cut(command, COMMAND_MAX).to_owned());
-        Task { host, command, phase: TaskPhase::Registered, conn: None, killed: false }
+        let (phase, conn, lost_at, killed) = (TaskPhase::Registered, None, None, false);
+        Task { host, command, phase, conn, lost_at, killed }
     }
 
     pub(super) fn over(&self) -> bool {
@@ -59,7 +69,7 @@ impl Task {
                 format!("Exit ({})", (status >> 8) & 0xff)
             }
             TaskPhase::Exited { status, .. } => format!("Signal ({})", status & 0x7f),
-            TaskPhase::Registered | TaskPhase::Running { .. } => "Unknown".into(),
+            TaskPhase::Registered | TaskPhase::Running(_) => "Unknown".into(),
         }
     }
 }
@@ -104,6 +114,7 @@ impl Tasks {
     /// The TaskStarter of a task has this connection now.
     pub(super) fn connect(&mut self, tid: usize, conn: ConnId) {
         if let Some(task) = self.all.get_mut(tid) {
+            task.lost_at = None;
             if let Some(before) = task.conn.replace(conn) {
                 self.by_conn.remove(&before);
             }
@@ -112,14 +123,32 @@ impl Tasks {
     }
 
     /// A connection is over; the number of its task.
-    pub(super) fn disconnect(&mut self, conn: ConnId) -> Option<usize> {
+    pub(super) fn disconnect(&mut self, now: u64, conn: ConnId) -> Option<usize> {
         let tid = self.by_conn.remove(&conn)?;
-        self.all[tid].conn = None;
+        (self.all[tid].conn, self.all[tid].lost_at) = (None, Some(now));
         Some(tid)
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = &Task> {
-        self.all.iter().filter(|task| matches!(task.phase, TaskPhase::Running { .. }))
+        self.all.iter().filter(|task| matches!(task.phase, TaskPhase::Running(_)))
+    }
+
+    /// When the first running task was cut off that RES was not told to kill yet.
+    pub(super) fn first_cut_off(&self) -> Option<u64> {
+        self.running().filter_map(|task| task.lost_at).min()
+    }
+
+    /// The processes of the running tasks that were cut off until `at` and that RES was not told to
+    /// kill yet, by their hosts. `kill`: now it is.
+    pub(super) fn cut_off(&mut self, at: u64, kill: bool) -> BTreeMap<String, Vec<TaskProcess>> {
+        let mut found: BTreeMap<String, Vec<TaskProcess>> = BTreeMap::new();
+        for task in self.all.iter_mut().filter(|task| task.lost_at.is_some_and(|lost| lost <= at)) {
+            if let TaskPhase::Running(process) = task.phase {
+                found.entry(task.host.clone()).or_default().push(process);
+                task.lost_at = task.lost_at.filter(|_| !kill);
+            }
+        }
+        found
     }
 
     /// How many have told that they were started, or could not be.

@@ -15,9 +15,24 @@ const ENDED: i64 = 1_800_000_000;
 fn rig() -> Rig {
     let job = JobRef { job: 7, idx: 0 };
     let hosts = ["h1", "h2", "h3"].map(str::to_owned).to_vec();
-    let conf =
-        PamConf { job, expected: 3, register_within: 20, clean_delay: 2, hosts, verbose: false };
+    let times = PamConf { register_within: 20, clean_delay: 2, ..PamConf::default() };
+    let conf = PamConf { job, expected: 3, hosts, ..times };
     Rig { pam: Pam::new(conf, 0), now: 0, out: Vec::new() }
+}
+
+#[test]
+fn interval_of_usage_grows_with_the_tasks_that_are_expected_up_to_a_day() {
+    for (expected, factor, ms) in [
+        (3, 0.01, 30),
+        (4096, 0.01, 40_960),
+        (1, 0.0004, 0),
+        (5, 0.0, 0),
+        (5, 1.5, 7_500),
+        (4096, 100.0, USAGE_MS_MAX),
+    ] {
+        let conf = PamConf { expected, factor, ..PamConf::default() };
+        assert_eq!(conf.usage_ms(), ms, "{expected} {factor}");
+    }
 }
 
 impl Rig {
@@ -38,7 +53,10 @@ impl Rig {
     /// Registers and starts the tasks of these connections.
     fn run(&mut self, conns: &[ConnId]) -> &mut Rig {
         for &conn in conns {
-            self.hello(conn).said(conn, PamMsg::Started { pid: 100 + conn as u32, ticks: 1 });
+            self.hello(conn).said(
+                conn,
+                PamMsg::Started { pid: 100 + conn as u32, ticks: 1, outside: String::new() },
+            );
         }
         self.out.clear();
         self
@@ -75,6 +93,11 @@ impl Rig {
                 PamEffect::Send { .. } => {}
                 PamEffect::Refuse { conn, why } => words.push(format!("refuse@{conn}:{why}")),
                 PamEffect::SignalPjl { signal } => words.push(format!("pjl:{signal}")),
+                PamEffect::SignalByRes { host, processes, signal } => {
+                    let pids = processes.iter().map(|of| format!("{}.{}", of.pid, of.ticks));
+                    let pids: Vec<String> = pids.collect();
+                    words.push(format!("res@{host}:{}:{signal}", pids.join(",")));
+                }
                 PamEffect::Say(text) => words.push(format!("<{text}>")),
                 PamEffect::End(end) => words.push(format!("{end:?}")),
             }
@@ -145,7 +168,7 @@ fn task_that_cannot_be_started_ends_the_job_once_all_have_reported() {
     assert_eq!(r.done(), "");
     r.hello(3);
     assert_eq!(r.done(), "");
-    r.said(3, PamMsg::Started { pid: 9, ticks: 1 });
+    r.said(3, PamMsg::Started { pid: 9, ticks: 1, outside: String::new() });
     let words = "<task 1 on h2 could not be started: No such file or directory>";
     assert_eq!(r.done(), format!("{words} task@1:15 task@3:15 pjl:15"));
     r.exit(1, 15).exit(3, 15).pjl(0);
@@ -158,11 +181,53 @@ fn lost_starter_leaves_its_task_unknown_until_the_pjl_ends() {
     let mut r = rig();
     r.run(&[1, 2, 3]);
     r.step(PamInput::Closed { conn: 2 }).exit(1, 0).exit(3, 0);
+    // those that try to come back, and then the delay after a bad end
+    assert_eq!(r.pam.deadline(), Some(32 * US));
+    r.pass(31);
+    assert_eq!(r.done(), "");
+    r.pass(1);
+    assert_eq!(r.done(), "res@h2:102.1:9");
+    assert_eq!(r.pam.deadline(), None);
     r.pass(1000);
     assert_eq!(r.done(), "");
     r.pjl(0);
     assert_eq!(r.done(), "AsPjl(0)");
     assert_eq!(r.table()[1], "1 h2 Unknown");
+}
+
+#[test]
+fn task_whose_starter_is_cut_off_is_signalled_by_res_and_killed_at_the_end() {
+    let mut r = rig();
+    r.run(&[1, 2]).hello(3);
+    // of one host, and one that has not started
+    r.step(PamInput::Said {
+        conn: 12,
+        host: "h2".into(),
+        msg: PamMsg::Hello { job: None, pid: 5, again: None, command: String::new() },
+    });
+    let started = PamMsg::Started { pid: 112, ticks: 4, outside: String::new() };
+    r.step(PamInput::Said { conn: 12, host: "h2".into(), msg: started });
+    for conn in [2, 12, 3] {
+        r.step(PamInput::Closed { conn });
+    }
+    r.done();
+    r.step(PamInput::Signal { signal: 10 });
+    assert_eq!(r.done(), "pjl:10 task@1:10 res@h2:102.1,112.4:10");
+    r.step(PamInput::NotByRes { host: "h2".into() });
+    r.step(PamInput::NotByRes { host: "h2".into() });
+    let words = "<host h2: RES does not signal the tasks whose TaskStarter is cut off: they may be \
+                 left there>";
+    assert_eq!(r.done(), words);
+    // one of them is back when the job is ended, and goes for good during that
+    let again = PamMsg::Hello { job: None, pid: 5, again: Some(1), command: String::new() };
+    r.step(PamInput::Said { conn: 22, host: "h2".into(), msg: again });
+    r.done();
+    r.pass(20).pjl(0);
+    assert_eq!(r.done(), "task@1:15 task@22:15 res@h2:112.4:9");
+    r.step(PamInput::Closed { conn: 22 }).pass(10);
+    assert_eq!(r.done(), "task@1:9 res@h2:102.1:9");
+    r.exit(1, 9);
+    assert_eq!(r.done(), "AsPjl(0)");
 }
 
 #[test]
@@ -273,7 +338,7 @@ fn starter_of_another_job_or_host_is_refused() {
     assert_eq!(r.done(), "refuse@1:this pam is in job <7>");
     r.said(9, PamMsg::Hello { job: None, pid: 5, again: None, command: String::new() });
     assert_eq!(r.done(), "refuse@9:host h9 is not for tasks of this pam");
-    r.said(2, PamMsg::Started { pid: 1, ticks: 1 });
+    r.said(2, PamMsg::Started { pid: 1, ticks: 1, outside: String::new() });
     assert_eq!(r.done(), "refuse@2:no hello");
     assert!(r.table().is_empty());
 }
@@ -283,6 +348,25 @@ fn task_that_starts_during_the_end_is_ended_at_once() {
     let mut r = rig();
     r.run(&[1, 2]).hello(3).pjl(0);
     assert_eq!(r.done(), "task@1:15 task@2:15");
-    r.said(3, PamMsg::Started { pid: 9, ticks: 1 });
+    r.said(3, PamMsg::Started { pid: 9, ticks: 1, outside: String::new() });
     assert_eq!(r.done(), "task@3:15");
+}
+
+#[test]
+fn tasks_that_are_not_in_the_job_are_told_once_of_each_host() {
+    let mut r = rig();
+    for conn in [1, 2] {
+        r.hello(conn);
+        for _ in 0..2 {
+            r.said(conn, PamMsg::Started { pid: 9, ticks: 1, outside: "RES: down".into() });
+        }
+    }
+    let words = |host: &str| {
+        format!(
+            "<host {host}: tasks are not in the job: its usage and limits do not count them, and \
+             bkill does not reach them: RES: down>"
+        )
+    };
+    let said = r.done();
+    assert_eq!(said, format!("{} {}", words("h1"), words("h2")));
 }

@@ -409,8 +409,8 @@ pub fn check_spec(spec: &JobSpec) -> Result<(), Refusal> {
 /// Is what a sbatchd tells within the caps? `Some`: what goes beyond.
 pub fn check_sbd(msg: &SbdMsg) -> Option<String> {
     let bad = match msg {
-        SbdMsg::Inventory { boot_id, tasks, members, .. } => {
-            let joined = members.as_ref().map_or(0, Vec::len);
+        SbdMsg::Inventory { boot_id, tasks, members, unjoined, .. } => {
+            let joined = members.as_ref().map_or(0, Vec::len).max(unjoined.len());
             bound("attempts", tasks.len(), MAX_TASKS)
                 .and_then(|()| bound("memberships", joined, MAX_INVENTORY))
                 .and_then(|()| long("the boot id", boot_id.len(), MAX_NAME))
@@ -617,7 +617,8 @@ mod tests {
                 tasks,
                 more: false,
                 members: None,
-                validates: false
+                validates: false,
+                unjoined: Vec::new()
             })
             .is_some()
         );
@@ -629,6 +630,7 @@ mod tests {
                 more: true,
                 members: None,
                 validates: false,
+                unjoined: Vec::new(),
             })
         };
         assert!(many(MAX_TASKS).is_none() && many(MAX_TASKS + 1).is_some());
@@ -673,6 +675,7 @@ mod tests {
             more: false,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         });
         let bytes = serde_json::to_vec(&told).unwrap().len();
         assert!(bytes < super::super::frame::MAX_FRAME, "{bytes}");

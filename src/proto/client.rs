@@ -568,11 +568,9 @@ pub enum Col {
     Issued,
     /// seconds pending without being eligible; null while that is not tracked
     IneligibleTime,
-    /// [seconds or null, seconds or null]: PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT of the
-    /// queue
+    /// [seconds or null * 2]: PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT of the queue
     PendLimits,
-    /// [[name, `sched/stop`]...]: thresholds of external indices, the tighter of the queue's and
-    /// the host's
+    /// [[name, `sched/stop`]...]: of external indices, the tighter of the queue's and the host's
     ExternalThresholds,
     /// -sp as given; 0 where it was not
     UserPriority,
@@ -593,8 +591,7 @@ pub enum Col {
     /// The requirements that bjobs -l shows (BJOBS_RES_REQ_DISPLAY): null: combined and effective;
     /// ["none"]; ["full", RES_REQ of the application profile, RES_REQ of the queue]
     ResReqLevels,
-    /// the place of the host of a started job in a list of the load balancer
-    /// ([`crate::model::nqs::NlbPlacement`]); empty none
+    /// of the host of a started job ([`crate::model::nqs::NlbPlacement`]); empty none
     NlbPlacement,
     /// the external index for which a job is suspended; empty none
     SuspIndex,
@@ -607,6 +604,9 @@ pub enum Col {
     AllPendReasons,
     /// as ExecHosts, with host groups and compute units that have CONDENSE in place of their hosts
     CondensedHosts,
+    /// [seconds, true: by the run limit of `Limits`]: the limit that a started job reaches first
+    /// where it runs; of a pending job the base of EXTENDABLE_RUNLIMIT; null none
+    RunLimit,
 }
 
 /// bhosts.

@@ -6,9 +6,11 @@ use super::client::*;
 use super::launch::{Cleanup, FinishPlan, JobDirectory, JobPlan, Ready, Setup};
 use super::member::TaskNote;
 use super::sbd::*;
+use crate::model::JobKey;
 use crate::model::checkpoint::{CheckpointEnd, CheckpointOrder};
 use crate::model::job::Usage;
 use crate::model::job_control::{ControlAction, JobControls};
+use crate::model::limits::{Limits, MemoryOf};
 use crate::model::resize::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -88,6 +90,10 @@ fn script_of_an_application_profile_is_in_plans_of_jobs_that_have_one() {
     let note = TaskNote::of(note).unwrap();
     assert_eq!((note.usage_secs, TaskNote::of(&note.text())), (9, Some(note)));
     assert!(!TaskNote { usage_secs: 0, ..note }.text().contains("usage"));
+    assert!(!note.text().contains("pam_ms"));
+    let of_pam = TaskNote { pam_ms: Some(20), ..note };
+    assert!(of_pam.text().ends_with(r#""usage_secs":9,"pam_ms":20}"#), "{}", of_pam.text());
+    assert_eq!(TaskNote::of(&of_pam.text()), Some(of_pam));
 }
 
 #[test]
@@ -179,10 +185,12 @@ fn fields_of_a_start_order_that_older_hosts_lack_are_these_texts() {
         last_requeue: true,
         resizable: true,
         affinity: "h1 0,1".into(),
+        bind_job: "PACK".into(),
+        bound: "0-1".into(),
         ..StartJob::default()
     };
     let text = r#"{
-        "affinity": "h1 0,1",
+        "affinity": "h1 0,1", "bind_job": "PACK", "bound": "0-1",
         "ranks": [["h2", 1], ["h1", 1]],
         "pre_exec": "a", "post_exec": "b", "host_pre_exec": "c", "host_post_exec": "d",
         "starter": "e", "account": "f", "restart": "7",
@@ -230,4 +238,17 @@ fn groups_in_place_of_a_host_are_told_where_there_are_some() {
     let none = serde_json::to_string(&HostInfo::default()).unwrap();
     assert!(!none.contains("condensed"), "{none}");
     is(&[Col::CondensedHosts, Col::AllPendReasons], r#"["CondensedHosts","AllPendReasons"]"#);
+    is(&[Col::RunLimit], r#"["RunLimit"]"#);
+}
+
+#[test]
+fn memory_limits_of_processes_and_tasks_are_told_where_they_are_set() {
+    let memory_of = Some(MemoryOf { task: true, ..MemoryOf::default() });
+    fields(&Limits { memory_of, ..Limits::default() }, r#"{"memory_of": {"task": true}}"#);
+    let key = JobKey { job: 7, idx: 2, attempt: 1 };
+    let (usage, pids, groups) = (Box::default(), vec![], vec![]);
+    let over = SbdMsg::HostUsage { key, usage, pids, groups, over_memory: true };
+    let text = serde_json::to_string(&over).unwrap();
+    assert!(text.ends_with(r#""groups":[],"over_memory":true}}"#), "{text}");
+    is(&over, &text);
 }

@@ -4,15 +4,15 @@
 
 use super::client::*;
 use super::dependency::*;
+use super::golden_pam::{PAM_VARIANTS, pam_name, pam_samples};
 use super::host_command::{HostCommandState, HostWork};
 use super::job_group::*;
 use super::job_message::*;
 use super::launch::*;
 use super::lim::*;
 use super::limit_rows::*;
-use super::member::{MemberMsg, Membership};
+use super::member::{MemberMsg, Membership, ProcessLook};
 use super::nlb::*;
-use super::pam::PamMsg;
 use super::res::*;
 use super::reservation::*;
 use super::sbd::*;
@@ -35,6 +35,8 @@ fn name(msg: &Msg) -> &'static str {
         Msg::Member(MemberMsg::Ask { .. }) => "Member.Ask",
         Msg::Member(MemberMsg::Told(_)) => "Member.Told",
         Msg::Member(MemberMsg::Unknown { .. }) => "Member.Unknown",
+        Msg::Member(MemberMsg::Look(_)) => "Member.Look",
+        Msg::Member(MemberMsg::Looked { .. }) => "Member.Looked",
         Msg::Res(m) => res_name(m),
         Msg::Nlb(m) => nlb_name(m),
         Msg::Pam(m) => pam_name(m),
@@ -47,36 +49,6 @@ fn name(msg: &Msg) -> &'static str {
 
 /// Number of variants of `NlbMsg`, beside those of all other enums.
 const NLB_VARIANTS: usize = 18;
-
-/// Number of variants of `PamMsg`, likewise.
-const PAM_VARIANTS: usize = 7;
-
-fn pam_name(m: &PamMsg) -> &'static str {
-    match m {
-        PamMsg::Hello { .. } => "Pam.Hello",
-        PamMsg::Started { .. } => "Pam.Started",
-        PamMsg::Failed { .. } => "Pam.Failed",
-        PamMsg::Exited { .. } => "Pam.Exited",
-        PamMsg::Welcome { .. } => "Pam.Welcome",
-        PamMsg::Ack => "Pam.Ack",
-        PamMsg::Signal { .. } => "Pam.Signal",
-    }
-}
-
-fn pam_samples() -> Vec<PamMsg> {
-    let job = JobRef { job: 7, idx: 2 };
-    let usage = Box::new(Usage { utime_us: 5, ..Usage::default() });
-    vec![
-        PamMsg::Hello { job: None, pid: 9, again: None, command: String::new() },
-        PamMsg::Hello { job: Some(job), pid: 9, again: Some(3), command: "./a.out 5".into() },
-        PamMsg::Started { pid: 10, ticks: 77 },
-        PamMsg::Failed { errno: 2, why: "No such file or directory".into() },
-        PamMsg::Exited { status: 256, usage, time: 1_800_000_000 },
-        PamMsg::Welcome { tid: 3, job },
-        PamMsg::Ack,
-        PamMsg::Signal { signal: 15 },
-    ]
-}
 
 fn nlb_name(m: &NlbMsg) -> &'static str {
     match m {
@@ -183,6 +155,9 @@ fn res_name(m: &ResMsg) -> &'static str {
         ResMsg::Started { .. } => "Res.Started",
         ResMsg::Stopped => "Res.Stopped",
         ResMsg::Ended { .. } => "Res.Ended",
+        ResMsg::Adopt(_) => "Res.Adopt",
+        ResMsg::Ending(_) => "Res.Ending",
+        ResMsg::Adopted { .. } => "Res.Adopted",
     }
 }
 
@@ -322,11 +297,16 @@ fn lim_name(m: &LimMsg) -> &'static str {
 }
 
 /// Number of variants over all enums.
-const VARIANTS: usize = 3 + 20 + 43 + 23 + 12 + 16 + 3;
+const VARIANTS: usize = 3 + 20 + 43 + 23 + 12 + 19 + 5;
 
 const AT: SpoolRef = SpoolRef { spool: 3, at: 4096, len: 17 };
 const KEY: JobKey = JobKey { job: 7, idx: 2, attempt: 1 };
 const TASK: TaskId = TaskId { key: KEY, step: TaskStep::Job };
+
+fn host_usage() -> SbdMsg {
+    let (usage, pids, groups) = (usage().into(), vec![10], vec![10]);
+    SbdMsg::HostUsage { key: KEY, usage, pids, groups, over_memory: false }
+}
 
 fn spec() -> JobSpec {
     JobSpec {
@@ -502,6 +482,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
             more: false,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         },
         SbdMsg::State(Box::new(TaskState { phase: AttemptPhase::Running, ..state })),
         SbdMsg::NeedBlob { at: AT },
@@ -523,7 +504,7 @@ fn sbd_samples() -> Vec<SbdMsg> {
         SbdMsg::Joined { key: KEY },
         SbdMsg::JoinRefused { key: KEY, why: s("full") },
         SbdMsg::Left { key: KEY, usage: usage().into() },
-        SbdMsg::HostUsage { key: KEY, usage: usage().into(), pids: vec![10], groups: vec![10] },
+        host_usage(),
         SbdMsg::TaskGone { key: KEY, status: 11 },
         SbdMsg::AskUsage { key: KEY },
         SbdMsg::UsageTold { key: KEY, usage: usage().into(), without: vec![s("h2")] },
@@ -550,6 +531,8 @@ fn launch_samples() -> Vec<LaunchMsg> {
     let job = JobPlan { job: 7, command: s("true").into(), umask: 18, ..JobPlan::default() };
     let what = TaskPlan::Job(Box::new(job));
     let plan = Box::new(Plan { uid: 1000, gid: 100, user: s("ann"), what });
+    let (user, what) = (s("ann"), TaskPlan::Adopt { pid: 9, ticks: 5 });
+    let adopted = Box::new(Plan { uid: 1000, gid: 100, user, what });
     let (end, usage) = (End::Unknown, usage());
     let info = TaskInfo {
         id: TASK,
@@ -566,7 +549,8 @@ fn launch_samples() -> Vec<LaunchMsg> {
         LaunchMsg::Start { id: TASK, plan, note: s("n") },
         LaunchMsg::Signal { id: TASK, signal: 9 },
         LaunchMsg::Note { key: KEY, note: s("n") },
-        LaunchMsg::Forget { key: KEY },
+        LaunchMsg::Forget { key: KEY, over_at: 0 },
+        LaunchMsg::Forget { key: KEY, over_at: 9 },
         LaunchMsg::Run { daemon: Daemon::Mbatchd, on: true },
         LaunchMsg::Daemons,
         LaunchMsg::Down { jobs: true },
@@ -574,6 +558,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         LaunchMsg::Task(Box::new(info)),
         LaunchMsg::Refused { id: TASK, why: s("full") },
         LaunchMsg::DaemonList { pids: vec![(Daemon::Lim, 11)], hung: vec![] },
+        LaunchMsg::Start { id: TASK, plan: adopted, note: s("n") },
     ]
 }
 
@@ -604,6 +589,9 @@ fn res_samples() -> Vec<ResMsg> {
         ResMsg::Stopped,
         ResMsg::Started { pid: 10 },
         ResMsg::Ended { status: Some(768) },
+        ResMsg::Adopt(AdoptProcess { job: KEY.job_ref(), pid: 9, ticks: 5, pam_ms: Some(20) }),
+        ResMsg::Ending(AdoptProcess { job: KEY.job_ref(), pid: 9, ticks: 5, pam_ms: None }),
+        ResMsg::Adopted { within: false, launcher: 3 },
     ]
 }
 
@@ -650,7 +638,11 @@ fn samples() -> Vec<Msg> {
     let member = [
         MemberMsg::Ask { job: at },
         MemberMsg::Told(Box::new(membership)),
-        MemberMsg::Unknown { job: at },
+        MemberMsg::Unknown { job: at, settled: false },
+        MemberMsg::Unknown { job: at, settled: true },
+        MemberMsg::Look(ProcessLook { n: 3, uid: 7, pid: 9, ticks: 5 }),
+        MemberMsg::Looked { n: 3, owner: Some(KEY), launcher: 4, why: String::new() },
+        MemberMsg::Looked { n: 3, owner: None, launcher: 0, why: s("gone") },
     ];
     out.extend(member.map(Msg::Member));
     out.extend(own);

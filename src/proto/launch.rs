@@ -15,6 +15,7 @@ use super::binding::Binding;
 use super::daemon::Daemon;
 pub use super::hook::{Hook, HookOf};
 pub use super::job_directory::{JobDirectory, TemporaryDirectory};
+use super::member::ProcessLook;
 pub use super::setup_stage::{EXIT_PRE_ABORT, SetupStage};
 pub use super::task_end::TaskEnd;
 pub use super::task_group::TaskGroup;
@@ -49,10 +50,17 @@ pub enum LaunchMsg {
     /// Replace the note of the job step. No answer.
     Note { key: JobKey, note: String },
     /// Forget every step of the attempt that has ended. No answer.
-    Forget { key: JobKey },
+    Forget {
+        key: JobKey,
+        /// The attempt is over on this host: no task of it begins any more of whose job sbatchd
+        /// has told res until then, monotonic microseconds. 0: tasks may begin.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        over_at: u64,
+    },
     /// Start or stop a daemon of this host, or mbatchd. No answer.
     Run { daemon: Daemon, on: bool },
-    /// Answered by `DaemonList`.
+    /// Answered by `DaemonList`; sbatchd and res are told before of each task of res that is
+    /// being set up, whose job may be over.
     Daemons,
     /// Stop the daemons and leave; with `jobs` kill every task first.
     Down { jobs: bool },
@@ -135,6 +143,11 @@ impl TaskInfo {
         self.setup = Some(setup);
     }
 
+    /// Has it a process? Any may have its number now where the host was started again since.
+    pub fn takes_signals(&self) -> bool {
+        self.pid != 0 && !self.ended.is_some_and(|end| end.restarted)
+    }
+
     /// A job whose terminal or pipes res has.
     pub fn interactive(&self) -> bool {
         matches!(&self.setup, Some(Setup::Ready(ready)) if ready.interactive)
@@ -163,6 +176,8 @@ pub struct TaskIdentity {
     /// Start of that process in clock ticks since boot.
     pub ticks: u64,
     pub group: Option<Box<TaskGroup>>,
+    /// The first process is a child of this process; the launcher alone has children of tasks.
+    pub child: bool,
 }
 
 /// The first of these tasks, as many as one `Tasks` message holds, and whether there are more.
@@ -261,6 +276,12 @@ pub struct Plan {
 pub enum TaskPlan {
     Job(Box<JobPlan>),
     Finish(Box<FinishPlan>),
+    /// Nothing is started: this process of the user, which began at this tick and which the
+    /// launcher has not made, is the first one of the task (TaskStarter(1)).
+    Adopt {
+        pid: u32,
+        ticks: u64,
+    },
 }
 
 /// How to become a job. Paths are expanded, but not yet mapped to this host's home.
@@ -527,7 +548,8 @@ pub enum Journal {
 pub enum OsEffect {
     /// Launcher. Create the task's process: a starter that waits, having done nothing, until
     /// `Go`; it ends by itself if the launcher dies before. Answered by `Spawned` or
-    /// `SpawnFailed`, later by `Setup` (once, unless it dies first) and `Exited`.
+    /// `SpawnFailed`, later by `Setup` (once, unless it dies first) and `Exited`. A process that is
+    /// to be adopted: answered by `Adopted` or `SpawnFailed`.
     Spawn { id: TaskId, plan: Box<Plan> },
     /// Launcher. Let the waiting starter go on: its journal line is written.
     Go { id: TaskId },
@@ -554,6 +576,9 @@ pub enum OsEffect {
         /// The further tasks that run: their processes are not looked for now.
         others: Vec<TaskIdentity>,
     },
+    /// sbatchd. Find the task of a process, for this connection. Answered by `Looked`; `tasks`:
+    /// all that run.
+    Look { conn: u64, look: ProcessLook, tasks: Vec<TaskIdentity> },
 }
 
 /// Reports of the operating system.
@@ -606,6 +631,30 @@ pub enum OsInput {
     },
     /// One entry for each task asked for that still has processes.
     Sampled(Vec<TaskProcesses>, HostMemory),
+    /// The process, or why it cannot be in a job.
+    Looked {
+        conn: u64,
+        look: ProcessLook,
+        found: Result<ProcessFound, String>,
+    },
+    /// The process of a task that was not to be started is there, and its user's.
+    Adopted {
+        id: TaskId,
+        pid: u32,
+        ticks: u64,
+    },
+}
+
+/// A process that may be in a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ProcessFound {
+    /// The task that it is of.
+    pub owner: Option<TaskId>,
+    /// The process ID of the launcher; 0: not known.
+    pub launcher: u32,
+    /// CPU time with that of the children that it has waited for, microseconds.
+    pub utime_us: u64,
+    pub stime_us: u64,
 }
 
 /// The processes of one task now.
@@ -621,4 +670,20 @@ pub struct TaskProcesses {
     pub groups: Vec<u32>,
     /// The kernel has killed a process at the memory limit of the group.
     pub out_of_memory: bool,
+    /// Resident memory of the process that has most, and of the task that has most, KB; the latter
+    /// is 0 as long as nobody has counted the tasks.
+    pub most_of_process: u64,
+    pub most_of_task: u64,
+}
+
+impl TaskProcesses {
+    /// Adds the processes of a task of the same job.
+    pub fn add(&mut self, task: &TaskProcesses) {
+        self.usage.add(&task.usage);
+        self.pids.extend(&task.pids);
+        self.pgids.extend(&task.pgids);
+        self.groups.extend(&task.groups);
+        self.most_of_process = self.most_of_process.max(task.most_of_process);
+        self.most_of_task = self.most_of_task.max(task.most_of_task);
+    }
 }

@@ -13,13 +13,42 @@ pub enum MemberMsg {
     Ask {
         job: JobRef,
     },
+    /// Find the job of a process. Answered by `Looked`. The CPU time of one that was taken into a
+    /// job counts from now on.
+    Look(ProcessLook),
 
     // sbatchd -> res
     Told(Box<Membership>),
     /// No such job has slots here, as far as this host has been told.
     Unknown {
         job: JobRef,
+        /// This host will not hear of it: it is over here, or mbatchd has told of all jobs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        settled: bool,
     },
+    Looked {
+        /// [`ProcessLook::n`].
+        n: u64,
+        /// The job that it is of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<JobKey>,
+        /// The process ID of the launcher; 0: not known.
+        launcher: u32,
+        /// Why it cannot be in a job; empty: it can.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
+}
+
+/// A process that res has not started and that is to be in a job of this user, or is about to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLook {
+    /// A number of res's, for the answer.
+    pub n: u64,
+    pub uid: u32,
+    pub pid: u32,
+    /// The start of the process, clock ticks since the host's.
+    pub ticks: u64,
 }
 
 /// A job that has slots on this host.
@@ -39,11 +68,14 @@ pub struct Membership {
     /// none on its first host, which has made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Box<TemporaryDirectory>>,
+    /// When sbatchd told this, monotonic microseconds of the host.
+    #[serde(skip_serializing_if = "is_default")]
+    pub told_at: u64,
 }
 
 /// The note that the launcher keeps with a task of a job: by it the sbatchd of the host knows whose
 /// task it is, whichever res had it started.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskNote {
     pub key: JobKey,
     /// The task has no connection to whoever asked for it (blaunch -no-wait).
@@ -53,12 +85,21 @@ pub struct TaskNote {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<TaskGoneAction>,
     /// Seconds between two measurements of the tasks of its job; 0: the usual ones.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub usage_secs: u32,
+    /// The task is one of pam's (pam(1)): milliseconds that the usual time is longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pam_ms: Option<u32>,
+    /// The task was not started here: its first process was taken into the job (TaskStarter(1)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
+    /// [`Membership::told_at`]: an attempt that was over on this host then begins no task.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub told_at: u64,
 }
 
-fn is_zero(n: &u32) -> bool {
-    *n == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl TaskNote {

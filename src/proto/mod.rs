@@ -57,3 +57,5 @@ mod golden;
 #[cfg(test)]
 #[path = "golden_fields_tests.rs"]
 mod golden_fields;
+#[cfg(test)]
+mod golden_pam;

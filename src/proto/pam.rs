@@ -31,6 +31,9 @@ pub enum PamMsg {
     Started {
         pid: u32,
         ticks: u64,
+        /// Why RES has not taken it into the job; empty: it is in the job.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        outside: String,
     },
     /// The task cannot be started: a number of errno, or 0, and the words.
     Failed {
@@ -49,6 +52,9 @@ pub enum PamMsg {
     Welcome {
         tid: u32,
         job: JobRef,
+        /// [`crate::proto::res::AdoptProcess::pam_ms`] for RES.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pam_ms: Option<u32>,
     },
     Ack,
     /// A signal for the process group of the task.

@@ -79,6 +79,12 @@ pub enum ResMsg {
     Resume {
         task: TaskId,
     },
+    /// TaskStarter. Take this process of the caller, with all that it starts, into a job that has
+    /// slots on this host. Answered by `Adopted`, or refused.
+    Adopt(AdoptProcess),
+    /// TaskStarter. A process that was taken into a job is about to end: measure it now. Answered
+    /// by `Done`.
+    Ending(AdoptProcess),
 
     // res -> command
     Done,
@@ -100,6 +106,24 @@ pub enum ResMsg {
     Ended {
         status: Option<i32>,
     },
+    /// The process is in the job. `within`: it was before, as a process of one of its tasks.
+    /// `launcher`: the process whose signals all processes of the job have.
+    Adopted {
+        within: bool,
+        launcher: u32,
+    },
+}
+
+/// A process that RES has not started and that is to be in a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdoptProcess {
+    pub job: JobRef,
+    pub pid: u32,
+    /// The start of the process, clock ticks since the host's.
+    pub ticks: u64,
+    /// Milliseconds that the time between two measurements is longer than the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pam_ms: Option<u32>,
 }
 
 /// A task as the caller wants it.
@@ -136,6 +160,10 @@ pub struct RunTask {
     /// the usual ones.
     #[serde(skip_serializing_if = "is_zero")]
     pub usage_secs: u32,
+    /// The task is one of pam's: milliseconds that the time between two measurements is longer than
+    /// the usual one (LSF_PAM_RUSAGE_UPD_FACTOR).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pam_ms: Option<u32>,
 }
 
 fn is_zero(n: &u32) -> bool {

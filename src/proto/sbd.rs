@@ -101,6 +101,10 @@ pub enum SbdMsg {
         /// This sbatchd takes `Validate`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         validates: bool,
+        /// The members of which this sbatchd has found tasks and has no order, as it was started
+        /// after they had joined. They join again.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unjoined: Vec<JobKey>,
     },
     /// The answer to the `Validate` of this number.
     Validated {
@@ -127,6 +131,9 @@ pub enum SbdMsg {
         pids: Vec<u32>,
         /// The process group of each of `pids`.
         groups: Vec<u32>,
+        /// A process or task is beyond the memory limit of the job (MEMLIMIT_TYPE).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        over_memory: bool,
     },
     /// The end of a task of the attempt on this host is to end the job (RTASK_GONE_ACTION). Told
     /// once an attempt, and again after each greeting until the attempt has left.
@@ -295,6 +302,13 @@ pub struct StartJob {
     /// none.
     #[serde(skip_serializing_if = "is_no_text")]
     pub affinity: Arc<str>,
+    /// BIND_JOB of the application profile, or on the host the policy by which the job is bound;
+    /// empty: that of the host.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub bind_job: String,
+    /// The processors that the job is bound to by that, known to sbatchd alone; empty: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub bound: String,
 }
 
 fn is_no_reason(n: &u32) -> bool {

@@ -2,10 +2,20 @@
 
 use super::state::{Res, SIGCONT, SIGHUP, Task, ask};
 use crate::model::job::{End, Usage};
-use crate::model::reason::err;
-use crate::proto::launch::{LaunchMsg, Setup};
+use crate::model::reason::{err, err_text};
+use crate::proto::launch::{LaunchMsg, Setup, SetupStage};
 use crate::proto::res::{ResMsg, TaskOp};
 use crate::proto::{Effect, Msg, Refusal};
+
+/// The refusal of a task that was not started. `internal`: blaunch wants it, and the reason is
+/// that of this host alone.
+fn refusal(internal: bool, why: String) -> Refusal {
+    let code = err::DJOB_RES_FAILED;
+    match internal {
+        true => Refusal::text(code, format!("{} ({why})", err_text(code))),
+        false => Refusal::text(err::PERMISSION, why),
+    }
+}
 
 impl Res {
     /// A task has no command any more: it is hung up.
@@ -46,7 +56,7 @@ impl Res {
         let Some(t) = self.take(n) else { return };
         out.push(Effect::Task { n, op: TaskOp::Forget });
         if let Some(conn) = t.conn {
-            let refusal = Refusal::text(err::PERMISSION, why);
+            let refusal = refusal(t.of_job.is_some(), why);
             out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
     }
@@ -60,9 +70,12 @@ impl Res {
         out.push(Effect::Task { n, op: TaskOp::Forget });
         // sbatchd does this for a task of a job, which may have left processes behind
         if let Some(id) = t.id.filter(|_| t.of_job.is_none()) {
-            ask(out, LaunchMsg::Forget { key: id.key });
+            ask(out, LaunchMsg::Forget { key: id.key, over_at: 0 });
         }
         let Some(info) = t.ended.take() else { return };
+        // the plan is this host's own affair
+        let internal =
+            !matches!(&info.setup, Some(Setup::Failed { at, .. }) if *at != SetupStage::Plan);
         let failed = match info.setup {
             Some(Setup::Failed { why, .. }) => Some(why),
             Some(Setup::Ready(_)) => None,
@@ -73,7 +86,7 @@ impl Res {
         let status = if let End::Status(status) = end { Some(status) } else { None };
         if let Some(conn) = t.conn {
             let msg = match failed.clone() {
-                Some(why) => Msg::Refused(Refusal::text(err::PERMISSION, why)),
+                Some(why) => Msg::Refused(refusal(internal && t.of_job.is_some(), why)),
                 None => Msg::Res(ResMsg::Ended { status }),
             };
             out.push(Effect::Send { conn, msg });

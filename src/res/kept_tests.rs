@@ -80,7 +80,7 @@ fn task_of_an_earlier_res_goes_on_with_who_asked_for_it() {
     assert_eq!(asked(&out), ["drain"]);
     let out = r.step(Input::Task { n: 1, news: TaskNews::Drained });
     assert_eq!(asked(&out), ["drop", "forget", "ended"]);
-    let Effect::Send { msg: Msg::Launch(LaunchMsg::Forget { key }), .. } = &out[1] else {
+    let Effect::Send { msg: Msg::Launch(LaunchMsg::Forget { key, .. }), .. } = &out[1] else {
         panic!("it is not forgotten")
     };
     assert_eq!(*key, OLD.key);

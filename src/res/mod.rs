@@ -9,7 +9,9 @@
 //! its command comes back (kept.rs); root runs nothing but where LSF_ROOT_REX says so (the launcher
 //! asks lsf.sudoers besides).
 
+mod adoption;
 mod ends;
+mod foreign;
 mod joined;
 mod kept;
 mod of_job;
@@ -20,11 +22,14 @@ use crate::model::reason::err;
 use crate::model::{Now, time::US};
 use crate::proto::launch::{Attach, JobPlan, LaunchMsg, Plan, Setup, TaskInfo, TaskPlan, TaskStep};
 use crate::proto::machine::ConnId;
-use crate::proto::member::{Membership, TaskNote};
-use crate::proto::res::{Account, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW};
+use crate::proto::member::{MemberMsg, Membership, TaskNote};
+use crate::proto::res::{
+    Account, AdoptProcess, CREDIT, Data, IN, ResMsg, RunTask, TaskNews, TaskOp, WINDOW,
+};
 use crate::proto::{Effect, Endpoint, Input, Machine, Msg, Peer, Refusal, caps};
-use of_job::may_be_ordinary;
+use of_job::AdmittedTask;
 use state::{Client, EOF_AGAIN, LAUNCHER, RETRY, SBATCHD, SIGCONT, SIGHUP, SIGKILL, Task, ask};
+use waiting::WantedTask;
 
 pub use state::{Res, ResConf, TASKS_MAX};
 
@@ -40,16 +45,20 @@ impl Res {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
         match (msg, n) {
-            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. } | ResMsg::Resume { .. }), None)
-                if self.waiting.has(conn) =>
+            (Msg::Res(msg), _)
+                if asks(&msg)
+                    && (n.is_some() || self.waiting.has(conn) || self.foreign.has(conn)) =>
             {
                 self.wrong(conn, out);
             }
             (Msg::Res(ResMsg::Run(run)), None) => self.run(conn, *run, out),
             (Msg::Res(ResMsg::Join { job, pty }), None) => self.join(conn, job, pty, out),
             (Msg::Res(ResMsg::Resume { task }), None) => self.resume(conn, task, out),
-            (Msg::Res(ResMsg::Run(_) | ResMsg::Join { .. } | ResMsg::Resume { .. }), Some(_)) => {
-                self.wrong(conn, out);
+            (Msg::Res(ResMsg::Adopt(process)), None) => {
+                self.wants_process(conn, process, false, out);
+            }
+            (Msg::Res(ResMsg::Ending(process)), None) => {
+                self.wants_process(conn, process, true, out);
             }
             (Msg::Res(ResMsg::Log { cpu_ms }), _) => {
                 if self.admin_asks(conn, out) {
@@ -81,20 +90,51 @@ impl Res {
         if run.job.is_some() && run.pty.is_some() {
             return Some(Refusal::new(err::BAD_ARG));
         }
+        let shut = self.conf.only_admins && ["lsrun", "lsgrun"].contains(&&*run.via);
+        if shut && c.uid != 0 && !self.conf.admins.contains(&c.user) {
+            return Some(Refusal::new(err::PERMISSION));
+        }
+        self.no_task_of(c)
+    }
+
+    /// Why this user has no task here, whatever it is; `None`: may have one.
+    fn no_task_of(&self, c: &Client) -> Option<Refusal> {
         let (local, all) = self.conf.root;
         let root = self.conf.personal || all || local && c.host == self.conf.host;
         if (c.uid == 0 || c.gid == 0) && !root {
             return Some(Refusal::text(err::PERMISSION, "Root user can't run remote tasks"));
         }
-        let shut = self.conf.only_admins && may_be_ordinary(run);
-        if shut && c.uid != 0 && !self.conf.admins.contains(&c.user) {
-            return Some(Refusal::new(err::PERMISSION));
-        }
         if !self.linked {
             return Some(Refusal::text(err::BUSY, "RES has no launcher yet"));
         }
-        let all = self.tasks.len() + self.waiting.len();
+        let all = self.tasks.len() + self.waiting.len() + self.foreign.len();
         (all >= TASKS_MAX).then(|| Refusal::new(err::BUSY))
+    }
+
+    /// A TaskStarter asks for a process to be taken into a job, or is about to end there.
+    fn wants_process(
+        &mut self,
+        conn: ConnId,
+        process: AdoptProcess,
+        ending: bool,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(client) = self.clients.get(&conn) else { return };
+        match self.no_task_of(client) {
+            Some(refusal) => out.push(Effect::Send { conn, msg: Msg::Refused(refusal) }),
+            None => self.waiting.add(conn, process.job, WantedTask::Process(process, ending)),
+        }
+    }
+
+    /// Does what was wanted, as a task of the job where there is one.
+    fn admit(&mut self, (conn, wanted, of): AdmittedTask, out: &mut Vec<Effect>) {
+        match (wanted, of) {
+            (WantedTask::Run(run), of) => self.begin(conn, *run, of.as_ref(), out),
+            (WantedTask::Process(process, ending), Some(of)) => {
+                self.look_at(conn, (process, ending), &of, out);
+            }
+            (WantedTask::Process(..), None) => {}
+        }
     }
 
     fn run(&mut self, conn: ConnId, run: RunTask, out: &mut Vec<Effect>) {
@@ -107,7 +147,7 @@ impl Res {
             return out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
         }
         match run.job {
-            Some(job) => self.waiting.add(conn, job, run),
+            Some(job) => self.waiting.add(conn, job, WantedTask::Run(Box::new(run))),
             None => self.begin(conn, run, None, out),
         }
     }
@@ -137,8 +177,9 @@ impl Res {
             out.push(Effect::Task { n, op: TaskOp::Expect { uid, token: token.clone() } });
         }
         let of_job = of.map(|of| {
-            let RunTask { detached, gone, usage_secs, .. } = run;
-            TaskNote { key: of.key, detached, gone, usage_secs }
+            let RunTask { detached, gone, usage_secs, pam_ms, .. } = run;
+            let (key, told_at) = (of.key, of.told_at);
+            TaskNote { key, detached, gone, usage_secs, pam_ms, adopted: false, told_at }
         });
         let (told, id) = (run.job.is_none(), Some(self.id(n)));
         let task = Task::new(Some(conn), uid, run.pty.is_some());
@@ -244,6 +285,7 @@ impl Res {
     /// The command is gone: its task is hung up.
     fn gone(&mut self, conn: ConnId, out: &mut Vec<Effect>) {
         self.waiting.drop_of(conn);
+        self.foreign.drop_of(conn);
         let n = self.clients.remove(&conn).and_then(|c| c.task);
         let Some(n) = n.filter(|n| self.tasks.contains_key(n)) else { return };
         self.leave(n, out);
@@ -275,10 +317,15 @@ impl Res {
                     self.end_unlisted(out);
                 }
             }
-            LaunchMsg::Task(info) if info.id.step == TaskStep::Task => self.told(*info, out),
+            LaunchMsg::Task(info) if info.id.step == TaskStep::Task => {
+                self.foreign.taken(info.id, out);
+                self.told(*info, out);
+            }
             LaunchMsg::Task(info) if info.id.step == TaskStep::Job => self.job_told(*info, out),
             LaunchMsg::Refused { id, why } => {
-                if let Some(n) = self.number(id) {
+                if !self.foreign.refused(id, &why, out)
+                    && let Some(n) = self.number(id)
+                {
                     self.failed(n, why, out);
                 }
             }
@@ -381,13 +428,14 @@ impl Res {
         }
         self.end_orphans(now, out);
         self.end_left(now, out);
-        for (conn, run, of) in self.waiting_due(now, out) {
-            self.begin(conn, run, of.as_ref(), out);
+        for admitted in self.waiting_due(now, out) {
+            self.admit(admitted, out);
         }
     }
 
-    fn unlinked(&mut self, now: Now) {
+    fn unlinked(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.linked = false;
+        self.foreign.unlinked(out);
         self.dial_at = Some(now.mono_us + RETRY);
     }
 }
@@ -402,16 +450,21 @@ impl Machine for Res {
             }
             Input::Opened { conn: LAUNCHER, .. } => ask(out, LaunchMsg::Hello),
             Input::ConnectFailed { conn: LAUNCHER, .. } | Input::Closed { conn: LAUNCHER } => {
-                self.unlinked(now);
+                self.unlinked(now, out);
             }
             Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) } => self.launcher(now, msg, out),
             Input::Opened { conn: SBATCHD, .. } => self.waiting.connected(),
             Input::ConnectFailed { conn: SBATCHD, .. } | Input::Closed { conn: SBATCHD } => {
+                self.foreign.unanswered(out);
                 self.waiting.disconnected(now);
             }
+            Input::Msg {
+                conn: SBATCHD,
+                msg: Msg::Member(MemberMsg::Looked { n, owner, launcher, why }),
+            } => self.looked((n, owner), launcher, why, out),
             Input::Msg { conn: SBATCHD, msg: Msg::Member(msg) } => {
-                for (conn, run, of) in self.admitted(msg, out) {
-                    self.begin(conn, run, of.as_ref(), out);
+                for admitted in self.admitted(msg, out) {
+                    self.admit(admitted, out);
                 }
             }
             Input::Msg { conn: SBATCHD, .. } => {}
@@ -443,6 +496,12 @@ impl Machine for Res {
     }
 }
 
+/// A request of which a connection has one at a time.
+fn asks(msg: &ResMsg) -> bool {
+    use ResMsg::{Adopt, Ending, Join, Resume, Run};
+    matches!(msg, Run(_) | Join { .. } | Resume { .. } | Adopt(_) | Ending(_))
+}
+
 /// A task that no command waits for: one of a job that nobody need wait for goes on.
 fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
     let (id, note) = (info.id, TaskNote::of(&info.note));
@@ -454,7 +513,7 @@ fn stray(info: &TaskInfo, out: &mut Vec<Effect>) {
         ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
     }
     if note.is_none() {
-        ask(out, LaunchMsg::Forget { key: id.key });
+        ask(out, LaunchMsg::Forget { key: id.key, over_at: 0 });
     }
 }
 
@@ -485,3 +544,6 @@ mod kept_tests;
 
 #[cfg(test)]
 mod of_job_tests;
+
+#[cfg(test)]
+mod foreign_tests;

@@ -7,21 +7,16 @@
 //! of lsrun or lsgrun that cannot be one of the job is an ordinary one.
 
 use super::state::{Res, SBATCHD};
+use super::waiting::WantedTask;
 use crate::model::Now;
 use crate::model::reason::err;
 use crate::proto::machine::ConnId;
 use crate::proto::member::{MemberMsg, Membership};
-use crate::proto::res::RunTask;
 use crate::proto::{Daemon, Effect, Endpoint, Msg, Refusal};
 
 /// A task that is to be started, the connection that wants it, and the job that sbatchd has spoken
 /// for; none: it is an ordinary task.
-pub(super) type AdmittedTask = (ConnId, RunTask, Option<Membership>);
-
-/// Is the task one of a command that runs its tasks outside of jobs, too?
-pub(super) fn may_be_ordinary(run: &RunTask) -> bool {
-    ["lsrun", "lsgrun"].contains(&&*run.via)
-}
+pub(super) type AdmittedTask = (ConnId, WantedTask, Option<Membership>);
 
 impl Res {
     /// The answer of sbatchd: the tasks that are to be started now. Where the caller may have no
@@ -32,9 +27,9 @@ impl Res {
             MemberMsg::Told(of) => {
                 for (conn, task) in self.waiting.take_of(of.key.job_ref()) {
                     match self.not_admitted(conn, &of) {
-                        None => admitted.push((conn, *task.run, Some((*of).clone()))),
-                        Some(_) if may_be_ordinary(&task.run) => {
-                            admitted.push((conn, *task.run, None));
+                        None => admitted.push((conn, task.wanted, Some((*of).clone()))),
+                        Some(_) if task.wanted.may_be_ordinary() => {
+                            admitted.push((conn, task.wanted, None));
                         }
                         Some(code) => {
                             let refusal = Refusal::new(code);
@@ -43,11 +38,21 @@ impl Res {
                     }
                 }
             }
-            MemberMsg::Unknown { job } => {
-                let ordinary = self.waiting.take_unknown(job, may_be_ordinary);
-                admitted.extend(ordinary.into_iter().map(|(conn, task)| (conn, *task.run, None)));
+            MemberMsg::Unknown { job, settled: true } => {
+                for (conn, task) in self.waiting.take_of(job) {
+                    if task.wanted.may_be_ordinary() {
+                        admitted.push((conn, task.wanted, None));
+                        continue;
+                    }
+                    let refusal = Refusal::new(err::DJOB_BAD_JOBID);
+                    out.push(Effect::Send { conn, msg: Msg::Refused(refusal) });
+                }
             }
-            MemberMsg::Ask { .. } => {}
+            MemberMsg::Unknown { job, settled: false } => {
+                let ordinary = self.waiting.take_unknown(job);
+                admitted.extend(ordinary.into_iter().map(|(conn, task)| (conn, task.wanted, None)));
+            }
+            MemberMsg::Ask { .. } | MemberMsg::Look(_) | MemberMsg::Looked { .. } => {}
         }
         admitted
     }
@@ -74,8 +79,8 @@ impl Res {
         }
         let mut ordinary = Vec::new();
         for (conn, task) in due.late {
-            if may_be_ordinary(&task.run) {
-                ordinary.push((conn, *task.run, None));
+            if task.wanted.may_be_ordinary() {
+                ordinary.push((conn, task.wanted, None));
                 continue;
             }
             let code = if task.unknown { err::DJOB_BAD_JOBID } else { err::DJOB_RES_TIMEOUT };

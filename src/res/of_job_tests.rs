@@ -28,6 +28,7 @@ fn of_ann(hosts: &[&str]) -> MemberMsg {
         hosts,
         env,
         nice: 3,
+        told_at: 7,
         ..<_>::default()
     }))
 }
@@ -73,10 +74,7 @@ fn task_of_a_job_starts_when_sbatchd_has_spoken_for_it() {
         _ => None,
     });
     let (plan, note) = start.unwrap();
-    assert_eq!(
-        TaskNote::of(&note),
-        Some(TaskNote { key: KEY, detached: false, gone: None, usage_secs: 0 })
-    );
+    assert_eq!(TaskNote::of(&note), Some(TaskNote { key: KEY, told_at: 7, ..TaskNote::default() }));
     let TaskPlan::Job(job) = plan.what else { panic!("no job") };
     assert_eq!((job.env.lossy().as_ref(), job.nice, plan.uid), ("A=1\0LSB_JOBID=7", 3, 1001));
 }
@@ -97,7 +95,7 @@ fn task_of_an_unknown_job_is_refused_after_a_while() {
     let mut r = Rig::new(conf());
     run(&mut r, ANN, false);
     up(&mut r);
-    let unknown = MemberMsg::Unknown { job: KEY.job_ref() };
+    let unknown = MemberMsg::Unknown { job: KEY.job_ref(), settled: false };
     assert!(asked(&says(&mut r, unknown)).is_empty());
     r.us += US;
     assert_eq!(asked(&r.step(Input::Tick)), ["send"], "sbatchd is asked again");
@@ -112,6 +110,19 @@ fn task_of_an_unknown_job_is_refused_after_a_while() {
     run(&mut r, ANN, false);
     r.step(Input::Closed { conn: ANN });
     assert!(!r.step(Input::Tick).iter().any(|e| matches!(e, Effect::Send { .. })));
+}
+
+/// mbatchd has told this host of all of its jobs, or the job is over there.
+#[test]
+fn task_of_a_job_that_this_host_will_not_hear_of_is_refused_at_once() {
+    let mut r = Rig::new(conf());
+    run(&mut r, ANN, false);
+    lsrun(&mut r, BOB);
+    up(&mut r);
+    let out = says(&mut r, MemberMsg::Unknown { job: KEY.job_ref(), settled: true });
+    assert_eq!((refused(&out), begun(&out)), (Some(279), Some(String::new())));
+    r.us += 6 * US;
+    assert!(asked(&r.step(Input::Tick)).is_empty());
 }
 
 /// lsrun inside a job asks for a task of the job.
@@ -147,7 +158,7 @@ fn task_of_lsrun_is_one_of_the_job_or_an_ordinary_one() {
     lsrun(&mut r, ANN);
     run(&mut r, BOB, false);
     up(&mut r);
-    let out = says(&mut r, MemberMsg::Unknown { job: KEY.job_ref() });
+    let out = says(&mut r, MemberMsg::Unknown { job: KEY.job_ref(), settled: false });
     assert_eq!((begun(&out), refused(&out)), (Some(String::new()), None));
     // it is told of its start like one of a job
     let (id, setup) = (r.res.id(1), Some(Setup::Ready(Box::default())));
@@ -175,7 +186,7 @@ fn detached_task_goes_on_without_its_connection_and_sbatchd_forgets_it() {
     up(&mut r);
     assert_eq!(asked(&says(&mut r, of_ann(&["h2"]))), ["start"], "nothing comes from a starter");
     let (id, setup) = (r.res.id(1), Some(Setup::Ready(Box::default())));
-    let note = TaskNote { key: KEY, detached: true, gone: None, usage_secs: 0 }.text();
+    let note = TaskNote { key: KEY, detached: true, ..TaskNote::default() }.text();
     let ready = TaskInfo { uid: 1001, pid: 9, started: 4, setup, note, ..TaskInfo::new(id) };
     let told = |info: TaskInfo| Input::Msg {
         conn: LAUNCHER,

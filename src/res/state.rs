@@ -2,6 +2,7 @@
 //! beside it act on tasks: joined.rs on interactive jobs, kept.rs on those of an earlier res,
 //! ends.rs on those that end, mod.rs on all others.
 
+use super::foreign::ForeignProcesses;
 use super::waiting::WaitingTasks;
 use crate::model::JobKey;
 use crate::model::time::US;
@@ -141,6 +142,8 @@ pub struct Res {
     pub(super) orphans: Vec<(TaskId, u64)>,
     /// Tasks of jobs that sbatchd has not yet spoken for.
     pub(super) waiting: WaitingTasks,
+    /// Processes that TaskStarters have taken into jobs.
+    pub(super) foreign: ForeignProcesses,
 }
 
 impl Res {
@@ -161,6 +164,7 @@ impl Res {
             began: 0,
             orphans: Vec::new(),
             waiting: WaitingTasks::default(),
+            foreign: ForeignProcesses::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::job::{End, Usage};
 use crate::proto::launch::TaskEnd;
 use crate::proto::machine::INCOMING;
-use crate::proto::res::{OUT, RUN_MAX};
+use crate::proto::res::{AdoptProcess, OUT, RUN_MAX};
 
 pub(super) const ANN: ConnId = INCOMING;
 pub(super) const BOB: ConnId = INCOMING + 1;
@@ -110,7 +110,7 @@ fn the_matrix_of_message_and_role() {
     let rows =
         include_str!("../batch/site/permissions.txt").lines().filter(|l| l.starts_with("Res."));
     let rows: Vec<Vec<&str>> = rows.map(|l| l.split_whitespace().collect()).collect();
-    assert_eq!(rows.len(), 9);
+    assert_eq!(rows.len(), 11);
     let message = |name: &str| match name {
         "Res.Run" => {
             let run = RunTask { argv: vec!["true".into()], ..RunTask::default() };
@@ -122,6 +122,18 @@ fn the_matrix_of_message_and_role() {
         "Res.Credit" => ResMsg::Credit { bytes: 1 },
         "Res.Close" => ResMsg::Close { port: OUT },
         "Res.Resume" => ResMsg::Resume { task: kept_tests::OLD },
+        "Res.Adopt" => ResMsg::Adopt(AdoptProcess {
+            job: crate::model::JobRef { job: 7, idx: 0 },
+            pid: 2,
+            ticks: 3,
+            pam_ms: None,
+        }),
+        "Res.Ending" => ResMsg::Ending(AdoptProcess {
+            job: crate::model::JobRef { job: 7, idx: 0 },
+            pid: 2,
+            ticks: 3,
+            pam_ms: None,
+        }),
         "Res.Log" => ResMsg::Log { cpu_ms: None },
         "Res.Logging" => ResMsg::Logging(Default::default()),
         other => panic!("no message {other}"),
@@ -133,7 +145,7 @@ fn the_matrix_of_message_and_role() {
                 r.res.adopt(kept_tests::kept(kept_tests::OLD));
             }
             r.begin(vec![]);
-            if !["Res.Run", "Res.Resume"].contains(&row[0]) {
+            if !["Res.Run", "Res.Resume", "Res.Adopt", "Res.Ending"].contains(&row[0]) {
                 assert_eq!(asked(&r.run(ANN)), ["expect", "start"]);
             }
             let out = r.says(conn, message(row[0]));

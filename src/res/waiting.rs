@@ -4,7 +4,7 @@ use crate::model::take::take_where;
 use crate::model::time::US;
 use crate::model::{JobRef, Now};
 use crate::proto::machine::ConnId;
-use crate::proto::res::RunTask;
+use crate::proto::res::{AdoptProcess, RunTask};
 use std::collections::BTreeMap;
 
 /// How long sbatchd has to hear of a job, microseconds.
@@ -21,11 +21,30 @@ enum SbatchdLink {
     Up,
 }
 
+/// The task that is wanted.
+#[derive(Debug)]
+pub(super) enum WantedTask {
+    /// One to be started.
+    Run(Box<RunTask>),
+    /// A process that runs already, and whether it is about to end.
+    Process(AdoptProcess, bool),
+}
+
+impl WantedTask {
+    /// Is it one of a command that runs its tasks outside of jobs, too?
+    pub(super) fn may_be_ordinary(&self) -> bool {
+        match self {
+            WantedTask::Run(run) => ["lsrun", "lsgrun"].contains(&&*run.via),
+            WantedTask::Process(..) => false,
+        }
+    }
+}
+
 /// A task that waits for the word of sbatchd.
 #[derive(Debug)]
 pub(super) struct WaitingTask {
     pub(super) job: JobRef,
-    pub(super) run: Box<RunTask>,
+    pub(super) wanted: WantedTask,
     /// When sbatchd is asked again, and when the task is refused, microseconds; 0: not yet set.
     ask_at: u64,
     until: u64,
@@ -60,8 +79,8 @@ impl WaitingTasks {
         self.tasks.len()
     }
 
-    pub(super) fn add(&mut self, conn: ConnId, job: JobRef, run: RunTask) {
-        let task = WaitingTask { job, run: Box::new(run), ask_at: 0, until: 0, unknown: false };
+    pub(super) fn add(&mut self, conn: ConnId, job: JobRef, wanted: WantedTask) {
+        let task = WaitingTask { job, wanted, ask_at: 0, until: 0, unknown: false };
         self.tasks.insert(conn, task);
     }
 
@@ -87,14 +106,10 @@ impl WaitingTasks {
 
     /// sbatchd knows of no such job: takes those of its tasks that need not wait for it to hear of
     /// that.
-    pub(super) fn take_unknown(
-        &mut self,
-        job: JobRef,
-        goes_on: impl Fn(&RunTask) -> bool,
-    ) -> Vec<(ConnId, WaitingTask)> {
+    pub(super) fn take_unknown(&mut self, job: JobRef) -> Vec<(ConnId, WaitingTask)> {
         let same = self.tasks.values_mut().filter(|task| task.job == job);
         same.for_each(|task| task.unknown = true);
-        take_where(&mut self.tasks, |_, task| task.job == job && goes_on(&task.run))
+        take_where(&mut self.tasks, |_, task| task.job == job && task.wanted.may_be_ordinary())
     }
 
     /// The work that time has brought; it counts as done.

@@ -7,8 +7,6 @@ use std::os::unix::fs::MetadataExt;
 
 /// Longest line of /proc/PID/stat, bytes.
 const STAT_MAX: usize = 2048;
-/// Longest environment that is searched for a variable, bytes.
-const ENVIRONMENT_MAX: u64 = 4 << 20;
 
 /// One process as /proc shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,15 +35,13 @@ impl Seen {
     pub fn uid(&self) -> Option<u32> {
         Some(fs::metadata(format!("/proc/{}", self.pid)).ok()?.uid())
     }
+}
 
-    /// The environment that the process began with: `NAME=value`, each with a NUL behind it.
-    /// Empty where it cannot be read.
-    pub fn environment(&self) -> Vec<u8> {
-        let mut text = Vec::new();
-        let file = fs::File::open(format!("/proc/{}/environ", self.pid));
-        let read = file.and_then(|file| file.take(ENVIRONMENT_MAX).read_to_end(&mut text));
-        read.map_or_else(|_| Vec::new(), |_| text)
-    }
+/// Whether a process is this user's alone: its real, effective, saved and file system user.
+pub fn is_of(pid: u32, uid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or("-");
+    line.split_whitespace().all(|word| word.parse() == Ok(uid))
 }
 
 /// Every process now.

@@ -21,6 +21,10 @@ struct Stat {
 
 /// Longest line of /proc/PID/stat, bytes.
 const STAT_MAX: usize = 2048;
+/// Longest environment that is searched for a variable, bytes.
+const ENVIRONMENT_MAX: usize = 4 << 20;
+/// Most readings of an environment that is empty.
+const READINGS_MAX: usize = 4;
 
 fn stat(pid: u32) -> Option<Stat> {
     let mut line = [0u8; STAT_MAX];
@@ -84,7 +88,7 @@ impl Proc {
 
     /// A variable of the environment it was started with (of processes of our own uid).
     pub fn variable(self, name: &str) -> Option<Vec<u8>> {
-        let text = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let text = environment(self.pid)?;
         let own =
             |w: &&[u8]| w.strip_prefix(name.as_bytes()).is_some_and(|r| r.first() == Some(&b'='));
         text.split(|&b| b == 0).find(own).map(|w| w[name.len() + 1..].to_vec())
@@ -97,6 +101,30 @@ impl Proc {
         let last = first.rsplit(|&b| b == b'/').next().unwrap_or_default();
         String::from_utf8_lossy(last).into_owned()
     }
+}
+
+/// The environment that a process began with: `NAME=value`, each with a NUL behind it; empty where
+/// it cannot be read. `None`: it is beginning a program, and has neither an environment nor
+/// arguments until it has.
+pub fn environment(pid: u32) -> Option<Vec<u8>> {
+    // at once: of a later part nothing is left where the process has begun another program
+    let mut text = vec![0; ENVIRONMENT_MAX];
+    let mut read = |name: &str| {
+        let file = fs::File::open(format!("/proc/{pid}/{name}"));
+        let len = file.and_then(|mut file| file.read(&mut text)).unwrap_or(0);
+        text[..len].to_vec()
+    };
+    for _ in 0..READINGS_MAX {
+        let environment = read("environ");
+        if !environment.is_empty() {
+            return Some(environment);
+        }
+        if read("cmdline").is_empty() {
+            return None;
+        }
+        // it has none, or began its program between the two readings
+    }
+    Some(Vec::new())
 }
 
 /// The living children of a process, sorted by pid.

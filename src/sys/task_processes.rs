@@ -1,4 +1,4 @@
-//! The processes of tasks: found, signalled and measured, whatever sessions and parents they have
+//! The processes of tasks: found and signalled, whatever sessions and parents they have
 //! by now.
 //!
 //! The processes of a task are the members of its control group. A task without a group has the
@@ -9,14 +9,14 @@
 //! Invariants: a process is known by its number and its start. A process is signalled only where
 //! the kernel says that it is the task's: by its group, its ancestors or its session, or as an
 //! orphan of this launcher's own. The environment, which can be forged, decides only between the
-//! jobs of one user. A call looks at all processes once; a stop that needs more looks is returned
-//! to the caller, who does other work between them.
+//! jobs of one user; an orphan that is beginning a program, which has none, is looked at again. A
+//! call looks at all processes once; a stop that needs more looks is returned to the caller, who
+//! does other work between them.
 
 use super::process_table::{self, Seen};
-use super::procs::Proc;
+use super::procs::{Proc, environment};
 use super::{cgroup, files};
-use crate::model::job::Usage;
-use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskProcesses, TaskStep};
+use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -25,10 +25,12 @@ use std::path::Path;
 const CHILDREN_MAX: u64 = 4 << 20;
 /// Most rounds of a stop; the caller repeats a kill until the task has ended.
 const ROUNDS_MAX: usize = 64;
+/// Pause before the next round where a process is beginning a program, microseconds.
+const BEGINS: u64 = 20_000;
 
 /// A process as it was seen last.
 #[derive(Clone, Copy, Debug)]
-struct Member {
+pub(super) struct Member {
     utime: u64,
     stime: u64,
     /// The parent is no process of the task: no process adds this CPU time to its own at the end.
@@ -37,10 +39,10 @@ struct Member {
 
 /// The memory of one task.
 #[derive(Debug, Default)]
-struct Known {
-    members: BTreeMap<Proc, Member>,
+pub(super) struct Known {
+    pub(super) members: BTreeMap<Proc, Member>,
     /// CPU time of orphans that have ended, clock ticks.
-    ended: (u64, u64),
+    pub(super) ended: (u64, u64),
 }
 
 /// A signal that kills or stops on its way to all processes of tasks: a round stops those that
@@ -51,9 +53,16 @@ pub struct Stop {
     tasks: Vec<TaskIdentity>,
     stopped: BTreeSet<(TaskId, Proc)>,
     rounds: usize,
+    /// When the next round is due, monotonic microseconds.
+    at: u64,
 }
 
 impl Stop {
+    /// When the next round is due, monotonic microseconds; 0 at once.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
     /// Whether the tasks are killed at the end.
     pub fn kills(&self) -> bool {
         self.signal == Signal::KILL
@@ -79,17 +88,21 @@ impl Stop {
 #[derive(Debug)]
 pub struct TaskTracker {
     /// The process that adopts orphans of tasks; `None`: orphans are not searched for.
-    adopter: Option<u32>,
+    pub(super) adopter: Option<u32>,
     /// Children of that process which are no orphans.
     children: BTreeSet<u32>,
-    known: BTreeMap<TaskId, Known>,
+    pub(super) known: BTreeMap<TaskId, Known>,
+    /// The users of the orphans that were beginning a program at the last look: each may be of any
+    /// task of its user.
+    begin: BTreeSet<u32>,
 }
 
 impl TaskTracker {
     /// `adopter`: the launcher. Orphans of everybody come to process 1.
     pub fn new(adopter: u32) -> Self {
         let adopter = Some(adopter).filter(|pid| *pid > 1);
-        TaskTracker { adopter, children: BTreeSet::new(), known: BTreeMap::new() }
+        let (children, known) = (BTreeSet::new(), BTreeMap::new());
+        TaskTracker { adopter, children, known, begin: BTreeSet::new() }
     }
 
     /// The launcher has made a child, which is therefore no orphan.
@@ -119,6 +132,7 @@ impl TaskTracker {
     /// not theirs.
     pub fn find(&mut self, tasks: &[TaskIdentity], others: &[TaskIdentity]) -> Vec<Vec<Seen>> {
         let mut found: Vec<Vec<Seen>> = tasks.iter().map(|_| Vec::new()).collect();
+        self.begin.clear();
         let tree = |t: &TaskIdentity| t.group.is_none();
         for (at, task) in tasks.iter().enumerate() {
             if let Some(group) = &task.group {
@@ -148,7 +162,7 @@ impl TaskTracker {
     }
 
     /// The task of each process.
-    fn owners(&self, scan: &[Seen], tasks: &[&TaskIdentity]) -> Vec<Option<usize>> {
+    fn owners(&mut self, scan: &[Seen], tasks: &[&TaskIdentity]) -> Vec<Option<usize>> {
         let by_pid: HashMap<u32, usize> =
             scan.iter().enumerate().map(|(at, p)| (p.pid, at)).collect();
         let mut owners: Vec<Option<usize>> = vec![None; scan.len()];
@@ -182,12 +196,21 @@ impl TaskTracker {
     }
 
     /// Orphans that came to the launcher.
-    fn claim_orphans(&self, scan: &[Seen], tasks: &[&TaskIdentity], owners: &mut [Option<usize>]) {
+    fn claim_orphans(
+        &mut self,
+        scan: &[Seen],
+        tasks: &[&TaskIdentity],
+        owners: &mut [Option<usize>],
+    ) {
         let Some(adopter) = self.adopter else { return };
         for (at, p) in scan.iter().enumerate() {
             let orphan = p.parent == adopter && !p.zombie && !self.children.contains(&p.pid);
-            if orphan && owners[at].is_none() {
-                owners[at] = job_of(p, tasks);
+            if !orphan || owners[at].is_some() {
+                continue;
+            }
+            match environment(p.pid) {
+                Some(environment) => owners[at] = job_of(p, &environment, tasks),
+                None => self.begin.extend(p.uid()),
             }
         }
     }
@@ -238,7 +261,7 @@ impl TaskTracker {
             rest.iter().zip(&found).for_each(|(task, found)| pass_on(task, found, signal));
             return None;
         }
-        let mut stop = Stop { signal, tasks: rest, stopped: BTreeSet::new(), rounds: 0 };
+        let mut stop = Stop { signal, tasks: rest, stopped: BTreeSet::new(), rounds: 0, at: 0 };
         (!self.stop_round(&mut stop, others)).then_some(stop)
     }
 
@@ -256,57 +279,16 @@ impl TaskTracker {
             }
         }
         stop.rounds += 1;
-        let last = !new || stop.rounds >= ROUNDS_MAX;
-        if last && stop.signal == Signal::KILL {
+        let all = !new || stop.rounds >= ROUNDS_MAX;
+        if all && stop.signal == Signal::KILL {
             for (id, process) in &stop.stopped {
                 let task = stop.tasks.iter().find(|t| t.id == *id);
                 task.iter().for_each(|task| send(task, *process, Signal::KILL));
             }
         }
-        last
-    }
-
-    // ---- measuring ----
-
-    /// The present usage of these tasks; tasks without processes are left out. `others`: further
-    /// running tasks; the remaining ones are forgotten.
-    pub fn sample(
-        &mut self,
-        tasks: &[TaskIdentity],
-        others: &[TaskIdentity],
-    ) -> Vec<TaskProcesses> {
-        let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        let page_kb = rustix::param::page_size() as u64 / 1024;
-        let found = self.find(tasks, others);
-        self.keep(tasks.iter().chain(others));
-        let mut sampled = Vec::new();
-        for (task, found) in tasks.iter().zip(found).filter(|(_, found)| !found.is_empty()) {
-            let mut all = TaskProcesses { pid: task.pid, ..TaskProcesses::default() };
-            let (mut utime, mut stime) = self.known.get(&task.id).map_or((0, 0), |k| k.ended);
-            let u: &mut Usage = &mut all.usage;
-            for p in &found {
-                (utime, stime) = (utime + p.utime, stime + p.stime);
-                u.mem_kb += p.rss_pages * page_kb;
-                u.swap_kb += p.vsize / 1024;
-                u.nprocs += 1;
-                u.nthreads += p.threads;
-                all.pids.push(p.pid);
-                all.groups.push(p.pgrp);
-            }
-            (u.utime_us, u.stime_us) = (utime * tick_us, stime * tick_us);
-            if let Some(group) = &task.group
-                && let Some(all) = cgroup::cpu_time(Path::new(&group.dir))
-            {
-                (u.utime_us, u.stime_us) = time_of_task(group, all);
-            }
-            (u.max_mem_kb, u.avg_mem_kb, u.max_swap_kb) = (u.mem_kb, u.mem_kb, u.swap_kb);
-            let limited = task.group.as_ref().filter(|group| !group.memory.is_empty());
-            let exceeded = |group: &TaskGroup| cgroup::out_of_memory(Path::new(&group.memory));
-            all.out_of_memory = limited.is_some_and(|group| exceeded(group));
-            all.pgids = all.groups.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-            sampled.push(all);
-        }
-        sampled
+        stop.at = if all { super::now().mono_us + BEGINS } else { 0 };
+        let may_have = |t: &TaskIdentity| t.group.is_none() && self.begin.contains(&t.uid);
+        all && (!stop.tasks.iter().any(may_have) || stop.rounds >= ROUNDS_MAX)
     }
 }
 
@@ -340,8 +322,7 @@ fn spread(scan: &[Seen], by_pid: &HashMap<u32, usize>, owners: &mut [Option<usiz
 }
 
 /// The job, the latest of its runs, or the task of a job, that an orphan of the launcher names.
-fn job_of(orphan: &Seen, tasks: &[&TaskIdentity]) -> Option<usize> {
-    let environment = orphan.environment();
+pub(super) fn job_of(orphan: &Seen, environment: &[u8], tasks: &[&TaskIdentity]) -> Option<usize> {
     let value = |name: &[u8]| {
         let mut all = environment.split(|b| *b == 0);
         let value = all.find_map(|v| v.strip_prefix(name)?.strip_prefix(b"="))?;

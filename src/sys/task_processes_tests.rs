@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::JobKey;
 use crate::sys::process_table::see;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -23,7 +24,7 @@ fn task(pid: u32, group: Option<&Path>) -> TaskIdentity {
     let group = group.map(|dir| {
         Box::new(TaskGroup { dir: dir.to_string_lossy().into_owned(), ..TaskGroup::default() })
     });
-    TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group }
+    TaskIdentity { id, uid: crate::sys::euid(), pid, ticks, group, child: true }
 }
 
 /// A session whose members are in two process groups, and a process that has left it.
@@ -52,7 +53,9 @@ fn pids(found: &[Vec<Seen>]) -> Vec<u32> {
 /// Sends a signal to one task, with all the rounds that it needs.
 fn signal(tracker: &mut TaskTracker, task: &TaskIdentity, signal: i32) {
     let mut stop = tracker.signal(std::slice::from_ref(task), signal, &[]);
-    while stop.as_mut().is_some_and(|stop| !tracker.stop_round(stop, &[])) {}
+    while stop.as_mut().is_some_and(|stop| !tracker.stop_round(stop, &[])) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn state(pid: u32) -> Option<char> {
@@ -85,6 +88,8 @@ fn task_without_a_group_is_measured_and_signalled_whole() {
     assert_eq!((all.usage.nprocs, all.pids.len(), all.groups.len()), (4, 4, 4));
     assert!(all.pgids.len() >= 2, "{:?}", all.pgids);
     assert!(all.usage.mem_kb > 100);
+    let most = all.most_of_process;
+    assert!(most >= all.usage.mem_kb / 4 && most < all.usage.mem_kb, "{most} {:?}", all.usage);
     // another process of that number is left alone
     let other = TaskIdentity { ticks: me.ticks + 1, ..me.clone() };
     let mut fresh = TaskTracker::new(0);
@@ -122,6 +127,44 @@ fn member_that_ended_as_an_orphan_is_still_counted() {
     assert_eq!(tracker.known[&me.id].ended, (3, 0));
     tracker.remember(&me, &[Seen { utime: 15, ..own }]);
     assert_eq!(tracker.known[&me.id].ended, (3, 0));
+}
+
+/// A process has no environment while it begins a program, and one of these does it all the time.
+#[test]
+fn orphans_that_begin_programs_again_and_again_are_killed() {
+    crate::sys::raw::adopt_orphans().unwrap();
+    let dir = std::env::temp_dir().join(format!("lsf-again-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let again = dir.join("again");
+    std::fs::write(&again, format!("#!/bin/sh\nexec {} \n", again.display())).unwrap();
+    std::fs::set_permissions(&again, PermissionsExt::from_mode(0o700)).unwrap();
+    for n in 0..60 {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("(setsid {} > /dev/null 2>&1 &)", again.display())]);
+        let mut child = shell.env("LSB_JOBID", "1").env("LSB_JOBINDEX", "0").spawn().unwrap();
+        let me = task(child.id(), None);
+        let mut tracker = TaskTracker::new(std::process::id());
+        tracker.child_made(child.id());
+        child.wait().unwrap();
+        let left = || {
+            let mut all = process_table::scan().into_iter().filter(|p| !p.zombie);
+            let of = |pid: u32| std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+            all.find(|p| {
+                p.parent == std::process::id() && of(p.pid).windows(7).any(|w| w == b"(again)")
+            })
+        };
+        until(|| left().is_some());
+        let orphan = left().unwrap().process();
+        signal(&mut tracker, &me, 9);
+        let ends = Instant::now() + Duration::from_secs(5);
+        while orphan.alive() && Instant::now() < ends {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let lives = orphan.alive();
+        let _ = orphan.signal(Signal::KILL);
+        assert!(!lives, "orphan {n} goes on");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 /// A group of this test's own, with two processes in sessions of their own; `None` where none can

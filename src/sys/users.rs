@@ -6,7 +6,7 @@ use crate::conf::unix::parse_group;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Largest passwd or group file read, bytes.
@@ -170,30 +170,71 @@ pub fn getent(db: &str, key: &str, wait: Duration) -> std::io::Result<Option<Str
 /// Every line of the answer; none where it knows nothing, an error where `getent` is missing,
 /// slow or talks too much. Blocks up to `wait`.
 pub fn getent_lines(db: &str, key: &str, wait: Duration) -> std::io::Result<Vec<String>> {
-    if key.starts_with('-') || key.chars().any(char::is_control) {
-        return Ok(Vec::new());
+    let known = getent_text(db, &[key], wait)?.filter(|(_, status)| status.success());
+    Ok(known.map_or_else(Vec::new, |(text, _)| lines_of(&text)))
+}
+
+/// The lines of those of several keys that it knows, from one process; errors as of
+/// [`getent_lines`], which say nothing about any of the keys. Blocks up to `wait`.
+pub fn getent_each(db: &str, keys: &[String], wait: Duration) -> std::io::Result<Vec<String>> {
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    getent_text(db, &keys, wait)?.map_or_else(|| Ok(Vec::new()), |(text, end)| each_of(&text, end))
+}
+
+/// The lines of an answer about several keys: it ends with a code where one is unknown. An
+/// answer that a signal has ended, as where a module of the name service fails, says nothing
+/// about the keys that were left.
+fn each_of(text: &str, end: ExitStatus) -> std::io::Result<Vec<String>> {
+    match end.code() {
+        Some(_) => Ok(lines_of(text)),
+        None => Err(std::io::Error::other(format!("it has ended: {end}"))),
+    }
+}
+
+fn lines_of(text: &str) -> Vec<String> {
+    text.lines().filter(|l| !l.is_empty()).map(str::to_owned).collect()
+}
+
+/// The output, and how it ended. Words that are no names are left out; `None`: there is no other.
+fn getent_text(
+    db: &str,
+    keys: &[&str],
+    wait: Duration,
+) -> std::io::Result<Option<(String, ExitStatus)>> {
+    let is_key = |key: &&str| !key.starts_with('-') && !key.chars().any(char::is_control);
+    let keys: Vec<&str> = keys.iter().copied().filter(is_key).collect();
+    if keys.is_empty() {
+        // without a key it would list everything
+        return Ok(None);
     }
     let program = GETENT
         .iter()
         .find(|p| std::path::Path::new(p).exists())
         .ok_or_else(|| std::io::Error::other("no getent on this host"))?;
     let mut cmd = Command::new(program);
-    cmd.args([db, key]).current_dir("/");
-    let (text, good) = run_bounded(&cmd, OUTPUT, wait)?;
-    Ok(text.lines().filter(|l| !l.is_empty() && good).map(str::to_owned).collect())
+    cmd.arg(db).args(keys).current_dir("/");
+    output_bounded(&cmd, OUTPUT, wait).map(Some)
 }
 
 const OUTPUT: Given = Given { env: false, group: false, stdio: [Io::Null, Io::Pipe, Io::Null] };
 
 /// The output of a command, and whether it succeeded; killed after `wait`.
 pub fn run_bounded(cmd: &Command, given: Given, wait: Duration) -> std::io::Result<(String, bool)> {
+    output_bounded(cmd, given, wait).map(|(text, end)| (text, end.success()))
+}
+
+fn output_bounded(
+    cmd: &Command,
+    given: Given,
+    wait: Duration,
+) -> std::io::Result<(String, ExitStatus)> {
     let mut child = child::start(cmd, given)?;
     let text = read_bounded(&mut child, Instant::now() + wait);
     if text.is_err() {
         child.kill();
     }
-    let status = child.wait()?;
-    Ok((text?, status.success()))
+    let end = child.wait()?;
+    Ok((text?, end))
 }
 
 fn read_bounded(child: &mut Child, until: Instant) -> std::io::Result<String> {
@@ -287,6 +328,22 @@ mod tests {
         assert!(getent("passwd", "0", wait).unwrap().unwrap().starts_with("root:"));
         assert_eq!(getent("passwd", "no-such-user-here", wait).unwrap(), None);
         assert_eq!(getent("passwd", "-s", wait).unwrap(), None);
+        let keys = |all: &[&str]| all.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        let each = |all| getent_each("passwd", &keys(all), wait).unwrap();
+        let of_root = getent("passwd", "root", wait).unwrap().unwrap();
+        assert_eq!(each(&["no-such-user-here", "-s", "root"]), [of_root]);
+        assert!(each(&["-s"]).is_empty() && each(&[]).is_empty());
+    }
+
+    #[test]
+    fn answer_that_a_signal_has_ended_is_an_error() {
+        use std::os::unix::process::ExitStatusExt;
+        let of = |raw| each_of("a:x:1:\n", ExitStatus::from_raw(raw));
+        assert_eq!(
+            (of(0).unwrap(), of(2 << 8).unwrap()),
+            (vec!["a:x:1:".to_owned()], of(0).unwrap())
+        );
+        assert!(of(11).unwrap_err().to_string().contains("signal: 11"));
     }
 
     #[test]

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 /// Jobs that are pending when listings, restart and memory are measured.
 pub const PENDING: u64 = 20_000;
 /// Elements of the array.
-const ELEMENTS: u64 = 10_000;
+pub const ELEMENTS: u64 = 10_000;
 /// Lines of a file of submissions.
 const PACK: u64 = 10_000;
 /// Single jobs from four shells.
 const SINGLES: u64 = 2_000;
 /// Job slots of the host.
-const SLOTS: u32 = 32;
+pub const SLOTS: u32 = 32;
 /// Length of a run in which nothing happens.
 const IDLE: Duration = Duration::from_secs(5);
 /// Longest time of one step.
@@ -279,7 +279,7 @@ pub fn work(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
 
 /// An array of /bin/true from submission to end.
 pub fn array(rig: &Rig, table: &mut FigureTable, limit: Option<Figure>, how: &str) {
-    let runs: Vec<f64> = (0..RUNS).map_while(|_| array_once(rig)).collect();
+    let runs: Vec<f64> = (0..RUNS).map_while(|_| array_once(rig, &[])).collect();
     table.add(Figure::new(format!("array of {ELEMENTS} jobs, {how}"), Unit::PerSec, runs), limit);
 }
 
@@ -295,11 +295,12 @@ pub fn array_for(rig: &Rig, limit: Duration) -> Option<f64> {
     Some(rate)
 }
 
-/// Jobs a second of one array.
-pub fn array_once(rig: &Rig) -> Option<f64> {
+/// Jobs a second of one array, which is submitted with these options.
+pub fn array_once(rig: &Rig, options: &[&str]) -> Option<f64> {
     let name = format!("true[1-{ELEMENTS}]");
     let (mut ends, from) = (Ends::from_now(rig), Instant::now());
-    let said = rig.run("bsub", &["-J", &name, "-o", "/dev/null", "/bin/true"]);
+    let own = ["-J", &name, "-o", "/dev/null"];
+    let said = rig.run("bsub", &[options, &own, &["/bin/true"]].concat());
     if job_id(&said.out).is_none() {
         eprintln!("  bsub: {}{}", said.out, said.err);
         return None;
@@ -312,7 +313,7 @@ pub fn array_once(rig: &Rig) -> Option<f64> {
 pub fn long(rig: &Rig, table: &mut FigureTable, limit: Figure, time: Duration) {
     let (from, mut minutes, mut ended) = (Instant::now(), Vec::new(), 0);
     let (mut at, mut resident) = (from, Vec::new());
-    while from.elapsed() < time && array_once(rig).is_some() {
+    while from.elapsed() < time && array_once(rig, &[]).is_some() {
         ended += ELEMENTS;
         if at.elapsed() >= Duration::from_secs(60).min(time) {
             minutes.push(ended as f64 / at.elapsed().as_secs_f64());

@@ -24,25 +24,32 @@ const START: Duration = Duration::from_secs(120);
 
 /// The time until a shell on a pseudo-terminal shows its prompt; its end is waited for as well.
 fn prompt(rig: &Rig, words: &[&str]) -> Option<f64> {
-    let mut total = 0.0;
-    for _ in 0..SHELLS {
-        let mut c = rig.cmd(words[0]);
-        c.args(&words[1..]).args(["bash", "--norc", "--noprofile", "-i"]);
-        c.env("PS1", "ready: ").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let from = Instant::now();
-        let mut child = c.spawn().ok()?;
-        let mut out = child.stdout.take()?;
-        let (mut seen, mut chunk) = (Vec::new(), [0u8; 4096]);
-        while !seen.windows(7).any(|w| w == b"ready: ") {
-            let n = out.read(&mut chunk).ok().filter(|n| *n > 0)?;
-            seen.extend_from_slice(&chunk[..n]);
-        }
-        total += ms(from.elapsed());
-        child.stdin.take()?.write_all(b"exit\n").ok()?;
-        let _ = out.read_to_end(&mut seen);
-        child.wait().ok().filter(|status| status.success())?;
+    let mut c = rig.cmd(words[0]);
+    c.args(&words[1..]).args(["bash", "--norc", "--noprofile", "-i"]);
+    c.env("PS1", "ready: ").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let from = Instant::now();
+    let mut child = c.spawn().ok()?;
+    let mut out = child.stdout.take()?;
+    let (mut seen, mut chunk) = (Vec::new(), [0u8; 4096]);
+    while !seen.windows(7).any(|w| w == b"ready: ") {
+        let n = out.read(&mut chunk).ok().filter(|n| *n > 0)?;
+        seen.extend_from_slice(&chunk[..n]);
     }
-    Some(total / f64::from(SHELLS))
+    let total = ms(from.elapsed());
+    child.stdin.take()?.write_all(b"exit\n").ok()?;
+    let _ = out.read_to_end(&mut seen);
+    child.wait().ok().filter(|status| status.success())?;
+    Some(total)
+}
+
+/// Means of the prompts of both commands. They alternate: the two are compared, and what else the
+/// machine does changes from second to second.
+fn prompts(rig: &Rig, first: &[&str], second: &[&str]) -> Option<(f64, f64)> {
+    let mut total = (0.0, 0.0);
+    for _ in 0..SHELLS {
+        total = (total.0 + prompt(rig, first)?, total.1 + prompt(rig, second)?);
+    }
+    Some((total.0 / f64::from(SHELLS), total.1 / f64::from(SHELLS)))
 }
 
 /// The time for a gigabyte out of a command.
@@ -62,9 +69,10 @@ pub fn measure(rig: &Rig, table: &mut FigureTable) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let runs = |one: &dyn Fn() -> Option<f64>| (0..RUNS).map_while(|_| one()).collect();
-    let lsrun = runs(&|| prompt(rig, &["lsrun", "-P", "-L", "-m", "host1"]));
+    let (remote, batch) = (["lsrun", "-P", "-L", "-m", "host1"], ["bsub", "-Is"]);
+    let both = (0..RUNS).map_while(|_| prompts(rig, &remote, &batch));
+    let (lsrun, bsub): (Vec<f64>, Vec<f64>) = both.unzip();
     let limit = table.limit(Figure::new("lsrun -P bash to its prompt", Unit::Ms, lsrun));
-    let bsub = runs(&|| prompt(rig, &["bsub", "-Is"]));
     table.add(Figure::new("bsub -Is bash to its prompt", Unit::Ms, bsub), Some(limit));
     let lsrun = runs(&|| out_of(rig, &["lsrun", "-L", "-m", "host1"]));
     let limit = table.limit(Figure::new("1 GB out of lsrun, for bsub -I", Unit::Ms, lsrun));

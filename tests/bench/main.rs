@@ -6,6 +6,7 @@
 
 mod accounts;
 mod compare;
+mod configured;
 mod figures;
 mod goals;
 mod interactive;
@@ -234,6 +235,10 @@ fn simulated(table: &mut FigureTable, machine: &Machine) {
         if wanted("many") {
             many::measure(&rig, table);
         }
+    }
+    if wanted("sim") {
+        let (rig, _guard) = imagined("bench-configured");
+        configured::measure(&rig, table, machine.trips.clone());
     }
     if wanted("million") {
         let (rig, _guard) = imagined("bench-million");

@@ -77,11 +77,13 @@ pub fn measure(rig: &Rig, table: &mut FigureTable, machine: &Machine) {
     table.add(Figure::new(name, Unit::Ms, all), Some(one));
 
     let list = format!("list=$(for i in $(seq {TASKS}); do echo host$((i % {HOSTS} + 1)); done)");
-    // the daemons of these hosts share the processors with it: as many at once as there are hosts
-    let alone =
-        format!("seq {TASKS} | xargs -P {HOSTS} -n 1 \"$LSF_BINDIR/lsid\" -V > /dev/null 2>&1");
+    // a launcher starts lsf for each task, which becomes the task; the daemons of these hosts share
+    // the processors with that: as many at once as there are hosts
+    let each =
+        |program: &str| format!("seq {TASKS} | xargs -P {HOSTS} -n 1 {program} > /dev/null 2>&1");
+    let alone = format!("{}; {}", each("\"$LSF_BINDIR/lsid\" -V"), each("/bin/true"));
     let spawns = times(rig, HOSTS, &timed(RUNS, &alone));
-    let name = format!("{TASKS} spawns of lsf, {HOSTS} at once");
+    let name = format!("{TASKS} spawns of lsf and of /bin/true, {HOSTS} at once");
     let spawns = table.limit(Figure::new(name, Unit::Ms, spawns));
     let tasks =
         times(rig, HOSTS, &format!("{list}\n{}", timed(RUNS, "blaunch -n -z \"$list\" /bin/true")));

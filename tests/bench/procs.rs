@@ -31,6 +31,12 @@ pub fn own_cpu(pid: u32) -> f64 {
     tasks(pid).into_iter().map(|task| thread_cpu(pid, task)).sum()
 }
 
+/// Has a process a thread of this name?
+pub fn has_thread(pid: u32, name: &str) -> bool {
+    let comm = |task| fs::read_to_string(format!("/proc/{pid}/task/{task}/comm"));
+    tasks(pid).into_iter().any(|task| comm(task).is_ok_and(|comm| comm.trim_end() == name))
+}
+
 fn thread_cpu(pid: u32, task: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat"));
     let ns: Option<f64> = text.ok().and_then(|t| t.split(' ').next()?.parse().ok());

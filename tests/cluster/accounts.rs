@@ -58,8 +58,9 @@ fn job_runs_under_the_account_that_both_users_have_agreed_on() {
     assert_eq!(site.end_of(job), "DONE");
     let home = site.path("home/bob").display().to_string();
     let file = site.path(&format!("home/bob/said.{job}"));
-    wait_for("its output", || file.exists());
-    let said = std::fs::read_to_string(&file).unwrap();
+    let read = || std::fs::read_to_string(&file).unwrap_or_default();
+    wait_for("its report", || read().contains("in cluster"));
+    let said = read();
     let want = format!("bob\n{}\n{home} ann\n{home}\n", uid("bob"));
     assert!(said.contains(&want), "{said}");
     assert!(said.contains("as user <bob> in cluster"), "{said}");

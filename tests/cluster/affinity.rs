@@ -81,3 +81,27 @@ fn job_with_a_core_is_bound_to_it_and_knows_it() {
     rig.run("bkill", &["0"]);
     wait_for("free units", || !tree().contains('*'));
 }
+
+/// BIND_JOB of lsb.applications(5).
+#[test]
+fn job_of_a_profile_that_binds_is_bound_to_one_processor_and_knows_it() {
+    if !std::path::Path::new("/sys/devices/system/cpu/cpu0/topology/core_id").exists() {
+        return skipped("the kernel shows no processor units");
+    }
+    let rig = Rig::up("bindjob", 1);
+    let profile = "Begin Application\nNAME = one\nBIND_JOB = ANY\nEnd Application\n";
+    std::fs::write(rig.configdir().join("lsb.applications"), profile).unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    let said = rig.path("said");
+    let script = format!(
+        "(grep Cpus_allowed_list /proc/self/status; env | grep ^LSB_BIND) > {0}.tmp; mv {0}.tmp {0}",
+        said.display()
+    );
+    rig.bsub(&["-app", "one", "-o", "/dev/null", &script]);
+    wait_for("the words of the job", || said.exists());
+    let text = std::fs::read_to_string(&said).unwrap();
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let cpus = value("LSB_BIND_CPU_LIST=");
+    assert_eq!(cpus.map(|list| numbers(list).len()), Some(1), "{text}");
+    assert_eq!((value("Cpus_allowed_list:"), value("LSB_BIND_JOB=")), (cpus, Some("ANY")));
+}

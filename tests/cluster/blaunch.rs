@@ -513,3 +513,62 @@ fn end_of_a_task_ends_the_job_as_the_action_says() {
     let said = rig.ok("bhist", &["-l", &job.to_string()]);
     assert!(said.contains("Exited with exit code 9"), "{said}");
 }
+
+/// blaunch goes on to wait, as rsh and ssh do, and each way to continue the task does so.
+#[test]
+fn task_that_stops_itself_goes_on_by_cont_to_blaunch_or_the_job_and_by_bresume() {
+    let rig = up("blaunch-self-stop");
+    let task = "echo $$ >> tasks; kill -STOP $$; echo on";
+    let script = format!("blaunch host2 '{task}' & echo $! > pid; wait $!; echo code $?");
+    let line = format!("{{ {script}; }} > said 2>&1");
+    let stopped = || {
+        let pid = rig.read("tasks").trim().to_owned();
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !pid.is_empty() && stat.contains(") T ")
+    };
+    let args = ["-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2", "-o", "/dev/null"];
+    for how in ["blaunch", "job", "bresume", "bkill"] {
+        for file in ["said", "tasks", "pid"] {
+            let _ = std::fs::remove_file(rig.path(file));
+        }
+        let job = rig.bsub(&[&args[..], &[&line]].concat());
+        wait_for("the task to stop", stopped);
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        assert!(stopped() && rig.stat(job) == "RUN", "{how}");
+        let id = job.to_string();
+        match how {
+            "blaunch" => super::rig::kill(rig.read("pid").trim().parse().unwrap(), 18),
+            "job" => _ = rig.ok("bkill", &["-s", "CONT", &id]),
+            "bresume" => {
+                rig.ok("bstop", &[&id]);
+                wait_for("the stop", || rig.stat(job) == "USUSP");
+                rig.ok("bresume", &[&id]);
+            }
+            _ => _ = rig.ok("bkill", &[&id]),
+        }
+        let want = if how == "bkill" { ("EXIT", "") } else { ("DONE", "on\ncode 0\n") };
+        assert_eq!((rig.end_of(job).as_str(), rig.read("said").as_str()), want, "{how}");
+        let pid = rig.read("tasks");
+        wait_for("the end of the task", || !super::rig::alive(pid.trim().parse().unwrap()));
+    }
+}
+
+/// The job has left its other hosts when its script has ended.
+#[test]
+fn post_execution_command_that_calls_blaunch_is_told_at_once_that_the_job_is_over() {
+    let rig = up("blaunch-post");
+    let said = rig.path("post").display().to_string();
+    let post = format!(
+        "{{ blaunch host2 echo on; echo code $?; blaunch -z \"$LSB_HOSTS\" echo on; echo code $?; \
+         lsrun -m host2 echo ordinary; echo over; }} > {said} 2>&1"
+    );
+    let args = ["-n", "4", "-R", "span[ptile=2]", "-m", "host1! host2", "-o", "/dev/null"];
+    let job = rig.bsub(&[&args[..], &["-Ep", &post, "blaunch host2 true"]].concat());
+    assert_eq!(rig.end_of(job), "DONE");
+    let began = std::time::Instant::now();
+    wait_for("the end of the post-execution command", || rig.read("post").contains("over\n"));
+    assert!(began.elapsed() < std::time::Duration::from_secs(4), "{:?}", began.elapsed());
+    let refused = "blaunch: Validation failed: bad job ID (the job is over: its post-execution \
+                   commands start no tasks)\ncode 255\n";
+    assert_eq!(rig.read("post"), format!("{refused}{refused}ordinary\nover\n"));
+}

@@ -203,3 +203,36 @@ fn script_of_another_user_or_of_the_environment_gives_no_rights() {
     assert!(out.contains("Exited with exit code 126") && !out.contains("\ncommand\n"), "{out}");
     assert!(!Path::new("/tmp/stolen").exists());
 }
+
+#[test]
+fn wrapper_of_another_user_or_of_the_environment_gives_no_rights() {
+    let name = "wrapper_of_another_user_or_of_the_environment_gives_no_rights";
+    if !MultiUserSite::possible(name) {
+        return;
+    }
+    let mut site = MultiUserSite::new("wrapper-users", 1);
+    let ids = "$(id -u):$(id -ru):$(id -G) $(grep Uid /proc/self/status)";
+    let wrapper = format!("#!/bin/sh\necho $0 {ids}\nexec $LSF_TS $LSF_TS_OPTIONS \"$@\"\n");
+    program(&site.path("bin/own_wrapper"), &wrapper);
+    program(&site.path("bin/work"), &format!("#!/bin/sh\necho work {ids}\n"));
+    site.start();
+    site.ok("ann", "mkdir evil; printf '#!/bin/sh\\necho evil' > evil/own_wrapper");
+    site.ok("ann", "cp evil/own_wrapper evil/work");
+    site.ok("ann", "chmod 755 evil evil/*; chmod 711 .");
+    let evil = site.path("home/ann/evil");
+    let submit = |env: &str| {
+        let line = format!("bsub -o out.%J -env \"all,{env}\" 'mpirun.lsf work'");
+        let job = job_id(&site.ok("bob", &line)).unwrap();
+        site.end_of(job);
+        site.ok("bob", &format!("cat out.{job}"))
+    };
+    let evil_path = format!("PATH=$PATH:{},BASH_ENV=/evil,ENV=/evil,IFS=x", evil.display());
+    let out = submit(&format!("LSF_PJL_TYPE=own,{evil_path}"));
+    let ids = "70003:70003:70003 70010 Uid: 70003 70003 70003 70003";
+    for line in [format!("/bin/own_wrapper {ids}\n"), format!("\nwork {ids}\n")] {
+        assert!(out.contains(&line) && !out.contains("evil"), "{line}: {out}");
+    }
+    // a path is no type
+    let out = submit(&format!("LSF_PJL_TYPE={}/own", evil.display()));
+    assert!(out.contains("no MPI of type") && !out.contains("\nevil\n"), "{out}");
+}

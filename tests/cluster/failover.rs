@@ -127,6 +127,11 @@ fn a_master_that_vanishes(rig: &Rig) {
 /// A site of three hosts whose first candidate is hostb: its link is one that can be cut, while
 /// hosta and hostc still reach each other.
 pub fn cuttable(name: &str) -> Nodes {
+    cuttable_with(name, "")
+}
+
+/// With these lines in lsf.conf.
+pub fn cuttable_with(name: &str, lines: &str) -> Nodes {
     let nodes = installed(name, &HOSTS);
     let edit = |rel: &str, change: &dyn Fn(String) -> String| {
         let text = std::fs::read_to_string(nodes.path(rel)).unwrap();
@@ -135,7 +140,7 @@ pub fn cuttable(name: &str) -> Nodes {
     edit("top/conf/lsf.conf", &|text| {
         let is_list = |l: &&str| l.starts_with("LSF_MASTER_LIST=");
         let old = text.lines().find(is_list).unwrap().to_owned();
-        text.replace(&old, "LSF_MASTER_LIST=\"hostb hosta hostc\"")
+        text.replace(&old, "LSF_MASTER_LIST=\"hostb hosta hostc\"") + lines
     });
     // as `lsf up` writes it
     let quick = "HOST_INACTIVITY_LIMIT = 1\nMASTER_INACTIVITY_LIMIT = 0\nRETRY_LIMIT = 0\n";

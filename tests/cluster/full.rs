@@ -34,7 +34,7 @@ fn inside(site: &MultiUserSite, dir: &str) -> PathBuf {
 }
 
 /// Fills the file system to its last byte.
-fn fill(dir: &Path) -> PathBuf {
+pub fn fill(dir: &Path) -> PathBuf {
     let path = dir.join("filler");
     let mut file = std::fs::File::create(&path).unwrap();
     for piece in [&[0; 64 << 10][..], &[0; 1]] {
@@ -121,7 +121,7 @@ fn submissions_with_a_full_private_directory_are_refused_over_a_restart_without_
 }
 
 /// A file system of 1 MB below a path, for all.
-pub struct Mounted(PathBuf);
+pub struct Mounted(pub PathBuf);
 
 impl Mounted {
     /// Mounts a small file system; `None` if that is impossible here: the test counts as skipped.
@@ -190,6 +190,45 @@ fn launcher_with_a_full_journal_directory_starts_no_job_and_forgets_none() {
         let forgotten = format!("{{\"Forget\":{{\"key\":{{\"job\":{id},");
         assert!(text.contains(&forgotten), "{text}");
     }
+    rig.down();
+}
+
+/// The other host of the job has no room for the journal of its launcher.
+#[test]
+fn task_of_blaunch_on_a_host_with_a_full_disk_is_refused_with_the_reason() {
+    let name = "task_of_blaunch_on_a_host_with_a_full_disk_is_refused_with_the_reason";
+    let rig = Rig::up("fulltask", 2);
+    let mut found = Vec::new();
+    find(&rig.dir, "launcher.journal", &mut found);
+    let dir = found.iter().find(|path| path.to_string_lossy().contains("host2")).unwrap();
+    let dir = dir.parent().unwrap().to_path_buf();
+    assert_eq!(rig.down().code, 0);
+    let Some(mounted) = Mounted::over(name, dir) else { return };
+    rig.start();
+    rig.ready();
+    // the last page of the journal has room for some tasks
+    let script = "blaunch host2 echo before\nwhile ! test -e go; do sleep 0.1; done\n\
+                  n=0; while blaunch host2 : 2> err; do test $((n += 1)) -lt 500 || break; done\n\
+                  blaunch host2 touch x; echo code $?\n\
+                  touch full; while ! test -e free; do sleep 0.1; done\n\
+                  blaunch host2 echo behind; echo code $?";
+    rig.write("job.sh", script);
+    let hosts = ["-n", "2", "-R", "span[ptile=1]", "-m", "host1! host2", "-o", "/dev/null"];
+    let job = rig.bsub(&[&hosts[..], &["sh job.sh > said 2>&1"]].concat());
+    wait_for("the job to run", || rig.read("said") == "before\n");
+    let filler = fill(&mounted.0);
+    rig.write("go", "");
+    wait_for("a refusal", || rig.path("full").exists());
+    std::fs::remove_file(filler).unwrap();
+    rig.write("free", "");
+    assert_eq!(rig.end_of(job), "DONE");
+    let why = "RES failed internally (launcher.journal: No space left on device)";
+    let want = format!(
+        "before\nblaunch: host2: {why}\nlsb_launch(): Failed while executing tasks.\ncode 255\n\
+         behind\ncode 0\n"
+    );
+    assert_eq!(rig.read("said"), want);
+    assert!(!rig.path("x").exists());
     rig.down();
 }
 

@@ -125,14 +125,27 @@ fn accounted(rig: &Rig, job: u32, sum: f64, told: &BTreeMap<String, Told>) {
     let bacct = || rig.ok("bacct", &["-l", &job.to_string()]);
     wait_for("the record in lsb.acct", || bacct().contains("information about this job"));
     let text = bacct();
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    for (host, (cpu, _)) in WANTED {
-        let row = rows.iter().find(|row| row.first() == Some(&host) && row.len() == 5).unwrap();
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        text.lines().map(words).collect()
+    };
+    let history = rig.ok("bhist", &["-l", &job.to_string()]);
+    assert_eq!(history.matches("HOST USAGE:\nHOST ").count(), 1, "{history}");
+    for (text, (host, (cpu, _))) in
+        [&text, &history].into_iter().flat_map(|text| WANTED.map(|wanted| (text, wanted)))
+    {
+        let all = rows(text);
+        let row = all.iter().find(|row| row.first().is_some_and(|is| is == host) && row.len() == 5);
+        let row = row.unwrap_or_else(|| panic!("{host}: {text}"));
         let number = |at: usize| row[at].trim_end_matches('M').parse::<f64>().unwrap();
         assert!(near(number(1) + number(2), cpu), "{text}");
         assert!(held(host, number(3)), "{told:?}: {text}");
     }
-    let at = rows.iter().position(|row| row.first() == Some(&"CPU_T")).unwrap();
+    let history = rig.ok("bhist", &["-UF", &job.to_string()]);
+    let used = history.split("The CPU time used is ").nth(1).unwrap_or_else(|| panic!("{history}"));
+    assert!(near(used.split(' ').next().unwrap().parse().unwrap(), sum), "{history}");
+    let rows = rows(&text);
+    let at = rows.iter().position(|row| row.first().is_some_and(|is| is == "CPU_T")).unwrap();
     assert!(near(rows[at + 1][0].parse().unwrap(), sum), "{text}");
     for (file, kind) in [("lsb.acct", "JOB_FINISH"), ("lsb.events", "JOB_STATUS")] {
         let log = std::fs::read_to_string(rig.logdir().join(file)).unwrap();

@@ -185,7 +185,9 @@ fn ranks_on_many_hosts(mpi: Mpi) {
         bin = bin.display(),
     );
     let job = rig.bsub(&["-n", "80", "-R", "span[ptile=2]", "-o", "/dev/null", &line]);
-    assert_eq!(rig.end_of(job), "DONE", "{}", rig.read("err"));
+    let end = rig.end_of(job);
+    let code = rig.field(&job.to_string(), "exit_code");
+    assert_eq!(end, "DONE", "{code}: {}", rig.read("err"));
     let hosts = rig.read("hosts");
     assert_eq!(sorted(&rig.read("out")), expected(&hosts), "{}", rig.read("err"));
     let first = hosts.split(' ').next().unwrap();

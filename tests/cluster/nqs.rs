@@ -377,7 +377,19 @@ fn exits_while_commands_run_after_its_end(rig: &Rig, out: &str) {
     wait_for("the commands to end", || tail(&row())[8] == "0");
     let none = rig.run("cqstatl", &["2"]);
     assert_eq!((none.code, none.err.as_str()), (255, "Request <2.host1> does not exist.\n"));
-    assert_eq!(rig.ok("cqstatl", &["-a"]), "");
+    // users and hosts without requests, and those that there are not
+    for operands in [&["-a"][..], &["-u", &user], &["-u", "all"], &["-h", "host1"]] {
+        let said = rig.run("cqstatl", operands);
+        assert_eq!((said.code, said.out + &said.err), (0, String::new()), "{operands:?}");
+    }
+    for (operands, words) in [
+        (&["-u", "no_such"][..], "no_such: Unknown user"),
+        (&["-a", "-h", "no_such"], "no_such: Bad host name, host group name or cluster name"),
+    ] {
+        let said = rig.run("cqstatl", operands);
+        let want = (255, format!("cqstatl: {words}\n"));
+        assert_eq!((said.code, said.out + &said.err), want, "{operands:?}");
+    }
 }
 
 #[test]

@@ -245,6 +245,12 @@ fn bad_end_of_one_task_ends_the_others_and_the_pjl_decides_the_code() {
     let line = "LSF_HPC_PJL_LOADENV_TIMEOUT=2 pam -g 1 ./slow.sh true";
     let rows = ends(&rig, line, ("125", "pam: the PJL did not end"), &word);
     assert_eq!(states(&rows, "true"), ["Done"; 3]);
+    // one of them badly
+    script(&rig, "app.sh", "test $LSF_LOCAL_HOST != host2 || exit 7");
+    let line =
+        "LSF_PAM_CLEAN_JOB_DELAY=60 LSF_HPC_PJL_LOADENV_TIMEOUT=2 pam -g 1 ./slow.sh ./app.sh";
+    let rows = ends(&rig, line, ("7", "pam: the PJL did not end"), &word);
+    assert_eq!(states(&rows, "./app.sh"), ["Done", "Done", "Exit (7)"]);
 }
 
 #[test]
@@ -319,4 +325,45 @@ fn signals_to_a_job_and_to_its_pam_come_to_each_task_once() {
     rig.end_of(job);
     assert!(all("term", "t\n"), "{}", rig.read("err"));
     assert_eq!(states(&rows(&rig.read("out")).1, "app.sh"), ["Done"; 3]);
+}
+
+/// The factor of lsf.conf is so great that the first measurement remains the only one; that of the
+/// environment stands above it.
+#[test]
+fn tasks_on_other_hosts_are_measured_the_less_often_the_more_there_are() {
+    let rig = up("pam-often");
+    let params = rig.configdir().join("lsb.params");
+    let text = std::fs::read_to_string(&params).unwrap();
+    let lines = text.lines().filter(|line| !line.trim().starts_with("SBD_SLEEP_TIME"));
+    let lines: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let text = lines.replacen("Begin Parameters\n", "Begin Parameters\nSBD_SLEEP_TIME = 1\n", 1);
+    std::fs::write(&params, text).unwrap();
+    let conf = rig.path("conf/lsf.conf");
+    let text = std::fs::read_to_string(&conf).unwrap();
+    std::fs::write(&conf, text + "LSF_PAM_RUSAGE_UPD_FACTOR=90\n").unwrap();
+    rig.ok("badmin", &["reconfig"]);
+    let late = "sleep 4; sleep 1000 & echo $! > $1.$LSF_LOCAL_HOST; wait";
+    script(&rig, "app.sh", late);
+    let begin = |name: &str, set: &str| {
+        let line = format!("{set} pam -g 1 ./pjl1.sh ./app.sh {name}");
+        rig.bsub(&["-n", "3", "-R", "span[ptile=1]", "-o", "/dev/null", &line]).to_string()
+    };
+    let [seldom, often] = [begin("seldom", ""), begin("often", "LSF_PAM_RUSAGE_UPD_FACTOR=0.5")];
+    let (hosts, has) = (["host1", "host2", "host3"], |job: &str, name: &str, host: &str| {
+        let pid = rig.read(&format!("{name}.{host}")).trim().to_owned();
+        !pid.is_empty() && rig.field(job, "pids").split(',').any(|word| word == pid)
+    });
+    let seen = |job: &str, name: &str| hosts.map(|host| has(job, name, host));
+    wait_for("the later processes", || seen(&often, "often") == [true; 3]);
+    // the usage of the first host is measured with the job
+    let all = rig.field(&seldom, "exec_host");
+    let first = all.split(':').next().unwrap_or_default();
+    wait_for("the one on the first host", || has(&seldom, "seldom", first));
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    assert!(hosts.iter().all(|host| !rig.read(&format!("seldom.{host}")).is_empty()));
+    assert_eq!(seen(&seldom, "seldom"), hosts.map(|host| host == first));
+    rig.ok("bkill", &[&seldom, &often]);
+    for job in [seldom, often] {
+        rig.end_of(job.parse().unwrap());
+    }
 }

@@ -164,7 +164,7 @@ fn changed_and_repeated_messages_of_a_starter_are_told_and_the_job_goes_on() {
     // the starter is back with its task; a message that is sent twice counts once
     let (mut starter, tid) = pam.starter(Some(0));
     assert_eq!(tid, 0);
-    let begun = starter.sealed(PamMsg::Started { pid: 1, ticks: 1 });
+    let begun = starter.sealed(PamMsg::Started { pid: 1, ticks: 1, outside: String::new() });
     starter.sock.write_all(&begun).unwrap();
     starter.sock.write_all(&begun).unwrap();
     assert_eq!(starter.heard(), None);

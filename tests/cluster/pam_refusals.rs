@@ -5,6 +5,8 @@ use super::pam::{run, script, submit, up};
 use super::rig::{Rig, wait_for};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The exit code of a command outside a job, and the first line of its error output.
 fn said(rig: &Rig, applet: &str, words: &[&str]) -> (i32, String) {
@@ -59,6 +61,7 @@ fn starter_that_finds_no_pam_of_its_user_starts_nothing() {
             let _ = std::io::Read::read(&mut sock, &mut [0; 100]);
         }
     });
+    let (outside, called) = listener_outside();
     let res = rig.read("conf/lsf.conf");
     let res = res.lines().find_map(|line| line.strip_prefix("LSF_RES_PORT=")).unwrap().trim();
     let reach = |at: &str, why: &str| format!("TaskStarter: cannot reach pam at {at}: {why}");
@@ -68,17 +71,46 @@ fn starter_that_finds_no_pam_of_its_user_starts_nothing() {
         (format!("host1:{free}"), "Connection refused"),
         (format!("host1:{res}"), "External authentication failed"),
         (format!("host1:{port}"), ""),
-        ("nowhere.invalid:5".to_owned(), "unknown host"),
+        ("nowhere.invalid:5".to_owned(), "no host of the cluster"),
+        // another server on this machine, whose host is none of the cluster's
+        (format!("127.0.0.1:{outside}"), "no host of the cluster"),
+        (format!("localhost:{outside}"), "no host of the cluster"),
     ] {
         let (code, line) = said(&rig, "TaskStarter", &["-p", &at, "touch", file]);
         assert_eq!(code, 125, "{at}: {line}");
         assert!(line.starts_with(&reach(&at, why)) || at.ends_with(res), "{at}: {line}");
     }
-    let words = ["-p", "host1:5", "-c", "/nowhere", "touch", file];
-    let (code, line) = said(&rig, "TaskStarter", &words);
-    assert_eq!(code, 125);
-    assert!(line.starts_with("TaskStarter: /nowhere/lsf.conf: "), "{line}");
+    assert_eq!(called.load(Ordering::Relaxed), 0, "nothing is told to a host outside");
+    std::fs::create_dir(rig.path("empty")).unwrap();
+    rig.write("empty/lsf.conf", "");
+    for (dir, why) in [
+        ("/nowhere", "/nowhere/lsf.conf: "),
+        (file, "touched/lsf.conf: "),
+        ("/etc/passwd", "/etc/passwd/lsf.conf: "),
+        // a lsf.conf without a cluster
+        (rig.path("empty").to_str().unwrap(), "cannot reach pam at host1:5: unknown host"),
+    ] {
+        let words = ["-p", "host1:5", "-c", dir, "touch", file];
+        let (code, line) = said(&rig, "TaskStarter", &words);
+        assert_eq!(code, 125, "{dir}: {line}");
+        assert!(line.starts_with("TaskStarter: ") && line.contains(why), "{dir}: {line}");
+    }
     assert!(!touched.exists());
+}
+
+/// A server on this machine's own address, which is that of no host of a cluster; its port, and how
+/// often it was called.
+fn listener_outside() -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let called = Arc::new(AtomicUsize::new(0));
+    let count = called.clone();
+    std::thread::spawn(move || {
+        while listener.accept().is_ok() {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    (port, called)
 }
 
 /// The address of a host of the cluster.
@@ -88,21 +120,37 @@ fn address(rig: &Rig, host: &str) -> String {
     line.unwrap_or_else(|| panic!("{hosts}")).split_whitespace().next().unwrap().to_owned()
 }
 
-#[test]
-fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
-    let rig = up("pam-set");
-    script(&rig, "nest.sh", "pam -g 1 ./pjl1.sh true");
-    script(&rig, "dies.sh", "kill -$1 $$");
-    script(&rig, "local.sh", "echo inherited > data; exec 9< data\n$LSF_TS $LSF_TS_OPTIONS \"$@\"");
+/// Lines with settings that do not fit: the exit code, and what pam says.
+fn settings() -> Vec<(String, &'static str, String)> {
     let unused = |value: &str| {
         format!("pam: LSF_HPC_PJL_LOADENV_TIMEOUT={value}: not a number of seconds; 300 is used\n")
     };
+    let no_delay = |value: &str| {
+        format!("pam: LSF_PAM_CLEAN_JOB_DELAY={value}: not a number of seconds; 0 is used\n")
+    };
     let bad = "Validation failed: the host is not allocated to the job";
     let plain = "pam -t -g 1 ./pjl1.sh true";
-    for (line, code, err) in [
+    vec![
         (format!("LSF_HPC_PJL_LOADENV_TIMEOUT=0 {plain}"), "0", unused("0")),
         (format!("LSF_HPC_PJL_LOADENV_TIMEOUT=-1 {plain}"), "0", unused("-1")),
         (format!("LSF_HPC_PJL_LOADENV_TIMEOUT=x {plain}"), "0", unused("x")),
+        (
+            format!("LSF_PAM_RUSAGE_UPD_FACTOR=-1 {plain}"),
+            "0",
+            "pam: LSF_PAM_RUSAGE_UPD_FACTOR=-1: not a number of seconds from 0 to 100; 0.01 is \
+             used\n"
+                .to_owned(),
+        ),
+        (format!("LSF_HPC_PJL_LOADENV_TIMEOUT=31536001 {plain}"), "0", unused("31536001")),
+        (format!("LSF_PAM_CLEAN_JOB_DELAY=-1 {plain}"), "0", no_delay("-1")),
+        (format!("LSF_PAM_CLEAN_JOB_DELAY=1m {plain}"), "0", no_delay("1m")),
+        (
+            format!("LSF_ENVDIR=/nowhere {plain}"),
+            "255",
+            "pam: /nowhere/lsf.conf: Unable to open file lsf.conf; no cluster was found: `lsf up` \
+             makes and starts one of your own, `. DIR/conf/profile.lsf` selects the one in DIR"
+                .to_owned(),
+        ),
         (
             "pam -t -n 9 -g 1 ./pjl1.sh true".to_owned(),
             "0",
@@ -116,7 +164,16 @@ fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
         ),
         ("pam -g ./dies.sh 9".to_owned(), "137", String::new()),
         ("pam -g ./dies.sh TERM".to_owned(), "143", String::new()),
-    ] {
+    ]
+}
+
+#[test]
+fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
+    let rig = up("pam-set");
+    script(&rig, "nest.sh", "pam -g 1 ./pjl1.sh true");
+    script(&rig, "dies.sh", "kill -$1 $$");
+    script(&rig, "local.sh", "echo inherited > data; exec 9< data\n$LSF_TS $LSF_TS_OPTIONS \"$@\"");
+    for (line, code, err) in settings() {
         let ran = run(&rig, &line);
         // of a signal the shell tells, too
         let own: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("pam: ")).collect();
@@ -141,6 +198,35 @@ fn settings_that_do_not_fit_are_told_and_the_job_runs_or_does_not() {
     let ran = run(&rig, line);
     let first = ran.out.trim().strip_prefix("255 ").unwrap_or_else(|| panic!("{}", ran.out));
     assert_eq!(ran.err, format!("pam: pam runs on the first host of the job, {first}\n"));
+}
+
+/// A PJL, an application, a directory and words with blanks; the PJL runs on the first host.
+#[test]
+fn blanks_in_the_names_of_pjl_and_application_stay() {
+    let rig = up("pam-blanks");
+    std::fs::create_dir(rig.path("a dir")).unwrap();
+    script(&rig, "a dir/the pjl", "\"$@\"; exit ${PJL:-0}");
+    script(&rig, "a dir/the app", "echo \"$0|$1|$2|$#\"");
+    script(&rig, "a dir/second pjl", "$LSF_TS $LSF_TS_OPTIONS \"$@\"");
+    let (app, words) = ("'./a dir/the app'", "'x  y' ''");
+    let said = "./a dir/the app|x  y||2\n";
+    for (line, code) in [
+        (format!("PJL=3 pam -n 1 -g 1 './a dir/the pjl' {app} {words}"), "3"),
+        (format!("pam -n 1 -g './a dir/second pjl' {app} {words}"), "0"),
+        (format!("PATH=\"$PATH:$PWD/a dir\"; pam -n 1 -g 1 'the pjl' {app} {words}"), "0"),
+    ] {
+        let ran = run(&rig, &line);
+        assert_eq!((ran.code.as_str(), ran.err.as_str()), (code, ""), "{line}: {}", ran.out);
+        assert!(ran.out.starts_with(&format!("{said}TID ")), "{line}: {}", ran.out);
+        assert_eq!(ran.out.matches(" Done ").count(), 1, "{line}: {}", ran.out);
+    }
+    let line = "cd 'a dir'; pam -t -n 1 -g './second pjl' './the app' 1";
+    let ran = run(&rig, line);
+    assert_eq!((ran.code.as_str(), ran.out.as_str()), ("0", "./the app|1||1\n"), "{}", ran.err);
+    // a name that is not there is told as it is
+    let ran = run(&rig, "pam -n 1 -g 1 './a dir/no pjl' true");
+    let told = "pam: cannot start ./a dir/no pjl: No such file or directory\n";
+    assert_eq!((ran.code.as_str(), ran.err.as_str()), ("127", told));
 }
 
 /// A pam that waits for `go` before it starts its tasks: its job, host, address and port.

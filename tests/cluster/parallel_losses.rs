@@ -4,11 +4,12 @@
 
 use super::host_death::{host, kill_daemons, up};
 use super::interactive::Bsub;
-use super::rig::{Rig, kill, wait_for};
+use super::rig::{Rig, alive, kill, wait_for};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Processes on a host, or on any, one of whose words is this.
-fn with_word(word: &str, host: Option<&str>) -> Vec<u32> {
+pub(super) fn with_word(word: &str, host: Option<&str>) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_string_lossy().parse::<u32>().ok());
     let has = |file: String, word: &str| {
@@ -24,13 +25,16 @@ fn with_word(word: &str, host: Option<&str>) -> Vec<u32> {
     pids.filter(there).collect()
 }
 
-/// A word for `sleep` that processes of this test alone have: how long it sleeps, about.
-fn word(secs: u32, n: u32) -> String {
-    format!("{secs}.{:05}{n}", std::process::id() % 100_000)
+/// A word for `sleep` that no process has yet: how long it sleeps, about. Tests run beside each
+/// other.
+pub(super) fn word(secs: u32) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{secs}.{:05}{n:03}", std::process::id() % 100_000)
 }
 
 /// Waits until a host has no slot in use, and no process of the job is left anywhere.
-fn nothing_left(rig: &Rig, word: &str, host: &str) {
+pub(super) fn nothing_left(rig: &Rig, word: &str, host: &str) {
     wait_for("the processes to go", || with_word(word, None).is_empty());
     let slots = || {
         let said = rig.run("bhosts", &["-noheader", "-o", "njobs", host]);
@@ -80,11 +84,11 @@ fn lose(rig: &Rig, lost: &str, task: u32) {
 fn one_of_twelve_hosts_lost_during_the_run_ends_the_other_tasks_unless_it_is_ignored() {
     let rig = Rig::up("twelve", 12);
     let all_up = || rig.run("bhosts", &["-w"]).out.matches(" ok ").count() == 12;
-    for (n, how, action) in
-        [(1, "-z \"$LSB_HOSTS\"", ""), (2, "-u hosts", "IGNORE_COMMFAIL"), (3, "-u hosts", "no")]
+    for (how, action) in
+        [("-z \"$LSB_HOSTS\"", ""), ("-u hosts", "IGNORE_COMMFAIL"), ("-u hosts", "no")]
     {
         wait_for("all hosts", all_up);
-        let word = word(600, n);
+        let word = word(600);
         for file in ["up", "said", "go"] {
             let _ = std::fs::remove_file(rig.path(file));
         }
@@ -155,8 +159,8 @@ fn task_that_crashes_under_a_wrong_action_ends_its_job_with_words() {
 #[test]
 fn tasks_of_a_res_that_dies_before_they_are_known_leave_nothing_and_count_once() {
     let rig = up("res-early");
-    for (n, kept) in [(1, true), (2, false), (3, true)] {
-        let word = word(if kept { 4 } else { 600 }, n);
+    for kept in [true, false, true] {
+        let word = word(if kept { 4 } else { 600 });
         for file in ["said", "go"] {
             let _ = std::fs::remove_file(rig.path(file));
         }
@@ -198,11 +202,49 @@ fn tasks_of_a_res_that_dies_before_they_are_known_leave_nothing_and_count_once()
     }
 }
 
+/// The words of a task still come to blaunch; only the launcher would have known how it has ended.
+#[test]
+fn task_whose_launcher_is_killed_goes_on_and_its_end_is_told_as_unknown() {
+    let rig = up("launcher-lost");
+    let task = "echo $$ >> up; while ! test -e go; do sleep 0.1; done; echo end of $LSF_LOCAL_HOST; \
+                exit 3";
+    let script = format!("blaunch -z 'host2 host3' '{task}'; echo code $?; exit 4");
+    let args = ["-n", "6", "-R", "span[ptile=2]", "-m", "host1! host2 host3", "-o", "/dev/null"];
+    let job = rig.bsub(&[&args[..], &[&format!("{{ {script}; }} > said 2>&1")]].concat());
+    wait_for("the tasks", || rig.read("up").lines().count() == 2);
+    let pids = rig.read("up");
+    rig.kill9("launcher", "host2");
+    // the next one
+    rig.start();
+    wait_for("a launcher", || rig.pid("launcher", "host2").is_some());
+    wait_for("host2", || host(&rig, "host2") == "ok");
+    assert!(pids.lines().all(|pid| alive(pid.parse().unwrap())), "{}", rig.read("said"));
+    assert_eq!(rig.stat(job), "RUN");
+    rig.write("go", "");
+    assert_eq!(rig.end_of(job), "EXIT");
+    let said = rig.read("said");
+    let mut lines: Vec<&str> = said.lines().collect();
+    lines[..2].sort_unstable();
+    let told = [
+        "end of host2",
+        "end of host3",
+        "blaunch: host2: a task has ended, and its exit code is not known",
+        "lsb_launch(): Failed while waiting for tasks to finish.",
+        "code 255",
+    ];
+    assert_eq!(lines, told, "{said}");
+    // the script has gone on, and nothing else has ended the job
+    assert_eq!(rig.field(&job.to_string(), "exit_code"), "4");
+    for host in ["host1", "host2", "host3"] {
+        nothing_left(&rig, "up", host);
+    }
+}
+
 /// sbatchd of the other host stands still: it does not join the job, which has no process yet.
 #[test]
 fn interactive_job_whose_other_host_has_not_joined_ends_with_words_and_leaves_nothing() {
     let rig = up("inter-join");
-    let word = word(600, 1);
+    let word = word(600);
     let line = format!("echo on; blaunch sleep {word}");
     let begin = |hosts: &str| {
         wait_for("host2", || host(&rig, "host2") == "ok");

@@ -156,7 +156,7 @@ fn post_exec_of_the_queue_runs_where_the_job_is_killed_in_its_pre_exec() {
     }
     // PRE_EXEC has not succeeded: there is nothing to undo
     let job = rig.bsub(&["-q", "both", "-env", "all,HOLD=1", "-o", "/dev/null", "true"]);
-    wait_for("PRE_EXEC", || rig.path("said").exists());
+    wait_for("PRE_EXEC", || rig.read("said") == "pre\n");
     rig.ok("bkill", &[&job.to_string()]);
     assert_eq!(rig.end_of(job), "EXIT");
     assert_eq!((rig.stat(job).as_str(), rig.read("said").as_str()), ("EXIT", "pre\n"));
@@ -171,7 +171,7 @@ fn job_that_is_sent_a_signal_in_its_pre_exec_ends_by_it() {
     let waits = format!("echo pre >> {said}; sleep 1000");
     for (signal, pre, status) in [("INT", &waits, 2), ("USR1", &waits, 10), ("HUP", &traps, 1)] {
         let job = rig.bsub(&["-E", pre, "-o", "/dev/null", "true"]);
-        wait_for("its command", || rig.path("said").exists());
+        wait_for("its command", || rig.read("said") == "pre\n");
         // a signal that ends nothing changes nothing
         rig.ok("bkill", &["-s", "WINCH", &job.to_string()]);
         rig.ok("bkill", &["-s", signal, &job.to_string()]);

@@ -293,6 +293,7 @@ pub fn kill(pid: u32, signal: i32) {
     let sig = match signal {
         9 => rustix::process::Signal::KILL,
         15 => rustix::process::Signal::TERM,
+        10 => rustix::process::Signal::USR1,
         12 => rustix::process::Signal::USR2,
         1 => rustix::process::Signal::HUP,
         2 => rustix::process::Signal::INT,

@@ -25,7 +25,7 @@ fn up(name: &str) -> Rig {
 
 /// The pid that a job has written.
 fn pid(rig: &Rig, file: &str) -> String {
-    wait_for("the job to begin", || rig.path(file).exists());
+    wait_for("the job to begin", || rig.read(file).ends_with('\n'));
     rig.read(file).trim().to_string()
 }
 

@@ -63,6 +63,21 @@ fn tasks_on_other_hosts_make_the_temporary_directory_that_goes_with_the_job() {
     let each = format!("{dir} {dir}\n700\n");
     assert!(said.starts_with(&format!("{each}{each}2\n")), "{said}");
     wait_for("the directory to go", || std::fs::read_dir(&base).unwrap().count() == 0);
+    // a link in its place leads nobody astray, and stays
+    let trap = rig.path("trap");
+    std::fs::create_dir(&trap).unwrap();
+    std::fs::write(trap.join("kept"), "").unwrap();
+    let line = format!(
+        "rmdir $TMPDIR; ln -s {} $TMPDIR; blaunch host2 'touch ${{TMPDIR:-.}}/x; echo [$LSB_JOB_TMPDIR]'; \
+         echo $?",
+        trap.display()
+    );
+    let job = rig.bsub(&[&slots[..], &["-oo", out.to_str().unwrap(), &line]].concat());
+    rig.end_of(job);
+    let said = std::fs::read_to_string(&out).unwrap();
+    // the task has none
+    assert!(said.starts_with("[]\n0\n"), "{said}");
+    assert!(trap.join("kept").exists() && !trap.join("x").exists(), "{said}");
 }
 
 #[test]

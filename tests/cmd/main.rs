@@ -51,4 +51,5 @@ mod reservations;
 mod rig;
 mod robust;
 mod rules;
+mod shipped_file;
 mod slot_pools;

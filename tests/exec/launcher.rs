@@ -32,7 +32,7 @@ fn a_start_said_twice_runs_once() {
     assert_eq!(r.read("out"), "ran\n");
     let known = r.connect();
     assert_eq!((known.len(), known[0].note.as_str()), (1, "note"));
-    r.ask(LaunchMsg::Forget { key: id.key });
+    r.ask(LaunchMsg::Forget { key: id.key, over_at: 0 });
     assert!(r.connect().is_empty());
 }
 

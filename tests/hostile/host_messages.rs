@@ -115,6 +115,7 @@ fn inventory(tasks: &[TaskState], piece: usize) -> Vec<SbdMsg> {
         more: n < last,
         members: None,
         validates: false,
+        unjoined: Vec::new(),
     };
     pieces.map(of).collect()
 }
@@ -164,6 +165,7 @@ fn very_many_jobs_of_one_host_end_in_short_turns() {
             more: false,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         }],
     );
     wait_for("all to be lost", || node.all_are(second, "EXIT"));

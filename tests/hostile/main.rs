@@ -21,6 +21,7 @@
 //! | control across users | cluster::users::jobs_can_be, batch::tests::permissions, exec::launcher | the table `permissions::allowed` and its checks; `Launcher::opened` |
 //! | joining another's job | interactive, res::joined_tests | `Ends::attach` compares the uid of a starter with that of the bsub; `Arrivals::keep` bounds what one user leaves |
 //! | tasks in another's parallel job | parallel::another_user_has, auth::user_server, res::of_job_tests | `Res::not_admitted` compares the uid of the caller with that of sbatchd's membership; `user_server::grant` gives keys of a pam to its user alone |
+//! | processes taken into another's job | adopt, res::foreign_tests, exec::launcher_adopt_tests | `Res::not_admitted`; `TaskControl::adoptable` compares start and user of the process and asks for its job; `TaskTracker::is_near` keeps the batch system out |
 //! | a node that orders another's sbatchd | parallel::lost_node_has | `Sbatchd::opened` takes orders of mbatchd's candidates, and questions of its own res, alone |
 //! | a lost compute node | reports::a_node_with, batch::tests::reporters | `Mbatchd::standing` asks whose first host an attempt has, `need_blob` too |
 //! | a collector of another host | collectors, nlb::tests::reports | `NlbServer::read_report` asks the connection for the host; its bounds of a report |
@@ -36,6 +37,7 @@
 //! | state loss | rows::a_missing_log, cluster::damage, log::tests | `Mbatchd::task_state` leaves jobs alone that the log does not know |
 
 mod administrator;
+mod adopt;
 mod attacks;
 mod authd;
 mod bounds;

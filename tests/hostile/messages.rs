@@ -372,7 +372,11 @@ fn the_launcher_takes_each_message_at_its_cap_and_bounds_what_it_keeps() {
         say(&script, "Note", Msg::Ping { n: 1 }, pong)
     });
     for n in 1..most + 8 {
-        script.lock().unwrap().say.push(Msg::Launch(LaunchMsg::Forget { key: id(n).key }));
+        script
+            .lock()
+            .unwrap()
+            .say
+            .push(Msg::Launch(LaunchMsg::Forget { key: id(n).key, over_at: 0 }));
     }
     say(&script, "Forget", Msg::Ping { n: 2 }, pong);
 }

@@ -33,9 +33,9 @@ pub(super) fn refused(rig: &Rig) -> u64 {
 /// Every message about an attempt that a further host of it may send, with its name.
 fn of_members(key: JobKey) -> Vec<(&'static str, SbdMsg)> {
     let usage = Usage { mem_kb: 7_777_777, max_mem_kb: 7_777_777, ..Usage::default() };
-    let (pids, groups) = (vec![1], vec![1]);
+    let (pids, groups, over_memory) = (vec![1], vec![1], true);
     vec![
-        ("HostUsage", SbdMsg::HostUsage { key, usage: usage.into(), pids, groups }),
+        ("HostUsage", SbdMsg::HostUsage { key, usage: usage.into(), pids, groups, over_memory }),
         ("Left", SbdMsg::Left { key, usage: usage.into() }),
         ("TaskGone", SbdMsg::TaskGone { key, status: 11 }),
     ]
@@ -43,7 +43,14 @@ fn of_members(key: JobKey) -> Vec<(&'static str, SbdMsg)> {
 
 fn inventory(boot_id: &str, tasks: Vec<TaskState>) -> SbdMsg {
     let (boot_id, members) = (boot_id.to_owned(), None);
-    SbdMsg::Inventory { boot_id, tasks, more: false, members, validates: false }
+    SbdMsg::Inventory {
+        boot_id,
+        tasks,
+        more: false,
+        members,
+        validates: false,
+        unjoined: Vec::new(),
+    }
 }
 
 /// Every other message about an attempt, with its name.

@@ -90,6 +90,7 @@ impl Machine for Scripted {
                         more: false,
                         members: None,
                         validates: false,
+                        unjoined: Vec::new(),
                     }),
                 ));
                 script.open = true;

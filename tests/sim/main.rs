@@ -15,11 +15,12 @@ fn output(args: &[&str]) -> Output {
     Command::new(binary).arg("lsfsim").args(args).output().unwrap()
 }
 
-fn lsfsim(args: &[&str]) {
+fn lsfsim(args: &[&str]) -> String {
     let out = output(args);
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     println!("{}", text(&out.stdout));
     assert!(out.status.success(), "{}", text(&out.stderr));
+    text(&out.stdout)
 }
 
 // Two tests, for two processors: together 980 clusters of three hosts and 50 jobs, and 20 of 50
@@ -27,7 +28,18 @@ fn lsfsim(args: &[&str]) {
 
 #[test]
 fn small_clusters_and_some_large_ones() {
-    lsfsim(&["-j", "1", "-s", "0-979"]);
+    let said = lsfsim(&["-j", "1", "-s", "0-979"]);
+    // daemons have died at each message by which hosts join and leave a parallel job
+    let deaths = said.split("deaths of daemons: ").nth(1).and_then(|rest| rest.split(',').next());
+    let words: Vec<&str> = deaths.unwrap_or_default().split(' ').collect();
+    let (counts, names): (Vec<&str>, Vec<&str>) =
+        words.chunks(3).map(|words| (words[0], words[2])).unzip();
+    assert_eq!(names, ["Join", "Joined", "Start", "Leave", "Left"], "{said}");
+    assert!(counts.iter().all(|n| n.parse::<u32>().unwrap() >= 20), "{said}");
+    // and tasks of such jobs have run and had signals
+    let tasks = said.split(", ").find_map(|part| part.split_once(" tasks with ")).expect(&said);
+    let tasks = [tasks.0, tasks.1.split(' ').next().unwrap()].map(|n| n.parse::<u32>().unwrap());
+    assert!(tasks[0] >= 2000 && tasks[1] >= 400, "{said}");
     lsfsim(&["-j", "1", "-l", "-s", "0-5"]);
 }
 

@@ -17,6 +17,7 @@ const RECORDS: &[(&str, &[&str])] = &[
     (
         "state",
         &[
+            "Allowance",
             "AskedSlots",
             "Attachment",
             "Bar",

@@ -61,6 +61,7 @@ const LISTINGS: &[Listing] = &[
             "MEMORY USAGE",
             "CPU USAGE",
             "PENDING TIME DETAILS",
+            "EXTENDABLE RUNLIMIT",
             "CU",
             "RESOURCE_RESERVE",
         ],

@@ -238,12 +238,15 @@ fn nothing_panics_prints_or_exits_outside_main() {
 /// The files that run with root's rights: the launcher's machine and runner, what it has others
 /// open, how it finds the processes of tasks, the starter until it has become its user (`prepare`
 /// is what it does then).
-const AS_ROOT: [&str; 17] = [
+const AS_ROOT: [&str; 20] = [
     "src/exec/launcher.rs",
     "src/exec/launcher_state.rs",
+    "src/exec/launcher_supervision.rs",
     "src/exec/life.rs",
     "src/daemon/launcher.rs",
     "src/daemon/launcher_journal.rs",
+    "src/daemon/launcher_successor.rs",
+    "src/daemon/memory_limits.rs",
     "src/daemon/task_control.rs",
     "src/sys/cgroup.rs",
     "src/sys/process_table.rs",
@@ -258,7 +261,7 @@ const AS_ROOT: [&str; 17] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 3000;
+const AS_ROOT_MAX: usize = 3190;
 /// The file that takes ports for the daemons, and hears nothing on them.
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 

@@ -36,6 +36,7 @@ const ANSWERS: &[&str] = &[
     "Res.Started",
     "Res.Stopped",
     "Res.Ended",
+    "Res.Adopted",
     "Pam.Welcome",
     "Pam.Ack",
     "Pam.Signal",

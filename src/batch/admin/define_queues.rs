@@ -53,7 +53,7 @@ impl Mbatchd {
         let of = |job: &Job| {
             let parts = 0..=job.parts().len() as u32;
             let there = parts.filter(|part| job.queue_of(*part) == queue);
-            if job.tally.unfinished() == 0 { 0 } else { there.count() }
+            if job.tally().unfinished() == 0 { 0 } else { there.count() }
         };
         self.state.each_job().map(of).sum()
     }

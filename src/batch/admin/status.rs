@@ -92,7 +92,7 @@ impl Mbatchd {
         rows.extend(names.map(|(name, n)| row(name, n)));
         let mut jobs = [0u64; 4];
         for job in self.state.each_job() {
-            let t = &job.tally;
+            let t = &job.tally();
             jobs[0] += u64::from(t.run);
             jobs[1] += u64::from(t.ssusp) + u64::from(t.ususp) + u64::from(t.psusp);
             jobs[2] += u64::from(t.pend);

@@ -9,6 +9,7 @@ use crate::batch::site::limits::expected_run_time;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::{ElemState, Run};
 use crate::batch::{Mbatchd, StepContext};
+use crate::conf::types::SHORT_EVENTFILE;
 use crate::model::JobRef;
 use crate::model::event::{Event, Forced, JobChunk};
 use crate::model::job::{JobSpec, opt};
@@ -70,9 +71,10 @@ impl Mbatchd {
         if mates.is_empty() || !run.affinity.is_empty() {
             return;
         }
-        let hosts = self.named_hosts(&run.hosts).iter().map(|(host, _)| host.clone()).collect();
+        let hosts = self.named_hosts(&run.hosts);
+        let short_hosts = self.site.conf.base.lsf.has_extension(SHORT_EVENTFILE);
         let members = [vec![at], mates].concat();
-        self.emit(context, Event::JobChunk(Box::new(JobChunk { members, hosts })));
+        self.emit(context, Event::JobChunk(Box::new(JobChunk { members, hosts, short_hosts })));
     }
 
     /// Starts the next job of each chunk whose running one has ended.
@@ -84,7 +86,7 @@ impl Mbatchd {
             let waiting = self.state.job_chunks().waiting(ended).to_vec();
             let Some((&next, rest)) = waiting.split_first() else { continue };
             let Some((hosts, requirement, account)) = self.slots_after(ended, next) else {
-                let none = JobChunk { members: vec![ended], hosts: Vec::new() };
+                let none = JobChunk { members: vec![ended], ..JobChunk::default() };
                 self.emit(context, Event::JobChunk(Box::new(none)));
                 continue;
             };
@@ -113,7 +115,7 @@ impl Mbatchd {
         let Some(runner) = self.state.job_chunks().runner(at) else { return };
         let others = self.state.job_chunks().waiting(runner).iter().copied().filter(|of| *of != at);
         let members = std::iter::once(runner).chain(others).collect();
-        let hosts = Vec::new();
-        self.emit(context, Event::JobChunk(Box::new(JobChunk { members, hosts })));
+        let none = JobChunk { members, ..JobChunk::default() };
+        self.emit(context, Event::JobChunk(Box::new(none)));
     }
 }

@@ -83,7 +83,7 @@ impl Mbatchd {
             // The ID may have been given again since, or the job have run again: its last end
             // has an entry of its own. The time of submission tells nothing: the clock may have
             // been set back since.
-            if job.tally.unfinished() > 0 || self.state.ended().last_end(job) > leaving.ended {
+            if job.tally().unfinished() > 0 || self.state.ended().last_end(job) > leaving.ended {
                 continue;
             }
             // its host may come back with what must not go on
@@ -237,7 +237,7 @@ pub(crate) fn records_of(job: &Job) -> u64 {
     1 + match job.elem(0) {
         Some(e) => of(e),
         None => {
-            let t = &job.tally;
+            let t = &job.tally();
             // elements that never ran have mostly ended by records that tell of many
             let unstarted = u64::from(t.exit_unstarted);
             let ran = u64::from(t.done + t.exit).saturating_sub(unstarted);

@@ -85,7 +85,7 @@ impl Mbatchd {
     /// bkill -b: a job of which nothing was ever started leaves memory at once.
     pub(crate) fn clean_bulk(&mut self, context: &mut StepContext, c: &Control, id: u32) {
         let Some(t) =
-            self.state.job(id).map(|j| j.tally).filter(|_| c.bulk && c.verb == Verb::Kill)
+            self.state.job(id).map(|j| j.tally()).filter(|_| c.bulk && c.verb == Verb::Kill)
         else {
             return;
         };

@@ -26,7 +26,7 @@ const UNITS_AT_ONCE: usize = 2;
 
 /// Does the job wait to be released because the log lost a part of its history?
 fn held_for_damage(job: &Job) -> bool {
-    job.damaged && job.tally.unfinished() > 0
+    job.damaged && job.tally().unfinished() > 0
 }
 
 impl Mbatchd {
@@ -157,7 +157,7 @@ impl Mbatchd {
             }
             *looks -= 1;
             *from = job.id.saturating_add(1);
-            let open = job.tally.unfinished() > 0 || finished || w.acted_before_on(job.id);
+            let open = job.tally().unfinished() > 0 || finished || w.acted_before_on(job.id);
             if open && w.means(job.order) && self.selects(who, &c.select, job) {
                 return Some(job.id);
             }

@@ -14,7 +14,7 @@
 
 use crate::batch::soft_state::fanout::{HeldEnd, HostUse, LEAVE_MAX};
 use crate::batch::state::names::HostId;
-use crate::batch::state::{Phase, Run};
+use crate::batch::state::{Elem, Phase, Run};
 use crate::batch::{Mbatchd, StepContext};
 use crate::model::JobKey;
 use crate::model::action::JobAction;
@@ -146,10 +146,14 @@ impl Mbatchd {
         i: HostId,
         key: JobKey,
         used: HostUse,
+        over_memory: bool,
     ) {
         match self.fanout.used(key, Some(i), used) {
             Some(all) if self.state.running(key).is_some() => {
                 self.take_usage_of_all(context, key, all);
+                if over_memory {
+                    self.act_on(context, key, Act::Terminate { exit_info: term::MEMLIMIT });
+                }
             }
             _ if self.was_member(key, i) => {}
             _ => self.refuse_report(context, i, "usage", key.job_ref()),
@@ -219,7 +223,8 @@ impl Mbatchd {
         let enforced = self.site.conf.base.lsf.limit_enforcement();
         // with -hl each host has the limit for itself
         let of_job = !job.spec_at(key.idx).further.per_host.0;
-        let by_host = enforced.memory_of_job || enforced.memory_by_group || limits.hard_memory;
+        let of_all = limits.memory_of.map_or(enforced.memory_of_job, |of| of.job);
+        let by_host = of_all || enforced.memory_by_group || limits.hard_memory;
         let over = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used > limit);
         if of_job && by_host && over(limits.rss, used.mem_kb) {
             Some(term::MEMLIMIT)
@@ -266,16 +271,18 @@ impl Mbatchd {
     }
 
     /// The jobs of other first hosts that a host knows of, at the end of its inventory; `None`: a
-    /// host of an older release.
+    /// host of an older release. `unjoined`: those of them that join again.
     pub(crate) fn members_told(
         &mut self,
         context: &mut StepContext,
         i: HostId,
         members: Option<Vec<JobKey>>,
+        unjoined: Vec<JobKey>,
     ) {
         self.links.set_joins(i, members.is_some());
         let joins = members.is_some();
         let told: HashSet<JobKey> = members.into_iter().flatten().collect();
+        let unjoined: HashSet<JobKey> = unjoined.into_iter().collect();
         let here = self.state.counts().started_on(i);
         let runs = here.filter_map(|at| self.state.elem(at)?.run().map(|run| run.key));
         let runs: Vec<JobKey> = runs.filter(|key| self.state.running(*key).is_some()).collect();
@@ -290,16 +297,22 @@ impl Mbatchd {
                 continue;
             };
             wanted.insert(key);
-            self.fanout.note(key, member, told.contains(&key));
-            if told.contains(&key) {
+            let joined = told.contains(&key) && !unjoined.contains(&key);
+            self.fanout.note(key, member, joined);
+            if joined {
                 self.act_again(context, key, i);
                 self.start_if_complete(context, key);
-            } else {
-                self.send_join(context, key, i);
+                continue;
+            }
+            self.send_join(context, key, i);
+            // tasks that ran on meanwhile hear of it, too
+            if told.contains(&key) {
+                self.act_again(context, key, i);
             }
         }
         for key in told.into_iter().filter(|key| !wanted.contains(key)) {
-            self.send_leave(context, key, (i, 0));
+            let slots = self.slots_had(key, i);
+            self.send_leave(context, key, (i, slots));
         }
     }
 
@@ -353,12 +366,36 @@ impl Mbatchd {
             };
             self.fanout_failed(context, key, host, why);
         }
-        for (key, host) in self.fanout.take_late_leaves(context.now) {
-            let name = self.state.names().host(host).to_string();
-            context.say(log::Level::Warn, format!("{name} has not told that {key} has left it"));
-            if self.links.hosts().contains(host) && self.links.left_over(host, key) {
-                self.sched.host_changed(host);
-            }
+        for (key, host, late) in self.fanout.take_late_leaves(context.now) {
+            self.tell_late_leave(context, (key, host), late);
         }
+    }
+
+    /// A host has not told in time that a job has left it: it is told once more, and the slots stay
+    /// taken. A host that is out of reach tells all that it has when it is back.
+    fn tell_late_leave(
+        &mut self,
+        context: &mut StepContext,
+        (key, host): (JobKey, HostId),
+        late: u32,
+    ) {
+        if self.links.hosts().get(host).is_none_or(|host| host.reached().is_none()) {
+            return;
+        }
+        let name = self.state.names().host(host);
+        let level = if late == 0 { log::Level::Warn } else { log::Level::Debug };
+        let text = format!(
+            "{name} has not told that {key} has left it: the slots of the job there stay in use"
+        );
+        context.say(level, text);
+        self.fanout.leaves_late(context.now, (key, host), late.saturating_add(1));
+        self.order(context, host, SbdMsg::Leave { key });
+    }
+
+    /// The slots that an attempt has or had on a host, as far as is known: one at the least.
+    fn slots_had(&self, key: JobKey, i: HostId) -> u32 {
+        let run = self.state.elem(key.job_ref()).and_then(Elem::run).filter(|run| run.key == key);
+        let hosts = run.into_iter().flat_map(|run| run.hosts.iter());
+        hosts.filter(|host| host.0 == i).map(|host| host.1).sum::<u32>().max(1)
     }
 }

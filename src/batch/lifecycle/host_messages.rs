@@ -17,11 +17,11 @@ impl Mbatchd {
             return;
         }
         match msg {
-            SbdMsg::Inventory { boot_id, tasks, more, members, validates } => {
+            SbdMsg::Inventory { boot_id, tasks, more, members, validates, unjoined } => {
                 self.links.set_validates(i, validates);
                 self.inventory_piece(context, (i, conn), boot_id, &tasks, more);
                 if !more {
-                    self.members_told(context, i, members);
+                    self.members_told(context, i, members, unjoined);
                 }
             }
             SbdMsg::Joined { key } => self.join_told(context, i, key),
@@ -33,8 +33,8 @@ impl Mbatchd {
                 self.tell_usage_of_others(context, key);
             }
             SbdMsg::AskUsage { key } => self.usage_of_others_asked(context, i, key),
-            SbdMsg::HostUsage { key, usage, pids, groups } => {
-                self.host_usage(context, i, key, (*usage, pids, groups));
+            SbdMsg::HostUsage { key, usage, pids, groups, over_memory } => {
+                self.host_usage(context, i, key, (*usage, pids, groups), over_memory);
             }
             SbdMsg::TaskGone { key, status } => self.task_gone(context, i, key, status),
             SbdMsg::State(t) => self.task_state(context, i, &t),

@@ -26,8 +26,12 @@ impl Mbatchd {
         if suspends || act == Act::Resume {
             self.state.order_sent(key, !suspends);
         }
-        let everywhere =
-            matches!(act, Act::Terminate { .. } | Act::Signal { .. } | Act::Suspend | Act::Resume);
+        let everywhere = match &act {
+            Act::Terminate { .. } | Act::Signal { .. } | Act::Suspend | Act::Resume => true,
+            // the others look at processes and tasks, too
+            Act::Limits(limits) => limits.memory_of.is_some(),
+            _ => false,
+        };
         // the other hosts first: a job that is stopped has stopped tasks
         let others: Vec<HostId> = self.fanout.hosts_of(key).map(|(host, _)| host).collect();
         for host in others.into_iter().filter(|host| everywhere && *host != i) {

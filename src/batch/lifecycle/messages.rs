@@ -186,7 +186,7 @@ impl Mbatchd {
         };
         let job = self.state.job(at.job).ok_or_else(none)?;
         let over = match at.idx {
-            0 => job.tally.unfinished() == 0,
+            0 => job.tally().unfinished() == 0,
             idx => job.view(idx).ok_or_else(none)?.stat().is_finished(),
         };
         if over { Err(Refusal::new(err::JOB_FINISH)) } else { Ok(at) }

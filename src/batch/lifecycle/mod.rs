@@ -15,6 +15,7 @@ pub mod dependencies;
 pub mod dispatch;
 pub mod element_works;
 pub mod exceptions;
+mod extendable_limits;
 pub mod fanout;
 pub mod force;
 pub mod group_of_job;

@@ -339,7 +339,7 @@ impl Mbatchd {
             return refuse(err::NO_JOB);
         }
         let (mut meant, not) = self.meant(job, &m.id);
-        if job.tally.unfinished() == 0 {
+        if job.tally().unfinished() == 0 {
             return refuse(err::JOB_FINISH);
         }
         if meant.is_empty() {
@@ -347,12 +347,12 @@ impl Mbatchd {
         }
         let waits = |idx: &u32| job.view(*idx).is_some_and(|v| v.stat().is_pending());
         let running = match m.id.elems.is_empty() {
-            true => job.tally.pend + job.tally.psusp == 0,
+            true => job.tally().pend + job.tally().psusp == 0,
             false => !meant.iter().any(|part| part.elems.iter().any(waits)),
         };
         let group = |f: &SpecField| *f == SpecField::Group;
         // a group takes started jobs at any time, and an array as long as none of it is started
-        if m.fields.iter().any(group) && job.is_array() && job.tally.started() > 0 {
+        if m.fields.iter().any(group) && job.is_array() && job.tally().started() > 0 {
             return Err(Refusal::text(err::RUNNING, "Elements of the job array have been started"));
         }
         let may = self.site.conf.base.lsf.yes("LSB_MOD_ALL_JOBS") || m.fields.iter().all(group);

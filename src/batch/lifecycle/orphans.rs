@@ -44,7 +44,7 @@ impl Mbatchd {
                 let later = orphan && !at_once && graced;
                 self.deps.set_orphan(JobRef { job: id, idx }, context.now.mono_us, later);
             }
-        } else if never && job.tally.total as usize > UNIT {
+        } else if never && job.tally().total as usize > UNIT {
             let later = graced && !(0..=parts).all(|part| ends_at_once(job, part));
             if (0..=parts).any(|part| ends_at_once(job, part)) {
                 let left = RemainingElements::All(Cursor::default());

@@ -45,7 +45,7 @@ impl Mbatchd {
     fn eligible_changes(&self, id: u32) -> Vec<(JobRef, bool)> {
         let mut changes = Vec::new();
         let Some(job) = self.state.job(id) else { return changes };
-        if job.tally.pend + job.tally.psusp == 0 {
+        if job.tally().pend + job.tally().psusp == 0 {
             return changes;
         }
         let at = JobRef { job: id, idx: 0 };
@@ -70,7 +70,7 @@ impl Mbatchd {
                 changes.push((at, may));
             }
         };
-        let some_own = job.tally.psusp > 0 || !job.parts().is_empty();
+        let some_own = job.tally().psusp > 0 || !job.parts().is_empty();
         if some_own || self.state.waited().has_elements(id) {
             array.touched().for_each(|(idx, e)| look(idx, Some(e)));
         }

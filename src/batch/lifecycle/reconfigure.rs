@@ -210,7 +210,7 @@ impl Mbatchd {
         let some: Vec<u32> =
             self.state.jobs_from(from).map(|job| job.id).take(UNIT_LOOKS).collect();
         let waits =
-            |id: &u32| self.state.job(*id).is_some_and(|j| j.tally.pend + j.tally.psusp > 0);
+            |id: &u32| self.state.job(*id).is_some_and(|j| j.tally().pend + j.tally().psusp > 0);
         let pending: Vec<u32> = some.iter().copied().filter(waits).collect();
         for id in pending {
             self.fit_profile(context, id);

@@ -11,6 +11,7 @@ use crate::batch::soft_state::diagnose::Diagnose;
 use crate::batch::soft_state::eligible::Eligible;
 use crate::batch::soft_state::exception_round::ExceptionRound;
 use crate::batch::soft_state::exit_rates::ExitRates;
+use crate::batch::soft_state::extendable_limits::ExtendableLimits;
 use crate::batch::soft_state::fanout::Fanout;
 use crate::batch::soft_state::idle_groups::IdleGroups;
 use crate::batch::soft_state::listings::Listings;
@@ -103,6 +104,7 @@ impl Mbatchd {
             acct_archive_checks: PeriodicLook::default(),
             exception_round: ExceptionRound::default(),
             exit_rates: ExitRates::default(),
+            extendable: ExtendableLimits::default(),
             reserve: Reserve::default(),
             exclusive_units: ExclusiveUnits::default(),
             processor_units: ProcessorUnits::default(),
@@ -169,7 +171,7 @@ impl Mbatchd {
         self.group_counts = JobGroupCounts::recount(&self.state);
         // there may be very many jobs: few wait for others, and those that ended wait for nothing
         let (mut waiting, mut pending) = (Vec::new(), Vec::new());
-        for job in self.state.each_job().filter(|job| job.tally.pend + job.tally.psusp > 0) {
+        for job in self.state.each_job().filter(|job| job.tally().pend + job.tally().psusp > 0) {
             pending.push(job.id);
             waiting.extend(job.depend.as_ref().map(|_| job.id));
         }
@@ -223,7 +225,7 @@ impl Mbatchd {
         self.close_lost(context);
         for (at, why) in std::mem::take(&mut self.damaged) {
             if let Some(job) = self.state.job(at.job) {
-                if job.tally.unfinished() > 0 {
+                if job.tally().unfinished() > 0 {
                     context.say(log::Level::Error, format!("job <{at}> is held: {why}"));
                 } else {
                     let text = format!("job <{at}> has ended; a requeue will hold it: {why}");

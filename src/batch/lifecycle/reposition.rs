@@ -136,9 +136,9 @@ impl Mbatchd {
             m.elems.retain(|idx| job.view(*idx).is_some_and(|v| v.stat().is_pending()));
         }
         meant.retain(|m| !m.elems.is_empty() || sel.elems.is_empty());
-        if job.tally.pend + job.tally.psusp == 0 || meant.is_empty() {
+        if job.tally().pend + job.tally().psusp == 0 || meant.is_empty() {
             let all_over = not.first().map(|n| n.1);
-            let over = job.tally.unfinished() == 0;
+            let over = job.tally().unfinished() == 0;
             let count = crate::batch::query::selection::elements(&sel.elems).count();
             return Err(match all_over {
                 Some(code) if meant.is_empty() && not.len() == count => code,
@@ -184,7 +184,7 @@ impl Mbatchd {
     }
 
     fn places_of(&self, job: &Job, alike: (QueueId, u32)) -> Vec<Placed> {
-        if job.tally.pend + job.tally.psusp == 0 {
+        if job.tally().pend + job.tally().psusp == 0 {
             return Vec::new();
         }
         let parts = (0..=job.parts().len() as u32).filter(|part| job.pending(*part) > 0);

@@ -187,9 +187,18 @@ impl Mbatchd {
             }
             false => return,
         };
-        if place == now {
-            return;
+        if place != now {
+            self.put_at(context, at, place);
         }
+    }
+
+    /// Puts an element that is started behind all that wait now, for when it goes back.
+    pub(crate) fn put_behind(&mut self, context: &mut StepContext, at: JobRef) {
+        self.put_at(context, at, QueuePosition::submitted(context.now.secs(), at.job));
+    }
+
+    fn put_at(&mut self, context: &mut StepContext, at: JobRef, place: QueuePosition) {
+        let Some(job) = self.state.job(at.job) else { return };
         let (uid, user) = (job.uid, self.state.names().user(job.user).to_string());
         let top = place == first_place(at.job);
         self.sched.drop_entry(at.job);

@@ -82,7 +82,30 @@ impl Mbatchd {
         })
     }
 
-    fn look_again(&mut self, at: JobRef) {
+    /// The reservations of others whose planned starts come before the end of a job that starts on
+    /// these hosts, which may take what they count on there.
+    pub(crate) fn reservations_counting_on(&self, at: JobRef, hosts: &JobHosts) -> Vec<JobRef> {
+        let all = self.state.slot_reservations();
+        let job = self.state.job(at.job).filter(|_| !all.is_empty());
+        let part = job.map(|job| (job, job.part_no(at.idx)));
+        let queue = part.and_then(|(job, part)| self.site.queue(job.queue_of(part)));
+        let Some((queue, (job, part))) = queue.zip(part) else { return Vec::new() };
+        let view = self.view();
+        let run = view.run_limit_of(queue, job.spec_of(part));
+        let run = run.map_or(i64::MAX, |run| run.on(view.hosts[hosts[0].0].cpu_factor()));
+        let end = view.now.secs().saturating_add(run);
+        let mut counting: Vec<JobRef> = hosts
+            .iter()
+            .flat_map(|(host, _)| all.on_host(*host))
+            .filter(|(of, _)| of.at != at && of.start > 0 && of.start < end)
+            .map(|(of, _)| of.at)
+            .collect();
+        counting.sort_unstable();
+        counting.dedup();
+        counting
+    }
+
+    pub(crate) fn look_again(&mut self, at: JobRef) {
         let (sched, view) = self.sched_and_view();
         sched.look_at_class_again(&view, at);
     }

@@ -8,6 +8,7 @@ use crate::batch::{Mbatchd, StepContext};
 use crate::conf::types::SHORT_EVENTFILE;
 use crate::model::event::{Event, Forced, JobStart};
 use crate::model::{JobKey, JobRef};
+use crate::proto::sbd::{SbdMsg, StartJob};
 use std::iter;
 use std::sync::Arc;
 
@@ -53,13 +54,34 @@ impl Mbatchd {
             .collect();
         let key = |s: &JobStart| JobKey { job: s.at.job, idx: s.at.idx, attempt: s.attempt };
         let keys: Vec<JobKey> = starts.iter().map(|start| key(start)).collect();
+        let counted_on = self.reservations_counting_on(first, &hosts);
         self.emit_all(context, starts.into_iter().map(Event::JobStart));
         for &(host, _) in &hosts {
             let (sched, view) = self.sched_and_view();
             sched.host_filled(&view, host);
         }
-        for key in keys {
-            self.send_start(context, key);
+        counted_on.into_iter().for_each(|at| self.look_again(at));
+        self.send_starts(context, &keys);
+    }
+
+    /// Has the first host of attempts that were started together start them.
+    fn send_starts(&mut self, context: &mut StepContext, keys: &[JobKey]) {
+        let [first, further @ ..] = keys else { return };
+        let host = self.state.running(*first).and_then(|run| match *run.hosts {
+            [(host, _)] if !further.is_empty() => Some(host),
+            _ => None,
+        });
+        let Some((host, order)) = host.zip(self.start_order(*first)) else {
+            keys.iter().for_each(|key| self.send_start(context, *key));
+            return;
+        };
+        // a template without the name, which is made anew for each
+        let like = StartJob { name: String::new(), ..(*order).clone() };
+        self.order(context, host, SbdMsg::Start(order));
+        for key in further {
+            if let Some(order) = self.start_order_like(&like, *key) {
+                self.order(context, host, SbdMsg::Start(order));
+            }
         }
     }
 }

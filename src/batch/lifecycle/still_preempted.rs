@@ -2,6 +2,7 @@
 //! that falls): a job whose slots were given to jobs that preempt it stays suspended, or is from
 //! now on, for that reason.
 
+use crate::batch::site::Queue;
 use crate::batch::state::names::HostId;
 use crate::batch::state::{ElemState, Phase};
 use crate::batch::{Mbatchd, StepContext};
@@ -27,7 +28,8 @@ impl Mbatchd {
         let job = self.state.job(at.job);
         let queue = job.and_then(|job| self.site.queue(job.queue_at(at.idx)));
         let preempted = self.preemptions.is_suspended(at);
-        let preemptable = preempted || queue.is_some_and(|queue| queue.preemptable);
+        let leaves = |queue: &Queue| queue.preemptable || queue.gives_stopped;
+        let preemptable = preempted || queue.is_some_and(leaves);
         // one that came out of a preemptable queue while it was suspended
         (preemptable || run.hosts.iter().any(|(host, _)| self.has_too_many_jobs(*host)))
             && !self.sched.has_room_again(&self.view(), at)

@@ -322,7 +322,9 @@ impl Mbatchd {
         // of host partitions the hosts decide
         let tree = queue.tree.filter(|tree| !self.site.shares.get(*tree).is_partition());
         let Some(tree) = tree else { return Ok(()) };
-        if self.site.share_paths(tree, user).is_empty() {
+        let known = self.state.names().find_user(user);
+        let has_jobs = known.is_some_and(|user| self.fairshare.has_share(tree, user));
+        if !has_jobs && self.site.share_paths(tree, user).is_empty() {
             return Err(Refusal::about(err::QUEUE_USE, &queue.conf.name));
         }
         let group = spec.user_group.as_str();

@@ -53,7 +53,7 @@ impl Mbatchd {
         let site = self.site.clone();
         let queue = site.find_queue(to).ok_or(err::BAD_QUEUE)?;
         let job = self.state.job(id).ok_or(err::NO_JOB)?;
-        if job.tally.unfinished() == 0 {
+        if job.tally().unfinished() == 0 {
             return Err(err::JOB_FINISH);
         }
         let there = |m: &Meant| **self.state.names().queue(job.queue_of(m.part)) == *to;
@@ -81,7 +81,7 @@ impl Mbatchd {
         // The limits of the new queue replace those of the old one; whole groups follow one by one.
         for (elems, spec) in specs {
             let waits = |j: &Job| match elems.is_empty() {
-                true => j.tally.pend + j.tally.psusp > 0,
+                true => j.tally().pend + j.tally().psusp > 0,
                 false => {
                     elems.iter().any(|idx| j.view(*idx).is_some_and(|v| v.stat().is_pending()))
                 }

@@ -117,7 +117,7 @@ fn state_of(job: &Job, idx: u32) -> JobState {
     if let Some(view) = job.view(idx).filter(|_| idx > 0 || !job.is_array()) {
         return view.stat();
     }
-    let Tally { pend, psusp, run, ssusp, ususp, exit, .. } = job.tally;
+    let Tally { pend, psusp, run, ssusp, ususp, exit, .. } = job.tally();
     let states = [
         (run, JobState::Run),
         (ssusp, JobState::Ssusp),

@@ -190,7 +190,7 @@ impl Shown<'_> {
             Col::Priority => int(out, i64::from(self.priority())),
             Col::UserPriority => int(out, i64::from(s.priority)),
             Col::Counters => {
-                let t = &self.job.tally;
+                let t = &self.job.tally();
                 let c = [t.total, t.pend, t.done, t.run, t.exit, t.ssusp, t.ususp, t.psusp];
                 json(out, &c);
             }
@@ -292,6 +292,7 @@ impl Shown<'_> {
             (None, None) => 0.0,
         };
         match col {
+            Col::RunLimit => json(out, &self.mbd.run_limit_in_force(self.job, self.at, self.run())),
             Col::CpuUsed => json(out, &cpu),
             Col::Utime => json(out, &u.map_or(0.0, |u| u.utime_us as f64 / 1e6)),
             Col::Stime => json(out, &u.map_or(0.0, |u| u.stime_us as f64 / 1e6)),
@@ -372,12 +373,13 @@ impl Shown<'_> {
                 sep = b',';
             }
         }
-        if let Some(wanted) = self.run().and_then(|run| self.mbd.view().wanted_slots(self.job, run))
+        for (name, text) in
+            self.run().map_or(Vec::new(), |run| self.mbd.started_options(self.job, self.at, run))
         {
             out.push(sep);
-            json(out, further::WANTED_SLOTS);
+            json(out, name);
             out.push(b':');
-            json(out, &format!("{},{}", wanted.least, wanted.most));
+            json(out, &text);
             sep = b',';
         }
         out.extend_from_slice(if sep == b'{' { b"{}" } else { b"}" });

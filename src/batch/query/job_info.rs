@@ -15,7 +15,8 @@ pub(crate) fn is_summary(col: Col) -> bool {
         AbsolutePriority, AllPendReasons, ArrayLimit, BeginTime, CondensedHosts, Counters, CpuUsed,
         EndTime, ExecHosts, FromHost, HostFactor, Idx, IneligibleTime, Job, Limits, MaxSlots,
         MemKb, MinSlots, Name, NextTry, PendLimits, PendReasons, PendTime, Pids, Project, Queue,
-        RunTime, StartTime, Stat, SubmitTime, SuspIndex, SuspReason, SwapKb, TermTime, User,
+        RunLimit, RunTime, StartTime, Stat, SubmitTime, SuspIndex, SuspReason, SwapKb, TermTime,
+        User,
     };
     matches!(
         col,
@@ -45,6 +46,7 @@ pub(crate) fn is_summary(col: Col) -> bool {
             | Pids
             | Project
             | Queue
+            | RunLimit
             | RunTime
             | StartTime
             | Stat

@@ -144,7 +144,7 @@ impl Mbatchd {
         }
         let which = f.query().which;
         let exits = which.exiting && self.state.posts().of_job(job.id).next().is_some();
-        if f.is_by_id() || job.tally.unfinished() > 0 || which.all || which.done || exits {
+        if f.is_by_id() || job.tally().unfinished() > 0 || which.all || which.done || exits {
             let left = self.find_in(f, job, sel, Cursor::default(), looks, found);
             f.put_job(left);
         }

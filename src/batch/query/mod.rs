@@ -17,6 +17,7 @@ pub mod selection;
 pub mod shares;
 pub mod slot_windows;
 pub mod start_order;
+mod started_options;
 pub mod submission;
 pub mod users_groups;
 pub mod wait;

@@ -52,7 +52,7 @@ impl Mbatchd {
     fn jobs_by_state(&self, id: &str) -> [Vec<u32>; 4] {
         let mut all: [Vec<u32>; 4] = Default::default();
         for job in self.reservations.jobs_of(id).filter_map(|job| self.state.job(job)) {
-            let t = &job.tally;
+            let t = &job.tally();
             let states =
                 [t.done + t.exit, t.pend + t.psusp, t.run, t.ssusp + t.ususp].map(|n| n > 0);
             for (list, _) in

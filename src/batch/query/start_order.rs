@@ -4,8 +4,8 @@
 use crate::batch::Mbatchd;
 use crate::batch::sched::run_limit::normalised;
 use crate::batch::site::settings::Settings;
-use crate::batch::state::Run;
 use crate::batch::state::names::HostId;
+use crate::batch::state::{Job, Run};
 use crate::conf::types::Resizable;
 use crate::lang::lsfhosts;
 use crate::model::event::NamedHosts;
@@ -13,6 +13,7 @@ use crate::model::job::{JobSpec, Limits, SpoolRef, opt, opt2};
 use crate::model::{JobKey, JobRef};
 use crate::proto::sbd::StartJob;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 impl Mbatchd {
     /// The order of an attempt that runs, or that was the last one.
@@ -71,8 +72,44 @@ impl Mbatchd {
             env_vars: settings.env_vars(),
             resizable: settings.resizable() != Resizable::No,
             affinity: run.affinity.clone(),
+            bind_job: settings.bind_job(),
+            bound: String::new(),
             last_requeue: self.requeued_enough(key.job_ref(), settings),
         }))
+    }
+
+    /// The order of an attempt on the same host and started at the same second as that of the order
+    /// `like`. Of jobs with one submission nearly everything is the same, and is not worked out
+    /// again.
+    pub(crate) fn start_order_like(&self, like: &StartJob, key: JobKey) -> Option<Box<StartJob>> {
+        let both = self.first_attempt(like.key).zip(self.first_attempt(key));
+        let alike = both.filter(|((first, first_run), (job, run))| {
+            let (of, of_first) = ((job.queue_of(0), job.user), (first.queue_of(0), first.user));
+            Arc::ptr_eq(&job.spec, &first.spec)
+                && (of, run.slice) == (of_first, first_run.slice)
+                && (&run.hosts, run.start_time) == (&first_run.hosts, first_run.start_time)
+        });
+        let Some((_, (job, _))) = alike else { return self.start_order(key) };
+        let order = Box::new(StartJob {
+            key,
+            uid: job.uid,
+            gid: job.gid,
+            submit_time: job.submit_time,
+            env: job.env,
+            script: job.script,
+            name: job.display_name(0),
+            ..like.clone()
+        });
+        debug_assert_eq!(Some(&order), self.start_order(key).as_ref(), "{key}");
+        Some(order)
+    }
+
+    /// A job that is no array, and its attempt, if that runs and there was none before.
+    fn first_attempt(&self, key: JobKey) -> Option<(&Job, &Run)> {
+        let job = self.state.job(key.job).filter(|job| !job.is_array())?;
+        let run = job.elem(key.idx)?.run().filter(|run| run.key == key)?;
+        let first = key.attempt == 1 && self.state.tries().of(key.job_ref()).is_none();
+        first.then_some((job, run))
     }
 
     /// The account of ~/.lsfhosts for the first host of a start; empty: the user's own. A personal
@@ -129,24 +166,21 @@ impl Mbatchd {
     }
 
     /// The job's limits with run and CPU limit normalised to the speed of its first host.
-    pub(crate) fn host_limits(&self, job: &crate::batch::state::Job, run: &Run) -> Limits {
+    pub(crate) fn host_limits(&self, job: &Job, run: &Run) -> Limits {
         let part = job.part_no(run.key.idx);
         let spec = job.spec_of(part);
         let hard_memory = spec.further.hard_memory.0;
-        let mut l = Limits { hard_memory, ..spec.limits.clone() };
+        let queue = self.site.queue(job.queue_of(part));
+        let limited = spec.limits.rss.is_some();
+        let memory_of = limited.then(|| self.site.settings(spec, queue).memory_of()).flatten();
+        let mut l = Limits { hard_memory, memory_of, ..spec.limits.clone() };
         if l.run.is_none() && l.cpu.is_none() && run.slice == 0 {
             return l;
         }
-        let queue = self.site.queue(job.queue_of(part));
         let factor = self.view().limit_factor(queue, &spec.limit_spec, &spec.from_host);
         let norm = |secs: u64| normalised(secs, factor, run.host_factor);
-        if !self.site.settings(spec, queue).absolute_run_limit() {
-            l.run = l.run.map(norm);
-        }
+        l.run = self.view().run_limit_on_host(job, run.key.idx, run);
         l.cpu = l.cpu.map(norm);
-        if run.slice > 0 {
-            l.run = Some(l.run.map_or(run.slice, |limit| limit.min(run.slice)));
-        }
         l
     }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// The dynamic priority as siblings are compared by it: a float of 32 bits, as LSF shows it, so
 /// that equal use gives equal ranks whatever the order in which it was added up.
-type Rank = Reverse<u32>;
+pub(super) type Rank = Reverse<u32>;
 
 /// An account among its siblings.
 type Place = (Rank, ClassHead, AccountId);
@@ -78,12 +78,23 @@ impl FairOrder {
         self.seats.get(&bidder).map(|seat| seat.0)
     }
 
-    /// The use of an account has changed.
-    pub fn rerank(&mut self, shares: &Fairshare, account: AccountId) {
-        let rank = rank(shares, account, self.as_of);
-        let Some(node) = self.nodes.get_mut(&account).filter(|node| node.rank != rank) else {
+    /// The use of an account has changed. `known`: its rank as of a second, which the orders of
+    /// several queues have in common.
+    pub fn rerank(
+        &mut self,
+        shares: &Fairshare,
+        account: AccountId,
+        known: &mut Option<(i64, Rank)>,
+    ) {
+        let Some(node) = self.nodes.get_mut(&account) else { return };
+        let as_of = self.as_of;
+        if known.is_none_or(|of| of.0 != as_of) {
+            *known = None;
+        }
+        let (_, rank) = *known.get_or_insert_with(|| (as_of, rank(shares, account, as_of)));
+        if node.rank == rank {
             return;
-        };
+        }
         let before = std::mem::replace(&mut node.rank, rank);
         let Some(first) = node.first else { return };
         let parent = shares.parent(account);
@@ -103,7 +114,7 @@ impl FairOrder {
         self.as_of = now;
         let mut all: Vec<AccountId> = self.nodes.keys().copied().collect();
         all.sort_unstable();
-        all.into_iter().for_each(|account| self.rerank(shares, account));
+        all.into_iter().for_each(|account| self.rerank(shares, account, &mut None));
     }
 
     fn rank_of(&self, shares: &Fairshare, account: AccountId) -> Rank {
@@ -153,6 +164,44 @@ impl FairOrder {
 /// found as in one queue, by what all queues have below each account; of the jobs of one account
 /// those of the queue with the larger PRIORITY come first.
 pub(super) fn first_of(
+    orders: &[(usize, u32, &FairOrder)],
+) -> Option<(usize, (ClassHead, Bidder), AccountId)> {
+    let best = orders.iter().filter_map(|(_, _, order)| order.roots.first()).min()?;
+    let as_of = orders.first()?.2.as_of;
+    let alike = orders.iter().all(|(_, _, order)| order.as_of == as_of);
+    // an account has one rank: where the first one of a queue has another, the account that was
+    // found is not there
+    let has = |first: Option<&Place>, best: &Place| {
+        !alike || first.is_some_and(|first| first.0 == best.0)
+    };
+    let mut at = best.2;
+    let mut nodes: Vec<(usize, u32, &FairOrder, &Node)> = orders
+        .iter()
+        .filter(|(_, _, order)| has(order.roots.first(), best))
+        .filter_map(|(number, priority, order)| {
+            Some((*number, *priority, *order, order.nodes.get(&at)?))
+        })
+        .collect();
+    loop {
+        let heads = nodes.iter().filter_map(|(number, priority, _, node)| {
+            Some((Reverse(*priority), node.heads.first()?, *number))
+        });
+        if let Some((_, (head, bidder), number)) = heads.min() {
+            let first = Some((number, (*head, *bidder), at));
+            debug_assert_eq!(first, first_without_pruning(orders), "a queue was passed over");
+            return first;
+        }
+        let best = nodes.iter().filter_map(|(_, _, _, node)| node.below.first()).min()?;
+        at = best.2;
+        nodes.retain_mut(|(_, _, order, node)| {
+            let below = Some(*node).filter(|node| has(node.below.first(), best));
+            below.and_then(|_| order.nodes.get(&at)).map(|below| *node = below).is_some()
+        });
+    }
+}
+
+/// Finds that user by a look at each account in every queue.
+fn first_without_pruning(
     orders: &[(usize, u32, &FairOrder)],
 ) -> Option<(usize, (ClassHead, Bidder), AccountId)> {
     let roots = orders.iter().filter_map(|(_, _, order)| order.roots.first());

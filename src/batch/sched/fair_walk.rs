@@ -50,7 +50,7 @@ impl Sched {
             self.order.rerank(view.fairshare, account);
             self.rank_account(view, account);
             for some in all.iter_mut().filter_map(|here| here.fair.as_mut()?.some.as_mut()) {
-                some.rerank(view.fairshare, account);
+                some.rerank(view.fairshare, account, &mut None);
             }
         }
     }

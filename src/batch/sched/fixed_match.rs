@@ -58,8 +58,8 @@ impl FixedMatch {
         self.fixed.is_some() && self.kept.borrow().known(host, local, changes) == Some(false)
     }
 
-    /// Does a host match the section? `changes`: how often the facts of hosts have changed.
-    pub fn selects(
+    /// Does a host match the part about facts?
+    pub fn fixed_holds(
         &self,
         (host, view): (HostId, &dyn HostView),
         local: &SelectContext<'_>,
@@ -67,7 +67,18 @@ impl FixedMatch {
     ) -> bool {
         self.fixed.as_ref().is_none_or(|fixed| {
             self.kept.borrow_mut().answer(host, local, changes, || fixed.holds(view, local))
-        }) && self.moving.as_ref().is_none_or(|moving| moving.holds(view, local))
+        })
+    }
+
+    /// Does a host match the section? `changes`: how often the facts of hosts have changed.
+    pub fn selects(
+        &self,
+        (host, view): (HostId, &dyn HostView),
+        local: &SelectContext<'_>,
+        changes: u64,
+    ) -> bool {
+        self.fixed_holds((host, view), local, changes)
+            && self.moving.as_ref().is_none_or(|moving| moving.holds(view, local))
     }
 }
 

@@ -44,8 +44,20 @@ impl FreeSlots {
     }
 }
 
+/// Instants at which a job is laid out though it is not sure that its slots suffice.
+const MOST_TRIES: usize = 64;
+
+/// Slots of a host that count for a job before they are laid out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    /// The job takes so many wherever it finds them.
+    pub(super) sure: u64,
+    /// No more than these are of use to it.
+    pub(super) most: u64,
+}
+
 /// The slots that are enough, before they are laid out.
-pub(super) struct Need<F: Fn(HostId, u32) -> u64> {
+pub(super) struct Need<F: Fn(HostId, u32) -> Counted> {
     pub(super) slots: u64,
     /// All of them on one host.
     pub(super) one_host: bool,
@@ -55,7 +67,7 @@ pub(super) struct Need<F: Fn(HostId, u32) -> u64> {
 
 /// When a job finds a place first, and which: `gains` are (time, host, slots), earliest first;
 /// `place` lays the job out on hosts that have slots. `free` is as it is then.
-pub(super) fn first_place<T, F: Fn(HostId, u32) -> u64>(
+pub(super) fn first_place<T, F: Fn(HostId, u32) -> Counted>(
     free: &mut FreeSlots,
     need: &Need<F>,
     gains: impl Iterator<Item = (i64, HostId, i64)>,
@@ -63,25 +75,34 @@ pub(super) fn first_place<T, F: Fn(HostId, u32) -> u64>(
 ) -> Option<(i64, T)> {
     let count = |host, slots: i64| match u32::try_from(slots.min(u32::MAX.into())) {
         Ok(slots) if slots > 0 => (need.counting)(host, slots),
-        _ => 0,
+        _ => Counted::default(),
     };
-    let mut total: u64 = free.slots.iter().map(|(host, slots)| count(*host, *slots)).sum();
+    let each = free.slots.iter().map(|(host, slots)| count(*host, *slots));
+    let add = |sum: Counted, more: Counted| Counted {
+        sure: sum.sure.saturating_add(more.sure),
+        most: sum.most.saturating_add(more.most),
+    };
+    let mut total = each.fold(Counted::default(), add);
     let mut gains = gains.take(MOST_GAINS).peekable();
-    let mut enough = false;
+    let (mut sure, mut may, mut tries) = (false, false, 0);
     while let Some((time, host, slots)) = gains.next() {
         let before = count(host, free.get(host));
         free.add(host, slots);
         let after = count(host, free.get(host));
-        total = total.saturating_sub(before).saturating_add(after);
-        enough |= after > before && if need.one_host { after } else { total } >= need.slots;
+        total.sure = total.sure.saturating_sub(before.sure).saturating_add(after.sure);
+        total.most = total.most.saturating_sub(before.most).saturating_add(after.most);
+        let has = if need.one_host { after } else { total };
+        sure |= after.sure > before.sure && has.sure >= need.slots;
+        may |= after.most > before.most && has.most >= need.slots && tries < MOST_TRIES;
         // all that comes at one instant is there together
-        if !enough || gains.peek().is_some_and(|next| next.0 == time) {
+        if !(sure || may) || gains.peek().is_some_and(|next| next.0 == time) {
             continue;
         }
         if let Some(found) = place(&free.free()) {
             return Some((time, found));
         }
-        enough = false;
+        tries += usize::from(!sure);
+        (sure, may) = (false, false);
     }
     None
 }
@@ -95,10 +116,14 @@ mod tests {
         HostId::from_index(n)
     }
 
+    fn all(slots: u32) -> Counted {
+        Counted { sure: slots.into(), most: slots.into() }
+    }
+
     fn find(now: &[(usize, i64)], slots: u64, one_host: bool, gains: &[(i64, usize, i64)]) -> i64 {
         let mut free = FreeSlots::default();
         now.iter().for_each(|(n, slots)| free.add(host(*n), *slots));
-        let need = Need { slots, one_host, counting: |_, n| n.into() };
+        let need = Need { slots, one_host, counting: |_, n| all(n) };
         let gains = gains.iter().map(|(t, n, slots)| (*t, host(*n), *slots));
         first_place(&mut free, &need, gains, |_| Some(())).map_or(-1, |found| found.0)
     }
@@ -129,9 +154,30 @@ mod tests {
     #[test]
     fn gains_of_one_instant_are_laid_out_together() {
         let mut free = FreeSlots::default();
-        let need = Need { slots: 1, one_host: false, counting: |_, n| n.into() };
+        let need = Need { slots: 1, one_host: false, counting: |_, n| all(n) };
         let gains = [(10, host(0), 1), (10, host(1), 2)];
         let found = first_place(&mut free, &need, gains.into_iter(), |free| Some(free.to_vec()));
         assert_eq!(found, Some((10, vec![(host(0), 1), (host(1), 2)])));
+    }
+
+    #[test]
+    fn job_is_laid_out_where_its_slots_may_suffice_so_many_times() {
+        // tiles of two slots, and a rest on the last host
+        let counting =
+            |_: HostId, n: u32| Counted { sure: if n < 2 { 0 } else { 2 }, most: n.min(2).into() };
+        let need = Need { slots: 5, one_host: false, counting };
+        let first = [(10, host(0), 2), (10, host(1), 2), (10, host(2), 1)];
+        let of = |first: &[(i64, HostId, i64)], fails: usize| {
+            let (mut free, mut tries) = (FreeSlots::default(), 0);
+            let later = (1..200).flat_map(|n| [(10 + n as i64, host(2 + n), 1)]);
+            let found = first_place(&mut free, &need, first.iter().copied().chain(later), |_| {
+                tries += 1;
+                (tries > fails).then_some(())
+            });
+            (found.map(|found| found.0), tries)
+        };
+        assert_eq!(of(&first, 0), (Some(10), 1));
+        assert_eq!(of(&first, 3), (Some(13), 4));
+        assert_eq!(of(&first, MOST_TRIES), (None, MOST_TRIES));
     }
 }

@@ -141,6 +141,14 @@ impl Sched {
         }
     }
 
+    /// Counts looks at hosts, for tests.
+    fn count_host_looks(&mut self, _looks: usize) {
+        #[cfg(test)]
+        {
+            self.host_looks += _looks;
+        }
+    }
+
     /// The slots that limits leave a class of a user in a queue, beside what others reserve. A
     /// class to which only that leaves too few is looked at again when some of it is given back.
     fn room_of_class(
@@ -371,47 +379,40 @@ impl Sched {
     ) -> Result<Hosts, TooFew> {
         let joint = JointRoom::new(look);
         if let Some((rule, _)) = joint.full(look.min_slots()) {
-            return Err(TooFew { free: Vec::new(), short: Short::of(rule) });
+            let short = Short::of(rule);
+            return Err(TooFew { short, ..TooFew::default() });
         }
         let order = look.simple.and_then(|s| s.order.as_ref());
+        let fresh = order.is_some_and(HostOrder::fresh);
         // a job on several hosts may need any of them
         let only = only.filter(|_| look.any_slot() || look.one_host());
         let policies = self.policies.clone();
         let mut first_fit = FirstFit::new(&policies, look, joint);
         if let Some(list) = look.ordering_list() {
             self.hold_against_list(look, (list, of, whole), (here, only), &mut first_fit, fuel);
-        } else if let Some(hosts) = &mut look.few_hosts(only) {
+        } else if let Some(hosts) = &mut look.few_hosts(only, !whole || fresh) {
             fuel.spend(hosts.len());
             // the changed ones alone are few
-            #[cfg(test)]
-            {
-                self.host_looks += if only.is_none() { hosts.len() } else { 0 };
-            }
-            hosts.retain(|h| self.hosts.is_open(*h) && only.is_none_or(|o| o.contains(*h)));
-            let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or_default());
-            hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
+            self.count_host_looks(if only.is_none() { hosts.len() } else { 0 });
+            hosts.retain(|h| only.is_none_or(|o| o.contains(*h)));
+            self.put_in_order(look, hosts);
             for host in hosts.iter() {
                 fuel.spend(1);
-                #[cfg(test)]
-                {
-                    self.host_looks += 1;
-                }
+                self.count_host_looks(1);
                 if first_fit.add(*host) {
                     break;
                 }
             }
+        } else if look.named_hosts().is_some() {
+            self.hold_against_named(look, of, (here, only), &mut first_fit, fuel);
         } else {
             // hosts move in an order that follows the placements
-            let of = Some(of).filter(|_| whole && !order.is_some_and(HostOrder::fresh));
+            let of = Some(of).filter(|_| whole && !fresh);
             let order = self.hosts.order(&look.view, order);
             let reached = of.and_then(|of| here.reached.get(&of)).filter(|r| r.0 == order);
-            let mut useless: Option<&Rank> = None;
+            let (mut useless, mut looks): (Option<&Rank>, usize) = (None, 0);
             for rank in self.hosts.after(order, reached.map(|r| &r.1)) {
-                fuel.spend(1);
-                #[cfg(test)]
-                {
-                    self.host_looks += 1;
-                }
+                looks += 1;
                 let asked = only.is_none_or(|only| only.contains(rank.host()));
                 if asked && first_fit.add(rank.host()) {
                     break;
@@ -423,6 +424,8 @@ impl Sched {
             if let (Some(rank), Some(of)) = (useless, of) {
                 here.reached.insert(of, (order, rank.clone()));
             }
+            fuel.spend(looks);
+            self.count_host_looks(looks);
         }
         fuel.spend(look.take_unit_looks());
         for (host, until) in std::mem::take(&mut first_fit.rests) {
@@ -446,10 +449,7 @@ impl Sched {
             let preferred = look.preferred_of(list);
             let looks = preferred.as_ref().map_or(0, |_| list.ranked().len());
             fuel.spend(looks);
-            #[cfg(test)]
-            {
-                self.host_looks += looks;
-            }
+            self.count_host_looks(looks);
             if here.listed.len() >= LISTED_MAX {
                 here.listed.clear();
             }
@@ -459,10 +459,7 @@ impl Sched {
         let hosts = known.preferred.as_deref().unwrap_or(known.list.ranked());
         for (at, &host) in hosts.iter().enumerate().skip(known.reached) {
             fuel.spend(1);
-            #[cfg(test)]
-            {
-                self.host_looks += 1;
-            }
+            self.count_host_looks(1);
             let open = self.hosts.is_open(host);
             let asked = open && only.is_none_or(|only| only.contains(host));
             if asked && first_fit.add(host) {
@@ -471,6 +468,60 @@ impl Sched {
             // an open host may do for another part
             let useless = first_fit.free.is_empty() && (whole || !open);
             if useless && at == known.reached {
+                known.reached = at + 1;
+            }
+        }
+    }
+
+    /// Keeps the open ones of these hosts, best first.
+    fn put_in_order(&self, look: &HostMatch, hosts: &mut Vec<HostId>) {
+        let order = look.simple.and_then(|simple| simple.order.as_ref());
+        hosts.retain(|host| self.hosts.is_open(*host));
+        let preferred = |host: HostId| Reverse(look.preference(host).unwrap_or_default());
+        hosts.sort_by_cached_key(|host| (preferred(*host), Rank::of(&look.view, *host, order)));
+    }
+
+    /// Holds a whole job of a class against the hosts that it or its queue prefers to others, best
+    /// first. Their order is made once in a walk, as that of all hosts is; the hosts of no use are
+    /// passed over the next time.
+    fn hold_against_named(
+        &mut self,
+        look: &HostMatch,
+        of: (u32, usize),
+        (here, only): (&mut QueueWalk, Option<&HostSet>),
+        first_fit: &mut FirstFit,
+        fuel: &mut Fuel,
+    ) {
+        if here.named.of_class(of).is_none() {
+            let order = look.simple.and_then(|simple| simple.order.as_ref());
+            let own = look.names_hosts_itself();
+            let known = here.named.of_queue(look.queue.id, order).filter(|_| !own);
+            let hosts = known.unwrap_or_else(|| {
+                let mut hosts: Vec<HostId> = look
+                    .named_hosts()
+                    .into_iter()
+                    .flat_map(|named| named.keys().copied())
+                    .collect();
+                fuel.spend(hosts.len());
+                self.count_host_looks(hosts.len());
+                self.put_in_order(look, &mut hosts);
+                let hosts: Rc<[HostId]> = hosts.into();
+                if !own {
+                    here.named.keep_of_queue(look.queue.id, order, hosts.clone());
+                }
+                hosts
+            });
+            here.named.keep(of, hosts, own);
+        }
+        let Some(known) = here.named.of_class(of) else { return };
+        for (at, &host) in known.hosts.iter().enumerate().skip(known.reached) {
+            fuel.spend(1);
+            self.count_host_looks(1);
+            let asked = self.hosts.is_open(host) && only.is_none_or(|only| only.contains(host));
+            if asked && first_fit.add(host) {
+                break;
+            }
+            if first_fit.free.is_empty() {
                 known.reached = at + 1;
             }
         }

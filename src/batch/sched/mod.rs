@@ -31,6 +31,7 @@
 //! | first_fit | hosts for a job, best first, until there are enough |
 //! | slot_demand | how many slots the ready jobs of a queue want |
 //! | lent_walk | slots that no queue of a slot pool uses by its share |
+//! | wanted_hosts | whether pending jobs want what a started one has |
 //! | walk | the pass: classes against hosts, decision by decision |
 //! | explain | why a class finds no host, by the functions that the pass asks |
 //! | start_needs | the smallest changes after which a job could start |
@@ -68,6 +69,7 @@ mod limit_changes;
 mod limit_waits;
 mod lone;
 mod lone_readiness;
+mod named_orders;
 mod open_hosts;
 mod order;
 mod place;
@@ -89,6 +91,7 @@ pub mod vacancy;
 pub mod view;
 mod walk;
 mod walk_state;
+mod wanted_hosts;
 
 pub use classes::{BYTES_PER_HOST, CLASSES_KEPT};
 pub use decision::PASS_FUEL;

@@ -455,10 +455,11 @@ impl DispatchOrder {
 
     /// The use of an account has changed.
     pub fn rerank(&mut self, shares: &Fairshare, account: AccountId) {
+        let (tree, mut known) = (shares.tree(account), None);
         for queue in &self.fair {
             let fair = self.queues.get_mut(queue).and_then(|of_queue| of_queue.fair.as_mut());
-            if let Some(fair) = fair.filter(|fair| fair.tree == shares.tree(account)) {
-                fair.order.rerank(shares, account);
+            if let Some(fair) = fair.filter(|fair| fair.tree == tree) {
+                fair.order.rerank(shares, account, &mut known);
             }
         }
     }

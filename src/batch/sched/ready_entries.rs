@@ -48,7 +48,7 @@ impl Sched {
             self.drop_entry(id);
             return;
         };
-        if job.tally.pend + job.tally.psusp == 0 {
+        if job.tally().pend + job.tally().psusp == 0 {
             self.drop_entry(id);
             return;
         }
@@ -93,7 +93,7 @@ impl Sched {
 
     /// May an element of a group go that is not scheduled by itself?
     fn is_ready(&self, view: &View, job: &Job, group: u32) -> bool {
-        job.tally.pend > 0
+        job.tally().pend > 0
             && job.waiting(group) > self.lone.of_part(job.id, group)
             && self.readiness(view, job, ReadinessQuery::Group(group)).is_ok()
             && (view.depends.ready_elements(job.id).is_none()
@@ -105,7 +105,7 @@ impl Sched {
     /// Is each entry ready exactly if its elements are? Else which is not. Looks at every pending
     /// job.
     pub(crate) fn audit_readiness(&self, view: &View) -> Result<(), String> {
-        let pending = |job: &&Job| job.tally.pend + job.tally.psusp > 0;
+        let pending = |job: &&Job| job.tally().pend + job.tally().psusp > 0;
         for job in view.state.each_job().filter(pending) {
             for group in 0..=job.parts().len() as u32 {
                 let known = self.entry(job.id, group).is_some_and(|entry| entry.ready);

@@ -15,7 +15,7 @@ use crate::batch::site::Queue;
 use crate::batch::state::ElemState;
 use crate::batch::state::names::HostId;
 use crate::batch::state::slot_reservations::ReservedHost;
-use crate::batch::usage::reserve::ledger::in_units;
+use crate::batch::usage::reserve::holder::in_units;
 use crate::model::JobRef;
 use crate::model::job::opt;
 use crate::proto::lim::MEMORY_INDEX;
@@ -87,7 +87,8 @@ impl Sched {
             let Some(most) = view.host_max(*host) else { return true };
             // those that are suspended for another reason have to find room again, too
             let idle = view.preemptions.suspended_slots(*host);
-            let idle = idle + view.preemptions.stopped_slots(*host);
+            let stopped = |queue| view.preemptions.stopped_slots(*host, queue, view.site);
+            let idle = idle + queue.map_or(0, stopped);
             let counted = !view.preemptions.is_suspended(at) && !view.preemptions.is_stopped(at);
             let own = if counted { 0 } else { u64::from(*slots) };
             let live = |claimant: JobRef| self.wants_its_claim(view, claimant);

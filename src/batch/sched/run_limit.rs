@@ -4,7 +4,7 @@ use crate::batch::sched::class_key::ClassKey;
 use crate::batch::sched::view::View;
 use crate::batch::site::Queue;
 use crate::batch::state::job_hosts::JobHosts;
-use crate::batch::state::{ElemState, Phase};
+use crate::batch::state::{ElemState, Job, Phase, Run};
 use crate::model::JobRef;
 use crate::model::job::JobSpec;
 
@@ -25,8 +25,11 @@ pub(crate) struct RunLimit {
 impl RunLimit {
     /// Seconds that a job may run on a host of this CPU factor.
     pub fn on(self, host_factor: f64) -> i64 {
-        let secs = self.factor.map_or(self.secs, |own| normalised(self.secs, own, host_factor));
-        i64::try_from(secs).unwrap_or(i64::MAX)
+        i64::try_from(self.secs_on(host_factor)).unwrap_or(i64::MAX)
+    }
+
+    fn secs_on(self, host_factor: f64) -> u64 {
+        self.factor.map_or(self.secs, |own| normalised(self.secs, own, host_factor))
     }
 }
 
@@ -50,10 +53,32 @@ impl View<'_> {
 
     /// The run limit of a submission to a queue.
     pub(crate) fn run_limit_of(&self, queue: &Queue, spec: &JobSpec) -> Option<RunLimit> {
+        self.own_limit(Some(queue), spec)
+    }
+
+    fn own_limit(&self, queue: Option<&Queue>, spec: &JobSpec) -> Option<RunLimit> {
         let secs = spec.limits.run?;
-        let absolute = self.site.settings(spec, Some(queue)).absolute_run_limit();
-        let factor = || self.limit_factor(Some(queue), &spec.limit_spec, &spec.from_host);
+        let absolute = self.site.settings(spec, queue).absolute_run_limit();
+        let factor = || self.limit_factor(queue, &spec.limit_spec, &spec.from_host);
         Some(RunLimit { secs, factor: (!absolute).then(factor) })
+    }
+
+    /// Seconds that a started element may run where it is by its own limit (-W, RUNLIMIT of its
+    /// profile or queue) and by the gap that it was started in: the limit that its host enforces.
+    pub(crate) fn run_limit_on_host(&self, job: &Job, idx: u32, run: &Run) -> Option<u64> {
+        let part = job.part_no(idx);
+        let queue = self.site.queue(job.queue_of(part));
+        let own = self.own_limit(queue, job.spec_of(part)).map(|own| own.secs_on(run.host_factor));
+        own.into_iter().chain(Some(run.slice).filter(|slice| *slice > 0)).min()
+    }
+
+    /// Seconds that a started element may run where it is by all that limits it,
+    /// EXTENDABLE_RUNLIMIT as well; `None`: nothing does.
+    pub(crate) fn run_limit_now(&self, job: &Job, idx: u32, run: &Run) -> Option<u64> {
+        let queue = self.site.queue(job.queue_at(idx));
+        let rule = queue.and_then(|queue| queue.conf.extendable);
+        let extendable = rule.map(|rule| run.extendable_limit(rule).secs);
+        self.run_limit_on_host(job, idx, run).into_iter().chain(extendable).min()
     }
 
     /// The run limit of the jobs of a class; `None`: they have none, or nothing depends on it.
@@ -83,15 +108,6 @@ impl View<'_> {
         if !matches!(run.phase, Phase::Starting | Phase::Running) {
             return None;
         }
-        let part = job.part_no(at.idx);
-        let (spec, queue) = (job.spec_of(part), self.site.queue(job.queue_of(part)));
-        let limit = spec.limits.run.map(|secs| {
-            let absolute = self.site.settings(spec, queue).absolute_run_limit();
-            let factor = || self.limit_factor(queue, &spec.limit_spec, &spec.from_host);
-            RunLimit { secs, factor: (!absolute).then(factor) }.on(run.host_factor)
-        });
-        let slice = i64::try_from(run.slice).ok().filter(|slice| *slice > 0);
-        let secs = limit.into_iter().chain(slice).min()?;
-        Some(run.start_time.saturating_add(run.susp_total).saturating_add(secs))
+        Some(run.has_run_for(self.run_limit_now(job, at.idx, run)?))
     }
 }

@@ -70,7 +70,7 @@ impl Sched {
     }
 
     /// Is a class kept back whatever slots there are?
-    fn is_held_back(&self, view: &View, kind: &ClassKey) -> bool {
+    pub(super) fn is_held_back(&self, view: &View, kind: &ClassKey) -> bool {
         view.reservations.closed(&kind.reservation).is_some()
             || view.group_counts.is_full(view.state, &kind.group)
             || view.goals.is_full(kind.service_class)

@@ -55,7 +55,7 @@ impl Sched {
     /// All start times, whether ahead or over, to be looked at in the next turn.
     pub(crate) fn begins_rebuilt(&mut self, view: &View) {
         self.begins.clear();
-        let pending = |j: &&Job| j.tally.pend + j.tally.psusp > 0;
+        let pending = |j: &&Job| j.tally().pend + j.tally().psusp > 0;
         for job in view.state.each_job().filter(pending) {
             if has_begin(job) {
                 self.begins_of(job);

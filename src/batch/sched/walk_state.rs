@@ -3,6 +3,7 @@
 use crate::batch::cluster::nlb_lists::NlbList;
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
 use crate::batch::sched::fair_order::FairOrder;
+use crate::batch::sched::named_orders::NamedOrders;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
 use crate::batch::site::service_classes::ServiceClassId;
 use crate::batch::site::shares::TreeId;
@@ -67,6 +68,8 @@ pub(super) struct QueueWalk {
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// How far a class has come in a list of the load balancer that orders its hosts.
     pub(super) listed: IdMap<(u32, usize), ListedHosts>,
+    /// The orders of hosts that jobs or their queue prefer to others.
+    pub(super) named: NamedOrders,
     /// The first of `heads` is the next class of the queue.
     pub(super) gathered: bool,
     /// A job of this class was given hosts last.

@@ -23,7 +23,7 @@ pub mod shares;
 pub mod slot_pools;
 pub mod task_rule;
 pub mod units;
-mod user_limits;
+pub mod user_limits;
 
 use crate::batch::site::applications::Applications;
 use crate::batch::site::aps::ApsFormula;
@@ -125,6 +125,10 @@ pub struct Queue {
     pub preempts: Vec<QueueId>,
     /// Some queue preempts its jobs.
     pub preemptable: bool,
+    /// USE_SUSP_SLOTS: the queues that preempt its jobs, and whose stopped jobs leave it slots.
+    pub takes_stopped: Vec<QueueId>,
+    /// Other queues get the slots of its stopped jobs.
+    pub gives_stopped: bool,
     pub preemption_limits: PreemptionLimits,
     pub retry_limits: RetryLimits,
     /// RESRSV_LIMIT: the amounts that jobs may reserve.
@@ -255,14 +259,19 @@ fn external(t: &Thresholds, shared: &Shared, names: &Names) -> External {
     t.iter().filter_map(own).collect()
 }
 
-/// Compiles whose jobs each queue preempts: does any?
-fn compile_preemption(queues: &mut [Queue]) -> bool {
+/// Compiles whose jobs each queue preempts: does any? `give`: USE_SUSP_SLOTS.
+fn compile_preemption(queues: &mut [Queue], give: bool) -> bool {
     let of = |high: &Queue| {
         preemption::victims(&high.conf, queues.iter().map(|low| (low.id, &low.conf)))
     };
     let all: Vec<Vec<QueueId>> = queues.iter().map(of).collect();
     let preemptable: BTreeSet<QueueId> = all.iter().flatten().copied().collect();
+    let high: Vec<(QueueId, Vec<QueueId>)> =
+        queues.iter().map(|queue| queue.id).zip(all.iter().cloned()).filter(|_| give).collect();
     for (queue, preempts) in queues.iter_mut().zip(all) {
+        let takes = high.iter().filter(|(_, low)| low.contains(&queue.id));
+        queue.takes_stopped = takes.map(|(id, _)| *id).collect();
+        queue.gives_stopped = give && !preempts.is_empty();
         (queue.preempts, queue.preemptable) = (preempts, preemptable.contains(&queue.id));
     }
     !preemptable.is_empty()
@@ -301,6 +310,11 @@ impl Site {
             keeps_timeline: false,
             has_exceptions: false,
         }
+    }
+
+    /// Has some queue EXTENDABLE_RUNLIMIT?
+    pub fn extends_run_limits(&self) -> bool {
+        self.queues.iter().any(|queue| queue.conf.extendable.is_some())
     }
 
     /// The policy of a configuration; its users, queues and hosts get ids.
@@ -345,7 +359,7 @@ impl Site {
             queues.push(p.compiled(conf, names.queue_id(&conf.name)));
         }
         sort_by_key(&mut queues, |q| std::cmp::Reverse(q.conf.priority));
-        p.preempts = compile_preemption(&mut queues);
+        p.preempts = compile_preemption(&mut queues, p.params().preemption.gives_stopped);
         p.queue_ids = queues.iter().map(|q| (q.conf.name.clone(), q.id)).collect();
         p.queue_positions = vec![None; names.queue_count()];
         for (position, queue) in queues.iter().enumerate() {
@@ -462,6 +476,8 @@ impl Site {
             end_by_preemption: ends("PREEMPT"),
             preempts: Vec::new(),
             preemptable: false,
+            takes_stopped: Vec::new(),
+            gives_stopped: false,
             preemption_limits: PreemptionLimits::compile([None, Some(&q.raw)], self.params()),
             retry_limits: RetryLimits::compile([None, Some(&q.raw)], self.params()),
             ranges,
@@ -604,7 +620,9 @@ impl Site {
 
     /// The places of a user in a share tree; none: no share.
     pub fn share_paths(&self, tree: TreeId, user: &str) -> Vec<SharePath> {
-        self.shares.get(tree).paths_of(user, &|group| self.in_group(user, group))
+        let unix_groups = self.conf.unix.of(user, None);
+        let in_group = |group: &str| self.conf.in_user_group(user, group, &unix_groups);
+        self.shares.get(tree).paths_of(user, &in_group)
     }
 
     /// The position of the group in which a queue is dispatched.

@@ -533,13 +533,13 @@ impl Rules {
     }
 
     /// The rules of a consumer, whose user has this row of lsb.users; `user_in` says whether the
-    /// user is one of those named. The time grows with the number of rules: callers that need them
-    /// often keep them.
+    /// user is one of those that a rule names. The time grows with the number of rules: callers
+    /// that need them often keep them.
     pub(super) fn of_consumer(
         &self,
         consumer: Consumer,
         row: Option<usize>,
-        user_in: impl Fn(&[UserTerm]) -> bool,
+        mut user_in: impl FnMut(RuleId, &[UserTerm]) -> bool,
     ) -> ConsumerRules {
         let of_queue = self.by_queue.get(&consumer.queue);
         let of_row = row.and_then(|row| self.by_row.get(&row));
@@ -547,7 +547,7 @@ impl Rules {
         let mut found = ConsumerRules { consumer, ..ConsumerRules::default() };
         for id in near.flatten().copied() {
             let rule = self.get(id);
-            if !rule.concerns(&consumer, row, &user_in) {
+            if !rule.concerns(&consumer, row, |words| user_in(id, words)) {
                 continue;
             }
             let counter = || Counter { rule: id, member: rule.member(&consumer, HostId::MAX) };

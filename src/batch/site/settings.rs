@@ -13,6 +13,7 @@ use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{CHKPNT, WarnAction};
 use crate::model::job::{JobSpec, opt2};
 use crate::model::job_control::JobControls;
+use crate::model::limits::MemoryOf;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -202,6 +203,11 @@ impl<'a> Settings<'a> {
         own.unwrap_or(self.site.params().run_limits.absolute)
     }
 
+    /// MEMLIMIT_TYPE of the application profile.
+    pub fn memory_of(&self) -> Option<MemoryOf> {
+        self.application.and_then(|a| a.conf.memory_of)
+    }
+
     /// RESIZABLE_JOBS; -ar stands above it.
     pub fn resizable(&self) -> Resizable {
         if self.spec.further.autoresize.0 {
@@ -228,6 +234,12 @@ impl<'a> Settings<'a> {
     pub fn includes_post(&self) -> bool {
         let own = self.application.and_then(|a| a.conf.include_postproc);
         own.unwrap_or(self.site.params().job_include_postproc)
+    }
+
+    /// BIND_JOB; empty: as the host has it.
+    pub fn bind_job(&self) -> String {
+        let own = self.application.and_then(|a| a.conf.bind_job);
+        own.map_or(String::new(), |policy| policy.word().to_owned())
     }
 
     /// JOB_POSTPROC_TIMEOUT, seconds; 0 none.
@@ -278,8 +290,8 @@ impl<'a> Settings<'a> {
             WarnAction::Command(text) => own.checkpoint.is_some() || &**text != CHKPNT,
             WarnAction::Signal(_) => true,
         };
-        let action = own.warn_action.as_ref().or(queue.warn_action.as_ref().filter(may));
-        let (action, time) = (action.cloned(), own.warn_time.or(queue.warn_time));
+        let action = own.warn_action.as_ref().or(queue.warning.action.as_ref().filter(may));
+        let (action, time) = (action.cloned(), own.warn_time.or(queue.warning.time));
         if (&action, time) != (&own.warn_action, own.warn_time) {
             let further = &mut Arc::make_mut(spec).further;
             (further.warn_action, further.warn_time) = (action, time);

@@ -6,8 +6,9 @@
 //! is in do not concern it.
 
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, ConsumerRules};
+use crate::batch::site::rules::{Consumer, ConsumerRules, RuleId};
 use crate::conf::types::{UserPolicy, UserTerm};
+use crate::model::idmap::IdMap;
 use std::sync::Arc;
 
 /// The user groups whose limits a job is subject to, of those that its user is in.
@@ -20,12 +21,32 @@ pub enum LimitingGroups {
     Unknown,
 }
 
+/// The limits that are about a user, whatever queue, project or application: a user has many
+/// consumers. They hold for one group of -G, until the next configuration.
+#[derive(Debug, Default)]
+pub struct LimitsAboutUser {
+    /// The row of lsb.users; `None`: not looked up yet.
+    row: Option<Option<usize>>,
+    /// Whether the words of a rule mean the user, for each rule that was asked for.
+    meant: IdMap<RuleId, bool>,
+}
+
 impl Site {
-    /// The rules that a consumer is subject to, whose user has this name.
-    pub fn consumer_rules(&self, consumer: Consumer, user: &str) -> ConsumerRules {
+    /// The rules that a consumer is subject to, whose user has this name. `known`: what was found
+    /// for this user and group before.
+    pub fn consumer_rules(
+        &self,
+        consumer: Consumer,
+        user: &str,
+        known: &mut LimitsAboutUser,
+    ) -> ConsumerRules {
         let groups = self.limiting_groups(consumer);
-        let row = self.user_row_position(user, &groups);
-        self.rules.of_consumer(consumer, row, |words| self.limit_words_mean(words, user, &groups))
+        let LimitsAboutUser { row, meant } = known;
+        let row = *row.get_or_insert_with(|| self.user_row_position(user, &groups));
+        self.rules.of_consumer(consumer, row, |rule, words| {
+            let found = || self.limit_words_mean(words, user, &groups);
+            *meant.entry(rule).or_insert_with(found)
+        })
     }
 
     /// The groups whose limits a consumer is subject to.

@@ -42,7 +42,7 @@ impl Cursor {
             self.next += 1;
             return (self.next == 1).then_some(0);
         };
-        while self.next < job.tally.total && *looks > 0 {
+        while self.next < job.tally().total && *looks > 0 {
             let idx = a.index(self.next);
             self.next += 1;
             *looks -= 1;
@@ -58,7 +58,7 @@ impl Cursor {
         match (sel.elems.is_empty(), job.is_array()) {
             (false, _) => self.clone().next(job, sel, &mut 0).is_none(),
             (true, false) => self.next > 0,
-            (true, true) => self.next >= job.tally.total,
+            (true, true) => self.next >= job.tally().total,
         }
     }
 }

@@ -3,7 +3,8 @@
 //! (`lifecycle::fanout`). Soft state: after a restart the inventories of the hosts tell it anew.
 //!
 //! Invariants: a job on one host has no entry; a start waits until all hosts have joined or one is
-//! too late; a host that leaves is waited for, [`LEAVE_MAX`] at most.
+//! too late; the end of a job waits [`LEAVE_MAX`] at most for a host that leaves, and the slots of
+//! that host until it has left.
 
 use crate::batch::state::names::HostId;
 use crate::model::job::Usage;
@@ -13,7 +14,8 @@ use crate::model::{JobKey, JobRef, Now};
 use crate::proto::sbd::TaskState;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest time that a host has to tell that a job has left it, microseconds.
+/// Longest time that the end of a job waits for a host that it leaves; and the time after which
+/// that host is told once more. Microseconds.
 pub const LEAVE_MAX: u64 = 10 * US;
 
 /// The usage of an attempt on a host: the sums of its processes, their numbers and groups.
@@ -89,6 +91,15 @@ impl FannedJob {
     }
 }
 
+/// A host that is to tell that a job has left it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Leave {
+    /// When it is told once more, microseconds.
+    until: u64,
+    /// How often it was late.
+    late: u32,
+}
+
 /// The attempts on several hosts.
 #[derive(Debug, Default)]
 pub struct Fanout {
@@ -99,8 +110,8 @@ pub struct Fanout {
     holding: BTreeSet<(u64, JobKey)>,
     /// The first hosts that wait for the usage of the others, by the instant until which they do.
     asking: BTreeSet<(u64, JobKey)>,
-    /// Hosts that are to tell that a job has left them, and until when.
-    leaving: BTreeMap<(JobKey, HostId), u64>,
+    /// Hosts that are to tell that a job has left them.
+    leaving: BTreeMap<(JobKey, HostId), Leave>,
     /// Attempts that may have ended, or have other hosts now.
     touched: BTreeSet<JobKey>,
 }
@@ -365,7 +376,7 @@ impl Fanout {
 
     /// A host is told to leave.
     pub(crate) fn leaves(&mut self, now: Now, key: JobKey, host: HostId) {
-        self.leaving.insert((key, host), now.mono_us + LEAVE_MAX);
+        self.leaving.entry((key, host)).or_default().until = now.mono_us + LEAVE_MAX;
     }
 
     /// Is a host to tell that a job has left it?
@@ -388,16 +399,22 @@ impl Fanout {
         late.filter_map(|(_, key)| silent(key)).collect()
     }
 
-    /// Takes the hosts that have not told in time that a job has left them.
-    pub(crate) fn take_late_leaves(&mut self, now: Now) -> Vec<(JobKey, HostId)> {
-        let late = take_where(&mut self.leaving, |_, until| *until <= now.mono_us);
-        late.into_iter().map(|(at, _)| at).collect()
+    /// Takes the hosts that have not told in time that a job has left them, and how often each was
+    /// late before.
+    pub(crate) fn take_late_leaves(&mut self, now: Now) -> Vec<(JobKey, HostId, u32)> {
+        let late = take_where(&mut self.leaving, |_, leave| leave.until <= now.mono_us);
+        late.into_iter().map(|((key, host), leave)| (key, host, leave.late)).collect()
+    }
+
+    /// A host was late so often, and is told once more.
+    pub(crate) fn leaves_late(&mut self, now: Now, (key, host): (JobKey, HostId), late: u32) {
+        self.leaving.insert((key, host), Leave { until: now.mono_us + LEAVE_MAX, late });
     }
 
     pub(crate) fn deadline(&self) -> Option<u64> {
         let touched = (!self.touched.is_empty()).then_some(0);
         let waiting = self.waiting.first().map(|(until, _)| *until);
-        let leaving = self.leaving.values().min().copied();
+        let leaving = self.leaving.values().map(|leave| leave.until).min();
         let holding = self.holding.first().map(|(until, _)| *until);
         let asking = self.asking.first().map(|(until, _)| *until);
         [touched, waiting, leaving, holding, asking].into_iter().flatten().min()

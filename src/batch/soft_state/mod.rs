@@ -8,6 +8,7 @@ pub mod diagnose;
 pub mod eligible;
 pub mod exception_round;
 pub mod exit_rates;
+pub mod extendable_limits;
 pub mod fanout;
 pub mod idle_groups;
 pub mod job_viewer;

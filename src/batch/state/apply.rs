@@ -4,7 +4,6 @@
 //! it holds.
 
 use crate::batch::state::change::{Applied, Change};
-use crate::batch::state::counts::tally;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::JobRef;
@@ -71,6 +70,7 @@ impl State {
             Event::Eligible { at, on } => self.eligible(t, *at, *on),
             Event::JobReserve(r) => self.reserved_slots(r),
             Event::JobChunk(chunk) => self.chunk(chunk),
+            Event::RunLimit(r) => self.allow(r),
             Event::Hold { at, .. } => self.damage(*at, true),
             Event::Release { at, .. } => self.damage(*at, false),
             control => self.apply_control(t, control),
@@ -319,6 +319,7 @@ impl State {
             (JobAction::EndByLoad, _) => term::LOAD,
             (JobAction::EndByWindow, _) => term::WINDOW,
             (JobAction::EndByPreemption, _) => term::PREEMPT,
+            (JobAction::EndByRunLimit, _) => term::RUNLIMIT,
             (JobAction::EndByReservation, _) => term::DEADLINE,
             (JobAction::EndByTask, _) => term::EXTERNAL_SIGNAL,
             (JobAction::EndByLostHost, _) => term::OTHER,
@@ -509,13 +510,13 @@ impl State {
                 self.messages.forget(at);
                 self.left.forget(at);
                 a.leave(at.idx, &e);
-                tally(&mut job.tally, &e, false);
-                job.tally.cleaned += 1;
+                a.tally.note(&e, false);
+                a.tally.cleaned += 1;
             }
             self.waited.forget(at);
             return Applied::noted(at);
         }
-        if job.tally.unfinished() > 0 {
+        if job.tally().unfinished() > 0 {
             return Applied::Rejected("clean of a job that has not finished");
         }
         self.remove(at.job);

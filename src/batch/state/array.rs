@@ -4,6 +4,7 @@
 use crate::batch::state::element::{Elem, ElemState, Pend};
 use crate::batch::state::names::QueueId;
 use crate::batch::state::started_elements::StartedElements;
+use crate::batch::state::tally::Tally;
 use crate::batch::state::untouched::Untouched;
 use crate::lang::jobname::ArraySpec;
 use crate::model::event::{ElementRange, QueuePosition};
@@ -33,6 +34,8 @@ pub struct Array {
     pub(super) waiting: BTreeSet<u32>,
     /// How many have ended without success, by their exit status.
     pub(super) exits: BTreeMap<Option<i32>, u32>,
+    /// How many elements are in which state, those that nothing has happened to as well.
+    pub(super) tally: Tally,
     /// The groups of changed elements; an element names its group by number, from 1.
     pub(super) parts: Vec<ElementGroup>,
 }

@@ -2,7 +2,7 @@
 //! state is then as after JOB_SIGNAL and JOB_STATUS of each of them; counters follow all at once.
 
 use crate::batch::state::change::{Applied, Change, ChangeKind, Stage};
-use crate::batch::state::counts::{owner, tally};
+use crate::batch::state::counts::owner;
 use crate::batch::state::last_actions::ControlAction;
 use crate::batch::state::*;
 use crate::model::JobRef;
@@ -161,11 +161,11 @@ impl Job {
                 a.untouched(submit_time)
             }
         };
-        tally(&mut self.tally, &e, false);
+        a.tally.note(&e, false);
         if let ElemState::Pend(before) = &e.state {
             e.state = next(before);
         }
-        tally(&mut self.tally, &e, true);
+        a.tally.note(&e, true);
         a.note(idx, &e, true);
         a.own.insert(idx, e);
     }

@@ -4,10 +4,9 @@
 use crate::batch::state::change::Switched;
 use crate::batch::state::element::{Elem, ElemState, Phase};
 use crate::batch::state::id_vec::IdVec;
-use crate::batch::state::job::{Body, Job, Tally};
+use crate::batch::state::job::{Body, Job};
 use crate::batch::state::names::{HostId, QueueId, UserId};
 use crate::batch::state::started_elements::{Share, Slots, StartedElements, bump, started};
-use crate::lang::depend::PostState;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use std::collections::BTreeSet;
@@ -253,45 +252,6 @@ fn started_of(job: &Job) -> impl Iterator<Item = (u32, &Elem)> {
     let some = some.into_iter();
     one.into_iter()
         .chain(some.flat_map(|a| a.started.iter().filter_map(|i| Some((*i, a.own.get(i)?)))))
-}
-
-/// Adds or subtracts the slots of an element on this host.
-pub fn tally(t: &mut Tally, e: &Elem, up: bool) {
-    if let ElemState::End(end) = &e.state {
-        let post = match end.post_state() {
-            PostState::Done => Some(&mut t.post_done),
-            PostState::Err => Some(&mut t.post_err),
-            PostState::None => None,
-        };
-        if let Some(n) = post {
-            *n = if up { *n + 1 } else { *n - 1 };
-        }
-    }
-    let n = match &e.state {
-        ElemState::Pend(p) if p.held.is_some() => &mut t.psusp,
-        ElemState::Pend(_) => &mut t.pend,
-        ElemState::Run(r) => match r.phase {
-            Phase::Starting | Phase::Running => &mut t.run,
-            Phase::Ssusp(_) => &mut t.ssusp,
-            Phase::Ususp(_) => &mut t.ususp,
-        },
-        ElemState::End(e) if e.done => &mut t.done,
-        ElemState::End(e) => {
-            if e.run.is_none() {
-                if up {
-                    t.exit_unstarted += 1;
-                } else {
-                    t.exit_unstarted -= 1;
-                }
-            }
-            &mut t.exit
-        }
-    };
-    if up {
-        *n += 1;
-    } else {
-        *n -= 1;
-    }
 }
 
 /// The queue and user whose counts a part of a job belongs to, and the least slots of an element.

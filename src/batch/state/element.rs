@@ -3,6 +3,7 @@
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::HostId;
 use crate::batch::state::resize::Resize;
+use crate::conf::types::ExtendableRunLimit;
 use crate::lang::depend::PostState;
 use crate::model::JobKey;
 use crate::model::checkpoint::CheckpointOrder;
@@ -56,6 +57,15 @@ pub struct CheckpointState {
     pub number: u32,
 }
 
+/// A run limit that takes the place of BASE of EXTENDABLE_RUNLIMIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Seconds that the element may run in all, without those it is suspended for.
+    pub secs: u64,
+    /// The element ends then in any case.
+    pub hard: bool,
+}
+
 /// Started: on hosts, whatever else.
 #[derive(Debug, Clone)]
 pub struct Run {
@@ -73,6 +83,8 @@ pub struct Run {
     pub times_given: u32,
     /// INTERRUPTIBLE_BACKFILL: seconds after which it ends, however long its run limit; 0: none.
     pub slice: u64,
+    /// The run limit by EXTENDABLE_RUNLIMIT, once it was extended or made hard.
+    pub allowance: Option<Allowance>,
     /// Boot id of the first host the order was made for.
     pub boot: Arc<str>,
     pub phase: Phase,
@@ -265,6 +277,17 @@ impl ElementEnd {
 }
 
 impl Run {
+    /// The limit by EXTENDABLE_RUNLIMIT of its queue: BASE until that was extended or made hard.
+    pub fn extendable_limit(&self, rule: ExtendableRunLimit) -> Allowance {
+        self.allowance.unwrap_or(Allowance { secs: rule.base_secs, hard: false })
+    }
+
+    /// When it will have run for so many seconds, seconds since the epoch, if nothing suspends it
+    /// from now on.
+    pub fn has_run_for(&self, secs: u64) -> i64 {
+        self.start_time.saturating_add(self.susp_total).saturating_add_unsigned(secs)
+    }
+
     pub fn slots(&self) -> u32 {
         self.hosts.iter().map(|h| h.1).sum()
     }

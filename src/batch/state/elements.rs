@@ -2,7 +2,7 @@
 //! hosts follows.
 
 use crate::batch::state::change::{Applied, Change, ChangeKind, Held, Stage};
-use crate::batch::state::counts::{owner, tally};
+use crate::batch::state::counts::owner;
 use crate::batch::state::*;
 use crate::model::job::opt;
 
@@ -30,7 +30,6 @@ impl State {
         let hole = Elem { attempts: 0, part: 0, state: ElemState::Pend(Pend::default()) };
         let mut e = std::mem::replace(e, hole);
         self.counts.elem(queue, user, slots, at, &e, false);
-        tally(&mut job.tally, &e, false);
         job.note(at.idx, &e, false);
         if let Body::Array(a) = &job.body {
             a.keep_given(&mut e);
@@ -51,7 +50,6 @@ impl State {
             }
         }
         self.counts.elem(queue, user, slots, at, &e, true);
-        tally(&mut job.tally, &e, true);
         job.note(at.idx, &e, true);
         if let Some(place) = job.elem_mut(at.idx) {
             *place = e;

@@ -72,8 +72,8 @@ impl EndedJobs {
             *known = end_time.max(*known);
             last = *known;
         }
-        if job.tally.unfinished() == 0 {
-            let done = job.tally.exit == 0;
+        if job.tally().unfinished() == 0 {
+            let done = job.tally().exit == 0;
             self.put_back(Leaving { ended: last, job: job.id, done });
         }
     }

@@ -3,6 +3,7 @@
 use crate::batch::state::array::{Array, ElementGroup, Ranges};
 use crate::batch::state::element::{Elem, ElemState, ElementView};
 use crate::batch::state::names::{QueueId, UserId};
+use crate::batch::state::tally::Tally;
 use crate::lang::depend::Resolved;
 use crate::lang::jobname::JobName;
 use crate::model::job::{JobSpec, SpoolRef};
@@ -28,8 +29,6 @@ pub struct Job {
     pub exact: SpoolRef,
     pub depend: Option<Rc<Resolved>>,
     pub(super) body: Body,
-    /// How many elements are in which state.
-    pub tally: Tally,
     /// The log lost part of the history: not dispatched until released.
     pub damaged: bool,
 }
@@ -40,36 +39,21 @@ pub enum Body {
     Array(Box<Array>),
 }
 
-/// Elements of a job by state; a plain job has one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    pub total: u32,
-    pub pend: u32,
-    pub psusp: u32,
-    pub run: u32,
-    pub ssusp: u32,
-    pub ususp: u32,
-    pub done: u32,
-    pub exit: u32,
-    pub exit_unstarted: u32,
-    pub cleaned: u32,
-    /// Ended elements whose post-execution commands have succeeded; in `post_err`: have failed.
-    pub post_done: u32,
-    pub post_err: u32,
-}
-
-impl Tally {
-    pub fn started(&self) -> u32 {
-        self.run + self.ssusp + self.ususp
-    }
-    pub fn unfinished(&self) -> u32 {
-        self.pend + self.psusp + self.started()
-    }
-}
-
 impl Job {
     pub fn is_array(&self) -> bool {
         matches!(self.body, Body::Array(_))
+    }
+    /// How many elements are in which state. A job that is no array has one, from whose state this
+    /// is made: very many jobs are in memory.
+    pub fn tally(&self) -> Tally {
+        match &self.body {
+            Body::Single(e) => {
+                let mut one = Tally { total: 1, ..Tally::default() };
+                one.note(e, true);
+                one
+            }
+            Body::Array(a) => a.tally,
+        }
     }
     /// The elements of an array.
     pub fn array(&self) -> Option<&Array> {
@@ -164,7 +148,7 @@ impl Job {
             Some(p) => p.pend,
             None => {
                 let parts = self.parts().iter().map(|p| p.pend).sum::<u32>();
-                self.tally.pend + self.tally.psusp - parts
+                self.tally().pend + self.tally().psusp - parts
             }
         }
     }
@@ -173,7 +157,7 @@ impl Job {
         match self.part(part) {
             Some(p) => p.waiting.len() as u32,
             None => {
-                self.tally.pend - self.parts().iter().map(|p| p.waiting.len() as u32).sum::<u32>()
+                self.tally().pend - self.parts().iter().map(|p| p.waiting.len() as u32).sum::<u32>()
             }
         }
     }
@@ -194,7 +178,7 @@ impl Job {
     /// Is the array at its %limit?
     pub fn at_limit(&self) -> bool {
         match &self.body {
-            Body::Array(a) => a.spec.limit.is_some_and(|n| self.tally.started() >= n),
+            Body::Array(a) => a.spec.limit.is_some_and(|n| self.tally().started() >= n),
             Body::Single(_) => false,
         }
     }
@@ -205,7 +189,7 @@ impl Job {
             Body::Array(a) => a.spec.limit,
             Body::Single(_) => None,
         };
-        limit.map_or(u32::MAX, |n| n.saturating_sub(self.tally.started()))
+        limit.map_or(u32::MAX, |n| n.saturating_sub(self.tally().started()))
     }
 
     /// The effective resource requirement by which an element runs, or ran.
@@ -247,9 +231,10 @@ impl Job {
         }
     }
 
-    /// Counts an element of its own in or out of what is kept of all.
+    /// Counts an element of its own in or out of what is kept of all, as its state changes.
     pub(super) fn note(&mut self, idx: u32, e: &Elem, add: bool) {
         if let Body::Array(a) = &mut self.body {
+            a.tally.note(e, add);
             a.note(idx, e, add);
         }
     }

@@ -1,12 +1,13 @@
 //! Applies JOB_START: an element has these hosts from now on.
 
 use crate::batch::state::change::Applied;
+use crate::batch::state::element::Allowance;
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::{
     CheckpointState, Elem, ElemState, ElementView, LastWords, Phase, PreemptionHistory, Run, State,
 };
 use crate::model::JobKey;
-use crate::model::event::JobStart;
+use crate::model::event::{JobStart, RunLimitChange};
 
 impl State {
     pub(super) fn job_start(&mut self, t: i64, s: &JobStart) -> Applied {
@@ -38,6 +39,7 @@ impl State {
                 own_requirement: s.eff_res_req.clone(),
                 times_given,
                 slice: s.slice,
+                allowance: None,
                 boot: s.boot.clone(),
                 phase: Phase::Starting,
                 forced: s.forced,
@@ -62,6 +64,17 @@ impl State {
                 soft: LastWords::default(),
             }));
         })
+    }
+
+    /// LSF_RUN_LIMIT: a started element has another limit by EXTENDABLE_RUNLIMIT.
+    pub(super) fn allow(&mut self, r: &RunLimitChange) -> Applied {
+        let running =
+            |e: &Elem| matches!(&e.state, ElemState::Run(run) if run.key.attempt == r.attempt);
+        if !self.elem(r.at).is_some_and(running) {
+            return Applied::Rejected("a run limit of an attempt that is not started");
+        }
+        let RunLimitChange { secs, hard, .. } = *r;
+        self.with_run(r.at, |run| run.allowance = Some(Allowance { secs, hard }))
     }
 
     /// These hosts were given jobs at this second.

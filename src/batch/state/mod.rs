@@ -41,6 +41,7 @@ mod slots_reserved;
 pub mod space;
 pub mod started_elements;
 mod submission;
+pub mod tally;
 pub mod tries;
 pub mod untouched;
 
@@ -53,7 +54,7 @@ pub use crate::batch::state::element::{
 };
 use crate::batch::state::ended_jobs::{EndedJobs, KeepEnded, Leaving};
 use crate::batch::state::ineligible::Ineligible;
-pub use crate::batch::state::job::{Body, Job, Tally};
+pub use crate::batch::state::job::{Body, Job};
 use crate::batch::state::job_groups::JobGroups;
 use crate::batch::state::last_actions::LastActions;
 use crate::batch::state::last_starts::LastStarts;
@@ -68,6 +69,7 @@ use crate::batch::state::reservations::Reservations;
 use crate::batch::state::retries::{Done, Retries};
 use crate::batch::state::slot_reservations::SlotReservations;
 use crate::batch::state::space::Space;
+pub use crate::batch::state::tally::Tally;
 use crate::batch::state::tries::ElementTries;
 pub use crate::batch::state::untouched::Untouched;
 use crate::lang::depend::DepExpr;

@@ -212,7 +212,7 @@ impl State {
             let _ = write!(beside, " {at} message {index} {message:?}");
         }
         // or it would never leave memory
-        let over = job.tally.unfinished() == 0 && job.tally.total > 0;
+        let over = job.tally().unfinished() == 0 && job.tally().total > 0;
         if over && !leaves {
             beside.push_str(" will not be cleaned");
         }
@@ -269,7 +269,6 @@ impl State {
             exact,
             depend,
             body,
-            tally,
             // by itself
             damaged: _,
         } = job;
@@ -285,6 +284,7 @@ impl State {
             let members = groups.iter().flat_map(|(_, g)| g.members.iter().filter(known).copied());
             (depend.to_string(), members.collect::<Vec<u32>>())
         });
+        let tally = job.tally();
         let _ = write!(out, " {env:?} {script:?} {exact:?} {waits:?} {tally:?}");
         match body {
             Body::Single(e) => self.elem_told(&mut out, job, 0, e),
@@ -372,6 +372,7 @@ impl State {
             own_requirement: _,
             times_given: _,
             slice,
+            allowance,
             boot,
             phase,
             forced,
@@ -415,7 +416,7 @@ impl State {
             out,
             " {susp_since} {susp_total} {unknown} {forced:?} {migrates} {checkpoint:?}"
         );
-        let _ = write!(out, " {account:?} {affinity} {placed:?} {slice}");
+        let _ = write!(out, " {account:?} {affinity} {placed:?} {slice} {allowance:?}");
     }
 }
 

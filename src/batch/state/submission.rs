@@ -25,12 +25,7 @@ impl State {
         if let Some(spec) = job.name.array.clone() {
             job.body = Body::Array(Box::new(untouched_array(*spec, held)));
         }
-        let elements = match &job.body {
-            Body::Single(_) => 1,
-            Body::Array(a) => a.fresh.left(),
-        };
-        job.tally.total = elements;
-        *(if held.is_some() { &mut job.tally.psusp } else { &mut job.tally.pend }) = elements;
+        let elements = job.tally().total;
         self.counts.fresh(queue, user, slots, elements, true);
         self.job_names.insert(user, &job.name.name, new.job);
         self.space.came(&job, &self.modifications);
@@ -72,7 +67,6 @@ impl State {
             exact: new.exact,
             depend,
             body: Body::Single(Elem { attempts: 0, part: 0, state: ElemState::Pend(pending) }),
-            tally: Tally::default(),
             damaged: false,
         }
     }
@@ -92,5 +86,8 @@ fn untouched_array(spec: ArraySpec, held: Option<PendReason>) -> Array {
     let fresh = Untouched::new(spec.len() as u32);
     let (own, started, waiting, exits) = Default::default();
     let (parts, started_elements) = Default::default();
-    Array { spec, fresh, held, own, started, started_elements, waiting, exits, parts }
+    let total = fresh.left();
+    let (pend, psusp) = if held.is_some() { (0, total) } else { (total, 0) };
+    let tally = Tally { total, pend, psusp, ..Tally::default() };
+    Array { spec, fresh, held, own, started, started_elements, waiting, exits, parts, tally }
 }

@@ -4,6 +4,7 @@
 use super::cluster::{Cluster, ClusterBuilder, cluster, elements};
 use super::*;
 use crate::model::job::opt;
+use crate::model::limits::MemoryOf;
 use crate::model::reason::err;
 use crate::model::specfield::SpecField;
 use crate::proto::client::ApplicationInfo;
@@ -337,6 +338,7 @@ fn environment_directory_and_times_come_from_the_profile() {
                  JOB_POSTPROC_TIMEOUT = 2\nJOB_PREPROC_TIMEOUT = 3\nRUNTIME = 1:30\n\
                  RESIZE_NOTIFY_CMD = told\nRESIZABLE_JOBS = Y\nPEND_TIME_LIMIT = 4\n\
                  DJOB_DISABLED = y\nDJOB_COMMFAIL_ACTION = ignore_commfail\nDJOB_HB_INTERVAL = 20\n\
+                 BIND_JOB = pack\n\
                  RTASK_GONE_ACTION = \"KILLJOB_TASKEXIT IGNORE_TASKCRASH\"";
     let mut c = cluster()
         .hosts(1, 8)
@@ -345,8 +347,10 @@ fn environment_directory_and_times_come_from_the_profile() {
         .application("sim", lines)
         .up();
     let plain = order(&mut c, "");
+    assert_eq!(plain.bind_job, "");
     assert_eq!((plain.include_post, plain.post_timeout, plain.pre_timeout), (false, 0, 300));
     let o = order(&mut c, "-app sim");
+    assert_eq!(o.bind_job, "PACK");
     assert_eq!((o.include_post, o.post_timeout, o.pre_timeout), (true, 120, 180));
     let vars: Vec<String> =
         o.env_vars.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -434,5 +438,18 @@ fn warning_checkpoint_of_the_queue_is_of_jobs_with_a_directory() {
         c.submit("ann", options);
         let order = c.start_orders().pop().unwrap();
         assert_eq!(order.spec.further.warn_action.is_some(), want, "{options}");
+    }
+}
+
+#[test]
+fn hosts_are_told_the_memory_limit_type_of_the_profile() {
+    let site = cluster().hosts(1, 8).queue("normal", "PRIORITY = 30; MEMLIMIT = 4M");
+    let site = site.application("sim", "MEMLIMIT_TYPE = task PROCESS").application("other", "");
+    let mut c = site.up();
+    let both = Some(MemoryOf { process: true, task: true, ..MemoryOf::default() });
+    for (options, want) in [("-app sim", both), ("-app other", None), ("", None)] {
+        c.submit("ann", options);
+        let limits = c.start_orders().pop().unwrap().limits;
+        assert_eq!((limits.rss, limits.memory_of), (Some(4096), want), "{options}");
     }
 }

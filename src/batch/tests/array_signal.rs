@@ -169,5 +169,5 @@ fn one_record_for_many_elements_says_what_a_record_for_each_would_say() {
         together.apply(&rec);
         assert_eq!(together.about(7, true), told);
     }
-    assert_eq!(together.job(7).unwrap().tally.unfinished(), 1);
+    assert_eq!(together.job(7).unwrap().tally().unfinished(), 1);
 }

@@ -200,7 +200,7 @@ fn a_job_runs_again_after_brequeue() {
     let held = Verb::Requeue(Requeue { done: true, hold: true, ..Requeue::default() });
     assert_eq!(r.does(USER, held, id).code, 0);
     assert_eq!(r.stat(id, 0), "PSUSP");
-    assert_eq!(r.restarted().state.job(id).unwrap().tally.psusp, 1);
+    assert_eq!(r.restarted().state.job(id).unwrap().tally().psusp, 1);
     assert_eq!(r.does(USER, Verb::Resume, id).code, 0);
     let (conn, third) = r.starts()[0];
     // One whose end nobody knows is not run a second time.
@@ -348,7 +348,7 @@ fn an_array_keeps_its_list() {
     assert_eq!(r.modify(USER, id, &[Name], named("b[1-9]%3")), 0);
     assert_eq!(r.starts().len(), 2);
     let job = r.mbd.state.job(id).unwrap();
-    assert_eq!((job.display_name(4), job.tally.run), ("b[4]".to_string(), 3));
+    assert_eq!((job.display_name(4), job.tally().run), ("b[4]".to_string(), 3));
     let again = r.restarted();
     assert_eq!(again.state.job(id).unwrap().name.array.as_ref().unwrap().limit, Some(3));
 }
@@ -413,6 +413,7 @@ fn a_running_job_is_changed_where_the_site_allows_it() {
         more: false,
         members: None,
         validates: false,
+        unjoined: Vec::new(),
     };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(told(&mut r), Some((Some(600), Some(5000))));

@@ -46,6 +46,18 @@ fn record_of_a_chunk_names_its_members_and_hosts() {
     assert_eq!(chunks, [(vec![1, 2, 3], 1), (vec![2, 3], 1)]);
 }
 
+#[test]
+fn record_of_a_chunk_has_its_slots_in_short_where_the_site_wants_it() {
+    for (line, short) in [("LSF_HPC_EXTENSIONS=SHORT_EVENTFILE", true), ("", false)] {
+        let site = cluster().hosts(1, 2).queue("chunked", "CHUNK_JOB_SIZE = 3").lsf_conf(line);
+        let mut c = site.up();
+        c.submit("ann", "-q chunked -n 2 -J x[1-3]");
+        let all = c.records(|event| matches!(event, Event::JobChunk(_)));
+        let [Event::JobChunk(chunk)] = &all[..] else { panic!("{all:?}") };
+        assert_eq!((&*chunk.hosts, chunk.short_hosts), (&[("h1".into(), 2)][..], short));
+    }
+}
+
 /// A step of a random history.
 #[derive(Clone, Debug)]
 enum Step {

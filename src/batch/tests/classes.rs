@@ -453,10 +453,15 @@ const WAITING: usize = 20;
 
 /// Jobs of a queue that is opened when all of them wait; the looks at hosts until all have started.
 fn looks_of_a_pass(c: &mut Cluster, options: &str) -> usize {
-    c.badmin("qinact normal");
-    let jobs = c.submit_together("ann", &[options; WAITING]);
+    looks_of_a_pass_in(c, "normal", options)
+}
+
+fn looks_of_a_pass_in(c: &mut Cluster, queue: &str, options: &str) -> usize {
+    c.badmin(&format!("qinact {queue}"));
+    let options = format!("-q {queue} {options}");
+    let jobs = c.submit_together("ann", &[options.as_str(); WAITING]);
     c.host_looks();
-    c.badmin("qact normal");
+    c.badmin(&format!("qact {queue}"));
     assert_eq!(c.started(), jobs, "{options}");
     c.host_looks()
 }
@@ -482,6 +487,24 @@ fn parallel_jobs_look_once_at_hosts_that_do_not_match() {
         let looks = looks_of_a_pass(&mut c, &options);
         assert!(looks <= HOSTS + 3 * WAITING, "{span}: {looks}");
     }
+}
+
+#[test]
+fn hosts_that_are_preferred_are_put_in_order_once_for_many_jobs() {
+    let all: Vec<String> = (1..=HOSTS).map(|n| format!("h{n}")).collect();
+    let options = format!("-m '{}'", all.join(" "));
+    let mut c = cluster().hosts(HOSTS, 1).queue("best", "HOSTS = h40+2 others+1").up();
+    // the hosts that were given a job are passed over
+    let looks = looks_of_a_pass(&mut c, &options);
+    assert!(looks <= 2 * HOSTS + 3 * WAITING, "by -m: {looks}");
+    let looks = looks_of_a_pass_in(&mut c, "best", "");
+    assert!(looks <= 2 * HOSTS + 3 * WAITING, "by HOSTS: {looks}");
+    let mut c = cluster().hosts(HOSTS, 2).queue("best", "HOSTS = h40+2 others+1").up();
+    looks_of_a_pass_in(&mut c, "best", "");
+    let first = c.running_on(JobRef { job: 1, idx: 0 });
+    assert_eq!(first, ["h40"]);
+    let looks = looks_of_a_pass_in(&mut c, "best", "-n 2");
+    assert!(looks <= 2 * HOSTS + 3 * WAITING, "of jobs on several hosts: {looks}");
 }
 
 /// Jobs of one slot, so many on each of the first hosts.

@@ -61,7 +61,7 @@ fn elements_become_of_another_submission() {
         assert_eq!(of(4), ("other", 2, "o.%I".to_string()));
         assert_eq!(of(5), ("default", 1, "o.%I".to_string()));
         assert_eq!(count(m, "normal"), (9, 11, 4));
-        assert_eq!(job.tally.pend, 9);
+        assert_eq!(job.tally().pend, 9);
     }
     // Elements that nobody named stay in one record: they have no element of their own.
     let job = r.mbd.state.job(id).unwrap();

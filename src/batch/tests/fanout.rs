@@ -4,6 +4,7 @@ use super::*;
 use crate::batch::soft_state::fanout::LEAVE_MAX;
 use crate::model::event::HostUsage;
 use crate::model::further::Further;
+use crate::model::reason::term;
 use crate::model::time::US;
 
 fn on(hosts: &str) -> JobSpec {
@@ -25,7 +26,14 @@ fn rig_of(site: ClusterConf) -> (Rig, [ConnId; 2]) {
 
 fn inventory(r: &mut Rig, conn: ConnId, tasks: Vec<TaskState>, members: Vec<JobKey>) {
     let (boot_id, members) = ("boot".into(), Some(members));
-    let msg = SbdMsg::Inventory { boot_id, tasks, more: false, members, validates: false };
+    let msg = SbdMsg::Inventory {
+        boot_id,
+        tasks,
+        more: false,
+        members,
+        validates: false,
+        unjoined: Vec::new(),
+    };
     tell(r, conn, msg);
 }
 
@@ -159,8 +167,15 @@ fn slots_of_a_host_are_free_when_the_job_has_left_it() {
     passes(&mut r, 2);
     assert_eq!((r.stat(key.job, 0), used(&r, 1)), ("DONE", 1));
     assert_eq!(orders(&mut r, h2), ["leave", "leave"]);
-    passes(&mut r, 11);
-    assert_eq!(used(&r, 1), 0);
+    // its slots stay in use until it has left
+    for _ in 0..3 {
+        passes(&mut r, 10);
+        assert_eq!((used(&r, 1), orders(&mut r, h2)), (1, vec!["leave"]));
+    }
+    tell(&mut r, h2, SbdMsg::Left { key, usage: Box::default() });
+    assert_eq!((used(&r, 1), r.mbd.reports_refused()), (0, 0));
+    passes(&mut r, 20);
+    assert_eq!(orders(&mut r, h2), [""; 0]);
 }
 
 #[test]
@@ -182,6 +197,17 @@ fn host_that_comes_back_joins_again_and_leaves_what_is_over() {
     assert_eq!(orders(&mut r, h2), ["join"]);
     inventory(&mut r, h2, vec![], vec![key, JobKey { job: 99, idx: 0, attempt: 1 }]);
     assert_eq!(orders(&mut r, h2), ["leave"], "of the job that nobody knows");
+    // its sbatchd has found tasks of the job, and was started after the job had joined
+    let msg = SbdMsg::Inventory {
+        boot_id: "boot".into(),
+        tasks: vec![],
+        more: false,
+        members: Some(vec![key]),
+        validates: false,
+        unjoined: vec![key],
+    };
+    tell(&mut r, h2, msg);
+    assert_eq!(orders(&mut r, h2), ["join"]);
     r.control(Verb::Stop, key.job);
     orders(&mut r, h2);
     r.report(h1, key, AttemptPhase::Suspended);
@@ -223,8 +249,13 @@ fn usage_of_a_job_is_that_of_all_of_its_hosts() {
         let (pids, pgids, groups) = (vec![7], vec![7], vec![7]);
         SbdMsg::Usage { key, usage: used.into(), pids, pgids, groups }
     };
-    let other =
-        |used: Usage| SbdMsg::HostUsage { key, usage: used.into(), pids: vec![9], groups: vec![8] };
+    let other = |used: Usage| SbdMsg::HostUsage {
+        key,
+        usage: used.into(),
+        pids: vec![9],
+        groups: vec![8],
+        over_memory: false,
+    };
     let now = |r: &Rig| {
         let run = r.mbd.state.running(key).unwrap();
         let used = run.soft.usage;
@@ -284,7 +315,17 @@ fn first_host_is_told_the_usage_on_the_others_when_its_script_has_ended() {
         let used = usage(10, 100).into();
         tell(&mut r, h1, SbdMsg::Usage { key, usage: used, pids, pgids, groups });
         let used = usage(20, 50).into();
-        tell(&mut r, h2, SbdMsg::HostUsage { key, usage: used, pids: vec![], groups: vec![] });
+        tell(
+            &mut r,
+            h2,
+            SbdMsg::HostUsage {
+                key,
+                usage: used,
+                pids: vec![],
+                groups: vec![],
+                over_memory: false,
+            },
+        );
         tell(&mut r, h1, SbdMsg::AskUsage { key });
         assert_eq!(orders(&mut r, h2), ["leave"]);
         assert_eq!(usage_told(&mut r, h1), []);
@@ -329,11 +370,38 @@ fn limits_of_a_job_are_those_of_the_sum_of_its_hosts() {
         SbdMsg::Usage { key, usage: usage.into(), pids: vec![], pgids: vec![], groups: vec![] };
     tell(&mut r, h1, own);
     assert_eq!(orders(&mut r, h1), ["start"]);
-    tell(&mut r, h2, SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] });
+    tell(
+        &mut r,
+        h2,
+        SbdMsg::HostUsage {
+            key,
+            usage: usage.into(),
+            pids: vec![],
+            groups: vec![],
+            over_memory: false,
+        },
+    );
     assert_eq!(
         (orders(&mut r, h1), orders(&mut r, h2)[1..].to_vec()),
         (vec!["terminate"], vec!["terminate"])
     );
+}
+
+/// MEMLIMIT_TYPE: a host other than the first looks at its processes and tasks itself.
+#[test]
+fn process_beyond_the_memory_limit_on_one_host_ends_the_job_on_all() {
+    for over_memory in [true, false] {
+        let (mut r, [h1, h2]) = rig();
+        let key = running(&mut r, [h1, h2]);
+        r.sent.clear();
+        let (usage, pids, groups) =
+            (Usage { mem_kb: 9, ..Usage::default() }.into(), vec![], vec![]);
+        tell(&mut r, h2, SbdMsg::HostUsage { key, usage, pids, groups, over_memory });
+        let act = Act::Terminate { exit_info: term::MEMLIMIT };
+        let told = |msg: &Msg| matches!(msg, Msg::Sbd(SbdMsg::Act { act: own, .. }) if *own == act);
+        let told = r.sent.iter().filter(|(_, msg)| told(msg)).count();
+        assert_eq!(told, if over_memory { 2 } else { 0 });
+    }
 }
 
 /// RTASK_GONE_ACTION: a host of the job says that a task has ended in such a way.
@@ -400,7 +468,17 @@ fn usage_of_each_host_is_listed_while_a_job_runs_and_recorded_at_its_end() {
         let used = usage(1, 100).into();
         tell(&mut r, h1, SbdMsg::Usage { key, usage: used, pids, pgids, groups });
         let used = usage(3, 50).into();
-        tell(&mut r, h2, SbdMsg::HostUsage { key, usage: used, pids: vec![9], groups: vec![8] });
+        tell(
+            &mut r,
+            h2,
+            SbdMsg::HostUsage {
+                key,
+                usage: used,
+                pids: vec![9],
+                groups: vec![8],
+                over_memory: false,
+            },
+        );
         let listed = r.listed(&[Col::HostUsage]);
         let want = r#"[[[["h1",100,0,1.5,[7],[7]],["h2",50,0,3.5,[9],[8]]]]]"#;
         assert_eq!(listed, if wanted { want } else { "[[[]]]" });

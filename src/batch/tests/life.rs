@@ -17,7 +17,7 @@ fn a_job_runs_and_its_history_replays() {
     assert_eq!(r.acct.len(), 1);
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
     let again = Mbatchd::new(conf(), "h1", found);
-    assert_eq!(again.state.job(id).unwrap().tally.done, 1);
+    assert_eq!(again.state.job(id).unwrap().tally().done, 1);
     assert_eq!(again.state.next_job(), r.mbd.state.next_job());
 }
 
@@ -68,6 +68,7 @@ fn a_restarted_host_means_an_unknown_end() {
         more: false,
         members: None,
         validates: false,
+        unjoined: Vec::new(),
     };
     r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     assert_eq!(r.stat(id, 0), "EXIT");

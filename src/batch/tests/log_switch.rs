@@ -148,7 +148,7 @@ fn an_array_whose_elements_are_told_of_out_of_order_leaves_memory() {
     for ((conn, key), ago) in starts.into_iter().zip([1, 9]) {
         r.step(Input::Msg { conn, msg: Msg::Sbd(ended(key, now - ago)) });
     }
-    assert_eq!(r.mbd.state.job(id).unwrap().tally.done, 2);
+    assert_eq!(r.mbd.state.job(id).unwrap().tally().done, 2);
     r.now.mono_us += 100_000_000;
     r.now.wall_us += 100_000_000;
     r.step(Input::Tick);

@@ -57,7 +57,10 @@ fn the_end_of_what_runs_after_a_job_is_recorded_and_waited_for() {
         assert_eq!((r.stat(id, 0), r.acct.len()), ("DONE", 1));
         let never = r.mbd.deps.value(next[1 - ready]);
         assert_eq!(never, DepValue::Never);
-        assert_eq!(r.restarted().state.job(id).unwrap().tally, r.mbd.state.job(id).unwrap().tally);
+        assert_eq!(
+            r.restarted().state.job(id).unwrap().tally(),
+            r.mbd.state.job(id).unwrap().tally()
+        );
     }
 }
 
@@ -91,11 +94,11 @@ fn a_restart_still_waits_and_a_host_that_does_not_know_of_it_has_failed() {
     r.over(starts[0].0, starts[0].1, 0, Post::Done);
     let again = r.restarted();
     assert_eq!(again.state.posts().iter().collect::<Vec<_>>(), [starts[1].1]);
-    let tally = again.state.job(id).unwrap().tally;
+    let tally = again.state.job(id).unwrap().tally();
     assert_eq!((tally.done, tally.post_done, tally.post_err), (2, 1, 0));
     // the hosts of the rig know of nothing
     let r = Rig::with(again, r.now);
-    let tally = r.mbd.state.job(id).unwrap().tally;
+    let tally = r.mbd.state.job(id).unwrap().tally();
     assert_eq!((tally.done, tally.post_done, tally.post_err), (2, 1, 1));
     assert!(r.mbd.state.posts().is_empty());
     assert_eq!(r.statuses(id), [0x140]);

@@ -38,9 +38,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn site(hosts: &[u32]) -> ClusterBuilder {
-    let site =
-        (1..).zip(hosts).fold(cluster(), |site, (n, slots)| site.host(&format!("h{n}"), *slots));
+/// `given`: USE_SUSP_SLOTS=Y.
+fn site(hosts: &[u32], given: bool) -> ClusterBuilder {
+    let all = match given {
+        true => cluster().param("USE_SUSP_SLOTS = Y"),
+        false => cluster(),
+    };
+    let site = (1..).zip(hosts).fold(all, |site, (n, slots)| site.host(&format!("h{n}"), *slots));
     QUEUES.iter().enumerate().fold(site, |site, (n, queue)| {
         let preemption = match PREEMPTION[n] {
             "" => String::new(),
@@ -67,6 +71,8 @@ struct Tested {
     c: Cluster,
     jobs: Vec<Submitted>,
     slots: Vec<u32>,
+    /// The slots of stopped jobs are given to the queues that theirs preempts.
+    given: bool,
 }
 
 impl Tested {
@@ -100,8 +106,9 @@ impl Tested {
 
     fn check(&mut self) {
         let (runs, stopped) = (self.in_state("RUN"), self.in_state("USUSP"));
-        let kept: Vec<Submitted> =
-            stopped.iter().filter(|job| !is_preempted(job)).copied().collect();
+        let given = |job: &Submitted| self.given && !PREEMPTS[job.queue].is_empty();
+        let keeps = |job: &&Submitted| !is_preempted(job) && !given(job);
+        let kept: Vec<Submitted> = stopped.iter().filter(keeps).copied().collect();
         let (runs, kept) = (self.used(&runs), self.used(&kept));
         let of = |used: &BTreeMap<String, u32>, host: &str| used.get(host).copied().unwrap_or(0);
         let most = |host: &str| {
@@ -151,13 +158,17 @@ impl Tested {
         }
     }
 
-    /// No slot is free for a pending job, nor one of a suspended job of a queue that it preempts.
+    /// No slot is free for a pending job, nor one of a suspended job of a queue that it preempts,
+    /// nor, where these are given, one of a stopped job of a queue that preempts its own.
     fn check_free_slots(&mut self) {
         let states = ["RUN", "SSUSP", "USUSP"].map(|state| self.in_state(state));
-        let [running, idle @ ..] = states;
+        let [running, suspended, stopped] = states;
         for job in self.in_state("PEND").into_iter().filter(|job| job.slots == 1) {
             let counts = |other: &&Submitted| !PREEMPTS[job.queue].contains(&other.queue);
-            let others = idle.iter().flatten().filter(counts);
+            let lends =
+                |other: &Submitted| self.given && PREEMPTS[other.queue].contains(&job.queue);
+            let others = suspended.iter().chain(stopped.iter().filter(|other| !lends(other)));
+            let others = others.filter(counts);
             let used: Vec<Submitted> = running.iter().chain(others).copied().collect();
             let used = self.used(&used);
             let full =
@@ -194,8 +205,9 @@ proptest! {
     fn preemption_in_random_clusters_is_of_use_and_ends(
         slots in prop::collection::vec(1..4u32, 1..=MOST_HOSTS),
         all in prop::collection::vec(step(), 1..MOST_STEPS),
+        given in any::<bool>(),
     ) {
-        let mut tested = Tested { c: site(&slots).up(), jobs: Vec::new(), slots };
+        let mut tested = Tested { c: site(&slots, given).up(), jobs: Vec::new(), slots, given };
         for what in &all {
             tested.happens(what);
             tested.check();

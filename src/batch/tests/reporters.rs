@@ -44,6 +44,7 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
             more: false,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         },
         "State" => SbdMsg::State(Box::new(task)),
         "NeedBlob" => SbdMsg::NeedBlob { at: r.mbd.state.job(key.job).unwrap().env },
@@ -83,7 +84,13 @@ fn message(name: &str, r: &Rig, key: JobKey) -> SbdMsg {
         "Joined" => SbdMsg::Joined { key },
         "JoinRefused" => SbdMsg::JoinRefused { key, why: "full".into() },
         "Left" => SbdMsg::Left { key, usage: usage.into() },
-        "HostUsage" => SbdMsg::HostUsage { key, usage: usage.into(), pids: vec![], groups: vec![] },
+        "HostUsage" => SbdMsg::HostUsage {
+            key,
+            usage: usage.into(),
+            pids: vec![],
+            groups: vec![],
+            over_memory: false,
+        },
         "TaskGone" => SbdMsg::TaskGone { key, status: 11 },
         "AskUsage" => SbdMsg::AskUsage { key },
         "UsageTold" => SbdMsg::UsageTold { key, usage: usage.into(), without: vec![] },
@@ -184,6 +191,7 @@ fn an_inventory_of_a_host_without_the_job_does_not_end_it() {
         more: false,
         members: None,
         validates: false,
+        unjoined: Vec::new(),
     };
     r.step(Input::Msg { conn: h2, msg: Msg::Sbd(msg) });
     assert!(keys.iter().all(|key| r.mbd.state.running(*key).is_some()));

@@ -73,6 +73,7 @@ impl Rig {
                 more: false,
                 members: None,
                 validates: false,
+                unjoined: Vec::new(),
             };
             self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
             found = Some(conn);
@@ -273,6 +274,7 @@ fn a_rerun_after_a_lost_host_is_no_requeue() {
                 more: false,
                 members: None,
                 validates: false,
+                unjoined: Vec::new(),
             };
             r.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
         }
@@ -581,7 +583,7 @@ fn elements_that_exit_values_send_back_are_not_all_looked_at_for_each_of_them() 
                 back += 1;
             }
         }
-        assert_eq!(r.mbd.state.job(array).unwrap().tally.pend, N);
+        assert_eq!(r.mbd.state.job(array).unwrap().tally().pend, N);
         let looks = r.mbd.sched.lone_looks();
         assert!(looks < 20 * N as usize, "{limit}: {looks} looks");
     }

@@ -369,7 +369,7 @@ fn elements_whose_start_fails_are_not_all_looked_at_for_each_of_them() {
         // as many as the limit has it go again when their pause is over
         r.later(10);
         assert_eq!(r.starts().len(), 25, "%{limit}");
-        assert_eq!(r.mbd.state.job(array).unwrap().tally.run, 25);
+        assert_eq!(r.mbd.state.job(array).unwrap().tally().run, 25);
     }
 }
 

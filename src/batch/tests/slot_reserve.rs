@@ -511,3 +511,20 @@ fn two_jobs_that_wait_for_each_others_slots_are_not_put_off_without_end() {
     c.requeue(ADMINISTRATOR, three);
     assert_eq!([first, second].map(|at| c.state(at)), ["PEND", "PEND"]);
 }
+
+/// The start of an older job takes slots that a younger one counts on for later.
+#[test]
+fn younger_reservation_is_planned_anew_when_an_older_job_starts_on_its_slots() {
+    let mut c = site(3, 4).up();
+    c.submit("ann", "-q fill -n 4 -W 7");
+    let short = c.submit("ann", "-q wide -n 2 -W 7");
+    c.submit("ann", "-q wide -n 2 -W 30");
+    c.submit("ann", "-q fill -n 4 -W 30");
+    let older = c.submit("ann", "-q wide -n 2 -W 40");
+    let younger = c.submit("ann", "-q wide -n 3 -W 1 -R span[ptile=2]");
+    assert_eq!(c.started().len(), 4);
+    assert_eq!([older, younger].map(|at| reserved(&mut c, at).1), [Some(420); 2]);
+    c.end(short, 0);
+    assert_eq!(c.running_on(older), ["h2"; 2]);
+    assert_eq!(reserved(&mut c, younger).1, Some(1800), "the first that ends after h1");
+}

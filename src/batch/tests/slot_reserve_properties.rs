@@ -269,3 +269,21 @@ proptest! {
         come_to_rest("RESOURCE_RESERVE", &all, &pauses);
     }
 }
+
+#[test]
+fn promise_to_a_job_in_tiles_stands_where_a_host_has_room_for_its_rest_alone() {
+    use Happening::{Fill, Restart, Wide};
+    let all = [Wide(3, 1, 2, 100), Wide(5, 1, 2, 500), Fill(1, 1, 0), Fill(1, 2, 100), Restart];
+    let site = site("RESOURCE_RESERVE").param("RESOURCE_RESERVE_PER_TASK = Y");
+    promises_hold(site, &all, true);
+}
+
+#[test]
+fn job_in_stripes_is_promised_a_start() {
+    let mut c = site("SLOT_RESERVE").up();
+    let first = c.submit("ann", "-n 12 -W 5");
+    let striped = c.submit("ann", "-q wide -n 6 -W 5 -R 'span[stripe]'");
+    let jobs = c.listed();
+    let of = |at| jobs.iter().find(|job| job.at == at).unwrap();
+    assert_eq!(of(striped).promised, Some(of(first).start + 300), "{:?}", of(striped));
+}

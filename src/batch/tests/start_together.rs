@@ -7,6 +7,7 @@ use super::cluster::random::cases;
 use super::cluster::{Cluster, cluster};
 use crate::batch::sched::policy::{Policy, Question};
 use crate::model::JobKey;
+use crate::model::reason::PendReason;
 use crate::proto::client::ClientMsg;
 use crate::proto::job_group::JobGroupRequest;
 use crate::proto::sbd::StartJob;
@@ -221,4 +222,25 @@ proptest! {
             prop_assert_eq!(together.step(step), apart.step(step), "{:?}", step);
         }
     }
+}
+
+#[test]
+fn jobs_that_start_together_again_after_a_failure_each_have_an_order() {
+    let mut c = cluster().hosts(1, 6).up();
+    c.hosts_wait();
+    let mut jobs = c.submit_together("ann", &["-J a", "-J b", "-J c"]);
+    assert_eq!(c.started(), jobs);
+    for at in &jobs {
+        c.start_fails(*at, PendReason::JobOpenFiles, "no descriptors are left");
+    }
+    c.badmin("qinact normal");
+    // new ones behind those that are tried again
+    jobs.extend(c.submit_together("ann", &["-J d", "-J e"]));
+    c.advance(60);
+    assert_eq!(c.started(), []);
+    c.badmin("qact normal");
+    let orders = c.start_orders();
+    let told: Vec<_> = orders.iter().map(|o| (o.key.job, o.key.attempt, o.name.as_str())).collect();
+    assert_eq!(told, [(1, 2, "a"), (2, 2, "b"), (3, 2, "c"), (4, 1, "d"), (5, 1, "e")]);
+    assert_eq!(orders.iter().map(|order| order.rerun).collect::<Vec<_>>(), [false; 5]);
 }

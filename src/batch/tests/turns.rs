@@ -103,7 +103,7 @@ fn a_held_array_of_a_million_is_one_record() {
     let held = JobSpec { name, options2: opt2::HOLD, ..spec("x") };
     let job = job_of(r.bounded("bsub -H", USER, submit(held)));
     assert_eq!((r.stat(job, 1), r.stat(job, 1_000_000)), ("PSUSP", "PSUSP"));
-    let tally = r.mbd.state.job(job).unwrap().tally;
+    let tally = r.mbd.state.job(job).unwrap().tally();
     assert_eq!((tally.psusp, tally.pend), (1_000_000, 0));
     let a = r.mbd.state.job(job).unwrap().array().unwrap();
     assert_eq!(a.touched().count(), 0);
@@ -283,7 +283,7 @@ fn orphans_of_a_large_array_are_found_in_short_turns() {
         let (name, depend) = (format!("a[1-{MANY}]"), format!("done({first})"));
         let second = r.submit(JobSpec { name, depend, further, ..spec("y") }).unwrap();
         r.bounded("bkill", USER, control(Verb::Kill, first, vec![]));
-        let ended = |r: &Rig| r.mbd.state.job(second).unwrap().tally.exit;
+        let ended = |r: &Rig| r.mbd.state.job(second).unwrap().tally().exit;
         assert_eq!(ended(&r), if grace.is_none() { MANY } else { 0 });
         if grace.is_some() {
             r.now.mono_us += 11_000_000;
@@ -481,7 +481,7 @@ fn change_of_all_of_a_hundred_thousand_started_elements_is_done_in_short_turns()
         let id = r.mbd.state.names().find_queue(queue).unwrap();
         let (user, host) = (r.mbd.state.job(job).unwrap().user, HostId::from_index(0));
         let consumer = Consumer::new(id, user);
-        let rules = r.mbd.site.consumer_rules(consumer, "ann").host;
+        let rules = r.mbd.site.consumer_rules(consumer, "ann", &mut Default::default()).host;
         let member = r.mbd.site.rules.get(rules[0]).member(&consumer, host);
         let on_host = r.mbd.limits.used(Counter { rule: rules[0], member });
         (r.mbd.state.counts().queue(id).run, on_host)

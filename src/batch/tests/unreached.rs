@@ -75,6 +75,7 @@ impl Rig {
             more,
             members: None,
             validates: false,
+            unjoined: Vec::new(),
         };
         self.step(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }
@@ -358,7 +359,7 @@ fn of_an_array_only_the_element_left_behind_waits() {
     r.step(Input::Closed { conn: lost.0 });
     r.out(61);
     r.lim_says(i, false);
-    assert_eq!(r.mbd.state.job(id).unwrap().tally.pend, 2);
+    assert_eq!(r.mbd.state.job(id).unwrap().tally().pend, 2);
     // one of them still runs when the host is back
     let conn = r.back(i, "boot", vec![task(there[0], AttemptPhase::Running)]);
     r.lim_says(i, true);

@@ -41,7 +41,7 @@ fn run_windows_suspend_and_resume() {
     assert_eq!(r.starts().iter().map(|s| s.1.job).collect::<Vec<_>>(), [waits]);
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
     let again = Mbatchd::new(c, "h1", found);
-    assert_eq!(again.state.job(late).unwrap().tally.ssusp, 1);
+    assert_eq!(again.state.job(late).unwrap().tally().ssusp, 1);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_started_job_that_is_switched_is_as_the_windows_of_its_new_queue_want_it() {
     assert_eq!((r.acts(), r.stat(array, 1)), (vec![], "USUSP"));
     let found = Recovered { records: r.log.clone(), epoch: 2, ..Default::default() };
     let again = Mbatchd::new(c, "h1", found);
-    assert_eq!(again.state.job(open).unwrap().tally.ssusp, 1);
+    assert_eq!(again.state.job(open).unwrap().tally().ssusp, 1);
 }
 
 /// TERMINATE_WHEN=WINDOW of the new queue ends it.

@@ -41,7 +41,7 @@ fn outcomes(said: Option<Msg>) -> Vec<(u32, u32, i32)> {
 
 impl Rig {
     fn ended(&self, job: u32) -> u32 {
-        self.mbd.state.job(job).map_or(0, |j| j.tally.exit)
+        self.mbd.state.job(job).map_or(0, |j| j.tally().exit)
     }
 
     /// Units until there is no work.
@@ -271,7 +271,7 @@ fn a_reason_is_not_written_without_end() {
         }
         other => panic!("{other:?}"),
     }
-    let held = r.mbd.state.each_job().filter(|job| job.tally.psusp > 0).count();
+    let held = r.mbd.state.each_job().filter(|job| job.tally().psusp > 0).count();
     assert!((200..300).contains(&held), "{held}");
 }
 

@@ -292,7 +292,7 @@ impl Deps {
     /// Begins to watch the condition of a new (or recovered) job.
     pub(crate) fn watch(&mut self, all: Counted<'_>, id: u32) {
         let Some(dep) = all.state.job(id).and_then(|j| j.depend.clone()) else { return };
-        if all.state.job(id).is_some_and(|j| j.tally.pend + j.tally.psusp == 0) {
+        if all.state.job(id).is_some_and(|j| j.tally().pend + j.tally().psusp == 0) {
             return;
         }
         for named in dep.job_ids() {
@@ -347,14 +347,14 @@ impl Deps {
     fn sweep(&mut self, all: Counted<'_>, id: u32, mut each: Each, from: u32) {
         let Some(job) = all.state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
-        let total = job.tally.total;
+        let total = job.tally().total;
         let from = from.min(total);
         let to = from.saturating_add(SWEPT_AT_ONCE).min(total);
         for place in from..to {
             let idx = job.array().map_or(0, |array| array.index(place));
             look_at_element(&self.facts(all), job, dep, idx, &mut each);
         }
-        let pend = job.tally.pend;
+        let pend = job.tally().pend;
         match to < total {
             true => drop(self.sweeps.insert(id, to)),
             false => drop(self.sweeps.remove(&id)),
@@ -368,7 +368,7 @@ impl Deps {
         let Some(job) = all.state.job(id) else { return };
         let Some(dep) = &job.depend else { return };
         look_at_element(&self.facts(all), job, dep, idx, &mut each);
-        let pend = job.tally.pend;
+        let pend = job.tally().pend;
         self.keep(id, pend, each, 1);
     }
 
@@ -466,7 +466,7 @@ impl Deps {
         if !self.values.contains_key(&id) {
             return;
         }
-        if state.job(id).is_none_or(|j| j.tally.pend + j.tally.psusp == 0) {
+        if state.job(id).is_none_or(|j| j.tally().pend + j.tally().psusp == 0) {
             let dep = state.job(id).and_then(|j| j.depend.clone());
             self.forget_condition(id, dep.as_deref());
         }

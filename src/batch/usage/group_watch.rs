@@ -189,7 +189,7 @@ impl JobLookup for JobFacts<'_> {
 
     fn counts(&self, id: u64) -> DepCounts {
         let Some(job) = self.state.job(id as u32) else { return DepCounts::one(&DepFacts::GONE) };
-        let t = &job.tally;
+        let t = &job.tally();
         DepCounts {
             total: t.total,
             pend: t.pend,
@@ -221,7 +221,7 @@ impl JobLookup for JobFacts<'_> {
             Some(idx) => {
                 messages.get(JobRef { job: job.id, idx }, 0).map(|message| message.text.clone())
             }
-            None => messages.of_all(job.id, 0, job.tally.total).map(str::to_string),
+            None => messages.of_all(job.id, 0, job.tally().total).map(str::to_string),
         }
     }
 

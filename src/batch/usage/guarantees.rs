@@ -435,7 +435,7 @@ impl Guarantees {
     /// Notes the pending jobs that a job has in service classes.
     fn note_pending(&mut self, state: &State, site: &Site, id: u32) {
         let mut now: Vec<(ServiceClassId, u64)> = Vec::new();
-        if let Some(job) = state.job(id).filter(|job| job.tally.pend > 0) {
+        if let Some(job) = state.job(id).filter(|job| job.tally().pend > 0) {
             for part in 0..=job.parts().len() as u32 {
                 let class = site.service_classes.id(&job.spec_of(part).further.service_class);
                 let waiting = u64::from(job.waiting(part));

@@ -29,7 +29,7 @@ pub struct GroupTally {
 
 impl GroupTally {
     fn of(job: &Job) -> GroupTally {
-        let t = &job.tally;
+        let t = &job.tally();
         let slots = |part: u32| {
             u64::from(job.pending(part)) * u64::from(job.spec_of(part).min_slots.max(1))
         };

@@ -18,14 +18,15 @@ use crate::batch::site::Site;
 use crate::batch::site::rules::{
     Consumer, ConsumerRules, Counter, HostRule, LimitedQuantity, Member, Rule, RuleId,
 };
+use crate::batch::site::user_limits::LimitsAboutUser;
 use crate::batch::state::change::{Change, ChangeKind, Held, Stage};
 use crate::batch::state::job_hosts::JobHosts;
 use crate::batch::state::names::{
-    ApplicationId, HostId, LicenseProjectId, ProjectId, QueueId, UserId,
+    ApplicationId, HostId, LicenseProjectId, ProjectId, QueueId, UserGroupId, UserId,
 };
 use crate::batch::state::started_elements::Share;
 use crate::batch::state::{ElemState, Phase, State};
-use crate::batch::usage::reserve::ledger::slots_by_host;
+use crate::batch::usage::reserve::holder::slots_by_host;
 use crate::model::JobRef;
 use crate::model::idmap::IdMap;
 use crate::model::reason::susp;
@@ -93,6 +94,10 @@ pub struct ConsumerLimits {
 #[derive(Debug, Default)]
 struct Consumers {
     limits: IdMap<Consumer, Rc<ConsumerLimits>>,
+    /// Limits that are about the users of consumers, by the group of -G where that counts.
+    users: IdMap<(UserId, Option<UserGroupId>), LimitsAboutUser>,
+    /// The number of consumers at which those without a class are dropped next.
+    crowded: usize,
     numbers: IdMap<Counter, u32>,
 }
 
@@ -113,6 +118,18 @@ fn share_of_host(&(host, slots): &(HostId, u32)) -> (HostId, Share) {
 /// The share of one element on all its hosts.
 fn share_of_all(hosts: &[(HostId, u32)]) -> Share {
     Share { slots: hosts.iter().map(|host| u64::from(host.1)).sum(), jobs: 1 }
+}
+
+/// The consumer and the hosts of a job that starts by a change, where rules look at no more than
+/// that.
+fn start_of<'a>(state: &'a State, change: &Change) -> Option<(Consumer, &'a JobHosts)> {
+    let ChangeKind::Element { before, after: Stage::Started, held: None } = &change.kind else {
+        return None;
+    };
+    let at = change.at;
+    let job = state.job(at.job).filter(|_| *before != Stage::Started)?;
+    let run = job.elem(at.idx)?.run()?;
+    Some((Consumer::new(job.queue_at(at.idx), job.user), &run.hosts))
 }
 
 impl LimitsLedger {
@@ -151,10 +168,17 @@ impl LimitsLedger {
             return known.clone();
         }
         let user = state.names().user(consumer.user);
-        let ConsumerRules { user, host, demand, .. } = site.consumer_rules(consumer, user);
         let mut known = self.consumers.borrow_mut();
-        if known.limits.len() >= MAX_CONSUMERS {
+        let known = &mut *known;
+        if known.users.len() >= MAX_CONSUMERS {
+            known.users.clear();
+        }
+        let about = known.users.entry((consumer.user, consumer.user_group)).or_default();
+        let ConsumerRules { user, host, demand, .. } = site.consumer_rules(consumer, user, about);
+        if known.limits.len() >= known.crowded.max(MAX_CONSUMERS) {
             known.limits.retain(|_, limits| Rc::strong_count(limits) > 1);
+            // if classes have nearly all of them, not each further one has all looked at
+            known.crowded = 2 * known.limits.len();
         }
         let mut number = |counter: Counter| {
             let next = site.rules.cells() + known.numbers.len();
@@ -198,8 +222,26 @@ impl LimitsLedger {
         *self = all;
     }
 
+    /// Follows changes of the state. Jobs of one consumer that start on the same hosts are counted
+    /// together.
+    pub(crate) fn follow_all(&mut self, state: &State, site: &Site, changes: &[Change]) {
+        let mut rest = changes;
+        while let Some(change) = rest.first() {
+            let start = start_of(state, change).filter(|_| !site.rules.look_closely());
+            let Some((consumer, hosts)) = start else {
+                self.follow(state, site, change);
+                rest = &rest[1..];
+                continue;
+            };
+            let alike = |other: &&Change| start_of(state, other) == start;
+            let count = rest.iter().take_while(alike).count();
+            self.add_elements((state, site), consumer, (hosts, count as u64), true);
+            rest = &rest[count..];
+        }
+    }
+
     /// Follows a change of the state.
-    pub(crate) fn follow(&mut self, state: &State, site: &Site, change: &Change) {
+    fn follow(&mut self, state: &State, site: &Site, change: &Change) {
         let at = change.at;
         if site.rules.look_closely() {
             return self.follow_closely((state, site), change);
@@ -213,10 +255,8 @@ impl LimitsLedger {
                 self.add_element((state, site), consumer, &held.hosts, false);
             }
             ChangeKind::Element { after: Stage::Started, .. } => {
-                let Some(job) = state.job(at.job) else { return };
-                if let Some(ElemState::Run(run)) = job.elem(at.idx).map(|e| &e.state) {
-                    let consumer = Consumer::new(job.queue_at(at.idx), job.user);
-                    self.add_element((state, site), consumer, &run.hosts, true);
+                if let Some((consumer, hosts)) = start_of(state, change) {
+                    self.add_element((state, site), consumer, hosts, true);
                 }
             }
             ChangeKind::Modified { switched } => {
@@ -414,8 +454,20 @@ impl LimitsLedger {
         hosts: &[(HostId, u32)],
         adds: bool,
     ) {
-        let share = share_of_all(hosts);
-        self.add_all(of, consumer, (share, hosts.iter().map(share_of_host)), adds);
+        self.add_elements(of, consumer, (hosts, 1), adds);
+    }
+
+    /// Counts so many elements of a consumer that have the same hosts in or out.
+    fn add_elements(
+        &mut self,
+        of: (&State, &Site),
+        consumer: Consumer,
+        (hosts, count): (&[(HostId, u32)], u64),
+        adds: bool,
+    ) {
+        let times = |share: Share| Share { slots: share.slots * count, jobs: share.jobs * count };
+        let by_host = hosts.iter().map(share_of_host).map(|(host, share)| (host, times(share)));
+        self.add_all(of, consumer, (times(share_of_all(hosts)), by_host), adds);
     }
 
     /// Counts started elements of a consumer in or out: all of them, and by host.

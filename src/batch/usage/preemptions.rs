@@ -4,7 +4,8 @@
 //! A preempted element is suspended for that reason (`susp::PREEMPTED`), and its slots are
 //! *vacated* once its host has told so: queues that may preempt it do not count them any more.
 //! Until then the element is *vacating*; so is one that is ended in place of a suspension. An
-//! element of such a queue that is suspended for any other reason vacates its slots likewise. The
+//! element of such a queue that is suspended for any other reason (*stopped*) vacates its slots
+//! likewise, and with USE_SUSP_SLOTS one of a queue that preempts others does so for these. The
 //! *claim* of a pending job is the slots that it had others preempted for, with the free ones that
 //! it needs besides.
 //!
@@ -108,6 +109,12 @@ fn leaves_slots(site: &Site, queue: &Queue, spec: &JobSpec) -> bool {
     (kinds.exclusive || spec.options & opt::EXCLUSIVE == 0)
         && (kinds.backfill || !queue.conf.backfill)
         && spec.further.reservation.is_empty()
+}
+
+/// Have stopped jobs of a queue to find room again beside a job of another?
+fn leave_slots_to(of: QueueId, queue: &Queue, site: &Site) -> bool {
+    let preemptable = || site.queue(of).is_some_and(|of| of.preemptable);
+    of == queue.id || queue.takes_stopped.contains(&of) || preemptable()
 }
 
 /// Slots on a host that a pending job is to get.
@@ -240,7 +247,9 @@ impl Preemptions {
         };
         let queue = job.map(|job| job.queue_at(at.idx)).and_then(|queue| site.queue(queue));
         let kind = run.and_then(|run| Kind::of(site, run));
-        let queue = queue.filter(|queue| queue.preemptable || kind == Some(Kind::Suspended));
+        let queue = queue.filter(|queue| {
+            queue.preemptable || queue.gives_stopped || kind == Some(Kind::Suspended)
+        });
         let stops = |queue: &&Queue| {
             let spec = job.map(|job| job.spec_at(at.idx));
             kind != Some(Kind::Stopped) || spec.is_some_and(|spec| leaves_slots(site, queue, spec))
@@ -492,7 +501,7 @@ impl Preemptions {
         self.known.get(&at).is_some_and(|known| known.kind == Kind::Suspended)
     }
 
-    /// Is an element of a queue that may be preempted suspended for another reason?
+    /// Is an element suspended for another reason, and leaves its slots to some queue?
     pub fn is_stopped(&self, at: JobRef) -> bool {
         self.known.get(&at).is_some_and(|known| known.kind == Kind::Stopped)
     }
@@ -515,9 +524,11 @@ impl Preemptions {
         here.filter_map(|at| Some((*at, self.known.get(at)?.queue)))
     }
 
-    /// The slots of these elements, also before their host has told that it has suspended them.
-    pub fn stopped_slots(&self, host: HostId) -> u64 {
-        self.stopped_on(host).map(|(at, _)| self.slots_on(at, host)).sum()
+    /// The slots of those that a suspended job of a queue does not wait for, also before their host
+    /// has told that it has suspended them.
+    pub fn stopped_slots(&self, host: HostId, queue: &Queue, site: &Site) -> u64 {
+        let idle = self.stopped_on(host).filter(|(_, of)| leave_slots_to(*of, queue, site));
+        idle.map(|(at, _)| self.slots_on(at, host)).sum()
     }
 
     /// The hosts with preempted elements, of these hosts.
@@ -569,13 +580,14 @@ impl Preemptions {
     /// Slots on a host that preemption has vacated for this queue, and those of jobs that are
     /// suspended for another reason.
     pub fn vacated_for(&self, host: HostId, queue: &Queue) -> u64 {
-        if queue.preempts.is_empty() {
+        if queue.preempts.is_empty() && queue.takes_stopped.is_empty() {
             return 0;
         }
-        let vacated = self
-            .suspended_on(host)
-            .chain(self.stopped_on(host))
-            .filter(|(at, of)| queue.preempts.contains(of) && !self.vacating.contains(at));
+        let own = |of: &QueueId| queue.preempts.contains(of);
+        let preempted = self.suspended_on(host).filter(|(_, of)| own(of));
+        let stopped =
+            self.stopped_on(host).filter(|(_, of)| own(of) || queue.takes_stopped.contains(of));
+        let vacated = preempted.chain(stopped).filter(|(at, _)| !self.vacating.contains(at));
         vacated.map(|(at, _)| self.slots_on(at, host)).sum()
     }
 
@@ -610,7 +622,7 @@ impl Preemptions {
         let of_claim = |claim: &Claim| -> u64 {
             let here = claim.hosts.iter().filter(|on| on.host == host);
             // of the vacated slots it counts none where it may not preempt
-            let all = !queue.preempts.is_empty();
+            let all = !queue.preempts.is_empty() || !queue.takes_stopped.is_empty();
             here.map(|on| u64::from(if all { on.slots } else { on.free })).sum()
         };
         claims.filter(higher).map(of_claim).sum()

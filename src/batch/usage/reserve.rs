@@ -8,6 +8,7 @@
 //! derived from the jobs, element by element as they change, and kept in [`ledger`].
 
 mod audit;
+pub mod holder;
 pub mod ledger;
 mod preempted;
 mod vacated;
@@ -24,7 +25,8 @@ use crate::proto::lim::{HostLoad, INDEX_NAMES, increasing};
 pub(crate) use preempted::Supposing;
 pub(crate) use vacated::PreemptedBy;
 
-use ledger::{Holder, Reserve, Term, left, slots_by_host};
+use holder::{Holder, Term, slots_by_host};
+use ledger::{Reserve, left};
 
 /// The resource of which the measured value shows what a job has come to use.
 const MEASURED: &str = "mem";
@@ -86,15 +88,16 @@ impl Reserve {
             let req = site.names.parse(text).ok();
             let term = |part: usize, rusage: &RusageTerm| {
                 let resource = site.names.reserved(rusage)?;
-                let steady = rusage.phases.iter().all(|phase| phase.duration.is_none());
+                let steady_parts = Term::steady_parts_of(rusage);
                 Some(Term {
-                    preemptable: steady && site.names.preemptable(resource),
+                    preemptable: steady_parts.is_some() && site.names.preemptable(resource),
                     resource,
                     part,
                     method: site.reservation_method(rusage),
                     released: site.names.released(resource),
                     measured: rusage.res == MEASURED,
                     rusage: rusage.clone(),
+                    steady_parts,
                 })
             };
             let mut all = Vec::new();

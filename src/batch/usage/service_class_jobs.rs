@@ -39,7 +39,7 @@ impl ClassTally {
         let secs = expected_run_time(job.spec_of(part)).filter(|_| pending > 0);
         let mut jobs = [0; 6];
         if part == 0 {
-            let t = &job.tally;
+            let t = &job.tally();
             let all = [t.total - t.cleaned, t.pend + t.psusp, t.run, t.ssusp, t.ususp];
             jobs[..5].copy_from_slice(&all.map(u64::from));
             jobs[5] = u64::from(t.done + t.exit);

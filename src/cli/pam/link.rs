@@ -10,12 +10,13 @@ use crate::auth::user_server::comes_from;
 use crate::cli::client::ClientError;
 use crate::cli::prove::ask_authd;
 use crate::cli::site::LocalSite;
-use crate::conf::HostTable;
+use crate::conf::{HostTable, load};
 use crate::proto::frame::{
     Decoder, FrameHead, Kind, MAX_FRAME_EARLY, Raw, Session, SessionKey, Side, write_frame,
 };
 use crate::proto::pam::{PAM_FRAME_MAX, PamMsg};
 use crate::proto::{Daemon, Msg, PROTO_LOW, Refusal, high};
+use crate::sys::files::RealFiles;
 use crate::sys::words;
 use rustix::io::retry_on_intr;
 use std::io::{self, ErrorKind, Read, Write};
@@ -376,9 +377,24 @@ fn fill(sock: &mut TcpStream, dec: &mut Decoder) -> Result<(), ClientError> {
     Ok(())
 }
 
+/// Whether pam can be on a host of this name.
+fn of_cluster(site: &LocalSite, host: &str) -> Result<(), ClientError> {
+    let (base, _) = load::load_base_lenient(&RealFiles, &site.envdir, Some(&site.host));
+    // one that further hosts may join says nothing of a name that it lacks
+    let Some(base) = base.filter(|base| base.hostcache().is_none()) else { return Ok(()) };
+    let addressed = || base.hosts.by_addr(host.parse().ok()?);
+    match base.hosts.canonical(host).or_else(addressed) {
+        Some(_) => Ok(()),
+        None => Err(ClientError::Conf("no host of the cluster".into())),
+    }
+}
+
 /// Connects from this host's own address, where several hosts share a machine.
 fn dial(site: &LocalSite, host: &str, port: u16, wait: Duration) -> Result<TcpStream, ClientError> {
     use crate::auth::HostLookup;
+    if host != site.host {
+        of_cluster(site, host)?;
+    }
     let table = site.addresses(&[host, &site.host]);
     let addr = table.addr_of(host).or_else(|| crate::sys::site::resolve(host).first().copied());
     let addr = addr.ok_or_else(|| ClientError::Conf("unknown host".into()))?;

@@ -1,8 +1,12 @@
 //! The runner of pam(1): the PJL as a child of its own, the TaskStarters' connections and the
 //! signals, all for the machine in `crate::pam`.
 
+mod adopt;
+mod by_res;
 mod link;
 pub mod task;
+
+pub use by_res::signal_processes;
 
 use super::client::ClientError;
 use super::job_launcher::launcher;
@@ -11,11 +15,12 @@ use crate::auth::HostLookup;
 use crate::cli::stop_self::stop_unless_continued;
 use crate::pam::command::Starter;
 use crate::pam::table::TaskRow;
-use crate::pam::{Pam, PamConf, PamEffect, PamEnd, PamInput};
+use crate::pam::{Pam, PamConf, PamEffect, PamEnd, PamInput, USAGE_MS, WAIT_END};
 use crate::proto::machine::ConnId;
 use crate::proto::pam::{PamMsg, TASKS_MAX};
 use crate::sys::raw::{self, SignalFd, SignalMask, Signalled};
 use crate::sys::words;
+use by_res::SignalCalls;
 use link::{EARLY, Link, LinkEnd, Server};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process_group, waitid};
@@ -93,7 +98,9 @@ pub fn run(of: PamRun<'_>, err: &mut dyn Write) -> Result<PamOutcome, PamFault> 
     let mask = SignalMask::now().map_err(words_of)?;
     let signals = SignalFd::new(&all).map_err(words_of)?;
     let front = foreground();
-    let child = start((&pjl, of.env), &starter, &of.bindir, (front, mask))?;
+    let usage = (USAGE_MS.to_owned(), of.conf.usage_ms().to_string());
+    let env: Vec<(String, String)> = of.env.iter().cloned().chain([usage]).collect();
+    let child = start((&pjl, &env), &starter, &of.bindir, (front, mask))?;
     let mut me = Runner {
         server,
         listener,
@@ -107,9 +114,11 @@ pub fn run(of: PamRun<'_>, err: &mut dyn Write) -> Result<PamOutcome, PamFault> 
         now: 0,
         looked: Instant::now(),
         launcher: launcher(),
+        calls: SignalCalls::new(&of.bindir, &starter.program, mask),
         end: None,
     };
     let end = me.run(err).map_err(words_of)?;
+    me.end_calls(err);
     if front {
         let _ = rustix::termios::tcsetpgrp(rustix::stdio::stdin(), getpgrp());
     }
@@ -191,6 +200,7 @@ struct Runner<'a> {
     looked: Instant,
     /// The process whose signals all processes of the job have.
     launcher: Option<u32>,
+    calls: SignalCalls,
     end: Option<PamEnd>,
 }
 
@@ -247,7 +257,20 @@ impl Runner<'_> {
         }
         self.close_early();
         self.step(PamInput::Tick, err);
+        for host in self.calls.turn() {
+            self.step(PamInput::NotByRes { host }, err);
+        }
         Ok(())
+    }
+
+    /// Waits for the signals that RES was asked for.
+    fn end_calls(&mut self, err: &mut dyn Write) {
+        let mut hosts = self.calls.finish(Duration::from_micros(WAIT_END));
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            self.step(PamInput::NotByRes { host }, err);
+        }
     }
 
     fn step(&mut self, input: PamInput, err: &mut dyn Write) {
@@ -261,6 +284,9 @@ impl Runner<'_> {
                     if let Some(Err(_)) = gone {
                         self.links.remove(&conn);
                     }
+                }
+                PamEffect::SignalByRes { host, processes, signal } => {
+                    self.calls.add(host, &processes, signal);
                 }
                 PamEffect::SignalPjl { signal } => {
                     if let Some(signal) = Signal::from_named_raw(signal) {

@@ -5,11 +5,12 @@
 //! when this process ends; the task has the descriptors, environment and directory of this
 //! process; nothing is written unless something fails.
 
+use super::adopt::{self, Place};
 use super::link::PamCall;
 use super::shown;
 use crate::auth::shake::AuthError;
 use crate::cli::client::ClientError;
-use crate::cli::job_launcher::launcher;
+use crate::cli::many_tasks::WORDS_AHEAD;
 use crate::cli::remote::WaitStatus;
 use crate::cli::site::LocalSite;
 use crate::cli::stop_self::stop_unless_continued;
@@ -88,7 +89,7 @@ pub fn run(of: StarterRun<'_>, err: &mut dyn Write) -> StarterEnd {
             return StarterEnd::Code(NO_PAM);
         }
     };
-    let (call, tid) = match reached(&of) {
+    let (call, welcome) = match reached(&of) {
         Ok(reached) => reached,
         Err(e) => {
             let (host, port, why) = (&of.host, of.port, shown(&e));
@@ -97,8 +98,29 @@ pub fn run(of: StarterRun<'_>, err: &mut dyn Write) -> StarterEnd {
         }
     };
     let mut steps = Steps { debug: of.debug, err };
+    let PamWelcome { tid, job, pam_ms } = welcome;
     steps.say(&format!("task {tid}"));
-    started(&of, (mask, signals), (call, tid), steps)
+    let place = match adopt::take_in(of.site, job, pam_ms) {
+        Ok(place) => place,
+        Err(why) => {
+            let _ = writeln!(steps.err, "TaskStarter: {}: {why}", of.site.host);
+            let mut call = call;
+            let _ = call.send(&PamMsg::Failed { errno: 0, why });
+            return StarterEnd::Code(NO_PAM);
+        }
+    };
+    match place.outside.as_str() {
+        "" => steps.say("in the job"),
+        why => steps.say(&format!("not in the job: {why}")),
+    }
+    started(&of, (mask, signals), (call, tid, place), steps)
+}
+
+/// The answer of pam to a task that it takes.
+struct PamWelcome {
+    tid: u32,
+    job: JobRef,
+    pam_ms: Option<u32>,
 }
 
 /// Tells its steps, if that is wanted.
@@ -116,7 +138,7 @@ impl Steps<'_> {
 }
 
 /// Calls pam until it takes the task; its number.
-fn reached(of: &StarterRun<'_>) -> Result<(PamCall, u32), ClientError> {
+fn reached(of: &StarterRun<'_>) -> Result<(PamCall, PamWelcome), ClientError> {
     let until = Instant::now() + REACH;
     loop {
         match hello(of, None) {
@@ -130,13 +152,13 @@ fn reached(of: &StarterRun<'_>) -> Result<(PamCall, u32), ClientError> {
     }
 }
 
-fn hello(of: &StarterRun<'_>, again: Option<u32>) -> Result<(PamCall, u32), ClientError> {
+fn hello(of: &StarterRun<'_>, again: Option<u32>) -> Result<(PamCall, PamWelcome), ClientError> {
     let mut call = PamCall::new(of.site, &of.host, of.port, ANSWER)?;
     let command = of.program.join(OsStr::new(" "));
     let command = cut(&command.to_string_lossy(), COMMAND_MAX).to_owned();
     call.send(&PamMsg::Hello { job: of.job, pid: std::process::id(), again, command })?;
     match call.next()? {
-        PamMsg::Welcome { tid, .. } => Ok((call, tid)),
+        PamMsg::Welcome { tid, job, pam_ms } => Ok((call, PamWelcome { tid, job, pam_ms })),
         _ => Err(ClientError::Unexpected),
     }
 }
@@ -144,7 +166,7 @@ fn hello(of: &StarterRun<'_>, again: Option<u32>) -> Result<(PamCall, u32), Clie
 fn started(
     of: &StarterRun<'_>,
     (mask, signals): (SignalMask, SignalFd),
-    (mut call, tid): (PamCall, u32),
+    (mut call, tid, place): (PamCall, u32, Place),
     mut steps: Steps<'_>,
 ) -> StarterEnd {
     let terminal = rustix::termios::isatty(rustix::stdio::stdin());
@@ -165,6 +187,8 @@ fn started(
             let (errno, why) = (e.raw_os_error().unwrap_or(0), words(&e));
             let program = program.to_string_lossy();
             let _ = writeln!(steps.err, "TaskStarter: {program}: {why}");
+            // the report ends the PJL, by whose tasks the words come to the user
+            std::thread::sleep(WORDS_AHEAD);
             let _ = call.send(&PamMsg::Failed { errno, why });
             let missing = e.kind() == ErrorKind::NotFound;
             return StarterEnd::Code(if missing { NOT_FOUND } else { NOT_RUN });
@@ -185,7 +209,7 @@ fn started(
         tried: Instant::now(),
         ended: None,
         told: false,
-        launcher: launcher(),
+        place,
         last: None,
     };
     task.tell_start();
@@ -214,8 +238,7 @@ struct OwnTask<'a> {
     ended: Option<(i32, Usage, Instant, i64)>,
     /// pam has acknowledged the end.
     told: bool,
-    /// The process whose signals the task has, too.
-    launcher: Option<u32>,
+    place: Place,
     /// The last signal that the task has had, when, and whether pam sent it.
     last: Option<(i32, Instant, bool)>,
 }
@@ -244,7 +267,8 @@ impl OwnTask<'_> {
 
     fn tell_start(&mut self) {
         let pid = self.pid.as_raw_nonzero().get() as u32;
-        self.send(&PamMsg::Started { pid, ticks: self.ticks });
+        let (ticks, outside) = (self.ticks, self.place.outside.clone());
+        self.send(&PamMsg::Started { pid, ticks, outside });
     }
 
     fn tell_end(&mut self) {
@@ -346,7 +370,7 @@ impl OwnTask<'_> {
                 continue;
             }
             // the launcher's signals come to the task too, and those of a terminal to its group
-            let has = sender.is_some() && sender == self.launcher
+            let has = sender.is_some() && sender == self.place.launcher
                 || sender.is_none() && !self.group && signal != libc::SIGCONT;
             if self.first_of(signal, false) && !has {
                 self.signal(signal);
@@ -377,6 +401,7 @@ impl OwnTask<'_> {
         }
         let Some(reaped) = wait4(self.pid.as_raw_nonzero().get(), false)? else { return Ok(()) };
         let time = crate::sys::now().secs();
+        self.place.measure(self.of.site);
         self.ended = Some((reaped.status, reaped.usage, Instant::now(), time));
         self.tell_end();
         Ok(())

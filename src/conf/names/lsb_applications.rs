@@ -9,7 +9,7 @@ pub static APPLICATION: NameTable = table!("lsb.applications", "Application", NA
 
 const NAMES: &[Name] = &[
     on("ABS_RUNLIMIT", "run limits are wall-clock time: Y/N; as lsb.params"),
-    off("BIND_JOB", "binding of processes to processors"),
+    on("BIND_JOB", "NONE, BALANCE, PACK, ANY, USER or USER_CPU_LIST; as LSF_BIND_JOB"),
     off("CGROUP_CPU_LIMIT_USAGE", "share of the processors in a cgroup"),
     off("CGROUP_CPU_SHARES_FACTOR", "percentage of the CPU shares of a cgroup"),
     on("CHKPNT_DIR", "checkpoint directory of jobs"),
@@ -54,7 +54,7 @@ const NAMES: &[Name] = &[
     on("MAX_JOB_REQUEUE", "override: see lsb.params"),
     on("MAX_TOTAL_TIME_PREEMPT", "override: see lsb.params"),
     on("MEMLIMIT", "memory of a job, in LSF_UNIT_FOR_LIMITS; as the queue"),
-    off("MEMLIMIT_TYPE", "what MEMLIMIT is about: JOB, PROCESS, TASK"),
+    on("MEMLIMIT_TYPE", "what memory limits are about: JOB, PROCESS, TASK; as lsf.conf says"),
     on("MIG", "minutes suspended by load before a job migrates; as the queue"),
     on("NAME", "name of the profile, at most 59 characters; required"),
     off("NETWORK_REQ", "network requirement of IBM PE"),

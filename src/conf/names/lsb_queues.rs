@@ -32,7 +32,7 @@ const NAMES: &[Name] = &[
     on("ESTIMATED_RUNTIME", "default of bsub -We: [h:]m[/host]; none"),
     on("EXCLUSIVE", "bsub -x is allowed: Y/N/CU[...]; N"),
     off("EXEC_DRIVER", "container jobs: docker[...]/singularity[...]...; none"),
-    off("EXTENDABLE_RUNLIMIT", "run limit a job may outlast"),
+    on("EXTENDABLE_RUNLIMIT", "BASE[min] INCREMENT[min] GRACE[min] REQUEUE[Y/N]; none"),
     on("FAIRSHARE", "USER_SHARES[[user,n] ...]"),
     off("FAIRSHARE_ADJUSTMENT_FACTOR", "override: lsb.params"),
     on("FAIRSHARE_QUEUES", "slaves of this master queue: list; none"),

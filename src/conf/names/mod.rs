@@ -5,6 +5,7 @@
 //! not acted on earns a notice; a name that is not here is an error, or in lsf.conf, where
 //! sites keep variables of their own, a warning unless it looks like a slip of the pen.
 
+mod check;
 mod load_indices;
 pub mod lsb_applications;
 pub mod lsb_params;
@@ -16,15 +17,7 @@ mod name_table;
 mod nearest;
 pub mod tables;
 
+pub use check::all;
 pub use load_indices::{LOAD_INDICES, load_index};
 pub use name_table::{NOT_ACTED_ON, Name, NameTable};
 pub use nearest::nearest;
-
-/// Every table there is.
-pub fn all() -> Vec<&'static NameTable> {
-    let mut list = vec![&lsf_conf::LSF_CONF];
-    list.extend(tables::ALL);
-    list.extend([&lsb_params::PARAMETERS, &lsb_queues::QUEUE, &lsb_applications::APPLICATION]);
-    list.push(&lsb_serviceclasses::SERVICE_CLASS);
-    list
-}

@@ -1,9 +1,5 @@
 //! The known names of a section of a file: a table of rows, and how a name is looked up in it.
 
-use super::load_indices::LOAD_INDICES;
-use super::moot::why_moot;
-use super::nearest::nearest;
-use crate::conf::diag::{Diags, Pos, Severity};
 use std::cmp::Ordering;
 
 /// One known name.
@@ -170,88 +166,11 @@ impl NameTable {
     }
 
     /// Whether a name belongs to a family of genuine names.
-    fn in_family(&self, name: &str) -> bool {
+    pub(super) fn in_family(&self, name: &str) -> bool {
         FAMILIES
             .iter()
             .filter(|(file, _)| *file == self.file)
             .flat_map(|(_, starts)| starts.iter())
             .any(|start| name.get(..start.len()).is_some_and(|s| s.eq_ignore_ascii_case(start)))
-    }
-
-    /// Looks a parameter or column up and tells what is to be told of it. The result is its
-    /// documented spelling, or None when it is unknown.
-    pub fn check(&self, name: &str, at: &Pos, diags: &mut Diags) -> Option<&'static str> {
-        if let Some(known) = self.find(name) {
-            match why_moot(known.name) {
-                _ if known.acted => {}
-                Some(why) => diags.notice(at, format!("{} changes nothing: {why}", known.name)),
-                None => diags.not_acted_on(at, known.name),
-            }
-            return Some(known.name);
-        }
-        if self.in_family(name) {
-            diags.not_acted_on(at, name);
-            return None;
-        }
-        // Load indices name thresholds of hosts and queues.
-        let indices = if matches!(self.section, "Host" | "Queue") { LOAD_INDICES } else { &[] };
-        let names = self.names().map(|n| n.name);
-        let near = nearest(name, names.chain(indices.iter().copied()));
-        let severity = if self.section.is_empty() && near.is_none() {
-            Severity::Warning
-        } else {
-            Severity::Error
-        };
-        let what = if self.section.is_empty() {
-            format!("unknown parameter <{name}>")
-        } else {
-            format!("unknown keyword <{name}> in section {}", self.section)
-        };
-        diags.add_near(severity, at, what, near);
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::conf::names::all;
-
-    #[test]
-    fn tables_are_sorted_unique_and_documented() {
-        for table in all() {
-            let names: Vec<Name> = table.names().collect();
-            assert_eq!(names, table.rows, "{}", table.file);
-            for pair in names.windows(2) {
-                assert!(pair[0].name < pair[1].name, "{}: {}", table.file, pair[1].name);
-            }
-            for name in names {
-                assert!(!name.doc.is_empty() && name.doc.is_ascii(), "{}", name.name);
-                assert_eq!(table.find(name.name), Some(name));
-                assert_eq!(table.find(&name.name.to_ascii_lowercase()), Some(name));
-            }
-            assert_eq!(table.find("NO_SUCH_NAME"), None);
-        }
-    }
-
-    #[test]
-    fn lsf_conf_tolerates_what_is_foreign_and_catches_slips() {
-        let at = Pos::whole("lsf.conf");
-        let mut d = Diags::new();
-        let table = &crate::conf::names::lsf_conf::LSF_CONF;
-        assert_eq!(table.check("LSF_LOGDIR", &at, &mut d), Some("LSF_LOGDIR"));
-        assert!(d.list().is_empty());
-        assert_eq!(table.check("OUR_SITE_SCRATCH", &at, &mut d), None);
-        assert_eq!(table.check("LSF_LOGDIRR", &at, &mut d), None);
-        assert_eq!(table.check("EGO_ANYTHING", &at, &mut d), None);
-        let told: Vec<_> = d.list().iter().map(|d| (d.severity, d.near.as_deref())).collect();
-        assert_eq!(
-            told,
-            [
-                (Severity::Warning, None),
-                (Severity::Error, Some("LSF_LOGDIR")),
-                (Severity::Notice, None)
-            ]
-        );
     }
 }

@@ -8,7 +8,7 @@ use crate::conf::summary_not_acted_on;
 fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
     let fine = "LSF_HPC_PJL_LOADENV_TIMEOUT=600\nLSF_PAM_CLEAN_JOB_DELAY=0\n\
                 LSF_DJOB_TASK_REG_WAIT_TIME=1\nLSB_FANOUT_TIMEOUT_PER_LAYER=1\n\
-                LSF_RES_ALIVE_TIMEOUT=0";
+                LSF_RES_ALIVE_TIMEOUT=0\nLSF_RES_TIMEOUT=1";
     assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", fine), [] as [&str; 0]);
     for (line, want) in [
         ("LSF_HPC_PJL_LOADENV_TIMEOUT=0", "from 1 to a year"),
@@ -19,6 +19,11 @@ fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
         ("LSF_DJOB_TASK_REG_WAIT_TIME=x", "from 1 to a year"),
         ("LSB_FANOUT_TIMEOUT_PER_LAYER=0", "from 1 to a year"),
         ("LSB_FANOUT_TIMEOUT_PER_LAYER=20s", "from 1 to a year"),
+        ("LSB_FANOUT_TIMEOUT_PER_LAYER=31536001", "from 1 to a year"),
+        ("LSF_PAM_CLEAN_JOB_DELAY=-1", "a year at most"),
+        ("LSF_PAM_CLEAN_JOB_DELAY=1.5", "a year at most"),
+        ("LSF_RES_TIMEOUT=0", "from 1 to a year"),
+        ("LSF_RES_TIMEOUT=15s", "from 1 to a year"),
         ("LSF_RES_ALIVE_TIMEOUT=-1", "a year at most"),
         ("LSF_RES_ALIVE_TIMEOUT=never", "a year at most"),
     ] {
@@ -28,6 +33,21 @@ fn times_of_pam_and_blaunch_are_numbers_of_seconds_within_a_year() {
             "error lsf.conf {name}:{at} bad value <{value}> of {name}: seconds are wanted, {want}"
         );
         assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", line), [text]);
+    }
+}
+
+#[test]
+fn factor_of_pam_is_a_number_of_seconds_for_each_task() {
+    for fine in ["0", "0.01", "1e-3", "100"] {
+        let line = format!("LSF_PAM_RUSAGE_UPD_FACTOR={fine}");
+        assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line), [] as [&str; 0], "{fine}");
+    }
+    for bad in ["-1", "100.1", "NaN", "inf", "x", "0,01"] {
+        let line = format!("LSF_PAM_RUSAGE_UPD_FACTOR={bad}");
+        let at = "error lsf.conf LSF_PAM_RUSAGE_UPD_FACTOR:27 bad value";
+        let want = "seconds for each task are wanted, 0 to 100";
+        let text = format!("{at} <{bad}> of LSF_PAM_RUSAGE_UPD_FACTOR: {want}");
+        assert_eq!(said("lsf.conf", "LSF_RUNDIR=/run/lsf", &line), [text]);
     }
 }
 
@@ -109,11 +129,96 @@ fn bad_values_of_djob_parameters_are_told_with_their_place_and_not_taken() {
 
 /// Application profiles alone have these parameters.
 #[test]
-fn djob_parameters_in_a_queue_are_told_with_their_place() {
-    for line in ["RTASK_GONE_ACTION = KILLJOB_TASKEXIT", "DJOB_COMMFAIL_ACTION = KILL_TASKS"] {
+fn djob_parameters_in_a_queue_or_lsb_params_are_told_with_their_place() {
+    for line in [
+        "DJOB_COMMFAIL_ACTION = KILL_TASKS",
+        "DJOB_DISABLED = Y",
+        "DJOB_ENV_SCRIPT = env.sh",
+        "DJOB_HB_INTERVAL = 20",
+        "DJOB_RESIZE_GRACE_PERIOD = 5",
+        "DJOB_RU_INTERVAL = 20",
+        "DJOB_TASK_BIND = Y",
+        "RTASK_GONE_ACTION = KILLJOB_TASKEXIT",
+    ] {
         let name = line.split(' ').next().unwrap();
+        let text = |file: &str, section: &str| {
+            format!(
+                "error {file} {name}:1 unknown keyword <{name}> in section {section}; {name} is a \
+                 parameter of lsb.applications"
+            )
+        };
         let told = said("lsb.queues", "NICE           = 20", line);
-        let text = format!("error lsb.queues {name}:1 unknown keyword <{name}> in section Queue");
-        assert!(told.iter().any(|one| one.starts_with(&text)), "{line}: {told:?}");
+        assert_eq!(told, [text("lsb.queues", "Queue")], "{line}");
+        let lines = format!("Begin Parameters\n{line}");
+        let told = said("lsb.params", "Begin Parameters", &lines);
+        assert_eq!(told, [text("lsb.params", "Parameters")], "{line}");
+    }
+}
+
+#[test]
+fn parameters_of_parallel_jobs_that_do_not_act_are_told_with_their_place() {
+    let notice =
+        |file: &str, name: &str| format!("notice {file} {name}:1 {name} is known and not acted on");
+    for name in [
+        "LSF_PAM_APPL_CHKPNT",
+        "LSF_PAM_HOSTLIST_USE",
+        "LSF_PAM_PLUGINDIR",
+        "LSF_PAM_USE_ASH",
+        "LSF_VPLUGIN",
+    ] {
+        let told = said("lsf.conf", "LSF_RUNDIR=/run/lsf", &format!("{name}=/x y"));
+        assert_eq!(told, [notice("lsf.conf", name)]);
+    }
+    for name in ["DJOB_TASK_BIND", "DJOB_RESIZE_GRACE_PERIOD"] {
+        for value in ["Y", "5", "what"] {
+            let text =
+                format!("Begin Application\nNAME = sim\n{name} = {value}\nEnd Application\n");
+            let (conf, told) = of_applications(&text);
+            assert_eq!(told, [notice("lsb.applications", name)], "{value}");
+            assert!(conf.is_some(), "{value}");
+        }
+    }
+}
+
+#[test]
+fn bad_values_of_remove_hung_jobs_for_are_told_with_their_place() {
+    for bad in [
+        "host",
+        "all:runlimit",
+        "runlimit:runlimit",
+        "runlimit,5",
+        "runlimit,wait_time=0",
+        "host_unavail,wait_time=x",
+        "host_unavail,wait_time=-1",
+        "all,wait_time=1,x",
+        "runlimit:",
+    ] {
+        let lines = format!("Begin Parameters\nREMOVE_HUNG_JOBS_FOR = {bad}");
+        let text = format!(
+            "error lsb.params REMOVE_HUNG_JOBS_FOR:24 bad value <{bad}> of REMOVE_HUNG_JOBS_FOR: \
+             runlimit, host_unavail, both with : between them, or all is wanted, each with \
+             ,wait_time=minutes"
+        );
+        assert_eq!(said("lsb.params", "Begin Parameters", &lines), [text], "{bad}");
+    }
+}
+
+#[test]
+fn numbers_about_res_that_are_none_are_told_with_their_place() {
+    for name in [
+        "LSB_MAX_PACK_JOBS",
+        "LSF_RES_ACTIVE_TIME",
+        "LSF_RES_CONNECT_RETRY",
+        "LSF_RES_SYNCUP_INTERVAL",
+    ] {
+        let of = |value: &str| said("lsf.conf", "LSF_RUNDIR=/run/lsf", &format!("{name}={value}"));
+        assert_eq!(of("0"), [] as [&str; 0]);
+        for bad in ["x", "-1", "1.5", "10s"] {
+            let at = name.len() + 2;
+            let text = format!(
+                "error lsf.conf {name}:{at} bad value <{bad}> of {name}: a number is wanted"
+            );
+            assert_eq!(of(bad), [text]);
+        }
     }
 }

@@ -95,7 +95,7 @@ fn mistakes_in_preemption_of_lsb_params_are_told_with_their_places() {
         ("PREEMPT_JOBTYPE = EXCLUSIVE GPU", Some("GPU of PREEMPT_JOBTYPE is not acted on")),
         ("PREEMPT_JOBTYPE = AFFINITY BACKFILL", None),
         ("USE_SUSP_SLOTS = N", None),
-        ("USE_SUSP_SLOTS = Y", Some("Y of USE_SUSP_SLOTS is not acted on")),
+        ("USE_SUSP_SLOTS = Y", None),
         ("USE_SUSP_SLOTS = maybe", Some("Y or N is wanted")),
         ("PREEMPTABLE_RESOURCES = mem", None),
         (

@@ -68,6 +68,7 @@ fn parameters_that_have_nothing_to_change_say_why() {
     for (name, why) in [
         ("DEFAULT_SLA_VELOCITY", ego),
         ("SLA_TIMER", ego),
+        ("MAX_CONCURRENT_QUERY", "no query has a process of its own, and none holds up another"),
         ("PEND_REASON_MAX_JOBS", "the reasons of every pending job are worked out when asked for"),
         ("PEND_REASON_UPDATE_INTERVAL", "pending reasons are worked out when they are asked for"),
     ] {

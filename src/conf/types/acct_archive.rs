@@ -1,12 +1,16 @@
 //! When lsb.events and lsb.acct are begun anew (lsb.params(5)).
 
-/// When the files of the log are begun anew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+use super::EventStreamParams;
+
+/// When the files of the log are begun anew, and the file that repeats them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogFileParams {
     /// MIN_SWITCH_PERIOD, seconds.
     pub min_switch_period: u64,
     /// The archives of lsb.acct.
     pub archives: AcctArchiveParams,
+    /// ENABLE_EVENT_STREAM and the parameters beside it.
+    pub event_stream: Option<EventStreamParams>,
 }
 
 /// ACCT_ARCHIVE_AGE, ACCT_ARCHIVE_SIZE, ACCT_ARCHIVE_TIME and MAX_ACCT_ARCHIVE_FILE.

@@ -1,8 +1,10 @@
 //! lsb.applications: application profiles. See lsb.applications(5).
 
 use super::{Limit, Pos, RawParams, Resizable, TaskLimit, TimeLimit};
+use crate::model::bind_job::BindPolicy;
 use crate::model::checkpoint::Checkpoint;
 use crate::model::job_control::JobControls;
+use crate::model::limits::MemoryOf;
 
 /// Longest DJOB_HB_INTERVAL and DJOB_RU_INTERVAL, seconds.
 pub const TASK_SECS_MAX: u64 = 86_400;
@@ -22,6 +24,8 @@ pub struct ApplicationConf {
     pub cpu_limit: Limit<TimeLimit>,
     /// MEMLIMIT, KB.
     pub mem_limit: Limit<u64>,
+    /// MEMLIMIT_TYPE.
+    pub memory_of: Option<MemoryOf>,
     /// SWAPLIMIT, KB.
     pub swap_limit: Limit<u64>,
     /// FILELIMIT, KB.
@@ -66,6 +70,8 @@ pub struct ApplicationConf {
     pub nice: Option<i32>,
     /// SUSPEND_CONTROL, RESUME_CONTROL and TERMINATE_CONTROL.
     pub job_controls: JobControls,
+    /// BIND_JOB.
+    pub bind_job: Option<BindPolicy>,
     /// ABS_RUNLIMIT.
     pub abs_runlimit: Option<bool>,
     /// CHUNK_JOB_SIZE.

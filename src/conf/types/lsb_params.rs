@@ -131,7 +131,7 @@ pub struct BatchParams {
     pub max_job_num: u64,
     /// EVENT_UPDATE_INTERVAL, seconds; None: the copy of the event log follows at once.
     pub event_update_interval: Option<u64>,
-    /// MIN_SWITCH_PERIOD, ACCT_ARCHIVE_AGE and the others about archives.
+    /// MIN_SWITCH_PERIOD, ACCT_ARCHIVE_AGE, ENABLE_EVENT_STREAM and those beside them.
     pub log: LogFileParams,
     /// MAX_JOBID.
     pub max_jobid: u64,

@@ -1,8 +1,8 @@
 //! lsb.queues: queues and the words of their lists. See lsb.queues(5).
 
 use super::{
-    ApsConf, NqsSettings, Pos, QueueFactors, QueuePreemption, RawParams, ShareAssignment,
-    Thresholds, UserTerm,
+    ApsConf, ExtendableRunLimit, NqsSettings, Pos, QueueFactors, QueuePreemption, RawParams,
+    ShareAssignment, Thresholds, UserTerm,
 };
 use crate::model::checkpoint::Checkpoint;
 use crate::model::further::{WarnAction, WarnTime};
@@ -151,6 +151,8 @@ pub struct QueueConf {
     pub res_req: Option<String>,
     /// RUNLIMIT.
     pub run_limit: Limit<TimeLimit>,
+    /// EXTENDABLE_RUNLIMIT.
+    pub extendable: Option<ExtendableRunLimit>,
     /// CPULIMIT.
     pub cpu_limit: Limit<TimeLimit>,
     /// MEMLIMIT, KB.
@@ -248,10 +250,8 @@ pub struct QueueConf {
     pub chunk_job_size: u32,
     /// ESTIMATED_RUNTIME, of jobs without -We.
     pub estimate: Option<String>,
-    /// JOB_WARNING_ACTION, of jobs without -wa.
-    pub warn_action: Option<WarnAction>,
-    /// JOB_ACTION_WARNING_TIME, of jobs without -wt.
-    pub warn_time: Option<WarnTime>,
+    /// JOB_WARNING_ACTION and JOB_ACTION_WARNING_TIME.
+    pub warning: QueueWarning,
     /// RESIZABLE_JOBS.
     pub resizable: Resizable,
     /// PEND_TIME_LIMIT and ELIGIBLE_PEND_TIME_LIMIT, seconds.
@@ -276,6 +276,7 @@ impl Default for QueueConf {
             admins: Vec::new(),
             res_req: None,
             run_limit: Limit::default(),
+            extendable: None,
             cpu_limit: Limit::default(),
             mem_limit: Limit::default(),
             swap_limit: Limit::default(),
@@ -325,8 +326,7 @@ impl Default for QueueConf {
             terminate_when: None,
             chunk_job_size: 1,
             estimate: None,
-            warn_action: None,
-            warn_time: None,
+            warning: QueueWarning::default(),
             resizable: Resizable::No,
             pend_limits: [None; 2],
             nqs: NqsSettings::default(),
@@ -334,6 +334,15 @@ impl Default for QueueConf {
             pos: Pos::default(),
         }
     }
+}
+
+/// The warning of jobs before their run limit or deadline ends them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueWarning {
+    /// JOB_WARNING_ACTION, of jobs without -wa.
+    pub action: Option<WarnAction>,
+    /// JOB_ACTION_WARNING_TIME, of jobs without -wt.
+    pub time: Option<WarnTime>,
 }
 
 /// The policies that do not hold for the jobs of a queue.

@@ -1,6 +1,7 @@
 //! lsb.users(5): groups of users and their limits.
 
 use super::{Pos, ShareAssignment};
+use crate::conf::membership::{MemberList, Membership};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -11,7 +12,11 @@ pub struct BatchUsers {
     pub groups: Vec<UserGroup>,
     /// Section User.
     pub users: Vec<UserPolicy>,
-    pub index: GroupIndex,
+    /// The number of groups, and their places by name. A group keeps its name and its place.
+    pub index: Derived<(usize, HashMap<String, usize>)>,
+    /// The members of all groups. A change of the members of a group puts an empty one in its
+    /// place.
+    pub membership: Derived<Membership>,
 }
 
 impl BatchUsers {
@@ -28,21 +33,32 @@ impl BatchUsers {
             false => self.groups.iter().find(|group| group.name == name),
         }
     }
-}
 
-/// The places of groups by their names, made when one is asked for. A group keeps its name and its
-/// place. It is no part of the configuration: two indexes are equal.
-#[derive(Debug, Default)]
-pub struct GroupIndex(OnceLock<(usize, HashMap<String, usize>)>);
-
-impl Clone for GroupIndex {
-    fn clone(&self) -> GroupIndex {
-        GroupIndex::default()
+    /// The members of all groups; `None`: groups have been added since they were worked out.
+    pub fn membership(&self) -> Option<&Membership> {
+        fn member_list(group: &UserGroup) -> (&str, MemberList<'_>) {
+            let members = group.members.iter().map(|term| (term.name.as_str(), term.exclude));
+            (&group.name, members.collect())
+        }
+        let of_all = || Membership::of(self.groups.iter().map(member_list));
+        let known = self.membership.0.get_or_init(of_all);
+        Some(known).filter(|known| known.count() == self.groups.len())
     }
 }
 
-impl PartialEq for GroupIndex {
-    fn eq(&self, _: &GroupIndex) -> bool {
+/// A value that is worked out from the groups when it is asked for, and anew in a copy of them. The
+/// value is no part of the configuration: two are equal.
+#[derive(Debug, Default)]
+pub struct Derived<T>(OnceLock<T>);
+
+impl<T: Default> Clone for Derived<T> {
+    fn clone(&self) -> Derived<T> {
+        Derived::default()
+    }
+}
+
+impl<T> PartialEq for Derived<T> {
+    fn eq(&self, _: &Derived<T>) -> bool {
         true
     }
 }

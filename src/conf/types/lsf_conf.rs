@@ -2,6 +2,7 @@
 
 use super::RawParam;
 use crate::conf::units::{SizeUnit, size_kb, yes_no};
+use crate::model::bind_job::BindPolicy;
 use crate::model::limits::{LimitEnforcement, MemoryControl};
 use crate::model::signals;
 use std::collections::BTreeMap;
@@ -51,6 +52,15 @@ pub const MAX_PAM_SECS: u64 = 365 * 86_400;
 
 /// LSF_LOG_MAXSIZE where lsf.conf says nothing, bytes.
 pub const DEFAULT_LOG_MAXSIZE: u64 = 10 << 20;
+
+/// LSF_PAM_RUSAGE_UPD_FACTOR where it is not set, and at most, seconds for each task.
+pub const PAM_FACTOR: f64 = 0.01;
+const PAM_FACTOR_MAX: f64 = 100.0;
+
+/// A value of LSF_PAM_RUSAGE_UPD_FACTOR: seconds for each task, 0 to 100.
+pub fn pam_factor(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|factor| (0.0..=PAM_FACTOR_MAX).contains(factor))
+}
 
 /// lsf.conf.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -271,6 +281,11 @@ impl LsfConf {
                 .and_then(MemoryControl::parse)
                 .filter(|_| !by_group),
         }
+    }
+
+    /// LSF_BIND_JOB: how jobs on one host are bound to processors.
+    pub fn bind_job(&self) -> BindPolicy {
+        self.get("LSF_BIND_JOB").and_then(BindPolicy::of_word).unwrap_or_default()
     }
 
     /// LSB_SIGSTOP: the number of the signal that suspends every job.

@@ -41,6 +41,8 @@ pub struct PreemptionParams {
     pub backfill: bool,
     /// PREEMPT_JOBTYPE: the processor units of preempted jobs are given away.
     pub affinity: bool,
+    /// USE_SUSP_SLOTS: queues get the slots of suspended jobs of those that preempt them.
+    pub gives_stopped: bool,
     /// MAX_JOB_PREEMPT_RESET: a job that is requeued has not been preempted yet.
     pub resets: bool,
     /// PREEMPTABLE_RESOURCES: jobs are preempted for these, too.
@@ -61,6 +63,7 @@ impl Default for PreemptionParams {
             exclusive: false,
             backfill: false,
             affinity: false,
+            gives_stopped: true,
             resets: true,
             resources: Vec::new(),
             wait_secs: 300,

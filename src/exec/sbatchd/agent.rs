@@ -11,7 +11,7 @@ use crate::exec::host_commands::HostTask;
 use crate::exec::members::Members;
 use crate::exec::plan::HostEnvironment;
 use crate::model::job::SpoolRef;
-use crate::model::{JobKey, time::US};
+use crate::model::{JobKey, Now, time::US};
 use crate::proto::launch::{FinishPlan, LaunchMsg, Plan, TaskId, TaskInfo, TaskPlan, TaskStep};
 use crate::proto::machine::ConnId;
 use crate::proto::sbd::{Act, SbdMsg, SbdParams, StartJob, TaskState};
@@ -69,6 +69,8 @@ pub struct Sbatchd {
     pub(super) epoch: u64,
     /// The connection of the current mbatchd, and whether it has its inventory.
     pub(super) mbd: Option<(ConnId, bool)>,
+    /// When mbatchd was told all that is here, monotonic microseconds.
+    pub(super) inventory_at: u64,
     /// The peer accepts an inventory in pieces.
     pub(super) pieces: bool,
     /// Authenticated mbatchds that have not said hello yet.
@@ -120,6 +122,7 @@ impl Sbatchd {
             params,
             epoch: 0,
             mbd: None,
+            inventory_at: 0,
             pieces: false,
             callers: BTreeSet::new(),
             askers: BTreeSet::new(),
@@ -167,12 +170,12 @@ impl Sbatchd {
     }
 
     /// Tells all there is, as soon as all is known.
-    pub(super) fn inventory(&mut self, out: &mut Vec<Effect>) {
+    pub(super) fn inventory(&mut self, now: Now, out: &mut Vec<Effect>) {
         let Some((conn, false)) = self.mbd else { return };
         if !self.loaded {
             return;
         }
-        self.mbd = Some((conn, true));
+        (self.mbd, self.inventory_at) = (Some((conn, true)), now.mono_us);
         let mut tasks: Vec<_> = self.jobs.values().map(Attempt::state).collect();
         caps::cut_tasks(&mut tasks);
         let pieces = if self.pieces { caps::pieces(tasks) } else { vec![tasks] };
@@ -182,7 +185,10 @@ impl Sbatchd {
             let more = n < last;
             let members =
                 (!more).then(|| self.members.to_settle(|key| self.jobs.contains_key(&key)));
-            self.tell(SbdMsg::Inventory { boot_id, tasks, more, members, validates: true }, out);
+            let of = members.iter().flatten().filter(|key| self.members.order(**key).is_none());
+            let (validates, unjoined) = (true, of.copied().collect());
+            let msg = SbdMsg::Inventory { boot_id, tasks, more, members, validates, unjoined };
+            self.tell(msg, out);
         }
         self.asked.clear();
         let waits = |j: &&Attempt| matches!(j.stage, AttemptStage::Blobs | AttemptStage::Finishing);

@@ -174,7 +174,7 @@ impl Sbatchd {
         out: &mut Vec<Effect>,
     ) {
         let Some(entry) = self.directories.entries.get_mut(&key) else {
-            return ask(out, LaunchMsg::Forget { key });
+            return ask(out, LaunchMsg::Forget { key, over_at: 0 });
         };
         if let Some(why) = failed {
             let last = entry.tries >= DIRECTORY_TRIES;
@@ -186,12 +186,12 @@ impl Sbatchd {
                 (entry.runs, entry.at) = (false, now.mono_us + DIRECTORY_AGAIN);
                 // the task is forgotten with the note, which is kept again
                 let note = serde_json::to_string(&entry.kept).unwrap_or_default();
-                ask(out, LaunchMsg::Forget { key });
+                ask(out, LaunchMsg::Forget { key, over_at: 0 });
                 return ask(out, LaunchMsg::Note { key, note });
             }
         }
         self.directories.entries.remove(&key);
-        ask(out, LaunchMsg::Forget { key });
+        ask(out, LaunchMsg::Forget { key, over_at: 0 });
     }
 
     /// Directories whose removal a launcher which was replaced does not know of are due again; the

@@ -29,7 +29,7 @@ impl Sbatchd {
             (job.ready, job.begun) = ((**ready).clone(), true);
         }
         let mut usage = ended.usage;
-        usage.add(&Usage { max_mem_kb: 0, ..self.members.spent(key) });
+        usage.add(&Usage { max_mem_kb: 0, ..self.members.spent_at_end(key) });
         job.final_usage(now, usage);
         let mark = &mut job.note.mark;
         if ended.end == End::Unknown {

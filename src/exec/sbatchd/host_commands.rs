@@ -264,7 +264,7 @@ impl Sbatchd {
                 continue;
             }
             ids.iter().for_each(|id| _ = self.host_tasks.remove(id));
-            ask(out, LaunchMsg::Forget { key });
+            ask(out, LaunchMsg::Forget { key, over_at: 0 });
         }
     }
 }

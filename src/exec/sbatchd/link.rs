@@ -23,6 +23,10 @@ impl Sbatchd {
                 None => self.task(now, *info, out),
             },
             LaunchMsg::Refused { id, why } => self.not_started(now, id, why, out),
+            LaunchMsg::DaemonList { .. } => {
+                self.members.launcher_answers();
+                self.members_due(now, out);
+            }
             _ => {}
         }
     }
@@ -58,7 +62,7 @@ impl Sbatchd {
         if let Some(on) = self.master {
             ask(out, LaunchMsg::Run { daemon: Daemon::Mbatchd, on });
         }
-        self.inventory(out);
+        self.inventory(now, out);
         self.tell_all_gone(out);
         for key in first.into_iter().filter(|_| greeted) {
             self.tell_state(key, out);

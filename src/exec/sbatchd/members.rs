@@ -7,7 +7,12 @@ use super::*;
 use crate::exec::task_env::task_env;
 use crate::model::JobRef;
 use crate::model::job_control::{ControlAction, ControlVerb};
-use crate::proto::member::{MemberMsg, Membership};
+use crate::proto::launch::ProcessFound;
+use crate::proto::member::{MemberMsg, Membership, ProcessLook};
+
+/// How long mbatchd may take to tell this host of the jobs that it does not know, after it was told
+/// what is known here, microseconds.
+const ALL_HEARD: u64 = 10 * US;
 
 impl Sbatchd {
     /// mbatchd says that a job has slots on this host.
@@ -90,11 +95,19 @@ impl Sbatchd {
         for (key, signals) in self.members.due(now, self.params.job_terminate_interval) {
             self.signal_tasks_of(key, &signals, out);
         }
+        let over = self.members.to_tell_launcher();
+        let answered = (!over.is_empty()).then_some(LaunchMsg::Daemons);
+        let over_at = now.mono_us;
+        // the launcher keeps a job of this host until mbatchd has its end
+        for key in over.into_iter().filter(|key| !self.jobs.contains_key(key)) {
+            ask(out, LaunchMsg::Forget { key, over_at });
+        }
+        answered.into_iter().for_each(|msg| ask(out, msg));
         for (key, usage) in self.members.take_left() {
             // nothing that its tasks have left behind stays
             for id in self.members.take_ended(key) {
                 ask(out, LaunchMsg::Signal { id, signal: SIGKILL });
-                ask(out, LaunchMsg::Forget { key: id.key });
+                ask(out, LaunchMsg::Forget { key: id.key, over_at: 0 });
             }
             if let Some(usage) = usage {
                 self.tell(SbdMsg::Left { key, usage: usage.into() }, out);
@@ -125,7 +138,7 @@ impl Sbatchd {
         out: &mut Vec<Effect>,
     ) {
         if let Some(id) = self.members.told(now, info, news) {
-            ask(out, LaunchMsg::Forget { key: id.key });
+            ask(out, LaunchMsg::Forget { key: id.key, over_at: 0 });
         }
         let newly = self.members.take_newly_gone();
         self.tell_gone(newly, out);
@@ -150,10 +163,13 @@ impl Sbatchd {
         by_pid: &BTreeMap<u32, TaskProcesses>,
         out: &mut Vec<Effect>,
     ) {
-        for (key, used) in self.members.measured(by_pid) {
+        for (key, used, over_memory) in self.members.measured(by_pid) {
             let some = |all: &[u32]| all[..all.len().min(caps::MAX_PIDS)].to_vec();
             let (usage, pids, groups) = (used.usage, some(&used.pids), some(&used.groups));
-            self.tell(SbdMsg::HostUsage { key, usage: usage.into(), pids, groups }, out);
+            self.tell(
+                SbdMsg::HostUsage { key, usage: usage.into(), pids, groups, over_memory },
+                out,
+            );
         }
     }
 
@@ -161,8 +177,38 @@ impl Sbatchd {
         self.members.deadline().filter(|_| self.linked)
     }
 
+    /// res wants to know whose process it is.
+    pub(super) fn res_looks(&self, conn: ConnId, look: ProcessLook, out: &mut Vec<Effect>) {
+        let runs = |own: &&Attempt| own.pid != 0 && own.live() && own.sim_end.is_none();
+        let own = self.jobs.values().filter(runs).map(Attempt::identity);
+        let tasks = own.chain(self.members.all_tasks().cloned()).collect();
+        out.push(Effect::Os(OsEffect::Look { conn, look, tasks }));
+    }
+
+    /// Tells res the job of the process.
+    pub(super) fn process_looked(
+        &mut self,
+        conn: ConnId,
+        look: &ProcessLook,
+        found: Result<ProcessFound, String>,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Ok(ProcessFound { utime_us, stime_us, .. }) = &found {
+            self.members.keep_looked(look, (*utime_us, *stime_us));
+        }
+        let (found, why) = match found {
+            Ok(found) => (found, String::new()),
+            Err(why) => (ProcessFound::default(), why),
+        };
+        let owner = found.owner.and_then(|id| self.members.job_of(id));
+        if self.askers.contains(&conn) {
+            let msg = MemberMsg::Looked { n: look.n, owner, launcher: found.launcher, why };
+            out.push(Effect::Send { conn, msg: Msg::Member(msg) });
+        }
+    }
+
     /// res wants to know about a job.
-    pub(super) fn res_asks(&self, conn: ConnId, job: JobRef, out: &mut Vec<Effect>) {
+    pub(super) fn res_asks(&self, now: Now, conn: ConnId, job: JobRef, out: &mut Vec<Effect>) {
         let of = |attempt| JobKey { job: job.job, idx: job.idx, attempt };
         let own = self.jobs.range(of(0)..=of(u32::MAX)).next_back().map(|(_, own)| own);
         let runs = |own: &&Attempt| {
@@ -177,7 +223,15 @@ impl Sbatchd {
             None => self.members.order_of(job).map(|order| (order, order.uid)),
         };
         let msg = match told {
-            None => MemberMsg::Unknown { job },
+            None => {
+                // every host has joined before the script of its job runs
+                let heard = self.mbd.is_some_and(|(_, told)| told)
+                    && now.mono_us >= self.inventory_at + ALL_HEARD;
+                let over = |own: &Attempt| {
+                    matches!(own.stage, AttemptStage::Finishing | AttemptStage::Over)
+                };
+                MemberMsg::Unknown { job, settled: heard || own.is_some_and(over) }
+            }
             Some((order, uid)) => {
                 let mut hosts: Vec<String> = Vec::new();
                 for (host, _) in order.hosts.iter() {
@@ -191,7 +245,8 @@ impl Sbatchd {
                     // that of an earlier start goes first
                     self.members.order(key).is_some() && !self.directories.has(&temporary.path)
                 });
-                let told = Membership { key, uid, hosts, env, nice, temporary };
+                let told_at = now.mono_us;
+                let told = Membership { key, uid, hosts, env, nice, temporary, told_at };
                 MemberMsg::Told(Box::new(told))
             }
         };

@@ -123,7 +123,7 @@ impl Sbatchd {
 
     fn mbatchd(&mut self, now: Now, conn: ConnId, msg: SbdMsg, out: &mut Vec<Effect>) {
         if let SbdMsg::Hello { epoch, cluster, params, pieces } = msg {
-            return self.hello(conn, (epoch, &cluster), (params, pieces), out);
+            return self.hello(now, conn, (epoch, &cluster), (params, pieces), out);
         }
         if self.mbd != Some((conn, true)) {
             return refuse(out, conn, Refusal::text(err::BAD_ARG, "no greeting"));
@@ -164,6 +164,7 @@ impl Sbatchd {
 
     fn hello(
         &mut self,
+        now: Now,
         conn: ConnId,
         (epoch, cluster): (u64, &str),
         (params, pieces): (SbdParams, bool),
@@ -187,7 +188,7 @@ impl Sbatchd {
         self.set_params(params, out);
         self.drop_validations();
         (self.mbd, self.pieces) = (Some((conn, false)), pieces);
-        self.inventory(out);
+        self.inventory(now, out);
         self.tell_all_gone(out);
     }
 
@@ -225,12 +226,18 @@ impl Machine for Sbatchd {
                 (LAUNCHER | LIM, _) => {}
                 (conn, Msg::Sbd(msg)) => self.mbatchd(now, conn, msg, out),
                 (conn, Msg::Member(MemberMsg::Ask { job })) if self.askers.contains(&conn) => {
-                    self.res_asks(conn, job, out);
+                    self.res_asks(now, conn, job, out);
+                }
+                (conn, Msg::Member(MemberMsg::Look(look))) if self.askers.contains(&conn) => {
+                    self.res_looks(conn, look, out);
                 }
                 (conn, Msg::Ping { n }) => out.push(Effect::Send { conn, msg: Msg::Pong { n } }),
                 (conn, _) => refuse(out, conn, Refusal::text(err::BAD_ARG, "not for sbatchd")),
             },
             Input::Os(OsInput::Sampled(tasks, host)) => self.sampled(now, (tasks, host), out),
+            Input::Os(OsInput::Looked { conn, look, found }) => {
+                self.process_looked(conn, &look, found, out);
+            }
             _ => {}
         }
     }

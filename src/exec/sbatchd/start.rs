@@ -2,6 +2,7 @@
 
 use super::agent::*;
 use super::*;
+use crate::exec::bind_job;
 use crate::exec::members::is_old;
 use crate::model::signals::ENDING_SIGNALS;
 
@@ -44,10 +45,18 @@ impl Sbatchd {
         if self.tidy.runs(job.note.order.uid) || self.waits_for_hosts(now, key, out) {
             return;
         }
-        let Some(job) = self.jobs.get_mut(&key) else { return };
+        let Some(job) = self.jobs.get(&key) else { return };
         let (env_at, script_at) = (job.note.order.env, job.note.order.script);
         let (env, script) = (self.blobs.get(env_at), self.blobs.get(script_at));
         if let (Some(env), Some(script)) = (&env, &script) {
+            let others = self.jobs.values().filter(|j| j.live());
+            let taken = others.map(|j| j.note.order.bound.as_str());
+            let (policy, cpus) = bind_job::bound(&self.conf.site, &job.note.order, env, taken);
+            let Some(job) = self.jobs.get_mut(&key) else { return };
+            if !cpus.is_empty() {
+                job.note.order.bind_job = policy;
+            }
+            job.note.order.bound = cpus;
             if !script.is_empty() {
                 job.note.shown = report::shown(script);
             }
@@ -201,7 +210,8 @@ impl Sbatchd {
         let Some(gone) = self.jobs.remove(&key) else { return };
         self.end_tasks_of(now, key, out);
         if gone.sim_end.is_none() && self.linked {
-            ask(out, LaunchMsg::Forget { key });
+            self.members.over(key);
+            ask(out, LaunchMsg::Forget { key, over_at: now.mono_us });
         }
         let order = &gone.note.order;
         [order.env, order.script].into_iter().for_each(|at| self.need_again(at, out));

@@ -3,12 +3,14 @@
 //! restarts.
 
 mod accounts;
+mod bind_job;
 mod checkpoint;
 mod controls;
 mod copies;
 mod directories;
 mod host_commands;
 mod limits;
+mod members_asked;
 mod orders;
 mod resize;
 mod restarts;
@@ -24,6 +26,7 @@ use crate::model::ByteStr;
 use crate::model::further::Further;
 use crate::model::job::{JobSpec, Limits, Usage};
 use crate::model::limits::{HostMemory, LimitEnforcement, MemoryControl};
+use crate::model::topology::Topology;
 use crate::proto::launch::{Journal, TASKS_MAX, TaskGroup};
 use crate::proto::sbd::TaskState;
 use jiff::tz::TimeZone;
@@ -55,6 +58,8 @@ struct Rig {
     /// Told to mbatchd since last looked at.
     told: Vec<SbdMsg>,
     refused: Vec<Refusal>,
+    /// The answers to res.
+    members: Vec<MemberMsg>,
     plans: Vec<(TaskId, Plan)>,
     runs_mbatchd: bool,
     linked: bool,
@@ -70,6 +75,7 @@ struct Rig {
     pim_interval: u64,
     /// LSB_SIGSTOP.
     stop_signal: Option<i32>,
+    topology: Topology,
     enforcement: LimitEnforcement,
     memory: HostMemory,
     /// How often sbatchd has looked at processes.
@@ -135,6 +141,7 @@ impl Rig {
             template: Proc::default(),
             told: vec![],
             refused: vec![],
+            members: vec![],
             plans: vec![],
             runs_mbatchd: false,
             linked: false,
@@ -145,6 +152,7 @@ impl Rig {
             preparing: false,
             pim_interval: 0,
             stop_signal: None,
+            topology: Topology::default(),
             enforcement: LimitEnforcement { memory_of_job: true, ..LimitEnforcement::default() },
             looks: 0,
             looked_at: 0,
@@ -164,6 +172,7 @@ impl Rig {
         let mut conf = SbatchdConf { pim_interval, ..conf(personal) };
         conf.site.enforcement = self.enforcement;
         conf.site.stop_signal = self.stop_signal;
+        conf.site.topology = self.topology.clone();
         self.sbd = Some(Sbatchd::new(conf));
         self.feed(Input::Start);
     }
@@ -218,6 +227,7 @@ impl Rig {
             }
             Effect::Send { conn: MBD, msg: Msg::Sbd(msg) } => self.told.push(msg),
             Effect::Send { msg: Msg::Refused(why), .. } => self.refused.push(why),
+            Effect::Send { msg: Msg::Member(msg), .. } => self.members.push(msg),
             Effect::Os(OsEffect::Sample { tasks, .. }) => {
                 (self.looks, self.looked_at) = (self.looks + 1, tasks.len());
                 let alive = tasks.iter().filter_map(|t| self.procs.get(&t.pid));
@@ -235,6 +245,9 @@ impl Rig {
                         pgids,
                         groups,
                         out_of_memory: p.out_of_memory,
+                        // each has as much as the others
+                        most_of_process: p.usage.mem_kb / u64::from(p.usage.nprocs.max(1)),
+                        most_of_task: 0,
                     }
                 };
                 queue.push_back(Input::Os(OsInput::Sampled(alive.map(see).collect(), self.memory)));
@@ -326,7 +339,7 @@ impl Rig {
             }
             OsEffect::Journal(line) => self.journal.push(*line),
             OsEffect::Rewrite(lines) => self.journal = lines,
-            OsEffect::Sample { .. } | OsEffect::Release { .. } => {}
+            OsEffect::Sample { .. } | OsEffect::Look { .. } | OsEffect::Release { .. } => {}
         }
     }
 

@@ -78,7 +78,7 @@ impl Sbatchd {
 
     /// The clearing is over, or could not be done.
     pub(super) fn tidy_over(&mut self, now: Now, uid: u32, left: bool, out: &mut Vec<Effect>) {
-        ask(out, LaunchMsg::Forget { key: key_of(uid) });
+        ask(out, LaunchMsg::Forget { key: key_of(uid), over_at: 0 });
         match self.tidy.due.get_mut(&uid) {
             Some(due) if left => (due.at, due.runs) = (now.mono_us + TIDY_AGAIN, false),
             _ => {

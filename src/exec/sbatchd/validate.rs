@@ -182,7 +182,7 @@ impl Sbatchd {
 
     fn looking_over(&mut self, now: Now, uid: u32, out: &mut Vec<Effect>) {
         self.validations.looking.remove(&uid);
-        ask(out, LaunchMsg::Forget { key: key_of(uid) });
+        ask(out, LaunchMsg::Forget { key: key_of(uid), over_at: 0 });
         self.look_for_users(now, out);
     }
 }

@@ -200,7 +200,10 @@ impl Sbatchd {
         (tasks, host): (Vec<TaskProcesses>, HostMemory),
         out: &mut Vec<Effect>,
     ) {
-        let by_pid: BTreeMap<u32, TaskProcesses> = tasks.into_iter().map(|t| (t.pid, t)).collect();
+        let whole = |t: TaskProcesses| TaskProcesses { most_of_task: t.usage.mem_kb, ..t };
+        let by_pid: BTreeMap<u32, TaskProcesses> =
+            tasks.into_iter().map(|t| (t.pid, whole(t))).collect();
+        self.members.keep_measured(&by_pid);
         let mut over = Vec::new();
         for job in self.jobs.values_mut().filter(|j| j.stage == AttemptStage::Running) {
             let Some(own) = by_pid.get(&job.pid) else { continue };

@@ -1,11 +1,12 @@
 //! JOB_CHUNK: the members of a chunk job (lsb.events(5)).
 
+use super::record::put_hosts;
 use super::record_error::RecordError;
-use super::text::{Fields, put_str, put_u64};
+use super::text::{Fields, put_u64};
 use crate::model::JobRef;
 use crate::model::event::{Event, JobChunk};
 
-/// Most members and hosts of a record that room is made for before they are read.
+/// Most members of a record that room is made for before they are read.
 const ROOM: usize = 1024;
 
 /// membSize membJobId... numExHosts execHosts...; an element's number is its index times 2^32 plus
@@ -15,10 +16,7 @@ pub(super) fn put_chunk(out: &mut Vec<u8>, chunk: &JobChunk) {
     for at in &chunk.members {
         put_u64(out, u64::from(at.idx) << 32 | u64::from(at.job));
     }
-    put_u64(out, chunk.hosts.len() as u64);
-    for host in &chunk.hosts {
-        put_str(out, host.as_bytes());
-    }
+    put_hosts(out, &chunk.hosts, chunk.short_hosts);
 }
 
 pub(super) fn get_chunk(f: &mut Fields<'_>) -> Result<Event, RecordError> {
@@ -28,10 +26,7 @@ pub(super) fn get_chunk(f: &mut Fields<'_>) -> Result<Event, RecordError> {
         let id: u64 = f.num()?;
         members.push(JobRef { job: id as u32, idx: (id >> 32) as u32 });
     }
-    let count: usize = f.num()?;
-    let mut hosts = Vec::with_capacity(count.min(ROOM));
-    for _ in 0..count {
-        hosts.push(f.text()?.into());
-    }
-    Ok(Event::JobChunk(Box::new(JobChunk { members, hosts })))
+    let (hosts, short_hosts) = f.hosts_with_slots()?;
+    let hosts = hosts.into_iter().map(|(host, slots)| (host.into(), slots)).collect();
+    Ok(Event::JobChunk(Box::new(JobChunk { members, hosts, short_hosts })))
 }

@@ -11,7 +11,7 @@ use super::text::{Field, Fields, find_tail, nums, one_number};
 use super::usage::{get_hosts_used, get_usage, set_hosts_cpu, set_more_usage, set_peak};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
-    resize,
+    resize, run_limit,
 };
 use crate::model::JobRef;
 use crate::model::affinity::JobUnits;
@@ -398,6 +398,7 @@ fn get_others(f: &mut Fields<'_>, name: &[u8]) -> Result<Event, RecordError> {
             let at = get_ref(f)?;
             Event::Eligible { at, on: f.num::<u32>()? != 0 }
         }
+        b"LSF_RUN_LIMIT" => run_limit::get_change(f)?,
         b"LSF_SHARE_USED" => Event::ShareUsed(Box::new(ShareUsed {
             queue: f.text()?,
             user: f.text()?,

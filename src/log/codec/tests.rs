@@ -17,6 +17,7 @@ use std::sync::Arc;
 mod hosts_used;
 mod random_records;
 mod reserve;
+mod run_limits;
 mod short_hosts;
 mod suspending;
 
@@ -547,10 +548,19 @@ fn period_of_a_reservation_has_the_documented_order_of_fields_and_is_read_again(
 #[test]
 fn a_chunk_has_the_documented_order_of_fields() {
     let members = vec![JobRef { job: 11, idx: 0 }, JobRef { job: 12, idx: 3 }];
-    let chunk = JobChunk { members, hosts: vec!["hosta".into()] };
-    let text = line(Event::JobChunk(Box::new(chunk)));
-    let fields = "2 11 12884901900 1 \"hosta\"";
-    assert_eq!(text, format!("\"JOB_CHUNK\" \"10.1\" 1700000000 {fields}\n"));
+    let hosts: NamedHosts = [("hosta".into(), 2), ("hostb".into(), 1)].into();
+    for (short_hosts, list) in [
+        (false, "3 \"hosta\" \"hosta\" \"hostb\""),
+        // as in JOB_START
+        (true, "2 \"2*hosta\" \"hostb\""),
+    ] {
+        let chunk = JobChunk { members: members.clone(), hosts: hosts.clone(), short_hosts };
+        let text = line(Event::JobChunk(Box::new(chunk.clone())));
+        let fields = format!("2 11 12884901900 {list}");
+        assert_eq!(text, format!("\"JOB_CHUNK\" \"10.1\" 1700000000 {fields}\n"));
+        let read = read_record(text.as_bytes()).unwrap().event;
+        assert_eq!(read, Event::JobChunk(Box::new(chunk)));
+    }
 }
 
 #[test]

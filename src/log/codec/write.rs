@@ -7,7 +7,7 @@ use super::text::{Tail, put_factor, put_int, put_secs, put_str, put_u64};
 use super::usage::{hosts_cpu, more_usage, peak, put_hosts_used, put_usage};
 use super::{
     checkpoint, chunk, force, job_group, message, migrate, modify, new, reservation, reserve,
-    resize,
+    resize, run_limit,
 };
 use crate::model::JobRef;
 use crate::model::event::{Ctrl, Event, Forced, JobStart, JobStatus, Record};
@@ -309,6 +309,7 @@ fn put_others(out: &mut Vec<u8>, event: &Event) {
         }
         Event::JobReserve(r) => reserve::put_reserve(out, r),
         Event::JobChunk(chunk) => chunk::put_chunk(out, chunk),
+        Event::RunLimit(r) => run_limit::put_change(out, r),
         Event::Eligible { at, on } => {
             put_ref(out, *at);
             put_int(out, u32::from(*on));

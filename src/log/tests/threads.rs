@@ -3,7 +3,7 @@
 use super::super::disk::RealDisk;
 use super::super::owner::LogLock;
 use super::super::switch::SwitchOrder;
-use super::super::thread::{CrashPoints, LogHandle};
+use super::super::thread::{CrashPoints, Followers, LogHandle};
 use super::super::writer::{Command, WriterNotice};
 use super::*;
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,11 @@ fn begin(
     let store = Store::open(disk, std::mem::take(&mut found.plan)).unwrap();
     let (tell, told) = channel();
     let tell = Box::new(move |notice| tell.send(notice).unwrap());
-    (found, LogHandle::start(store, CrashPoints::default(), tell, None).unwrap(), told)
+    (
+        found,
+        LogHandle::start(store, CrashPoints::default(), tell, Followers::default()).unwrap(),
+        told,
+    )
 }
 
 fn numbered(ticket: u64, records: &[Record]) -> Batch {

@@ -120,6 +120,7 @@ impl Scheduler {
                         more: false,
                         members: None,
                         validates: false,
+                        unjoined: Vec::new(),
                     })
                 }
             };

@@ -8,7 +8,7 @@
 //! ends with it. A measurement that reaches its time says what was reached by then.
 
 pub mod driver;
-mod policies;
+pub mod policies;
 pub mod site;
 
 use super::table::{Figure, FigureTable, Unit, median, ms};
@@ -30,7 +30,7 @@ const LARGE: Size = Size {
 const SMALL: Size =
     Size { hosts: 100, pending: 1_000, users: 5, requirements: 20, queues: 5, policies: false };
 /// The large one with all policies at once.
-const CONFIGURED: Size = Size { policies: true, ..LARGE };
+pub const CONFIGURED: Size = Size { policies: true, ..LARGE };
 /// How often the small cluster is measured.
 const SMALL_RUNS: usize = 5;
 /// Longest time of the process of each size, and of the one with all policies.
@@ -75,8 +75,18 @@ const LINES: [(&str, &str, Unit); 12] = [
 ];
 
 /// The figures that are measured with all policies, too.
-const CONFIGURED_LINES: [&str; 9] =
-    ["up", "first", "unchanged", "freed50", "freed99", "decisions", "reason", "reasons", "job"];
+const CONFIGURED_LINES: [&str; 10] = [
+    "up",
+    "submit",
+    "first",
+    "unchanged",
+    "freed50",
+    "freed99",
+    "decisions",
+    "reason",
+    "reasons",
+    "job",
+];
 
 /// Measures both sizes, and how much of the small one's speed the large one has.
 pub fn measure(table: &mut FigureTable) {

@@ -1,6 +1,6 @@
-//! The policies of the group `sched`, all at once: a tree of shares over all users in groups, which
-//! all queues have in common, sections Limit of every kind, and thresholds in each queue. The
-//! resources that jobs reserve are part of their requirements (site.rs).
+//! The policies of the groups `sched` and `sim`, all at once: a tree of shares over all users in
+//! groups, which all queues have in common, sections Limit of every kind, and thresholds in each
+//! queue. The resources that jobs reserve are part of their requirements (site.rs).
 
 use super::site::{Size, queue_name, user_name};
 use std::fmt::Write;
@@ -9,11 +9,11 @@ use std::fmt::Write;
 const GROUPS: usize = 200;
 const LIMITS: usize = 40;
 
-fn groups_of(size: &Size) -> usize {
+pub fn groups_of(size: &Size) -> usize {
     GROUPS.min(size.users)
 }
 
-fn group_name(group: usize) -> String {
+pub fn group_name(group: usize) -> String {
     format!("group{group:03}")
 }
 
@@ -32,9 +32,12 @@ pub fn groups(size: &Size) -> String {
     text + "End UserGroup\n"
 }
 
+/// Thresholds of each queue.
+pub const THRESHOLDS: &str = "mem = 100/50\nut = 0.99/1.0\nr15m = 40.0/60.0\n";
+
 /// The first queue has the tree, and the others share by it.
 pub fn of_queue(size: &Size, queue: usize) -> String {
-    let mut text = "mem = 100/50\nut = 0.99/1.0\nr15m = 40.0/60.0\n".to_owned();
+    let mut text = String::new();
     if queue == 0 {
         let shares: Vec<String> = (0..groups_of(size))
             .map(|group| format!("[{}, {}]", group_name(group), 10 + group % 50))
@@ -46,16 +49,16 @@ pub fn of_queue(size: &Size, queue: usize) -> String {
     text
 }
 
-/// Limits on groups, projects, queues, users and hosts.
-pub fn limits(size: &Size) -> String {
+/// Limits on groups, projects, queues, users and hosts, each so many times as large.
+pub fn limits(size: &Size, times: usize) -> String {
     let mut text = String::new();
     for number in 0..LIMITS {
         let (group, queue) = (number % groups_of(size), queue_name(number % size.queues));
         let about = match number % 5 {
-            0 => format!("USERS = {}\nSLOTS = {}", group_name(group), 500 + number * 10),
-            1 => format!("PROJECTS = project{number}\nSLOTS = {}", 9_000 + number * 10),
-            2 => format!("PER_HOST = all\nQUEUES = {queue}\nSLOTS = {}", 8 + number % 16),
-            3 => format!("PER_USER = all\nQUEUES = {queue}\nJOBS = {}", 30 + number),
+            0 => format!("USERS = {}\nSLOTS = {}", group_name(group), (500 + number * 10) * times),
+            1 => format!("PROJECTS = project{number}\nSLOTS = {}", (9_000 + number * 10) * times),
+            2 => format!("PER_HOST = all\nQUEUES = {queue}\nSLOTS = {}", (8 + number % 16) * times),
+            3 => format!("PER_USER = all\nQUEUES = {queue}\nJOBS = {}", (30 + number) * times),
             _ => format!("PER_USER = {}\nMEM = {}", group_name(group), 2_000_000 + number),
         };
         let _ = write!(text, "Begin Limit\nNAME = limit{number:02}\n{about}\nEnd Limit\n");

@@ -94,7 +94,7 @@ impl Size {
             (format!("{batch}/lsb.queues"), self.lsb_queues()),
         ]));
         match self.policies {
-            true => files.with(&format!("{BATCH}/lsb.resources"), &policies::limits(self)),
+            true => files.with(&format!("{BATCH}/lsb.resources"), &policies::limits(self, 1)),
             false => files,
         }
     }
@@ -141,7 +141,10 @@ impl Size {
                 6 => "r1m = 24.0/48.0\n",
                 _ => "",
             };
-            let more = if self.policies { policies::of_queue(self, queue) } else { String::new() };
+            let more = match self.policies {
+                true => policies::of_queue(self, queue) + policies::THRESHOLDS,
+                false => String::new(),
+            };
             let (name, priority) = (queue_name(queue), 20 + queue * 7 % self.queues);
             let _ = write!(
                 text,

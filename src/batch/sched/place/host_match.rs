@@ -161,6 +161,15 @@ impl<'a> HostMatch<'a> {
         selects
     }
 
+    /// Does a host match select[] as far as that is about facts, not about load?
+    pub(in crate::batch::sched) fn selects_by_facts(&self, host: HostId) -> bool {
+        let now = (self.view.host_status(host), self.view.host_used(host));
+        self.fixed.is_none_or(|fixed| {
+            let (snapshot, context) = (self.sight(host, now), self.select_context());
+            fixed.fixed_holds((host, &snapshot), &context, self.view.facts_changes)
+        })
+    }
+
     /// Is it known already that a host fails select[], whatever its load is?
     pub(in crate::batch::sched) fn is_known_to_fail(&self, host: HostId) -> bool {
         self.fixed.is_some_and(|fixed| {
@@ -316,25 +325,30 @@ impl<'a> HostMatch<'a> {
     /// order follows the placements?
     pub fn is_ordered_anew(&self, only: Option<&HostSet>, order: Option<&HostOrder>) -> bool {
         let few = only.is_some_and(|only| only.len() <= FEW_HOSTS);
-        let moves = || self.named_hosts().is_some() || order.is_some_and(HostOrder::fresh);
-        few || self.ordering_list().is_none() && moves()
+        few || self.ordering_list().is_none() && order.is_some_and(HostOrder::fresh)
     }
 
-    /// The hosts that are preferred to others; None: all hosts are alike.
-    pub fn named_hosts(&self) -> Option<Vec<HostId>> {
+    /// The hosts that job or queue prefer to others; None: all hosts are alike.
+    pub fn named_hosts(&self) -> Option<&'a BTreeMap<HostId, u32>> {
         let differs = |set: &&BTreeMap<HostId, u32>| set.values().any(|pref| *pref > 0);
-        let queue = self.queue.hosts.as_ref();
-        match &self.asked.preferred {
-            Some(set) => Some(set.keys().copied().collect()),
-            None => queue.filter(differs).map(|set| set.keys().copied().collect()),
-        }
+        let of_queue = self.queue.hosts.as_ref();
+        self.asked.preferred.as_ref().or_else(|| of_queue.filter(differs))
     }
 
-    /// The hosts to be ordered by themselves: those preferred to others, or the changed ones
-    /// where these are few. None: hosts are taken from the order of all open ones.
-    pub fn few_hosts(&self, changed: Option<&HostSet>) -> Option<Vec<HostId>> {
-        let few = changed.filter(|changed| changed.len() <= FEW_HOSTS);
-        self.named_hosts().or_else(|| few.map(|few| few.iter().collect()))
+    /// Are the preferred hosts those of the job itself?
+    pub fn names_hosts_itself(&self) -> bool {
+        self.asked.preferred.is_some()
+    }
+
+    /// The hosts to be ordered for this job alone: the changed ones where these are few, or the
+    /// preferred ones where they have no order that holds for the next job (`ordered_anew`).
+    pub fn few_hosts(&self, changed: Option<&HostSet>, ordered_anew: bool) -> Option<Vec<HostId>> {
+        let named = self.named_hosts();
+        let is_named = |host: &HostId| named.is_none_or(|named| named.contains_key(host));
+        match changed.filter(|changed| changed.len() <= FEW_HOSTS) {
+            Some(few) => Some(few.iter().filter(is_named).collect()),
+            None => named.filter(|_| ordered_anew).map(|named| named.keys().copied().collect()),
+        }
     }
 
     /// Must a job begin on one of some hosts, and is this one?

@@ -41,4 +41,16 @@ impl HostMatch<'_> {
         };
         u64::from(counting)
     }
+
+    /// The slots of a host that a job may use, as its span[] has it: those for the rest of a job
+    /// in tiles, too.
+    pub fn counting_at_most(&self, host: HostId, slots: u32) -> u64 {
+        let counting = match self.simple.and_then(|simple| simple.span.as_ref()) {
+            Some(span) if span.ptile.is_some() => slots.min(self.tile(span, host, slots)),
+            Some(Span { stripe: Some(limit), .. }) => slots.min(limit.unwrap_or(u32::MAX)),
+            Some(Span { block: Some(block), .. }) => slots / block * block,
+            _ => slots,
+        };
+        u64::from(counting)
+    }
 }

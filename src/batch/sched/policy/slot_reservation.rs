@@ -16,7 +16,7 @@
 
 use crate::batch::cluster::hosts::HostStatus;
 use crate::batch::sched::decision::Decision;
-use crate::batch::sched::forecast::{FreeSlots, Need, first_place};
+use crate::batch::sched::forecast::{Counted, FreeSlots, Need, first_place};
 use crate::batch::sched::place::{HostMatch, MemoryNeed};
 use crate::batch::sched::policy::{BlockedJob, Leaving, Policy, Question};
 use crate::batch::sched::view::View;
@@ -163,7 +163,10 @@ impl<'a, 'b> Planner<'a, 'b> {
         let need = Need {
             slots: u64::from(class.kind.min),
             one_host: class.one_host(),
-            counting: |host, slots| class.counting(host, slots),
+            counting: |host, slots| Counted {
+                sure: class.counting(host, slots),
+                most: class.counting_at_most(host, slots),
+            },
         };
         let mut later = FreeSlots::default();
         now.free().iter().for_each(|(host, slots)| later.add(*host, i64::from(*slots)));

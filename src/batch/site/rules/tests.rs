@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::batch::site::Site;
+use crate::batch::site::user_limits::LimitsAboutUser;
 use crate::batch::state::names::{Id, Names};
 use crate::batch::tests::cluster::cluster;
 use crate::model::reason::PendReason;
@@ -20,7 +21,7 @@ fn limited() -> (Site, Names) {
 
 fn rules_of(site: &Site, names: &mut Names, queue: &str, user: &str) -> ConsumerRules {
     let consumer = Consumer::new(names.find_queue(queue).unwrap(), names.user_id(user));
-    site.consumer_rules(consumer, user)
+    site.consumer_rules(consumer, user, &mut LimitsAboutUser::default())
 }
 
 /// A rule in a few words.

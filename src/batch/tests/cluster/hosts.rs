@@ -123,7 +123,14 @@ impl Cluster {
         at.link = Some(conn);
         let tasks = at.tasks.iter().map(|(key, phase)| task(*key, phase.clone(), 0)).collect();
         let (boot_id, validates) = ("boot".to_owned(), !at.older);
-        let msg = SbdMsg::Inventory { boot_id, tasks, more: false, members: None, validates };
+        let msg = SbdMsg::Inventory {
+            boot_id,
+            tasks,
+            more: false,
+            members: None,
+            validates,
+            unjoined: Vec::new(),
+        };
         self.inputs.push_back(Input::Opened { conn, peer });
         self.inputs.push_back(Input::Msg { conn, msg: Msg::Sbd(msg) });
     }

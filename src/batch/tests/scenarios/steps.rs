@@ -3,6 +3,7 @@
 use super::parse::{Scenario, Step};
 use crate::batch::tests::cluster::{ADMINISTRATOR, Cluster, element};
 use crate::model::JobRef;
+use crate::model::run_limit::{SHOWN_RUN_LIMIT, ShownRunLimit};
 use crate::model::specfield::SpecField;
 use crate::proto::client::{Col, Verb};
 use std::collections::BTreeMap;
@@ -292,8 +293,23 @@ impl<'a> Steps<'a> {
         }
     }
 
+    /// `NAME has EXTENDABLE RUNLIMIT 10.0 min`, as bjobs -l shows it; `-`: none.
+    fn has_run_limit(&mut self, name: &str, wanted: &str) -> Outcome {
+        let job = self.job(name)?;
+        let cell = self.cluster.column(job, Col::Extra);
+        let limit = cell[SHOWN_RUN_LIMIT].as_str().and_then(ShownRunLimit::parse);
+        let found = limit.map_or("-".to_owned(), |limit| limit.words());
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("{name} has the run limit {found}, not {wanted}")),
+        }
+    }
+
     /// `NAME has APS 109.00`: its absolute priority, as bjobs -aps shows it.
     fn has(&mut self, name: &str, text: &str) -> Outcome {
+        if let Some(wanted) = text.strip_prefix("EXTENDABLE RUNLIMIT ") {
+            return self.has_run_limit(name, wanted);
+        }
         let wanted = text.strip_prefix("APS ").ok_or("has APS NUMBER")?;
         let job = self.job(name)?;
         let cell = self.cluster.column(job, Col::AbsolutePriority);

@@ -33,6 +33,10 @@ impl Decayed {
 
     /// The amount at an instant.
     pub fn at(&self, rate: f64, now: i64) -> f64 {
+        // of nothing there is nothing left: most amounts of an account without ended jobs
+        if self.value == 0.0 {
+            return 0.0;
+        }
         self.value * left(rate, now - self.at)
     }
 

@@ -5,7 +5,8 @@
 
 use crate::batch::site::reservation_methods::ReservationMethod;
 use crate::batch::state::names::{HostId, Id, QueueId, ResourceId};
-use crate::batch::usage::reserve::ledger::{Holder, PARTS, Reserve, Term, amounts, used_mb};
+use crate::batch::usage::reserve::holder::{Holder, PARTS, Term, amounts, used_mb};
+use crate::batch::usage::reserve::ledger::Reserve;
 use crate::batch::usage::reserve::vacated::{Held, PreemptedBy};
 use crate::model::JobRef;
 

@@ -2,6 +2,7 @@
 //! mbatchd are in orders.rs.
 
 use super::*;
+use crate::model::limits::MemoryOf;
 
 #[test]
 fn suspended_time_does_not_count_against_the_run_limit() {
@@ -383,5 +384,37 @@ fn jobs_beyond_their_memory_go_on_until_the_host_lacks_memory_and_then_the_worst
         ("80:40:600", (0, 0), true, both),
     ] {
         assert_eq!(run(control, percent, hard), ended, "{control} {percent:?} {hard}");
+    }
+}
+
+#[test]
+fn memory_limit_is_about_the_things_that_the_application_profile_names() {
+    let run = |of: (bool, bool, bool), most: u64, by_job: bool| {
+        let mut r = Rig::new();
+        r.enforcement = LimitEnforcement { memory_of_job: by_job, ..LimitEnforcement::default() };
+        r.boot(true);
+        r.greet(2);
+        // four processes of 500 KB in one task
+        r.template.usage = Usage { mem_kb: 2000, nprocs: 4, ..Usage::default() };
+        let memory_of = Some(MemoryOf { job: of.0, process: of.1, task: of.2 });
+        let limits = Limits { rss: Some(most), memory_of, ..Limits::default() };
+        r.start(StartJob { limits, ..order(1) });
+        r.wait(4);
+        r.last()
+    };
+    let over = ended(SIGINT, term::MEMLIMIT);
+    for (of, most, want) in [
+        ((true, false, false), 1999, &over),
+        ((true, false, false), 2000, &AttemptPhase::Running),
+        ((false, true, false), 499, &over),
+        ((false, true, false), 500, &AttemptPhase::Running),
+        ((false, false, true), 1999, &over),
+        ((false, false, true), 2000, &AttemptPhase::Running),
+        ((false, true, true), 1999, &over),
+        ((true, true, false), 1999, &over),
+    ] {
+        for by_job in [false, true] {
+            assert_eq!(run(of, most, by_job), *want, "{of:?} {most} {by_job}");
+        }
     }
 }

@@ -384,7 +384,7 @@ fn mailing() -> Rig {
 fn mails(r: &Rig) -> Vec<String> {
     let mail = |p: &(TaskId, Plan)| match &p.1.what {
         TaskPlan::Finish(f) => f.mail.as_ref().map(|m| m.text.lossy().into_owned()),
-        TaskPlan::Job(_) => None,
+        _ => None,
     };
     r.plans.iter().filter_map(mail).collect()
 }

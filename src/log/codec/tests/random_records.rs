@@ -9,16 +9,14 @@ use crate::model::reservation::{
     Reservation, ReservationKind, ReservationScripts, ReservationTime,
 };
 use proptest::collection::vec;
-use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::select;
+use proptest::{option, sample::select};
 
 fn kept() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{0,6}",
         "[ -~é√\u{1f600}]{0,12}",
-        Just("\"".to_string()),
-        Just("\\\"\\".to_string()),
+        select(&["\"", "\\\"\\"][..]).prop_map(str::to_string),
         Just("lsf.gid".to_string()),
     ]
 }
@@ -449,6 +447,7 @@ fn job_event() -> impl Strategy<Value = Event> {
         (at(), kept()).prop_map(|(at, why)| Event::Hold { at, why }),
         (at(), any::<u32>(), kept()).prop_map(|(at, uid, user)| Event::Release { at, uid, user }),
         (at(), any::<bool>()).prop_map(|(at, on)| Event::Eligible { at, on }),
+        run_limits::any_change(),
         (any::<u32>(), any::<i64>(), kept()).prop_map(|(job, submit_time, request)| {
             Event::Submitted { job, submit_time, request }
         }),
@@ -458,9 +457,10 @@ fn job_event() -> impl Strategy<Value = Event> {
 }
 
 fn job_chunk() -> impl Strategy<Value = Event> {
-    (vec(at(), 0..4), vec(kept(), 0..3)).prop_map(|(members, hosts)| {
-        let hosts = hosts.into_iter().map(Into::into).collect();
-        Event::JobChunk(Box::new(JobChunk { members, hosts }))
+    (vec(at(), 0..4), slots(), any::<bool>()).prop_map(|(members, hosts, short)| {
+        let hosts: NamedHosts = hosts.into_iter().map(|(host, n)| (host.into(), n)).collect();
+        let short_hosts = short && hosts.iter().any(|(_, slots)| *slots > 1);
+        Event::JobChunk(Box::new(JobChunk { members, hosts, short_hosts }))
     })
 }
 

@@ -15,7 +15,7 @@ use super::handover::{DEFAULT_PATH, EAUTH_USER, EEXEC_SOCKET, ROOT_JOBS};
 use super::launcher_journal::{self, JournalFile};
 use super::launcher_successor::{Handover, STATE_FD, handed_over};
 use super::ports::KeptPorts;
-use super::task_control::{self, NewGroup, TaskControl};
+use super::task_control::{NewGroup, TaskControl};
 use super::{boot::Boot, boot_error::BootError, guard, handover, nlbserver, step};
 use crate::exec::launcher::{Launcher, LauncherConf};
 use crate::model::time::US;
@@ -424,11 +424,11 @@ impl LauncherRuntime {
 
     fn os(&mut self, effect: OsEffect) {
         match effect {
-            OsEffect::Spawn { id, plan } => {
+            OsEffect::Spawn { id, plan, own_group } => {
                 // it takes a while
                 let written = self.journal.write();
                 let written = written.map_err(|e| format!("launcher.journal: {}", words(&e)));
-                let spawn = |()| self.spawn(id, &plan).map_err(|e| words(&e));
+                let spawn = |()| self.spawn(id, &plan, own_group).map_err(|e| words(&e));
                 if let Err(why) = written.and_then(spawn) {
                     self.inputs.push_front(Input::Os(OsInput::SpawnFailed { id, why }));
                 }
@@ -498,9 +498,9 @@ impl LauncherRuntime {
     }
 
     /// Asks for a starter; it waits for its byte.
-    fn spawn(&mut self, id: TaskId, plan: &Plan) -> io::Result<()> {
+    fn spawn(&mut self, id: TaskId, plan: &Plan, own_group: bool) -> io::Result<()> {
         if let TaskPlan::Adopt { pid, ticks } = plan.what {
-            task_control::may_adopt(Proc { pid, ticks }, plan.uid)?;
+            self.tasks.may_adopt(Proc { pid, ticks }, plan.uid)?;
             self.inputs.push_front(Input::Os(OsInput::Adopted { id, pid, ticks }));
             return Ok(());
         }
@@ -510,7 +510,7 @@ impl LauncherRuntime {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let memory = if let TaskPlan::Job(job) = &plan.what { job.memory } else { None };
-        let group = self.tasks.group_for(id, memory);
+        let group = own_group.then(|| self.tasks.group_for(id, memory)).flatten();
         if let Err(e) = self.ask_zygote(&theirs, &file, group.as_ref()) {
             self.tasks.not_started(group);
             return Err(e);

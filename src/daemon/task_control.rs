@@ -1,6 +1,6 @@
 //! The launcher's hold on the processes of its tasks: the control groups of jobs, and signals.
 //!
-//! A job begins in a control group of its own where the launcher can make one; the directories are
+//! A job, and a task that res has started for a job, begins in a control group of its own where the launcher can make one; the directories are
 //! used again. Where it cannot (no right to, mounted read-only, LSF_PROCESS_TRACKING=N), the
 //! processes of a job are found by their ancestors, see [`crate::sys::task_processes`].
 //!
@@ -12,7 +12,7 @@
 use super::memory_limits::MemoryLimits;
 use crate::model::job::Usage;
 use crate::model::limits::GroupMemory;
-use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity, TaskStep};
+use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity};
 use crate::sys::cgroup::{self, Version};
 use crate::sys::process_table::is_of;
 use crate::sys::procs::Proc;
@@ -22,11 +22,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Most unused groups that are kept for later tasks.
 const FREE_MAX: usize = 256;
 /// Groups of forgotten tasks, with processes, that are checked again when one more is forgotten.
 const LOOKS_MAX: usize = 4;
+/// Longest wait at the end for processes that were killed to be gone, microseconds, and the pause
+/// between two looks.
+const KILLED_END: u64 = 1_000_000;
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
 
@@ -130,7 +135,7 @@ impl TaskControl {
         id: TaskId,
         memory: Option<GroupMemory>,
     ) -> Option<NewGroup> {
-        let (version, base) = self.base.as_ref().filter(|_| id.step == TaskStep::Job)?;
+        let (version, base) = self.base.as_ref()?;
         let mut group = match self.free.pop() {
             Some(group) => Box::new(group),
             None => {
@@ -173,6 +178,24 @@ impl TaskControl {
 
     pub(super) fn not_started(&mut self, new: Option<NewGroup>) {
         new.into_iter().for_each(|new| self.release(*new.group));
+    }
+
+    /// Whether a process that is no child of the launcher may be a task of this user. One in the
+    /// group of another task has the signals of that one.
+    ///
+    /// # Errors
+    /// It is gone, its number is another one's, or it is not the user's alone, or not alone.
+    pub(super) fn may_adopt(&self, process: Proc, uid: u32) -> io::Result<()> {
+        // the user first: what has this start after that had it before
+        let own = is_of(process.pid, uid);
+        let inside = |g: &TaskGroup| cgroup::holds(Path::new(&g.dir), process.pid);
+        let why = match process.alive() {
+            false => ": No such process",
+            true if !own || process.pid <= 1 => " is not one of the user's",
+            true if self.groups.values().any(|g| inside(g)) => " is of another task",
+            true => return Ok(()),
+        };
+        Err(io::Error::other(format!("process {}{why}", process.pid)))
     }
 
     /// A child that is no task was made.
@@ -237,9 +260,13 @@ impl TaskControl {
     /// Before the launcher ends: removes what is not in use.
     pub(super) fn remove_groups(&self) {
         let Some((_, base)) = &self.base else { return };
-        // a group with processes stays, and so does the directory of all
+        // a group with processes stays, and so does the directory of all; what was killed ends soon
+        let until = crate::sys::now().mono_us + KILLED_END;
         for dir in cgroup::below(base) {
-            let _ = cgroup::remove(&dir);
+            let killed = self.killed.contains(dir.to_string_lossy().as_ref());
+            while cgroup::remove(&dir).is_err() && killed && crate::sys::now().mono_us < until {
+                std::thread::sleep(LOOK_AGAIN);
+            }
         }
         let _ = cgroup::remove(base);
         self.memory.remove();
@@ -322,21 +349,6 @@ impl TaskControl {
         let stopping = self.stops.iter().flat_map(Stop::tasks);
         self.tracker.keep(others.iter().chain(tasks).chain(stopping));
     }
-}
-
-/// Whether a process that is no child of the launcher may be a task of this user.
-///
-/// # Errors
-/// It is gone, its number is another one's, or it is not the user's alone.
-pub(super) fn may_adopt(process: Proc, uid: u32) -> io::Result<()> {
-    // the user first: what has this start after that had it before
-    let own = is_of(process.pid, uid);
-    let why = match process.alive() {
-        true if own && process.pid > 1 => return Ok(()),
-        true => " is not one of the user's",
-        false => ": No such process",
-    };
-    Err(io::Error::other(format!("process {}{why}", process.pid)))
 }
 
 /// Whether processes of these tasks are found by their ancestors.

@@ -179,9 +179,11 @@ impl Launcher {
             return send(out, conn, LaunchMsg::Refused { id, why });
         }
         let (uid, started) = (plan.uid, now.secs());
+        let own_group = id.step == TaskStep::Job
+            || (id.step == TaskStep::Task && TaskNote::of(&note).is_some());
         let info = TaskInfo { id, uid, started, note, ..TaskInfo::new(id) };
         self.state.tasks.insert(id, OwnTask { info, ticks: 0, child: true, forget: false });
-        out.push(Effect::Os(OsEffect::Spawn { id, plan }));
+        out.push(Effect::Os(OsEffect::Spawn { id, plan, own_group }));
     }
 
     /// Does this ask for a task to be started, and for nothing else?

@@ -34,6 +34,9 @@ const FIRST_SAMPLE: u64 = US;
 const PER_HOST: u64 = 3 * US / 10;
 /// Pause between two kills of what does not end, microseconds.
 const KILL_AGAIN: u64 = US;
+/// How long after its order a kill reaches the tasks, microseconds. The first host has the order
+/// at the same time: a script that saw its tasks killed before itself could end as if all were well.
+const FIRST_HOST_AHEAD: u64 = US / 2;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
 const SIGCONT: i32 = 18;
@@ -398,9 +401,12 @@ impl Members {
 
     /// A job is over here. `answer`: mbatchd waits for the end of its tasks.
     pub fn leave(&mut self, now: Now, key: JobKey, answer: bool) {
-        let order = self.joined.remove(&key).map(|member| member.order);
+        let member = self.joined.remove(&key);
+        // what is being killed gets no TERM
+        let terminated = member.as_ref().is_some_and(|member| member.kill.is_some());
+        let order = member.map(|member| member.order);
         self.over(key);
-        let (at, terminated, answers) = (now.mono_us, false, None);
+        let (at, answers) = (now.mono_us, None);
         let new = Leaving { order: None, answer, at, terminated, answers };
         let leaving = self.leaving.entry(key).or_insert(new);
         leaving.answer |= answer;
@@ -481,11 +487,10 @@ impl Members {
         }
         member.act = (member.act.0.max(number.0), member.act.1.max(number.1));
         match act {
-            Act::Terminate { .. } => {
-                let pause = interval.max(1);
-                member.kill = Some(Kill { signals: vec![SIGKILL], pause });
-                member.kill_at = Some(now.after(pause));
-                vec![SIGKILL]
+            Act::Terminate { .. } | Act::Signal { number: SIGKILL } => {
+                member.kill = Some(Kill { signals: vec![SIGKILL], pause: interval.max(1) });
+                member.kill_at = Some(now.mono_us + FIRST_HOST_AHEAD);
+                Vec::new()
             }
             Act::Signal { number } => vec![*number],
             Act::Suspend => {

@@ -106,6 +106,19 @@ fn job_with_tasks_has_left_when_they_have_ended_by_term_or_kill() {
 }
 
 #[test]
+fn job_that_leaves_before_its_kill_was_due_is_killed_at_once() {
+    for number in [9, 15] {
+        let mut members = joined();
+        members.told(NOW, &task(1, KEY), true);
+        let signal = Act::Signal { number };
+        assert_eq!(members.act(NOW, KEY, (0, 1), &signal, (10, 20)).is_empty(), number == 9);
+        members.leave(NOW, KEY, true);
+        let want = if number == 9 { vec![9] } else { vec![15, 18] };
+        assert_eq!(members.due(NOW, 10), [(KEY, want)]);
+    }
+}
+
+#[test]
 fn task_that_begins_after_its_job_has_left_is_ended() {
     let mut members = joined();
     members.leave(NOW, KEY, true);
@@ -143,8 +156,10 @@ fn order_acts_once_and_a_kill_is_repeated() {
     assert_eq!(act(&mut members, 3, &Act::Suspend), [20]);
     assert_eq!(act(&mut members, 4, &Act::Resume), [18]);
     assert!(members.due(later(20), 10).is_empty());
-    assert_eq!(act(&mut members, 5, &terminate), [9]);
-    assert_eq!(members.due(later(10), 10), [(KEY, vec![9])]);
+    assert!(act(&mut members, 5, &terminate).is_empty());
+    assert!(members.due(NOW, 10).is_empty(), "the script of the first host is killed before");
+    assert_eq!(members.due(later(1), 10), [(KEY, vec![9])]);
+    assert_eq!(members.due(later(11), 10), [(KEY, vec![9])]);
     assert!(act(&mut members, 4, &terminate).is_empty());
     assert!(members.act(NOW, JobKey { job: 8, ..KEY }, (0, 9), &terminate, how).is_empty());
 }

@@ -18,11 +18,11 @@ impl World {
         let host = self.procs[p].host;
         match eff {
             // no TaskStarter runs on a simulated host
-            OsEffect::Spawn { id, plan } if matches!(plan.what, TaskPlan::Adopt { .. }) => {
+            OsEffect::Spawn { id, plan, .. } if matches!(plan.what, TaskPlan::Adopt { .. }) => {
                 let why = "no such process".into();
                 answers.push_back(Input::Os(OsInput::SpawnFailed { id, why }));
             }
-            OsEffect::Spawn { id, plan } => {
+            OsEffect::Spawn { id, plan, .. } => {
                 let (pid, ticks) = self.spawn_task(p, id, &plan);
                 answers.push_back(Input::Os(OsInput::Spawned { id, pid, ticks, group: None }));
             }

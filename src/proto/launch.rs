@@ -550,7 +550,8 @@ pub enum OsEffect {
     /// `Go`; it ends by itself if the launcher dies before. Answered by `Spawned` or
     /// `SpawnFailed`, later by `Setup` (once, unless it dies first) and `Exited`. A process that is
     /// to be adopted: answered by `Adopted` or `SpawnFailed`.
-    Spawn { id: TaskId, plan: Box<Plan> },
+    /// `own_group`: its processes are to be in a control group of their own.
+    Spawn { id: TaskId, plan: Box<Plan>, own_group: bool },
     /// Launcher. Let the waiting starter go on: its journal line is written.
     Go { id: TaskId },
     /// Launcher. Answered by `DaemonUp` or `DaemonFailed`, later by `Exited`.

@@ -10,6 +10,17 @@ fn up(name: &str) -> Rig {
     Rig::up(name, 3)
 }
 
+/// Such a cluster, whose tasks have control groups, or are known by their ancestors.
+fn up_with(name: &str, tracking: &str) -> Rig {
+    let rig = up(name);
+    if tracking != "Y" {
+        rig.down();
+        rig.set_conf("LSF_PROCESS_TRACKING", tracking);
+        rig.start();
+    }
+    rig
+}
+
 /// The output of a job on all hosts that runs this script, and the hosts in their order.
 pub(super) fn output(rig: &Rig, script: &str) -> (String, Vec<String>) {
     let out = rig.path("out");
@@ -200,9 +211,8 @@ fn task_ends_with_its_job_however_that_ends() {
     }
 }
 
-#[test]
-fn process_that_a_task_leaves_behind_ends_with_its_job() {
-    let rig = up("blaunch-left");
+fn what_a_task_leaves_behind_ends(tracking: &str) {
+    let rig = up_with("blaunch-left", tracking);
     let word = mark();
     let behind = format!("(setsid sleep {word} > /dev/null 2>&1 < /dev/null &)");
     let line =
@@ -213,8 +223,17 @@ fn process_that_a_task_leaves_behind_ends_with_its_job() {
 }
 
 #[test]
-fn tasks_are_stopped_and_continued_and_signalled_once_each() {
-    let rig = up("blaunch-sig");
+fn process_that_a_task_leaves_behind_ends_with_its_job() {
+    what_a_task_leaves_behind_ends("Y");
+}
+
+#[test]
+fn process_that_a_task_leaves_behind_without_a_control_group_ends_with_its_job() {
+    what_a_task_leaves_behind_ends("N");
+}
+
+fn tasks_have_each_signal_once(tracking: &str) {
+    let rig = up_with("blaunch-sig", tracking);
     let dir = rig.path("counts");
     std::fs::create_dir(&dir).unwrap();
     let task = format!(
@@ -253,6 +272,16 @@ fn tasks_are_stopped_and_continued_and_signalled_once_each() {
     }
     rig.ok("bkill", &[&id]);
     rig.end_of(job);
+}
+
+#[test]
+fn tasks_are_stopped_and_continued_and_signalled_once_each() {
+    tasks_have_each_signal_once("Y");
+}
+
+#[test]
+fn tasks_without_control_groups_are_stopped_and_continued_and_signalled_once_each() {
+    tasks_have_each_signal_once("N");
 }
 
 #[test]

@@ -141,6 +141,38 @@ fn daemonised_processes_are_listed_stopped_and_killed_by_ancestors() {
     found_stopped_and_killed("N");
 }
 
+/// A process of a task of blaunch has left it without a trace; the task is there still, or not.
+#[test]
+fn daemonised_processes_of_a_task_are_stopped_and_killed_with_their_job() {
+    let rig = Rig::up("task-daemon", 2);
+    for (n, end) in [(1, "exec sleep 100"), (2, "exit 0")] {
+        let sleepers = Sleepers::new();
+        let without_trace = sleepers.without_trace();
+        rig.write("task.sh", &format!("{without_trace}echo up >> up.{n}\n{end}\n"));
+        let line = format!("blaunch -no-wait host2 sh task.sh\n{}\n", sleepers.sleep(0));
+        let args = ["-n", "2", "-R", "span[ptile=1]", "-m", "host1! host2", "-o", "/dev/null"];
+        let job = super::rig::job_id(&rig.feed("bsub", &args, &line).out).unwrap();
+        wait_for("the task", || rig.path(&format!("up.{n}")).exists());
+        let own = sleepers.pid(0);
+        let left = sleepers.pid(5);
+        if n == 1 {
+            wait_for("the process to be listed", || listed(&rig, job).contains(&left));
+            rig.ok("bstop", &[&job.to_string()]);
+            wait_for("it to be stopped", || state(left) == 'T');
+            rig.ok("bresume", &[&job.to_string()]);
+            wait_for("it to go on", || state(left) == 'S');
+            rig.ok("bkill", &[&job.to_string()]);
+        } else {
+            // a task that has ended takes nothing with it
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            assert!(alive(left));
+            super::rig::kill(own, 9);
+        }
+        rig.end_of(job);
+        wait_for("it to be dead", || !alive(left));
+    }
+}
+
 /// Processes that are left when the job's own process has ended; the job waits for its word first.
 fn left_behind(sleepers: &Sleepers, word: &std::path::Path) -> String {
     let [s1, s2] = [1, 2].map(|n| sleepers.sleep(n));

@@ -276,7 +276,7 @@ impl Rig {
 
     fn os(&mut self, e: OsEffect, queue: &mut VecDeque<Input>) {
         match e {
-            OsEffect::Spawn { id, plan } => {
+            OsEffect::Spawn { id, plan, .. } => {
                 self.next_pid += 1;
                 let pid = self.next_pid;
                 self.plans.push((id, *plan));

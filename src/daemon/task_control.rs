@@ -30,7 +30,7 @@ const FREE_MAX: usize = 256;
 const LOOKS_MAX: usize = 4;
 /// Longest wait at the end for processes that were killed to be gone, microseconds, and the pause
 /// between two looks.
-const KILLED_END: u64 = 1_000_000;
+const KILLED_END: u64 = 5_000_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
@@ -263,8 +263,10 @@ impl TaskControl {
         // a group with processes stays, and so does the directory of all; what was killed ends soon
         let until = crate::sys::now().mono_us + KILLED_END;
         for dir in cgroup::below(base) {
-            let killed = self.killed.contains(dir.to_string_lossy().as_ref());
-            while cgroup::remove(&dir).is_err() && killed && crate::sys::now().mono_us < until {
+            let name = dir.to_string_lossy();
+            let runs = self.groups.values().any(|group| group.dir == name);
+            let ends = !runs && self.killed.contains(name.as_ref());
+            while cgroup::remove(&dir).is_err() && ends && crate::sys::now().mono_us < until {
                 std::thread::sleep(LOOK_AGAIN);
             }
         }

@@ -123,8 +123,10 @@ fn found_stopped_and_killed(tracking: &str) {
     drop(sleepers);
     pretender.wait().unwrap();
     // no control group outlives the cluster, not even that of a job that ends with it
-    let last = rig.bsub(&["-o", "/dev/null", "sleep 600"]);
-    wait_for("the last job to run", || rig.stat(last) == "RUN");
+    // (the kernel takes its time to end a process with much memory)
+    let large = "perl -e '$x = qq(a) x 600000000; open F, qq(>large); sleep 600' & wait";
+    rig.bsub(&["-o", "/dev/null", large]);
+    wait_for("the processes of the last job", || rig.path("large").exists());
     let log = rig.read("log/launcher.log.host1");
     let groups = log.lines().rev().find_map(|l| Some(l.split_once("control group in ")?.1));
     assert_eq!(rig.down().code, 0);

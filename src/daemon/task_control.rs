@@ -1,8 +1,9 @@
 //! The launcher's hold on the processes of its tasks: the control groups of jobs, and signals.
 //!
-//! A job, and a task that res has started for a job, begins in a control group of its own where the launcher can make one; the directories are
-//! used again. Where it cannot (no right to, mounted read-only, LSF_PROCESS_TRACKING=N), the
-//! processes of a job are found by their ancestors, see [`crate::sys::task_processes`].
+//! A job, and a task that res has started for a job, begins in a control group of its own where the
+//! launcher can make one; the directories are used again. Where it cannot (no right to, mounted
+//! read-only, LSF_PROCESS_TRACKING=N), their processes are found by their ancestors, see
+//! [`crate::sys::task_processes`].
 //!
 //! Invariants: a group is given to a task only while no process is in it, and never once it was
 //! killed: kernels that count kills (6.14 and later) also kill a process that begins in such a
@@ -264,8 +265,7 @@ impl TaskControl {
         let until = crate::sys::now().mono_us + KILLED_END;
         for dir in cgroup::below(base) {
             let name = dir.to_string_lossy();
-            let runs = self.groups.values().any(|group| group.dir == name);
-            let ends = !runs && self.killed.contains(name.as_ref());
+            let ends = self.killed.contains(&*name) && self.groups.values().all(|g| g.dir != name);
             while cgroup::remove(&dir).is_err() && ends && crate::sys::now().mono_us < until {
                 std::thread::sleep(LOOK_AGAIN);
             }
@@ -387,6 +387,7 @@ fn base(rundir: &Path) -> Option<(Version, PathBuf)> {
 mod tests {
     use super::*;
     use crate::model::JobKey;
+    use crate::proto::launch::TaskStep;
     use crate::sys::process_table::see;
     use std::process::{Child, Command};
 
@@ -442,7 +443,9 @@ mod tests {
     fn process_that_is_gone_or_not_the_users_is_not_adopted() {
         let (mut child, task) = sleeper();
         let process = Proc { pid: task.pid, ticks: task.ticks };
-        let why = |process: Proc, uid: u32| may_adopt(process, uid).map_err(|e| e.to_string());
+        let control = control();
+        let why =
+            |process: Proc, uid: u32| control.may_adopt(process, uid).map_err(|e| e.to_string());
         assert_eq!(why(process, task.uid), Ok(()));
         let other = Err(format!("process {} is not one of the user's", task.pid));
         assert_eq!(why(process, task.uid + 1), other);

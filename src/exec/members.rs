@@ -34,8 +34,8 @@ const FIRST_SAMPLE: u64 = US;
 const PER_HOST: u64 = 3 * US / 10;
 /// Pause between two kills of what does not end, microseconds.
 const KILL_AGAIN: u64 = US;
-/// How long after its order a kill reaches the tasks, microseconds. The first host has the order
-/// at the same time: a script that saw its tasks killed before itself could end as if all were well.
+/// How long after its order a kill reaches the tasks, microseconds. The first host has the order at
+/// the same time: a script whose tasks are killed before it could end as if all were well.
 const FIRST_HOST_AHEAD: u64 = US / 2;
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;

@@ -10,7 +10,7 @@ fn up(name: &str) -> Rig {
     Rig::up(name, 3)
 }
 
-/// Such a cluster, whose tasks have control groups, or are known by their ancestors.
+/// A cluster of three hosts whose tasks have control groups, or are known by their ancestors.
 fn up_with(name: &str, tracking: &str) -> Rig {
     let rig = up(name);
     if tracking != "Y" {

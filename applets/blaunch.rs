@@ -38,6 +38,8 @@ const USER_WAIT: Duration = Duration::from_secs(5);
 const START_WITHIN: u64 = 300;
 /// Lost hosts that the reason of the end of a job names.
 const LOST_NAMED: usize = 8;
+/// How long blaunch waits to be ended with the job that it has had ended.
+const END_MOST: Duration = Duration::from_secs(5);
 /// Longest file of host names, bytes.
 const HOST_FILE_MAX: u64 = 16 << 20;
 
@@ -221,6 +223,10 @@ fn end_job(ctx: &mut Ctx, job: JobRef, lost: &[String]) {
             let fails = |code: &i32| ![0, err::JOB_FINISH].contains(code);
             if let Some(code) = outcomes.iter().map(|one| one.code).find(fails) {
                 errln!(ctx, "{}: the job is not ended: {}", ctx.name, err_text(code));
+            } else if outcomes.iter().any(|one| one.code == 0) {
+                // a script that went on meanwhile could end as if all were well
+                ctx.flush();
+                std::thread::sleep(END_MOST);
             }
         }
         Ok((_, Some(e))) | Err(e) => errln!(ctx, "{}: the job is not ended: {e}", ctx.name),

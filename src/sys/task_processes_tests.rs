@@ -129,15 +129,30 @@ fn member_that_ended_as_an_orphan_is_still_counted() {
     assert_eq!(tracker.known[&me.id].ended, (3, 0));
 }
 
+/// A program in a new directory that begins itself again and again.
+fn again(name: &str, mode: u32) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("lsf-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let again = dir.join(name);
+    std::fs::write(&again, format!("#!/bin/sh\nexec {} \n", again.display())).unwrap();
+    std::fs::set_permissions(&again, PermissionsExt::from_mode(mode)).unwrap();
+    again
+}
+
+/// A child of this process that runs that program.
+fn orphan_again() -> Option<Seen> {
+    let of = |pid: u32| std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    process_table::scan()
+        .into_iter()
+        .filter(|p| !p.zombie)
+        .find(|p| p.parent == std::process::id() && of(p.pid).windows(7).any(|w| w == b"(again)"))
+}
+
 /// A process has no environment while it begins a program, and one of these does it all the time.
 #[test]
 fn orphans_that_begin_programs_again_and_again_are_killed() {
     crate::sys::raw::adopt_orphans().unwrap();
-    let dir = std::env::temp_dir().join(format!("lsf-again-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).unwrap();
-    let again = dir.join("again");
-    std::fs::write(&again, format!("#!/bin/sh\nexec {} \n", again.display())).unwrap();
-    std::fs::set_permissions(&again, PermissionsExt::from_mode(0o700)).unwrap();
+    let again = again("again", 0o700);
     for n in 0..60 {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("(setsid {} > /dev/null 2>&1 &)", again.display())]);
@@ -146,15 +161,8 @@ fn orphans_that_begin_programs_again_and_again_are_killed() {
         let mut tracker = TaskTracker::new(std::process::id());
         tracker.child_made(child.id());
         child.wait().unwrap();
-        let left = || {
-            let mut all = process_table::scan().into_iter().filter(|p| !p.zombie);
-            let of = |pid: u32| std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-            all.find(|p| {
-                p.parent == std::process::id() && of(p.pid).windows(7).any(|w| w == b"(again)")
-            })
-        };
-        until(|| left().is_some());
-        let orphan = left().unwrap().process();
+        until(|| orphan_again().is_some());
+        let orphan = orphan_again().unwrap().process();
         signal(&mut tracker, &me, 9);
         let ends = Instant::now() + Duration::from_secs(5);
         while orphan.alive() && Instant::now() < ends {
@@ -164,7 +172,37 @@ fn orphans_that_begin_programs_again_and_again_are_killed() {
         let _ = orphan.signal(Signal::KILL);
         assert!(!lives, "orphan {n} goes on");
     }
-    std::fs::remove_dir_all(dir).unwrap();
+    std::fs::remove_dir_all(again.parent().unwrap()).unwrap();
+}
+
+#[test]
+fn orphan_of_another_user_that_begins_programs_does_not_prolong_a_kill() {
+    const NOBODY: u32 = 65534;
+    if crate::sys::euid() != 0 {
+        return eprintln!("skipped: not root, and no process of another user can be started");
+    }
+    crate::sys::raw::adopt_orphans().unwrap();
+    let again = again("others", 0o755);
+    let mut child = Command::new("sleep").arg("306").spawn().unwrap();
+    // no orphan of other tests is of this user
+    let me = TaskIdentity { uid: NOBODY - 1, ..task(child.id(), None) };
+    let mut other = Command::new("setsid").arg(&again).uid(NOBODY).spawn().unwrap();
+    let mut tracker = TaskTracker::new(std::process::id());
+    tracker.child_made(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut begun = 0;
+    for _ in 0..2000 {
+        assert!(tracker.signal(std::slice::from_ref(&me), 9, &[]).is_none(), "it is over at once");
+        begun += usize::from(tracker.begin.contains(&NOBODY));
+        if begun == 5 {
+            break;
+        }
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+    std::fs::remove_dir_all(again.parent().unwrap()).unwrap();
+    assert!(begun > 0, "the other process was never seen to begin a program");
 }
 
 /// A group of this test's own, with two processes in sessions of their own; `None` where none can

@@ -334,9 +334,9 @@ impl LauncherRuntime {
             if let Err(e) = self.ports.ended(pid) {
                 log::warn!("the port of pid {pid}: {}", words(&e));
             }
-            if self.tasks.ended(pid, &mut usage, silent && status == libc::SIGKILL) {
-                self.inputs.push_back(Input::Os(OsInput::OutOfMemory { pid }));
-            }
+            let killed_at_once = silent && status == libc::SIGKILL;
+            let at_end = self.tasks.ended(pid, &mut usage, killed_at_once);
+            self.inputs.extend(at_end.map(Input::Os));
             self.inputs.push_back(Input::Os(OsInput::Exited { pid, status, usage }));
         }
     }

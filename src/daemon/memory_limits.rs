@@ -86,7 +86,7 @@ impl MemoryLimits {
 
     /// The task of a group is forgotten; whether the group of the job may be used again.
     pub(super) fn release(&self, group: &mut TaskGroup) -> bool {
-        group.out_of_memory = false;
+        (group.out_of_memory, group.empty) = (false, false);
         if group.memory == group.dir {
             return false;
         }

@@ -13,7 +13,7 @@
 use super::memory_limits::MemoryLimits;
 use crate::model::job::Usage;
 use crate::model::limits::GroupMemory;
-use crate::proto::launch::{TaskGroup, TaskId, TaskIdentity};
+use crate::proto::launch::{OsInput, TaskGroup, TaskId, TaskIdentity};
 use crate::sys::cgroup::{self, Version};
 use crate::sys::process_table::is_of;
 use crate::sys::procs::Proc;
@@ -205,11 +205,15 @@ impl TaskControl {
     }
 
     /// A child has ended; its processor time is that of all its group. `killed_at_once`: it was a
-    /// starter, and was killed before it could report anything. Says whether the kernel has killed
-    /// a process of the group at its memory limit.
-    pub(super) fn ended(&mut self, pid: u32, usage: &mut Usage, killed_at_once: bool) -> bool {
+    /// starter, and was killed before it could report anything. Says how its group is.
+    pub(super) fn ended(
+        &mut self,
+        pid: u32,
+        usage: &mut Usage,
+        killed_at_once: bool,
+    ) -> Option<OsInput> {
         self.tracker.child_ended(pid);
-        let Some(group) = self.groups.remove(&pid) else { return false };
+        let group = self.groups.remove(&pid)?;
         let dir = Path::new(&group.dir);
         // before the time is read: what leaves the group in between would not be in it
         let empty = cgroup::processes(dir).is_ok_and(|pids| pids.is_empty());
@@ -226,7 +230,9 @@ impl TaskControl {
             log::warn!("a starter was killed as it began in {}: others are moved", group.dir);
             self.begin_inside = false;
         }
-        !group.memory.is_empty() && cgroup::out_of_memory(Path::new(&group.memory))
+        let out_of_memory =
+            !group.memory.is_empty() && cgroup::out_of_memory(Path::new(&group.memory));
+        Some(OsInput::GroupAtEnd { pid, out_of_memory, empty })
     }
 
     /// The task of a group is forgotten.

@@ -108,6 +108,7 @@ impl Launcher {
         for t in self.state.tasks.values_mut().filter(|t| t.alive() && t.ticks == 0) {
             t.info.ended = Some(unknown(now, true));
         }
+        self.state.sbatchd_since = now.mono_us;
         self.state.retire(now, &self.conf.daemons, out);
         self.rewrite(out);
         self.check(now, out);
@@ -176,11 +177,15 @@ impl Launcher {
         }
         if let Some(why) = self.refusal(id, &plan, &note) {
             say(out, log::Level::Warn, format!("start of {id} refused: {why}"));
-            return send(out, conn, LaunchMsg::Refused { id, why });
+            return send(out, conn, LaunchMsg::Refused { id, why, again: false });
+        }
+        let of_job = TaskNote::of(&note).filter(|_| id.step == TaskStep::Task);
+        if of_job.is_some_and(|of| self.state.by_earlier_sbatchd(&of)) {
+            let why = "sbatchd was started after it was asked about the job".into();
+            return send(out, conn, LaunchMsg::Refused { id, why, again: true });
         }
         let (uid, started) = (plan.uid, now.secs());
-        let own_group = id.step == TaskStep::Job
-            || (id.step == TaskStep::Task && TaskNote::of(&note).is_some());
+        let own_group = id.step == TaskStep::Job || of_job.is_some();
         let info = TaskInfo { id, uid, started, note, ..TaskInfo::new(id) };
         self.state.tasks.insert(id, OwnTask { info, ticks: 0, child: true, forget: false });
         out.push(Effect::Os(OsEffect::Spawn { id, plan, own_group }));
@@ -286,6 +291,9 @@ impl Launcher {
 
     fn daemon_up(&mut self, now: Now, daemon: Daemon, id: (u32, u64), out: &mut Vec<Effect>) {
         let hang = self.conf.hang;
+        if daemon == Daemon::Sbatchd {
+            self.state.sbatchd_since = now.mono_us;
+        }
         let sup = self.state.supervised_daemon(daemon);
         (sup.pid, sup.ticks, sup.child) = (id.0, id.1, true);
         (sup.since, sup.at, sup.kill_at) = (now.mono_us, None, None);
@@ -324,7 +332,8 @@ impl Launcher {
             OsInput::SpawnFailed { id, why } => {
                 self.state.tasks.remove(&id);
                 say(out, log::Level::Error, format!("{id} could not be started: {why}"));
-                self.tell(id.step, false, LaunchMsg::Refused { id, why }, out);
+                let refused = LaunchMsg::Refused { id, why, again: false };
+                self.tell(id.step, false, refused, out);
             }
             OsInput::Setup { id, setup, ended } => self.setup(id, setup, ended, out),
             OsInput::DaemonUp { daemon, pid, ticks } => {
@@ -334,10 +343,10 @@ impl Launcher {
                 say(out, log::Level::Error, format!("{} does not start: {why}", daemon.name()));
                 self.daemon_gone(now, daemon, out);
             }
-            OsInput::OutOfMemory { pid } => {
+            OsInput::GroupAtEnd { pid, out_of_memory, empty } => {
                 let task = self.children.get(&pid).and_then(|id| self.state.tasks.get_mut(id));
                 if let Some(group) = task.and_then(|t| t.info.group.as_mut()) {
-                    group.out_of_memory = true;
+                    (group.out_of_memory, group.empty) = (out_of_memory, empty);
                 }
             }
             OsInput::Exited { pid, status, usage } => self.exited(now, pid, status, usage, out),

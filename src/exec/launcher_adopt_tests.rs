@@ -165,3 +165,32 @@ fn task_of_a_job_that_is_over_here_is_refused_until_sbatchd_speaks_for_it_again(
     }
     assert!(begins(&mut r, key, 9), "only the last ones are kept");
 }
+
+/// Whether a job that an earlier sbatchd has told of is over nobody may know any more.
+#[test]
+fn task_of_a_job_of_which_an_earlier_sbatchd_told_is_to_be_asked_for_again() {
+    let mut r = up(vec![]);
+    let key = JobKey { job: 7, idx: 0, attempt: 1 };
+    let again = |out: Vec<Effect>| match out.last() {
+        Some(Effect::Os(OsEffect::Spawn { .. })) => None,
+        Some(Effect::Send { msg: Msg::Launch(LaunchMsg::Refused { again, .. }), .. }) => {
+            Some(*again)
+        }
+        _ => panic!("{out:?}"),
+    };
+    let mut number = 10;
+    let mut asks = |r: &mut Rig, told_at: u64| {
+        number += 1;
+        let note = TaskNote { key, told_at, ..TaskNote::default() }.text();
+        again(r.ask(at(9), LaunchMsg::Start { id: id(number), plan: plan(OURS), note }))
+    };
+    let began = |secs: u64| at(secs).mono_us;
+    assert_eq!(asks(&mut r, began(2)), None);
+    r.os(at(3), OsInput::DaemonUp { daemon: Daemon::Lim, pid: 400, ticks: 3 });
+    assert_eq!(asks(&mut r, began(2)), None);
+    r.os(at(4), OsInput::DaemonUp { daemon: Daemon::Sbatchd, pid: 401, ticks: 3 });
+    assert_eq!((asks(&mut r, began(2)), asks(&mut r, began(4))), (Some(true), None));
+    assert_eq!(asks(&mut r, 0), None, "an older res does not say when");
+    r.ask(at(5), LaunchMsg::Forget { key, over_at: began(5) });
+    assert_eq!(asks(&mut r, began(2)), Some(false), "the job is over");
+}

@@ -91,13 +91,17 @@ pub(super) struct LauncherState {
     /// The attempts that were over last, each with the monotonic instant, microseconds: a request
     /// to begin a task of one of them may still be on its way.
     over: VecDeque<(JobKey, u64)>,
+    /// When this launcher or sbatchd began, monotonic microseconds: of what an earlier sbatchd told
+    /// res of jobs nobody knows any more whether it holds.
+    pub(super) sbatchd_since: u64,
 }
 
 impl LauncherState {
     /// No tasks, and these daemons, which are to run.
     pub(super) fn new(daemons: &[Daemon]) -> Self {
         let supervised = daemons.iter().map(|&d| SupervisedDaemon::new(d, true)).collect();
-        LauncherState { tasks: BTreeMap::new(), supervised, over: VecDeque::new() }
+        let (tasks, over) = (BTreeMap::new(), VecDeque::new());
+        LauncherState { tasks, supervised, over, sbatchd_since: 0 }
     }
 
     /// Takes over what was saved; `None` where that is of a version that cannot be read.
@@ -134,6 +138,11 @@ impl LauncherState {
     /// Whether the attempt of a task was over when, or after, res was told of it.
     pub(super) fn is_over(&self, task: &TaskNote) -> bool {
         self.over.iter().any(|(key, at)| *key == task.key && task.told_at <= *at)
+    }
+
+    /// Whether it was an earlier sbatchd that told res of the job of a task.
+    pub(super) fn by_earlier_sbatchd(&self, task: &TaskNote) -> bool {
+        (1..self.sbatchd_since).contains(&task.told_at)
     }
 
     /// The entry of a daemon, made where it is missing.

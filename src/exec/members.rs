@@ -74,9 +74,10 @@ struct Leaving {
 pub struct Members {
     joined: BTreeMap<JobKey, Member>,
     tasks: BTreeMap<JobKey, BTreeMap<TaskId, TaskIdentity>>,
-    /// Tasks that have ended, as the launcher still knows them: they may have left processes
+    /// Tasks that have ended, as the launcher still knows them, and whether it has seen them leave
+    /// nothing: the others may have left processes
     /// behind, which end when their job leaves.
-    ended: BTreeMap<JobKey, VecDeque<TaskId>>,
+    ended: BTreeMap<JobKey, VecDeque<(TaskId, bool)>>,
     leaving: BTreeMap<JobKey, Leaving>,
     /// Questions to the launcher on this connection, and its answers.
     asked: u64,
@@ -209,8 +210,8 @@ impl Members {
             self.spent.entry(key).or_default().add(&usage);
         }
         let ended = self.ended.entry(key).or_default();
-        if !ended.contains(&info.id) {
-            ended.push_back(info.id);
+        if !ended.iter().any(|task| task.0 == info.id) {
+            ended.push_back((info.id, info.group.as_ref().is_some_and(|group| group.empty)));
         }
         if self.left.contains(&key) && !self.joined.contains_key(&key) {
             self.leave(now, key, false);
@@ -218,8 +219,10 @@ impl Members {
         let maker = self.made.get(&key).map(|(maker, _)| *maker);
         let ended = self.ended.entry(key).or_default();
         // by the task that has made the directory the next sbatchd knows of it
-        let oldest = ended.iter().position(|id| Some(*id) != maker);
-        oldest.filter(|_| ended.len() > ENDED_MAX).and_then(|at| ended.remove(at))
+        let may_go = |task: &&(TaskId, bool)| Some(task.0) != maker;
+        let oldest = |empty: bool| ended.iter().position(|of| may_go(&of) && (of.1 || !empty));
+        let goes = oldest(true).or_else(|| oldest(false)).filter(|_| ended.len() > ENDED_MAX);
+        goes.and_then(|at| ended.remove(at)).map(|task| task.0)
     }
 
     /// The attempts that the end of a task is to end, each with the task's wait status.
@@ -235,7 +238,7 @@ impl Members {
 
     /// Takes the tasks of a job that have ended.
     pub fn take_ended(&mut self, key: JobKey) -> impl Iterator<Item = TaskId> {
-        self.ended.remove(&key).unwrap_or_default().into_iter()
+        self.ended.remove(&key).unwrap_or_default().into_iter().map(|task| task.0)
     }
 
     /// The usage of a job by its tasks here that have ended.
@@ -381,7 +384,7 @@ impl Members {
         });
         self.adopted.retain(|id, _| known.contains(id));
         self.ended.retain(|_, tasks| {
-            tasks.retain(|id| known.contains(id));
+            tasks.retain(|task| known.contains(&task.0));
             !tasks.is_empty()
         });
     }

@@ -4,6 +4,7 @@ use super::*;
 
 use crate::model::job::Usage;
 use crate::model::limits::{Limits, MemoryOf};
+use crate::proto::launch::TaskGroup;
 
 const KEY: JobKey = JobKey { job: 7, idx: 0, attempt: 1 };
 const NOW: Now = Now { mono_us: 1_000_000, wall_us: 0 };
@@ -218,6 +219,21 @@ fn ended_tasks_are_kept_in_mind_until_their_job_leaves_or_there_are_too_many() {
     assert_eq!(left(&mut members), [KEY]);
     assert_eq!(members.take_ended(KEY).count(), ENDED_MAX);
     assert!(!members.knows(KEY) && members.to_settle(|_| false).is_empty());
+}
+
+#[test]
+fn ended_task_that_has_left_processes_is_kept_in_mind_before_those_that_left_none() {
+    let mut members = joined();
+    let with = |n: u32, empty: bool| {
+        let group = Some(Box::new(TaskGroup { empty, ..TaskGroup::default() }));
+        TaskInfo { group, ..ended(task(n, KEY)) }
+    };
+    for n in 0..3 * ENDED_MAX as u32 {
+        let goes = members.told(NOW, &with(n, n != 0), true);
+        let due = n.checked_sub(ENDED_MAX as u32 - 1).filter(|n| *n > 0);
+        assert_eq!(goes, due.map(|n| task(n, KEY).id), "the oldest that left nothing");
+    }
+    assert_eq!(members.take_ended(KEY).next(), Some(task(0, KEY).id));
 }
 
 /// The end of a task that ends its job is told until the attempt has left, however many crash.

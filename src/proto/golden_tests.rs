@@ -556,7 +556,7 @@ fn launch_samples() -> Vec<LaunchMsg> {
         LaunchMsg::Down { jobs: true },
         LaunchMsg::Tasks { boot_id: s("b"), tasks: vec![info.clone()], more: false },
         LaunchMsg::Task(Box::new(info)),
-        LaunchMsg::Refused { id: TASK, why: s("full") },
+        LaunchMsg::Refused { id: TASK, why: s("full"), again: true },
         LaunchMsg::DaemonList { pids: vec![(Daemon::Lim, 11)], hung: vec![] },
         LaunchMsg::Start { id: TASK, plan: adopted, note: s("n") },
     ]

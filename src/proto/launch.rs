@@ -71,8 +71,13 @@ pub enum LaunchMsg {
     Tasks { boot_id: String, tasks: Vec<TaskInfo>, more: bool },
     /// A task as it stands now; the note of a job is left out.
     Task(Box<TaskInfo>),
-    /// The start was refused and left no trace.
-    Refused { id: TaskId, why: String },
+    /// The start was refused and left no trace; `again`: res is to ask sbatchd about the job again.
+    Refused {
+        id: TaskId,
+        why: String,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
+    },
     DaemonList {
         pids: Vec<(Daemon, u32)>,
         /// The daemons that hang whenever they run here.
@@ -611,9 +616,12 @@ pub enum OsInput {
         daemon: Daemon,
         why: String,
     },
-    /// The kernel has killed a process of this child's group at its memory limit.
-    OutOfMemory {
+    /// How the group of this child is at its end: whether the kernel has killed a process of it at
+    /// its memory limit, and whether no process is left in it.
+    GroupAtEnd {
         pid: u32,
+        out_of_memory: bool,
+        empty: bool,
     },
     /// A child has ended and was reaped: raw wait status, and the usage of the child and of its
     /// children.

@@ -17,4 +17,7 @@ pub struct TaskGroup {
     /// The kernel has killed a process at that limit.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub out_of_memory: bool,
+    /// The task has ended, and no process was left in the group.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
 }

@@ -53,9 +53,20 @@ impl ForeignProcesses {
     }
 
     /// Whether the launcher's refusal was for one of these.
-    pub(super) fn refused(&mut self, id: TaskId, why: &str, out: &mut Vec<Effect>) -> bool {
+    /// `again`: TaskStarter may ask again.
+    pub(super) fn refused(
+        &mut self,
+        id: TaskId,
+        (why, again): (&str, bool),
+        out: &mut Vec<Effect>,
+    ) -> bool {
         let Some((conn, _)) = self.adopting.remove(&id) else { return false };
-        refuse(conn, why.to_owned(), out);
+        if again {
+            let msg = Msg::Refused(Refusal::text(err::BUSY, why));
+            out.push(Effect::Send { conn, msg });
+        } else {
+            refuse(conn, why.to_owned(), out);
+        }
         true
     }
 

@@ -139,7 +139,7 @@ fn process_for_a_job_of_another_user_or_without_slots_there_is_refused() {
     let n = asked_look(&told(&mut r, &["h1", "h2"])).unwrap();
     looked(&mut r, n, None, "");
     let (id, why) = (r.res.id(n), "process 50 is a task already".to_owned());
-    let out = launcher(&mut r, LaunchMsg::Refused { id, why: why.clone() });
+    let out = launcher(&mut r, LaunchMsg::Refused { id, why: why.clone(), again: false });
     assert_eq!(refused(&out, ANN), Some((err::PERMISSION, why)));
 }
 

@@ -183,7 +183,8 @@ impl Res {
         });
         let (told, id) = (run.job.is_none(), Some(self.id(n)));
         let task = Task::new(Some(conn), uid, run.pty.is_some());
-        self.tasks.insert(n, Task { account, of_job, told, id, ..task });
+        let wanted = of.map(|_| Box::new(run.clone()));
+        self.tasks.insert(n, Task { account, of_job, told, id, wanted, ..task });
         let mut job = self.plan(run, token);
         if let Some(of) = of {
             job.env = with_variables(job.env.0, &of.env.0).into();
@@ -322,9 +323,10 @@ impl Res {
                 self.told(*info, out);
             }
             LaunchMsg::Task(info) if info.id.step == TaskStep::Job => self.job_told(*info, out),
-            LaunchMsg::Refused { id, why } => {
-                if !self.foreign.refused(id, &why, out)
+            LaunchMsg::Refused { id, why, again } => {
+                if !self.foreign.refused(id, (&why, again), out)
                     && let Some(n) = self.number(id)
+                    && !(again && self.wait_again(n, out))
                 {
                     self.failed(n, why, out);
                 }
@@ -351,6 +353,7 @@ impl Res {
     fn started(&mut self, n: u64, info: &TaskInfo, out: &mut Vec<Effect>) {
         let ready = matches!(info.setup, Some(Setup::Ready(_)));
         let Some(t) = self.tasks.get_mut(&n).filter(|_| ready) else { return };
+        t.wanted = None;
         if let Some(conn) = t.conn.filter(|_| !std::mem::replace(&mut t.told, true)) {
             out.push(Effect::Send { conn, msg: Msg::Res(ResMsg::Started { pid: info.pid }) });
         }

@@ -12,6 +12,7 @@ use crate::model::Now;
 use crate::model::reason::err;
 use crate::proto::machine::ConnId;
 use crate::proto::member::{MemberMsg, Membership};
+use crate::proto::res::TaskOp;
 use crate::proto::{Daemon, Effect, Endpoint, Msg, Refusal};
 
 /// A task that is to be started, the connection that wants it, and the job that sbatchd has spoken
@@ -64,6 +65,21 @@ impl Res {
             return Some(err::DJOB_BAD_USER);
         }
         (!of.hosts.contains(&client.host)).then_some(err::DJOB_BAD_HOST)
+    }
+
+    /// The launcher has refused a task, as it was an earlier sbatchd that spoke for its job: the
+    /// present one is asked. False: there is no such task, or nobody waits for it any more.
+    pub(super) fn wait_again(&mut self, n: u64, out: &mut Vec<Effect>) -> bool {
+        let Some(task) = self.tasks.get_mut(&n) else { return false };
+        let Some((conn, wanted)) = task.conn.zip(task.wanted.take()) else { return false };
+        let Some(job) = wanted.job else { return false };
+        self.take(n);
+        out.push(Effect::Task { n, op: TaskOp::Forget });
+        if let Some(client) = self.clients.get_mut(&conn) {
+            client.task = None;
+        }
+        self.waiting.add(conn, job, WantedTask::Run(wanted));
+        true
     }
 
     /// Asks sbatchd where that is due, and refuses what has waited long enough. Gives the tasks

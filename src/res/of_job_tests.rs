@@ -79,6 +79,35 @@ fn task_of_a_job_starts_when_sbatchd_has_spoken_for_it() {
     assert_eq!((job.env.lossy().as_ref(), job.nice, plan.uid), ("A=1\0LSB_JOBID=7", 3, 1001));
 }
 
+/// The launcher has seen another sbatchd begin since the job was asked about.
+#[test]
+fn task_that_is_to_be_asked_for_again_waits_for_sbatchd_once_more() {
+    let id = |out: &[Effect]| {
+        let of = |e: &Effect| match e {
+            Effect::Send { msg: Msg::Launch(LaunchMsg::Start { id, .. }), .. } => Some(*id),
+            _ => None,
+        };
+        out.iter().find_map(of)
+    };
+    for again in [true, false] {
+        let mut r = Rig::new(conf());
+        run(&mut r, ANN, false);
+        up(&mut r);
+        let first = id(&says(&mut r, of_ann(&["h1", "h2"]))).unwrap();
+        let msg = LaunchMsg::Refused { id: first, why: "told".into(), again };
+        let mut out = r.step(Input::Msg { conn: LAUNCHER, msg: Msg::Launch(msg) });
+        assert_eq!(refused(&out).is_some(), !again, "{out:?}");
+        if !again {
+            continue;
+        }
+        out.extend(r.step(Input::Tick));
+        assert_eq!(asked(&out), ["drop", "send"]);
+        let out = says(&mut r, of_ann(&["h1", "h2"]));
+        assert_eq!(asked(&out), ["expect", "start"]);
+        assert_ne!(id(&out), Some(first));
+    }
+}
+
 #[test]
 fn task_of_another_users_job_or_from_a_host_without_slots_is_refused() {
     for (conn, hosts, code) in [(BOB, ["h1", "h2"], 281), (ANN, ["h1", "h3"], 280)] {

@@ -10,7 +10,7 @@ use crate::proto::frame::MacKey;
 use crate::proto::launch::{LaunchMsg, TaskId, TaskInfo, TaskStep};
 use crate::proto::machine::ConnId;
 use crate::proto::member::TaskNote;
-use crate::proto::res::{Account, WINDOW};
+use crate::proto::res::{Account, RunTask, WINDOW};
 use crate::proto::{Effect, Msg};
 use std::collections::BTreeMap;
 
@@ -91,6 +91,8 @@ pub(super) struct Task {
     pub(super) job: Option<u32>,
     /// A task of this job.
     pub(super) of_job: Option<TaskNote>,
+    /// The request for a task of a job, until that is set up: it may have to wait again.
+    pub(super) wanted: Option<Box<RunTask>>,
     /// Nobody waits to be told that it was started.
     pub(super) told: bool,
     /// A task of an earlier res, whose command has until then to come back; 0: from the next tick.
@@ -113,6 +115,7 @@ impl Task {
             eof_at: None,
             pty,
             account: Box::default(),
+            wanted: None,
             job: None,
             of_job: None,
             told: true,

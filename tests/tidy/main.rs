@@ -261,7 +261,7 @@ const AS_ROOT: [&str; 20] = [
     "applets/starter.rs",
 ];
 /// Lines of code, without comments and empty ones.
-const AS_ROOT_MAX: usize = 3190;
+const AS_ROOT_MAX: usize = 3215;
 /// The file that takes ports for the daemons, and hears nothing on them.
 const KEEPS_PORTS: &str = "src/daemon/ports.rs";
 

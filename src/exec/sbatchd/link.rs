@@ -22,7 +22,7 @@ impl Sbatchd {
                 Some(_) => {}
                 None => self.task(now, *info, out),
             },
-            LaunchMsg::Refused { id, why } => self.not_started(now, id, why, out),
+            LaunchMsg::Refused { id, why, .. } => self.not_started(now, id, why, out),
             LaunchMsg::DaemonList { .. } => {
                 self.members.launcher_answers();
                 self.members_due(now, out);

@@ -344,9 +344,9 @@ impl Rig {
     }
 
     fn exits(&mut self, pid: u32, status: i32) {
-        if self.procs.remove(&pid).is_some_and(|p| p.out_of_memory) {
-            self.feed_launcher(Input::Os(OsInput::OutOfMemory { pid }));
-        }
+        let out_of_memory = self.procs.remove(&pid).is_some_and(|p| p.out_of_memory);
+        let empty = !out_of_memory;
+        self.feed_launcher(Input::Os(OsInput::GroupAtEnd { pid, out_of_memory, empty }));
         let usage = Usage { utime_us: 7 * US, max_mem_kb: 4096, ..Usage::default() };
         let input = Input::Os(OsInput::Exited { pid, status, usage });
         let told = self.feed_launcher(input);

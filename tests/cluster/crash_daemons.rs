@@ -91,9 +91,12 @@ fn jobs_survive_an_upgrade_of_the_launcher() {
         .collect();
     std::fs::write(&hosts, wide).unwrap();
     rig.ok("badmin", &["reconfig"]);
-    let jobs: Vec<u32> =
-        (0..20).map(|i| rig.bsub(&["-o", "/dev/null", &format!("sleep 3; exit {i}")])).collect();
+    let go = rig.path("go");
+    let line =
+        |i: u32| format!("while ! test -e {}; do sleep 0.3; done; sleep 1; exit {i}", go.display());
+    let jobs: Vec<u32> = (0..20).map(|i| rig.bsub(&["-o", "/dev/null", &line(i)])).collect();
     wait_for("all to run", || jobs.iter().all(|j| rig.stat(*j) == "RUN"));
+    rig.write("go", "");
     let launcher = rig.pid("launcher", "host1").unwrap();
     kill(launcher, 12);
     std::thread::sleep(Duration::from_millis(500));

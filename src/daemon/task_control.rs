@@ -181,11 +181,12 @@ impl TaskControl {
         new.into_iter().for_each(|new| self.release(*new.group));
     }
 
-    /// Whether a process that is no child of the launcher may be a task of this user. One in the
-    /// group of another task has the signals of that one.
+    /// Whether a process that is no child of the launcher may be a task of this user. A process in
+    /// the group of another task has the signals of that one already.
     ///
     /// # Errors
-    /// It is gone, its number is another one's, or it is not the user's alone, or not alone.
+    /// It is gone, its number is another one's, it is not the user's alone, or it is in the group
+    /// of another task.
     pub(super) fn may_adopt(&self, process: Proc, uid: u32) -> io::Result<()> {
         // the user first: what has this start after that had it before
         let own = is_of(process.pid, uid);

@@ -166,7 +166,7 @@ fn task_of_a_job_that_is_over_here_is_refused_until_sbatchd_speaks_for_it_again(
     assert!(begins(&mut r, key, 9), "only the last ones are kept");
 }
 
-/// Whether a job that an earlier sbatchd has told of is over nobody may know any more.
+/// The launcher may never hear that a job is over of which an earlier sbatchd has told res.
 #[test]
 fn task_of_a_job_of_which_an_earlier_sbatchd_told_is_to_be_asked_for_again() {
     let mut r = up(vec![]);

@@ -91,8 +91,8 @@ pub(super) struct LauncherState {
     /// The attempts that were over last, each with the monotonic instant, microseconds: a request
     /// to begin a task of one of them may still be on its way.
     over: VecDeque<(JobKey, u64)>,
-    /// When this launcher or sbatchd began, monotonic microseconds: of what an earlier sbatchd told
-    /// res of jobs nobody knows any more whether it holds.
+    /// When this launcher or its sbatchd began, monotonic microseconds. The words of an earlier
+    /// sbatchd about a job may hold no longer: nobody tells when that job is over.
     pub(super) sbatchd_since: u64,
 }
 

@@ -74,9 +74,8 @@ struct Leaving {
 pub struct Members {
     joined: BTreeMap<JobKey, Member>,
     tasks: BTreeMap<JobKey, BTreeMap<TaskId, TaskIdentity>>,
-    /// Tasks that have ended, as the launcher still knows them, and whether it has seen them leave
-    /// nothing: the others may have left processes
-    /// behind, which end when their job leaves.
+    /// Tasks that have ended, as the launcher still knows them, and whether it has seen that no
+    /// process of a task was left; the others may have left some, which end when their job leaves.
     ended: BTreeMap<JobKey, VecDeque<(TaskId, bool)>>,
     leaving: BTreeMap<JobKey, Leaving>,
     /// Questions to the launcher on this connection, and its answers.

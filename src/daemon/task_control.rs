@@ -190,7 +190,8 @@ impl TaskControl {
     pub(super) fn may_adopt(&self, process: Proc, uid: u32) -> io::Result<()> {
         // the user first: what has this start after that had it before
         let own = is_of(process.pid, uid);
-        let inside = |g: &TaskGroup| cgroup::holds(Path::new(&g.dir), process.pid);
+        let groups = cgroup::groups_of(process.pid);
+        let inside = |g: &TaskGroup| cgroup::names(&groups, Path::new(&g.dir));
         let why = match process.alive() {
             false => ": No such process",
             true if !own || process.pid <= 1 => " is not one of the user's",

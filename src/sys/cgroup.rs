@@ -100,12 +100,17 @@ pub fn processes(dir: &Path) -> io::Result<Vec<u32>> {
 
 /// Whether the process of this number is in the group.
 pub fn holds(dir: &Path, pid: u32) -> bool {
-    read(Path::new(&format!("/proc/{pid}/cgroup"))).is_ok_and(|groups| names(&groups, dir))
+    names(&groups_of(pid), dir)
+}
+
+/// The /proc/PID/cgroup of a process, for [`names`]; empty: it is gone.
+pub fn groups_of(pid: u32) -> String {
+    read(Path::new(&format!("/proc/{pid}/cgroup"))).unwrap_or_default()
 }
 
 /// Whether a process with this /proc/PID/cgroup is in the group. The directory is known by its
 /// last two names; its mount may be another one's.
-fn names(groups: &str, dir: &Path) -> bool {
+pub fn names(groups: &str, dir: &Path) -> bool {
     let mut wanted = dir.iter().rev();
     let (Some(last), Some(parent)) = (wanted.next(), wanted.next()) else { return false };
     groups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {

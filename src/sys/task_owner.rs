@@ -62,8 +62,9 @@ impl TaskTracker {
     }
 
     fn owner<'a>(&self, process: &Seen, uid: u32, tasks: &'a [TaskIdentity]) -> Owner<'a> {
+        let groups = cgroup::groups_of(process.pid);
         let inside = |t: &&TaskIdentity| {
-            t.group.as_ref().is_some_and(|g| cgroup::holds(Path::new(&g.dir), process.pid))
+            t.group.as_ref().is_some_and(|g| cgroup::names(&groups, Path::new(&g.dir)))
         };
         if let Some(task) = tasks.iter().find(inside) {
             return Owner::Task(task);

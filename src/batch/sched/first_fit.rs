@@ -2,8 +2,8 @@
 
 use crate::batch::sched::joint_room::{JointRoom, Short};
 use crate::batch::sched::place::HostMatch;
-use crate::batch::sched::policy::{Policies, rests_until};
-use crate::batch::state::names::HostId;
+use crate::batch::sched::policy::{Policies, queue_is_full, rests_until};
+use crate::batch::state::names::{HostId, HostSet};
 
 /// Slots on hosts.
 pub(super) type Hosts = Vec<(HostId, u32)>;
@@ -36,7 +36,9 @@ pub(super) struct FirstFit<'a, 'b> {
     /// Hosts that were just given a job, until when they take none of this queue.
     pub(super) rests: Vec<(HostId, u64)>,
     pub(super) free: Vec<(HostId, u32)>,
-    /// Slots of them that count, of the host with most or of all.
+    /// Hosts on which a limit leaves no job of the queue a slot.
+    pub(super) full: HostSet,
+    /// Slots of `free` that count, of the host with most or of all.
     slots: u64,
     joint: JointRoom<'b>,
 }
@@ -46,11 +48,12 @@ impl<'a, 'b> FirstFit<'a, 'b> {
         policies: &'a Policies,
         look: &'a HostMatch<'b>,
         joint: JointRoom<'b>,
+        full: HostSet,
     ) -> FirstFit<'a, 'b> {
         let least = if look.one_host() { u64::from(look.min_slots()) } else { 1 };
         let needs_all = !look.any_slot() && look.needs_all_hosts();
         let (rests, free) = (Vec::new(), Vec::new());
-        FirstFit { policies, look, least, needs_all, rests, free, slots: 0, joint }
+        FirstFit { policies, look, least, needs_all, rests, free, full, slots: 0, joint }
     }
 
     /// The slots of one job.
@@ -73,10 +76,17 @@ impl<'a, 'b> FirstFit<'a, 'b> {
     /// Looks at one host; true: no other is needed.
     pub fn add(&mut self, host: HostId) -> bool {
         let look = self.look;
-        if look.is_known_to_fail(host) {
+        // what is known at once of most hosts that do not do
+        if self.full.contains(host) || !look.selects_by_facts(host) {
+            return false;
+        }
+        if self.least > 1 && look.has_fewer_free(host, self.least) {
             return false;
         }
         let Ok(slots) = self.policies.host(look, host) else {
+            if queue_is_full(look, host) {
+                self.full.insert(host);
+            }
             self.rests.extend(rests_until(look, host).map(|until| (host, until)));
             return false;
         };

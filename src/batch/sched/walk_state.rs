@@ -68,6 +68,8 @@ pub(super) struct QueueWalk {
     pub(super) reached: IdMap<(u32, usize), (OrderNo, Rank)>,
     /// How far a class has come in a list of the load balancer that orders its hosts.
     pub(super) listed: IdMap<(u32, usize), ListedHosts>,
+    /// Hosts on which a limit leaves no job of the queue a slot.
+    pub(super) full: HostSet,
     /// The orders of hosts that jobs or their queue prefer to others.
     pub(super) named: NamedOrders,
     /// The first of `heads` is the next class of the queue.

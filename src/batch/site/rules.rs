@@ -308,6 +308,16 @@ impl Rule {
         self.scope.hosts.is_each() && !matches!(self.what, LimitedQuantity::Resource(_))
     }
 
+    /// Has each host the amount for itself, of slots or of jobs, for whatever jobs of its queues?
+    pub fn counts_queues_alone(&self) -> bool {
+        let Scope { users, projects, applications, license_projects, .. } = &self.scope;
+        let together = matches!(
+            (users, projects, applications, license_projects),
+            (Members::All, Members::All, Members::All, Members::All)
+        );
+        together && self.counts_on_each_host()
+    }
+
     /// Does it divide its amount by hosts alone?
     fn by_host_alone(&self) -> bool {
         let Scope { users, queues, projects, applications, license_projects, hosts } = &self.scope;

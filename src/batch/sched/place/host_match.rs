@@ -156,24 +156,16 @@ impl<'a> HostMatch<'a> {
     pub fn selects(&self, host: HostId, snapshot: &HostSnapshot) -> bool {
         let Some(fixed) = self.fixed else { return true };
         let context = self.select_context();
-        let selects = fixed.selects((host, snapshot), &context, self.view.facts_changes);
+        let selects = self.selects_by_facts(host) && fixed.moving_holds(snapshot, &context);
         debug_assert_eq!(selects, self.simple.is_none_or(|s| s.selects(snapshot, &context)));
         selects
     }
 
     /// Does a host match select[] as far as that is about facts, not about load?
     pub(in crate::batch::sched) fn selects_by_facts(&self, host: HostId) -> bool {
-        let now = (self.view.host_status(host), self.view.host_used(host));
         self.fixed.is_none_or(|fixed| {
-            let (snapshot, context) = (self.sight(host, now), self.select_context());
-            fixed.fixed_holds((host, &snapshot), &context, self.view.facts_changes)
-        })
-    }
-
-    /// Is it known already that a host fails select[], whatever its load is?
-    pub(in crate::batch::sched) fn is_known_to_fail(&self, host: HostId) -> bool {
-        self.fixed.is_some_and(|fixed| {
-            fixed.is_known_to_fail(host, &self.select_context(), self.view.facts_changes)
+            let view = || self.view.snapshot(host);
+            fixed.fixed_holds((host, view), &self.select_context(), self.view.facts_changes)
         })
     }
 
@@ -230,6 +222,14 @@ impl<'a> HostMatch<'a> {
             true => u64::from(u32::MAX),
             false => u64::from(self.max()),
         }
+    }
+
+    /// Has a host fewer free slots than this, whatever else keeps a job from it? Slots that
+    /// preemption vacates, or an advance reservation keeps, are free for some jobs alone.
+    pub fn has_fewer_free(&self, host: HostId, slots: u64) -> bool {
+        let alike = self.kind.reservation.is_empty() && !self.view.site.preempts;
+        let free = |most: u64| most.saturating_sub(self.view.host_used(host));
+        alike && self.view.host_max(host).is_some_and(|most| free(most) < slots)
     }
 
     /// The fewest slots that a job may get.

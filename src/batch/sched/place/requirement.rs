@@ -1,7 +1,7 @@
 //! Requirements as the pass holds them: compiled once for all classes that share one.
 
 use crate::batch::sched::class_key::ClassKey;
-use crate::batch::sched::fixed_match::FixedMatch;
+use crate::batch::sched::fixed_match::{FixedMatch, FixedParts};
 use crate::batch::sched::view::View;
 use crate::batch::site::requirements::{Req, Variant};
 use crate::batch::state::names::QueueId;
@@ -38,6 +38,8 @@ pub(crate) struct Requirements {
     known: HashMap<RequirementKey, Weak<Requirement>>,
     /// Number of requirements at which forgotten ones are dropped next.
     crowded: usize,
+    /// The parts of their select[] that are about facts.
+    fixed_parts: FixedParts,
 }
 
 /// Number of keys up to which even those of forgotten requirements are kept.
@@ -58,7 +60,7 @@ impl Requirements {
         if let Some(known) = self.known.get(&key).and_then(Weak::upgrade) {
             return known;
         }
-        let new = Rc::new(Requirement::new(view, class));
+        let new = Rc::new(Requirement::of(view, class, &mut self.fixed_parts));
         if self.known.len() >= self.crowded.max(KEYS_KEPT) {
             self.known.retain(|_, requirement| requirement.strong_count() > 0);
             self.crowded = 2 * self.known.len();
@@ -99,8 +101,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    fn new(tasks: Option<u32>, simple: Simple) -> Part {
-        Part { tasks, fixed: FixedMatch::of(&simple), simple }
+    fn new(tasks: Option<u32>, simple: Simple, fixed_parts: &mut FixedParts) -> Part {
+        Part { tasks, fixed: FixedMatch::of(&simple, fixed_parts), simple }
     }
 }
 
@@ -110,12 +112,13 @@ impl Alternative {
         variant: Variant,
         (span_of_queue, order_of_job): (bool, bool),
         anew: bool,
+        fixed_parts: &mut FixedParts,
     ) -> Alternative {
         let text = variant.req.to_string().into();
         let mut parts = match variant.req {
-            ResReq::Simple(simple) => vec![Part::new(None, *simple)],
+            ResReq::Simple(simple) => vec![Part::new(None, *simple, fixed_parts)],
             ResReq::Compound(terms) => {
-                let part = |CompoundTerm { tasks, req }| Part::new(tasks, req);
+                let part = |CompoundTerm { tasks, req }| Part::new(tasks, req, fixed_parts);
                 terms.into_iter().map(part).collect()
             }
             // there are none within one
@@ -149,14 +152,19 @@ impl Alternative {
 }
 
 impl Requirement {
+    /// The requirement of a class that shares nothing with others.
     pub fn new(view: &View, kind: &ClassKey) -> Requirement {
+        Requirement::of(view, kind, &mut FixedParts::default())
+    }
+
+    fn of(view: &View, kind: &ClassKey, fixed_parts: &mut FixedParts) -> Requirement {
         let levels = (kind.queue, &*kind.application);
         let hosts_asked = !kind.hosts.is_empty() || !kind.reservation.is_empty();
         let req = view.combined_req(levels, &kind.res_req, hosts_asked);
         let req = req.ok().map(Rc::new);
         let whose = (span_of_queue(view, kind), order_of_job(view, kind));
         let anew = view.site.params().scheduler.per_job_sort;
-        let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose, anew)));
+        let compiled = |variant| Some(Rc::new(Alternative::new(variant, whose, anew, fixed_parts)));
         let alternatives = match &req {
             Some(req) => req.alternatives().into_iter().map(compiled).collect(),
             None => vec![None],

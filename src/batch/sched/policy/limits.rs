@@ -126,6 +126,21 @@ impl Policy for Limits {
     }
 }
 
+/// Does a limit that counts all jobs of a queue alike leave none of them a slot on a host? Where
+/// jobs reserve slots or are preempted, it may leave other jobs some.
+pub(in crate::batch::sched) fn queue_is_full(class: &HostMatch, host: HostId) -> bool {
+    let (view, rules, own) = (&class.view, &class.view.site.rules, class.limits);
+    if view.site.preempts || !view.state.slot_reservations().is_empty() {
+        return false;
+    }
+    own.each_host.iter().any(|&id| {
+        let rule = rules.get(id);
+        let used =
+            || view.limits.used(Counter { rule: id, member: rule.member(&own.consumer, host) });
+        rule.counts_queues_alone() && rule.counts_on(host) && used() >= view.allowed(rule, host)
+    })
+}
+
 /// The further jobs of one slot that a rule lets start after one, where a rule of slots or jobs
 /// leaves this many.
 fn further_under(rule: &Rule, left: u64) -> u64 {

@@ -45,7 +45,7 @@ use std::cell::Cell;
 use std::fmt::Debug;
 
 pub(crate) use accept_interval::rests_until;
-pub(super) use limits::may_count_again;
+pub(super) use limits::{may_count_again, queue_is_full};
 pub(crate) use registry::Policies;
 pub(super) use reservation::resource_shortages;
 

@@ -4,7 +4,7 @@
 
 use crate::batch::sched::Sched;
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
-use crate::batch::sched::fair_order::{self, FairOrder};
+use crate::batch::sched::fair_order::QueueSet;
 use crate::batch::sched::view::View;
 use crate::batch::sched::walk_state::{FairWalk, QueueWalk};
 use crate::batch::site::Queue;
@@ -20,38 +20,36 @@ impl Sched {
         view.fairshare.leaves(tree, bidder.user, group).cloned()
     }
 
-    /// Begins with a queue that has FAIRSHARE: with all its users, or those that the walk adds.
+    /// Begins with a queue of a group, where it has FAIRSHARE: with all its users, or those that
+    /// the walk adds.
     pub(super) fn begin_fair(
         &mut self,
         view: &View,
-        queue: &Queue,
+        (group, queue): (usize, &Queue),
         every: bool,
     ) -> Option<FairWalk> {
         let tree = queue.tree.filter(|_| queue.aps.is_none())?;
-        self.rerank(view, &mut []);
-        let now = view.now.secs();
+        self.rerank(view);
+        let (now, priority) = (view.now.secs(), queue.conf.priority);
         if every {
             let classes = &self.classes;
             let leaves = |bidder: Bidder| {
                 let group = classes.share_group(bidder.group);
                 view.fairshare.leaves(tree, bidder.user, group).cloned()
             };
-            self.order.begin_fair(view.fairshare, now, (queue.id, tree), leaves);
+            let of = ((view.fairshare, now), (group, tree), (queue.id, priority));
+            self.order.begin_fair(of.0, of.1, of.2, leaves);
+        } else {
+            self.order.begin_fair_partly(now, (group, tree), queue.id);
         }
-        Some(FairWalk { tree, some: (!every).then(|| FairOrder::new(now)) })
+        Some(FairWalk { group, tree, priority })
     }
 
-    /// Gives accounts whose use has changed their new place, in these walks too.
-    pub(super) fn rerank(&mut self, view: &View, all: &mut [QueueWalk]) {
-        if self.accounts.is_empty() {
-            return;
-        }
+    /// Gives accounts whose use has changed their new place.
+    pub(super) fn rerank(&mut self, view: &View) {
         for account in std::mem::take(&mut self.accounts) {
             self.order.rerank(view.fairshare, account);
             self.rank_account(view, account);
-            for some in all.iter_mut().filter_map(|here| here.fair.as_mut()?.some.as_mut()) {
-                some.rerank(view.fairshare, account, &mut None);
-            }
         }
     }
 
@@ -63,14 +61,12 @@ impl Sched {
         here: &mut QueueWalk,
         (head, bidder): (ClassHead, Bidder),
     ) {
-        let Some(fair) = &mut here.fair else {
+        let Some(fair) = &here.fair else {
             return here.heads.put((head, bidder));
         };
         let Some(leaves) = self.leaves(view, fair.tree, bidder) else { return };
-        match &mut fair.some {
-            Some(some) => some.put(view.fairshare, bidder, head, &leaves),
-            None => self.order.put_fair(view.fairshare, queue, bidder, head, &leaves),
-        }
+        let of = ((queue, bidder), fair.priority);
+        self.order.put_fair(view.fairshare, fair.group, of, head, &leaves);
     }
 
     /// Takes the user out whose turn it is in the queues of a group that share by one tree, also
@@ -80,45 +76,31 @@ impl Sched {
         view: &View,
         all: &mut [QueueWalk],
     ) -> Option<(usize, (ClassHead, Bidder))> {
-        self.rerank(view, all);
-        let mut orders = Vec::with_capacity(all.len());
-        for (member, here) in all.iter().enumerate() {
-            let queue = view.site.queues.get(here.position)?;
-            let order = match &here.fair.as_ref()?.some {
-                Some(some) => Some(some),
-                None => self.order.fair_order(queue.id),
-            };
-            if let Some(order) = order.filter(|_| self.may_find(view, queue)) {
-                orders.push((member, queue.conf.priority, order));
-            }
-        }
-        let (member, next, account) = fair_order::first_of(&orders)?;
-        let here = all.get_mut(member)?;
-        here.account = Some(account);
-        match &mut here.fair.as_mut()?.some {
-            Some(some) => some.take(view.fairshare, next.1),
-            None => {
-                let queue = view.site.queues.get(here.position)?;
-                self.order.take_fair(view.fairshare, queue.id, next.1);
-            }
-        }
-        Some((member, next))
+        self.rerank(view);
+        let group = all.first()?.fair.as_ref()?.group;
+        // while hosts are open, something may be found for each queue
+        let only = self.hosts.none_open().then(|| {
+            let mut only = QueueSet::default();
+            let queues = all.iter().filter_map(|here| view.site.queues.get(here.position));
+            queues.filter(|queue| self.may_find(view, queue)).for_each(|queue| {
+                only.insert(queue.id);
+            });
+            only
+        });
+        let next = self.order.next_by_shares(view.fairshare, group, only.as_ref())?;
+        let position = view.site.queue_position(next.queue)?;
+        let member = all.binary_search_by_key(&position, |here| here.position).ok()?;
+        all[member].account = Some(next.account);
+        Some((member, (next.head, next.bidder)))
     }
 
     /// Goes on, in a queue with FAIRSHARE, with those users alone that the walk has come to and all
     /// of whose classes count as unseen.
     pub(super) fn keep_fresh(&mut self, view: &View, queue: QueueId, here: &mut QueueWalk) {
-        let Some(fair) = &mut here.fair else { return };
+        let Some(fair) = &here.fair else { return };
         let fresh = here.users.iter().filter(|(_, of_user)| of_user.fresh);
         let known: BTreeSet<Bidder> = fresh.map(|(bidder, _)| *bidder).collect();
-        let before = fair.some.take();
-        let head = |bidder: Bidder| match &before {
-            Some(some) => some.head(bidder),
-            None => self.order.fair_head(queue, bidder),
-        };
-        let heads: Vec<(ClassHead, Bidder)> =
-            known.into_iter().filter_map(|bidder| Some((head(bidder)?, bidder))).collect();
-        fair.some = Some(FairOrder::new(view.now.secs()));
+        let heads = self.order.go_on_partly(fair.group, queue, known.into_iter());
         for next in heads {
             self.push_head(view, queue, here, next);
         }

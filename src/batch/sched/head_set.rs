@@ -1,46 +1,47 @@
-//! The classes of one user in one queue in dispatch order. Most users have one class there, whose
-//! place changes with every start: it takes no search tree, and no memory of one.
+//! The classes of one user in one queue in dispatch order, or the users of one share account. Most
+//! users have one class there, whose place changes with every start, and most accounts one user: it
+//! takes no search tree, and no memory of one.
 
 use crate::batch::sched::dispatch_key::ClassHead;
 use std::collections::BTreeSet;
 use std::ops::Bound::{self, Unbounded};
 use std::ops::RangeBounds;
 
-/// An ordered set of classes.
+/// An ordered set of classes, or of what is ordered by them.
 #[derive(Debug)]
-pub(super) enum HeadSet {
-    /// One class, or none.
-    Few(Option<ClassHead>),
+pub(super) enum HeadSet<T = ClassHead> {
+    /// One, or none.
+    Few(Option<T>),
     /// Several; a set that had several keeps its tree.
-    Many(BTreeSet<ClassHead>),
+    Many(BTreeSet<T>),
 }
 
-impl Default for HeadSet {
-    fn default() -> HeadSet {
+impl<T> Default for HeadSet<T> {
+    fn default() -> HeadSet<T> {
         HeadSet::Few(None)
     }
 }
 
-impl HeadSet {
+impl<T: Copy + Ord> HeadSet<T> {
     pub fn is_empty(&self) -> bool {
         self.first().is_none()
     }
 
-    pub fn first(&self) -> Option<ClassHead> {
+    pub fn first(&self) -> Option<T> {
         match self {
             HeadSet::Few(one) => *one,
             HeadSet::Many(all) => all.first().copied(),
         }
     }
 
-    pub fn contains(&self, head: ClassHead) -> bool {
+    pub fn contains(&self, head: T) -> bool {
         match self {
             HeadSet::Few(one) => *one == Some(head),
             HeadSet::Many(all) => all.contains(&head),
         }
     }
 
-    pub fn insert(&mut self, head: ClassHead) {
+    pub fn insert(&mut self, head: T) {
         match self {
             HeadSet::Few(None) => *self = HeadSet::Few(Some(head)),
             HeadSet::Few(Some(one)) if *one == head => {}
@@ -49,24 +50,21 @@ impl HeadSet {
         }
     }
 
-    pub fn remove(&mut self, head: ClassHead) {
+    pub fn remove(&mut self, head: T) {
         match self {
             HeadSet::Few(one) => drop(one.take_if(|one| *one == head)),
             HeadSet::Many(all) => drop(all.remove(&head)),
         }
     }
 
-    /// A class stands at another place: one goes, the other comes.
-    pub fn replace(&mut self, before: ClassHead, after: ClassHead) {
+    /// One stands at another place: it goes, and the other comes.
+    pub fn replace(&mut self, before: T, after: T) {
         self.remove(before);
         self.insert(after);
     }
 
-    /// The classes within bounds, in their order.
-    pub fn range(
-        &self,
-        bounds: (Bound<ClassHead>, Bound<ClassHead>),
-    ) -> impl DoubleEndedIterator<Item = ClassHead> + '_ {
+    /// Those within bounds, in their order.
+    pub fn range(&self, bounds: (Bound<T>, Bound<T>)) -> impl DoubleEndedIterator<Item = T> + '_ {
         let (few, many) = match self {
             HeadSet::Few(one) => (one.filter(|one| bounds.contains(one)), None),
             HeadSet::Many(all) => (None, Some(all.range(bounds))),
@@ -74,7 +72,7 @@ impl HeadSet {
         few.into_iter().chain(many.into_iter().flatten().copied())
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = ClassHead> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
         self.range((Unbounded, Unbounded))
     }
 }

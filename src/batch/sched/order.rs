@@ -9,7 +9,7 @@
 //! that the many different requirements of one user delay nobody else.
 
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
-use crate::batch::sched::fair_order::FairOrder;
+use crate::batch::sched::fair_order::{self, FairOrder, NextUser, QueueBidder, QueueSet};
 use crate::batch::sched::head_set::HeadSet;
 use crate::batch::site::shares::TreeId;
 use crate::batch::state::names::{QueueId, UserId};
@@ -60,17 +60,34 @@ struct QueueHeads {
     /// Stale users to whom the limit of the queue left too few slots, by the slots that they need.
     short: BTreeSet<(u64, Bidder)>,
     stale: bool,
-    /// The users in the order of the share tree, where there is one.
+    /// The place of the queue among those that have the order of a share tree in common.
     fair: Option<Box<FairQueue>>,
 }
 
-/// The users of a queue in the order of its share tree.
+/// A queue the users of which are in the order of a share tree.
 #[derive(Debug)]
 struct FairQueue {
+    /// The group of queues that have the order in common.
+    group: usize,
+    /// PRIORITY of the queue.
+    priority: u32,
+    /// Users whose place in the order may be another one.
+    moved: IdMap<Bidder, ()>,
+}
+
+/// The users of a group of queues in the order of their share tree.
+#[derive(Debug)]
+struct FairGroup {
     tree: TreeId,
-    order: FairOrder,
-    /// Users whose place in it may be another one.
-    moved: BTreeSet<Bidder>,
+    /// The users with a ready class, by their next class in this walk.
+    all: FairOrder,
+    /// The users that the walk has come to in queues that it does not go through whole.
+    some: FairOrder,
+    /// The queues that have users in `all`.
+    queues: BTreeSet<QueueId>,
+    /// The queues that the walk goes through whole, and the others that it goes through.
+    whole: QueueSet,
+    partly: QueueSet,
 }
 
 /// All ready classes.
@@ -80,8 +97,8 @@ pub(super) struct DispatchOrder {
     /// The queues in which a user is stale.
     stale_in: IdMap<UserId, BTreeSet<(QueueId, Bidder)>>,
     lags: BTreeMap<(QueueId, Bidder), Lag>,
-    /// Queues whose users are in the order of a share tree.
-    fair: BTreeSet<QueueId>,
+    /// Users in the order of share trees, by the group of queues.
+    fair: BTreeMap<usize, FairGroup>,
     /// When the turns go on, microseconds of the monotonic clock.
     turn: Option<u64>,
 }
@@ -390,87 +407,158 @@ impl DispatchOrder {
     }
 }
 
-/// The order of a share tree. A walk takes each user out as it comes to one, and puts the user back
+/// The order of share trees. A walk takes each user out as it comes to one, and puts the user back
 /// at the next class; the walk after it begins with all of them again.
 impl DispatchOrder {
-    /// Puts the users of a queue in the order of its share tree, as of this second.
+    /// A walk begins with a group of queues.
+    pub fn begin_group(&mut self, group: usize, now: i64) {
+        if let Some(fair) = self.fair.get_mut(&group) {
+            fair.some = FairOrder::new(now);
+            (fair.whole, fair.partly) = (QueueSet::default(), QueueSet::default());
+        }
+    }
+
+    /// A walk goes through some users of a queue, in the order of the share tree of its group.
+    pub fn begin_fair_partly(&mut self, now: i64, (group, tree): (usize, TreeId), queue: QueueId) {
+        self.fair_group(now, (group, tree)).partly.insert(queue);
+    }
+
+    /// A walk goes through all users of a queue of this PRIORITY, in the order of the share tree of
+    /// its group, as of this second.
     pub fn begin_fair(
         &mut self,
-        shares: &Fairshare,
-        now: i64,
-        (queue, tree): (QueueId, TreeId),
+        (shares, now): (&Fairshare, i64),
+        (group, tree): (usize, TreeId),
+        (queue, priority): (QueueId, u32),
         leaves: impl Fn(Bidder) -> Option<Leaves>,
     ) {
         let Some(of_queue) = self.queues.get_mut(&queue) else { return };
-        let users = &of_queue.users;
-        let fair = of_queue.fair.get_or_insert_with(|| {
-            let moved = users.keys().copied().collect();
-            Box::new(FairQueue { tree, order: FairOrder::new(now), moved })
-        });
-        self.fair.insert(queue);
-        fair.order.renew(shares, now);
-        for bidder in std::mem::take(&mut fair.moved) {
-            let first = users.get(&bidder).and_then(|heads| heads.all.first());
+        let known = of_queue.fair.as_ref();
+        if !known.is_some_and(|fair| (fair.group, fair.priority) == (group, priority)) {
+            let moved = of_queue.users.keys().map(|user| (*user, ())).collect();
+            of_queue.fair = Some(Box::new(FairQueue { group, priority, moved }));
+        }
+        let fair = self.fair_group(now, (group, tree));
+        fair.all.renew(shares, now);
+        fair.queues.insert(queue);
+        // the first queue of a walk brings the order up to date for all of them
+        let others = if fair.whole.is_empty() { fair.queues.clone() } else { BTreeSet::new() };
+        fair.whole.insert(queue);
+        for queue in others.into_iter().chain([queue]) {
+            self.put_moved(shares, queue, &leaves);
+        }
+    }
+
+    fn fair_group(&mut self, now: i64, (group, tree): (usize, TreeId)) -> &mut FairGroup {
+        self.fair.entry(group).or_insert_with(|| FairGroup {
+            tree,
+            all: FairOrder::new(now),
+            some: FairOrder::new(now),
+            queues: BTreeSet::new(),
+            whole: QueueSet::default(),
+            partly: QueueSet::default(),
+        })
+    }
+
+    /// Puts the users of a queue in their places who may have others.
+    fn put_moved(
+        &mut self,
+        shares: &Fairshare,
+        queue: QueueId,
+        leaves: &impl Fn(Bidder) -> Option<Leaves>,
+    ) {
+        let Some(of_queue) = self.queues.get_mut(&queue) else { return };
+        let Some(of) = &mut of_queue.fair else { return };
+        let Some(fair) = self.fair.get_mut(&of.group) else { return };
+        for bidder in std::mem::take(&mut of.moved).into_keys() {
+            let first = of_queue.users.get(&bidder).and_then(|heads| heads.all.first());
             match first.zip(leaves(bidder)) {
-                Some((head, leaves)) => fair.order.put(shares, bidder, head, &leaves),
-                None => fair.order.take(shares, bidder),
+                Some((head, leaves)) => {
+                    fair.all.put(shares, ((queue, bidder), of.priority), head, &leaves);
+                }
+                None => fair.all.remove(shares, (queue, bidder)),
             }
         }
     }
 
-    /// The users of a queue in the order of its share tree.
-    pub fn fair_order(&self, queue: QueueId) -> Option<&FairOrder> {
-        self.queues.get(&queue)?.fair.as_ref().map(|fair| &fair.order)
-    }
-
-    /// Takes a user out whose job is next.
-    pub fn take_fair(&mut self, shares: &Fairshare, queue: QueueId, bidder: Bidder) {
-        let fair = self.queues.get_mut(&queue).and_then(|of_queue| of_queue.fair.as_mut());
-        if let Some(fair) = fair {
-            fair.order.take(shares, bidder);
-            fair.moved.insert(bidder);
+    /// Takes the user out whose job is next in the queues of a group that this walk comes to, of
+    /// these only, where they are given.
+    pub fn next_by_shares(
+        &mut self,
+        shares: &Fairshare,
+        group: usize,
+        only: Option<&QueueSet>,
+    ) -> Option<NextUser> {
+        let fair = self.fair.get_mut(&group)?;
+        fair.all.finish_taking(shares);
+        fair.some.finish_taking(shares);
+        let among = |queues: &QueueSet| only.map(|only| queues.common_with(only));
+        let (whole, partly) = (among(&fair.whole), among(&fair.partly));
+        let whole = (&fair.all, whole.as_ref().unwrap_or(&fair.whole));
+        let partly = (&fair.some, partly.as_ref().unwrap_or(&fair.partly));
+        let next = fair_order::first_of(&[whole, partly])?;
+        let of = (next.queue, next.bidder);
+        if !fair.whole.contains(next.queue) {
+            fair.some.take(shares, of);
+            return Some(next);
         }
+        fair.all.take(shares, of);
+        self.note_moved(of);
+        Some(next)
     }
 
-    /// Puts a user back, whose next class in this walk stands there.
+    /// Puts a user back, whose next class in this walk stands there; the queue has this PRIORITY.
     pub fn put_fair(
         &mut self,
         shares: &Fairshare,
-        queue: QueueId,
-        bidder: Bidder,
+        group: usize,
+        (of, priority): (QueueBidder, u32),
         head: ClassHead,
         leaves: &Leaves,
     ) {
+        let Some(fair) = self.fair.get_mut(&group) else { return };
+        if !fair.whole.contains(of.0) {
+            return fair.some.put(shares, (of, priority), head, leaves);
+        }
+        fair.all.put(shares, (of, priority), head, leaves);
+        self.note_moved(of);
+    }
+
+    fn note_moved(&mut self, (queue, bidder): QueueBidder) {
         let fair = self.queues.get_mut(&queue).and_then(|of_queue| of_queue.fair.as_mut());
         if let Some(fair) = fair {
-            fair.moved.insert(bidder);
-            fair.order.put(shares, bidder, head, leaves);
+            fair.moved.insert(bidder, ());
         }
     }
 
-    /// The next class of a user in this walk.
-    pub fn fair_head(&self, queue: QueueId, bidder: Bidder) -> Option<ClassHead> {
-        self.fair_order(queue)?.head(bidder)
+    /// A walk that has gone through a queue whole goes on with some of its users: the next classes
+    /// of these, where they have one.
+    pub fn go_on_partly(
+        &mut self,
+        group: usize,
+        queue: QueueId,
+        users: impl Iterator<Item = Bidder>,
+    ) -> Vec<(ClassHead, Bidder)> {
+        let Some(fair) = self.fair.get_mut(&group) else { return Vec::new() };
+        let (all, some, was_whole) = (&fair.all, &fair.some, fair.whole.remove(queue));
+        fair.partly.insert(queue);
+        let order = if was_whole { all } else { some };
+        users.filter_map(|user| Some((order.head((queue, user))?, user))).collect()
     }
 
     /// The use of an account has changed.
     pub fn rerank(&mut self, shares: &Fairshare, account: AccountId) {
         let (tree, mut known) = (shares.tree(account), None);
-        for queue in &self.fair {
-            let fair = self.queues.get_mut(queue).and_then(|of_queue| of_queue.fair.as_mut());
-            if let Some(fair) = fair.filter(|fair| fair.tree == tree) {
-                fair.order.rerank(shares, account, &mut known);
-            }
+        for fair in self.fair.values_mut().filter(|fair| fair.tree == tree) {
+            fair.all.rerank(shares, account, &mut known);
+            fair.some.rerank(shares, account, &mut known);
         }
     }
 
     /// The accounts are others than before.
     pub fn forget_shares(&mut self) {
-        for queue in std::mem::take(&mut self.fair) {
-            if let Some(of_queue) = self.queues.get_mut(&queue) {
-                of_queue.fair = None;
-            }
-        }
+        self.fair.clear();
+        self.queues.values_mut().for_each(|of_queue| of_queue.fair = None);
     }
 }
 
@@ -482,7 +570,7 @@ impl QueueHeads {
         if before != first
             && let Some(fair) = &mut self.fair
         {
-            fair.moved.insert(user);
+            fair.moved.insert(user, ());
         }
         let Some(head) = first.filter(|head| heads.listed.is_none_or(|listed| *head < listed))
         else {

@@ -70,7 +70,8 @@ impl Sched {
             };
             let queue = |position: &usize| view.site.queues.get(*position);
             let mut queues = positions.iter().filter_map(queue);
-            if let Some(at) = queues.clone().find_map(|q| self.next_to_resume(view, q, walk)) {
+            let begins = walk.here.is_empty() && walk.growing.is_none();
+            if begins && let Some(at) = self.first_to_resume_of(view, queues.clone(), walk) {
                 return Some(Decision::Resume { at });
             }
             if !queues.clone().any(|queue| self.may_find(view, queue)) {
@@ -91,19 +92,21 @@ impl Sched {
             }
             let (changed, touched) = (&walk.changed, &walk.touched);
             if walk.here.is_empty() {
+                self.order.begin_group(walk.group, view.now.secs());
                 for (position, queue) in positions.iter().zip(queues) {
-                    let here = self.enter(view, queue, (changed, touched), fuel);
+                    let here = self.enter(view, (walk.group, queue), (changed, touched), fuel);
                     let here = here.map(|here| QueueWalk { position: *position, ..here });
                     walk.here.extend(here);
                 }
                 walk.growing = walk.here.is_empty().then_some(0);
                 continue;
             }
-            match self.walk_group(view, &mut walk.here, (changed, touched), fuel) {
+            let all = (&mut walk.here[..], &mut walk.started);
+            match self.walk_group(view, all, (changed, touched), fuel) {
                 Some(decision) => return Some(decision),
                 None if fuel.is_empty() => return None,
                 None => {
-                    walk.here.clear();
+                    walk.leave_queues();
                     walk.growing = Some(0);
                 }
             }
@@ -123,7 +126,7 @@ impl Sched {
 
     /// Goes on to the next group of queues.
     fn leave_group(&self, walk: &mut Walk, fuel: &mut Fuel) {
-        walk.here.clear();
+        walk.leave_queues();
         (walk.growing, walk.grower) = (None, None);
         walk.group += 1;
         fuel.spend(1);
@@ -133,7 +136,7 @@ impl Sched {
     fn enter(
         &mut self,
         view: &View,
-        queue: &Queue,
+        (group, queue): (usize, &Queue),
         (changed, touched): (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<QueueWalk> {
@@ -150,7 +153,7 @@ impl Sched {
         if !every && !self.order.has_waiting(queue.id) {
             return None;
         }
-        let fair = self.begin_fair(view, queue, every);
+        let fair = self.begin_fair(view, (group, queue), every);
         let mut here = QueueWalk { every, fresh, fair, ..QueueWalk::default() };
         if !every {
             let waiting: Vec<Bidder> = self.order.waiting(queue.id).collect();
@@ -190,16 +193,15 @@ impl Sched {
     fn walk_group(
         &mut self,
         view: &View,
-        all: &mut [QueueWalk],
+        (all, started): (&mut [QueueWalk], &mut Option<(usize, (ClassHead, Bidder))>),
         hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<Decision> {
-        for here in all.iter_mut() {
+        if let Some((member, (head, user))) = started.take() {
+            let here = all.get_mut(member)?;
             let queue = view.site.queues.get(here.position)?;
-            if let Some((head, user)) = here.started.take() {
-                here.gathered = false;
-                self.walk_on_from(view, queue.id, here, head, user, true);
-            }
+            here.gathered = false;
+            self.walk_on_from(view, queue.id, here, head, user, true);
         }
         while !fuel.is_empty() {
             let (member, next) = match all.first()?.fair {
@@ -211,6 +213,7 @@ impl Sched {
             let queue = view.site.queues.get(here.position)?;
             let decision = self.next_of_queue(view, queue, here, next, hosts, fuel);
             if let Some(Decision::Start(mut start)) = decision {
+                *started = Some((member, next));
                 self.start_together(view, all, (member, next), &mut start, fuel);
                 return Some(Decision::Start(start));
             }
@@ -260,9 +263,12 @@ impl Sched {
         hosts: (&HostSet, &HostSet),
         fuel: &mut Fuel,
     ) -> Option<(usize, (ClassHead, Bidder))> {
-        for here in all.iter_mut() {
-            let queue = view.site.queues.get(here.position)?;
-            self.gather_heads(view, queue, here, hosts, fuel);
+        // as long as hosts have changed, a walk goes through a queue as it began
+        if hosts.0.is_empty() {
+            for here in all.iter_mut().filter(|here| here.every) {
+                let queue = view.site.queues.get(here.position)?;
+                self.gather_heads(view, queue, here, hosts, fuel);
+            }
         }
         self.next_by_shares(view, all)
     }
@@ -277,7 +283,7 @@ impl Sched {
         fuel: &mut Fuel,
     ) {
         if queue.aps.is_some() {
-            self.rerank(view, &mut []);
+            self.rerank(view);
         }
         if here.every && !here.fresh && self.changed_for(view, queue, hosts).is_empty() {
             self.narrow(view, queue.id, here);
@@ -320,7 +326,6 @@ impl Sched {
         let only = (!unseen).then_some(changed);
         let outcome = self.hold(view, queue, head, here, only, fuel);
         if let Outcome::Found(decision) = outcome {
-            here.started = Some((head, user));
             return Some(decision);
         }
         let decision = self.note_held((queue.id, user), here, head, outcome);

@@ -2,7 +2,6 @@
 
 use crate::batch::cluster::nlb_lists::NlbList;
 use crate::batch::sched::dispatch_key::{Bidder, ClassHead};
-use crate::batch::sched::fair_order::FairOrder;
 use crate::batch::sched::named_orders::NamedOrders;
 use crate::batch::sched::open_hosts::{OrderNo, Rank};
 use crate::batch::site::service_classes::ServiceClassId;
@@ -35,8 +34,10 @@ pub(super) struct Walk {
     pub(super) lent: Option<BinaryHeap<Reverse<ClassHead>>>,
     /// How far these two have come in the orders of hosts.
     pub(super) goal_looks: QueueWalk,
-    /// The queues of the group with something to be done.
+    /// The queues of the group with something to be done, in the order of their positions.
     pub(super) here: Vec<QueueWalk>,
+    /// A job of this class was given hosts last, in one of them.
+    pub(super) started: Option<(usize, (ClassHead, Bidder))>,
     /// The pending jobs of the group are done: the started ones that want further slots are next,
     /// those of this one of its queues first.
     pub(super) growing: Option<usize>,
@@ -55,7 +56,7 @@ pub(super) struct QueueWalk {
     pub(super) fresh: bool,
     /// The next class of each user that the walk has come to.
     pub(super) heads: Heads,
-    /// In place of `heads` in a queue with FAIRSHARE.
+    /// In a queue with FAIRSHARE, whose users are not in `heads`.
     pub(super) fair: Option<FairWalk>,
     /// The share account through which the walk has come to a class.
     pub(super) account: Option<AccountId>,
@@ -74,8 +75,6 @@ pub(super) struct QueueWalk {
     pub(super) named: NamedOrders,
     /// The first of `heads` is the next class of the queue.
     pub(super) gathered: bool,
-    /// A job of this class was given hosts last.
-    pub(super) started: Option<(ClassHead, Bidder)>,
 }
 
 /// The hosts of a list of the load balancer for a class, best first.
@@ -135,12 +134,14 @@ impl Heads {
     }
 }
 
-/// Users in the order of a share tree.
+/// A queue whose users are in the order of a share tree.
 #[derive(Debug)]
 pub(super) struct FairWalk {
+    /// The position of its group, whose order `DispatchOrder` has.
+    pub(super) group: usize,
     pub(super) tree: TreeId,
-    /// The users that the walk has come to; none: all of the queue, as `DispatchOrder` has them.
-    pub(super) some: Option<FairOrder>,
+    /// PRIORITY of the queue.
+    pub(super) priority: u32,
 }
 
 /// A walk through the classes of one user in one queue.
@@ -155,6 +156,12 @@ pub(super) struct UserWalk {
 }
 
 impl Walk {
+    /// The queues of a group are done.
+    pub(super) fn leave_queues(&mut self) {
+        self.here.clear();
+        self.started = None;
+    }
+
     /// A host takes no further job.
     pub fn closed(&mut self, host: HostId) {
         self.changed.remove(host);

@@ -8,6 +8,7 @@ use crate::model::idmap::IdMap;
 use crate::model::reason::SiteResource;
 use crate::proto::lim::INDEX_NAMES;
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The id of a name in a [`InternedNames`]: its position there.
@@ -267,16 +268,26 @@ impl<T> std::ops::IndexMut<HostId> for HostMap<T> {
     }
 }
 
-/// A set of hosts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostSet {
+/// A set of ids, a bit for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdSet<I> {
     words: Vec<u64>,
     len: usize,
+    of: PhantomData<I>,
 }
 
-impl HostSet {
-    /// Adds a host; true if it was not there.
-    pub fn insert(&mut self, id: HostId) -> bool {
+/// A set of hosts.
+pub type HostSet = IdSet<HostId>;
+
+impl<I> Default for IdSet<I> {
+    fn default() -> IdSet<I> {
+        IdSet { words: Vec::new(), len: 0, of: PhantomData }
+    }
+}
+
+impl<I: Id> IdSet<I> {
+    /// Adds one; true if it was not there.
+    pub fn insert(&mut self, id: I) -> bool {
         let (word, bit) = (id.index() / 64, 1u64 << (id.index() % 64));
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
@@ -286,8 +297,8 @@ impl HostSet {
         self.len += usize::from(new);
         new
     }
-    /// Takes a host out; true if it was there.
-    pub fn remove(&mut self, id: HostId) -> bool {
+    /// Takes one out; true if it was there.
+    pub fn remove(&mut self, id: I) -> bool {
         let there = self.contains(id);
         if there {
             self.words[id.index() / 64] &= !(1u64 << (id.index() % 64));
@@ -295,8 +306,18 @@ impl HostSet {
         }
         there
     }
-    pub fn contains(&self, id: HostId) -> bool {
+    pub fn contains(&self, id: I) -> bool {
         self.words.get(id.index() / 64).is_some_and(|w| w >> (id.index() % 64) & 1 == 1)
+    }
+    /// Is one of these among them?
+    pub fn has_any_of(&self, others: &IdSet<I>) -> bool {
+        self.words.iter().zip(&others.words).any(|(own, other)| own & other != 0)
+    }
+    /// Those that are in both sets.
+    pub fn common_with(&self, other: &IdSet<I>) -> IdSet<I> {
+        let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
+        let len = words.iter().map(|word| word.count_ones() as usize).sum();
+        IdSet { words, len, of: PhantomData }
     }
     pub fn len(&self) -> usize {
         self.len
@@ -304,15 +325,15 @@ impl HostSet {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// The hosts in the order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = HostId> + '_ {
+    /// The ids in their order.
+    pub fn iter(&self) -> impl Iterator<Item = I> + '_ {
         let words = self.words.iter().enumerate();
         words.flat_map(|(i, &word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
                 rest &= rest - 1;
-                Some(HostId::from_index(i * 64 + bit))
+                Some(I::from_index(i * 64 + bit))
             })
         })
     }

@@ -19,6 +19,7 @@ mod job_chunk;
 pub mod job_control;
 pub mod job_group;
 pub mod job_state;
+pub mod kept_answers;
 pub mod limits;
 pub mod nlb;
 pub mod nqs;

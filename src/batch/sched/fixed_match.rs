@@ -8,12 +8,11 @@
 
 use crate::batch::state::names::{HostId, Id};
 use crate::lang::resreq::{Expr, HostView, ResKind, SelectContext, Simple};
+use crate::model::kept_answers::KeptAnswers;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-/// Hosts whose answers are in one word.
-const HOSTS_PER_WORD: usize = 32;
 /// Submission hosts of other types or models for which a part keeps its answers.
 const LOCALS_KEPT: usize = 4;
 /// Number of parts up to which even those are known that no requirement has any more.
@@ -69,8 +68,7 @@ struct Kept {
     at: u64,
     /// Type and model of the submission host.
     local: (String, String),
-    /// Two bits for each host: whether it was asked, and whether the part holds.
-    hosts: Vec<u64>,
+    hosts: KeptAnswers,
 }
 
 impl FixedMatch {
@@ -135,21 +133,10 @@ impl Kept {
     /// The answer about a host: the one that is kept, where there is one.
     fn answer(&mut self, host: HostId, changes: u64, ask: impl FnOnce() -> bool) -> bool {
         if self.at != changes {
-            self.hosts.fill(0);
+            self.hosts.forget();
             self.at = changes;
         }
-        let (word, bit) = (host.index() / HOSTS_PER_WORD, host.index() % HOSTS_PER_WORD * 2);
-        if word >= self.hosts.len() {
-            self.hosts.resize(word + 1, 0);
-        }
-        match self.hosts[word] >> bit & 3 {
-            0 => {
-                let holds = ask();
-                self.hosts[word] |= (1 + u64::from(holds)) << bit;
-                holds
-            }
-            known => known == 2,
-        }
+        self.hosts.answer(host.index(), ask)
     }
 }
 

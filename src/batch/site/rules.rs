@@ -199,6 +199,13 @@ impl Hash for Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(u32);
 
+impl RuleId {
+    /// The position.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// A counter of the ledger: a rule and one that has its amount for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Counter {
@@ -518,7 +525,7 @@ impl Rules {
     }
 
     pub fn get(&self, id: RuleId) -> &Rule {
-        &self.all[id.0 as usize]
+        &self.all[id.index()]
     }
 
     /// The rules of a host about anybody.

@@ -6,9 +6,9 @@
 //! is in do not concern it.
 
 use crate::batch::site::Site;
-use crate::batch::site::rules::{Consumer, ConsumerRules, RuleId};
+use crate::batch::site::rules::{Consumer, ConsumerRules};
 use crate::conf::types::{UserPolicy, UserTerm};
-use crate::model::idmap::IdMap;
+use crate::model::kept_answers::KeptAnswers;
 use std::sync::Arc;
 
 /// The user groups whose limits a job is subject to, of those that its user is in.
@@ -28,7 +28,7 @@ pub struct LimitsAboutUser {
     /// The row of lsb.users; `None`: not looked up yet.
     row: Option<Option<usize>>,
     /// Whether the words of a rule mean the user, for each rule that was asked for.
-    meant: IdMap<RuleId, bool>,
+    meant: KeptAnswers,
 }
 
 impl Site {
@@ -44,8 +44,7 @@ impl Site {
         let LimitsAboutUser { row, meant } = known;
         let row = *row.get_or_insert_with(|| self.user_row_position(user, &groups));
         self.rules.of_consumer(consumer, row, |rule, words| {
-            let found = || self.limit_words_mean(words, user, &groups);
-            *meant.entry(rule).or_insert_with(found)
+            meant.answer(rule.index(), || self.limit_words_mean(words, user, &groups))
         })
     }
 
